@@ -1,0 +1,44 @@
+// Hashes. Values of HashName and ShardOf decide where rows live and travel on
+// the wire, so they are part of the protocol: never change one in place.
+
+#ifndef PERSIA_CC_BASE_HASH_H_
+#define PERSIA_CC_BASE_HASH_H_
+
+#include <cstdint>
+#include <string_view>
+
+namespace persia {
+
+// The splitmix64 generator's output function (Steele, Lea and Flood, OOPSLA
+// 2014): a bijection of 64 bits in which every input bit moves every output
+// bit.
+inline uint64_t Mix64(uint64_t x) {
+  x += 0x9e3779b97f4a7c15ull;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
+  return x ^ (x >> 31);
+}
+
+// Spreads ids inside one store: sub-shards and index slots.
+inline uint64_t HashId(int64_t id) { return Mix64(static_cast<uint64_t>(id)); }
+
+// Which of `shard_count` shards holds `id`'s row. Independent of HashId: were
+// they one, a shard would use only a part of its own index.
+inline uint32_t ShardOf(int64_t id, uint32_t shard_count) {
+  const uint64_t hash = Mix64(static_cast<uint64_t>(id) ^ 0x5ca1ab1e0ddba11ull);
+  return static_cast<uint32_t>(
+      (static_cast<unsigned __int128>(hash) * shard_count) >> 64);
+}
+
+// FNV-1a over the bytes, then Mix64: the key of a table's name.
+inline uint64_t HashName(std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325ull;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ull;
+  }
+  return Mix64(hash);
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_BASE_HASH_H_

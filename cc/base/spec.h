@@ -1,0 +1,49 @@
+// Spec: a named choice with numeric parameters, such as
+// "adagrad(epsilon=1e-07,initial_accumulator_value=0.1)".
+//
+// One canonical text serves settings everywhere: it is what Python sends, what
+// travels on the wire, what is compared when two clients name one table, and
+// what an error shows.
+//
+// Grammar:
+//   spec   = name [ "(" [ param *( "," param ) ] ")" ]
+//   param  = name "=" number
+//   name   = 1*( a-z / 0-9 / "_" )
+//   number = anything strtod reads whole, finite
+
+#ifndef PERSIA_CC_BASE_SPEC_H_
+#define PERSIA_CC_BASE_SPEC_H_
+
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "cc/base/status.h"
+
+namespace persia {
+
+struct Spec {
+  std::string name;
+  std::map<std::string, double> params;
+
+  static Result<Spec> Parse(std::string_view text);
+
+  // The canonical text: parameters by name, numbers short but exact.
+  std::string ToString() const;
+
+  // InvalidArgument unless every parameter is one of `known`; `what` (such as
+  // "optimizer") names the kind of setting in the message.
+  Status CheckParams(std::string_view what,
+                     std::initializer_list<std::string_view> known) const;
+
+  double Get(const std::string& param, double default_value) const;
+
+  friend bool operator==(const Spec& a, const Spec& b) {
+    return a.name == b.name && a.params == b.params;
+  }
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_BASE_SPEC_H_

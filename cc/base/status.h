@@ -1,0 +1,92 @@
+// Status and Result: how every module reports failure. Nothing in cc/ lets an
+// exception cross a module's edge, and nothing aborts on bad input.
+//
+// Thread-safety: plain values, no shared state.
+
+#ifndef PERSIA_CC_BASE_STATUS_H_
+#define PERSIA_CC_BASE_STATUS_H_
+
+#include <cstdint>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace persia {
+
+// The numbers are gRPC's and TensorFlow's, so boundaries convert by a cast.
+// They travel on the wire: never renumber.
+enum class Code : uint32_t {
+  kOk = 0,
+  kCancelled = 1,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+};
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message)
+      : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == Code::kOk; }
+  Code code() const { return code_; }
+  const std::string& message() const { return message_; }
+
+ private:
+  Code code_ = Code::kOk;
+  std::string message_;
+};
+
+// Joins its arguments as text: Concat("dim is ", 0) == "dim is 0".
+template <typename... Args>
+std::string Concat(const Args&... args) {
+  std::ostringstream out;
+  (out << ... << args);
+  return out.str();
+}
+
+template <typename... Args>
+Status InvalidArgument(const Args&... args) {
+  return Status(Code::kInvalidArgument, Concat(args...));
+}
+
+// A T, or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::move(value)) {}         // NOLINT: implicit
+  Result(Status status) : state_(std::move(status)) {}  // NOLINT: implicit
+
+  bool ok() const { return std::holds_alternative<T>(state_); }
+  Status status() const { return ok() ? Status() : std::get<Status>(state_); }
+
+  // Precondition: ok().
+  T& value() { return std::get<T>(state_); }
+  const T& value() const { return std::get<T>(state_); }
+  T& operator*() { return value(); }
+  const T& operator*() const { return value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+ private:
+  std::variant<Status, T> state_;
+};
+
+}  // namespace persia
+
+#define PERSIA_RETURN_IF_ERROR(expression)          \
+  do {                                              \
+    ::persia::Status persia_status_ = (expression); \
+    if (!persia_status_.ok()) return persia_status_; \
+  } while (false)
+
+#endif  // PERSIA_CC_BASE_STATUS_H_

@@ -1,0 +1,38 @@
+// RemoteService: an EmbeddingService spread over N servers.
+//
+// Each id lives on shard ShardOf(id, N), so the list's order is part of a
+// table's settings. Every call fans out, one request a shard however many
+// tables, and completes when all shards answered. A connection that breaks is
+// made again with back-off and its requests are sent again (updates are
+// recognised by (client, sequence)) until the call's deadline; then the call
+// fails with an error that names the shard and the last reason.
+//
+// Thread-safe, as EmbeddingService says. Completions run on I/O threads.
+
+#ifndef PERSIA_CC_CLIENT_REMOTE_SERVICE_H_
+#define PERSIA_CC_CLIENT_REMOTE_SERVICE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/base/status.h"
+#include "cc/service/embedding_service.h"
+
+namespace persia {
+
+struct RemoteServiceOptions {
+  int io_threads = 1;
+  double first_backoff_seconds = 0.02;
+  double max_backoff_seconds = 1.0;
+};
+
+// `addresses` are "host:port" (or "[v6]:port"). Connects on first use, so it
+// fails only for an address that does not parse, or for an empty list.
+Result<std::unique_ptr<EmbeddingService>> MakeRemoteService(
+    const std::vector<std::string>& addresses,
+    const RemoteServiceOptions& options);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_CLIENT_REMOTE_SERVICE_H_

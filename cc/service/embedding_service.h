@@ -1,0 +1,135 @@
+// EmbeddingService: the one interface between those who need rows and those
+// who hold them. A store in this process (LocalService), a client of N servers
+// (RemoteService) and whatever a Server hosts are all this, so every role is a
+// combination: embedded = ops -> Local; PS shard = Server(Local); trainer =
+// ops -> Remote; embedding worker = Server(Remote).
+//
+// Calls are asynchronous: `done` is called exactly once, with the outcome,
+// maybe before the call returns and maybe on a thread of the service; it must
+// not block. The request, and all memory that its spans refer to, must stay
+// alive and untouched until then. No call outlasts its deadline by more than
+// scheduling noise.
+//
+// Thread-safe: calls may be made at once from any thread, also from `done`.
+// Destroying a service completes its outstanding calls with kCancelled first;
+// no call may be made while or after it is destroyed.
+
+#ifndef PERSIA_CC_SERVICE_EMBEDDING_SERVICE_H_
+#define PERSIA_CC_SERVICE_EMBEDDING_SERVICE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cc/base/clock.h"
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+#include "cc/store/table.h"
+#include "cc/store/table_config.h"
+
+namespace persia {
+
+using DoneCallback = std::function<void(Status)>;
+
+// How a bag of ids becomes one vector. kNone: no bags, one vector an id.
+enum class Combiner : uint32_t { kNone = 0, kSum = 1, kMean = 2, kSqrtN = 3 };
+
+// The ids of one table in one request. Without bags the ids are unique and
+// each stands for one vector. With bags, bag b pools ids
+// [bag_offsets[b], bag_offsets[b + 1]), weighted by `weights` if any.
+struct TableIds {
+  TableKey table = 0;
+  uint32_t dim = 0;  // Must be the table's.
+  Span<const int64_t> ids;
+  Combiner combiner = Combiner::kNone;
+  Span<const uint32_t> bag_offsets;  // Number of bags + 1; empty without bags.
+  Span<const float> weights;         // One an id, or empty: all 1.
+
+  // Vectors that a lookup yields and an update brings gradients for.
+  size_t vectors() const {
+    return combiner == Combiner::kNone ? ids.size() : bag_offsets.size() - 1;
+  }
+};
+
+struct TableLookup {
+  TableIds ids;
+  Span<float> rows;  // Output: vectors() x dim.
+};
+
+struct LookupRequest {
+  Deadline deadline;
+  // For evaluation and inference: creates nothing, refreshes nothing, gives an
+  // absent id the table's default.
+  bool read_only = false;
+  std::vector<TableLookup> tables;
+
+  // Output: the store's generation, which a restore raises. The update that
+  // answers this lookup carries it back.
+  uint64_t generation = 0;
+};
+
+struct TableUpdate {
+  TableIds ids;
+  Span<const float> gradients;  // vectors() x dim.
+  float learning_rate = 0;
+};
+
+struct UpdateRequest {
+  Deadline deadline;
+  // Who updates, and a number that this client never used before, rising by 1:
+  // an update that arrives twice is applied once. Client 0 asks for no such
+  // protection.
+  uint64_t client = 0;
+  uint64_t sequence = 0;
+  uint64_t generation = 0;  // Of the lookup; kFailedPrecondition if it is old.
+  std::vector<TableUpdate> tables;
+
+  UpdateCounts counts;  // Output; zeros for an update that was applied before.
+};
+
+struct CreateTableRequest {
+  Deadline deadline;
+  TableConfig config;
+
+  uint64_t rows = 0;        // Output: rows that the table already held.
+  uint64_t generation = 0;  // Output: as for a lookup.
+};
+
+// One process's counters since it started.
+struct ServiceStats {
+  std::string address;  // "host:port", or "embedded".
+  uint64_t generation = 0;
+  uint64_t lookups = 0;           // Lookup requests.
+  uint64_t updates = 0;           // Update requests, repeated ones included.
+  uint64_t repeated_updates = 0;  // Recognised as applied before.
+  uint64_t bad_frames = 0;        // Connections dropped for what they sent.
+  uint64_t connections = 0;       // Open now.
+  std::vector<TableStats> tables;
+};
+
+struct StatsRequest {
+  Deadline deadline;
+  std::vector<ServiceStats> processes;  // Output: one a shard.
+};
+
+class EmbeddingService {
+ public:
+  virtual ~EmbeddingService() = default;
+
+  // kAlreadyExists, showing both, if the table has other settings.
+  virtual void CreateTable(CreateTableRequest* request, DoneCallback done) = 0;
+
+  // On failure the contents of `rows` are undefined.
+  virtual void Lookup(LookupRequest* request, DoneCallback done) = 0;
+
+  // On failure some tables or shards may have applied their part; the same
+  // (client, sequence) may be sent again and is applied where it was not.
+  virtual void Update(UpdateRequest* request, DoneCallback done) = 0;
+
+  virtual void Stats(StatsRequest* request, DoneCallback done) = 0;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SERVICE_EMBEDDING_SERVICE_H_

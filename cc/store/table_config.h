@@ -1,0 +1,43 @@
+// TableConfig: what makes a table. Two clients that name one table must agree
+// on all of it.
+
+#ifndef PERSIA_CC_STORE_TABLE_CONFIG_H_
+#define PERSIA_CC_STORE_TABLE_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+
+#include "cc/base/spec.h"
+#include "cc/base/status.h"
+
+namespace persia {
+
+// HashName of the table's full name: how requests name tables. It needs no
+// registration, so it survives a server's restart.
+using TableKey = uint64_t;
+
+struct TableConfig {
+  std::string name;            // Full name, the namespace included.
+  uint32_t dim = 0;            // Weights a row.
+  Spec initializer;            // A new row's weights.
+  Spec optimizer;              // The update rule; sets the row's state.
+  uint64_t seed = 0;           // Joins the name in every row's initial value.
+  float default_value = 0.0f;  // Every weight of an absent id, when read only.
+  // Which part of the table this store holds. A client whose list of shards
+  // has another order or length would find rows in the wrong places.
+  uint32_t shard_index = 0;
+  uint32_t shard_count = 1;
+
+  // InvalidArgument naming the field, the rule and the value.
+  Status Validate() const;
+
+  // All settings but the name, in one line, as errors show them.
+  std::string Describe() const;
+};
+
+inline constexpr uint32_t kMaxDim = 1u << 16;
+inline constexpr size_t kMaxTableNameBytes = 1024;
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_STORE_TABLE_CONFIG_H_

@@ -1,0 +1,78 @@
+// Frames: how messages stand on a byte stream. All numbers are little-endian.
+//
+//   frame  = header body
+//   header (32 bytes) =
+//     offset  size
+//     0       4    magic "PRS1" (0x31535250)
+//     4       2    protocol version
+//     6       2    message type
+//     8       8    request id: the reply carries its request's
+//     16      8    body length in bytes
+//     24      4    CRC-32C of the body
+//     28      4    CRC-32C of header bytes 0 to 27
+//
+// The header's shape is the same in every protocol version, so that a peer of
+// another version can be told so. A frame whose magic, checksum, type or
+// length is wrong leaves the stream useless: the connection is dropped.
+
+#ifndef PERSIA_CC_WIRE_FRAME_H_
+#define PERSIA_CC_WIRE_FRAME_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+
+namespace persia {
+
+inline constexpr uint32_t kFrameMagic = 0x31535250;
+inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr size_t kFrameHeaderBytes = 32;
+inline constexpr uint64_t kMaxBodyBytes = 1ull << 30;
+
+enum class MessageType : uint16_t {
+  kError = 1,  // Replies to any request: a Status.
+  kCreateTable = 2,
+  kCreateTableReply = 3,
+  kLookup = 4,
+  kLookupReply = 5,
+  kUpdate = 6,
+  kUpdateReply = 7,
+  kStats = 8,
+  kStatsReply = 9,
+};
+
+struct FrameHeader {
+  MessageType type = MessageType::kError;
+  uint64_t request_id = 0;
+  uint64_t body_bytes = 0;
+  uint32_t body_crc = 0;
+};
+
+// One part of a frame that is sent from where it lies.
+using ConstBytes = Span<const uint8_t>;
+
+// A frame that is ready to be written: `head` (frame header and the message's
+// fixed part), then `payload`, in order. Payload memory belongs to the message.
+struct OutFrame {
+  std::vector<uint8_t> head;
+  std::vector<ConstBytes> payload;
+};
+
+// Fills the first kFrameHeaderBytes of frame->head, which the message encoder
+// left free, from the rest of the frame.
+void SealFrame(MessageType type, uint64_t request_id, OutFrame* frame);
+
+// kDataLoss: not a frame of ours, or corrupt. kFailedPrecondition: a frame of
+// another protocol version (header->request_id is set all the same, to reply).
+// kResourceExhausted: a body longer than `max_body_bytes`.
+Status ParseFrameHeader(Span<const uint8_t, kFrameHeaderBytes> bytes,
+                        uint64_t max_body_bytes, FrameHeader* header);
+
+// kDataLoss if the body does not match its header's checksum.
+Status CheckBody(const FrameHeader& header, ConstBytes body);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_WIRE_FRAME_H_

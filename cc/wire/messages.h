@@ -1,0 +1,85 @@
+// Messages: the bodies of frames. All numbers are little-endian; every field
+// starts at a multiple of its size, arrays of 8-byte numbers at a multiple of
+// 8 from the body's start, so that a decoder can point into the body.
+//
+//   text          = u32 length, bytes, zero padding to a multiple of 8 from the
+//                   body's start
+//   Error         = u32 code, u32 0, text message
+//   CreateTable   = u32 dim, f32 default value, u64 seed, u32 shard index,
+//                   u32 shard count, text name, text initializer,
+//                   text optimizer          (Specs in canonical text)
+//   CreateTableReply = u64 rows, u64 generation
+//   table         = u64 key, u64 ids, u32 dim, u32 combiner, u64 bag offsets
+//                   (0: none), u64 weights (0: none)                (40 bytes)
+//   arrays        = ids x i64, bag offsets x u32, weights x f32; each padded
+//                   to a multiple of 8
+//   Lookup        = u32 flags (1: read only), u32 tables, tables x table,
+//                   tables x arrays
+//   LookupReply   = u64 generation, tables x vectors x dim x f32 (not padded)
+//   Update        = u64 client, u64 sequence, u64 generation, u32 tables,
+//                   u32 0, tables x (table, f32 learning rate, u32 0),
+//                   tables x (arrays, vectors x dim x f32 padded to 8)
+//   UpdateReply   = u64 applied, u64 non-finite, u64 absent
+//   Stats         = nothing
+//   StatsReply    = u32 processes, u32 0, processes x process
+//   process       = text address, u64 generation, u64 lookups, u64 updates,
+//                   u64 repeated updates, u64 bad frames, u64 connections,
+//                   u32 tables, u32 0, tables x table stats
+//   table stats   = text name, u32 dim, u32 0, u64 rows, u64 bytes,
+//                   u64 rows looked up, u64 rows updated,
+//                   u64 non-finite gradients, u64 absent gradients
+//
+// Encoders write the fixed parts into frame->head (after room for the header)
+// and refer to large arrays where they lie: these must outlive the frame.
+// Decoders check every length against the body before they use it, and return
+// kDataLoss for a body that is not exactly one message. Spans that they return
+// point into the body, which must be 8-byte aligned.
+
+#ifndef PERSIA_CC_WIRE_MESSAGES_H_
+#define PERSIA_CC_WIRE_MESSAGES_H_
+
+#include <cstdint>
+
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+#include "cc/service/embedding_service.h"
+#include "cc/wire/frame.h"
+
+namespace persia {
+
+// Requests. Deadlines do not travel: each side has its own.
+OutFrame EncodeCreateTable(uint64_t request_id, const TableConfig& config);
+OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request);
+OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request);
+OutFrame EncodeStats(uint64_t request_id);
+
+Status DecodeCreateTable(ConstBytes body, TableConfig* config);
+// Leaves each table's `rows` empty. The decoded ids, offsets and dim are
+// checked against each other (offsets rise and end at the number of ids).
+Status DecodeLookup(ConstBytes body, LookupRequest* request);
+Status DecodeUpdate(ConstBytes body, UpdateRequest* request);
+
+// Replies.
+OutFrame EncodeError(uint64_t request_id, const Status& status);
+OutFrame EncodeCreateTableReply(uint64_t request_id, uint64_t rows,
+                                uint64_t generation);
+// Refers to each table's `rows`.
+OutFrame EncodeLookupReply(uint64_t request_id, const LookupRequest& request);
+OutFrame EncodeUpdateReply(uint64_t request_id, const UpdateCounts& counts);
+OutFrame EncodeStatsReply(uint64_t request_id,
+                          const std::vector<ServiceStats>& processes);
+
+// The Status that an Error body carries, or kDataLoss.
+Status DecodeError(ConstBytes body);
+Status DecodeCreateTableReply(ConstBytes body, uint64_t* rows,
+                              uint64_t* generation);
+// `rows` points to all vectors of the reply, table after table; kDataLoss
+// unless there are exactly `floats` of them.
+Status DecodeLookupReply(ConstBytes body, size_t floats, uint64_t* generation,
+                         Span<const float>* rows);
+Status DecodeUpdateReply(ConstBytes body, UpdateCounts* counts);
+Status DecodeStatsReply(ConstBytes body, std::vector<ServiceStats>* processes);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_WIRE_MESSAGES_H_
