@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define PERSIA_EXPORT __attribute__((visibility("default")))
+#include "cc/base/export.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,8 +22,6 @@ typedef struct persia_stats persia_stats;
 /* The message of the calling thread's last failed call; valid until its next
  * call of this interface. */
 PERSIA_EXPORT const char* persia_last_error(void);
-
-PERSIA_EXPORT const char* persia_version(void);
 
 /* ---- Server: a PS shard with an empty store of its own. ---- */
 
@@ -39,7 +37,7 @@ PERSIA_EXPORT void persia_server_free(persia_server* server);
 
 /* Opens a session. `addresses` is "host:port,host:port,..." or "" for the store
  * in this process. `name` is the session's key; an existing one is an error.
- * `timeout_seconds` bounds every request; a layer has at most
+ * `timeout_seconds` bounds every request; a table has at most
  * `max_pending_pushes` commits that are not acknowledged (0: synchronous). */
 PERSIA_EXPORT int persia_session_open(const char* name, const char* addresses,
                                       double timeout_seconds,
@@ -56,13 +54,13 @@ PERSIA_EXPORT int persia_session_create_table(
 PERSIA_EXPORT int persia_session_flush(const char* name);
 
 typedef struct {
-  uint64_t training_lookups;  /* Calls. */
-  uint64_t readonly_lookups;  /* Calls. */
-  uint64_t committed;         /* Commits that had something to push. */
-  uint64_t pushed;            /* Update requests acknowledged. */
-  uint64_t discarded;         /* Staged gradients that no step committed. */
-  uint64_t nonfinite;         /* Gradient rows skipped: NaN or infinite. */
-  uint64_t absent;            /* Gradient rows skipped: no such row. */
+  uint64_t training_lookups; /* Calls. */
+  uint64_t readonly_lookups; /* Calls. */
+  uint64_t committed;        /* Commits that had something to push. */
+  uint64_t pushed;           /* Update requests acknowledged. */
+  uint64_t discarded;        /* Staged gradients that no step committed. */
+  uint64_t nonfinite;        /* Gradient rows skipped: NaN or infinite. */
+  uint64_t absent;           /* Gradient rows skipped: no such row. */
 } persia_session_counters;
 PERSIA_EXPORT int persia_session_get_counters(
     const char* name, persia_session_counters* counters);
@@ -105,4 +103,4 @@ PERSIA_EXPORT void persia_stats_free(persia_stats* stats);
 }
 #endif
 
-#endif  /* PERSIA_CC_CAPI_PERSIA_H_ */
+#endif /* PERSIA_CC_CAPI_PERSIA_H_ */

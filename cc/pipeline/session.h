@@ -10,10 +10,10 @@
 // A failed push is kept until Flush reports it; until then every Lookup, Stage
 // and Commit fails with it, so that a training step sees it.
 //
-// Thread-safe. Only Open, CreateTable, Flush and Close block, each within the
-// session's time-out. `done` callbacks are called exactly once, on the caller's
-// thread or on a thread that the session lends for it (never on an I/O thread),
-// so they may run TensorFlow work.
+// Thread-safe. Only CreateTable, Stats, Flush and Close block, for as long as
+// the requests that they wait for may take. `done` callbacks are called exactly
+// once, on the caller's thread or on a thread that the session lends for it
+// (never on an I/O thread), so they may run TensorFlow work.
 
 #ifndef PERSIA_CC_PIPELINE_SESSION_H_
 #define PERSIA_CC_PIPELINE_SESSION_H_
@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/export.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
@@ -36,7 +37,7 @@ using Ticket = int64_t;
 
 struct SessionOptions {
   double timeout_seconds = 30;  // Of each request.
-  // A layer's commits that are not acknowledged: one more waits. 0: a commit
+  // A table's commits that are not acknowledged: one more waits. 0: a commit
   // completes when it is acknowledged.
   int max_pending_pushes = 4;
 };
@@ -69,19 +70,21 @@ struct SharedGradients {
 
 using TicketCallback = std::function<void(Status, Ticket)>;
 
-class Session {
+class PERSIA_EXPORT Session {
  public:
   virtual ~Session() = default;
 
   // Makes the table or attaches to it; the number of rows it held.
   virtual Result<uint64_t> CreateTable(const TableConfig& config) = 0;
 
-  // A lookup that is not for training first waits for all committed updates,
-  // so that an evaluation sees what was trained.
+  // A training lookup waits for room, as a commit does. One that is not for
+  // training first waits for all committed updates, so that an evaluation sees
+  // what was trained.
   virtual void Lookup(const LookupCall& call, TicketCallback done) = 0;
 
   // Never blocks.
-  virtual Status Stage(Ticket ticket, SharedGradients gradients) = 0;
+  virtual Status Stage(const std::string& layer, Ticket ticket,
+                       SharedGradients gradients) = 0;
 
   // Turns what `layer` staged since its last commit into an update. Does
   // nothing if nothing was staged. `done` waits for room, as
@@ -97,6 +100,8 @@ class Session {
   virtual Status Stats(std::vector<ServiceStats>* processes) = 0;
 };
 
+// Destroying the session sends what was committed and completes every call. It
+// must not happen in a callback of the session.
 std::unique_ptr<Session> MakeSession(std::unique_ptr<EmbeddingService> service,
                                      const SessionOptions& options);
 
@@ -105,8 +110,10 @@ Status OpenSession(const std::string& name,
                    std::unique_ptr<EmbeddingService> service,
                    const SessionOptions& options);
 // kNotFound, saying what to do, if there is none of that name.
-Result<std::shared_ptr<Session>> FindSession(const std::string& name);
+PERSIA_EXPORT Result<std::shared_ptr<Session>> FindSession(
+    const std::string& name);
 // Flushes, returns its error, and ends the session once its users let go.
+// kNotFound if there is none of that name.
 Status CloseSession(const std::string& name);
 
 }  // namespace persia

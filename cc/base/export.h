@@ -1,0 +1,8 @@
+/* What libpersia.so shows to others: everything else in it is hidden. */
+
+#ifndef PERSIA_CC_BASE_EXPORT_H_
+#define PERSIA_CC_BASE_EXPORT_H_
+
+#define PERSIA_EXPORT __attribute__((visibility("default")))
+
+#endif /* PERSIA_CC_BASE_EXPORT_H_ */

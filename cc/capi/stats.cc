@@ -1,0 +1,91 @@
+#include "cc/capi/stats.h"
+
+#include <memory>
+#include <utility>
+
+#include "cc/capi/addresses.h"
+#include "cc/capi/error.h"
+#include "cc/capi/timeout.h"
+#include "cc/client/remote_service.h"
+#include "cc/pipeline/await.h"
+
+using persia::ReportStatus;
+
+namespace persia {
+
+int StatsOfService(EmbeddingService* service, Deadline deadline,
+                   persia_stats** stats) {
+  StatsRequest request;
+  request.deadline = deadline;
+  const Status status = Await(
+      [&](DoneCallback done) { service->Stats(&request, std::move(done)); });
+  if (status.ok()) *stats = new persia_stats{std::move(request.processes)};
+  return ReportStatus(status);
+}
+
+namespace {
+
+const ServiceStats* FindProcess(const persia_stats* stats, int process) {
+  const auto count = static_cast<int>(stats->processes.size());
+  if (process < 0 || process >= count) return nullptr;
+  return &stats->processes[process];
+}
+
+int ReportNoSuch(const char* what, int index) {
+  return ReportStatus(Status(Code::kNotFound,
+                             Concat("these stats have no ", what, " ", index)));
+}
+
+}  // namespace
+}  // namespace persia
+
+int persia_stats_fetch(const char* addresses, double timeout_seconds,
+                       persia_stats** stats) {
+  const persia::Status timeout = persia::CheckTimeout(timeout_seconds);
+  if (!timeout.ok()) return ReportStatus(timeout);
+  auto service = persia::MakeRemoteService(persia::SplitAddresses(addresses),
+                                           persia::RemoteServiceOptions());
+  if (!service.ok()) return ReportStatus(service.status());
+  return persia::StatsOfService(service->get(),
+                                persia::DeadlineAfter(timeout_seconds), stats);
+}
+
+int persia_stats_processes(const persia_stats* stats) {
+  return static_cast<int>(stats->processes.size());
+}
+
+int persia_stats_process(const persia_stats* stats, int process,
+                         persia_process_stats* out) {
+  const persia::ServiceStats* found = persia::FindProcess(stats, process);
+  if (found == nullptr) return persia::ReportNoSuch("process", process);
+  out->address = found->address.c_str();
+  out->generation = found->generation;
+  out->lookups = found->lookups;
+  out->updates = found->updates;
+  out->repeated_updates = found->repeated_updates;
+  out->bad_frames = found->bad_frames;
+  out->connections = found->connections;
+  out->tables = static_cast<int>(found->tables.size());
+  return 0;
+}
+
+int persia_stats_table(const persia_stats* stats, int process, int table,
+                       persia_table_stats* out) {
+  const persia::ServiceStats* found = persia::FindProcess(stats, process);
+  if (found == nullptr) return persia::ReportNoSuch("process", process);
+  if (table < 0 || table >= static_cast<int>(found->tables.size())) {
+    return persia::ReportNoSuch("table", table);
+  }
+  const persia::TableStats& from = found->tables[table];
+  out->name = from.name.c_str();
+  out->dim = from.dim;
+  out->rows = from.rows;
+  out->bytes = from.bytes;
+  out->rows_looked_up = from.rows_looked_up;
+  out->rows_updated = from.rows_updated;
+  out->nonfinite_gradients = from.nonfinite_gradients;
+  out->absent_gradients = from.absent_gradients;
+  return 0;
+}
+
+void persia_stats_free(persia_stats* stats) { delete stats; }

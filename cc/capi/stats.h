@@ -1,0 +1,24 @@
+// Counters behind the C interface's persia_stats handle.
+
+#ifndef PERSIA_CC_CAPI_STATS_H_
+#define PERSIA_CC_CAPI_STATS_H_
+
+#include <vector>
+
+#include "cc/base/clock.h"
+#include "cc/capi/persia.h"
+#include "cc/service/embedding_service.h"
+
+struct persia_stats {
+  std::vector<persia::ServiceStats> processes;
+};
+
+namespace persia {
+
+// Asks `service` and makes a handle; blocks until `deadline` at most.
+int StatsOfService(EmbeddingService* service, Deadline deadline,
+                   persia_stats** stats);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_CAPI_STATS_H_

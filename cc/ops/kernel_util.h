@@ -1,0 +1,59 @@
+// What the kernels share: attributes, tensors and errors on TensorFlow's C API.
+
+#ifndef PERSIA_CC_OPS_KERNEL_UTIL_H_
+#define PERSIA_CC_OPS_KERNEL_UTIL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+#include "tensorflow/c/kernels.h"
+#include "tensorflow/c/tf_status.h"
+#include "tensorflow/c/tf_tensor.h"
+
+namespace persia {
+
+using TfStatus = std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)>;
+using TfTensor = std::unique_ptr<TF_Tensor, decltype(&TF_DeleteTensor)>;
+
+TfStatus NewTfStatus();
+
+// The one place where a Status becomes TensorFlow's: the codes are the same.
+void SetTfStatus(const Status& status, TF_Status* out);
+
+// Fails the op with `status`; the kernel must then complete.
+void FailOp(TF_OpKernelContext* context, const Status& status);
+
+// Attributes of the node. A missing one is kInvalidArgument.
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               std::string* value);
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               int32_t* value);
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               bool* value);
+
+// Input `index`; holding it keeps its memory alive and unchanged.
+Result<TfTensor> GetInput(TF_OpKernelContext* context, int index);
+
+// Output `index`, to be filled before the op completes.
+Result<TfTensor> AllocateOutput(TF_OpKernelContext* context, int index,
+                                TF_DataType dtype,
+                                const std::vector<int64_t>& shape,
+                                size_t bytes);
+
+// Gives `tensor` on as output `index`.
+Status SetOutput(TF_OpKernelContext* context, int index,
+                 const TfTensor& tensor);
+
+template <typename T>
+Span<T> Values(const TfTensor& tensor) {
+  return Span<T>(static_cast<T*>(TF_TensorData(tensor.get())),
+                 static_cast<size_t>(TF_TensorElementCount(tensor.get())));
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_OPS_KERNEL_UTIL_H_

@@ -1,0 +1,26 @@
+// Completing an asynchronous kernel from another thread.
+
+#ifndef PERSIA_CC_OPS_LATE_DONE_H_
+#define PERSIA_CC_OPS_LATE_DONE_H_
+
+#include <functional>
+
+#include "tensorflow/c/kernels.h"
+
+namespace persia {
+
+// A completion that may be called once, on any thread, after the kernel's
+// compute function has returned.
+//
+// The C API hands a kernel a pointer that stays valid only while its compute
+// function runs: it is the address of a std::function<void()> on TensorFlow's
+// stack. Calling TF_RunAsyncOpKernelDoneCallback with it later crashes in graph
+// mode (TensorFlow 2.16 and 2.21). So the function behind it is copied here,
+// and only here.
+inline std::function<void()> CopyDone(TF_AsyncOpKernelDoneCallback* done) {
+  return *reinterpret_cast<std::function<void()>*>(done);
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_OPS_LATE_DONE_H_

@@ -1,0 +1,66 @@
+// The ops and how they are registered. Only cc/ops includes TensorFlow, and
+// only its C API, so one binary serves every TensorFlow from 2.16 on.
+//
+//   PersiaLookup(ids, anchor; session, layer, table, dim, training)
+//       -> rows, ticket       ids.shape + (dim,) rows; opens a ticket in training
+//   PersiaStage(ticket, gradients, anchor; session, layer) -> anchor gradient
+//                             hands the ticket its gradients; never blocks
+//   PersiaCommit(anchor, learning_rate; session, layer) -> anchor
+//                             the optimizer stepped the layer: push
+//
+// Every op names its session (an entry of a registry of this process), its
+// layer and its table by strings, so a graph holds no pointers. `anchor` is the
+// layer's trainable variable: reading and assigning it puts the ops of
+// successive steps in order.
+
+#ifndef PERSIA_CC_OPS_OPS_H_
+#define PERSIA_CC_OPS_OPS_H_
+
+#include <memory>
+#include <vector>
+
+#include "cc/base/status.h"
+#include "cc/ops/kernel_util.h"
+#include "tensorflow/c/kernels.h"
+#include "tensorflow/c/ops.h"
+
+namespace persia {
+
+void RegisterLookupOp();
+void RegisterStageOp();
+void RegisterCommitOp();
+
+// Makes `op` stateful (TensorFlow must not fold, merge or drop it), of unknown
+// output shapes, and registers it. A failure ends the process at load: two
+// libraries define one op.
+void RegisterOp(TF_OpDefinitionBuilder* op);
+
+using CreateKernel = void* (*)(TF_OpKernelConstruction*);
+using ComputeKernel = void (*)(void*, TF_OpKernelContext*);
+using ComputeAsyncKernel = void (*)(void*, TF_OpKernelContext*,
+                                    TF_AsyncOpKernelDoneCallback*);
+using DeleteKernel = void (*)(void*);
+void RegisterKernel(const char* op, CreateKernel create, ComputeKernel compute,
+                    DeleteKernel destroy);
+void RegisterAsyncKernel(const char* op, CreateKernel create,
+                         ComputeAsyncKernel compute, DeleteKernel destroy);
+
+// What a kernel's create function returns: the kernel if `status` is ok.
+template <typename Kernel>
+void* CreateOrFail(TF_OpKernelConstruction* construction, const Status& status,
+                   std::unique_ptr<Kernel> kernel) {
+  if (status.ok()) return kernel.release();
+  const TfStatus tf_status = NewTfStatus();
+  SetTfStatus(status, tf_status.get());
+  TF_OpKernelConstruction_Failure(construction, tf_status.get());
+  return nullptr;
+}
+
+template <typename Kernel>
+void Delete(void* kernel) {
+  delete static_cast<Kernel*>(kernel);
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_OPS_OPS_H_

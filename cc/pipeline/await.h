@@ -1,0 +1,27 @@
+// Waiting for an asynchronous call of a service.
+
+#ifndef PERSIA_CC_PIPELINE_AWAIT_H_
+#define PERSIA_CC_PIPELINE_AWAIT_H_
+
+#include <future>
+#include <utility>
+
+#include "cc/base/status.h"
+#include "cc/service/embedding_service.h"
+
+namespace persia {
+
+// Calls start(done) and blocks until `done` got its outcome, which it returns.
+// Calls of a service end by themselves at their deadline, so this does too. Not
+// for a thread of the service.
+template <typename Start>
+Status Await(const Start& start) {
+  std::promise<Status> outcome;
+  start(DoneCallback(
+      [&](Status status) { outcome.set_value(std::move(status)); }));
+  return outcome.get_future().get();
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_PIPELINE_AWAIT_H_

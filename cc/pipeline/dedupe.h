@@ -1,0 +1,37 @@
+// Removes duplicate ids of a batch, and undoes it on rows and gradients.
+
+#ifndef PERSIA_CC_PIPELINE_DEDUPE_H_
+#define PERSIA_CC_PIPELINE_DEDUPE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/base/span.h"
+
+namespace persia {
+
+// Invariant: ids are distinct, in order of first appearance, and
+// ids[inverse[i]] is the batch's i-th id. So if the batch has no duplicates,
+// inverse is 0, 1, 2, ...
+struct UniqueIds {
+  std::vector<int64_t> ids;
+  std::vector<uint32_t> inverse;
+
+  bool had_duplicates() const { return ids.size() != inverse.size(); }
+};
+
+// Precondition: fewer than 2^31 ids. Keeps a hash table a thread between calls;
+// thread-safe.
+UniqueIds Dedupe(Span<const int64_t> batch);
+
+// out[i] = rows[inverse[i]], rows of `dim`.
+void ExpandRows(const UniqueIds& unique, Span<const float> rows, size_t dim,
+                Span<float> out);
+
+// sums[inverse[i]] += gradients[i], in order of i, rows of `dim`.
+void AddGradients(Span<const uint32_t> inverse, Span<const float> gradients,
+                  size_t dim, Span<float> sums);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_PIPELINE_DEDUPE_H_

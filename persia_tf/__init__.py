@@ -1,0 +1,31 @@
+"""persia_tf: embedding tables beyond a worker's memory, for Keras.
+
+The names below are loaded when they are first used, so that the commands
+(`persia ps`, `persia status`, `persia launch`) never import TensorFlow.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from persia_tf._version import __version__
+
+if TYPE_CHECKING:
+    from persia_tf import layers, optimizers
+    from persia_tf.cluster import Cluster, flush
+
+_MODULES = ("layers", "optimizers")
+_ATTRIBUTES = {"Cluster": "persia_tf.cluster", "flush": "persia_tf.cluster"}
+
+__all__ = ["Cluster", "__version__", "flush", "layers", "optimizers"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"persia_tf.{name}")
+    if name in _ATTRIBUTES:
+        return getattr(importlib.import_module(_ATTRIBUTES[name]), name)
+    raise AttributeError(f"module 'persia_tf' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,30 @@
+"""Which Keras: the one that `tf.keras` is, chosen here and nowhere else.
+
+`TF_USE_LEGACY_KERAS=1` gives tf_keras; otherwise it is Keras 3.
+"""
+
+from typing import Any
+
+import tensorflow as tf
+
+# tf_keras names no version here.
+IS_KERAS_3: bool = getattr(tf.keras, "__version__", "2").startswith("3.")
+
+# The packages themselves: `tf.keras` lacks some of their modules.
+if IS_KERAS_3:
+    import keras
+else:
+    import tf_keras as keras
+
+# Arguments of `add_weight` that keep a weight out of mixed precision.
+NO_AUTOCAST: dict[str, Any] = (
+    {"autocast": False} if IS_KERAS_3 else {"experimental_autocast": False}
+)
+
+
+__all__ = ["IS_KERAS_3", "NO_AUTOCAST", "keras", "not_equal"]
+
+
+def not_equal(x: Any, y: Any) -> Any:
+    """Element-wise `x != y`, also for Keras 3's symbolic tensors."""
+    return keras.ops.not_equal(x, y) if IS_KERAS_3 else tf.not_equal(x, y)

@@ -1,0 +1,212 @@
+"""Which shards hold the rows, and the session of this process with them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from persia_tf import session as session_lib
+from persia_tf import stats
+from persia_tf.session import Session, TableSettings
+
+SHARDS_VARIABLE = "PERSIA_PS"
+
+
+class Cluster:
+    """The parameter server shards that hold embedding rows.
+
+    Without a list of shards, they are those of the environment: the `ps`
+    entries of `TF_CONFIG`, else `$PERSIA_PS` (`"host:port,host:port"`), else none:
+    then rows are embedded, that is, they live in this process.
+
+    The order and the number of shards decide where a row lives, so they are part
+    of a table: another order is refused. Clusters with equal arguments share one
+    session with the shards.
+
+    Example:
+
+    ```python
+    cluster = ptf.Cluster(["10.0.0.1:7000", "10.0.0.2:7000"], namespace="ads")
+    layer = ptf.layers.PersiaEmbedding(16, table="user", cluster=cluster)
+    ```
+
+    Args:
+        shards: `"host:port"` of each shard, or None for those of the environment.
+        namespace: Goes before every table's name, so that jobs on one cluster
+            keep apart. Defaults to `""`.
+        timeout: Seconds until a request that a shard does not answer fails.
+            Defaults to `30.0`.
+        max_pending_pushes: How many steps' updates of a table may be on their
+            way while training goes on. `0` makes updates synchronous. Defaults
+            to `4`.
+
+    Raises:
+        ValueError: for an empty list, a number out of range, or a `TF_CONFIG` or
+            `$PERSIA_PS` that does not parse.
+    """
+
+    def __init__(
+        self,
+        shards: Sequence[str] | None = None,
+        *,
+        namespace: str = "",
+        timeout: float = 30.0,
+        max_pending_pushes: int = 4,
+    ) -> None:
+        if shards is None:
+            shards = shards_of_environment()
+        elif isinstance(shards, str) or not shards:
+            raise ValueError(
+                '`shards` must be a list of "host:port" with at least one entry, or '
+                "None for those of the environment (Cluster.embedded() keeps rows in "
+                f"this process). Received: shards={shards!r}"
+            )
+        self._set_up(shards, namespace, timeout, max_pending_pushes)
+
+    def _set_up(
+        self,
+        shards: Sequence[str],
+        namespace: str,
+        timeout: float,
+        max_pending_pushes: int,
+    ) -> None:
+        self.shards = tuple(shards)
+        self.namespace = namespace
+        self.timeout = float(timeout)
+        self.max_pending_pushes = int(max_pending_pushes)
+
+    @classmethod
+    def embedded(cls, **options: Any) -> Cluster:
+        """Returns the cluster without shards, whatever the environment says.
+
+        Args:
+            **options: As for `Cluster`.
+
+        Returns:
+            A `Cluster` whose rows live in this process.
+        """
+        cluster = cls.__new__(cls)
+        defaults = {"namespace": "", "timeout": 30.0, "max_pending_pushes": 4}
+        cluster._set_up((), **{**defaults, **options})
+        return cluster
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether rows live in this process."""
+        return not self.shards
+
+    @property
+    def session(self) -> Session:
+        """The session of this process with the shards, opened on first use.
+
+        Raises:
+            RuntimeError: if rows would be embedded in each of several workers.
+        """
+        if self.is_embedded:
+            _refuse_several_workers()
+        return session_lib.open_session(
+            self.shards, self.timeout, self.max_pending_pushes
+        )
+
+    def full_name(self, table: str) -> str:
+        """Returns the name by which the shards know `table`."""
+        return f"{self.namespace}/{table}" if self.namespace else table
+
+    def create_table(self, table: str, settings: TableSettings) -> int:
+        """Makes a table, or attaches to one with equal settings.
+
+        Args:
+            table: The table's name, without the namespace.
+            settings: A `TableSettings`.
+
+        Returns:
+            How many rows it already held.
+
+        Raises:
+            PersiaError: if a shard does not answer in time (it is named), or the
+                table has other settings (both are shown).
+        """
+        return self.session.create_table(self.full_name(table), settings)
+
+    def flush(self) -> None:
+        """Waits until the shards have applied every update of this process.
+
+        Raises:
+            PersiaError: if an update could not be delivered.
+        """
+        self.session.flush()
+
+    def stats(self) -> list[stats.ProcessStats]:
+        """Returns the counters of every shard, or of the embedded store."""
+        return stats.of_session(self.session.name)
+
+    def get_config(self) -> dict[str, Any]:
+        return {
+            "shards": list(self.shards),
+            "namespace": self.namespace,
+            "timeout": self.timeout,
+            "max_pending_pushes": self.max_pending_pushes,
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Cluster:
+        config = dict(config)
+        shards = config.pop("shards")
+        return cls(shards, **config) if shards else cls.embedded(**config)
+
+    def __repr__(self) -> str:
+        where = "embedded" if self.is_embedded else ",".join(self.shards)
+        return f"<Cluster {where} namespace={self.namespace!r}>"
+
+
+def flush() -> None:
+    """Waits until every update that this process committed has been applied.
+
+    Pushes leave the training step's critical path; after `flush()` they are in
+    the tables. `evaluate`, `predict` and any lookup that is not for training wait
+    for them by themselves.
+
+    Raises:
+        PersiaError: if an update could not be delivered.
+    """
+    session_lib.flush_all()
+
+
+def shards_of_environment() -> list[str]:
+    """Returns the shards that `TF_CONFIG` or `$PERSIA_PS` names, in that order.
+
+    Raises:
+        ValueError: if what is set does not parse.
+    """
+    shards = _tf_config_cluster().get("ps", [])
+    if shards:
+        return list(shards)
+    listed = os.environ.get(SHARDS_VARIABLE, "")
+    return [shard.strip() for shard in listed.split(",")] if listed.strip() else []
+
+
+def _tf_config_cluster() -> dict[str, list[str]]:
+    text = os.environ.get("TF_CONFIG", "")
+    if not text.strip():
+        return {}
+    try:
+        return dict(json.loads(text).get("cluster", {}))
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ValueError(
+            "TF_CONFIG must be a JSON object with an object `cluster`. "
+            f"Received: TF_CONFIG={text!r}"
+        ) from error
+
+
+def _refuse_several_workers() -> None:
+    cluster = _tf_config_cluster()
+    workers = len(cluster.get("worker", [])) + len(cluster.get("chief", []))
+    if workers > 1:
+        raise RuntimeError(
+            f"TF_CONFIG names {workers} workers but no parameter server shards, so each "
+            "worker would train embedding rows of its own. Start shards with "
+            "`persia ps` and name them in TF_CONFIG's `ps`, in $PERSIA_PS, or with "
+            "`ptf.Cluster([...])`."
+        )

@@ -1,0 +1,58 @@
+"""Keras initialisers as the native core knows them."""
+
+from typing import Any
+
+from persia_tf._keras import keras
+from persia_tf.spec import format_spec
+
+# Keras's class: the core's name and the config entries that it takes.
+_SUPPORTED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "Zeros": ("zeros", ()),
+    "Ones": ("ones", ()),
+    "Constant": ("constant", ("value",)),
+    "RandomUniform": ("uniform", ("minval", "maxval")),
+    "RandomNormal": ("normal", ("mean", "stddev")),
+    "TruncatedNormal": ("truncated_normal", ("mean", "stddev")),
+    "GlorotUniform": ("glorot_uniform", ()),
+}
+
+
+def get(identifier: Any) -> Any:
+    """Returns the Keras initializer that `identifier` names, is, or describes.
+
+    Raises:
+        ValueError: if Keras knows none, or the core cannot apply it a row.
+    """
+    try:
+        initializer = keras.initializers.get(identifier)
+    except (TypeError, ValueError) as error:
+        raise ValueError(_refusal(identifier)) from error
+    if type(initializer).__name__ not in _SUPPORTED:
+        raise ValueError(_refusal(identifier))
+    return initializer
+
+
+def spec_and_seed(initializer: Any) -> tuple[str, int]:
+    """Returns an initializer's text for the core, and its seed (0 if unset).
+
+    A row's value depends on the seed, the table's name and the id alone, so an
+    unset seed gives the same rows in every process.
+    """
+    name, keys = _SUPPORTED[type(initializer).__name__]
+    config = initializer.get_config()
+    seed = config.get("seed")
+    if seed is not None and not isinstance(seed, int):
+        raise ValueError(
+            "the seed of `embeddings_initializer` must be an integer or None, since "
+            f"rows are seeded by id. Received: seed={seed!r}"
+        )
+    spec = format_spec(name, {key: config[key] for key in keys})
+    return spec, (seed or 0) % 2**64
+
+
+def _refusal(identifier: Any) -> str:
+    return (
+        "`embeddings_initializer` must be one of Keras's "
+        f"{', '.join(_SUPPORTED)} (or its name, such as 'uniform'). "
+        f"Received: embeddings_initializer={identifier!r}"
+    )

@@ -1,0 +1,311 @@
+"""The layer whose rows live in parameter server shards."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from persia_tf import initializers, optimizers
+from persia_tf._keras import NO_AUTOCAST, keras, not_equal
+from persia_tf.cluster import Cluster
+from persia_tf.layers.applying_optimizer import refuse_unsupported_optimizer
+from persia_tf.layers.combiners import COMBINERS, combine
+from persia_tf.ops import embedding
+from persia_tf.session import TableSettings
+
+# A weight without values: no parameters in `summary()`, nothing to all-reduce.
+_ANCHOR_SHAPE = (0,)
+
+_AUTOMATIC_NAME = re.compile(r"persia_embedding(_\d+)?$")
+
+_layer_numbers = itertools.count()
+
+
+@keras.saving.register_keras_serializable(package="persia_tf")
+class PersiaEmbedding(keras.layers.Layer):
+    """Turns ids into vectors whose rows live in parameter server (PS) shards.
+
+    It looks and trains like `keras.layers.Embedding`, but takes any 64-bit id:
+    there is no vocabulary and no `input_dim`, a row is created when training
+    first meets its id. Lookups go to the shards of `cluster`; gradients are summed
+    by id and pushed there asynchronously, where `optimizer` applies them. The
+    optimizer of `compile` steps the other weights only, and needs no wrapper.
+
+    A row is stepped only if the optimizer of `compile` really steps this layer:
+    frozen layers, `evaluate`, `predict`, and gradients taken of other weights
+    push nothing. In a custom loop, call the model with `training=True`.
+
+    Example:
+
+    ```python
+    user = keras.Input(shape=(), dtype="int64")
+    vector = ptf.layers.PersiaEmbedding(16, table="user")(user)
+    model = keras.Model(user, keras.layers.Dense(1)(vector))
+    model.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
+    model.fit(user_ids, clicks)
+    ```
+
+    Args:
+        output_dim: Size of a vector, at least 1.
+        table: Name of the table. Layers that name one table share its rows.
+            Defaults to the layer's name, which must be explicit on an external
+            cluster: rows outlive the program there.
+        embeddings_initializer: A Keras initializer or its name: zeros, ones,
+            constant, uniform, normal, truncated normal or Glorot uniform (with
+            a fan-in of 1: one id activates one row). A row's value depends on
+            the seed, the table and the id alone. Defaults to `"uniform"`.
+        optimizer: A `persia_tf.optimizers` object or its name: the rule that
+            steps this table's rows. Defaults to `"adagrad"`.
+        combiner: None for one vector an id; `"sum"`, `"mean"` or `"sqrtn"` to
+            pool the last axis of ids into one vector.
+        mask_zero: Whether id 0 is padding: without a combiner the output carries
+            a Keras mask, with one, 0 is left out of the pool.
+        capacity: Not supported yet; must be None.
+        admission: Not supported yet; must be None.
+        eviction: Not supported yet; must be None.
+        row_dtype: Only `"float32"` is supported yet.
+        cluster: A `persia_tf.Cluster`. Defaults to the one of the environment.
+        **layer_kwargs: `name`, `trainable` and `dtype`, as for any layer.
+
+    Input shape:
+        int32 or int64 ids of any rank and value (negative too); with a combiner,
+        of rank 2 or more.
+
+    Output shape:
+        `ids.shape + (output_dim,)`, or `ids.shape[:-1] + (output_dim,)` with a
+        combiner. An id that training never met gives zeros outside training.
+
+    Raises:
+        ValueError: for an argument out of its range, ids that are no integers,
+            or an automatic name on an external cluster.
+        NotImplementedError: for an argument that is not supported yet.
+        PersiaError: when the layer is built, if a shard does not answer in time
+            (it is named), or if the table has other settings (both are shown).
+    """
+
+    supports_jit = False
+
+    def __init__(
+        self,
+        output_dim: int,
+        *,
+        table: str | None = None,
+        embeddings_initializer: Any = "uniform",
+        optimizer: str | optimizers.Optimizer = "adagrad",
+        combiner: str | None = None,
+        mask_zero: bool = False,
+        capacity: None = None,
+        admission: None = None,
+        eviction: None = None,
+        row_dtype: str = "float32",
+        cluster: Cluster | None = None,
+        **layer_kwargs: Any,
+    ) -> None:
+        _check_output_dim(output_dim)
+        _refuse_unsupported(
+            capacity=(capacity, None),
+            admission=(admission, None),
+            eviction=(eviction, None),
+            row_dtype=(row_dtype, "float32"),
+        )
+        if combiner is not None and combiner not in COMBINERS:
+            raise ValueError(
+                f"`combiner` must be None or one of {COMBINERS}. "
+                f"Received: combiner={combiner!r}"
+            )
+        super().__init__(**layer_kwargs)
+        if self.compute_dtype == "float16":
+            raise NotImplementedError(
+                f"layer '{self.name}': float16 computation is not supported yet, since "
+                "its loss scale would reach the rows. Give the layer dtype='float32'."
+            )
+        self.output_dim = output_dim
+        self.table = table
+        self.embeddings_initializer = initializers.get(embeddings_initializer)
+        self.optimizer = optimizers.get(optimizer)
+        self.combiner = combiner
+        self.mask_zero = mask_zero
+        self.cluster = cluster
+        self.supports_masking = mask_zero
+        self._anchor: Any = None
+        self._route: embedding.Route | None = None
+
+    def build(self, input_shape: Any = None) -> None:
+        self._route = self._open_table()
+        self._anchor = self.add_weight(
+            name="anchor",
+            shape=_ANCHOR_SHAPE,
+            dtype="float32",
+            initializer="zeros",
+            trainable=True,
+            constraint=self._commit,
+            **NO_AUTOCAST,
+        )
+        self.built = True
+
+    def call(self, inputs: Any, training: bool | None = None) -> tf.Tensor:
+        ids = self._checked_ids(inputs)
+        rows = embedding.lookup(
+            ids,
+            tf.convert_to_tensor(self._anchor),
+            self._route,
+            training=bool(training) and self.trainable,
+        )
+        if self.combiner is not None:
+            mask = tf.not_equal(ids, 0) if self.mask_zero else None
+            rows = combine(rows, self.combiner, mask)
+        return tf.cast(rows, self.compute_dtype)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        if not self.mask_zero or self.combiner is not None:
+            return None
+        return not_equal(inputs, 0)
+
+    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+        shape = tuple(input_shape)
+        if self.combiner is not None:
+            self._check_rank(len(shape))
+            shape = shape[:-1]
+        return (*shape, self.output_dim)
+
+    def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        # Keras 3 builds functional models through here, without `call`; tf_keras
+        # traces `call`, which checks too.
+        self._check_dtype(inputs.dtype)
+        return super().compute_output_spec(inputs, *args, **kwargs)
+
+    def save_own_variables(self, store: Any) -> None:
+        logging.warning(
+            "layer '%s': the rows of table '%s' are not in what is being saved: "
+            "they stay where they live (%s).",
+            self.name,
+            self._table_name,
+            "in this process, and end with it"
+            if self._cluster.is_embedded
+            else ",".join(self._cluster.shards),
+        )
+        super().save_own_variables(store)
+
+    def get_config(self) -> dict[str, Any]:
+        serialize = keras.saving.serialize_keras_object
+        return {
+            **super().get_config(),
+            "output_dim": self.output_dim,
+            "table": self.table,
+            "embeddings_initializer": keras.initializers.serialize(
+                self.embeddings_initializer
+            ),
+            "optimizer": serialize(self.optimizer),
+            "combiner": self.combiner,
+            "mask_zero": self.mask_zero,
+            "cluster": self.cluster and self.cluster.get_config(),
+        }
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> PersiaEmbedding:
+        config = dict(config)
+        if isinstance(config.get("optimizer"), dict):
+            config["optimizer"] = keras.saving.deserialize_keras_object(
+                config["optimizer"]
+            )
+        if isinstance(config.get("cluster"), dict):
+            config["cluster"] = Cluster.from_config(config["cluster"])
+        return cls(**config)
+
+    @property
+    def _cluster(self) -> Cluster:
+        return self.cluster if self.cluster is not None else Cluster()
+
+    @property
+    def _table_name(self) -> str:
+        return self.table or self.name
+
+    def _open_table(self) -> embedding.Route:
+        cluster = self._cluster
+        if self.table is None and not cluster.is_embedded:
+            self._refuse_automatic_name()
+        initializer, seed = initializers.spec_and_seed(self.embeddings_initializer)
+        settings = TableSettings(
+            dim=self.output_dim,
+            initializer=initializer,
+            optimizer=self.optimizer.spec(),
+            seed=seed,
+            learning_rate=self.optimizer.learning_rate,
+        )
+        rows = cluster.create_table(self._table_name, settings)
+        if rows:
+            logging.info("table '%s' holds %d rows", self._table_name, rows)
+        return embedding.Route(
+            session=cluster.session.name,
+            layer=f"{self.name}#{next(_layer_numbers)}",
+            table=cluster.full_name(self._table_name),
+            dim=self.output_dim,
+        )
+
+    def _refuse_automatic_name(self) -> None:
+        if _AUTOMATIC_NAME.match(self.name):
+            raise ValueError(
+                f"layer '{self.name}' has an automatic name, by which a later program "
+                "would take over its rows on the external cluster. Give it "
+                "`table=` or an explicit `name=`."
+            )
+
+    def _commit(self, anchor: Any) -> tf.Tensor:
+        """The anchor's constraint: Keras runs it after the optimizer's step."""
+        refuse_unsupported_optimizer(self.name)
+        return embedding.commit(
+            tf.convert_to_tensor(anchor), self.optimizer.learning_rate, self._route
+        )
+
+    def _checked_ids(self, inputs: Any) -> tf.Tensor:
+        if isinstance(inputs, (tf.RaggedTensor, tf.SparseTensor)):
+            raise NotImplementedError(
+                f"layer '{self.name}' takes dense ids only yet. "
+                f"Received: {type(inputs).__name__}"
+            )
+        ids = tf.convert_to_tensor(inputs)
+        self._check_dtype(ids.dtype.name)
+        if self.combiner is not None:
+            self._check_rank(ids.shape.rank)
+        return tf.cast(ids, tf.int64)
+
+    def _check_dtype(self, dtype: str) -> None:
+        if dtype not in ("int32", "int64"):
+            raise ValueError(
+                f"layer '{self.name}' takes int32 or int64 ids, since other types lose "
+                "ids. Declare the model's input as such: "
+                'keras.Input(..., dtype="int64"). '
+                f"Received: ids of dtype {dtype}"
+            )
+
+    def _check_rank(self, rank: int | None) -> None:
+        if rank is not None and rank < 2:
+            raise ValueError(
+                f"layer '{self.name}' with combiner={self.combiner!r} pools the last "
+                "axis of ids, so they must have a rank of at least 2: (batch, ids). "
+                f"Received: ids of rank {rank}"
+            )
+
+
+def _check_output_dim(output_dim: Any) -> None:
+    if isinstance(output_dim, bool) or not isinstance(output_dim, int):
+        raise TypeError(
+            f"`output_dim` must be an integer. Received: output_dim={output_dim!r}"
+        )
+    if output_dim < 1:
+        raise ValueError(
+            f"`output_dim` must be at least 1. Received: output_dim={output_dim}"
+        )
+
+
+def _refuse_unsupported(**arguments: tuple[Any, Any]) -> None:
+    for name, (value, supported) in arguments.items():
+        if value != supported:
+            raise NotImplementedError(
+                f"`{name}` must be {supported!r}: others are not supported yet. "
+                f"Received: {name}={value!r}"
+            )

@@ -1,0 +1,1 @@
+"""TensorFlow ops of the native core."""

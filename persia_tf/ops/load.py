@@ -1,0 +1,41 @@
+"""Loads the op library, and explains it when that fails."""
+
+import functools
+import os
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf import _native, errors
+
+OPS_NAME = "_persia_ops.so"
+
+
+@functools.cache
+def ops() -> Any:
+    """Returns the module of raw ops, loading the library once a process.
+
+    Raises:
+        LibraryLoadError: if it is missing, or this TensorFlow cannot load it.
+    """
+    # First the core: the ops' library finds it as already loaded.
+    _native.library()
+    override = os.environ.get(_native.LIBRARY_DIR_VARIABLE)
+    path = Path(override or Path(__file__).parent) / OPS_NAME
+    if not path.is_file():
+        raise errors.LibraryLoadError(
+            f"persia_tf's op library is missing: there is no {path}. Build it with "
+            "`pip install .` or, in a checkout, `make build`."
+        )
+    try:
+        module = tf.load_op_library(str(path))
+    except (tf.errors.NotFoundError, OSError) as error:
+        raise errors.LibraryLoadError(
+            f"persia_tf's op library {path} does not load into TensorFlow "
+            f"{tf.__version__} (2.16 or later is needed): {error}. Build it again "
+            "with `pip install .` or `make build`."
+        ) from error
+    tf.no_gradient("PersiaStage")
+    tf.no_gradient("PersiaCommit")
+    return module

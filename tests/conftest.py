@@ -1,0 +1,67 @@
+"""Fixtures: real shards on free ports, and names that no other test uses."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+
+import pytest
+
+from persia_tf import _native
+
+_names = itertools.count()
+
+
+class Shard:
+    """A parameter server shard in this process, on a free port of loopback."""
+
+    def __init__(self, port: int = 0) -> None:
+        self._handle = _native.ServerHandle()
+        _native.library().persia_server_start(
+            b"127.0.0.1", port, 2, ctypes.byref(self._handle)
+        )
+        self.port = _native.library().persia_server_port(self._handle)
+        self.address = f"127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        if self._handle:
+            _native.library().persia_server_free(self._handle)
+            self._handle = None
+
+
+@pytest.fixture
+def start_shards():
+    """Starts shards; they end with the test."""
+    started: list[Shard] = []
+
+    def start(count: int) -> list[Shard]:
+        shards = [Shard() for _ in range(count)]
+        started.extend(shards)
+        return shards
+
+    yield start
+    for shard in started:
+        shard.stop()
+
+
+@pytest.fixture
+def table() -> str:
+    """A table name that this process did not use before."""
+    return f"table_{next(_names)}"
+
+
+@pytest.fixture(autouse=True)
+def no_cluster_in_the_environment(monkeypatch):
+    monkeypatch.delenv("PERSIA_PS", raising=False)
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+
+
+@pytest.fixture(params=["embedded", "2 shards"])
+def cluster(request, start_shards):
+    """The embedded store, and two external shards."""
+    import persia_tf as ptf
+
+    if request.param == "embedded":
+        return ptf.Cluster.embedded()
+    shards = start_shards(2)
+    return ptf.Cluster([shard.address for shard in shards], timeout=20)
