@@ -15,7 +15,10 @@ _names = itertools.count()
 class Shard:
     """A parameter server shard in this process, on a free port of loopback."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self) -> None:
+        self.start(port=0)
+
+    def start(self, port: int) -> None:
         self._handle = _native.ServerHandle()
         _native.library().persia_server_start(
             b"127.0.0.1", port, 2, ctypes.byref(self._handle)

@@ -1,0 +1,139 @@
+"""Samples a second of one training program on the click model.
+
+    python benchmarks/train_throughput.py --embedding persia-remote
+    TF_USE_LEGACY_KERAS=1 is set for `tf_keras`, whatever the environment says.
+
+The last line is one JSON object. Figures of several runs compare only as ratios,
+taken in turn on one machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+
+EMBEDDINGS = ("persia-embedded", "persia-remote", "keras3", "tf_keras")
+WARM_UP_STEPS = 20
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--embedding", choices=EMBEDDINGS, required=True)
+    parser.add_argument("--batch", type=int, default=4096)
+    parser.add_argument("--windows", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=6.0, help="of a window")
+    parser.add_argument("--shards", type=int, default=2, help="for persia-remote")
+    parser.add_argument("--quick", action="store_true", help="a smoke test's size")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.windows, arguments.seconds = 2, 0.5
+    return arguments
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    if arguments.embedding == "tf_keras":
+        os.environ["TF_USE_LEGACY_KERAS"] = "1"
+    else:
+        os.environ.pop("TF_USE_LEGACY_KERAS", None)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+    with external_shards(arguments) as pids:
+        report(arguments, *run(arguments, pids))
+
+
+@contextlib.contextmanager
+def external_shards(arguments: argparse.Namespace) -> Iterator[list[int]]:
+    """Starts shards for `persia-remote` and names them in the environment."""
+    if arguments.embedding != "persia-remote":
+        yield []
+        return
+    from shard_processes import running_shards
+
+    with running_shards(arguments.shards) as shards:
+        os.environ["PERSIA_PS"] = ",".join(shard.address for shard in shards)
+        yield [shard.pid for shard in shards]
+
+
+def run(
+    arguments: argparse.Namespace, pids: list[int]
+) -> tuple[dict[str, float], dict[str, object]]:
+    """Trains for the windows; returns figures and set-up."""
+    import tensorflow as tf
+    import w1_model
+    import workload_w1
+
+    batches = 20 if arguments.quick else 200
+    data = workload_w1.load(batches, arguments.batch)
+    is_persia = arguments.embedding.startswith("persia")
+    ids = data.ids() if is_persia else data.indices()
+    # One slice a batch, so that no input pipeline is measured.
+    dataset = tf.data.Dataset.from_tensor_slices(((ids, data.dense), data.labels))
+    make = w1_model.make_persia if is_persia else w1_model.make_keras
+    model = make(workload_w1.vocabularies())
+    windows = w1_model.Windows(arguments.windows, arguments.seconds, WARM_UP_STEPS)
+    cpu = {pid: cpu_seconds(pid) for pid in [os.getpid(), *pids]}
+    begin = time.monotonic()
+    model.fit(
+        dataset.repeat(),
+        steps_per_epoch=10**9,
+        epochs=1,
+        verbose=0,
+        callbacks=[windows],
+    )
+    wall = time.monotonic() - begin
+    used = sum(cpu_seconds(pid) - before for pid, before in cpu.items())
+    rates = [steps * arguments.batch / seconds for steps, seconds in windows.measured]
+    figures = {
+        "samples_per_second": statistics.median(rates),
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "cpus_used": used / wall,
+    }
+    for index, pid in enumerate(pids):
+        figures[f"peak_memory_mb_shard_{index}"] = peak_memory_mb(pid)
+    setup = {
+        "embedding": arguments.embedding,
+        "batch": arguments.batch,
+        "shards": len(pids),
+        "vocabulary": workload_w1.TOTAL_ROWS,
+        "windows": rates,
+        "seconds_a_window": arguments.seconds,
+        "cores": os.cpu_count(),
+        "seed": 0,
+        **w1_model.versions(),
+    }
+    return figures, setup
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process so far, user and system."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_memory_mb(pid: int) -> float:
+    """The largest resident size that a process had."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:
+        [line] = [line for line in status if line.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
+
+
+def report(
+    arguments: argparse.Namespace,
+    figures: dict[str, float],
+    setup: dict[str, object],
+) -> None:
+    print(f"{arguments.embedding}: {figures['samples_per_second']:,.0f} samples/s")
+    result = {"benchmark": "train_throughput", "figures": figures, "setup": setup}
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""The click model of the workload, on PersiaEmbedding and on Keras's Embedding."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+import persia_tf as ptf
+from persia_tf._keras import keras
+from workload_w1 import DENSE, DIM, FEATURES
+
+ADAGRAD = {"learning_rate": 0.05, "initial_accumulator_value": 0.1}
+DENSE_LEARNING_RATE = 0.001
+
+
+def make_persia(vocabularies: Sequence[int]) -> Any:
+    """The model with rows on a cluster, compiled as any Keras model."""
+
+    def embed(feature: int) -> Any:
+        return ptf.layers.PersiaEmbedding(
+            DIM, table=f"c{feature}", optimizer=ptf.optimizers.Adagrad(**ADAGRAD)
+        )
+
+    model = _make(keras.Model, [embed(f) for f in range(len(vocabularies))])
+    model.compile(keras.optimizers.Adam(DENSE_LEARNING_RATE), _loss())
+    return model
+
+
+def make_keras(vocabularies: Sequence[int]) -> Any:
+    """The model with Keras's own tables, in this process."""
+
+    class TwoOptimizers(keras.Model):
+        """Steps tables by Adagrad and the dense layers by Adam."""
+
+        def train_step(self, data: Any) -> dict[str, Any]:
+            inputs, labels = data
+            with tf.GradientTape() as tape:
+                loss = _loss()(labels, self(inputs, training=True))
+            tables = [layer.trainable_variables[0] for layer in self.tables]
+            dense = [v for v in self.trainable_variables if not _is_one_of(v, tables)]
+            gradients = tape.gradient(loss, tables + dense)
+            self.table_optimizer.apply_gradients(zip(gradients, tables))
+            self.optimizer.apply_gradients(zip(gradients[len(tables) :], dense))
+            return {"loss": loss}
+
+    tables = [keras.layers.Embedding(size, DIM) for size in vocabularies]
+    model = _make(TwoOptimizers, tables)
+    model.tables = tables
+    model.table_optimizer = keras.optimizers.Adagrad(**ADAGRAD)
+    model.table_optimizer.build([layer.trainable_variables[0] for layer in tables])
+    model.compile(keras.optimizers.Adam(DENSE_LEARNING_RATE))
+    return model
+
+
+class Windows(keras.callbacks.Callback):
+    """Counts steps in windows of time, after a warm-up, then ends training.
+
+    Attributes:
+        measured: `(steps, seconds)` of each window.
+    """
+
+    def __init__(self, count: int, seconds: float, warm_up_steps: int) -> None:
+        super().__init__()
+        self.measured: list[tuple[int, float]] = []
+        self._count = count
+        self._seconds = seconds
+        self._warm_up_steps = warm_up_steps
+        self._steps = 0
+        self._begin = 0.0
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        now = time.monotonic()
+        if batch + 1 <= self._warm_up_steps:
+            self._begin = now
+            return
+        self._steps += 1
+        if now - self._begin < self._seconds:
+            return
+        self.measured.append((self._steps, now - self._begin))
+        self._steps, self._begin = 0, now
+        if len(self.measured) == self._count:
+            self.model.stop_training = True
+
+
+def versions() -> dict[str, str]:
+    return {
+        "tensorflow": tf.__version__,
+        "keras": keras.__version__,
+        "persia_tf": ptf.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _make(model_class: type, embeddings: Sequence[Any]) -> Any:
+    ids = keras.Input(shape=(FEATURES,), dtype="int64")
+    dense = keras.Input(shape=(DENSE,))
+    vectors = [embed(ids[:, f]) for f, embed in enumerate(embeddings)]
+    x = keras.layers.Concatenate()([*vectors, dense])
+    x = keras.layers.Dense(256, activation="relu")(x)
+    x = keras.layers.Dense(128, activation="relu")(x)
+    return model_class([ids, dense], keras.layers.Dense(1)(x))
+
+
+def _loss() -> Any:
+    return keras.losses.BinaryCrossentropy(from_logits=True)
+
+
+def _is_one_of(variable: Any, variables: Sequence[Any]) -> bool:
+    return any(variable is other for other in variables)

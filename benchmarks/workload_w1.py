@@ -1,0 +1,120 @@
+"""The click model's training data (Criteo-like), made once and cached.
+
+26 categorical features of Criteo-Kaggle's cardinalities (those above 100,000 scaled
+so that all sum to 10,000,000), bounded Zipf ranks of exponent 1.05, 13 normal
+floats, labels drawn from a logistic model of ids and floats.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+
+BATCH = 4096
+FEATURES = 26
+DENSE = 13
+DIM = 16
+TOTAL_ROWS = 10_000_000
+ZIPF_EXPONENT = 1.05
+_LARGE = 100_000
+_CARDINALITIES = (
+    "1460 583 10131227 2202608 305 24 12517 633 3 93145 5683 8351593 3194 27 14992 "
+    "5461306 10 5652 2173 4 7046547 18 15 286181 105 142572"
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Batches:
+    """Training data, batch after batch.
+
+    Attributes:
+        ranks: int64 `(batches, batch, 26)`, from 0 to the vocabulary's size.
+        dense: float32 `(batches, batch, 13)`.
+        labels: float32 `(batches, batch, 1)`.
+    """
+
+    ranks: np.ndarray
+    dense: np.ndarray
+    labels: np.ndarray
+
+    def ids(self) -> np.ndarray:
+        """63-bit positive ids, as a parameter server sees them."""
+        return ids_of(self.ranks)
+
+    def indices(self) -> np.ndarray:
+        """A bijection of the ranks onto 0..vocabulary-1, as a table needs them."""
+        sizes = np.array(vocabularies())
+        # Odd steps without a common factor with the size spread hot rows.
+        steps = np.array([_coprime_step(size) for size in sizes])
+        return self.ranks * steps % sizes
+
+
+def vocabularies() -> list[int]:
+    """Returns each feature's number of distinct ids."""
+    sizes = [int(size) for size in _CARDINALITIES.split()]
+    small = sum(size for size in sizes if size <= _LARGE)
+    factor = (TOTAL_ROWS - small) / sum(size for size in sizes if size > _LARGE)
+    return [round(size * factor) if size > _LARGE else size for size in sizes]
+
+
+def splitmix64(x: np.ndarray) -> np.ndarray:
+    """The splitmix64 generator's output function, on uint64."""
+    with np.errstate(over="ignore"):
+        x = x.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def ids_of(ranks: np.ndarray) -> np.ndarray:
+    """Returns the ids of `(..., 26)` ranks."""
+    feature = np.arange(1, FEATURES + 1, dtype=np.uint64) << np.uint64(48)
+    mixed = splitmix64(feature | ranks.astype(np.uint64))
+    return (mixed >> np.uint64(1)).astype(np.int64)
+
+
+def load(batches: int = 200, batch: int = BATCH) -> Batches:
+    """Returns the workload, from `$XDG_CACHE_HOME/persia_tf` if it lies there."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    path = Path(home) / "persia_tf" / f"w1-{batches}x{batch}.npz"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = _make(batches, batch)
+        partial = path.with_suffix(f".{os.getpid()}.npz")
+        np.savez(partial, **dataclasses.asdict(made))
+        partial.rename(path)
+    with np.load(path) as data:
+        return Batches(**data)
+
+
+def _make(batches: int, batch: int) -> Batches:
+    random = np.random.default_rng(0)
+    count = batches * batch
+    columns = [_zipf(random, size, count) for size in vocabularies()]
+    ranks = np.stack(columns, axis=-1)
+    dense = random.standard_normal((count, DENSE), dtype=np.float32)
+    effect = splitmix64(ids_of(ranks)) / 2.0**64
+    logit = ((effect - 0.5) * 1.2).sum(axis=1) + 0.3 * dense[:, 0] - 1.0
+    labels = random.random(count) < 1 / (1 + np.exp(-logit))
+    return Batches(
+        ranks.reshape(batches, batch, FEATURES),
+        dense.reshape(batches, batch, DENSE),
+        labels.astype(np.float32).reshape(batches, batch, 1),
+    )
+
+
+def _zipf(random: np.random.Generator, size: int, count: int) -> np.ndarray:
+    """Ranks from 0 of a bounded Zipf law, by its inverse distribution."""
+    cumulative = np.cumsum(np.arange(1, size + 1, dtype=np.float64) ** -ZIPF_EXPONENT)
+    drawn = random.random(count) * cumulative[-1]
+    return np.searchsorted(cumulative, drawn).astype(np.int64)
+
+
+def _coprime_step(size: int) -> int:
+    step = 2_654_435_761 % size or 1
+    while np.gcd(step, size) != 1:
+        step += 1
+    return step

@@ -1,0 +1,102 @@
+"""Shards that are down, die, or come back: errors that name them, in time."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import persia_tf as ptf
+from persia_tf import errors
+from persia_tf._keras import keras
+
+IDS = np.arange(4096, dtype="int64")
+LABELS = np.ones((4096, 1), "float32")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+@pytest.fixture
+def shard_process(tmp_path):
+    """Starts `persia ps`; gives the process and its address."""
+    processes = []
+
+    def start():
+        port_file = tmp_path / f"port{len(processes)}"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "persia_tf.commands.main", "ps"]
+            + ["--port", "0", "--port-file", str(port_file)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        processes.append(process)
+        give_up = time.monotonic() + 60
+        while not port_file.exists():
+            assert process.poll() is None, "the shard ended as it started"
+            assert time.monotonic() < give_up, "the shard did not start in time"
+            time.sleep(0.01)
+        return process, f"127.0.0.1:{port_file.read_text().split()[0]}"
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+
+
+def make_model(table, cluster):
+    inputs = keras.Input(shape=(), dtype="int64")
+    vector = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(1)(vector))
+    model.compile("adam", "mse")
+    return model
+
+
+def test_shard_that_is_down_at_start_is_named(table, start_shards):
+    down = f"127.0.0.1:{free_port()}"
+    cluster = ptf.Cluster([start_shards(1)[0].address, down], timeout=0.5)
+    with pytest.raises(errors.PersiaError, match=down):
+        make_model(table, cluster)
+
+
+def test_shard_that_is_killed_in_mid_epoch_ends_fit(table, shard_process):
+    started = [shard_process() for _ in range(2)]
+    cluster = ptf.Cluster([address for _, address in started], timeout=2)
+    model = make_model(table, cluster)
+    victim, address = started[1]
+
+    class Kill(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 5:
+                victim.send_signal(signal.SIGKILL)
+                victim.wait()
+
+    begin = time.monotonic()
+    with pytest.raises(tf.errors.OpError, match=address):
+        model.fit(
+            IDS, LABELS, batch_size=8, epochs=1000, verbose=0, callbacks=[Kill()]
+        )
+    # No hang: far more than the deadline of a request, far less than the epochs.
+    assert time.monotonic() - begin < 60
+
+
+def test_shard_that_lost_its_tables_is_an_error_not_a_fresh_start(
+    table, start_shards
+):
+    [shard] = start_shards(1)
+    cluster = ptf.Cluster([shard.address], timeout=20)
+    layer = ptf.layers.PersiaEmbedding(2, table=table, cluster=cluster)
+    ids = tf.constant([1, 2], tf.int64)
+    layer(ids, training=True)
+    port = shard.port
+    shard.stop()
+    shard.start(port)
+    with pytest.raises(tf.errors.NotFoundError, match=shard.address):
+        layer(ids, training=True)

@@ -1,0 +1,107 @@
+"""Tables on external shards: names, settings, attaching."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import persia_tf as ptf
+from persia_tf import errors
+from persia_tf._keras import keras
+
+
+@pytest.fixture
+def shards(start_shards):
+    return start_shards(2)
+
+
+def cluster_of(shards, **options):
+    return ptf.Cluster([shard.address for shard in shards], timeout=20, **options)
+
+
+def test_automatic_layer_name_is_refused_on_external_shards(shards):
+    layer = ptf.layers.PersiaEmbedding(4, cluster=cluster_of(shards))
+    with pytest.raises(ValueError, match="automatic name.*`table=`"):
+        layer.build((None,))
+
+
+def test_automatic_layer_name_stays_refused_in_a_clone(shards):
+    layer = ptf.layers.PersiaEmbedding(4, cluster=cluster_of(shards))
+    copy = ptf.layers.PersiaEmbedding.from_config(layer.get_config())
+    with pytest.raises(ValueError, match="automatic name"):
+        copy.build((None,))
+
+
+def test_explicit_layer_name_names_the_table(shards, table):
+    cluster = cluster_of(shards)
+    ptf.layers.PersiaEmbedding(4, name=table, cluster=cluster).build((None,))
+    assert [found.name for found in cluster.stats()[0].tables] == [table]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"output_dim": 8},
+        {"optimizer": "adam"},
+        {"optimizer": ptf.optimizers.Adagrad(0.5)},
+        {"embeddings_initializer": "zeros"},
+        {"embeddings_initializer": keras.initializers.RandomUniform(seed=3)},
+    ],
+)
+def test_layers_that_give_a_table_different_settings_are_refused(
+    other, shards, table
+):
+    settings = {"output_dim": 4, "table": table, "cluster": cluster_of(shards)}
+    ptf.layers.PersiaEmbedding(**settings).build((None,))
+    with pytest.raises(errors.AlreadyExistsError) as raised:
+        ptf.layers.PersiaEmbedding(**{**settings, **other}).build((None,))
+    message = str(raised.value)
+    assert table in message
+    assert message.count("optimizer=") == 2
+
+
+def test_programs_that_give_a_table_different_settings_are_refused(shards, table):
+    ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster_of(shards)).build(())
+    # Another session stands for another program.
+    later = cluster_of(shards, max_pending_pushes=1)
+    with pytest.raises(errors.AlreadyExistsError) as raised:
+        ptf.layers.PersiaEmbedding(
+            4, table=table, optimizer="adam", cluster=later
+        ).build(())
+    assert "adagrad" in str(raised.value)
+    assert "adam" in str(raised.value)
+
+
+def test_a_later_program_attaches_and_finds_the_rows(shards, table):
+    ids = tf.range(10, dtype=tf.int64)
+    first = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster_of(shards))
+    rows = np.array(first(ids, training=True))
+    later = cluster_of(shards, max_pending_pushes=1)
+    second = ptf.layers.PersiaEmbedding(4, table=table, cluster=later)
+    np.testing.assert_array_equal(np.array(second(ids, training=False)), rows)
+
+
+def test_shards_in_another_order_are_refused(shards, table):
+    ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster_of(shards)).build(())
+    swapped = cluster_of(shards[::-1])
+    with pytest.raises(errors.AlreadyExistsError, match="order"):
+        ptf.layers.PersiaEmbedding(4, table=table, cluster=swapped).build(())
+
+
+def test_fewer_shards_are_refused(shards, table):
+    ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster_of(shards)).build(())
+    with pytest.raises(errors.AlreadyExistsError, match="order"):
+        ptf.layers.PersiaEmbedding(
+            4, table=table, cluster=cluster_of(shards[:1])
+        ).build(())
+
+
+def test_namespaces_keep_jobs_apart(shards, table):
+    ids = tf.range(10, dtype=tf.int64)
+    for namespace, optimizer in (("a", "adam"), ("b", "sgd")):
+        cluster = cluster_of(shards, namespace=namespace)
+        layer = ptf.layers.PersiaEmbedding(
+            4, table=table, optimizer=optimizer, cluster=cluster
+        )
+        layer(ids, training=True)
+    names = {found.name for found in cluster.stats()[0].tables}
+    assert names == {f"a/{table}", f"b/{table}"}
