@@ -1,0 +1,202 @@
+"""Bridge to the native core: libpersia.so through ctypes.
+
+`library()` gives the library with every function of `cc/capi/persia.h`
+declared. A function that returns a status raises one of `persia_tf.errors`
+instead; text goes in through `utf8()`. ctypes lets go of the interpreter's lock
+during each call, so other threads run while one blocks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from pathlib import Path
+from typing import Any
+
+from persia_tf import errors
+
+LIBRARY_NAME = "libpersia.so"
+LIBRARY_DIR_VARIABLE = "PERSIA_LIBRARY_DIR"
+
+
+class ServerHandle(ctypes.c_void_p):
+    """A `persia_server*`."""
+
+
+class StatsHandle(ctypes.c_void_p):
+    """A `persia_stats*`."""
+
+
+class SessionCounters(ctypes.Structure):
+    """`persia_session_counters`."""
+
+    _fields_ = [
+        ("training_lookups", ctypes.c_uint64),
+        ("readonly_lookups", ctypes.c_uint64),
+        ("committed", ctypes.c_uint64),
+        ("pushed", ctypes.c_uint64),
+        ("discarded", ctypes.c_uint64),
+        ("nonfinite", ctypes.c_uint64),
+        ("absent", ctypes.c_uint64),
+    ]
+
+
+class ProcessStats(ctypes.Structure):
+    """`persia_process_stats`."""
+
+    _fields_ = [
+        ("address", ctypes.c_char_p),
+        ("generation", ctypes.c_uint64),
+        ("lookups", ctypes.c_uint64),
+        ("updates", ctypes.c_uint64),
+        ("repeated_updates", ctypes.c_uint64),
+        ("bad_frames", ctypes.c_uint64),
+        ("connections", ctypes.c_uint64),
+        ("tables", ctypes.c_int),
+    ]
+
+
+class TableStats(ctypes.Structure):
+    """`persia_table_stats`."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("dim", ctypes.c_uint32),
+        ("rows", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("rows_looked_up", ctypes.c_uint64),
+        ("rows_updated", ctypes.c_uint64),
+        ("nonfinite_gradients", ctypes.c_uint64),
+        ("absent_gradients", ctypes.c_uint64),
+    ]
+
+
+_TEXT = ctypes.c_char_p
+_INT = ctypes.c_int
+_SECONDS = ctypes.c_double
+
+# Functions whose result is a status: their arguments.
+_STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "persia_server_start": (_TEXT, _INT, _INT, ctypes.POINTER(ServerHandle)),
+    "persia_server_stop": (ServerHandle, _SECONDS),
+    "persia_session_open": (_TEXT, _TEXT, _SECONDS, _INT),
+    "persia_session_close": (_TEXT,),
+    "persia_session_create_table": (
+        *(_TEXT, _TEXT, _INT, _TEXT, _TEXT, ctypes.c_uint64, ctypes.c_float),
+        ctypes.POINTER(ctypes.c_uint64),
+    ),
+    "persia_session_flush": (_TEXT,),
+    "persia_session_get_counters": (_TEXT, ctypes.POINTER(SessionCounters)),
+    "persia_stats_fetch": (_TEXT, _SECONDS, ctypes.POINTER(StatsHandle)),
+    "persia_stats_of_server": (ServerHandle, ctypes.POINTER(StatsHandle)),
+    "persia_stats_of_session": (_TEXT, ctypes.POINTER(StatsHandle)),
+    "persia_stats_process": (StatsHandle, _INT, ctypes.POINTER(ProcessStats)),
+    "persia_stats_table": (StatsHandle, _INT, _INT, ctypes.POINTER(TableStats)),
+}
+
+# The others: their result and arguments.
+_VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "persia_last_error": (_TEXT, ()),
+    "persia_server_port": (_INT, (ServerHandle,)),
+    "persia_server_free": (None, (ServerHandle,)),
+    "persia_stats_processes": (_INT, (StatsHandle,)),
+    "persia_stats_free": (None, (StatsHandle,)),
+}
+
+
+def declared_functions() -> set[str]:
+    """Names the functions that this bridge declares."""
+    return {*_STATUS_FUNCTIONS, *_VALUE_FUNCTIONS}
+
+
+def utf8(text: str) -> bytes:
+    """Encodes text for the native core.
+
+    Args:
+        text: Any text without a NUL.
+
+    Returns:
+        Its UTF-8 bytes.
+
+    Raises:
+        InvalidArgumentError: If a NUL would cut the text short.
+    """
+    if "\0" in text:
+        raise errors.InvalidArgumentError(f"text must not contain a NUL, got {text!r}")
+    return text.encode("utf-8")
+
+
+def library_dir() -> Path:
+    """Gives the folder of the native libraries.
+
+    Returns:
+        `$PERSIA_LIBRARY_DIR` if that is set, else the folder of this package.
+    """
+    return Path(os.environ.get(LIBRARY_DIR_VARIABLE) or Path(__file__).parent)
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """Loads the native core, once a process.
+
+    Returns:
+        The library, its functions declared.
+
+    Raises:
+        LibraryLoadError: If it is missing, does not load, or is of another
+            version.
+    """
+    return load(library_dir())
+
+
+def load(directory: Path) -> ctypes.CDLL:
+    """Loads and declares the library that lies in `directory`.
+
+    Args:
+        directory: Where `libpersia.so` is expected.
+
+    Returns:
+        The library, its functions declared.
+
+    Raises:
+        LibraryLoadError: As `library` does.
+    """
+    path = directory / LIBRARY_NAME
+    if not path.is_file():
+        raise errors.LibraryLoadError(
+            f"persia_tf's native library is missing: there is no {path}. Build it "
+            "with `pip install .` or, in a checkout, `make build`; or set "
+            f"${LIBRARY_DIR_VARIABLE} to the folder that holds {LIBRARY_NAME}."
+        )
+    try:
+        native = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise errors.LibraryLoadError(
+            f"persia_tf's native library {path} does not load: {error}. Build it "
+            "again on this machine, with `pip install .` or `make build`."
+        ) from error
+    try:
+        _declare(native)
+    except AttributeError as error:
+        raise errors.LibraryLoadError(
+            f"persia_tf's native library {path} is of another version: {error}. "
+            "Build it again, with `pip install .` or `make build`."
+        ) from error
+    return native
+
+
+def _declare(native: ctypes.CDLL) -> None:
+    def raise_failure(status: int, function: Any, arguments: Any) -> None:
+        # In the thread that made the call, as persia_last_error wants.
+        if status:
+            message = native.persia_last_error().decode("utf-8", "replace")
+            raise errors.from_code(status, message)
+
+    for name, (restype, argtypes) in _VALUE_FUNCTIONS.items():
+        function = getattr(native, name)
+        function.restype, function.argtypes = restype, argtypes
+    for name, argtypes in _STATUS_FUNCTIONS.items():
+        function = getattr(native, name)
+        function.restype, function.argtypes = _INT, argtypes
+        function.errcheck = raise_failure

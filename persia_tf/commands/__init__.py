@@ -1,0 +1,1 @@
+"""The `persia` command and its sub-commands; none of them imports TensorFlow."""

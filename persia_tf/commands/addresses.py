@@ -1,0 +1,70 @@
+"""Addresses of shards, as the command line writes them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from persia_tf import errors
+
+
+class Address(NamedTuple):
+    """A host and a port; as text "host:port", or "[host]:port" for IPv6."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse(text: str) -> Address:
+    """Parses one address.
+
+    Example:
+
+    >>> parse("[::1]:7000")
+    Address(host='::1', port=7000)
+
+    Args:
+        text: "host:port" or "[v6 address]:port".
+
+    Returns:
+        The address, its host without brackets.
+
+    Raises:
+        InvalidArgumentError: If there is no host, or no port from 1 to 65535, or
+            an IPv6 address without brackets.
+    """
+    host, _, port = text.strip().rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        raise errors.InvalidArgumentError(
+            f"an IPv6 address needs brackets, as in [::1]:7000, got {text!r}"
+        )
+    if not host or not _is_port(port):
+        raise errors.InvalidArgumentError(
+            f"an address must be host:port, with a port from 1 to 65535, got {text!r}"
+        )
+    return Address(host, int(port))
+
+
+def parse_list(text: str) -> list[Address]:
+    """Parses addresses joined by commas.
+
+    Args:
+        text: "host:port,host:port,...".
+
+    Returns:
+        At least one address.
+
+    Raises:
+        InvalidArgumentError: As `parse` does, for the first address that it
+            refuses.
+    """
+    return [parse(part) for part in text.split(",")]
+
+
+def _is_port(text: str) -> bool:
+    return text.isascii() and text.isdigit() and 1 <= int(text) <= 65535

@@ -1,0 +1,133 @@
+"""Health checks after gRPC's protocol grpc.health.v1, without generated code.
+
+The two messages are a string and an enumeration, so their bytes are written and
+read here; no protocol buffer package is needed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import grpc
+
+PS_SERVICE = "persia.PS"
+
+# A watch holds a thread of the server's pool for as long as it lasts.
+MAX_WATCHES = 16
+
+# HealthCheckResponse: field 1, a varint.
+_SERVING = b"\x08\x01"
+_NOT_SERVING = b"\x08\x02"
+_SERVICE_UNKNOWN = b"\x08\x03"
+
+# HealthCheckRequest: field 1, a string.
+_SERVICE_TAG = 0x0A
+
+
+class Health:
+    """The health of a process: serving until `drain` is called.
+
+    Thread-safe.
+
+    Example:
+
+    >>> health = Health()
+    >>> grpc_server.add_generic_rpc_handlers([health.handler()])
+    """
+
+    def __init__(self) -> None:
+        self._services = ("", PS_SERVICE)
+        self._condition = threading.Condition()
+        self._serving = True
+        self._closed = False
+        self._watch_slots = threading.Semaphore(MAX_WATCHES)
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """Gives what a gRPC server needs to answer Check and Watch."""
+        return grpc.method_handlers_generic_handler(
+            "grpc.health.v1.Health",
+            {
+                "Check": grpc.unary_unary_rpc_method_handler(self._check),
+                "Watch": grpc.unary_stream_rpc_method_handler(self._watch),
+            },
+        )
+
+    def drain(self) -> None:
+        """Says from now on, also to those who watch, that nothing is served."""
+        with self._condition:
+            self._serving = False
+            self._condition.notify_all()
+
+    def close(self) -> None:
+        """Ends every watch once it has told the last state."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify_all()
+
+    def _check(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        service = _requested_service(request, context)
+        if service not in self._services:
+            context.abort(
+                grpc.StatusCode.NOT_FOUND,
+                f"unknown service {service!r}, known are {self._services}",
+            )
+        return self._state(service)
+
+    def _watch(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+        service = _requested_service(request, context)
+        if not self._watch_slots.acquire(blocking=False):
+            context.abort(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{MAX_WATCHES} watches are open, which is the limit; use Check",
+            )
+        if not context.add_callback(self._end_watch):
+            self._watch_slots.release()
+            return
+        told = None
+        while True:
+            with self._condition:
+                while (
+                    self._state(service) == told
+                    and context.is_active()
+                    and not self._closed
+                ):
+                    self._condition.wait()
+            state = self._state(service)
+            if state == told or not context.is_active():
+                return
+            told = state
+            yield state
+
+    def _end_watch(self) -> None:
+        self._watch_slots.release()
+        with self._condition:
+            self._condition.notify_all()
+
+    def _state(self, service: str) -> bytes:
+        if service not in self._services:
+            return _SERVICE_UNKNOWN
+        return _SERVING if self._serving else _NOT_SERVING
+
+
+def _requested_service(request: bytes, context: grpc.ServicerContext) -> str:
+    """Reads a request; one that is not well-formed ends the call."""
+    try:
+        return _parse_request(request)
+    except ValueError as error:
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        raise
+
+
+def _parse_request(request: bytes) -> str:
+    """Reads the one field of a request: absent, or a string below 128 bytes."""
+    if not request:
+        return ""
+    if (
+        len(request) < 2
+        or request[0] != _SERVICE_TAG
+        or request[1] != len(request) - 2
+        or request[1] >= 128
+    ):
+        raise ValueError("not a HealthCheckRequest with a name below 128 bytes")
+    return request[2:].decode("utf-8")

@@ -1,0 +1,76 @@
+"""The `persia` command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from absl import app
+from absl.flags import argparse_flags
+
+from persia_tf import _version, errors
+from persia_tf.commands import launch, ps, status
+
+_INTERRUPTED = 130
+
+
+def main() -> None:
+    """Runs the command line of this process and exits."""
+    app.run(_run, flags_parser=_parse)
+
+
+def _parse(argv: list[str]) -> argparse.Namespace:
+    own, program = _split(argv)
+    parser = _parser()
+    args, unknown = parser.parse_known_args(own[1:])
+    if args.command == "launch" and not program:
+        parser.error(f"launch: say after -- what to run: {launch.USAGE}")
+    if unknown:
+        parser.error(f"{args.command}: unknown arguments: {' '.join(unknown)}")
+    if args.command != "launch" and program is not None:
+        parser.error(f"{args.command}: takes no -- and nothing after it")
+    args.program = program
+    return args
+
+
+def _split(argv: list[str]) -> tuple[list[str], list[str] | None]:
+    """Parts the command from the program after "--", whose options are its own."""
+    if "--" not in argv:
+        return argv, None
+    end = argv.index("--")
+    return argv[:end], argv[end + 1 :]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse_flags.ArgumentParser(
+        prog="persia",
+        description="Runs and inspects persia_tf's parameter servers.",
+        epilog="Logging options (--verbosity, --stderrthreshold, ...): --helpfull.",
+    )
+    parser.add_argument("--version", action="version", version=_version.__version__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module, text, usage in (
+        ("ps", ps, "run a parameter server shard", None),
+        ("status", status, "show the counters of shards and their tables", None),
+        ("launch", launch, "run a program beside shards of its own", launch.USAGE),
+    ):
+        command = commands.add_parser(
+            name, help=text, description=module.__doc__, usage=usage, allow_abbrev=False
+        )
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def _run(args: argparse.Namespace) -> int:
+    try:
+        return args.run(args)
+    except (errors.PersiaError, OSError) as error:
+        print(f"persia {args.command}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+if __name__ == "__main__":
+    main()

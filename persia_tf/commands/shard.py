@@ -1,0 +1,83 @@
+"""A parameter server shard: the native server and its control port."""
+
+from __future__ import annotations
+
+import ctypes
+from concurrent import futures
+
+import grpc
+
+from persia_tf import _native, errors
+from persia_tf.commands import health
+from persia_tf.commands.addresses import Address
+
+# Threads for Check beside those that watches hold.
+_CHECK_THREADS = 4
+
+_CONTROL_GRACE_SECONDS = 1.0
+
+
+class Shard:
+    """A shard with an empty store, serving from the moment it is made.
+
+    Example:
+
+    >>> shard = Shard("127.0.0.1", port=0, control_port=0, io_threads=2)
+    >>> shard.address.port
+    >>> shard.stop(seconds=20)
+
+    Args:
+        host: Name or address to listen on.
+        port: The data port; 0: any free one.
+        control_port: The port of health checks; 0: any free one.
+        io_threads: Threads of the data port.
+
+    Raises:
+        PersiaError: If one of the ports cannot be listened on.
+    """
+
+    def __init__(self, host: str, port: int, control_port: int, io_threads: int):
+        self._native = _native.library()
+        self._health = health.Health()
+        self._server = _native.ServerHandle()
+        self._native.persia_server_start(
+            _native.utf8(host), port, io_threads, ctypes.byref(self._server)
+        )
+        self.address = Address(host, self._native.persia_server_port(self._server))
+        try:
+            self._start_control(Address(host, control_port))
+        except BaseException:
+            self._native.persia_server_free(self._server)
+            raise
+
+    def stop(self, seconds: float) -> None:
+        """Reports "not serving", finishes requests in flight, and ends.
+
+        Args:
+            seconds: How long requests in flight may take.
+
+        Raises:
+            PersiaError: If the native server does not stop as it should.
+        """
+        self._health.drain()
+        try:
+            self._native.persia_server_stop(self._server, seconds)
+        finally:
+            self._native.persia_server_free(self._server)
+            self._health.close()
+            self._control.stop(_CONTROL_GRACE_SECONDS).wait()
+
+    def _start_control(self, wanted: Address) -> None:
+        pool = futures.ThreadPoolExecutor(health.MAX_WATCHES + _CHECK_THREADS)
+        # Without the option two shards could share one port unnoticed.
+        self._control = grpc.server(pool, options=[("grpc.so_reuseport", 0)])
+        self._control.add_generic_rpc_handlers([self._health.handler()])
+        try:
+            port = self._control.add_insecure_port(str(wanted))
+        except RuntimeError as error:
+            raise errors.UnavailableError(
+                f"cannot listen on {wanted} for health checks; choose another "
+                "control port, or 0 for any free one"
+            ) from error
+        self.control_address = wanted._replace(port=port)
+        self._control.start()

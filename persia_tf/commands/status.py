@@ -1,0 +1,124 @@
+"""`persia status`: shows the counters of shards and of their tables."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from collections.abc import Sequence
+
+from persia_tf import errors, stats
+from persia_tf.commands import addresses
+
+_PROCESS_HEADER = (
+    "SHARD",
+    "GENERATION",
+    "LOOKUPS",
+    "UPDATES",
+    "REPEATED",
+    "CONNECTIONS",
+    "BAD FRAMES",
+)
+_TABLE_HEADER = (
+    "TABLE",
+    "SHARD",
+    "DIM",
+    "ROWS",
+    "BYTES",
+    "BYTES/ROW",
+    "LOOKED UP",
+    "UPDATED",
+    "NONFINITE",
+    "ABSENT",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `persia status`."""
+    parser.add_argument(
+        "shards", type=_shards, metavar="HOST:PORT,...", help="the shards to ask"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=5.0,
+        metavar="SECONDS",
+        help="how long to wait for their answers (%(default)g)",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object instead of tables"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Prints what the shards answer."""
+    processes = stats.fetch([str(shard) for shard in args.shards], args.timeout)
+    print(to_json(processes) if args.json else to_text(processes))
+    return 0
+
+
+def to_json(processes: Sequence[stats.ProcessStats]) -> str:
+    """Writes the counters as one JSON object, on one line."""
+    return json.dumps({"processes": [dataclasses.asdict(each) for each in processes]})
+
+
+def to_text(processes: Sequence[stats.ProcessStats]) -> str:
+    """Writes the counters as aligned tables: of the shards, then of the tables."""
+    text = _align(_PROCESS_HEADER, [_process_row(each) for each in processes], 1)
+    tables = sorted(
+        ((table, process.address) for process in processes for table in process.tables),
+        key=lambda part: part[0].name,
+    )
+    if not tables:
+        return f"{text}\n\nNo tables."
+    rows = [_table_row(table, address) for table, address in tables]
+    return f"{text}\n\n{_align(_TABLE_HEADER, rows, 2)}"
+
+
+def _process_row(process: stats.ProcessStats) -> tuple[object, ...]:
+    return (
+        process.address,
+        process.generation,
+        process.lookups,
+        process.updates,
+        process.repeated_updates,
+        process.connections,
+        process.bad_frames,
+    )
+
+
+def _table_row(table: stats.TableStats, address: str) -> tuple[object, ...]:
+    return (
+        table.name,
+        address,
+        table.dim,
+        table.rows,
+        table.bytes,
+        f"{table.bytes / table.rows:.1f}" if table.rows else "-",
+        table.rows_looked_up,
+        table.rows_updated,
+        table.nonfinite_gradients,
+        table.absent_gradients,
+    )
+
+
+def _align(
+    header: Sequence[str], rows: Sequence[Sequence[object]], text_columns: int
+) -> str:
+    """Aligns columns: the first ones to the left, the numbers to the right."""
+    cells = [[str(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column < text_columns else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths))
+        )
+        for row in cells
+    )
+
+
+def _shards(text: str) -> list[addresses.Address]:
+    try:
+        return addresses.parse_list(text)
+    except errors.InvalidArgumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error

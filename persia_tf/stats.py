@@ -1,0 +1,145 @@
+"""Counters of parameter server shards and of their tables."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from persia_tf import _native
+
+
+@dataclasses.dataclass(frozen=True)
+class TableStats:
+    """One shard's part of a table.
+
+    Attributes:
+        name: The table's full name.
+        dim: Weights a row.
+        rows: Rows held.
+        bytes: Memory of rows, optimizer state and index, as allocated.
+        rows_looked_up: Ids of all lookups.
+        rows_updated: Gradients applied.
+        nonfinite_gradients: Gradients skipped for a NaN or an infinity.
+        absent_gradients: Gradients skipped for want of a row.
+    """
+
+    name: str
+    dim: int
+    rows: int
+    bytes: int
+    rows_looked_up: int
+    rows_updated: int
+    nonfinite_gradients: int
+    absent_gradients: int
+
+
+@dataclasses.dataclass(frozen=True)
+class ProcessStats:
+    """One process's counters since it started.
+
+    Attributes:
+        address: Its "host:port", or "embedded".
+        generation: The store's generation, which a restore raises.
+        lookups: Lookup requests.
+        updates: Update requests, repeated ones included.
+        repeated_updates: Updates recognised as applied before.
+        bad_frames: Connections dropped for what they sent.
+        connections: Connections open now.
+        tables: The process's part of each table.
+    """
+
+    address: str
+    generation: int
+    lookups: int
+    updates: int
+    repeated_updates: int
+    bad_frames: int
+    connections: int
+    tables: tuple[TableStats, ...]
+
+
+def fetch(addresses: str | Sequence[str], timeout: float = 5.0) -> list[ProcessStats]:
+    """Asks every shard of a list for its counters.
+
+    Example:
+
+    >>> for process in fetch("127.0.0.1:7000,127.0.0.1:7001"):
+    ...     print(process.address, sum(table.rows for table in process.tables))
+
+    Args:
+        addresses: "host:port" of each shard, as a sequence or joined by commas.
+        timeout: Seconds until the call gives up.
+
+    Returns:
+        One `ProcessStats` a shard, in the order of `addresses`.
+
+    Raises:
+        InvalidArgumentError: If an address does not parse.
+        PersiaError: If a shard cannot be reached or does not answer in time; the
+            message names it.
+    """
+    if not isinstance(addresses, str):
+        addresses = ",".join(addresses)
+    handle = _native.StatsHandle()
+    _native.library().persia_stats_fetch(
+        _native.utf8(addresses), timeout, ctypes.byref(handle)
+    )
+    return _take(handle)
+
+
+def of_session(name: str) -> list[ProcessStats]:
+    """Gives the counters of a session's shards, or of the embedded store.
+
+    Example:
+
+    >>> [embedded] = of_session("default")
+
+    Args:
+        name: The session's name.
+
+    Returns:
+        One `ProcessStats` a shard; one in all for the embedded store.
+
+    Raises:
+        NotFoundError: If no session has that name.
+        PersiaError: If a shard cannot be reached or does not answer in time.
+    """
+    handle = _native.StatsHandle()
+    _native.library().persia_stats_of_session(_native.utf8(name), ctypes.byref(handle))
+    return _take(handle)
+
+
+def _take(handle: _native.StatsHandle) -> list[ProcessStats]:
+    """Copies what `handle` views and frees it."""
+    native = _native.library()
+    try:
+        return [
+            _process(native, handle, index)
+            for index in range(native.persia_stats_processes(handle))
+        ]
+    finally:
+        native.persia_stats_free(handle)
+
+
+def _process(
+    native: ctypes.CDLL, handle: _native.StatsHandle, index: int
+) -> ProcessStats:
+    process = _native.ProcessStats()
+    native.persia_stats_process(handle, index, ctypes.byref(process))
+    fields = _fields(process)
+    tables = []
+    for table_index in range(fields.pop("tables")):
+        table = _native.TableStats()
+        native.persia_stats_table(handle, index, table_index, ctypes.byref(table))
+        tables.append(TableStats(**_fields(table)))
+    return ProcessStats(**fields, tables=tuple(tables))
+
+
+def _fields(structure: ctypes.Structure) -> dict[str, Any]:
+    values = {field[0]: getattr(structure, field[0]) for field in structure._fields_}
+    return {
+        name: value.decode("utf-8") if isinstance(value, bytes) else value
+        for name, value in values.items()
+    }

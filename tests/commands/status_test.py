@@ -1,0 +1,115 @@
+"""`persia status`, of made-up counters and of live shards."""
+
+import ctypes
+import json
+import socket
+
+import pytest
+
+from persia_tf import _native, stats
+from persia_tf.commands import status
+
+TABLE = stats.TableStats("job/user", 8, 4, 258, 40, 30, 2, 1)
+EMPTY_TABLE = stats.TableStats("job/item", 8, 0, 0, 0, 0, 0, 0)
+PROCESSES = [
+    stats.ProcessStats("ps-0:7000", 1, 1234, 56, 7, 8, 9, (TABLE, EMPTY_TABLE)),
+    stats.ProcessStats("[::1]:70", 2, 0, 0, 0, 0, 0, (TABLE,)),
+]
+
+
+def cells(text):
+    return [line.split() for line in text.splitlines()]
+
+
+@pytest.fixture
+def session(request):
+    """Opens sessions by their shards' addresses; gives the session's name."""
+    native = _native.library()
+
+    def open_session(addresses):
+        name = f"{request.node.name}-{addresses}"
+        encoded = _native.utf8(name)
+        native.persia_session_open(encoded, _native.utf8(addresses), 30.0, 0)
+        request.addfinalizer(lambda: native.persia_session_close(encoded))
+        return name
+
+    return open_session
+
+
+def create_table(session_name, table, dim):
+    rows = ctypes.c_uint64(99)
+    _native.library().persia_session_create_table(
+        _native.utf8(session_name),
+        _native.utf8(table),
+        *(dim, b"uniform(minval=-0.05,maxval=0.05)", b"adagrad", 0, 0.0),
+        ctypes.byref(rows),
+    )
+    return rows.value
+
+
+def test_text_shows_shards_then_tables_by_name():
+    shards, tables = status.to_text(PROCESSES).split("\n\n")
+    # The names of columns may have a space.
+    assert cells(shards)[1:] == [
+        ["ps-0:7000", "1", "1234", "56", "7", "9", "8"],
+        ["[::1]:70", "2", "0", "0", "0", "0", "0"],
+    ]
+    assert [row[:6] for row in cells(tables)[1:]] == [
+        ["job/item", "ps-0:7000", "8", "0", "0", "-"],
+        ["job/user", "ps-0:7000", "8", "4", "258", "64.5"],
+        ["job/user", "[::1]:70", "8", "4", "258", "64.5"],
+    ]
+    assert cells(tables)[2][6:] == ["40", "30", "2", "1"]
+
+
+def test_text_is_aligned():
+    for block in status.to_text(PROCESSES).split("\n\n"):
+        lines = block.splitlines()
+        assert len({len(line) for line in lines}) == 1
+
+
+def test_text_without_tables_says_so():
+    process = stats.ProcessStats("a:1", 1, 0, 0, 0, 0, 0, ())
+    assert status.to_text([process]).endswith("\n\nNo tables.")
+
+
+def test_json_holds_every_counter():
+    first, second = json.loads(status.to_json(PROCESSES))["processes"]
+    assert first["address"] == "ps-0:7000"
+    assert first["bad_frames"] == 8
+    assert second["tables"] == [vars(TABLE)]
+
+
+def test_shows_a_live_shard_and_its_table(persia, start_ps, session):
+    _, address, _ = start_ps()
+    assert create_table(session(address), "job/clicks", dim=4) == 0
+    command = persia("status", address)
+    assert command.wait() == 0, command.stderr
+    shards, tables = command.stdout.split("\n\n")
+    assert cells(shards)[1][0] == address
+    # The shard, dimension and rows.
+    assert cells(tables)[1][:4] == ["job/clicks", address, "4", "0"]
+
+
+def test_json_of_live_shards_is_in_the_order_asked(persia, start_ps, session):
+    addresses = [start_ps()[1] for _ in range(2)]
+    create_table(session(",".join(addresses)), "t", dim=4)
+    command = persia("status", "--json", ",".join(reversed(addresses)))
+    assert command.wait() == 0, command.stderr
+    processes = json.loads(command.stdout)["processes"]
+    assert [each["address"] for each in processes] == addresses[::-1]
+    assert [len(each["tables"]) for each in processes] == [1, 1]
+
+
+def test_a_shard_that_is_down_is_named(persia, start_ps):
+    _, address, _ = start_ps()
+    # Bound and not listening: nobody else can take the port meanwhile.
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        down = f"127.0.0.1:{closed.getsockname()[1]}"
+        command = persia("status", "--timeout=1", f"{address},{down}")
+        assert command.wait() == 1
+    (line,) = command.stderr.splitlines()
+    assert line.startswith("persia status: ")
+    assert down in line
+    assert command.stdout == ""
