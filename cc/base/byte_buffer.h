@@ -1,0 +1,71 @@
+// ByteBuffer: memory to be filled, and filled again.
+//
+// Aligned to a cache line and not zeroed: it is always written before it is
+// read. It keeps its memory when it shrinks, since the first touch of fresh
+// pages costs more than what is put there. Not thread-safe.
+
+#ifndef PERSIA_CC_BASE_BYTE_BUFFER_H_
+#define PERSIA_CC_BASE_BYTE_BUFFER_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "cc/base/span.h"
+
+namespace persia {
+
+class ByteBuffer {
+ public:
+  static constexpr size_t kAlignment = 64;
+
+  // Sets the size; the contents are undefined afterwards. False, with the size
+  // then 0, if there is no such memory.
+  [[nodiscard]] bool Resize(size_t size) {
+    size_ = 0;
+    if (size > capacity_ && !Allocate(size)) return false;
+    size_ = size;
+    return true;
+  }
+
+  uint8_t* data() { return bytes_.get(); }
+  const uint8_t* data() const { return bytes_.get(); }
+  size_t size() const { return size_; }
+
+  // The first `count` T of the buffer. Precondition: they are within its size.
+  template <typename T>
+  Span<T> As(size_t count) {
+    return Span<T>(reinterpret_cast<T*>(bytes_.get()), count);
+  }
+
+ private:
+  struct Free {
+    void operator()(uint8_t* bytes) const { std::free(bytes); }
+  };
+
+  bool Allocate(size_t size) {
+    if (size > SIZE_MAX / 2) return false;
+    // Half as much again, so that sizes that creep up do not allocate each
+    // time.
+    const size_t wanted = std::max(size, capacity_ + capacity_ / 2);
+    const size_t rounded = (wanted + kAlignment - 1) / kAlignment * kAlignment;
+    bytes_.reset();  // Before, not after: never both at once.
+    capacity_ = 0;
+    auto* bytes =
+        static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded));
+    if (bytes == nullptr) return false;
+    bytes_.reset(bytes);
+    capacity_ = rounded;
+    return true;
+  }
+
+  std::unique_ptr<uint8_t, Free> bytes_;
+  size_t size_ = 0;
+  size_t capacity_ = 0;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_BASE_BYTE_BUFFER_H_

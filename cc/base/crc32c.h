@@ -1,0 +1,27 @@
+// CRC-32C (Castagnoli): the checksum of frames.
+
+#ifndef PERSIA_CC_BASE_CRC32C_H_
+#define PERSIA_CC_BASE_CRC32C_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace persia {
+
+// The checksum of what `crc` is the checksum of, followed by `bytes`. Start
+// with 0. Thread-safe.
+uint32_t ExtendCrc32c(uint32_t crc, const void* bytes, size_t size);
+
+inline uint32_t Crc32c(const void* bytes, size_t size) {
+  return ExtendCrc32c(0, bytes, size);
+}
+
+namespace internal {
+
+// What ExtendCrc32c falls back to on a CPU without the instruction.
+uint32_t ExtendCrc32cPortable(uint32_t crc, const void* bytes, size_t size);
+
+}  // namespace internal
+}  // namespace persia
+
+#endif  // PERSIA_CC_BASE_CRC32C_H_

@@ -1,0 +1,22 @@
+#include "cc/base/number.h"
+
+#include <charconv>
+
+namespace persia {
+namespace {
+
+template <typename T>
+std::string ShortestText(T value) {
+  if (value == 0) return "0";
+  char text[32];  // The longest double takes 24.
+  const std::to_chars_result end =
+      std::to_chars(text, text + sizeof(text), value);
+  return std::string(text, end.ptr);
+}
+
+}  // namespace
+
+std::string NumberText(double value) { return ShortestText(value); }
+std::string NumberText(float value) { return ShortestText(value); }
+
+}  // namespace persia

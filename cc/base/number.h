@@ -1,0 +1,18 @@
+// Numbers as text: the shortest that reads back as the same number, so that
+// texts can be compared and errors show what was really received. Independent
+// of the locale.
+
+#ifndef PERSIA_CC_BASE_NUMBER_H_
+#define PERSIA_CC_BASE_NUMBER_H_
+
+#include <string>
+
+namespace persia {
+
+// Zero has no sign: both zeros are "0".
+std::string NumberText(double value);
+std::string NumberText(float value);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_BASE_NUMBER_H_

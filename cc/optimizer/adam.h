@@ -1,0 +1,18 @@
+// adam(beta_1=0.9,beta_2=0.999,epsilon=1e-7): Keras's Adam, lazy: the bias
+// correction counts the row's own updates. A row's state is its first moment,
+// its second moment, then that count.
+
+#ifndef PERSIA_CC_OPTIMIZER_ADAM_H_
+#define PERSIA_CC_OPTIMIZER_ADAM_H_
+
+#include <memory>
+
+#include "cc/optimizer/optimizer.h"
+
+namespace persia {
+
+Result<std::unique_ptr<Optimizer>> MakeAdam(const Spec& spec);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_OPTIMIZER_ADAM_H_

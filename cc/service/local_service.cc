@@ -1,0 +1,221 @@
+#include "cc/service/local_service.h"
+
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "cc/base/number.h"
+#include "cc/service/pooling.h"
+#include "cc/service/update_window.h"
+#include "cc/store/store.h"
+
+namespace persia {
+namespace {
+
+// Kept by each thread, so that steady work allocates nothing a row.
+struct Scratch {
+  BagPooler pooler;
+  std::vector<float> rows;  // Rows, or their gradients, of unique ids.
+};
+
+// Builds the pooler for `ids` and makes room for its unique ids' rows.
+Scratch& PoolerOf(const TableIds& ids) {
+  thread_local Scratch scratch;
+  scratch.pooler.Build(ids);
+  scratch.rows.resize(scratch.pooler.unique_ids().size() * ids.dim);
+  return scratch;
+}
+
+void LookUp(Table* table, bool read_only, const TableLookup& lookup) {
+  if (lookup.ids.combiner == Combiner::kNone) {
+    table->Lookup(lookup.ids.ids, read_only, lookup.rows);
+    return;
+  }
+  Scratch& scratch = PoolerOf(lookup.ids);
+  table->Lookup(scratch.pooler.unique_ids(), read_only, scratch.rows);
+  scratch.pooler.Pool(scratch.rows, lookup.rows);
+}
+
+UpdateCounts Apply(Table* table, const TableUpdate& update) {
+  if (update.ids.combiner == Combiner::kNone) {
+    return table->Update(update.ids.ids, update.gradients,
+                         update.learning_rate);
+  }
+  Scratch& scratch = PoolerOf(update.ids);
+  scratch.pooler.Unpool(update.gradients, scratch.rows);
+  return table->Update(scratch.pooler.unique_ids(), scratch.rows,
+                       update.learning_rate);
+}
+
+// `what` names the array that brings or takes `floats` of `ids`.
+Status CheckIds(const TableIds& ids, const TableConfig& config,
+                const char* what, size_t floats) {
+  if (ids.dim != config.dim) {
+    return InvalidArgument("table \"", config.name, "\" has output_dim ",
+                           config.dim, ", received ", ids.dim);
+  }
+  // Places in a batch are 32 bits wide.
+  if (ids.ids.size() > std::numeric_limits<uint32_t>::max()) {
+    return InvalidArgument("ids must be fewer than 2^32, received ",
+                           ids.ids.size());
+  }
+  PERSIA_RETURN_IF_ERROR(CheckBags(ids));
+  const size_t expected = ids.vectors() * ids.dim;
+  if (floats == expected) return Status();
+  return InvalidArgument(what, " of table \"", config.name, "\" must hold ",
+                         expected, " numbers, received ", floats);
+}
+
+// Nothing throws across this module's edge: memory that runs out is an error.
+template <typename Work>
+Status CatchBadAlloc(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::kResourceExhausted,
+                  "out of memory; add shards or give this process more");
+  }
+}
+
+class LocalService : public EmbeddingService {
+ public:
+  void CreateTable(CreateTableRequest* request, DoneCallback done) override {
+    done(CatchBadAlloc([&] { return DoCreateTable(request); }));
+  }
+
+  void Lookup(LookupRequest* request, DoneCallback done) override {
+    lookups_.fetch_add(1, std::memory_order_relaxed);
+    done(CatchBadAlloc([&] { return DoLookup(request); }));
+  }
+
+  void Update(UpdateRequest* request, DoneCallback done) override {
+    updates_.fetch_add(1, std::memory_order_relaxed);
+    done(CatchBadAlloc([&] { return DoUpdate(request); }));
+  }
+
+  void Stats(StatsRequest* request, DoneCallback done) override {
+    done(CatchBadAlloc([&] { return DoStats(request); }));
+  }
+
+ private:
+  Status DoCreateTable(CreateTableRequest* request) {
+    const Result<uint64_t> rows = store_.CreateTable(request->config);
+    if (!rows.ok()) return rows.status();
+    request->rows = *rows;
+    request->generation = generation_.load();
+    return Status();
+  }
+
+  Status DoLookup(LookupRequest* request) {
+    std::vector<Table*> tables;
+    for (const TableLookup& lookup : request->tables) {
+      PERSIA_RETURN_IF_ERROR(
+          FindTable(lookup.ids, "rows", lookup.rows.size(), &tables));
+    }
+    request->generation = generation_.load();
+    for (size_t t = 0; t < tables.size(); ++t) {
+      LookUp(tables[t], request->read_only, request->tables[t]);
+    }
+    return Status();
+  }
+
+  Status DoUpdate(UpdateRequest* request) {
+    request->counts = UpdateCounts();
+    std::vector<Table*> tables;
+    PERSIA_RETURN_IF_ERROR(CheckUpdate(*request, &tables));
+    if (request->client == 0) return ApplyAll(tables, request);
+    switch (window_.Begin(request->client, request->sequence)) {
+      case UpdateWindow::Verdict::kApply:
+        break;
+      case UpdateWindow::Verdict::kApplied:
+        repeated_updates_.fetch_add(1, std::memory_order_relaxed);
+        return Status();
+      case UpdateWindow::Verdict::kInProgress:
+        return Status(Code::kUnavailable,
+                      Concat("update ", request->sequence,
+                             " is being applied; ask again for its outcome"));
+      case UpdateWindow::Verdict::kTooOld:
+        return Status(
+            Code::kFailedPrecondition,
+            Concat("update ", request->sequence, " is more than ",
+                   UpdateWindow::kWindow,
+                   " behind its client's newest: whether it was applied is no "
+                   "longer known; keep fewer updates in flight"));
+    }
+    // Running out of memory midway leaves a part applied: after such an error
+    // no client asks again by itself.
+    const Status status =
+        CatchBadAlloc([&] { return ApplyAll(tables, request); });
+    window_.Finish(request->client, request->sequence, status.ok());
+    return status;
+  }
+
+  Status DoStats(StatsRequest* request) {
+    ServiceStats stats;
+    stats.address = "embedded";
+    stats.generation = generation_.load();
+    stats.lookups = lookups_.load(std::memory_order_relaxed);
+    stats.updates = updates_.load(std::memory_order_relaxed);
+    stats.repeated_updates = repeated_updates_.load(std::memory_order_relaxed);
+    stats.tables = store_.Stats();
+    request->processes.assign(1, std::move(stats));
+    return Status();
+  }
+
+  // Looks at all of the request, so that a bad one changes nothing.
+  Status CheckUpdate(const UpdateRequest& request,
+                     std::vector<Table*>* tables) const {
+    const uint64_t generation = generation_.load();
+    if (request.generation != generation) {
+      return Status(Code::kFailedPrecondition,
+                    Concat("update answers a lookup of generation ",
+                           request.generation, ", the store is at ", generation,
+                           ": it was restored since; look the rows up again"));
+    }
+    for (const TableUpdate& update : request.tables) {
+      PERSIA_RETURN_IF_ERROR(
+          FindTable(update.ids, "gradients", update.gradients.size(), tables));
+      if (!std::isfinite(update.learning_rate)) {
+        return InvalidArgument("learning_rate must be finite, received ",
+                               NumberText(update.learning_rate));
+      }
+    }
+    return Status();
+  }
+
+  Status FindTable(const TableIds& ids, const char* what, size_t floats,
+                   std::vector<Table*>* tables) const {
+    const Result<Table*> table = store_.Find(ids.table);
+    if (!table.ok()) return table.status();
+    tables->push_back(*table);
+    return CheckIds(ids, (*table)->config(), what, floats);
+  }
+
+  Status ApplyAll(const std::vector<Table*>& tables, UpdateRequest* request) {
+    for (size_t t = 0; t < tables.size(); ++t) {
+      const UpdateCounts counts = Apply(tables[t], request->tables[t]);
+      request->counts.applied += counts.applied;
+      request->counts.nonfinite += counts.nonfinite;
+      request->counts.absent += counts.absent;
+    }
+    return Status();
+  }
+
+  Store store_;
+  UpdateWindow window_;
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<uint64_t> lookups_{0};
+  std::atomic<uint64_t> updates_{0};
+  std::atomic<uint64_t> repeated_updates_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<EmbeddingService> MakeLocalService() {
+  return std::make_unique<LocalService>();
+}
+
+}  // namespace persia

@@ -1,0 +1,50 @@
+// RandomStream: the random numbers of one row. The k-th is a hash of (table
+// seed, id, k), so it is the same in every process. Initial values hang on it:
+// never change it in place.
+
+#ifndef PERSIA_CC_STORE_RANDOM_H_
+#define PERSIA_CC_STORE_RANDOM_H_
+
+#include <cmath>
+#include <cstdint>
+
+#include "cc/base/hash.h"
+
+namespace persia {
+
+class RandomStream {
+ public:
+  RandomStream(uint64_t table_seed, int64_t id)
+      : key_(Mix64(table_seed ^ HashId(id))) {}
+
+  // Uniform in [0, 1), 53 bits.
+  double Uniform() {
+    // Weyl steps under Mix64, as splitmix64 does.
+    const uint64_t bits = Mix64(key_ + counter_++ * 0x9e3779b97f4a7c15ull);
+    return static_cast<double>(bits >> 11) * 0x1p-53;
+  }
+
+  // Standard normal, by Box and Muller: two numbers from two.
+  double Normal() {
+    if (has_spare_) {
+      has_spare_ = false;
+      return spare_;
+    }
+    constexpr double kTwoPi = 6.283185307179586;
+    const double radius = std::sqrt(-2 * std::log(1 - Uniform()));
+    const double angle = kTwoPi * Uniform();
+    spare_ = radius * std::sin(angle);
+    has_spare_ = true;
+    return radius * std::cos(angle);
+  }
+
+ private:
+  const uint64_t key_;
+  uint64_t counter_ = 0;
+  double spare_ = 0;
+  bool has_spare_ = false;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_STORE_RANDOM_H_

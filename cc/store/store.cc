@@ -1,0 +1,81 @@
+#include "cc/store/store.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "cc/base/hash.h"
+
+namespace persia {
+namespace {
+
+Status CheckSameTable(const TableConfig& held, const TableConfig& asked) {
+  if (held.name != asked.name) {
+    return Status(Code::kAlreadyExists,
+                  Concat("tables \"", held.name, "\" and \"", asked.name,
+                         "\" have the same hash; rename the new one"));
+  }
+  const std::string held_text = held.Describe();
+  const std::string asked_text = asked.Describe();
+  if (held_text == asked_text) return Status();
+
+  TableConfig moved = asked;
+  moved.shard_index = held.shard_index;
+  moved.shard_count = held.shard_count;
+  const char* advice =
+      moved.Describe() == held_text
+          ? "list the shards in the same order and number as when the table "
+            "was made"
+          : "use its settings, or another table name";
+  return Status(
+      Code::kAlreadyExists,
+      Concat("table \"", held.name, "\" exists with other settings; ", advice,
+             "\n  existing:  ", held_text, "\n  requested: ", asked_text));
+}
+
+}  // namespace
+
+Result<uint64_t> Store::CreateTable(const TableConfig& config) {
+  PERSIA_RETURN_IF_ERROR(config.Validate());
+  const TableKey key = HashName(config.name);
+  Table* held = nullptr;
+  {
+    std::lock_guard<std::shared_mutex> lock(mutex_);
+    const auto found = tables_.find(key);
+    if (found == tables_.end()) {
+      auto made = MakeTable(config);
+      if (!made.ok()) return made.status();
+      tables_.emplace(key, std::move(*made));
+      return uint64_t{0};
+    }
+    held = found->second.get();
+  }
+  PERSIA_RETURN_IF_ERROR(CheckSameTable(held->config(), config));
+  return held->Stats().rows;
+}
+
+Result<Table*> Store::Find(TableKey key) const {
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  const auto found = tables_.find(key);
+  if (found != tables_.end()) return found->second.get();
+  return Status(Code::kNotFound,
+                Concat("no table has key ", key,
+                       " here; create it first, and again after a restart of "
+                       "the process that holds it"));
+}
+
+std::vector<TableStats> Store::Stats() const {
+  std::vector<const Table*> tables;
+  {
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    for (const auto& [key, table] : tables_) tables.push_back(table.get());
+  }
+  std::vector<TableStats> stats;
+  for (const Table* table : tables) stats.push_back(table->Stats());
+  std::sort(
+      stats.begin(), stats.end(),
+      [](const TableStats& a, const TableStats& b) { return a.name < b.name; });
+  return stats;
+}
+
+}  // namespace persia

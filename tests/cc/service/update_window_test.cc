@@ -1,0 +1,119 @@
+#include "cc/service/update_window.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace persia {
+namespace {
+
+using Verdict = UpdateWindow::Verdict;
+constexpr uint64_t kWindow = UpdateWindow::kWindow;
+
+void Apply(UpdateWindow* window, uint64_t client, uint64_t sequence) {
+  ASSERT_EQ(window->Begin(client, sequence), Verdict::kApply);
+  window->Finish(client, sequence, /*applied=*/true);
+}
+
+TEST(UpdateWindow, RecognisesAnAppliedUpdate) {
+  UpdateWindow window;
+  Apply(&window, 1, 5);
+  EXPECT_EQ(window.Begin(1, 5), Verdict::kApplied);
+  EXPECT_EQ(window.Begin(1, 6), Verdict::kApply);
+}
+
+TEST(UpdateWindow, StartsAtAnyNumber) {
+  UpdateWindow window;
+  Apply(&window, 1, 0);
+  Apply(&window, 2, ~uint64_t{0});
+  EXPECT_EQ(window.Begin(1, 0), Verdict::kApplied);
+  EXPECT_EQ(window.Begin(2, ~uint64_t{0}), Verdict::kApplied);
+}
+
+TEST(UpdateWindow, KnowsAnUpdateInProgress) {
+  UpdateWindow window;
+  EXPECT_EQ(window.Begin(1, 5), Verdict::kApply);
+  EXPECT_EQ(window.Begin(1, 5), Verdict::kInProgress);
+}
+
+TEST(UpdateWindow, LetsAFailedUpdateComeAgain) {
+  UpdateWindow window;
+  EXPECT_EQ(window.Begin(1, 5), Verdict::kApply);
+  window.Finish(1, 5, /*applied=*/false);
+  EXPECT_EQ(window.Begin(1, 5), Verdict::kApply);
+}
+
+TEST(UpdateWindow, TakesUpdatesInAnyOrder) {
+  UpdateWindow window;
+  for (const uint64_t sequence : {7, 5, 6}) Apply(&window, 1, sequence);
+  for (const uint64_t sequence : {5, 6, 7}) {
+    EXPECT_EQ(window.Begin(1, sequence), Verdict::kApplied);
+  }
+}
+
+TEST(UpdateWindow, KeepsClientsApart) {
+  UpdateWindow window;
+  Apply(&window, 1, 5);
+  EXPECT_EQ(window.Begin(2, 5), Verdict::kApply);
+}
+
+TEST(UpdateWindow, RemembersExactlyItsWindow) {
+  UpdateWindow window;
+  for (uint64_t sequence = 1; sequence <= kWindow + 1; ++sequence) {
+    Apply(&window, 1, sequence);
+  }
+  EXPECT_EQ(window.Begin(1, 1), Verdict::kTooOld);
+  EXPECT_EQ(window.Begin(1, 2), Verdict::kApplied);
+}
+
+TEST(UpdateWindow, ForgetsSlotsThatItReuses) {
+  UpdateWindow window;
+  Apply(&window, 1, 5);
+  Apply(&window, 1, 5 + kWindow - 2);
+  // Shares a slot with 5; 5 + kWindow - 1 was skipped and may still come.
+  Apply(&window, 1, 5 + kWindow);
+  EXPECT_EQ(window.Begin(1, 5), Verdict::kTooOld);
+  EXPECT_EQ(window.Begin(1, 5 + kWindow - 1), Verdict::kApply);
+}
+
+TEST(UpdateWindow, SurvivesALongJump) {
+  UpdateWindow window;
+  for (uint64_t sequence = 0; sequence < kWindow; ++sequence) {
+    Apply(&window, 1, sequence);
+  }
+  Apply(&window, 1, 10 * kWindow);
+  for (uint64_t back = 1; back < kWindow; ++back) {
+    ASSERT_EQ(window.Begin(1, 10 * kWindow - back), Verdict::kApply) << back;
+  }
+}
+
+TEST(UpdateWindow, AnUpdateThatLeftTheWindowMarksNobodyElse) {
+  UpdateWindow window;
+  EXPECT_EQ(window.Begin(1, 5), Verdict::kApply);
+  EXPECT_EQ(window.Begin(1, 5 + kWindow), Verdict::kApply);
+  window.Finish(1, 5, /*applied=*/true);
+  EXPECT_EQ(window.Begin(1, 5 + kWindow), Verdict::kInProgress);
+}
+
+TEST(UpdateWindow, AllowsEachUpdateToOneThread) {
+  constexpr uint64_t kUpdates = 500;
+  UpdateWindow window;
+  std::atomic<uint64_t> allowed{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (uint64_t sequence = 1; sequence <= kUpdates; ++sequence) {
+        if (window.Begin(1, sequence) != Verdict::kApply) continue;
+        ++allowed;
+        window.Finish(1, sequence, /*applied=*/true);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(allowed, kUpdates);
+}
+
+}  // namespace
+}  // namespace persia

@@ -1,0 +1,137 @@
+#include "cc/store/store.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cc/base/hash.h"
+#include "tests/cc/store/make_config.h"
+
+namespace persia {
+namespace {
+
+void ExpectContains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+// The error of asking for `config` where `held` exists.
+std::string Conflict(const TableConfig& held, const TableConfig& config) {
+  Store store;
+  EXPECT_TRUE(store.CreateTable(held).ok());
+  const Status status = store.CreateTable(config).status();
+  EXPECT_EQ(status.code(), Code::kAlreadyExists);
+  return status.message();
+}
+
+TEST(StoreCreateTable, MakesAnEmptyTable) {
+  Store store;
+  const auto rows = store.CreateTable(MakeConfig("t", 4));
+  ASSERT_TRUE(rows.ok());
+  EXPECT_EQ(*rows, 0u);
+  const auto table = store.Find(HashName("t"));
+  ASSERT_TRUE(table.ok());
+  EXPECT_EQ((*table)->config().name, "t");
+}
+
+TEST(StoreCreateTable, AttachesToATableOfTheSameSettings) {
+  Store store;
+  ASSERT_TRUE(store.CreateTable(MakeConfig("t", 1)).ok());
+  const auto table = store.Find(HashName("t"));
+  ASSERT_TRUE(table.ok());
+  std::vector<float> rows(3);
+  (*table)->Lookup(std::vector<int64_t>{1, 2, 3}, false, rows);
+
+  const auto held = store.CreateTable(MakeConfig("t", 1));
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(*held, 3u);
+  EXPECT_EQ(*store.Find(HashName("t")), *table);
+}
+
+TEST(StoreCreateTable, ShowsBothSettingsThatDiffer) {
+  const TableConfig held = MakeConfig("t", 4, "uniform", "sgd");
+  const TableConfig config = MakeConfig("t", 4, "uniform", "adam");
+  const std::string message = Conflict(held, config);
+  ExpectContains(message, "table \"t\" exists with other settings");
+  ExpectContains(message, "existing:  " + held.Describe());
+  ExpectContains(message, "requested: " + config.Describe());
+}
+
+TEST(StoreCreateTable, RefusesEverySettingThatDiffers) {
+  const TableConfig held = MakeConfig("t", 4);
+  std::vector<TableConfig> others(5, held);
+  others[0].dim = 5;
+  others[1].initializer.params["maxval"] = 0.06;
+  others[2].optimizer.params["momentum"] = 0.5;
+  others[3].seed = 1;
+  others[4].default_value = 1e-20f;
+  for (const TableConfig& other : others) Conflict(held, other);
+}
+
+TEST(StoreCreateTable, SaysThatOnlyTheShardListDiffers) {
+  const std::string advice =
+      "list the shards in the same order and number as when the table was made";
+  TableConfig held = MakeConfig("t", 4);
+  held.shard_index = 1;
+  held.shard_count = 3;
+  TableConfig config = held;
+  config.shard_index = 2;
+  ExpectContains(Conflict(held, config), advice);
+  config.seed = 9;
+  EXPECT_EQ(Conflict(held, config).find(advice), std::string::npos);
+}
+
+TEST(StoreCreateTable, RefusesAnotherNameOfTheSameHash) {
+  const std::string one = "8yn0iYCKYHlIj4-BwPqk";
+  const std::string other = "GReLUrM4wMqfg9yzV3KQ";
+  ASSERT_EQ(HashName(one), HashName(other));
+  const std::string message =
+      Conflict(MakeConfig(one, 4), MakeConfig(other, 4));
+  ExpectContains(message, one);
+  ExpectContains(message, other);
+  ExpectContains(message, "have the same hash");
+}
+
+TEST(StoreCreateTable, LeavesNoTraceOfBadSettings) {
+  Store store;
+  EXPECT_EQ(store.CreateTable(MakeConfig("t", 0)).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_TRUE(store.Stats().empty());
+}
+
+TEST(StoreCreateTable, MakesOneTableForManyThreads) {
+  Store store;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        const std::string name = Concat("t", i);
+        EXPECT_TRUE(store.CreateTable(MakeConfig(name, 2)).ok());
+        EXPECT_TRUE(store.Find(HashName(name)).ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(store.Stats().size(), 20u);
+}
+
+TEST(StoreFind, SaysWhatToDoWithoutTheTable) {
+  const Store store;
+  const Status status = store.Find(HashName("t")).status();
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  ExpectContains(status.message(), "create it first");
+}
+
+TEST(StoreStats, IsSortedByName) {
+  Store store;
+  for (const char* name : {"c", "a", "b"}) {
+    ASSERT_TRUE(store.CreateTable(MakeConfig(name, 2)).ok());
+  }
+  std::string names;
+  for (const TableStats& stats : store.Stats()) names += stats.name;
+  EXPECT_EQ(names, "abc");
+}
+
+}  // namespace
+}  // namespace persia

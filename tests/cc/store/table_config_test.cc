@@ -1,0 +1,81 @@
+#include "cc/store/table_config.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "tests/cc/store/make_config.h"
+
+namespace persia {
+namespace {
+
+void ExpectRefused(const TableConfig& config, const std::string& message) {
+  const Status status = config.Validate();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.message(), message);
+}
+
+TEST(TableConfigValidate, AcceptsTheEndsOfTheRanges) {
+  TableConfig config = MakeConfig(std::string(kMaxTableNameBytes, 'x'), 1);
+  EXPECT_TRUE(config.Validate().ok());
+  config.dim = kMaxDim;
+  config.shard_index = 4;
+  config.shard_count = 5;
+  EXPECT_TRUE(config.Validate().ok());
+}
+
+TEST(TableConfigValidate, RefusesAnEmptyName) {
+  ExpectRefused(MakeConfig("", 1),
+                "table name must not be empty, received \"\"");
+}
+
+TEST(TableConfigValidate, RefusesALongName) {
+  ExpectRefused(MakeConfig(std::string(kMaxTableNameBytes + 1, 'x'), 1),
+                "table name must have at most 1024 bytes, received 1025");
+}
+
+TEST(TableConfigValidate, RefusesNoWeights) {
+  ExpectRefused(MakeConfig("t", 0),
+                "output_dim must be at least 1, received 0");
+}
+
+TEST(TableConfigValidate, RefusesTooManyWeights) {
+  ExpectRefused(MakeConfig("t", kMaxDim + 1),
+                "output_dim must be at most 65536, received 65537");
+}
+
+TEST(TableConfigValidate, RefusesADefaultThatIsNotFinite) {
+  TableConfig config = MakeConfig("t", 1);
+  config.default_value = INFINITY;
+  ExpectRefused(config, "default_value must be finite, received inf");
+}
+
+TEST(TableConfigValidate, RefusesAShardBeyondTheLast) {
+  TableConfig config = MakeConfig("t", 1);
+  config.shard_index = 2;
+  config.shard_count = 2;
+  ExpectRefused(config,
+                "shard_index must be below shard_count, received 2 and 2");
+}
+
+TEST(TableConfigValidate, RefusesAnUnknownRule) {
+  EXPECT_FALSE(MakeConfig("t", 1, "magic", "sgd").Validate().ok());
+  EXPECT_FALSE(MakeConfig("t", 1, "zeros", "magic").Validate().ok());
+}
+
+TEST(TableConfigDescribe, ShowsAllSettingsButTheName) {
+  TableConfig config =
+      MakeConfig("items", 8, "uniform(minval=-0.1,maxval=0.1)", "adagrad");
+  config.seed = 7;
+  config.default_value = 0.1f;
+  config.shard_index = 1;
+  config.shard_count = 3;
+  EXPECT_EQ(config.Describe(),
+            "output_dim=8, initializer=uniform(maxval=0.1,minval=-0.1), "
+            "optimizer=adagrad, seed=7, default_value=0.1, shard_index=1, "
+            "shard_count=3");
+}
+
+}  // namespace
+}  // namespace persia
