@@ -44,6 +44,7 @@ enum class MessageType : uint16_t {
 };
 
 struct FrameHeader {
+  uint16_t version = kProtocolVersion;
   MessageType type = MessageType::kError;
   uint64_t request_id = 0;
   uint64_t body_bytes = 0;
@@ -65,7 +66,8 @@ struct OutFrame {
 void SealFrame(MessageType type, uint64_t request_id, OutFrame* frame);
 
 // kDataLoss: not a frame of ours, or corrupt. kFailedPrecondition: a frame of
-// another protocol version (header->request_id is set all the same, to reply).
+// another protocol version (header->version and request_id are set all the
+// same, to reply).
 // kResourceExhausted: a body longer than `max_body_bytes`.
 Status ParseFrameHeader(Span<const uint8_t, kFrameHeaderBytes> bytes,
                         uint64_t max_body_bytes, FrameHeader* header);

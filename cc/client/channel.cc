@@ -1,0 +1,314 @@
+#include "cc/client/channel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cc/base/byte_buffer.h"
+#include "cc/client/link.h"
+#include "cc/wire/frame_stream.h"
+#include "cc/wire/messages.h"
+
+namespace persia {
+namespace {
+
+// Of a span of time, as an error shows it: 4.99998 is 5.
+double Rounded(double seconds) {
+  const double steps = seconds < 1 ? 1000 : 10;
+  return std::round(seconds * steps) / steps;
+}
+
+Status Cancelled() { return Status(Code::kCancelled, "the client was closed"); }
+
+// All but the constructor and the public part belongs to the loop.
+class ChannelImpl : public Channel {
+ public:
+  ChannelImpl(EventLoop* loop, const Address& address, std::string name,
+              const RemoteServiceOptions& options);
+
+  uint64_t NextRequestId() override { return ++last_request_id_; }
+  void Send(ShardRequest request) override;
+  void ShutDown() override;
+
+ private:
+  struct Pending {
+    ShardRequest request;
+    Clock::time_point sent_at;
+    // For a request that the server asked to send again.
+    std::string refusal;
+    double backoff_seconds = 0;
+    std::optional<Clock::time_point> send_again_at;
+  };
+  using PendingById = std::map<uint64_t, Pending>;  // In the order of sending.
+
+  void Add(ShardRequest request, Clock::time_point sent_at);
+  void OnConnected();
+  void Drop(const Status& why);
+
+  void WriteNext();
+  void OnWritten(const ErrorCode& error);
+  void ReadNext();
+  void OnRead(ReadEnd end, const Status& status);
+  void OnReply();
+  Status TakeReply(MessageType type, const ShardRequest& request);
+  void SendAgainLater(const Status& refusal, Pending* pending);
+
+  void WakeAt(Clock::time_point time);
+  void OnWake();
+  void FailExpired(Clock::time_point now);
+  void QueueDue(Clock::time_point now);
+  Status DeadlineError(const Pending& pending) const;
+  void FailAll(const Status& status);
+
+  const std::shared_ptr<Mailbox> mailbox_;
+  const std::string name_;
+  const RemoteServiceOptions options_;
+  std::atomic<uint64_t> last_request_id_{0};
+  bool shut_down_ = false;
+
+  Link link_;
+  PendingById pending_;
+  std::deque<uint64_t> to_write_;  // Ids; some may have left pending_.
+  std::optional<uint64_t> writing_;
+  ByteBuffer body_;  // Of the frame that is read.
+  // The frame in body_ answers the request that is still being written: that
+  // one cannot be ended before.
+  bool reply_waits_ = false;
+
+  Timer wake_timer_;
+  Clock::time_point wake_at_ = Clock::time_point::max();
+};
+
+ChannelImpl::ChannelImpl(EventLoop* loop, const Address& address,
+                         std::string name, const RemoteServiceOptions& options)
+    : mailbox_(loop->mailbox()),
+      name_(std::move(name)),
+      options_(options),
+      link_(&loop->context(), address, options,
+            {[this] { return !pending_.empty(); }, [this] { OnConnected(); }}),
+      wake_timer_(loop->context()) {}
+
+// ---- Requests come.
+
+void ChannelImpl::Send(ShardRequest request) {
+  auto shared = std::make_shared<ShardRequest>(std::move(request));
+  const bool posted = mailbox_->Post(
+      [this, shared, now = Clock::now()] { Add(std::move(*shared), now); });
+  if (!posted) shared->done(Cancelled());
+}
+
+void ChannelImpl::Add(ShardRequest request, Clock::time_point sent_at) {
+  if (shut_down_) return request.done(Cancelled());
+  const uint64_t id = request.id;
+  const Deadline deadline = request.deadline;
+  Pending& pending = pending_[id];
+  pending.request = std::move(request);
+  pending.sent_at = sent_at;
+  WakeAt(deadline);
+  if (link_.stream() == nullptr) return link_.Connect();
+  to_write_.push_back(id);
+  WriteNext();
+}
+
+// ---- The connection comes and goes.
+
+void ChannelImpl::OnConnected() {
+  for (auto& [id, pending] : pending_) {
+    pending.send_again_at.reset();
+    to_write_.push_back(id);
+  }
+  WriteNext();
+  ReadNext();
+}
+
+void ChannelImpl::Drop(const Status& why) {
+  to_write_.clear();
+  writing_.reset();
+  reply_waits_ = false;
+  link_.Drop(why);
+}
+
+// ---- Frames go and come.
+
+void ChannelImpl::WriteNext() {
+  while (!writing_ && !to_write_.empty()) {
+    const auto found = pending_.find(to_write_.front());
+    to_write_.pop_front();
+    if (found == pending_.end()) continue;
+    writing_ = found->first;
+    link_.stream()->Write(
+        found->second.request.frame,
+        [this, stream = link_.stream()](const ErrorCode& error) {
+          if (stream == link_.stream()) OnWritten(error);
+        });
+  }
+}
+
+void ChannelImpl::OnWritten(const ErrorCode& error) {
+  writing_.reset();
+  if (std::exchange(reply_waits_, false)) {
+    OnReply();
+    ReadNext();
+  }
+  if (error) return Drop(Status(Code::kUnavailable, Reason(error)));
+  WriteNext();
+}
+
+void ChannelImpl::ReadNext() {
+  link_.stream()->Read(&body_, [this, stream = link_.stream()](
+                                   ReadEnd end, const Status& status) {
+    if (stream == link_.stream()) OnRead(end, status);
+  });
+}
+
+void ChannelImpl::OnRead(ReadEnd end, const Status& status) {
+  if (end == ReadEnd::kOtherVersion) {
+    const Status refusal(Code::kFailedPrecondition,
+                         Concat(name_, ": this client speaks protocol version ",
+                                kProtocolVersion, ", the server ",
+                                link_.stream()->header().version,
+                                ": use the same persia_tf version on both"));
+    // It will not heal. The connection goes first: a request whose frame is
+    // being written cannot be ended.
+    Drop(refusal);
+    return FailAll(refusal);
+  }
+  if (end != ReadEnd::kFrame) return Drop(status);
+  reply_waits_ = writing_ == link_.stream()->header().request_id;
+  if (reply_waits_) return;
+  OnReply();
+  ReadNext();
+}
+
+void ChannelImpl::OnReply() {
+  link_.ResetBackoff();
+  const FrameHeader& header = link_.stream()->header();
+  const auto found = pending_.find(header.request_id);
+  if (found == pending_.end()) return;  // Too late: its deadline has passed.
+  const Status status = TakeReply(header.type, found->second.request);
+  if (status.code() == Code::kUnavailable &&
+      found->second.request.retry_unavailable) {
+    return SendAgainLater(status, &found->second);
+  }
+  auto ended = pending_.extract(found);
+  ended.mapped().request.done(
+      status.ok()
+          ? status
+          : Status(status.code(), Concat(name_, ": ", status.message())));
+}
+
+Status ChannelImpl::TakeReply(MessageType type, const ShardRequest& request) {
+  const ConstBytes body(body_.data(), body_.size());
+  if (type == request.reply_type) return request.on_reply(body);
+  if (type == MessageType::kError) return DecodeError(body);
+  return Status(Code::kDataLoss, Concat("answered with a message of type ",
+                                        static_cast<int>(type), " instead of ",
+                                        static_cast<int>(request.reply_type)));
+}
+
+void ChannelImpl::SendAgainLater(const Status& refusal, Pending* pending) {
+  pending->refusal = refusal.message();
+  pending->backoff_seconds =
+      std::clamp(2 * pending->backoff_seconds, options_.first_backoff_seconds,
+                 options_.max_backoff_seconds);
+  pending->send_again_at = DeadlineAfter(pending->backoff_seconds);
+  WakeAt(*pending->send_again_at);
+}
+
+// ---- Time passes.
+
+void ChannelImpl::WakeAt(Clock::time_point time) {
+  if (time >= wake_at_) return;
+  wake_at_ = time;
+  wake_timer_.expires_at(time);
+  wake_timer_.async_wait([this](const ErrorCode& error) {
+    if (!error && !shut_down_) OnWake();
+  });
+}
+
+void ChannelImpl::OnWake() {
+  wake_at_ = Clock::time_point::max();
+  const Clock::time_point now = Clock::now();
+  QueueDue(now);
+  FailExpired(now);
+  for (const auto& [id, pending] : pending_) {
+    WakeAt(pending.request.deadline);
+    if (pending.send_again_at) WakeAt(*pending.send_again_at);
+  }
+}
+
+void ChannelImpl::QueueDue(Clock::time_point now) {
+  for (auto& [id, pending] : pending_) {
+    if (!pending.send_again_at || *pending.send_again_at > now) continue;
+    pending.send_again_at.reset();
+    // Without a connection, all is sent once there is one.
+    if (link_.stream() != nullptr) to_write_.push_back(id);
+  }
+  if (link_.stream() != nullptr) WriteNext();
+}
+
+void ChannelImpl::FailExpired(Clock::time_point now) {
+  std::vector<std::pair<ShardRequest, Status>> expired;
+  bool is_writing = false;
+  for (auto it = pending_.begin(); it != pending_.end();) {
+    if (it->second.request.deadline > now) {
+      ++it;
+      continue;
+    }
+    is_writing |= writing_ == it->first;
+    Status error = DeadlineError(it->second);
+    expired.emplace_back(std::move(it->second.request), std::move(error));
+    it = pending_.erase(it);
+  }
+  // Its memory is the caller's again once it ends, so the rest of the frame
+  // cannot be sent, and nothing can follow half a frame.
+  if (is_writing) {
+    Drop(Status(Code::kUnavailable, "it takes no data (is it stuck?)"));
+  }
+  for (const auto& [request, error] : expired) request.done(error);
+}
+
+Status ChannelImpl::DeadlineError(const Pending& pending) const {
+  const double seconds =
+      std::chrono::duration<double>(pending.request.deadline - pending.sent_at)
+          .count();
+  const std::string what =
+      Concat(name_, " did not answer within ", Rounded(seconds), " s");
+  if (link_.stream() == nullptr) {
+    return Status(Code::kUnavailable,
+                  Concat(what, ": ", link_.last_error().message()));
+  }
+  if (pending.refusal.empty()) return Status(Code::kDeadlineExceeded, what);
+  return Status(Code::kDeadlineExceeded, Concat(what, ": ", pending.refusal));
+}
+
+// ---- The end.
+
+void ChannelImpl::FailAll(const Status& status) {
+  const PendingById ended = std::exchange(pending_, {});
+  for (const auto& [id, pending] : ended) pending.request.done(status);
+}
+
+void ChannelImpl::ShutDown() {
+  mailbox_->Post([this] {
+    shut_down_ = true;
+    link_.ShutDown();
+    wake_timer_.cancel();
+    FailAll(Cancelled());
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Channel> MakeChannel(EventLoop* loop, const Address& address,
+                                     const std::string& name,
+                                     const RemoteServiceOptions& options) {
+  return std::make_unique<ChannelImpl>(loop, address, name, options);
+}
+
+}  // namespace persia

@@ -1,0 +1,90 @@
+#include "cc/client/control_calls.h"
+
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "cc/wire/messages.h"
+
+namespace persia {
+namespace {
+
+class CreateTableCall : public FanOut {
+ public:
+  CreateTableCall(const Channels* channels, CreateTableRequest* request,
+                  DoneCallback done)
+      : FanOut(channels, request->deadline, std::move(done)),
+        request_(request),
+        rows_(shard_count()),
+        generations_(shard_count()) {}
+
+  void Start() { AskAll(MessageType::kCreateTableReply); }
+
+ private:
+  OutFrame Encode(uint32_t shard, uint64_t request_id) override {
+    TableConfig config = request_->config;
+    config.shard_index = shard;
+    config.shard_count = shard_count();
+    return EncodeCreateTable(request_id, config);
+  }
+
+  Status OnReply(uint32_t shard, ConstBytes body) override {
+    return DecodeCreateTableReply(body, &rows_[shard], &generations_[shard]);
+  }
+
+  Status OnAllReplied() override {
+    request_->rows = 0;
+    for (const uint64_t rows : rows_) request_->rows += rows;
+    return JoinGenerations(generations_, &request_->generation);
+  }
+
+  CreateTableRequest* const request_;
+  std::vector<uint64_t> rows_;         // By shard.
+  std::vector<uint64_t> generations_;  // By shard.
+};
+
+class StatsCall : public FanOut {
+ public:
+  StatsCall(const Channels* channels, StatsRequest* request, DoneCallback done)
+      : FanOut(channels, request->deadline, std::move(done)),
+        request_(request),
+        processes_(shard_count()) {}
+
+  void Start() { AskAll(MessageType::kStatsReply); }
+
+ private:
+  OutFrame Encode(uint32_t /*shard*/, uint64_t request_id) override {
+    return EncodeStats(request_id);
+  }
+
+  Status OnReply(uint32_t shard, ConstBytes body) override {
+    return DecodeStatsReply(body, &processes_[shard]);
+  }
+
+  Status OnAllReplied() override {
+    request_->processes.clear();
+    for (std::vector<ServiceStats>& of_shard : processes_) {
+      std::move(of_shard.begin(), of_shard.end(),
+                std::back_inserter(request_->processes));
+    }
+    return Status();
+  }
+
+  StatsRequest* const request_;
+  std::vector<std::vector<ServiceStats>> processes_;  // By shard.
+};
+
+}  // namespace
+
+void StartCreateTable(const Channels* channels, CreateTableRequest* request,
+                      DoneCallback done) {
+  std::make_shared<CreateTableCall>(channels, request, std::move(done))
+      ->Start();
+}
+
+void StartStats(const Channels* channels, StatsRequest* request,
+                DoneCallback done) {
+  std::make_shared<StatsCall>(channels, request, std::move(done))->Start();
+}
+
+}  // namespace persia

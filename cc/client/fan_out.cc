@@ -1,0 +1,81 @@
+#include "cc/client/fan_out.h"
+
+#include <numeric>
+#include <utility>
+
+namespace persia {
+namespace {
+
+Status CheckSize(const OutFrame& frame) {
+  uint64_t bytes = frame.head.size() - kFrameHeaderBytes;
+  for (const ConstBytes part : frame.payload) bytes += part.size();
+  if (bytes <= kMaxBodyBytes) return Status();
+  return Status(Code::kResourceExhausted,
+                Concat("a request of ", bytes,
+                       " bytes to one shard is over the limit of ",
+                       kMaxBodyBytes, ": use smaller batches or more shards"));
+}
+
+}  // namespace
+
+void FanOut::Ask(const std::vector<uint32_t>& shards, MessageType reply_type,
+                 bool retry_unavailable) {
+  std::vector<ShardRequest> requests(shards.size());
+  for (size_t i = 0; i < shards.size(); ++i) {
+    const uint32_t shard = shards[i];
+    ShardRequest& request = requests[i];
+    request.id = (*channels_)[shard]->NextRequestId();
+    request.frame = Encode(shard, request.id);
+    const Status status = CheckSize(request.frame);
+    if (!status.ok()) return Fail(status);
+    request.reply_type = reply_type;
+    request.asked_at = asked_at_;
+    request.deadline = deadline_;
+    request.retry_unavailable = retry_unavailable;
+    request.on_reply = [this, shard](ConstBytes body) {
+      return OnReply(shard, body);
+    };
+    request.done = [self = shared_from_this(), shard](const Status& status) {
+      self->End(shard, status);
+    };
+  }
+  unanswered_ = shards.size();
+  for (size_t i = 0; i < shards.size(); ++i) {
+    (*channels_)[shards[i]]->Send(std::move(requests[i]));
+  }
+}
+
+void FanOut::AskAll(MessageType reply_type) {
+  std::vector<uint32_t> shards(shard_count());
+  std::iota(shards.begin(), shards.end(), 0);
+  Ask(shards, reply_type, false);
+}
+
+void FanOut::End(uint32_t shard, const Status& status) {
+  Status outcome;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!status.ok() && (error_.ok() || shard < failed_shard_)) {
+      failed_shard_ = shard;
+      error_ = status;
+    }
+    if (--unanswered_ > 0) return;
+    outcome = error_;
+  }
+  done_(outcome.ok() ? OnAllReplied() : outcome);
+}
+
+Status JoinGenerations(const std::vector<uint64_t>& generations,
+                       uint64_t* joined) {
+  for (const uint64_t generation : generations) {
+    if (generation == generations.front()) continue;
+    return Status(
+        Code::kUnavailable,
+        Concat("shards answer with generations ", generations.front(), " and ",
+               generation, ": a restore is in progress, try again after it"));
+  }
+  *joined = generations.front();
+  return Status();
+}
+
+}  // namespace persia

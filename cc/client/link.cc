@@ -1,0 +1,71 @@
+#include "cc/client/link.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cc/wire/frame.h"
+
+namespace persia {
+
+Link::Link(asio::io_context* context, const Address& address,
+           const RemoteServiceOptions& options, Callbacks callbacks)
+    : options_(options),
+      callbacks_(std::move(callbacks)),
+      connector_(context, address),
+      backoff_timer_(*context),
+      backoff_seconds_(options.first_backoff_seconds),
+      last_error_(Code::kUnavailable, "still connecting") {}
+
+void Link::Connect() {
+  if (state_ == State::kIdle) StartConnecting();
+}
+
+void Link::StartConnecting() {
+  state_ = State::kConnecting;
+  connector_.Start([this](const Status& status, std::optional<Socket> socket) {
+    OnConnect(status, std::move(socket));
+  });
+}
+
+void Link::OnConnect(const Status& status, std::optional<Socket> socket) {
+  if (!socket) {
+    last_error_ = status;
+    return BackOff();
+  }
+  state_ = State::kConnected;
+  stream_ = std::make_shared<FrameStream>(std::move(*socket), kMaxBodyBytes);
+  callbacks_.on_connected();
+}
+
+void Link::Drop(const Status& why) {
+  last_error_ = why;
+  stream_->Close();
+  stream_ = nullptr;
+  BackOff();
+}
+
+void Link::BackOff() {
+  if (!callbacks_.is_needed()) {
+    state_ = State::kIdle;
+    return;
+  }
+  state_ = State::kBackingOff;
+  backoff_timer_.expires_at(DeadlineAfter(backoff_seconds_));
+  backoff_seconds_ =
+      std::min(2 * backoff_seconds_, options_.max_backoff_seconds);
+  backoff_timer_.async_wait([this](const ErrorCode& error) {
+    if (error || state_ != State::kBackingOff) return;
+    state_ = State::kIdle;
+    if (callbacks_.is_needed()) StartConnecting();
+  });
+}
+
+void Link::ShutDown() {
+  state_ = State::kShutDown;
+  connector_.Cancel();
+  backoff_timer_.cancel();
+  if (stream_ != nullptr) stream_->Close();
+  stream_ = nullptr;
+}
+
+}  // namespace persia

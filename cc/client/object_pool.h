@@ -1,0 +1,50 @@
+// ObjectPool: objects that keep their memory from one use to the next.
+//
+// Thread-safe. The pool must outlive what it lends.
+
+#ifndef PERSIA_CC_CLIENT_OBJECT_POOL_H_
+#define PERSIA_CC_CLIENT_OBJECT_POOL_H_
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace persia {
+
+template <typename T>
+class ObjectPool {
+ public:
+  struct Return {
+    ObjectPool* pool;
+    void operator()(T* object) const { pool->Take(std::unique_ptr<T>(object)); }
+  };
+  using Lent = std::unique_ptr<T, Return>;
+
+  // At most `max_idle` objects are kept when nobody uses them.
+  explicit ObjectPool(size_t max_idle) : max_idle_(max_idle) {}
+
+  // As its last user left it, or new.
+  Lent Lend() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (idle_.empty()) return Lent(new T(), Return{this});
+    Lent object(idle_.back().release(), Return{this});
+    idle_.pop_back();
+    return object;
+  }
+
+ private:
+  void Take(std::unique_ptr<T> object) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (idle_.size() < max_idle_) idle_.push_back(std::move(object));
+  }
+
+  const size_t max_idle_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<T>> idle_;  // Guarded by mutex_.
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_CLIENT_OBJECT_POOL_H_

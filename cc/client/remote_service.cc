@@ -1,0 +1,97 @@
+#include "cc/client/remote_service.h"
+
+#include <utility>
+
+#include "cc/client/channel.h"
+#include "cc/client/control_calls.h"
+#include "cc/client/fan_out.h"
+#include "cc/client/row_calls.h"
+#include "cc/wire/address.h"
+#include "cc/wire/event_loop.h"
+
+namespace persia {
+namespace {
+
+// Calls at once that find their memory ready.
+constexpr size_t kMaxIdleScratch = 8;
+
+class RemoteService : public EmbeddingService {
+ public:
+  RemoteService(const std::vector<Address>& addresses,
+                const RemoteServiceOptions& options,
+                std::vector<std::unique_ptr<EventLoop>> loops)
+      : scratch_(kMaxIdleScratch), loops_(std::move(loops)) {
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      channels_.push_back(
+          MakeChannel(loops_[i % loops_.size()].get(), addresses[i],
+                      Concat("shard ", i, " of ", addresses.size(), " (",
+                             addresses[i].ToString(), ")"),
+                      options));
+    }
+  }
+
+  ~RemoteService() override {
+    for (const auto& channel : channels_) channel->ShutDown();
+    for (const auto& loop : loops_) loop->Stop();
+  }
+
+  void CreateTable(CreateTableRequest* request, DoneCallback done) override {
+    StartCreateTable(&channels_, request, std::move(done));
+  }
+
+  void Lookup(LookupRequest* request, DoneCallback done) override {
+    StartLookup(&channels_, &scratch_, request, std::move(done));
+  }
+
+  void Update(UpdateRequest* request, DoneCallback done) override {
+    StartUpdate(&channels_, &scratch_, request, std::move(done));
+  }
+
+  void Stats(StatsRequest* request, DoneCallback done) override {
+    StartStats(&channels_, request, std::move(done));
+  }
+
+ private:
+  // Sockets go before their loops, and what refers to scratch before it.
+  RowScratchPool scratch_;
+  const std::vector<std::unique_ptr<EventLoop>> loops_;
+  Channels channels_;
+};
+
+Status CheckOptions(const RemoteServiceOptions& options) {
+  if (options.io_threads < 1) {
+    return InvalidArgument("io_threads must be at least 1, received ",
+                           options.io_threads);
+  }
+  if (options.first_backoff_seconds <= 0 ||
+      options.max_backoff_seconds < options.first_backoff_seconds) {
+    return InvalidArgument(
+        "back-offs must be above 0 and the longest not shorter than the "
+        "first, received ",
+        options.first_backoff_seconds, " and ", options.max_backoff_seconds);
+  }
+  return Status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<EmbeddingService>> MakeRemoteService(
+    const std::vector<std::string>& addresses,
+    const RemoteServiceOptions& options) {
+  PERSIA_RETURN_IF_ERROR(CheckOptions(options));
+  if (addresses.empty()) {
+    return InvalidArgument("the list of shards' addresses is empty");
+  }
+  std::vector<Address> parsed;
+  for (const std::string& text : addresses) {
+    Result<Address> address = Address::Parse(text);
+    if (!address.ok()) return address.status();
+    parsed.push_back(std::move(*address));
+  }
+  auto loops = EventLoop::StartMany(options.io_threads);
+  if (!loops.ok()) return loops.status();
+  return std::unique_ptr<EmbeddingService>(
+      std::make_unique<RemoteService>(parsed, options, std::move(*loops)));
+}
+
+}  // namespace persia

@@ -1,0 +1,201 @@
+#include "cc/client/row_calls.h"
+
+#include <utility>
+#include <vector>
+
+#include "cc/wire/messages.h"
+
+namespace persia {
+namespace {
+
+Status CheckTable(const TableIds& ids, size_t floats, const char* what) {
+  if (ids.combiner != Combiner::kNone) {
+    return InvalidArgument(
+        "bags are pooled by an embedding worker, not by a client of shards");
+  }
+  if (floats == ids.ids.size() * ids.dim) return Status();
+  return InvalidArgument(what, " must have ", ids.ids.size(), " x ", ids.dim,
+                         " floats, received ", floats);
+}
+
+// Shards with nothing to do are not asked; but somebody must be, if only for
+// the generation.
+std::vector<uint32_t> ShardsWithWork(const Partition& partition) {
+  std::vector<uint32_t> shards;
+  for (uint32_t s = 0; s < partition.shard_count(); ++s) {
+    if (partition.HasWork(s)) shards.push_back(s);
+  }
+  if (shards.empty()) shards.push_back(0);
+  return shards;
+}
+
+template <typename Table>
+Status Split(const std::vector<Table>& tables, uint32_t shard_count,
+             Partition* partition) {
+  std::vector<Partition::Ids> ids;
+  ids.reserve(tables.size());
+  for (const Table& table : tables) ids.push_back(table.ids.ids);
+  return partition->Build(ids, shard_count);
+}
+
+class LookupCall : public FanOut {
+ public:
+  LookupCall(const Channels* channels, RowScratchPool* pool,
+             LookupRequest* request, DoneCallback done)
+      : FanOut(channels, request->deadline, std::move(done)),
+        request_(request),
+        scratch_(pool->Lend()) {}
+
+  void Start() {
+    const Status status = Prepare();
+    if (!status.ok()) return Fail(status);
+    shards_ = ShardsWithWork(scratch_->partition);
+    generations_.resize(shard_count());
+    Ask(shards_, MessageType::kLookupReply, /*retry_unavailable=*/false);
+  }
+
+ private:
+  Status Prepare() {
+    for (const TableLookup& table : request_->tables) {
+      PERSIA_RETURN_IF_ERROR(CheckTable(table.ids, table.rows.size(), "rows"));
+    }
+    return Split(request_->tables, shard_count(), &scratch_->partition);
+  }
+
+  OutFrame Encode(uint32_t shard, uint64_t request_id) override {
+    LookupRequest part;
+    part.read_only = request_->read_only;
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      part.tables.push_back({request_->tables[t].ids, {}});
+      part.tables[t].ids.ids = scratch_->partition.ids(t, shard);
+    }
+    return EncodeLookup(request_id, part);
+  }
+
+  Status OnReply(uint32_t shard, ConstBytes body) override {
+    const Partition& partition = scratch_->partition;
+    size_t floats = 0;
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      floats += partition.ids(t, shard).size() * request_->tables[t].ids.dim;
+    }
+    Span<const float> rows;
+    PERSIA_RETURN_IF_ERROR(
+        DecodeLookupReply(body, floats, &generations_[shard], &rows));
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      const TableLookup& table = request_->tables[t];
+      partition.Scatter(t, shard, table.ids.dim, rows.data(),
+                        table.rows.data());
+      rows = rows.subspan(partition.ids(t, shard).size() * table.ids.dim);
+    }
+    return Status();
+  }
+
+  Status OnAllReplied() override {
+    std::vector<uint64_t> generations;
+    for (const uint32_t s : shards_) generations.push_back(generations_[s]);
+    return JoinGenerations(generations, &request_->generation);
+  }
+
+  LookupRequest* const request_;
+  const RowScratchPool::Lent scratch_;
+  std::vector<uint32_t> shards_;       // Those that are asked.
+  std::vector<uint64_t> generations_;  // By shard.
+};
+
+class UpdateCall : public FanOut {
+ public:
+  UpdateCall(const Channels* channels, RowScratchPool* pool,
+             UpdateRequest* request, DoneCallback done)
+      : FanOut(channels, request->deadline, std::move(done)),
+        request_(request),
+        scratch_(pool->Lend()) {}
+
+  void Start() {
+    const Status status = Prepare();
+    if (!status.ok()) return Fail(status);
+    counts_.resize(shard_count());
+    // A server says kUnavailable while the first arrival of a repeated update
+    // is still being applied.
+    Ask(ShardsWithWork(scratch_->partition), MessageType::kUpdateReply,
+        /*retry_unavailable=*/true);
+  }
+
+ private:
+  Status Prepare() {
+    size_t floats = 0;
+    for (const TableUpdate& table : request_->tables) {
+      PERSIA_RETURN_IF_ERROR(
+          CheckTable(table.ids, table.gradients.size(), "gradients"));
+      floats += table.gradients.size();
+    }
+    PERSIA_RETURN_IF_ERROR(
+        Split(request_->tables, shard_count(), &scratch_->partition));
+    if (shard_count() == 1) return Status();
+    if (!scratch_->gradients.Resize(floats * sizeof(float))) {
+      return Status(Code::kResourceExhausted,
+                    Concat("no memory to split ", floats, " gradients"));
+    }
+    free_gradients_ = scratch_->gradients.As<float>(floats);
+    return Status();
+  }
+
+  OutFrame Encode(uint32_t shard, uint64_t request_id) override {
+    UpdateRequest part;
+    part.client = request_->client;
+    part.sequence = request_->sequence;
+    part.generation = request_->generation;
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      part.tables.push_back(request_->tables[t]);
+      part.tables[t].ids.ids = scratch_->partition.ids(t, shard);
+      if (shard_count() > 1) part.tables[t].gradients = Gradients(t, shard);
+    }
+    return EncodeUpdate(request_id, part);
+  }
+
+  // The shard's share of a table's gradients, in one piece.
+  Span<const float> Gradients(size_t table, uint32_t shard) {
+    const TableUpdate& whole = request_->tables[table];
+    const Partition& partition = scratch_->partition;
+    const Span<float> share = free_gradients_.first(
+        partition.ids(table, shard).size() * whole.ids.dim);
+    free_gradients_ = free_gradients_.subspan(share.size());
+    partition.Gather(table, shard, whole.ids.dim, whole.gradients.data(),
+                     share.data());
+    return share;
+  }
+
+  Status OnReply(uint32_t shard, ConstBytes body) override {
+    return DecodeUpdateReply(body, &counts_[shard]);
+  }
+
+  Status OnAllReplied() override {
+    request_->counts = UpdateCounts();
+    for (const UpdateCounts& counts : counts_) {
+      request_->counts.applied += counts.applied;
+      request_->counts.nonfinite += counts.nonfinite;
+      request_->counts.absent += counts.absent;
+    }
+    return Status();
+  }
+
+  UpdateRequest* const request_;
+  const RowScratchPool::Lent scratch_;
+  Span<float> free_gradients_;        // Of scratch_->gradients.
+  std::vector<UpdateCounts> counts_;  // By shard.
+};
+
+}  // namespace
+
+void StartLookup(const Channels* channels, RowScratchPool* pool,
+                 LookupRequest* request, DoneCallback done) {
+  std::make_shared<LookupCall>(channels, pool, request, std::move(done))
+      ->Start();
+}
+
+void StartUpdate(const Channels* channels, RowScratchPool* pool,
+                 UpdateRequest* request, DoneCallback done) {
+  std::make_shared<UpdateCall>(channels, pool, request, std::move(done))
+      ->Start();
+}
+
+}  // namespace persia

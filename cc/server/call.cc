@@ -1,0 +1,142 @@
+#include "cc/server/call.h"
+
+#include <new>
+#include <utility>
+
+#include "cc/wire/messages.h"
+
+namespace persia {
+namespace {
+
+constexpr uint64_t kLookupReplyHeadBytes = 8;  // The generation.
+
+// A service that holds rows itself does not know that it is served: what the
+// server counts joins its counters. One that asks other processes gets an entry
+// of its own in front of theirs.
+void AddServerCounters(const ServerState& server,
+                       std::vector<ServiceStats>* processes) {
+  const bool is_local =
+      !processes->empty() && (processes->front().address.empty() ||
+                              processes->front().address == "embedded");
+  if (!is_local) processes->insert(processes->begin(), ServiceStats());
+  ServiceStats& own = processes->front();
+  own.address = server.address;
+  own.bad_frames = server.bad_frames;
+  own.connections = server.connections;
+}
+
+}  // namespace
+
+bool IsRequest(MessageType type) {
+  switch (type) {
+    case MessageType::kCreateTable:
+    case MessageType::kLookup:
+    case MessageType::kUpdate:
+    case MessageType::kStats:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Status Call::Prepare(const FrameHeader& header, const ServerOptions& options) {
+  type_ = header.type;
+  request_id_ = header.request_id;
+  try {
+    return Decode(options);
+  } catch (const std::bad_alloc&) {
+    return Status(
+        Code::kResourceExhausted,
+        Concat("no memory to decode a request of ", body_.size(), " bytes"));
+  }
+}
+
+Status Call::Decode(const ServerOptions& options) {
+  const ConstBytes body(body_.data(), body_.size());
+  const Deadline deadline = DeadlineAfter(options.request_seconds);
+  switch (type_) {
+    case MessageType::kCreateTable:
+      create_table_ = CreateTableRequest();
+      create_table_.deadline = deadline;
+      return DecodeCreateTable(body, &create_table_.config);
+    case MessageType::kLookup:
+      lookup_.deadline = deadline;
+      PERSIA_RETURN_IF_ERROR(DecodeLookup(body, &lookup_));
+      return PlaceRows(options.max_body_bytes);
+    case MessageType::kUpdate:
+      update_.deadline = deadline;
+      update_.counts = UpdateCounts();
+      return DecodeUpdate(body, &update_);
+    case MessageType::kStats:
+      stats_.deadline = deadline;
+      stats_.processes.clear();
+      if (body.empty()) return Status();
+      return Status(Code::kDataLoss, "a Stats message has no body");
+    default:
+      return Status(Code::kInternal, "this message is no request");
+  }
+}
+
+Status Call::PlaceRows(uint64_t max_body_bytes) {
+  // No overflow: the ids fit a body, and dim is bounded.
+  uint64_t floats = 0;
+  for (const TableLookup& table : lookup_.tables) {
+    floats += uint64_t{table.ids.vectors()} * table.ids.dim;
+  }
+  const uint64_t reply_bytes = kLookupReplyHeadBytes + floats * sizeof(float);
+  if (reply_bytes > max_body_bytes) {
+    return Status(Code::kResourceExhausted,
+                  Concat("the reply to this lookup has ", reply_bytes,
+                         " bytes, over the limit of ", max_body_bytes,
+                         ": ask for fewer ids at once"));
+  }
+  if (!rows_.Resize(floats * sizeof(float))) {
+    return Status(Code::kResourceExhausted,
+                  Concat("no memory for a reply of ", reply_bytes, " bytes"));
+  }
+  Span<float> rest = rows_.As<float>(floats);
+  for (TableLookup& table : lookup_.tables) {
+    const size_t count = table.ids.vectors() * table.ids.dim;
+    table.rows = rest.first(count);
+    rest = rest.subspan(count);
+  }
+  return Status();
+}
+
+void Call::Start(EmbeddingService* service, DoneCallback done) {
+  switch (type_) {
+    case MessageType::kCreateTable:
+      return service->CreateTable(&create_table_, std::move(done));
+    case MessageType::kLookup:
+      return service->Lookup(&lookup_, std::move(done));
+    case MessageType::kUpdate:
+      return service->Update(&update_, std::move(done));
+    default:
+      return service->Stats(&stats_, std::move(done));
+  }
+}
+
+void Call::Finish(const Status& status, const ServerState& server) {
+  reply_ = status.ok() ? EncodeReply(server) : EncodeError(request_id_, status);
+}
+
+void Call::Refuse(uint64_t request_id, const Status& why) {
+  reply_ = EncodeError(request_id, why);
+}
+
+OutFrame Call::EncodeReply(const ServerState& server) {
+  switch (type_) {
+    case MessageType::kCreateTable:
+      return EncodeCreateTableReply(request_id_, create_table_.rows,
+                                    create_table_.generation);
+    case MessageType::kLookup:
+      return EncodeLookupReply(request_id_, lookup_);
+    case MessageType::kUpdate:
+      return EncodeUpdateReply(request_id_, update_.counts);
+    default:
+      AddServerCounters(server, &stats_.processes);
+      return EncodeStatsReply(request_id_, stats_.processes);
+  }
+}
+
+}  // namespace persia

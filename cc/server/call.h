@@ -1,0 +1,59 @@
+// Call: one request at a server, from its frame to its reply's.
+//
+// It owns all memory that the service and the reply refer to, and is used
+// again for later requests so that the memory is too. Not thread-safe.
+
+#ifndef PERSIA_CC_SERVER_CALL_H_
+#define PERSIA_CC_SERVER_CALL_H_
+
+#include <cstdint>
+
+#include "cc/base/byte_buffer.h"
+#include "cc/base/status.h"
+#include "cc/server/server_state.h"
+#include "cc/service/embedding_service.h"
+#include "cc/wire/frame.h"
+
+namespace persia {
+
+bool IsRequest(MessageType type);
+
+class Call {
+ public:
+  // Where the request's body is read to.
+  ByteBuffer* body() { return &body_; }
+
+  // Decodes the body. On an error there is nothing to start.
+  Status Prepare(const FrameHeader& header, const ServerOptions& options);
+
+  // Hands the request to the service. The call must live until `done`.
+  void Start(EmbeddingService* service, DoneCallback done);
+
+  // Makes the reply's frame of what came of it.
+  void Finish(const Status& status, const ServerState& server);
+
+  // Makes it of a request that was not even decoded.
+  void Refuse(uint64_t request_id, const Status& why);
+
+  // Refers to the call's memory.
+  const OutFrame& reply() const { return reply_; }
+
+ private:
+  Status Decode(const ServerOptions& options);
+  Status PlaceRows(uint64_t max_body_bytes);
+  OutFrame EncodeReply(const ServerState& server);
+
+  MessageType type_ = MessageType::kError;
+  uint64_t request_id_ = 0;
+  ByteBuffer body_;
+  ByteBuffer rows_;  // Of all tables of a lookup.
+  CreateTableRequest create_table_;
+  LookupRequest lookup_;
+  UpdateRequest update_;
+  StatsRequest stats_;
+  OutFrame reply_;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SERVER_CALL_H_

@@ -1,0 +1,65 @@
+// Connection: one client at a server. Belongs to its socket's loop.
+
+#ifndef PERSIA_CC_SERVER_CONNECTION_H_
+#define PERSIA_CC_SERVER_CONNECTION_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "cc/server/call.h"
+#include "cc/server/server_state.h"
+#include "cc/wire/event_loop.h"
+#include "cc/wire/frame_stream.h"
+
+namespace persia {
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using ClosedCallback =
+      std::function<void(const std::shared_ptr<Connection>&)>;
+
+  // `server` must outlive the connection, which is over once `on_closed` was
+  // called.
+  Connection(Socket socket, std::shared_ptr<Mailbox> mailbox,
+             ServerState* server, ClosedCallback on_closed);
+
+  void Start();
+
+  // Reads no more, answers the requests in flight, then closes.
+  void Drain();
+
+  // Cuts it. Replies that are not written yet are lost.
+  void Close();
+
+ private:
+  void ReadNext();
+  void OnRead(ReadEnd end, const Status& status);
+  void OnRequest();
+  void Refuse(const Status& why);
+  void OnDone(std::shared_ptr<Call> call, const Status& status);
+  void Reply(std::shared_ptr<Call> call);
+  void WriteNext();
+  void OnWritten(const ErrorCode& error);
+  void CloseAfterReplies();
+  std::shared_ptr<Call> TakeCall();
+
+  const std::shared_ptr<FrameStream> stream_;
+  const std::shared_ptr<Mailbox> mailbox_;
+  ServerState* const server_;
+  ClosedCallback on_closed_;
+
+  std::shared_ptr<Call> reading_;  // The call whose frame is being read.
+  int in_flight_ = 0;              // Calls from their frame to their reply.
+  std::deque<std::shared_ptr<Call>> replies_;  // The first is being written.
+  std::vector<std::shared_ptr<Call>> idle_calls_;
+  bool draining_ = false;
+  bool lingering_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SERVER_CONNECTION_H_

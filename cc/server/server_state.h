@@ -1,0 +1,25 @@
+// ServerState: what the connections of one server share.
+
+#ifndef PERSIA_CC_SERVER_SERVER_STATE_H_
+#define PERSIA_CC_SERVER_SERVER_STATE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "cc/server/server.h"
+#include "cc/service/embedding_service.h"
+
+namespace persia {
+
+struct ServerState {
+  EmbeddingService* service = nullptr;
+  ServerOptions options;
+  std::string address;  // "host:port".
+  std::atomic<uint64_t> bad_frames{0};
+  std::atomic<uint64_t> connections{0};
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SERVER_SERVER_STATE_H_

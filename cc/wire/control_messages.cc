@@ -1,0 +1,193 @@
+// The messages that carry no rows: Error, CreateTable, Stats.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/wire/byte_io.h"
+#include "cc/wire/messages.h"
+
+namespace persia {
+namespace {
+
+// The least that a process and a table take: their texts may be empty.
+constexpr size_t kLeastProcessBytes = 64;
+constexpr size_t kLeastTableStatsBytes = 64;
+
+bool IsErrorCode(uint32_t number) {
+  switch (static_cast<Code>(number)) {
+    case Code::kCancelled:
+    case Code::kInvalidArgument:
+    case Code::kDeadlineExceeded:
+    case Code::kNotFound:
+    case Code::kAlreadyExists:
+    case Code::kResourceExhausted:
+    case Code::kFailedPrecondition:
+    case Code::kUnimplemented:
+    case Code::kInternal:
+    case Code::kUnavailable:
+    case Code::kDataLoss:
+      return true;
+    case Code::kOk:
+      return false;
+  }
+  return false;
+}
+
+void WriteTableStats(const TableStats& table, Writer* writer) {
+  writer->Text(table.name);
+  writer->U32(table.dim);
+  writer->U32(0);
+  writer->U64(table.rows);
+  writer->U64(table.bytes);
+  writer->U64(table.rows_looked_up);
+  writer->U64(table.rows_updated);
+  writer->U64(table.nonfinite_gradients);
+  writer->U64(table.absent_gradients);
+}
+
+TableStats ReadTableStats(Reader* reader) {
+  TableStats table;
+  table.name = reader->Text();
+  table.dim = reader->U32();
+  reader->Zero32();
+  table.rows = reader->U64();
+  table.bytes = reader->U64();
+  table.rows_looked_up = reader->U64();
+  table.rows_updated = reader->U64();
+  table.nonfinite_gradients = reader->U64();
+  table.absent_gradients = reader->U64();
+  return table;
+}
+
+void WriteProcess(const ServiceStats& process, Writer* writer) {
+  writer->Text(process.address);
+  writer->U64(process.generation);
+  writer->U64(process.lookups);
+  writer->U64(process.updates);
+  writer->U64(process.repeated_updates);
+  writer->U64(process.bad_frames);
+  writer->U64(process.connections);
+  writer->U32(static_cast<uint32_t>(process.tables.size()));
+  writer->U32(0);
+  for (const TableStats& table : process.tables) {
+    WriteTableStats(table, writer);
+  }
+}
+
+ServiceStats ReadProcess(Reader* reader) {
+  ServiceStats process;
+  process.address = reader->Text();
+  process.generation = reader->U64();
+  process.lookups = reader->U64();
+  process.updates = reader->U64();
+  process.repeated_updates = reader->U64();
+  process.bad_frames = reader->U64();
+  process.connections = reader->U64();
+  const uint32_t tables = reader->Count(kLeastTableStatsBytes);
+  reader->Zero32();
+  process.tables.reserve(tables);
+  for (uint32_t i = 0; i < tables && !reader->failed(); ++i) {
+    process.tables.push_back(ReadTableStats(reader));
+  }
+  return process;
+}
+
+}  // namespace
+
+OutFrame EncodeError(uint64_t request_id, const Status& status) {
+  Writer writer;
+  writer.U32(static_cast<uint32_t>(status.code()));
+  writer.U32(0);
+  writer.Text(status.message());
+  return writer.Seal(MessageType::kError, request_id);
+}
+
+Status DecodeError(ConstBytes body) {
+  Reader reader(body);
+  const uint32_t code = reader.U32();
+  reader.Zero32();
+  std::string message = reader.Text();
+  PERSIA_RETURN_IF_ERROR(reader.Finish("Error"));
+  if (IsErrorCode(code)) {
+    return Status(static_cast<Code>(code), std::move(message));
+  }
+  return Status(Code::kDataLoss, Concat("an Error message of unknown code ",
+                                        code, ": ", message));
+}
+
+OutFrame EncodeCreateTable(uint64_t request_id, const TableConfig& config) {
+  Writer writer;
+  writer.U32(config.dim);
+  writer.F32(config.default_value);
+  writer.U64(config.seed);
+  writer.U32(config.shard_index);
+  writer.U32(config.shard_count);
+  writer.Text(config.name);
+  writer.Text(config.initializer.ToString());
+  writer.Text(config.optimizer.ToString());
+  return writer.Seal(MessageType::kCreateTable, request_id);
+}
+
+Status DecodeCreateTable(ConstBytes body, TableConfig* config) {
+  Reader reader(body);
+  config->dim = reader.U32();
+  config->default_value = reader.F32();
+  config->seed = reader.U64();
+  config->shard_index = reader.U32();
+  config->shard_count = reader.U32();
+  config->name = reader.Text();
+  const std::string initializer = reader.Text();
+  const std::string optimizer = reader.Text();
+  PERSIA_RETURN_IF_ERROR(reader.Finish("CreateTable"));
+  Result<Spec> initializer_spec = Spec::Parse(initializer);
+  if (!initializer_spec.ok()) return initializer_spec.status();
+  Result<Spec> optimizer_spec = Spec::Parse(optimizer);
+  if (!optimizer_spec.ok()) return optimizer_spec.status();
+  config->initializer = std::move(*initializer_spec);
+  config->optimizer = std::move(*optimizer_spec);
+  return Status();
+}
+
+OutFrame EncodeCreateTableReply(uint64_t request_id, uint64_t rows,
+                                uint64_t generation) {
+  Writer writer;
+  writer.U64(rows);
+  writer.U64(generation);
+  return writer.Seal(MessageType::kCreateTableReply, request_id);
+}
+
+Status DecodeCreateTableReply(ConstBytes body, uint64_t* rows,
+                              uint64_t* generation) {
+  Reader reader(body);
+  *rows = reader.U64();
+  *generation = reader.U64();
+  return reader.Finish("CreateTableReply");
+}
+
+OutFrame EncodeStats(uint64_t request_id) {
+  return Writer().Seal(MessageType::kStats, request_id);
+}
+
+OutFrame EncodeStatsReply(uint64_t request_id,
+                          const std::vector<ServiceStats>& processes) {
+  Writer writer;
+  writer.U32(static_cast<uint32_t>(processes.size()));
+  writer.U32(0);
+  for (const ServiceStats& process : processes) WriteProcess(process, &writer);
+  return writer.Seal(MessageType::kStatsReply, request_id);
+}
+
+Status DecodeStatsReply(ConstBytes body, std::vector<ServiceStats>* processes) {
+  Reader reader(body);
+  const uint32_t count = reader.Count(kLeastProcessBytes);
+  reader.Zero32();
+  processes->clear();
+  processes->reserve(count);
+  for (uint32_t i = 0; i < count && !reader.failed(); ++i) {
+    processes->push_back(ReadProcess(&reader));
+  }
+  return reader.Finish("StatsReply");
+}
+
+}  // namespace persia

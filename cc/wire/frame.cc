@@ -1,0 +1,99 @@
+#include "cc/wire/frame.h"
+
+#include <cstring>
+
+#include "cc/base/crc32c.h"
+
+namespace persia {
+namespace {
+
+// Where the header's fields are.
+constexpr size_t kMagicAt = 0;
+constexpr size_t kVersionAt = 4;
+constexpr size_t kTypeAt = 6;
+constexpr size_t kRequestIdAt = 8;
+constexpr size_t kBodyBytesAt = 16;
+constexpr size_t kBodyCrcAt = 24;
+constexpr size_t kHeaderCrcAt = 28;
+
+template <typename T>
+void Put(uint8_t* header, size_t at, T value) {
+  std::memcpy(header + at, &value, sizeof(value));
+}
+
+template <typename T>
+T Get(Span<const uint8_t, kFrameHeaderBytes> header, size_t at) {
+  T value;
+  std::memcpy(&value, header.data() + at, sizeof(value));
+  return value;
+}
+
+bool IsMessageType(uint16_t number) {
+  return number >= static_cast<uint16_t>(MessageType::kError) &&
+         number <= static_cast<uint16_t>(MessageType::kStatsReply);
+}
+
+}  // namespace
+
+void SealFrame(MessageType type, uint64_t request_id, OutFrame* frame) {
+  uint64_t body_bytes = frame->head.size() - kFrameHeaderBytes;
+  uint32_t body_crc =
+      Crc32c(frame->head.data() + kFrameHeaderBytes, body_bytes);
+  for (const ConstBytes part : frame->payload) {
+    body_bytes += part.size();
+    body_crc = ExtendCrc32c(body_crc, part.data(), part.size());
+  }
+  uint8_t* header = frame->head.data();
+  Put(header, kMagicAt, kFrameMagic);
+  Put(header, kVersionAt, kProtocolVersion);
+  Put(header, kTypeAt, static_cast<uint16_t>(type));
+  Put(header, kRequestIdAt, request_id);
+  Put(header, kBodyBytesAt, body_bytes);
+  Put(header, kBodyCrcAt, body_crc);
+  Put(header, kHeaderCrcAt, Crc32c(header, kHeaderCrcAt));
+}
+
+Status ParseFrameHeader(Span<const uint8_t, kFrameHeaderBytes> bytes,
+                        uint64_t max_body_bytes, FrameHeader* header) {
+  if (Get<uint32_t>(bytes, kMagicAt) != kFrameMagic) {
+    return Status(Code::kDataLoss,
+                  "this is not persia_tf's protocol: a frame starts with "
+                  "\"PRS1\"; is another program at this address?");
+  }
+  if (Get<uint32_t>(bytes, kHeaderCrcAt) !=
+      Crc32c(bytes.data(), kHeaderCrcAt)) {
+    return Status(Code::kDataLoss, "a frame's header was corrupted on its way");
+  }
+  header->version = Get<uint16_t>(bytes, kVersionAt);
+  header->request_id = Get<uint64_t>(bytes, kRequestIdAt);
+  if (header->version != kProtocolVersion) {
+    return Status(Code::kFailedPrecondition,
+                  Concat("a frame of protocol version ", header->version,
+                         " where version ", kProtocolVersion,
+                         " is spoken: use the same persia_tf version on both"));
+  }
+  const auto type = Get<uint16_t>(bytes, kTypeAt);
+  if (!IsMessageType(type)) {
+    return Status(Code::kDataLoss,
+                  Concat("a frame of unknown message type ", type));
+  }
+  header->type = static_cast<MessageType>(type);
+  header->body_bytes = Get<uint64_t>(bytes, kBodyBytesAt);
+  header->body_crc = Get<uint32_t>(bytes, kBodyCrcAt);
+  if (header->body_bytes > max_body_bytes) {
+    return Status(Code::kResourceExhausted,
+                  Concat("a frame's body of ", header->body_bytes,
+                         " bytes is over the limit of ", max_body_bytes));
+  }
+  return Status();
+}
+
+Status CheckBody(const FrameHeader& header, ConstBytes body) {
+  if (body.size() == header.body_bytes &&
+      Crc32c(body.data(), body.size()) == header.body_crc) {
+    return Status();
+  }
+  return Status(Code::kDataLoss, "a frame's body was corrupted on its way");
+}
+
+}  // namespace persia

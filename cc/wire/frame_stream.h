@@ -1,0 +1,77 @@
+// FrameStream: frames on a connected socket.
+//
+// Belongs to the socket's loop. At most one Read and one Write at a time; each
+// calls back once, from the loop and never before it returned, also after
+// Close. Nothing reads or writes the caller's memory once Close has returned.
+
+#ifndef PERSIA_CC_WIRE_FRAME_STREAM_H_
+#define PERSIA_CC_WIRE_FRAME_STREAM_H_
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "cc/base/byte_buffer.h"
+#include "cc/base/status.h"
+#include "cc/wire/asio.h"
+#include "cc/wire/frame.h"
+
+namespace persia {
+
+enum class ReadEnd {
+  kFrame,     // A whole, intact frame.
+  kClosed,    // The connection ended, between frames or by an error.
+  kBadFrame,  // What came is no frame, or ended within one.
+  // What follows cannot be read, but header().request_id is known:
+  kOtherVersion,  // header().version is known too.
+  kTooLong,       // A body over the limit, or more than there is memory for.
+};
+
+class FrameStream : public std::enable_shared_from_this<FrameStream> {
+ public:
+  // `status` says why, unless the end is kFrame.
+  using ReadCallback = std::function<void(ReadEnd, const Status& status)>;
+  using WriteCallback = std::function<void(const ErrorCode&)>;
+
+  FrameStream(Socket socket, uint64_t max_body_bytes);
+
+  // Reads the next frame: its header to header(), its body to *body.
+  void Read(ByteBuffer* body, ReadCallback done);
+  const FrameHeader& header() const { return header_; }
+
+  // `frame` and its payload must live until `done` or Close.
+  void Write(const OutFrame& frame, WriteCallback done);
+
+  // Has the read under way end as kClosed. Not during a Write.
+  void CancelRead();
+
+  // Tells the peer that nothing more comes, then throws away what it still
+  // sends until it hangs up, for at most `seconds`: closing at once could
+  // destroy what was written last before the peer has read it. Not during a
+  // Read or Write.
+  void Linger(double seconds, std::function<void()> done);
+
+  void Close();
+
+ private:
+  void OnHeader(const ErrorCode& error, size_t bytes);
+  void ReadBody();
+  void OnBody(const ErrorCode& error, size_t bytes);
+  void EndRead(ReadEnd end, const Status& status);
+  void EndReadAsCancelled();
+  void EndReadOnError(const ErrorCode& error, bool within_frame);
+  void Discard(std::shared_ptr<Timer> timer, std::function<void()> done);
+
+  Socket socket_;
+  const uint64_t max_body_bytes_;
+  std::array<uint8_t, kFrameHeaderBytes> header_bytes_;
+  FrameHeader header_;
+  bool read_cancelled_ = false;
+  ByteBuffer* body_ = nullptr;  // Of the read under way.
+  ReadCallback read_done_;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_WIRE_FRAME_STREAM_H_

@@ -1,0 +1,206 @@
+// Error, CreateTable, Stats and their replies.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "cc/wire/messages.h"
+#include "tests/cc/wire/frame_bytes.h"
+
+namespace persia {
+namespace {
+
+TableConfig SomeConfig() {
+  TableConfig config;
+  config.name = "job/user";
+  config.dim = 16;
+  config.initializer = Spec{"zeros", {}};
+  config.optimizer = Spec{"sgd", {}};
+  config.seed = 5;
+  config.default_value = 0.5f;
+  config.shard_index = 1;
+  config.shard_count = 3;
+  return config;
+}
+
+std::vector<ServiceStats> SomeStats() {
+  ServiceStats process;
+  process.address = "h:1";
+  process.generation = 1;
+  process.lookups = 2;
+  process.updates = 3;
+  process.repeated_updates = 4;
+  process.bad_frames = 5;
+  process.connections = 6;
+  TableStats table;
+  table.name = "user";
+  table.dim = 16;
+  table.rows = 7;
+  table.bytes = 8;
+  table.rows_looked_up = 9;
+  table.rows_updated = 10;
+  table.nonfinite_gradients = 11;
+  table.absent_gradients = 12;
+  process.tables = {table};
+  return {process};
+}
+
+TEST(ControlMessagesTest, ErrorHasTheseBytes) {
+  const Status status(Code::kNotFound, "abcde");
+  EXPECT_EQ(Hex(Body(EncodeError(1, status)).bytes()),
+            "0500000000000000\n0500000061626364\n6500000000000000");
+}
+
+TEST(ControlMessagesTest, CreateTableHasTheseBytes) {
+  EXPECT_EQ(Hex(Body(EncodeCreateTable(1, SomeConfig())).bytes()),
+            "100000000000003f\n0500000000000000\n0100000003000000\n"
+            "080000006a6f622f\n7573657200000000\n"  // "job/user"
+            "050000007a65726f\n7300000000000000\n"  // "zeros"
+            "0300000073676400");                    // "sgd"
+}
+
+TEST(ControlMessagesTest, CreateTableReplyHasTheseBytes) {
+  EXPECT_EQ(Hex(Body(EncodeCreateTableReply(1, 2, 3)).bytes()),
+            "0200000000000000\n0300000000000000");
+}
+
+TEST(ControlMessagesTest, StatsHasNoBody) {
+  EXPECT_TRUE(Body(EncodeStats(1)).bytes().empty());
+}
+
+TEST(ControlMessagesTest, StatsReplyHasTheseBytes) {
+  EXPECT_EQ(Hex(Body(EncodeStatsReply(1, SomeStats())).bytes()),
+            "0100000000000000\n03000000683a3100\n"
+            "0100000000000000\n0200000000000000\n0300000000000000\n"
+            "0400000000000000\n0500000000000000\n0600000000000000\n"
+            "0100000000000000\n0400000075736572\n1000000000000000\n"
+            "0700000000000000\n0800000000000000\n0900000000000000\n"
+            "0a00000000000000\n0b00000000000000\n0c00000000000000");
+}
+
+TEST(ControlMessagesTest, ErrorComesBackWhole) {
+  for (const Code code :
+       {Code::kCancelled, Code::kInvalidArgument, Code::kDeadlineExceeded,
+        Code::kNotFound, Code::kAlreadyExists, Code::kResourceExhausted,
+        Code::kFailedPrecondition, Code::kUnimplemented, Code::kInternal,
+        Code::kUnavailable, Code::kDataLoss}) {
+    const Status back =
+        DecodeError(Body(EncodeError(1, Status(code, "why"))).bytes());
+    EXPECT_EQ(back.code(), code);
+    EXPECT_EQ(back.message(), "why");
+  }
+}
+
+TEST(ControlMessagesTest, ErrorThatIsNoErrorIsDataLoss) {
+  for (const uint32_t code : {0u, 2u, 999u}) {
+    const Status status(static_cast<Code>(code), "why");
+    EXPECT_EQ(DecodeError(Body(EncodeError(1, status)).bytes()).code(),
+              Code::kDataLoss)
+        << code;
+  }
+}
+
+TEST(ControlMessagesTest, CreateTableComesBackWhole) {
+  TableConfig config = SomeConfig();
+  config.optimizer = Spec{"adagrad", {{"epsilon", 1e-7}}};
+  TableConfig back;
+  ASSERT_TRUE(
+      DecodeCreateTable(Body(EncodeCreateTable(1, config)).bytes(), &back)
+          .ok());
+  EXPECT_EQ(back.name, config.name);
+  EXPECT_EQ(back.dim, config.dim);
+  EXPECT_EQ(back.initializer, config.initializer);
+  EXPECT_EQ(back.optimizer, config.optimizer);
+  EXPECT_EQ(back.seed, config.seed);
+  EXPECT_EQ(back.default_value, config.default_value);
+  EXPECT_EQ(back.shard_index, config.shard_index);
+  EXPECT_EQ(back.shard_count, config.shard_count);
+}
+
+TEST(ControlMessagesTest, SpecThatDoesNotParseIsRefused) {
+  std::vector<uint8_t> bytes = Body(EncodeCreateTable(1, SomeConfig())).copy();
+  bytes[bytes.size() - 2] = '(';  // "sg("
+  TableConfig config;
+  EXPECT_EQ(DecodeCreateTable(Body(bytes).bytes(), &config).code(),
+            Code::kInvalidArgument);
+}
+
+TEST(ControlMessagesTest, RepliesComeBackWhole) {
+  uint64_t rows = 0;
+  uint64_t generation = 0;
+  ASSERT_TRUE(
+      DecodeCreateTableReply(Body(EncodeCreateTableReply(1, 2, 3)).bytes(),
+                             &rows, &generation)
+          .ok());
+  EXPECT_EQ(rows, 2u);
+  EXPECT_EQ(generation, 3u);
+
+  std::vector<ServiceStats> back;
+  ASSERT_TRUE(
+      DecodeStatsReply(Body(EncodeStatsReply(1, SomeStats())).bytes(), &back)
+          .ok());
+  ASSERT_EQ(back.size(), 1u);
+  EXPECT_EQ(back[0].address, "h:1");
+  EXPECT_EQ(back[0].bad_frames, 5u);
+  EXPECT_EQ(back[0].connections, 6u);
+  ASSERT_EQ(back[0].tables.size(), 1u);
+  EXPECT_EQ(back[0].tables[0].name, "user");
+  EXPECT_EQ(back[0].tables[0].absent_gradients, 12u);
+}
+
+Status AsError(ConstBytes body) {
+  // Of the type itself, an intact Error is not ok either.
+  const Status status = DecodeError(body);
+  return status.code() == Code::kNotFound ? Status() : status;
+}
+
+Status AsCreateTable(ConstBytes body) {
+  TableConfig config;
+  return DecodeCreateTable(body, &config);
+}
+
+Status AsCreateTableReply(ConstBytes body) {
+  uint64_t rows, generation;
+  return DecodeCreateTableReply(body, &rows, &generation);
+}
+
+Status AsStatsReply(ConstBytes body) {
+  std::vector<ServiceStats> processes;
+  return DecodeStatsReply(body, &processes);
+}
+
+void ExpectOnlyWholeDecodes(const OutFrame& frame,
+                            Status (*decode)(ConstBytes)) {
+  const std::vector<uint8_t> bytes = Body(frame).copy();
+  EXPECT_TRUE(decode(Body(bytes).bytes()).ok());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const Body prefix(
+        std::vector<uint8_t>(bytes.begin(), bytes.begin() + size));
+    EXPECT_EQ(decode(prefix.bytes()).code(), Code::kDataLoss) << size;
+  }
+  std::vector<uint8_t> longer = bytes;
+  longer.resize(longer.size() + 8);
+  EXPECT_EQ(decode(Body(longer).bytes()).code(), Code::kDataLoss);
+}
+
+TEST(ControlMessagesTest, TruncatedAndTrailingBytesAreRefused) {
+  ExpectOnlyWholeDecodes(EncodeError(1, Status(Code::kNotFound, "abcde")),
+                         AsError);
+  ExpectOnlyWholeDecodes(EncodeCreateTable(1, SomeConfig()), AsCreateTable);
+  ExpectOnlyWholeDecodes(EncodeCreateTableReply(1, 2, 3), AsCreateTableReply);
+  ExpectOnlyWholeDecodes(EncodeStatsReply(1, SomeStats()), AsStatsReply);
+}
+
+TEST(ControlMessagesTest, CountsBeyondTheBodyAreRefused) {
+  constexpr size_t kProcessesAt = 0, kAddressAt = 8, kTablesAt = 64;
+  for (const size_t at : {kProcessesAt, kAddressAt, kTablesAt}) {
+    std::vector<uint8_t> bytes = Body(EncodeStatsReply(1, SomeStats())).copy();
+    std::memset(bytes.data() + at, 0xff, 4);
+    EXPECT_EQ(AsStatsReply(Body(bytes).bytes()).code(), Code::kDataLoss) << at;
+  }
+}
+
+}  // namespace
+}  // namespace persia

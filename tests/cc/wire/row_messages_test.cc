@@ -1,0 +1,328 @@
+// Lookup, Update and their replies.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "cc/wire/messages.h"
+#include "tests/cc/wire/frame_bytes.h"
+
+namespace persia {
+namespace {
+
+template <typename T>
+std::vector<T> Copy(Span<const T> values) {
+  return std::vector<T>(values.begin(), values.end());
+}
+
+// Two tables: plain ids, and weighted bags.
+class RowMessagesTest : public testing::Test {
+ protected:
+  RowMessagesTest() {
+    plain_.table = 0xaabb;
+    plain_.dim = 2;
+    plain_.ids = plain_ids_;
+    bags_.table = 0xccdd;
+    bags_.dim = 1;
+    bags_.ids = bag_ids_;
+    bags_.combiner = Combiner::kMean;
+    bags_.bag_offsets = offsets_;
+    bags_.weights = weights_;
+    lookup_.read_only = true;
+    lookup_.tables = {TableLookup{plain_, {}}, TableLookup{bags_, {}}};
+    update_.client = 7;
+    update_.sequence = 8;
+    update_.generation = 9;
+    update_.tables = {TableUpdate{plain_, plain_gradients_, 0.5f},
+                      TableUpdate{bags_, bag_gradients_, 2.0f}};
+  }
+
+  const std::vector<int64_t> plain_ids_ = {1, -1};
+  const std::vector<int64_t> bag_ids_ = {5, 6, 7};
+  const std::vector<uint32_t> offsets_ = {0, 1, 3};
+  const std::vector<float> weights_ = {1.0f, 2.0f, 0.5f};
+  const std::vector<float> plain_gradients_ = {1, 2, 3, 4};
+  const std::vector<float> bag_gradients_ = {-1, -2};
+  TableIds plain_, bags_;
+  LookupRequest lookup_;
+  UpdateRequest update_;
+};
+
+constexpr char kPlainRecord[] =
+    "bbaa000000000000\n0200000000000000\n0200000000000000\n"
+    "0000000000000000\n0000000000000000\n";
+constexpr char kBagRecord[] =
+    "ddcc000000000000\n0300000000000000\n0100000002000000\n"
+    "0300000000000000\n0300000000000000\n";
+constexpr char kPlainArrays[] = "0100000000000000\nffffffffffffffff\n";
+constexpr char kBagArrays[] =
+    "0500000000000000\n0600000000000000\n0700000000000000\n"
+    "0000000001000000\n0300000000000000\n"  // Offsets, padded.
+    "0000803f00000040\n0000003f00000000";   // Weights, padded.
+
+TEST_F(RowMessagesTest, LookupHasTheseBytes) {
+  EXPECT_EQ(Hex(Body(EncodeLookup(1, lookup_)).bytes()),
+            std::string("0100000002000000\n") + kPlainRecord + kBagRecord +
+                kPlainArrays + kBagArrays);
+}
+
+TEST_F(RowMessagesTest, UpdateHasTheseBytes) {
+  EXPECT_EQ(Hex(Body(EncodeUpdate(1, update_)).bytes()),
+            std::string("0700000000000000\n0800000000000000\n"
+                        "0900000000000000\n0200000000000000\n") +
+                kPlainRecord + "0000003f00000000\n" + kBagRecord +
+                "0000004000000000\n" + kPlainArrays +
+                "0000803f00000040\n0000404000008040\n" + kBagArrays +
+                "\n000080bf000000c0");
+}
+
+TEST_F(RowMessagesTest, LookupReplyHasTheseBytes) {
+  std::vector<float> rows = {1, 2, 3};
+  lookup_.generation = 4;
+  lookup_.tables[0].rows = Span<float>(rows.data(), 1);
+  lookup_.tables[1].rows = Span<float>(rows.data() + 1, 2);
+  const OutFrame frame = EncodeLookupReply(1, lookup_);
+  EXPECT_EQ(Hex(Body(frame).bytes()),
+            "0400000000000000\n0000803f00000040\n00004040");
+  // Rows that lie together are written together, from where they lie.
+  ASSERT_EQ(frame.payload.size(), 1u);
+  EXPECT_EQ(frame.payload[0].data(),
+            reinterpret_cast<const uint8_t*>(rows.data()));
+}
+
+TEST_F(RowMessagesTest, UpdateReplyHasTheseBytes) {
+  UpdateCounts counts;
+  counts.applied = 1;
+  counts.nonfinite = 2;
+  counts.absent = 3;
+  EXPECT_EQ(Hex(Body(EncodeUpdateReply(1, counts)).bytes()),
+            "0100000000000000\n0200000000000000\n0300000000000000");
+}
+
+TEST_F(RowMessagesTest, FramesCarryTheirTypeAndRequest) {
+  const OutFrame frame = EncodeLookup(77, lookup_);
+  FrameHeader header;
+  ASSERT_TRUE(ParseFrameHeader(Span<const uint8_t, kFrameHeaderBytes>(
+                                   frame.head.data(), kFrameHeaderBytes),
+                               kMaxBodyBytes, &header)
+                  .ok());
+  EXPECT_EQ(header.type, MessageType::kLookup);
+  EXPECT_EQ(header.request_id, 77u);
+  EXPECT_TRUE(CheckBody(header, Body(frame).bytes()).ok());
+}
+
+TEST_F(RowMessagesTest, LookupComesBackWhole) {
+  const Body body(EncodeLookup(1, lookup_));
+  LookupRequest decoded;
+  ASSERT_TRUE(DecodeLookup(body.bytes(), &decoded).ok());
+  EXPECT_TRUE(decoded.read_only);
+  ASSERT_EQ(decoded.tables.size(), 2u);
+  EXPECT_EQ(decoded.tables[0].ids.table, 0xaabbu);
+  EXPECT_EQ(decoded.tables[0].ids.dim, 2u);
+  EXPECT_EQ(Copy(decoded.tables[0].ids.ids), plain_ids_);
+  EXPECT_EQ(decoded.tables[0].ids.combiner, Combiner::kNone);
+  EXPECT_TRUE(decoded.tables[0].rows.empty());
+  EXPECT_EQ(Copy(decoded.tables[1].ids.ids), bag_ids_);
+  EXPECT_EQ(decoded.tables[1].ids.combiner, Combiner::kMean);
+  EXPECT_EQ(Copy(decoded.tables[1].ids.bag_offsets), offsets_);
+  EXPECT_EQ(Copy(decoded.tables[1].ids.weights), weights_);
+  EXPECT_EQ(decoded.tables[1].ids.vectors(), 2u);
+}
+
+TEST_F(RowMessagesTest, UpdateComesBackWhole) {
+  const Body body(EncodeUpdate(1, update_));
+  UpdateRequest decoded;
+  ASSERT_TRUE(DecodeUpdate(body.bytes(), &decoded).ok());
+  EXPECT_EQ(decoded.client, 7u);
+  EXPECT_EQ(decoded.sequence, 8u);
+  EXPECT_EQ(decoded.generation, 9u);
+  ASSERT_EQ(decoded.tables.size(), 2u);
+  EXPECT_EQ(Copy(decoded.tables[0].ids.ids), plain_ids_);
+  EXPECT_EQ(Copy(decoded.tables[0].gradients), plain_gradients_);
+  EXPECT_EQ(decoded.tables[0].learning_rate, 0.5f);
+  EXPECT_EQ(Copy(decoded.tables[1].gradients), bag_gradients_);
+  EXPECT_EQ(decoded.tables[1].learning_rate, 2.0f);
+}
+
+TEST_F(RowMessagesTest, RepliesComeBackWhole) {
+  std::vector<float> rows = {1, 2, 3};
+  lookup_.generation = 4;
+  lookup_.tables[0].rows = rows;
+  const Body lookup(EncodeLookupReply(1, lookup_));
+  uint64_t generation = 0;
+  Span<const float> decoded;
+  ASSERT_TRUE(DecodeLookupReply(lookup.bytes(), 3, &generation, &decoded).ok());
+  EXPECT_EQ(generation, 4u);
+  EXPECT_EQ(std::vector<float>(decoded.begin(), decoded.end()), rows);
+
+  UpdateCounts counts;
+  counts.applied = 1;
+  counts.nonfinite = 2;
+  counts.absent = 3;
+  const Body update(EncodeUpdateReply(1, counts));
+  UpdateCounts back;
+  ASSERT_TRUE(DecodeUpdateReply(update.bytes(), &back).ok());
+  EXPECT_EQ(back.applied, 1u);
+  EXPECT_EQ(back.nonfinite, 2u);
+  EXPECT_EQ(back.absent, 3u);
+}
+
+TEST_F(RowMessagesTest, EmptyTablesAndRequestsComeBack) {
+  for (TableLookup& table : lookup_.tables) table.ids.ids = {};
+  const std::vector<uint32_t> no_bags = {0};
+  lookup_.tables[1].ids.bag_offsets = no_bags;
+  lookup_.tables[1].ids.weights = {};
+  LookupRequest decoded;
+  ASSERT_TRUE(
+      DecodeLookup(Body(EncodeLookup(1, lookup_)).bytes(), &decoded).ok());
+  EXPECT_EQ(decoded.tables[0].ids.vectors(), 0u);
+  EXPECT_EQ(decoded.tables[1].ids.vectors(), 0u);
+  ASSERT_TRUE(
+      DecodeLookup(Body(EncodeLookup(1, LookupRequest())).bytes(), &decoded)
+          .ok());
+  EXPECT_TRUE(decoded.tables.empty());
+}
+
+TEST_F(RowMessagesTest, LookupReplyOfAnotherLengthIsRefused) {
+  std::vector<float> rows = {1, 2, 3};
+  lookup_.tables[0].rows = rows;
+  const Body body(EncodeLookupReply(1, lookup_));
+  uint64_t generation = 0;
+  Span<const float> decoded;
+  for (const size_t floats : {0, 2, 4}) {
+    EXPECT_EQ(
+        DecodeLookupReply(body.bytes(), floats, &generation, &decoded).code(),
+        Code::kDataLoss)
+        << floats;
+  }
+}
+
+using Decoder = std::function<Status(ConstBytes)>;
+
+Status AsLookup(ConstBytes body) {
+  LookupRequest request;
+  return DecodeLookup(body, &request);
+}
+
+Status AsUpdate(ConstBytes body) {
+  UpdateRequest request;
+  return DecodeUpdate(body, &request);
+}
+
+Status AsUpdateReply(ConstBytes body) {
+  UpdateCounts counts;
+  return DecodeUpdateReply(body, &counts);
+}
+
+// Every prefix, and the message with something behind it.
+void ExpectOnlyWholeDecodes(const Body& body, const Decoder& decode) {
+  EXPECT_TRUE(decode(body.bytes()).ok());
+  const std::vector<uint8_t> bytes = body.copy();
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const Body prefix(
+        std::vector<uint8_t>(bytes.begin(), bytes.begin() + size));
+    EXPECT_FALSE(decode(prefix.bytes()).ok()) << size;
+  }
+  for (const size_t extra : {1, 8}) {
+    std::vector<uint8_t> longer = bytes;
+    longer.resize(longer.size() + extra);
+    EXPECT_EQ(decode(Body(longer).bytes()).code(), Code::kDataLoss);
+  }
+}
+
+TEST_F(RowMessagesTest, TruncatedAndTrailingBytesAreRefused) {
+  ExpectOnlyWholeDecodes(Body(EncodeLookup(1, lookup_)), AsLookup);
+  ExpectOnlyWholeDecodes(Body(EncodeUpdate(1, update_)), AsUpdate);
+  ExpectOnlyWholeDecodes(Body(EncodeUpdateReply(1, {})), AsUpdateReply);
+}
+
+// A lookup's body with the 8 bytes at `at` replaced.
+Status LookupWith(const LookupRequest& request, size_t at, uint64_t value) {
+  std::vector<uint8_t> bytes = Body(EncodeLookup(1, request)).copy();
+  std::memcpy(bytes.data() + at, &value, sizeof(value));
+  return AsLookup(Body(bytes).bytes());
+}
+
+TEST_F(RowMessagesTest, CountsThatOverflowAreRefused) {
+  constexpr size_t kIdCountAt = 16, kOffsetCountAt = 32, kWeightCountAt = 40;
+  for (const size_t at : {kIdCountAt, kOffsetCountAt, kWeightCountAt}) {
+    for (const uint64_t count :
+         {1ull << 63, (1ull << 61) + 2, (1ull << 62) + 2, 1ull << 32,
+          std::numeric_limits<unsigned long long>::max()}) {
+      EXPECT_EQ(LookupWith(lookup_, at, count).code(), Code::kDataLoss)
+          << at << " " << count;
+    }
+  }
+}
+
+TEST_F(RowMessagesTest, CountOfTablesBeyondTheBodyIsRefused) {
+  EXPECT_EQ(LookupWith(lookup_, 0, 0xffffffffull << 32).code(),
+            Code::kDataLoss);
+  std::vector<uint8_t> update = Body(EncodeUpdate(1, update_)).copy();
+  std::memset(update.data() + 24, 0xff, 4);
+  EXPECT_EQ(AsUpdate(Body(update).bytes()).code(), Code::kDataLoss);
+}
+
+TEST_F(RowMessagesTest, DimOutOfRangeIsRefused) {
+  for (const uint32_t dim : {0u, kMaxDim + 1, 0xffffffffu}) {
+    lookup_.tables[0].ids.dim = dim;
+    const Status status = AsLookup(Body(EncodeLookup(1, lookup_)).bytes());
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_NE(status.message().find(std::to_string(dim)), std::string::npos);
+  }
+}
+
+TEST_F(RowMessagesTest, GradientsThatDoNotFitTheIdsAreRefused) {
+  update_.tables[1].gradients = plain_gradients_;
+  EXPECT_EQ(AsUpdate(Body(EncodeUpdate(1, update_)).bytes()).code(),
+            Code::kDataLoss);
+}
+
+TEST_F(RowMessagesTest, OffsetsThatFallAreRefused) {
+  const std::vector<uint32_t> offsets = {0, 4, 3};
+  lookup_.tables[1].ids.bag_offsets = offsets;
+  EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_)).bytes()).code(),
+            Code::kInvalidArgument);
+}
+
+TEST_F(RowMessagesTest, OffsetsThatDoNotCoverTheIdsAreRefused) {
+  for (const std::vector<uint32_t>& offsets :
+       {std::vector<uint32_t>{1, 3}, std::vector<uint32_t>{0, 2},
+        std::vector<uint32_t>{}}) {
+    lookup_.tables[1].ids.bag_offsets = offsets;
+    EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_)).bytes()).code(),
+              Code::kInvalidArgument);
+  }
+}
+
+TEST_F(RowMessagesTest, WeightsThatAreNotOneAnIdAreRefused) {
+  lookup_.tables[1].ids.weights = Span<const float>(weights_.data(), 2);
+  EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_)).bytes()).code(),
+            Code::kInvalidArgument);
+}
+
+TEST_F(RowMessagesTest, BagsWithoutACombinerAreRefused) {
+  lookup_.tables[1].ids.combiner = Combiner::kNone;
+  EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_)).bytes()).code(),
+            Code::kInvalidArgument);
+}
+
+TEST_F(RowMessagesTest, UnknownCombinerAndFlagsAreRefused) {
+  EXPECT_EQ(LookupWith(lookup_, 0, (2ull << 32) | 3).code(),
+            Code::kInvalidArgument);
+  lookup_.tables[1].ids.combiner = static_cast<Combiner>(4);
+  EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_)).bytes()).code(),
+            Code::kInvalidArgument);
+}
+
+TEST_F(RowMessagesTest, PaddingThatIsNotZeroIsRefused) {
+  std::vector<uint8_t> bytes = Body(EncodeLookup(1, lookup_)).copy();
+  bytes.back() = 1;
+  EXPECT_EQ(AsLookup(Body(bytes).bytes()).code(), Code::kDataLoss);
+}
+
+}  // namespace
+}  // namespace persia
