@@ -1,0 +1,72 @@
+# make demo    trains on MovieLens with two parameter servers
+# make test    builds and runs every test
+# Each sets up all that it needs. The others are for those who work on the code.
+
+PYTHON ?= python3
+VENV := .venv
+OLDEST := .venv-oldest
+# What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
+BOTH_KERAS := $(wildcard tests/layers tests/ops)
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+
+.PHONY: env build demo test test-oldest test-bazel sanitize lint format
+.PHONY: compiler gtest bazel
+
+demo: build
+	$(VENV)/bin/persia launch --ps 2 -- $(VENV)/bin/python examples/movielens/train.py
+
+test: build $(VENV)/.test gtest
+	$(VENV)/bin/python cc/ninja_build.py test
+	$(VENV)/bin/pytest -q
+	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/pytest -q $(BOTH_KERAS)
+
+# The wheel that a user would get, under the oldest TensorFlow that it serves.
+test-oldest: build
+	rm -rf build/lib.* build/wheel
+	$(VENV)/bin/python -m pip --quiet wheel --no-deps --no-build-isolation \
+	  --wheel-dir build/wheel .
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip --quiet uninstall --yes persia_tf
+	$(OLDEST)/bin/python $(PIP_INSTALL) \
+	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==2.16.*'
+	$(OLDEST)/bin/pytest -q
+	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/pytest -q $(BOTH_KERAS)
+
+test-bazel: env $(VENV)/.test gtest bazel
+	bazel test --config=offline //...
+
+sanitize: env gtest
+	$(VENV)/bin/python cc/ninja_build.py test --sanitize address
+	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread
+
+lint: build $(VENV)/.test $(VENV)/.lint
+	tools/lint.sh check $(VENV)/bin
+
+format: $(VENV)/.lint
+	tools/lint.sh fix $(VENV)/bin
+
+build: env
+	$(VENV)/bin/python cc/ninja_build.py
+
+env: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml setup.py tools/build_requirements.py | compiler
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python tools/build_requirements.py > $(VENV)/build_requirements.txt
+	$(VENV)/bin/python $(PIP_INSTALL) -r $(VENV)/build_requirements.txt
+	$(VENV)/bin/python $(PIP_INSTALL) --no-build-isolation -e .
+	touch $@
+
+$(VENV)/.%: $(VENV)/.installed
+	$(VENV)/bin/python $(PIP_INSTALL) --no-build-isolation -e '.[$*]'
+	touch $@
+
+compiler:
+	@tools/system_packages.sh g++
+
+gtest:
+	@tools/system_packages.sh g++ libgtest-dev
+
+bazel:
+	@tools/system_packages.sh g++ bazel-bootstrap bazel-rules-java \
+	  bazel-rules-proto bazel-platforms bazel-skylib

@@ -1,0 +1,203 @@
+"""Builds the native code with ninja: in parallel, and only what changed.
+
+    python cc/ninja_build.py                          # the shared objects, in place
+    python cc/ninja_build.py test                     # builds and runs the C++ tests
+    python cc/ninja_build.py test --sanitize thread   # the same under a sanitizer
+
+libpersia.so is all of cc/ but cc/ops, and knows no TensorFlow; _persia_ops.so is
+cc/ops. Sources are found by their place: a new file needs no entry here. $CXX,
+$CXXFLAGS and $LDFLAGS are honoured.
+"""
+
+import argparse
+import importlib.util
+import io
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import ninja
+from ninja import ninja_syntax
+
+_ROOT = Path(__file__).resolve().parent.parent
+# Relative to the package.
+LIBRARIES = ("libpersia.so", "ops/_persia_ops.so")
+_EXPORTS = "cc/exports.map"
+
+_CXXFLAGS = (
+    "-std=c++17 -Wall -Wextra -Werror -fvisibility=hidden -fPIC -pthread -I."
+).split()
+# By kind of build. Each has a folder of its own, so that its objects stay valid.
+_KIND_FLAGS = {
+    None: ["-O3"],
+    "address": ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover"],
+    "thread": ["-O1", "-g", "-fsanitize=thread"],
+}
+
+
+def build_libraries(package):
+    """Builds the shared objects into `package`, a folder."""
+    manifest = _Manifest(kind=None)
+    core = manifest.add_core()
+    _run_ninja(manifest, manifest.add_libraries(package, core))
+
+
+def run_tests(kind=None):
+    """Builds the C++ tests, one program a module, and runs them all."""
+    manifest = _Manifest(kind)
+    core = manifest.add_core()
+    _run_ninja(manifest, manifest.add_tests(core))
+
+
+class _Manifest:
+    """The text of a build.ninja in the making; its paths are relative to _ROOT."""
+
+    def __init__(self, kind):
+        self.folder = "build/native" + (f"-{kind}" if kind else "")
+        self.text = io.StringIO()
+        self._writer = ninja_syntax.Writer(self.text, width=4096)
+        self._writer.variable("builddir", self.folder)
+        self._writer.variable("cxx", os.environ.get("CXX", "g++"))
+        self._write_flags(_KIND_FLAGS[kind])
+        self._write_rules()
+
+    def _write_flags(self, kind_flags):
+        boost = _package_folder("boost_headers", "boost-headers")
+        cxxflags = [*_CXXFLAGS, *kind_flags, f"-isystem {boost}/include"]
+        if platform.machine() == "x86_64":
+            cxxflags.append("-march=x86-64-v2")
+        cxxflags.append(os.environ.get("CXXFLAGS", ""))
+        ldflags = ["-pthread", *kind_flags, os.environ.get("LDFLAGS", "")]
+        self._writer.variable("cxxflags", cxxflags)
+        self._writer.variable("ldflags", ldflags)
+
+    def _write_rules(self):
+        rule = self._writer.rule
+        rule(
+            "compile",
+            "$cxx $cxxflags $includes -MD -MF $out.d -c $in -o $out",
+            description="compile $in",
+            depfile="$out.d",
+            deps="gcc",
+        )
+        rule(
+            "link_library",
+            "$cxx -shared $ldflags -Wl,--no-undefined -Wl,-soname,$soname "
+            f"-Wl,--version-script={_EXPORTS} $in $libs -o $out",
+            description="link $out",
+        )
+        # "q" and not "r": members of two folders may have one name.
+        rule("archive", "rm -f $out && ar cqs $out $in", description="archive $out")
+        rule(
+            "link_test",
+            "$cxx $ldflags $in -lgtest_main -lgtest -o $out",
+            description="link $out",
+        )
+        self._writer.pool("tests", depth=2)
+        rule("test", "$in --gtest_brief=1", description="test $in", pool="tests")
+        self._writer.build("always", "phony")  # No such file, so never up to date.
+
+    def _add_objects(self, sources, includes=()):
+        objects = []
+        for source in sources:
+            objects += self._writer.build(
+                f"{self.folder}/{source.with_suffix('.o')}",
+                "compile",
+                str(source),
+                variables={"includes": list(includes)},
+            )
+        return objects
+
+    def add_core(self):
+        """Compiles all of cc/ but cc/ops."""
+        sources = _sources("cc/*/*.cc")
+        return self._add_objects(s for s in sources if s.parent.name != "ops")
+
+    def add_libraries(self, package, core):
+        libpersia, ops = (
+            os.path.relpath(os.path.join(package, library), _ROOT)
+            for library in LIBRARIES
+        )
+        self._add_library(libpersia, core)
+        tensorflow = _package_folder("tensorflow", "tensorflow")
+        includes = [f"-isystem {tensorflow}/include"]
+        # No run path to TensorFlow: what loads the ops has loaded it already.
+        libs = [
+            "'-Wl,-rpath,$$ORIGIN/..'",
+            f"-L{tensorflow}",
+            "-l:libtensorflow_framework.so.2",
+        ]
+        objects = self._add_objects(_sources("cc/ops/*.cc"), includes)
+        self._add_library(ops, [*objects, libpersia], libs)
+        return [libpersia, ops]
+
+    def _add_library(self, target, inputs, libs=()):
+        variables = {"soname": os.path.basename(target), "libs": list(libs)}
+        self._writer.build(
+            target, "link_library", inputs, implicit=_EXPORTS, variables=variables
+        )
+
+    def add_tests(self, core):
+        shared = [
+            source
+            for source in _sources("tests/cc/*/*.cc")
+            if not source.match("*_test.cc")
+        ]
+        archive = f"{self.folder}/libpersia.a"
+        self._writer.build(archive, "archive", [*core, *self._add_objects(shared)])
+        tests = _sources("tests/cc/*/*_test.cc")
+        runs = []
+        for folder in sorted({source.parent for source in tests}):
+            objects = self._add_objects(t for t in tests if t.parent == folder)
+            program = f"{self.folder}/{folder}_test"
+            self._writer.build(program, "link_test", [*objects, archive])
+            runs += self._writer.build(
+                f"{self.folder}/run/{folder.name}", "test", program, implicit="always"
+            )
+        return runs
+
+
+def _sources(pattern):
+    return sorted(path.relative_to(_ROOT) for path in _ROOT.glob(pattern))
+
+
+def _package_folder(module, distribution):
+    """Where a package is installed, found without importing it."""
+    spec = importlib.util.find_spec(module)
+    if spec is None:
+        raise SystemExit(
+            f"the native build needs the package {distribution}, which this Python "
+            f"does not have: pip install {distribution}"
+        )
+    return os.path.dirname(spec.origin)
+
+
+def _run_ninja(manifest, targets):
+    folder = _ROOT / manifest.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "build.ninja"
+    path.write_text(manifest.text.getvalue())
+    program = os.path.join(ninja.BIN_DIR, "ninja")  # BIN_DIR "": it is on PATH.
+    command = [program, "-C", str(_ROOT), "-f", str(path), *targets]
+    subprocess.run(command, check=True)
+
+
+def _main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="?", choices=["libraries", "test"])
+    parser.add_argument("--sanitize", choices=["address", "thread"])
+    arguments = parser.parse_args()
+    try:
+        if arguments.what == "test":
+            run_tests(arguments.sanitize)
+        elif arguments.sanitize:
+            parser.error("--sanitize goes with test")
+        else:
+            build_libraries(_ROOT / "persia_tf")
+    except subprocess.CalledProcessError as error:
+        raise SystemExit(error.returncode) from None  # ninja said why.
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,32 @@
+#!/bin/bash
+# system_packages.sh PACKAGE...: installs those Debian packages that are missing,
+# and does nothing where none is.
+set -euo pipefail
+
+have() {
+  case $1 in
+    # These two may well have come another way than by a package.
+    g++) command -v "${CXX:-g++}" ;;
+    libgtest-dev) [[ -e /usr/include/gtest/gtest.h ]] || dpkg -s "$1" ;;
+    *) dpkg -s "$1" ;;
+  esac &>/dev/null
+}
+
+missing=()
+for package in "$@"; do
+  have "$package" || missing+=("$package")
+done
+((${#missing[@]})) || exit 0
+
+as_root=()
+((EUID == 0)) || as_root=(sudo)
+if ! command -v apt-get >/dev/null ||
+  { ((EUID != 0)) && ! command -v sudo >/dev/null; }; then
+  echo "Please install these first (named as in Debian): ${missing[*]}" >&2
+  exit 1
+fi
+
+echo "Installing with apt-get: ${missing[*]}"
+"${as_root[@]}" apt-get -qq update
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+  apt-get -qq install --yes --no-install-recommends "${missing[@]}" >/dev/null
