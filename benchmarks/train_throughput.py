@@ -45,7 +45,8 @@ def main() -> None:
         os.environ.pop("TF_USE_LEGACY_KERAS", None)
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     with external_shards(arguments) as pids:
-        report(arguments, *run(arguments, pids))
+        figures, setup = run(arguments, pids)
+    report(arguments, figures, setup)
 
 
 @contextlib.contextmanager

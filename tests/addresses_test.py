@@ -2,8 +2,7 @@
 
 import pytest
 
-from persia_tf import errors
-from persia_tf.commands import addresses
+from persia_tf import addresses, errors
 
 
 @pytest.mark.parametrize(

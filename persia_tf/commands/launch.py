@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from persia_tf.commands import ps
-from persia_tf.commands.addresses import Address
+from persia_tf.addresses import Address
 from persia_tf.commands.children import Child, LoggedChild
 from persia_tf.commands.signals import BlockedSignals
 

@@ -9,7 +9,7 @@ import grpc
 
 from persia_tf import _native, errors
 from persia_tf.commands import health
-from persia_tf.commands.addresses import Address
+from persia_tf.addresses import Address
 
 # Threads for Check beside those that watches hold.
 _CHECK_THREADS = 4

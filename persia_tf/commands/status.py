@@ -7,8 +7,7 @@ import dataclasses
 import json
 from collections.abc import Sequence
 
-from persia_tf import errors, stats
-from persia_tf.commands import addresses
+from persia_tf import addresses, errors, stats
 
 _PROCESS_HEADER = (
     "SHARD",
