@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -68,3 +71,22 @@ def cluster(request, start_shards):
         return ptf.Cluster.embedded()
     shards = start_shards(2)
     return ptf.Cluster([shard.address for shard in shards], timeout=20)
+
+
+@pytest.fixture
+def run_python(tmp_path):
+    """Runs a program in a Python of its own, in an empty folder; its output."""
+
+    def run(program: str) -> str:
+        completed = subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
+
+    return run

@@ -4,10 +4,7 @@ PERSIA needs five processes, three configuration files and a message broker befo
 its first step.
 """
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
@@ -32,20 +29,9 @@ def smallest_program():
     return program
 
 
-def test_smallest_program_trains_in_one_process(tmp_path):
-    script = tmp_path / "train.py"
-    script.write_text(smallest_program() + COUNT_PROCESSES)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    environment.pop("TF_USE_LEGACY_KERAS", None)
-    run = subprocess.run(
-        [sys.executable, script],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert run.returncode == 0, run.stderr
-    assert "children: 0" in run.stdout
-    assert "rows: 10000" in run.stdout
-    assert list(tmp_path.iterdir()) == [script]
+def test_smallest_program_trains_in_one_process(run_python, tmp_path, monkeypatch):
+    monkeypatch.delenv("TF_USE_LEGACY_KERAS", raising=False)
+    output = run_python(smallest_program() + COUNT_PROCESSES)
+    assert "children: 0" in output
+    assert "rows: 10000" in output
+    assert list(tmp_path.iterdir()) == []

@@ -135,6 +135,7 @@ class PersiaEmbedding(keras.layers.Layer):
         self._route: embedding.Route | None = None
 
     def build(self, input_shape: Any = None) -> None:
+        _refuse_several_replicas(self.name)
         self._route = self._open_table()
         self._anchor = self.add_weight(
             name="anchor",
@@ -289,6 +290,18 @@ class PersiaEmbedding(keras.layers.Layer):
                 "axis of ids, so they must have a rank of at least 2: (batch, ids). "
                 f"Received: ids of rank {rank}"
             )
+
+
+def _refuse_several_replicas(layer_name: str) -> None:
+    if not tf.distribute.has_strategy():
+        return
+    replicas = len(tf.distribute.get_strategy().extended.worker_devices)
+    if replicas > 1:
+        raise NotImplementedError(
+            f"layer '{layer_name}': several replicas in one process "
+            "(MirroredStrategy) are not supported yet, since their steps would be "
+            f"mixed. Received: a strategy with {replicas} replicas here"
+        )
 
 
 def _check_output_dim(output_dim: Any) -> None:
