@@ -9,7 +9,7 @@
 //   spec   = name [ "(" [ param *( "," param ) ] ")" ]
 //   param  = name "=" number
 //   name   = 1*( a-z / 0-9 / "_" )
-//   number = anything strtod reads whole, finite
+//   number = a finite decimal number, such as 1, -0.5 or 1e-07
 
 #ifndef PERSIA_CC_BASE_SPEC_H_
 #define PERSIA_CC_BASE_SPEC_H_

@@ -19,7 +19,7 @@ namespace {
 
 // Of a span of time, as an error shows it: 4.99998 is 5.
 double Rounded(double seconds) {
-  const double steps = seconds < 1 ? 1000 : 10;
+  const double steps = seconds < 1 ? 100 : 10;
   return std::round(seconds * steps) / steps;
 }
 
@@ -38,7 +38,6 @@ class ChannelImpl : public Channel {
  private:
   struct Pending {
     ShardRequest request;
-    Clock::time_point sent_at;
     // For a request that the server asked to send again.
     std::string refusal;
     double backoff_seconds = 0;
@@ -46,7 +45,7 @@ class ChannelImpl : public Channel {
   };
   using PendingById = std::map<uint64_t, Pending>;  // In the order of sending.
 
-  void Add(ShardRequest request, Clock::time_point sent_at);
+  void Add(ShardRequest request);
   void OnConnected();
   void Drop(const Status& why);
 
@@ -97,18 +96,16 @@ ChannelImpl::ChannelImpl(EventLoop* loop, const Address& address,
 
 void ChannelImpl::Send(ShardRequest request) {
   auto shared = std::make_shared<ShardRequest>(std::move(request));
-  const bool posted = mailbox_->Post(
-      [this, shared, now = Clock::now()] { Add(std::move(*shared), now); });
+  const bool posted =
+      mailbox_->Post([this, shared] { Add(std::move(*shared)); });
   if (!posted) shared->done(Cancelled());
 }
 
-void ChannelImpl::Add(ShardRequest request, Clock::time_point sent_at) {
+void ChannelImpl::Add(ShardRequest request) {
   if (shut_down_) return request.done(Cancelled());
   const uint64_t id = request.id;
   const Deadline deadline = request.deadline;
-  Pending& pending = pending_[id];
-  pending.request = std::move(request);
-  pending.sent_at = sent_at;
+  pending_[id].request = std::move(request);
   WakeAt(deadline);
   if (link_.stream() == nullptr) return link_.Connect();
   to_write_.push_back(id);
@@ -274,8 +271,9 @@ void ChannelImpl::FailExpired(Clock::time_point now) {
 }
 
 Status ChannelImpl::DeadlineError(const Pending& pending) const {
+  const ShardRequest& request = pending.request;
   const double seconds =
-      std::chrono::duration<double>(pending.request.deadline - pending.sent_at)
+      std::chrono::duration<double>(request.deadline - request.asked_at)
           .count();
   const std::string what =
       Concat(name_, " did not answer within ", Rounded(seconds), " s");
