@@ -1,0 +1,1 @@
+"""A small network that predicts income, on UCI Adult."""

@@ -1,0 +1,36 @@
+"""A network over embedded categories and scaled numbers."""
+
+from typing import Any
+
+import tensorflow as tf
+
+from adult_income.data import CATEGORICAL, NUMERIC
+
+keras = tf.keras
+
+
+def build(
+    rows: Any,
+    dim: int = 8,
+    hidden: tuple[int, ...] = (256, 128),
+    dropout: float = 0.3,
+) -> Any:
+    """Returns the model.
+
+    Args:
+        rows: a `PersiaRows` or a `KerasRows`, which gives a feature's layer.
+        dim: entries of a category's row.
+        hidden: the network's layers.
+        dropout: after each of them.
+    """
+    inputs = {
+        name: keras.Input(shape=(), dtype="int64", name=name) for name in CATEGORICAL
+    }
+    vectors = [rows.layer(name, dim)(ids) for name, ids in inputs.items()]
+    inputs["numbers"] = keras.Input(shape=(len(NUMERIC),), name="numbers")
+    x = keras.layers.Concatenate()([*vectors, inputs["numbers"]])
+    for width in hidden:
+        x = keras.layers.Dense(width, activation="relu")(x)
+        x = keras.layers.Dropout(dropout)(x)
+    chance = keras.layers.Dense(1, activation="sigmoid")(x)
+    return keras.Model(inputs, chance, name="adult_income")

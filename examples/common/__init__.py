@@ -1,0 +1,1 @@
+"""What the examples share: data directories, tables, embeddings, training."""

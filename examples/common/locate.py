@@ -1,0 +1,116 @@
+"""Finds a data set's directory, or downloads it."""
+
+import os
+import pathlib
+import socket
+import sys
+import zipfile
+from collections.abc import Sequence
+from typing import NamedTuple, Optional
+
+# Applies to every connection and read of the one attempt at a download, so
+# that a machine without a network goes on to the generated sample at once.
+_TIMEOUT_SECONDS = 5.0
+
+
+class Source(NamedTuple):
+    """Where a data set comes from, and the files that it consists of.
+
+    Args:
+        name: the folder's name under `$PERSIA_TF_DATA` and in Keras's cache.
+        files: the files that are read, named as their publisher does.
+        url: the publisher's zip archive.
+        md5: the archive's checksum, where the publisher states one.
+    """
+
+    name: str
+    files: Sequence[str]
+    url: str
+    md5: Optional[str] = None
+
+
+def directory(
+    source: Source,
+    data: Optional[str] = None,
+    cache_dir: Optional[str] = None,
+) -> Optional[pathlib.Path]:
+    """Returns the directory that holds the source's files.
+
+    The first of these that has them: `data`, `$PERSIA_TF_DATA/<name>`, Keras's
+    cache, the publisher's archive.
+
+    Args:
+        source: the data set.
+        data: a directory that must hold the files; nothing else is tried.
+        cache_dir: in place of Keras's own (`~/.keras`).
+
+    Returns:
+        The directory, or None if the archive cannot be had: the reason goes to
+        stderr.
+
+    Raises:
+        FileNotFoundError: if `data` is given and lacks a file.
+    """
+    if data is not None:
+        _require(pathlib.Path(data), source)
+        return pathlib.Path(data)
+    root = os.environ.get("PERSIA_TF_DATA")
+    if root and _holds(pathlib.Path(root) / source.name, source):
+        return pathlib.Path(root) / source.name
+    try:
+        return _download(source, cache_dir)
+    except Exception as error:  # Keras raises a bare Exception when offline.
+        print(f"{source.name}: no download: {error}", file=sys.stderr)
+        return None
+
+
+def _holds(path: pathlib.Path, source: Source) -> bool:
+    return all((path / name).is_file() for name in source.files)
+
+
+def _require(path: pathlib.Path, source: Source) -> None:
+    missing = [name for name in source.files if not (path / name).is_file()]
+    if missing:
+        raise FileNotFoundError(
+            f"--data must name a directory with {', '.join(source.files)}; "
+            f"{path} lacks {', '.join(missing)}. Unpack {source.url} there, or "
+            "leave --data out to download it."
+        )
+
+
+def _download(source: Source, cache_dir: Optional[str]) -> pathlib.Path:
+    import tensorflow as tf
+
+    timeout = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(_TIMEOUT_SECONDS)
+    try:
+        archive = pathlib.Path(
+            tf.keras.utils.get_file(
+                f"{source.name}.zip",
+                source.url,
+                file_hash=source.md5,
+                cache_dir=cache_dir,
+            )
+        )
+    finally:
+        socket.setdefaulttimeout(timeout)
+    target = archive.with_suffix("")
+    if not _holds(target, source):
+        try:
+            _extract(archive, target, source)
+        except (zipfile.BadZipFile, KeyError):
+            archive.unlink()  # Else the cache would give it to every later run.
+            raise
+    return target
+
+
+def _extract(archive: pathlib.Path, target: pathlib.Path, source: Source) -> None:
+    target.mkdir(exist_ok=True)
+    with zipfile.ZipFile(archive) as members:
+        paths = {pathlib.PurePosixPath(m).name: m for m in members.namelist()}
+        for name in source.files:
+            # Renamed when whole: an interrupted run leaves no half file that
+            # the next would take for the data.
+            part = target / f"{name}.part"
+            part.write_bytes(members.read(paths[name]))
+            part.replace(target / name)

@@ -1,0 +1,151 @@
+"""The command line of an example, and its run: data, fit, test AUC."""
+
+import argparse
+import json
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any, Optional
+
+import tensorflow as tf
+
+from common import locate
+from common.embeddings import KINDS, Settings
+from common.metrics import roc_auc
+from common.table import Table
+
+keras = tf.keras
+
+# Large enough that the passes over the test rows cost little.
+_PREDICT_BATCH_SIZE = 8192
+
+
+def parse_options(
+    description: str,
+    argv: Optional[Sequence[str]],
+    *,
+    epochs: int,
+    batch_size: int,
+) -> argparse.Namespace:
+    """Returns the options of an example's command line.
+
+    Args:
+        description: what the example says of itself.
+        argv: the arguments, or None for the process's own.
+        epochs: the default of `--epochs`.
+        batch_size: the default of `--batch_size`.
+    """
+    parser = argparse.ArgumentParser(
+        description=description,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--data", metavar="DIR", help="the publisher's files")
+    source.add_argument(
+        "--generated", action="store_true", help="train on a generated sample"
+    )
+    add("--embedding", choices=sorted(KINDS), default="persia", help="whose rows")
+    add("--epochs", type=_positive, default=epochs, help="passes over the data")
+    add("--batch_size", type=_positive, default=batch_size, help="rows a step")
+    add("--rows", type=_positive, help="train on this many rows only")
+    add("--seed", type=int, default=0, help="of the split, the weights, the order")
+    add("--json", metavar="FILE", help="write the result there too")
+    return parser.parse_args(argv)
+
+
+def load(
+    options: argparse.Namespace,
+    source: locate.Source,
+    read: Callable[[pathlib.Path], tuple[Table, Table]],
+    generate: Callable[[], tuple[Table, Table]],
+) -> tuple[Table, Table]:
+    """Returns (training, test) tables: the source's, else generated ones.
+
+    Args:
+        options: of the command line.
+        source: the data set.
+        read: reads it from its directory.
+        generate: draws the sample that stands in for it.
+    """
+    directory = None
+    if not options.generated:
+        directory = locate.directory(source, options.data)
+    train, test = generate() if directory is None else read(directory)
+    if options.rows and options.rows < len(train):
+        test = test.take(slice(round(len(test) * options.rows / len(train))))
+        train = train.take(slice(options.rows))
+    if directory is not None:
+        print(f"{source.name}: {directory}")
+    else:
+        print(
+            f"{source.name}: training on a sample that a known model generated, not "
+            "on the real data (--data DIR names that). The best test AUC that "
+            f"this sample allows is {_best_auc(test):.4f}."
+        )
+    print(f"{len(train):,} training rows, {len(test):,} test rows")
+    return train, test
+
+
+def run(
+    options: argparse.Namespace,
+    settings: Settings,
+    train: Table,
+    test: Table,
+    build: Callable[[Any], Any],
+) -> float:
+    """Trains a model, and prints and returns its test AUC.
+
+    Args:
+        options: of the command line.
+        settings: of the embedding rows.
+        train: the training rows.
+        test: the test rows.
+        build: makes the model of a `PersiaRows` or a `KerasRows`.
+    """
+    keras.utils.set_random_seed(options.seed)
+    rows = KINDS[options.embedding](settings)
+    train, test = rows.encode(train, test)
+    model = build(rows)
+    model.compile(
+        # For PERSIA, this steps the dense weights only.
+        optimizer=keras.optimizers.Adagrad(**settings.adagrad),
+        loss="binary_crossentropy",
+    )
+    model.fit(
+        train.batches(options.batch_size, shuffle_seed=options.seed),
+        epochs=options.epochs,
+        shuffle=False,  # The batches are shuffled already.
+    )
+    scores = model.predict(test.batches(_PREDICT_BATCH_SIZE), verbose=0)
+    auc = roc_auc(test.labels, scores[:, 0])
+    _report(options, train, test, auc)
+    return auc
+
+
+def _report(options: argparse.Namespace, train: Table, test: Table, auc: float) -> None:
+    best = None if test.probabilities is None else _best_auc(test)
+    if options.json:
+        result = {
+            "embedding": options.embedding,
+            "training_rows": len(train),
+            "test_auc": auc,
+            "best_auc": best,
+        }
+        pathlib.Path(options.json).write_text(json.dumps(result) + "\n")
+    notes = [] if best is None else [f"generated sample, at most {best:.4f}"]
+    if options.embedding == "persia":
+        notes.append("keras twin: run with --embedding keras")
+    else:
+        notes.append("keras twin")
+    print(f"test AUC {auc:.4f} ({'; '.join(notes)})", flush=True)
+
+
+def _best_auc(test: Table) -> float:
+    return roc_auc(test.labels, test.probabilities)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {text}")
+    return value

@@ -1,0 +1,1 @@
+"""A DeepFM that ranks films, on MovieLens 1M."""
