@@ -1,0 +1,108 @@
+#include "cc/pipeline/dedupe.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace persia {
+namespace {
+
+using Ids = std::vector<int64_t>;
+using Indices = std::vector<uint32_t>;
+using Floats = std::vector<float>;
+
+// The same by the standard library.
+UniqueIds ReferenceDedupe(const Ids& batch) {
+  UniqueIds unique;
+  std::unordered_map<int64_t, uint32_t> places;
+  for (const int64_t id : batch) {
+    const auto [place, is_new] =
+        places.emplace(id, static_cast<uint32_t>(unique.ids.size()));
+    if (is_new) unique.ids.push_back(id);
+    unique.inverse.push_back(place->second);
+  }
+  return unique;
+}
+
+TEST(Dedupe, KeepsTheOrderOfFirstAppearance) {
+  const UniqueIds unique = Dedupe(Ids{9, 4, 9, 9, 7, 4});
+  EXPECT_EQ(unique.ids, (Ids{9, 4, 7}));
+  EXPECT_EQ(unique.inverse, (Indices{0, 1, 0, 0, 2, 1}));
+  EXPECT_TRUE(unique.had_duplicates());
+}
+
+TEST(Dedupe, LeavesABatchWithoutDuplicatesAsItIs) {
+  const UniqueIds unique = Dedupe(Ids{3, 1, 2});
+  EXPECT_EQ(unique.ids, (Ids{3, 1, 2}));
+  EXPECT_EQ(unique.inverse, (Indices{0, 1, 2}));
+  EXPECT_FALSE(unique.had_duplicates());
+}
+
+TEST(Dedupe, TakesAnEmptyBatch) {
+  const UniqueIds unique = Dedupe(Ids());
+  EXPECT_TRUE(unique.ids.empty());
+  EXPECT_TRUE(unique.inverse.empty());
+  EXPECT_FALSE(unique.had_duplicates());
+}
+
+TEST(Dedupe, TakesNegativeAndExtremeIds) {
+  constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
+  constexpr int64_t kHighest = std::numeric_limits<int64_t>::max();
+  const UniqueIds unique =
+      Dedupe(Ids{0, -1, kLowest, kHighest, -1, kHighest, kLowest, 0});
+  EXPECT_EQ(unique.ids, (Ids{0, -1, kLowest, kHighest}));
+  EXPECT_EQ(unique.inverse, (Indices{0, 1, 2, 3, 1, 3, 2, 0}));
+}
+
+TEST(Dedupe, ForgetsEarlierBatchesWhateverTheirSizes) {
+  std::mt19937_64 random(1);
+  // Around the sizes at which the table grows, and small ones after large ones.
+  for (const size_t size :
+       {1, 512, 513, 5000, 3, 1024, 1025, 20000, 2, 0, 700}) {
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      Ids batch(size);
+      for (int64_t& id : batch) id = static_cast<int64_t>(random() % 1000);
+      const UniqueIds expected = ReferenceDedupe(batch);
+      const UniqueIds unique = Dedupe(batch);
+      ASSERT_EQ(unique.ids, expected.ids) << "batch of " << size;
+      ASSERT_EQ(unique.inverse, expected.inverse) << "batch of " << size;
+    }
+  }
+}
+
+TEST(Dedupe, RunsOnManyThreadsAtOnce) {
+  std::vector<std::thread> threads;
+  for (int64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([t] {
+      for (int64_t i = 0; i < 50; ++i) {
+        const Ids batch{t, i, t, i + 100, i};
+        EXPECT_EQ(Dedupe(batch).ids, ReferenceDedupe(batch).ids);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(ExpandRows, RepeatsTheRowsOfDuplicates) {
+  const UniqueIds unique = Dedupe(Ids{5, 6, 5});
+  const Floats rows{1, 2, 3, 4};
+  Floats out(6);
+  ExpandRows(unique, rows, 2, out);
+  EXPECT_EQ(out, (Floats{1, 2, 3, 4, 1, 2}));
+}
+
+TEST(AddGradients, AddsToWhatIsThere) {
+  const Indices inverse{1, 0, 1};
+  const Floats gradients{1, 2, 10, 20, 100, 200};
+  Floats sums{0.5, 0.5, 0.25, 0.25};
+  AddGradients(inverse, gradients, 2, sums);
+  EXPECT_EQ(sums, (Floats{10.5, 20.5, 101.25, 202.25}));
+}
+
+}  // namespace
+}  // namespace persia

@@ -1,0 +1,277 @@
+#include "cc/pipeline/push_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/cc/pipeline/fake_service.h"
+#include "tests/cc/pipeline/outcome.h"
+#include "tests/cc/pipeline/steps.h"
+
+namespace persia {
+namespace {
+
+constexpr TableKey kTable = 11;
+constexpr TableKey kOtherTable = 22;
+
+class PushQueueTest : public testing::Test {
+ protected:
+  PushQueueTest() {
+    SessionOptions options;
+    options.timeout_seconds = 100;
+    queue_.emplace(service_.get(), options);
+  }
+  ~PushQueueTest() override { control_->ReleaseAll(); }
+
+  // Queues a step and waits until its request is on its way, held.
+  void PushHeld(TableStep step) {
+    control_->HoldUpdates(true);
+    const size_t before = control_->updates();
+    queue_->Push(std::move(step));
+    control_->WaitForUpdates(before + 1);
+  }
+
+  const std::shared_ptr<FakeControl> control_ = std::make_shared<FakeControl>();
+  const std::unique_ptr<EmbeddingService> service_ = MakeFakeService(control_);
+  std::optional<PushQueue> queue_;
+};
+
+TEST_F(PushQueueTest, SendsTheSumsOfAStep) {
+  TableStep step = MakeStep(kTable);
+  AddPart(&step, {3, 4, 3}, {1, 10, 2});
+  AddPart(&step, {4, 5}, {20, 30});
+  queue_->Push(std::move(step));
+  ExpectOk(queue_->Flush());
+
+  const std::vector<SeenUpdate> updates = control_->WaitForUpdates(1);
+  ASSERT_EQ(updates[0].tables.size(), 1u);
+  const SeenTable& table = updates[0].tables[0];
+  EXPECT_EQ(table.table, kTable);
+  EXPECT_EQ(table.dim, 1u);
+  EXPECT_EQ(table.learning_rate, 0.5f);
+  EXPECT_EQ(table.ids, (std::vector<int64_t>{3, 4, 5}));
+  EXPECT_EQ(table.gradients, (std::vector<float>{3, 30, 30}));
+}
+
+TEST_F(PushQueueTest, NumbersItsRequestsForTheService) {
+  for (int i = 0; i < 3; ++i) {
+    queue_->Push(MakeOneIdStep(kTable, i));
+    ExpectOk(queue_->Flush());
+  }
+  const std::vector<SeenUpdate> updates = control_->WaitForUpdates(3);
+  EXPECT_NE(updates[0].client, 0u);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(updates[i].client, updates[0].client);
+    EXPECT_EQ(updates[i].sequence, updates[0].sequence + i);
+  }
+}
+
+TEST_F(PushQueueTest, IsAnotherClientThanOtherQueues) {
+  PushQueue other(service_.get(), SessionOptions());
+  queue_->Push(MakeOneIdStep(kTable, 1));
+  ExpectOk(queue_->Flush());
+  other.Push(MakeOneIdStep(kTable, 1));
+  ExpectOk(other.Flush());
+  const std::vector<SeenUpdate> updates = control_->WaitForUpdates(2);
+  EXPECT_NE(updates[0].client, updates[1].client);
+}
+
+TEST_F(PushQueueTest, GivesRequestsTheSessionsTimeout) {
+  queue_->Push(MakeOneIdStep(kTable, 1));
+  ExpectOk(queue_->Flush());
+  const double seconds = control_->WaitForUpdates(1)[0].seconds_left;
+  EXPECT_GT(seconds, 0);
+  EXPECT_LE(seconds, 100);
+}
+
+TEST_F(PushQueueTest, MergesQueuedStepsIntoOneRequestInTheirOrder) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  queue_->Push(MakeOneIdStep(kOtherTable, 2));
+  queue_->Push(MakeOneIdStep(kTable, 3));
+  queue_->Push(MakeOneIdStep(kOtherTable, 4));
+  control_->HoldUpdates(false);
+  control_->CompleteUpdate();
+  ExpectOk(queue_->Flush());
+
+  const std::vector<SeenUpdate> updates = control_->WaitForUpdates(2);
+  ASSERT_EQ(updates.size(), 2u);
+  std::vector<int64_t> ids;
+  for (const SeenTable& table : updates[1].tables) {
+    ids.insert(ids.end(), table.ids.begin(), table.ids.end());
+  }
+  EXPECT_EQ(ids, (std::vector<int64_t>{2, 3, 4}));
+  EXPECT_EQ(queue_->counters().pushed, 2u);
+}
+
+TEST_F(PushQueueTest, SendsOneRequestAtATime) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  Outcome idle;
+  queue_->WhenAcknowledged(idle.done());
+  queue_->Push(MakeOneIdStep(kTable, 2));
+  control_->CompleteUpdate();
+  ExpectOk(idle.status());
+  control_->WaitForUpdates(2);
+  control_->CompleteUpdate();
+  ExpectOk(queue_->Flush());
+}
+
+TEST_F(PushQueueTest, CarriesTheOldestGenerationOfItsSteps) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  for (const uint64_t generation : {8, 7, 9}) {
+    TableStep step = MakeStep(kTable);
+    auto record = MakeRecord("layer", kTable, 1, {1});
+    record->generation = generation;
+    step.parts.push_back({record, MakeGradients({1})});
+    queue_->Push(std::move(step));
+  }
+  control_->HoldUpdates(false);
+  control_->CompleteUpdate();
+  ExpectOk(queue_->Flush());
+  EXPECT_EQ(control_->WaitForUpdates(2)[1].generation, 7u);
+}
+
+TEST_F(PushQueueTest, WaitingEndsAtOnceIfFewArePending) {
+  Outcome room, idle;
+  queue_->WhenPendingAtMost(kTable, 0, room.done());
+  queue_->WhenAcknowledged(idle.done());
+  EXPECT_TRUE(room.ready());
+  EXPECT_TRUE(idle.ready());
+  ExpectOk(room.status());
+  ExpectOk(idle.status());
+  EXPECT_EQ(room.thread(), std::this_thread::get_id());
+}
+
+TEST_F(PushQueueTest, CountsAcknowledgementsByTable) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  queue_->Push(MakeOneIdStep(kTable, 2));
+  Outcome one, two, other;
+  queue_->WhenPendingAtMost(kTable, 1, one.done());
+  queue_->WhenPendingAtMost(kTable, 2, two.done());
+  queue_->WhenPendingAtMost(kOtherTable, 0, other.done());
+  EXPECT_FALSE(one.ready());
+  EXPECT_TRUE(two.ready());
+  EXPECT_TRUE(other.ready());
+  control_->CompleteUpdate();
+  ExpectOk(one.status());
+  control_->WaitForUpdates(2);
+  control_->CompleteUpdate();
+  ExpectOk(queue_->Flush());
+}
+
+TEST_F(PushQueueTest, LaterStepsDoNotProlongAWaitForAcknowledgement) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  Outcome earlier, all;
+  queue_->WhenAcknowledged(earlier.done());
+  queue_->Push(MakeOneIdStep(kTable, 2));
+  queue_->WhenAcknowledged(all.done());
+  control_->CompleteUpdate();
+  ExpectOk(earlier.status());
+  control_->WaitForUpdates(2);
+  EXPECT_FALSE(all.ready());
+  control_->CompleteUpdate();
+  ExpectOk(all.status());
+}
+
+TEST_F(PushQueueTest, FlushReturnsAnErrorOnce) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  control_->CompleteUpdate(Status(Code::kUnavailable, "shard 3 is gone"));
+  const Status status = queue_->Flush();
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_EQ(status.message(), "an update was not applied: shard 3 is gone");
+  ExpectOk(queue_->error());
+  ExpectOk(queue_->Flush());
+  EXPECT_EQ(queue_->counters().pushed, 0u);
+}
+
+TEST_F(PushQueueTest, AnErrorEndsAllWaits) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  queue_->Push(MakeOneIdStep(kOtherTable, 2));
+  Outcome room, other, idle, later;
+  queue_->WhenPendingAtMost(kTable, 0, room.done());
+  queue_->WhenPendingAtMost(kOtherTable, 0, other.done());
+  queue_->WhenAcknowledged(idle.done());
+  control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
+  EXPECT_EQ(room.status().code(), Code::kUnavailable);
+  EXPECT_EQ(other.status().code(), Code::kUnavailable);
+  EXPECT_EQ(idle.status().code(), Code::kUnavailable);
+  queue_->WhenPendingAtMost(kTable, 9, later.done());
+  EXPECT_TRUE(later.ready());
+  EXPECT_EQ(later.status().code(), Code::kUnavailable);
+}
+
+TEST_F(PushQueueTest, DropsAndCountsWhatIsQueuedBehindAnError) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  queue_->Push(MakeOneIdStep(kTable, 2));
+  queue_->Push(MakeOneIdStep(kOtherTable, 3));
+  Outcome failed;
+  queue_->WhenAcknowledged(failed.done());
+  control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
+  EXPECT_EQ(failed.status().message(),
+            "an update was not applied: gone; updates dropped behind it: 2");
+  queue_->Push(MakeOneIdStep(kTable, 4));
+  EXPECT_EQ(queue_->Flush().message(),
+            "an update was not applied: gone; updates dropped behind it: 3");
+  EXPECT_EQ(control_->updates(), 1u);
+}
+
+TEST_F(PushQueueTest, SendsAgainOnceAnErrorWasReported) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  control_->HoldUpdates(false);
+  control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
+  EXPECT_FALSE(queue_->Flush().ok());
+  queue_->Push(MakeOneIdStep(kTable, 2));
+  ExpectOk(queue_->Flush());
+  const std::vector<SeenUpdate> updates = control_->WaitForUpdates(2);
+  EXPECT_EQ(updates[1].tables[0].ids, (std::vector<int64_t>{2}));
+  EXPECT_EQ(updates[1].sequence, updates[0].sequence + 1);
+}
+
+TEST_F(PushQueueTest, AddsUpWhatTheServiceSkipped) {
+  UpdateCounts counts;
+  counts.nonfinite = 2;
+  counts.absent = 3;
+  control_->SetCounts(counts);
+  for (int i = 0; i < 2; ++i) {
+    queue_->Push(MakeOneIdStep(kTable, i));
+    ExpectOk(queue_->Flush());
+  }
+  EXPECT_EQ(queue_->counters().nonfinite, 4u);
+  EXPECT_EQ(queue_->counters().absent, 6u);
+}
+
+TEST_F(PushQueueTest, EndsAfterSendingWhatIsQueued) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  queue_->Push(MakeOneIdStep(kTable, 2));
+  Outcome sent;
+  queue_->WhenAcknowledged(sent.done());
+  control_->HoldUpdates(false);
+  std::thread ending([&] { queue_.reset(); });
+  control_->CompleteUpdate();
+  ending.join();
+  EXPECT_TRUE(sent.ready());
+  ExpectOk(sent.status());
+  EXPECT_EQ(control_->updates(), 2u);
+}
+
+TEST_F(PushQueueTest, LetsGoOfGradientsThatWereSent) {
+  auto owner = std::make_shared<const std::vector<float>>(1);
+  const std::weak_ptr<const void> alive = owner;
+  TableStep step = MakeStep(kTable);
+  SharedGradients gradients;
+  gradients.values = *owner;
+  gradients.owner = std::move(owner);
+  step.parts.push_back(
+      {MakeRecord("layer", kTable, 1, {1}), std::move(gradients)});
+  queue_->Push(std::move(step));
+  queue_.reset();
+  EXPECT_TRUE(alive.expired());
+}
+
+}  // namespace
+}  // namespace persia
