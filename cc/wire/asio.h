@@ -12,6 +12,10 @@
 #define BOOST_ERROR_CODE_HEADER_ONLY
 #define BOOST_ASIO_NO_DEPRECATED
 #define BOOST_ASIO_SEPARATE_COMPILATION
+#ifdef __SANITIZE_THREAD__
+// It does not understand fences, and they are there beside the queues' locks.
+#define BOOST_ASIO_DISABLE_FENCED_BLOCK
+#endif
 
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
