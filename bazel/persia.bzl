@@ -6,6 +6,8 @@ _COPTS = [
     "-Wextra",
     "-Werror",
     "-fvisibility=hidden",
+    # With errno, loops over square roots are not vectorised.
+    "-fno-math-errno",
     "-pthread",
 ] + select({
     "@platforms//cpu:x86_64": ["-march=x86-64-v2"],

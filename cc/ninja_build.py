@@ -26,7 +26,9 @@ LIBRARIES = ("libpersia.so", "ops/_persia_ops.so")
 _EXPORTS = "cc/exports.map"
 
 _CXXFLAGS = (
-    "-std=c++17 -Wall -Wextra -Werror -fvisibility=hidden -fPIC -pthread -I."
+    "-std=c++17 -Wall -Wextra -Werror -fvisibility=hidden -fPIC -pthread -I. "
+    # With errno, loops over square roots are not vectorised.
+    "-fno-math-errno"
 ).split()
 # By kind of build. Each has a folder of its own, so that its objects stay valid.
 _KIND_FLAGS = {

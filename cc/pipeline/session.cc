@@ -4,10 +4,10 @@
 #include <thread>
 #include <utility>
 
+#include "cc/base/dedupe.h"
 #include "cc/base/hash.h"
 #include "cc/pipeline/await.h"
 #include "cc/pipeline/callback_threads.h"
-#include "cc/pipeline/dedupe.h"
 #include "cc/pipeline/push_queue.h"
 #include "cc/pipeline/step_ledger.h"
 
@@ -48,8 +48,6 @@ class SessionImpl : public Session {
   }
 
   void Lookup(const LookupCall& call, TicketCallback done) override {
-    const Status error = pushes_.error();
-    if (!error.ok()) return done(error, 0);
     if (call.ids.size() > kMaxBatchIds) {
       return done(
           InvalidArgument("layer '", call.layer, "': a batch may have at most ",

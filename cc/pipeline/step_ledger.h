@@ -26,8 +26,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cc/base/dedupe.h"
 #include "cc/base/status.h"
-#include "cc/pipeline/dedupe.h"
 #include "cc/pipeline/session.h"
 
 namespace persia {

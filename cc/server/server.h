@@ -4,7 +4,8 @@
 // its request's id; at most ServerOptions::max_in_flight of them are worked on
 // at once, the next frame is read only then. A connection that sends anything
 // but a well-formed frame is dropped and counted; others do not notice. A peer
-// of another protocol version gets one Error frame that says so first.
+// of another protocol version, or whose request is too long, gets one Error
+// frame that says so first.
 
 #ifndef PERSIA_CC_SERVER_SERVER_H_
 #define PERSIA_CC_SERVER_SERVER_H_

@@ -1,7 +1,6 @@
 #include "cc/service/pooling.h"
 
 #include <algorithm>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cmath>
 
 namespace persia {
@@ -60,20 +59,8 @@ Status CheckBags(const TableIds& ids) {
 
 void BagPooler::Build(const TableIds& bags) {
   bags_ = bags;
-  FindUnique();
+  unique_ = Dedupe(bags.ids);
   SetFactors();
-}
-
-void BagPooler::FindUnique() {
-  boost::unordered_flat_map<int64_t, uint32_t> index(bags_.ids.size());
-  unique_ids_.clear();
-  unique_index_.clear();
-  for (const int64_t id : bags_.ids) {
-    const auto next = static_cast<uint32_t>(unique_ids_.size());
-    const auto [at, is_new] = index.emplace(id, next);
-    if (is_new) unique_ids_.push_back(id);
-    unique_index_.push_back(at->second);
-  }
 }
 
 void BagPooler::SetFactors() {
@@ -93,7 +80,7 @@ void BagPooler::Pool(Span<const float> rows, Span<float> vectors) const {
   std::fill(vectors.begin(), vectors.end(), 0.0f);
   for (size_t b = 0; b + 1 < bags_.bag_offsets.size(); ++b) {
     for (uint32_t i = bags_.bag_offsets[b]; i < bags_.bag_offsets[b + 1]; ++i) {
-      AddScaled(rows.data() + unique_index_[i] * dim, factors_[i], dim,
+      AddScaled(rows.data() + unique_.inverse[i] * dim, factors_[i], dim,
                 vectors.data() + b * dim);
     }
   }
@@ -106,7 +93,7 @@ void BagPooler::Unpool(Span<const float> vector_gradients,
   for (size_t b = 0; b + 1 < bags_.bag_offsets.size(); ++b) {
     for (uint32_t i = bags_.bag_offsets[b]; i < bags_.bag_offsets[b + 1]; ++i) {
       AddScaled(vector_gradients.data() + b * dim, factors_[i], dim,
-                row_gradients.data() + unique_index_[i] * dim);
+                row_gradients.data() + unique_.inverse[i] * dim);
     }
   }
 }

@@ -7,9 +7,9 @@
 #ifndef PERSIA_CC_SERVICE_POOLING_H_
 #define PERSIA_CC_SERVICE_POOLING_H_
 
-#include <cstdint>
 #include <vector>
 
+#include "cc/base/dedupe.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
@@ -27,7 +27,7 @@ class BagPooler {
   // and its memory must outlive the use of what Build made. Reuses memory.
   void Build(const TableIds& bags);
 
-  Span<const int64_t> unique_ids() const { return unique_ids_; }
+  Span<const int64_t> unique_ids() const { return unique_.ids; }
 
   // Pools rows of the unique ids (unique_ids().size() x dim) into one vector a
   // bag.
@@ -39,14 +39,11 @@ class BagPooler {
               Span<float> row_gradients) const;
 
  private:
-  void FindUnique();
   void SetFactors();
 
   TableIds bags_;
-  std::vector<int64_t> unique_ids_;
-  // For each place in the bags' ids:
-  std::vector<uint32_t> unique_index_;  // Its id's index in unique_ids_.
-  std::vector<float> factors_;          // What its row is multiplied by.
+  UniqueIds unique_;
+  std::vector<float> factors_;  // What each place's row is multiplied by.
 };
 
 }  // namespace persia

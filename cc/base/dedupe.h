@@ -1,7 +1,7 @@
 // Removes duplicate ids of a batch, and undoes it on rows and gradients.
 
-#ifndef PERSIA_CC_PIPELINE_DEDUPE_H_
-#define PERSIA_CC_PIPELINE_DEDUPE_H_
+#ifndef PERSIA_CC_BASE_DEDUPE_H_
+#define PERSIA_CC_BASE_DEDUPE_H_
 
 #include <cstdint>
 #include <vector>
@@ -34,4 +34,4 @@ void AddGradients(Span<const uint32_t> inverse, Span<const float> gradients,
 
 }  // namespace persia
 
-#endif  // PERSIA_CC_PIPELINE_DEDUPE_H_
+#endif  // PERSIA_CC_BASE_DEDUPE_H_

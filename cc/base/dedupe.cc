@@ -1,4 +1,4 @@
-#include "cc/pipeline/dedupe.h"
+#include "cc/base/dedupe.h"
 
 #include <cstring>
 
