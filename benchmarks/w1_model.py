@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
+from workload_w1 import DENSE, DIM, FEATURES
 
 import persia_tf as ptf
 from persia_tf._keras import keras
-from workload_w1 import DENSE, DIM, FEATURES
 
 ADAGRAD = {"learning_rate": 0.05, "initial_accumulator_value": 0.1}
 DENSE_LEARNING_RATE = 0.001

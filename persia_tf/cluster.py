@@ -205,8 +205,8 @@ def _refuse_several_workers() -> None:
     workers = len(cluster.get("worker", [])) + len(cluster.get("chief", []))
     if workers > 1:
         raise RuntimeError(
-            f"TF_CONFIG names {workers} workers but no parameter server shards, so each "
-            "worker would train embedding rows of its own. Start shards with "
+            f"TF_CONFIG names {workers} workers but no parameter server shards, so "
+            "each worker would train embedding rows of its own. Start shards with "
             "`persia ps` and name them in TF_CONFIG's `ps`, in $PERSIA_PS, or with "
             "`ptf.Cluster([...])`."
         )

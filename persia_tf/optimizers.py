@@ -138,9 +138,7 @@ class Adam(Optimizer):
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
     ) -> None:
-        super().__init__(
-            learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon
-        )
+        super().__init__(learning_rate, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon)
 
 
 _BY_NAME = {cls.rule: cls for cls in (SGD, Adagrad, Adam)}

@@ -80,9 +80,7 @@ class Session:
     def counters(self) -> dict[str, int]:
         """Returns what passed through this session, by name."""
         counters = _native.SessionCounters()
-        _native.library().persia_session_get_counters(
-            self._key, ctypes.byref(counters)
-        )
+        _native.library().persia_session_get_counters(self._key, ctypes.byref(counters))
         return {name: getattr(counters, name) for name, *_ in counters._fields_}
 
 

@@ -75,8 +75,8 @@ uint32_t AppendZeroLane(const ZeroShift& shift, uint32_t crc) {
          shift[2][(crc >> 16) & 0xff] ^ shift[3][crc >> 24];
 }
 
-__attribute__((target("sse4.2"))) uint32_t ExtendCrc32cSse42(
-    uint32_t crc, const uint8_t* bytes, size_t size) {
+__attribute__((target("sse4.2"))) uint32_t
+ExtendCrc32cSse42(uint32_t crc, const uint8_t* bytes, size_t size) {
   static const ZeroShift shift = MakeZeroShift();
   uint64_t lane0 = ~crc;
   for (; size >= 3 * kLaneBytes; size -= 3 * kLaneBytes) {

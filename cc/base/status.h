@@ -83,9 +83,9 @@ class [[nodiscard]] Result {
 
 }  // namespace persia
 
-#define PERSIA_RETURN_IF_ERROR(expression)          \
-  do {                                              \
-    ::persia::Status persia_status_ = (expression); \
+#define PERSIA_RETURN_IF_ERROR(expression)           \
+  do {                                               \
+    ::persia::Status persia_status_ = (expression);  \
     if (!persia_status_.ok()) return persia_status_; \
   } while (false)
 

@@ -69,9 +69,9 @@ Result<TfTensor> AllocateOutput(TF_OpKernelContext* context, int index,
                                 const std::vector<int64_t>& shape,
                                 size_t bytes) {
   const TfStatus status = NewTfStatus();
-  TF_Tensor* tensor = TF_AllocateOutput(
-      context, index, dtype, shape.data(), static_cast<int>(shape.size()),
-      bytes, status.get());
+  TF_Tensor* tensor =
+      TF_AllocateOutput(context, index, dtype, shape.data(),
+                        static_cast<int>(shape.size()), bytes, status.get());
   const Status outcome = FromTf(status);
   if (!outcome.ok()) return outcome;
   return TfTensor(tensor, TF_DeleteTensor);

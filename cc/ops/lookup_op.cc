@@ -70,9 +70,9 @@ Result<std::shared_ptr<LookupState>> Prepare(const LookupKernel& kernel,
   if (!rows.ok()) return rows.status();
   auto ticket = AllocateOutput(context, 1, TF_INT64, {}, sizeof(Ticket));
   if (!ticket.ok()) return ticket.status();
-  return std::make_shared<LookupState>(LookupState{
-      context, std::move(done), std::move(*session), std::move(*ids),
-      std::move(*rows), std::move(*ticket)});
+  return std::make_shared<LookupState>(
+      LookupState{context, std::move(done), std::move(*session),
+                  std::move(*ids), std::move(*rows), std::move(*ticket)});
 }
 
 void Finish(const std::shared_ptr<LookupState>& state, const Status& status,

@@ -2,7 +2,7 @@
 // only its C API, so one binary serves every TensorFlow from 2.16 on.
 //
 //   PersiaLookup(ids, anchor; session, layer, table, dim, training)
-//       -> rows, ticket       ids.shape + (dim,) rows; opens a ticket in training
+//       -> rows, ticket       ids.shape + (dim,) rows; in training, a ticket
 //   PersiaStage(ticket, gradients, anchor; session, layer) -> anchor gradient
 //                             hands the ticket its gradients; never blocks
 //   PersiaCommit(anchor, learning_rate; session, layer) -> anchor

@@ -48,9 +48,8 @@ Status Stage(const LayerAttrs& attrs, TF_OpKernelContext* context) {
   SharedGradients gradients;
   gradients.values = Values<const float>(*tensor);
   gradients.owner = std::shared_ptr<TF_Tensor>(std::move(*tensor));
-  PERSIA_RETURN_IF_ERROR(
-      (*session)->Stage(attrs.layer, Values<const Ticket>(*ticket)[0],
-                        std::move(gradients)));
+  PERSIA_RETURN_IF_ERROR((*session)->Stage(
+      attrs.layer, Values<const Ticket>(*ticket)[0], std::move(gradients)));
   return EmitAnchorGradient(context);
 }
 

@@ -26,7 +26,7 @@ struct ServerOptions {
   uint16_t port = 0;               // 0: any free one.
   int io_threads = 2;              // Each with its own event loop.
   uint64_t max_body_bytes = kMaxBodyBytes;
-  int max_in_flight = 64;      // Requests of one connection.
+  int max_in_flight = 64;       // Requests of one connection.
   double request_seconds = 60;  // Deadline handed to the service.
 };
 

@@ -24,11 +24,11 @@ struct TableStats {
   std::string name;
   uint32_t dim = 0;
   uint64_t rows = 0;
-  uint64_t bytes = 0;               // Rows, state and index, as allocated.
-  uint64_t rows_looked_up = 0;      // Ids of all lookups.
-  uint64_t rows_updated = 0;        // Gradients applied.
-  uint64_t nonfinite_gradients = 0; // Gradients skipped: NaN or infinite.
-  uint64_t absent_gradients = 0;    // Gradients skipped: no such row.
+  uint64_t bytes = 0;                // Rows, state and index, as allocated.
+  uint64_t rows_looked_up = 0;       // Ids of all lookups.
+  uint64_t rows_updated = 0;         // Gradients applied.
+  uint64_t nonfinite_gradients = 0;  // Gradients skipped: NaN or infinite.
+  uint64_t absent_gradients = 0;     // Gradients skipped: no such row.
 };
 
 // What became of one Update's gradients.

@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from persia_tf.commands import ps
 from persia_tf.addresses import Address
+from persia_tf.commands import ps
 from persia_tf.commands.children import Child, LoggedChild
 from persia_tf.commands.signals import BlockedSignals
 

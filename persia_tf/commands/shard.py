@@ -8,8 +8,8 @@ from concurrent import futures
 import grpc
 
 from persia_tf import _native, errors
-from persia_tf.commands import health
 from persia_tf.addresses import Address
+from persia_tf.commands import health
 
 # Threads for Check beside those that watches hold.
 _CHECK_THREADS = 4

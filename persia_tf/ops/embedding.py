@@ -27,7 +27,9 @@ class Route:
     dim: int
 
 
-def lookup(ids: tf.Tensor, anchor: tf.Tensor, route: Route, training: bool) -> tf.Tensor:
+def lookup(
+    ids: tf.Tensor, anchor: tf.Tensor, route: Route, training: bool
+) -> tf.Tensor:
     """Looks rows up; in training, their gradients are staged for `commit`.
 
     Args:

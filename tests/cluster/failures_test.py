@@ -80,16 +80,12 @@ def test_shard_that_is_killed_in_mid_epoch_ends_fit(table, shard_process):
 
     begin = time.monotonic()
     with pytest.raises(tf.errors.OpError, match=address):
-        model.fit(
-            IDS, LABELS, batch_size=8, epochs=1000, verbose=0, callbacks=[Kill()]
-        )
+        model.fit(IDS, LABELS, batch_size=8, epochs=1000, verbose=0, callbacks=[Kill()])
     # No hang: far more than the deadline of a request, far less than the epochs.
     assert time.monotonic() - begin < 60
 
 
-def test_shard_that_lost_its_tables_is_an_error_not_a_fresh_start(
-    table, start_shards
-):
+def test_shard_that_lost_its_tables_is_an_error_not_a_fresh_start(table, start_shards):
     [shard] = start_shards(1)
     cluster = ptf.Cluster([shard.address], timeout=20)
     layer = ptf.layers.PersiaEmbedding(2, table=table, cluster=cluster)

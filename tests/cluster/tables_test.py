@@ -47,9 +47,7 @@ def test_explicit_layer_name_names_the_table(shards, table):
         {"embeddings_initializer": keras.initializers.RandomUniform(seed=3)},
     ],
 )
-def test_layers_that_give_a_table_different_settings_are_refused(
-    other, shards, table
-):
+def test_layers_that_give_a_table_different_settings_are_refused(other, shards, table):
     settings = {"output_dim": 4, "table": table, "cluster": cluster_of(shards)}
     ptf.layers.PersiaEmbedding(**settings).build((None,))
     with pytest.raises(errors.AlreadyExistsError) as raised:

@@ -54,6 +54,4 @@ def test_rows_depend_on_the_table_and_the_seed(table):
 
     first = rows(table + "_a", 1)
     assert not np.array_equal(first, rows(table + "_b", 1))
-    assert not np.array_equal(
-        rows(table + "_c", 1), rows(table + "_d", 2)
-    )
+    assert not np.array_equal(rows(table + "_c", 1), rows(table + "_d", 2))

@@ -86,9 +86,7 @@ def test_validation_data_creates_no_rows(table, cluster):
     model = functional(table, cluster)
     model.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
     unseen = np.arange(1000, 1016, dtype="int64")
-    model.fit(
-        IDS, LABELS, validation_data=(unseen, LABELS[:16]), epochs=2, verbose=0
-    )
+    model.fit(IDS, LABELS, validation_data=(unseen, LABELS[:16]), epochs=2, verbose=0)
     rows = sum(
         found.rows
         for process in cluster.stats()

@@ -114,9 +114,7 @@ def graph_for_training(layer):
 
 def tf_data(layer):
     dataset = tf.data.Dataset.from_tensors(IDS).repeat(3)
-    dataset = dataset.map(
-        lambda ids: layer(ids, training=False), num_parallel_calls=2
-    )
+    dataset = dataset.map(lambda ids: layer(ids, training=False), num_parallel_calls=2)
     return [batch.numpy() for batch in dataset][-1]
 
 

@@ -50,8 +50,8 @@ TEST_F(PushQueueTest, SendsTheSumsOfAStep) {
   ExpectOk(queue_->Flush());
 
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(1);
-  ASSERT_EQ(updates[0].tables.size(), 1u);
-  const SeenTable& table = updates[0].tables[0];
+  ASSERT_EQ(updates.at(0).tables.size(), 1u);
+  const SeenTable& table = updates.at(0).tables.at(0);
   EXPECT_EQ(table.table, kTable);
   EXPECT_EQ(table.dim, 1u);
   EXPECT_EQ(table.learning_rate, 0.5f);
@@ -65,10 +65,10 @@ TEST_F(PushQueueTest, NumbersItsRequestsForTheService) {
     ExpectOk(queue_->Flush());
   }
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(3);
-  EXPECT_NE(updates[0].client, 0u);
+  EXPECT_NE(updates.at(0).client, 0u);
   for (size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(updates[i].client, updates[0].client);
-    EXPECT_EQ(updates[i].sequence, updates[0].sequence + i);
+    EXPECT_EQ(updates.at(i).client, updates.at(0).client);
+    EXPECT_EQ(updates.at(i).sequence, updates.at(0).sequence + i);
   }
 }
 
@@ -79,13 +79,13 @@ TEST_F(PushQueueTest, IsAnotherClientThanOtherQueues) {
   other.Push(MakeOneIdStep(kTable, 1));
   ExpectOk(other.Flush());
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(2);
-  EXPECT_NE(updates[0].client, updates[1].client);
+  EXPECT_NE(updates.at(0).client, updates.at(1).client);
 }
 
 TEST_F(PushQueueTest, GivesRequestsTheSessionsTimeout) {
   queue_->Push(MakeOneIdStep(kTable, 1));
   ExpectOk(queue_->Flush());
-  const double seconds = control_->WaitForUpdates(1)[0].seconds_left;
+  const double seconds = control_->WaitForUpdates(1).at(0).seconds_left;
   EXPECT_GT(seconds, 0);
   EXPECT_LE(seconds, 100);
 }
@@ -102,7 +102,7 @@ TEST_F(PushQueueTest, MergesQueuedStepsIntoOneRequestInTheirOrder) {
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(2);
   ASSERT_EQ(updates.size(), 2u);
   std::vector<int64_t> ids;
-  for (const SeenTable& table : updates[1].tables) {
+  for (const SeenTable& table : updates.at(1).tables) {
     ids.insert(ids.end(), table.ids.begin(), table.ids.end());
   }
   EXPECT_EQ(ids, (std::vector<int64_t>{2, 3, 4}));
@@ -133,7 +133,7 @@ TEST_F(PushQueueTest, CarriesTheOldestGenerationOfItsSteps) {
   control_->HoldUpdates(false);
   control_->CompleteUpdate();
   ExpectOk(queue_->Flush());
-  EXPECT_EQ(control_->WaitForUpdates(2)[1].generation, 7u);
+  EXPECT_EQ(control_->WaitForUpdates(2).at(1).generation, 7u);
 }
 
 TEST_F(PushQueueTest, WaitingEndsAtOnceIfFewArePending) {
@@ -228,8 +228,8 @@ TEST_F(PushQueueTest, SendsAgainOnceAnErrorWasReported) {
   queue_->Push(MakeOneIdStep(kTable, 2));
   ExpectOk(queue_->Flush());
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(2);
-  EXPECT_EQ(updates[1].tables[0].ids, (std::vector<int64_t>{2}));
-  EXPECT_EQ(updates[1].sequence, updates[0].sequence + 1);
+  EXPECT_EQ(updates.at(1).tables.at(0).ids, (std::vector<int64_t>{2}));
+  EXPECT_EQ(updates.at(1).sequence, updates.at(0).sequence + 1);
 }
 
 TEST_F(PushQueueTest, AddsUpWhatTheServiceSkipped) {

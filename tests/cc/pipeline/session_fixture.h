@@ -21,6 +21,11 @@ namespace persia {
 inline constexpr TableKey kTable = 11;
 inline constexpr TableKey kOtherTable = 22;
 
+inline void ExpectMessage(const Status& status, const char* part) {
+  EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+}
+
+// A test starts with a session that lets 4 pushes be pending.
 class SessionFixture : public testing::Test {
  protected:
   // A lookup and the memory that it needs until it completes.
@@ -30,6 +35,7 @@ class SessionFixture : public testing::Test {
     Outcome outcome;
   };
 
+  SessionFixture() { MakeSession(4); }
   ~SessionFixture() override { control_->ReleaseAll(); }
 
   // Ends the session that there is, if any.
