@@ -214,6 +214,7 @@ TEST_F(PushQueueTest, DropsAndCountsWhatIsQueuedBehindAnError) {
   control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
   EXPECT_EQ(failed.status().message(),
             "an update was not applied: gone; updates dropped behind it: 2");
+  control_->HoldUpdates(false);
   queue_->Push(MakeOneIdStep(kTable, 4));
   EXPECT_EQ(queue_->Flush().message(),
             "an update was not applied: gone; updates dropped behind it: 3");
