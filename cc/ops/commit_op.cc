@@ -23,9 +23,7 @@ Result<float> PassAnchor(TF_OpKernelContext* context) {
   auto anchor = GetInput(context, 0);
   if (!anchor.ok()) return anchor.status();
   PERSIA_RETURN_IF_ERROR(SetOutput(context, 0, *anchor));
-  auto learning_rate = GetInput(context, 1);
-  if (!learning_rate.ok()) return learning_rate.status();
-  return Values<const float>(*learning_rate)[0];
+  return GetScalar<float>(context, 1, "learning_rate");
 }
 
 void Compute(void* kernel, TF_OpKernelContext* context,

@@ -54,6 +54,17 @@ Span<T> Values(const TfTensor& tensor) {
                  static_cast<size_t>(TF_TensorElementCount(tensor.get())));
 }
 
+// Input `index`, which must hold one value.
+template <typename T>
+Result<T> GetScalar(TF_OpKernelContext* context, int index, const char* name) {
+  auto tensor = GetInput(context, index);
+  if (!tensor.ok()) return tensor.status();
+  const Span<const T> values = Values<const T>(*tensor);
+  if (values.size() == 1) return values[0];
+  return InvalidArgument(name, " must hold one value, received ",
+                         values.size());
+}
+
 }  // namespace persia
 
 #endif  // PERSIA_CC_OPS_KERNEL_UTIL_H_

@@ -41,15 +41,15 @@ Status EmitAnchorGradient(TF_OpKernelContext* context) {
 Status Stage(const LayerAttrs& attrs, TF_OpKernelContext* context) {
   auto session = FindSession(attrs.session);
   if (!session.ok()) return session.status();
-  auto ticket = GetInput(context, 0);
+  auto ticket = GetScalar<Ticket>(context, 0, "ticket");
   if (!ticket.ok()) return ticket.status();
   auto tensor = GetInput(context, 1);
   if (!tensor.ok()) return tensor.status();
   SharedGradients gradients;
   gradients.values = Values<const float>(*tensor);
   gradients.owner = std::shared_ptr<TF_Tensor>(std::move(*tensor));
-  PERSIA_RETURN_IF_ERROR((*session)->Stage(
-      attrs.layer, Values<const Ticket>(*ticket)[0], std::move(gradients)));
+  PERSIA_RETURN_IF_ERROR(
+      (*session)->Stage(attrs.layer, *ticket, std::move(gradients)));
   return EmitAnchorGradient(context);
 }
 

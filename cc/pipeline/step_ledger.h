@@ -57,7 +57,7 @@ struct TableStep {
 class StepLedger {
  public:
   // A layer's tickets beyond this: the oldest is forgotten.
-  static constexpr size_t kMaxOpenTickets = 256;
+  static constexpr size_t kMaxOpenTickets = 64;
 
   struct Opened {
     Ticket ticket = 0;
