@@ -9,7 +9,7 @@ OLDEST := .venv-oldest
 BOTH_KERAS := $(wildcard tests/layers tests/ops)
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: env build demo test test-oldest test-bazel sanitize lint format
+.PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format
 .PHONY: compiler gtest bazel
 
 demo: build
@@ -38,6 +38,11 @@ test-bazel: env $(VENV)/.test gtest bazel
 sanitize: env gtest
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize address
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread
+
+# The store's threads and bytes, as CI does; and what lies below it.
+sanitize-store: env gtest
+	$(VENV)/bin/python cc/ninja_build.py test --sanitize address --up-to store
+	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread --up-to store
 
 lint: build $(VENV)/.test $(VENV)/.lint
 	tools/lint.sh check $(VENV)/bin

@@ -8,6 +8,8 @@ _COPTS = [
     "-fvisibility=hidden",
     # With errno, loops over square roots are not vectorised.
     "-fno-math-errno",
+    # With it, rows would differ in their last bit from CPU to CPU.
+    "-ffp-contract=off",
     "-pthread",
 ] + select({
     "@platforms//cpu:x86_64": ["-march=x86-64-v2"],

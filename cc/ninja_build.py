@@ -3,6 +3,8 @@
     python cc/ninja_build.py                          # the shared objects, in place
     python cc/ninja_build.py test                     # builds and runs the C++ tests
     python cc/ninja_build.py test --sanitize thread   # the same under a sanitizer
+    python cc/ninja_build.py test --up-to store       # of the lower modules only
+    python cc/ninja_build.py bench                    # benchmarks/store_bench's program
 
 libpersia.so is all of cc/ but cc/ops, and knows no TensorFlow; _persia_ops.so is
 cc/ops. Sources are found by their place: a new file needs no entry here. $CXX,
@@ -25,10 +27,16 @@ _ROOT = Path(__file__).resolve().parent.parent
 LIBRARIES = ("libpersia.so", "ops/_persia_ops.so")
 _EXPORTS = "cc/exports.map"
 
+# In the order in which they include each other.
+_MODULES = ("base", "optimizer", "store", "service", "wire", "server", "client")
+_MODULES += ("pipeline", "capi")
+
 _CXXFLAGS = (
     "-std=c++17 -Wall -Wextra -Werror -fvisibility=hidden -fPIC -pthread -I. "
     # With errno, loops over square roots are not vectorised.
-    "-fno-math-errno"
+    "-fno-math-errno "
+    # With it, rows would differ in their last bit from CPU to CPU.
+    "-ffp-contract=off"
 ).split()
 # By kind of build. Each has a folder of its own, so that its objects stay valid.
 _KIND_FLAGS = {
@@ -45,11 +53,24 @@ def build_libraries(package):
     _run_ninja(manifest, manifest.add_libraries(package, core))
 
 
-def run_tests(kind=None):
-    """Builds the C++ tests, one program a module, and runs them all."""
+def run_tests(kind=None, up_to=_MODULES[-1]):
+    """Builds the C++ tests of modules, one program each, and runs them.
+
+    Args:
+        kind: None, or a sanitizer.
+        up_to: The last module of those to test, in the order of their includes.
+    """
     manifest = _Manifest(kind)
-    core = manifest.add_core()
-    _run_ninja(manifest, manifest.add_tests(core))
+    modules = _MODULES[: _MODULES.index(up_to) + 1]
+    _run_ninja(manifest, manifest.add_tests(modules))
+
+
+def build_benchmark():
+    """Builds the store's benchmark; returns its program's path."""
+    manifest = _Manifest(kind=None)
+    [program] = manifest.add_benchmark()
+    _run_ninja(manifest, [program])
+    return _ROOT / program
 
 
 class _Manifest:
@@ -78,7 +99,7 @@ class _Manifest:
         rule = self._writer.rule
         rule(
             "compile",
-            "$cxx $cxxflags $includes -MD -MF $out.d -c $in -o $out",
+            "$cxx $cxxflags $more -MD -MF $out.d -c $in -o $out",
             description="compile $in",
             depfile="$out.d",
             deps="gcc",
@@ -96,18 +117,23 @@ class _Manifest:
             "$cxx $ldflags $in -lgtest_main -lgtest -o $out",
             description="link $out",
         )
+        rule(
+            "link_program",
+            "$cxx $ldflags $in -o $out",
+            description="link $out",
+        )
         self._writer.pool("tests", depth=2)
         rule("test", "$in --gtest_brief=1", description="test $in", pool="tests")
         self._writer.build("always", "phony")  # No such file, so never up to date.
 
-    def _add_objects(self, sources, includes=()):
+    def _add_objects(self, sources, more=()):
         objects = []
         for source in sources:
             objects += self._writer.build(
                 f"{self.folder}/{source.with_suffix('.o')}",
                 "compile",
                 str(source),
-                variables={"includes": list(includes)},
+                variables={"more": list(more)},
             )
         return objects
 
@@ -140,28 +166,46 @@ class _Manifest:
             target, "link_library", inputs, implicit=_EXPORTS, variables=variables
         )
 
-    def add_tests(self, core):
-        shared = [
-            source
-            for source in _sources("tests/cc/*/*.cc")
-            if not source.match("*_test.cc")
-        ]
-        archive = f"{self.folder}/libpersia.a"
-        self._writer.build(archive, "archive", [*core, *self._add_objects(shared)])
-        tests = _sources("tests/cc/*/*_test.cc")
+    def add_tests(self, modules):
+        sources = _module_sources("cc", modules)
+        helpers = _module_sources("tests/cc", modules)
+        if modules == _MODULES:
+            helpers += _sources("tests/cc/support/*.cc")
+        sources += [helper for helper in helpers if not _is_test(helper)]
+        archive = f"{self.folder}/libpersia-{modules[-1]}.a"
+        self._writer.build(archive, "archive", self._add_objects(sources))
         runs = []
-        for folder in sorted({source.parent for source in tests}):
-            objects = self._add_objects(t for t in tests if t.parent == folder)
-            program = f"{self.folder}/{folder}_test"
+        for module in modules:
+            tests = filter(_is_test, _module_sources("tests/cc", [module]))
+            # To optimise what runs for milliseconds takes longer than to run it.
+            objects = self._add_objects(tests, ["-O0"])
+            program = f"{self.folder}/{module}_test"
             self._writer.build(program, "link_test", [*objects, archive])
             runs += self._writer.build(
-                f"{self.folder}/run/{folder.name}", "test", program, implicit="always"
+                f"{self.folder}/run/{module}", "test", program, implicit="always"
             )
         return runs
+
+    def add_benchmark(self):
+        # The store and what it stands on: no more of the core than is measured.
+        sources = _module_sources("cc", ("base", "optimizer", "store"))
+        sources += _sources("benchmarks/store_bench/*.cc")
+        program = f"{self.folder}/store_bench"
+        return self._writer.build(program, "link_program", self._add_objects(sources))
 
 
 def _sources(pattern):
     return sorted(path.relative_to(_ROOT) for path in _ROOT.glob(pattern))
+
+
+def _module_sources(root, modules):
+    return [
+        source for module in modules for source in _sources(f"{root}/{module}/*.cc")
+    ]
+
+
+def _is_test(source):
+    return source.match("*_test.cc")
 
 
 def _package_folder(module, distribution):
@@ -187,14 +231,17 @@ def _run_ninja(manifest, targets):
 
 def _main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", choices=["libraries", "test"])
+    parser.add_argument("what", nargs="?", choices=["libraries", "test", "bench"])
     parser.add_argument("--sanitize", choices=["address", "thread"])
+    parser.add_argument("--up-to", choices=_MODULES, default=_MODULES[-1])
     arguments = parser.parse_args()
     try:
         if arguments.what == "test":
-            run_tests(arguments.sanitize)
+            run_tests(arguments.sanitize, arguments.up_to)
         elif arguments.sanitize:
             parser.error("--sanitize goes with test")
+        elif arguments.what == "bench":
+            build_benchmark()
         else:
             build_libraries(_ROOT / "persia_tf")
     except subprocess.CalledProcessError as error:

@@ -1,13 +1,34 @@
 #include "cc/optimizer/adagrad.h"
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
 
 #include "cc/base/param_check.h"
+#include "cc/base/vectorize.h"
+#include "cc/optimizer/row_math.h"
+#include "cc/optimizer/rule_params.h"
 
 namespace persia {
 namespace {
+
+PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
+                                 float* __restrict accumulator,
+                                 const float* __restrict gradient, size_t dim,
+                                 float rate, float epsilon) {
+  for (size_t d = 0; d < dim; ++d) {
+    const float g = gradient[d];
+    const float sum = accumulator[d] + g * g;
+    accumulator[d] = sum;
+    weights[d] -= rate * g / std::sqrt(sum + epsilon);
+  }
+}
+
+PERSIA_VECTORIZE void StepRows(const RowUpdates& rows, float epsilon) {
+  for (size_t i = 0; i < rows.count; ++i) {
+    StepRow(rows.weights[i], rows.states[i], rows.gradients[i], rows.dim,
+            rows.learning_rate, epsilon);
+  }
+}
 
 class Adagrad : public Optimizer {
  public:
@@ -21,19 +42,8 @@ class Adagrad : public Optimizer {
     std::fill_n(state, dim, initial_accumulator_value_);
   }
 
-  void Update(float* const* rows, const float* gradients, size_t count,
-              size_t dim, float learning_rate) const override {
-    const float epsilon = epsilon_;
-    for (size_t i = 0; i < count; ++i) {
-      float* __restrict weights = rows[i];
-      float* __restrict accumulator = rows[i] + dim;
-      const float* __restrict gradient = gradients + i * dim;
-      for (size_t d = 0; d < dim; ++d) {
-        accumulator[d] += gradient[d] * gradient[d];
-        weights[d] -=
-            learning_rate * gradient[d] / std::sqrt(accumulator[d] + epsilon);
-      }
-    }
+  void Update(const RowUpdates& rows) const override {
+    StepRows(rows, epsilon_);
   }
 
  private:
@@ -45,15 +55,12 @@ class Adagrad : public Optimizer {
 
 Result<std::unique_ptr<Optimizer>> MakeAdagrad(const Spec& spec) {
   PERSIA_RETURN_IF_ERROR(
-      spec.CheckParams("optimizer", {"initial_accumulator_value", "epsilon"}));
+      CheckRuleParams(spec, {"initial_accumulator_value", "epsilon"}));
   const double initial = spec.Get("initial_accumulator_value", 0.1);
   const double epsilon = spec.Get("epsilon", 1e-7);
-  PERSIA_RETURN_IF_ERROR(CheckParam(
-      initial >= 0 && initial <= FLT_MAX, "optimizer", spec,
-      "initial_accumulator_value", initial, "at least 0, and a float32"));
-  PERSIA_RETURN_IF_ERROR(CheckParam(epsilon >= 0 && epsilon <= FLT_MAX,
-                                    "optimizer", spec, "epsilon", epsilon,
-                                    "at least 0, and a float32"));
+  PERSIA_RETURN_IF_ERROR(
+      CheckNotNegative(spec, "initial_accumulator_value", initial));
+  PERSIA_RETURN_IF_ERROR(CheckNotNegative(spec, "epsilon", epsilon));
   // A zero gradient would divide 0 by 0.
   PERSIA_RETURN_IF_ERROR(
       CheckParam(static_cast<float>(initial) + static_cast<float>(epsilon) > 0,

@@ -1,10 +1,9 @@
 // Optimizer: one update rule, stateless over the caller's rows.
 //
-// A row is `dim` float32 weights followed by `state_size(dim)` float32 of
-// optimizer state, contiguous, so that one row is one place in memory and both
-// change together. Arithmetic, arguments and defaults are Keras's; the state
-// belongs to the row alone, so rules are lazy: a row that a step does not touch
-// does not move, and Adam counts the row's own updates.
+// A row is `dim` weights and `state_size(dim)` float32 of optimizer state,
+// which live and change together. Arithmetic, arguments and defaults are
+// Keras's; the state belongs to the row alone, so rules are lazy: a row that a
+// step does not touch does not move, and Adam counts the row's own updates.
 //
 // Thread-safe: immutable after Make. Never blocks, never fails.
 
@@ -19,6 +18,17 @@
 
 namespace persia {
 
+// Rows to update at once: the i-th has weights[i] and gradients[i], `dim`
+// floats each, and states[i], state_size(dim) floats. No two rows overlap.
+struct RowUpdates {
+  float* const* weights;
+  float* const* states;
+  const float* const* gradients;
+  size_t count;
+  size_t dim;
+  float learning_rate;
+};
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -29,15 +39,14 @@ class Optimizer {
   // Sets the state of a new row.
   virtual void InitState(float* state, size_t dim) const = 0;
 
-  // Applies to each of `count` rows its gradient. rows[i] points to the row's
-  // weights (its state follows them); gradients is count x dim, row-major.
-  virtual void Update(float* const* rows, const float* gradients, size_t count,
-                      size_t dim, float learning_rate) const = 0;
+  // Applies to each row its gradient.
+  virtual void Update(const RowUpdates& rows) const = 0;
 };
 
-// The rule that `spec` names: sgd, adagrad or adam. InvalidArgument for an
-// unknown name or parameter, or a value out of its range. The learning rate is
-// no parameter: it travels with each update.
+// The rule that `spec` names (each has a header of its name), with the options
+// of row_options.h. InvalidArgument for an unknown name or parameter, or a
+// value out of its range. The learning rate is no parameter: it travels with
+// each update.
 Result<std::unique_ptr<Optimizer>> MakeOptimizer(const Spec& spec);
 
 }  // namespace persia

@@ -2,10 +2,52 @@
 
 #include <algorithm>
 
-#include "cc/base/param_check.h"
+#include "cc/base/vectorize.h"
+#include "cc/optimizer/row_math.h"
+#include "cc/optimizer/rule_params.h"
 
 namespace persia {
 namespace {
+
+PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
+                                 const float* __restrict gradient, size_t dim,
+                                 float rate) {
+  for (size_t d = 0; d < dim; ++d) weights[d] -= gradient[d] * rate;
+}
+
+PERSIA_VECTORIZE void StepRows(const RowUpdates& rows) {
+  for (size_t i = 0; i < rows.count; ++i) {
+    StepRow(rows.weights[i], rows.gradients[i], rows.dim, rows.learning_rate);
+  }
+}
+
+template <bool nesterov>
+PERSIA_ROW_FUNCTION void StepMomentumRow(float* __restrict weights,
+                                         float* __restrict velocity,
+                                         const float* __restrict gradient,
+                                         size_t dim, float rate,
+                                         float momentum) {
+  for (size_t d = 0; d < dim; ++d) {
+    const float step = gradient[d] * rate;
+    const float v = velocity[d] * momentum - step;
+    velocity[d] = v;
+    weights[d] += nesterov ? v * momentum - step : v;
+  }
+}
+
+PERSIA_VECTORIZE void StepMomentumRows(const RowUpdates& rows, float momentum) {
+  for (size_t i = 0; i < rows.count; ++i) {
+    StepMomentumRow<false>(rows.weights[i], rows.states[i], rows.gradients[i],
+                           rows.dim, rows.learning_rate, momentum);
+  }
+}
+
+PERSIA_VECTORIZE void StepNesterovRows(const RowUpdates& rows, float momentum) {
+  for (size_t i = 0; i < rows.count; ++i) {
+    StepMomentumRow<true>(rows.weights[i], rows.states[i], rows.gradients[i],
+                          rows.dim, rows.learning_rate, momentum);
+  }
+}
 
 class Sgd : public Optimizer {
  public:
@@ -13,22 +55,13 @@ class Sgd : public Optimizer {
 
   void InitState(float*, size_t) const override {}
 
-  void Update(float* const* rows, const float* gradients, size_t count,
-              size_t dim, float learning_rate) const override {
-    for (size_t i = 0; i < count; ++i) {
-      float* __restrict weights = rows[i];
-      const float* __restrict gradient = gradients + i * dim;
-      for (size_t d = 0; d < dim; ++d) {
-        weights[d] -= gradient[d] * learning_rate;
-      }
-    }
-  }
+  void Update(const RowUpdates& rows) const override { StepRows(rows); }
 };
 
-template <bool nesterov>
 class MomentumSgd : public Optimizer {
  public:
-  explicit MomentumSgd(float momentum) : momentum_(momentum) {}
+  MomentumSgd(float momentum, bool nesterov)
+      : momentum_(momentum), nesterov_(nesterov) {}
 
   size_t state_size(size_t dim) const override { return dim; }
 
@@ -36,45 +69,31 @@ class MomentumSgd : public Optimizer {
     std::fill_n(state, dim, 0.0f);
   }
 
-  void Update(float* const* rows, const float* gradients, size_t count,
-              size_t dim, float learning_rate) const override {
-    const float momentum = momentum_;
-    for (size_t i = 0; i < count; ++i) {
-      float* __restrict weights = rows[i];
-      float* __restrict velocity = rows[i] + dim;
-      const float* __restrict gradient = gradients + i * dim;
-      for (size_t d = 0; d < dim; ++d) {
-        const float step = gradient[d] * learning_rate;
-        velocity[d] = velocity[d] * momentum - step;
-        weights[d] += nesterov ? velocity[d] * momentum - step : velocity[d];
-      }
+  void Update(const RowUpdates& rows) const override {
+    if (nesterov_) {
+      StepNesterovRows(rows, momentum_);
+    } else {
+      StepMomentumRows(rows, momentum_);
     }
   }
 
  private:
   const float momentum_;
+  const bool nesterov_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Optimizer>> MakeSgd(const Spec& spec) {
-  PERSIA_RETURN_IF_ERROR(
-      spec.CheckParams("optimizer", {"momentum", "nesterov"}));
+  PERSIA_RETURN_IF_ERROR(CheckRuleParams(spec, {"momentum", "nesterov"}));
   const double momentum = spec.Get("momentum", 0);
   const double nesterov = spec.Get("nesterov", 0);
-  PERSIA_RETURN_IF_ERROR(CheckParam(momentum >= 0 && momentum <= 1, "optimizer",
-                                    spec, "momentum", momentum,
-                                    "between 0 and 1"));
-  PERSIA_RETURN_IF_ERROR(CheckParam(nesterov == 0 || nesterov == 1, "optimizer",
-                                    spec, "nesterov", nesterov, "0 or 1"));
-  const auto rounded = static_cast<float>(momentum);
-  std::unique_ptr<Optimizer> made;
-  if (momentum == 0) {
-    made = std::make_unique<Sgd>();
-  } else if (nesterov == 0) {
-    made = std::make_unique<MomentumSgd<false>>(rounded);
-  } else {
-    made = std::make_unique<MomentumSgd<true>>(rounded);
+  PERSIA_RETURN_IF_ERROR(CheckMomentum(spec, "momentum", momentum));
+  PERSIA_RETURN_IF_ERROR(CheckFlag(spec, "nesterov", nesterov));
+  std::unique_ptr<Optimizer> made = std::make_unique<Sgd>();
+  if (momentum != 0) {
+    made = std::make_unique<MomentumSgd>(static_cast<float>(momentum),
+                                         nesterov != 0);
   }
   return made;
 }

@@ -1,6 +1,6 @@
-// IdGroups: a batch's places, grouped by the sub-shard of their id, so that a
-// call takes each sub-shard's lock once. Reused from batch to batch, it
-// allocates only for a batch larger than all before.
+// IdGroups: a batch's ids, grouped by sub-shard, so that a call takes each
+// sub-shard's lock once. Reused from batch to batch, it allocates only for a
+// batch larger than all before.
 
 #ifndef PERSIA_CC_STORE_ID_GROUPS_H_
 #define PERSIA_CC_STORE_ID_GROUPS_H_
@@ -17,18 +17,58 @@ namespace persia {
 
 inline constexpr size_t kSubShards = 64;
 
-// Neither the top nor the lowest bits of the hash, which choose the slot inside
-// a sub-shard's index: sharing them would leave most slots unused.
+// Of the hash's lowest bits: the upper ones choose places inside a sub-shard's
+// index.
+inline constexpr size_t kOwnerBits = 12;
+
+// The sub-shard of each value of those bits. A sub-shard owns 2^(1 / kSubShards)
+// times as many as the one before it, so the last nearly twice as many as the
+// first: were they equal, all would fill their indexes at once, and would grow
+// in the same requests.
+constexpr std::array<uint8_t, 1 << kOwnerBits> MakeOwners() {
+  constexpr double kRatio = 1.0108892860517005;  // 2^(1 / 64)
+  static_assert(kSubShards == 64, "kRatio is its root of 2");
+  std::array<uint8_t, 1 << kOwnerBits> owners{};
+  double share = static_cast<double>(owners.size()) * (kRatio - 1);
+  double end = share;
+  size_t owner = 0;
+  for (size_t value = 0; value < owners.size(); ++value) {
+    while (static_cast<double>(value) >= end && owner + 1 < kSubShards) {
+      share *= kRatio;
+      end += share;
+      ++owner;
+    }
+    owners[value] = static_cast<uint8_t>(owner);
+  }
+  return owners;
+}
+
+inline constexpr std::array<uint8_t, 1 << kOwnerBits> kOwners = MakeOwners();
+
 inline size_t SubShardOf(int64_t id) {
-  return (HashId(id) >> 8) & (kSubShards - 1);
+  return kOwners[HashId(id) & (kOwners.size() - 1)];
+}
+
+// The part of all ids that a sub-shard has.
+inline double ShareOf(size_t sub_shard) {
+  size_t owned = 0;
+  for (const uint8_t owner : kOwners) owned += owner == sub_shard;
+  return static_cast<double>(owned) / static_cast<double>(kOwners.size());
 }
 
 class IdGroups {
  public:
   // Precondition: fewer than 2^32 ids.
   void Build(Span<const int64_t> ids) {
+    const size_t count = ids.size();
+    owners_.resize(count);
+    ids_.resize(count);
+    places_.resize(count);
     std::array<uint32_t, kSubShards> next{};
-    for (const int64_t id : ids) ++next[SubShardOf(id)];
+    for (size_t i = 0; i < count; ++i) {
+      owners_[i] = static_cast<uint8_t>(SubShardOf(ids[i]));
+      ++next[owners_[i]];
+    }
     uint32_t total = 0;
     for (size_t s = 0; s < kSubShards; ++s) {
       begins_[s] = total;
@@ -36,20 +76,31 @@ class IdGroups {
       next[s] = begins_[s];
     }
     begins_[kSubShards] = total;
-    places_.resize(total);
-    for (uint32_t i = 0; i < total; ++i) {
-      places_[next[SubShardOf(ids[i])]++] = i;
+    for (size_t i = 0; i < count; ++i) {
+      const uint32_t at = next[owners_[i]]++;
+      ids_[at] = ids[i];
+      places_[at] = static_cast<uint32_t>(i);
     }
   }
 
-  // Places in the batch of the sub-shard's ids, in the batch's order.
-  Span<const uint32_t> group(size_t sub_shard) const {
-    const uint32_t begin = begins_[sub_shard];
-    return {places_.data() + begin, begins_[sub_shard + 1] - begin};
+  // The sub-shard's ids, in the batch's order.
+  Span<const int64_t> ids(size_t sub_shard) const {
+    return {ids_.data() + begins_[sub_shard], size(sub_shard)};
+  }
+
+  // Where in the batch each of them is.
+  Span<const uint32_t> places(size_t sub_shard) const {
+    return {places_.data() + begins_[sub_shard], size(sub_shard)};
   }
 
  private:
+  size_t size(size_t sub_shard) const {
+    return begins_[sub_shard + 1] - begins_[sub_shard];
+  }
+
   std::array<uint32_t, kSubShards + 1> begins_{};
+  std::vector<uint8_t> owners_;
+  std::vector<int64_t> ids_;
   std::vector<uint32_t> places_;
 };
 

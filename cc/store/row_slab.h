@@ -1,4 +1,5 @@
-// RowSlab: memory for rows of one size, in chunks that never move.
+// RowSlab: memory for rows of one size. A row is named by a number; its memory
+// may move only in Allocate, while the slab is smaller than a chunk.
 //
 // Not thread-safe: its sub-shard's lock guards it.
 
@@ -7,63 +8,48 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <memory>
-#include <new>
-#include <utility>
 #include <vector>
 
 namespace persia {
 
 class RowSlab {
  public:
-  explicit RowSlab(size_t row_floats) : row_floats_(row_floats) {
-    while ((row_floats_ * sizeof(float) << (chunk_bits_ + 1)) <= kChunkBytes) {
-      ++chunk_bits_;
-    }
+  using Row = uint32_t;
+
+  explicit RowSlab(size_t row_bytes);
+  ~RowSlab();
+  RowSlab(const RowSlab&) = delete;
+  RowSlab& operator=(const RowSlab&) = delete;
+
+  std::byte* at(Row row) const {
+    return chunks_[row >> chunk_bits_] + (row & chunk_mask_) * row_bytes_;
   }
 
-  uint32_t size() const { return size_; }
-  size_t bytes() const {
-    return chunks_.size() * chunk_floats() * sizeof(float);
-  }
+  // A row of undefined contents. Throws std::bad_alloc if there is no memory,
+  // and changes nothing then.
+  Row Allocate();
 
-  float* row(uint32_t index) const {
-    const size_t in_chunk = index & ((size_t{1} << chunk_bits_) - 1);
-    return chunks_[index >> chunk_bits_].get() + in_chunk * row_floats_;
-  }
+  void Free(Row row) { free_.push_back(row); }
 
-  // Memory for row size(), not yet part of the slab: Commit makes it so.
-  // std::bad_alloc if there is none.
-  float* Reserve() {
-    if (size_ == std::numeric_limits<uint32_t>::max()) throw std::bad_alloc();
-    if (size_ >> chunk_bits_ == chunks_.size()) {
-      Chunk chunk(new (kAlignment) float[chunk_floats()]);
-      chunks_.push_back(std::move(chunk));
-    }
-    return row(size_);
-  }
-
-  void Commit() { ++size_; }
+  size_t bytes() const;
 
  private:
-  // Small, since every sub-shard of every table has one that is partly empty.
-  static constexpr size_t kChunkBytes = 64 << 10;
-  static constexpr std::align_val_t kAlignment{64};  // A cache line.
+  bool pooled() const { return chunk_bytes_ <= kPooledBytes; }
+  void AddChunk();
+  void GrowFirstChunk();
 
-  struct Free {
-    void operator()(float* chunk) const {
-      ::operator delete[](chunk, kAlignment);
-    }
-  };
-  using Chunk = std::unique_ptr<float[], Free>;
+  static const size_t kPooledBytes;  // A block of the pool.
 
-  size_t chunk_floats() const { return row_floats_ << chunk_bits_; }
-
-  const size_t row_floats_;
-  uint32_t chunk_bits_ = 0;  // Log2 of the rows of a chunk.
-  uint32_t size_ = 0;
-  std::vector<Chunk> chunks_;
+  const size_t row_bytes_;
+  size_t chunk_rows_;   // Rows of a full chunk.
+  size_t chunk_bytes_;  // Their memory.
+  uint32_t chunk_bits_ = 0;  // A row's number is chunk << chunk_bits_ | place.
+  uint32_t chunk_mask_ = 0;
+  std::vector<std::byte*> chunks_;
+  // The first chunk starts small, since every sub-shard of every table has one.
+  size_t first_chunk_rows_ = 0;
+  size_t used_in_last_ = 0;  // Rows ever allocated of the last chunk.
+  std::vector<Row> free_;
 };
 
 }  // namespace persia

@@ -2,91 +2,368 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
+#include <mutex>
 
+#include "cc/base/hash.h"
 #include "cc/store/finite.h"
 
 namespace persia {
 namespace {
 
-// Pointers to a group's rows, found in a pass of their own so that each row's
-// memory is on its way before it is used.
-std::vector<float*>& ThreadRowPointers(size_t count) {
-  thread_local std::vector<float*> pointers;
-  pointers.resize(count);
-  return pointers;
+// Rows that are asked for from memory before the first of them is used.
+constexpr size_t kSlice = 32;
+
+// What a core asks for from memory at once; the rest of a long row it sees
+// coming by itself.
+constexpr size_t kMostPrefetchBytes = 256;
+
+constexpr size_t kCacheLine = 64;
+
+template <bool kForWrite>
+void Prefetch(const std::byte* row, size_t bytes) {
+  const size_t end = std::min(bytes, kMostPrefetchBytes);
+  for (size_t at = 0; at < end; at += kCacheLine) {
+    __builtin_prefetch(row + at, kForWrite);
+  }
+  if (end % kCacheLine != 0) __builtin_prefetch(row + end - 1, kForWrite);
+}
+
+// Calls ask(i) for each i below `count`, and use(begin, end) for all in
+// slices, each slice some time after it was asked for.
+template <typename Ask, typename Use>
+void InSlices(size_t count, const Ask& ask, const Use& use) {
+  size_t asked = std::min(kSlice, count);
+  for (size_t i = 0; i < asked; ++i) ask(i);
+  for (size_t begin = 0; begin < count;) {
+    const size_t end = asked;
+    asked = std::min(asked + kSlice, count);
+    for (size_t i = end; i < asked; ++i) ask(i);
+    use(begin, end);
+    begin = end;
+  }
+}
+
+// A group's rows. Kept by each thread, so that steady work allocates nothing.
+RowIndex::Row* ThreadRows(size_t count) {
+  thread_local std::vector<RowIndex::Row> rows;
+  if (rows.size() < count) rows.resize(count);
+  return rows.data();
+}
+
+std::byte** ThreadPointers(size_t count) {
+  thread_local std::vector<std::byte*> pointers;
+  if (pointers.size() < count) pointers.resize(count);
+  return pointers.data();
+}
+
+float* ThreadWeights(size_t dim) {
+  thread_local std::vector<float> weights;
+  if (weights.size() < dim) weights.resize(dim);
+  return weights.data();
 }
 
 }  // namespace
 
-float* SubShard::Find(int64_t id) const {
-  const auto found = index_.find(id);
-  return found == index_.end() ? nullptr : slab_.row(found->second);
+void SubShard::Lookup(IdGroup group, bool read_only, uint32_t now, float* out,
+                      LookupCounts* counts) {
+  const size_t count = group.ids.size();
+  const size_t dim = rules_.dim;
+  const size_t read_bytes = rules_.eviction.evicts()
+                                ? rules_.use_offset + sizeof(RowUse)
+                                : rules_.format->weight_bytes(dim);
+  RowIndex::Row* rows = ThreadRows(count);
+  std::byte** pointers = ThreadPointers(count);
+  std::lock_guard<SpinMutex> lock(mutex_);
+  index_.Find(group.ids, rows);
+  if (!read_only) CreateAbsent(group.ids, now, rows, counts);
+  const auto ask = [&](size_t i) {
+    pointers[i] = rows[i] == RowIndex::kAbsent ? nullptr : slab_.at(rows[i]);
+    if (pointers[i] != nullptr) Prefetch<false>(pointers[i], read_bytes);
+  };
+  const auto use = [&](size_t begin, size_t end) {
+    if (rules_.eviction.evicts()) {
+      NoteUse(group.ids.data() + begin, end - begin, read_only, now,
+              pointers + begin, counts);
+    }
+    rules_.format->Read(pointers + begin, group.places.data() + begin,
+                        end - begin, dim, out);
+    for (size_t i = begin; i < end; ++i) {
+      if (pointers[i] != nullptr) continue;
+      ++counts->absent;
+      FillAbsent(group.ids[i], read_only, out + group.places[i] * dim);
+    }
+  };
+  InSlices(count, ask, use);
 }
 
-float* SubShard::FindOrCreate(int64_t id) {
-  if (float* row = Find(id)) return row;
-  // The index comes last: whatever throws, it names whole rows only.
-  float* row = slab_.Reserve();
-  rules_.initializer->Fill(rules_.table_seed, id, row, rules_.dim);
-  rules_.optimizer->InitState(row + rules_.dim, rules_.dim);
-  index_.emplace(id, slab_.size());
-  slab_.Commit();
+void SubShard::CreateAbsent(Span<const int64_t> ids, uint32_t now,
+                            RowIndex::Row* rows, LookupCounts* counts) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (rows[i] == RowIndex::kAbsent) rows[i] = FindOrCreate(ids[i], now, counts);
+  }
+}
+
+RowIndex::Row SubShard::FindOrCreate(int64_t id, uint32_t now,
+                                     LookupCounts* counts) {
+  // An id that is there twice was created a moment ago.
+  const RowIndex::Row found = index_.Find(id);
+  if (found != RowIndex::kAbsent) return found;
+  if (!admission_->Admit(id)) {
+    ++counts->refused;
+    return RowIndex::kAbsent;
+  }
+  const RowIndex::Row row = Create(id, now);
+  ++counts->created;
   return row;
 }
 
-void SubShard::Lookup(Span<const uint32_t> places, const int64_t* ids,
-                      bool read_only, float* rows) {
-  std::vector<float*>& found = ThreadRowPointers(places.size());
-  const size_t dim = rules_.dim;
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (size_t i = 0; i < places.size(); ++i) {
-    const int64_t id = ids[places[i]];
-    found[i] = read_only ? Find(id) : FindOrCreate(id);
-    __builtin_prefetch(found[i]);
+RowIndex::Row SubShard::Create(int64_t id, uint32_t now) {
+  const RowIndex::Row row = slab_.Allocate();
+  std::byte* memory = slab_.at(row);
+  WriteInitial(id, memory);
+  rules_.optimizer->InitState(state(memory), rules_.dim);
+  if (rules_.eviction.evicts()) *use(memory) = {now, 1};
+  try {
+    index_.Insert(id, row);
+  } catch (...) {
+    slab_.Free(row);
+    throw;
   }
-  for (size_t i = 0; i < places.size(); ++i) {
-    float* out = rows + places[i] * dim;
-    if (found[i] != nullptr) {
-      std::memcpy(out, found[i], dim * sizeof(float));
-    } else {
-      std::fill_n(out, dim, rules_.default_value);
+  return row;
+}
+
+void SubShard::WriteInitial(int64_t id, std::byte* row) const {
+  float* weights = rules_.format->in_place() ? reinterpret_cast<float*>(row)
+                                             : ThreadWeights(rules_.dim);
+  rules_.initializer->Fill(rules_.table_seed, id, weights, rules_.dim);
+  if (!rules_.format->in_place()) {
+    rules_.format->Write(weights, rules_.dim, row);
+  }
+}
+
+bool SubShard::Erase(int64_t id) {
+  const RowIndex::Row row = index_.Erase(id);
+  if (row == RowIndex::kAbsent) return false;
+  slab_.Free(row);
+  return true;
+}
+
+// Replaces rows whose time is over, or sets their pointers to null.
+void SubShard::NoteUse(const int64_t* ids, size_t count, bool read_only,
+                       uint32_t now, std::byte** rows, LookupCounts* counts) {
+  for (size_t i = 0; i < count; ++i) {
+    if (rows[i] == nullptr) continue;
+    if (rules_.eviction.Expired(*use(rows[i]), now)) {
+      rows[i] = read_only ? nullptr : Renew(ids[i], now, counts);
+    } else if (!read_only) {
+      use(rows[i])->Note(now);
     }
   }
 }
 
-void SubShard::Update(Span<const uint32_t> places, const int64_t* ids,
-                      const float* gradients, float learning_rate,
-                      UpdateCounts* counts) {
-  std::vector<float*>& found = ThreadRowPointers(places.size());
-  const size_t dim = rules_.dim;
-  std::lock_guard<std::mutex> lock(mutex_);
-  for (size_t i = 0; i < places.size(); ++i) {
-    found[i] = Find(ids[places[i]]);
-    __builtin_prefetch(found[i], 1);
+std::byte* SubShard::Renew(int64_t id, uint32_t now, LookupCounts* counts) {
+  if (Erase(id)) ++counts->expired;
+  // The row just freed is the next to be taken: no other row's memory moves.
+  const RowIndex::Row row = FindOrCreate(id, now, counts);
+  return row == RowIndex::kAbsent ? nullptr : slab_.at(row);
+}
+
+void SubShard::FillAbsent(int64_t id, bool read_only, float* out) const {
+  if (read_only) {
+    std::fill_n(out, rules_.dim, rules_.default_value);
+  } else {
+    rules_.initializer->Fill(rules_.table_seed, id, out, rules_.dim);
   }
-  for (size_t i = 0; i < places.size(); ++i) {
-    const float* gradient = gradients + places[i] * dim;
-    if (!AllFinite(gradient, dim)) {
+}
+
+void SubShard::Update(IdGroup group, const float* gradients,
+                      float learning_rate, UpdateCounts* counts) {
+  const size_t count = group.ids.size();
+  RowIndex::Row* rows = ThreadRows(count);
+  std::byte** pointers = ThreadPointers(count);
+  std::lock_guard<SpinMutex> lock(mutex_);
+  index_.Find(group.ids, rows);
+  const auto ask = [&](size_t i) {
+    pointers[i] = rows[i] == RowIndex::kAbsent ? nullptr : slab_.at(rows[i]);
+    if (pointers[i] != nullptr) Prefetch<true>(pointers[i], rules_.row_bytes);
+    __builtin_prefetch(gradients + group.places[i] * rules_.dim);
+  };
+  const auto use = [&](size_t begin, size_t end) {
+    UpdateSlice(pointers + begin, group.places.data() + begin, end - begin,
+                gradients, learning_rate, counts);
+  };
+  InSlices(count, ask, use);
+}
+
+// `count` is kSlice at most.
+void SubShard::UpdateSlice(std::byte* const* rows, const uint32_t* places,
+                           size_t count, const float* gradients,
+                           float learning_rate, UpdateCounts* counts) {
+  std::byte* kept_rows[kSlice];
+  const float* kept_gradients[kSlice];
+  size_t kept = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const float* gradient = gradients + places[i] * rules_.dim;
+    if (!AllFinite(gradient, rules_.dim)) {
       ++counts->nonfinite;
-    } else if (found[i] == nullptr) {
+    } else if (rows[i] == nullptr) {
       ++counts->absent;
     } else {
-      rules_.optimizer->Update(&found[i], gradient, 1, dim, learning_rate);
-      ++counts->applied;
+      kept_rows[kept] = rows[i];
+      kept_gradients[kept++] = gradient;
     }
   }
+  counts->applied += kept;
+  if (rules_.format->in_place()) {
+    UpdateInPlace(kept_rows, kept_gradients, kept, learning_rate);
+    return;
+  }
+  for (size_t i = 0; i < kept; ++i) {
+    UpdateEncoded(kept_rows[i], kept_gradients[i], learning_rate);
+  }
+}
+
+void SubShard::UpdateInPlace(std::byte* const* rows,
+                             const float* const* gradients, size_t count,
+                             float learning_rate) {
+  float* weights[kSlice];
+  float* states[kSlice];
+  for (size_t i = 0; i < count; ++i) {
+    weights[i] = reinterpret_cast<float*>(rows[i]);
+    states[i] = state(rows[i]);
+  }
+  rules_.optimizer->Update(
+      {weights, states, gradients, count, rules_.dim, learning_rate});
+}
+
+void SubShard::UpdateEncoded(std::byte* row, const float* gradient,
+                             float learning_rate) {
+  float* weights = ThreadWeights(rules_.dim);
+  float* states = state(row);
+  constexpr uint32_t kPlace = 0;
+  rules_.format->Read(&row, &kPlace, 1, rules_.dim, weights);
+  rules_.optimizer->Update(
+      {&weights, &states, &gradient, 1, rules_.dim, learning_rate});
+  const uint64_t random = Mix64(rules_.table_seed + ++encoded_updates_);
+  rules_.format->WriteRandomly(weights, rules_.dim, random, row);
+}
+
+void SubShard::Assign(IdGroup group, const float* weights, const float* states,
+                      uint32_t now, LookupCounts* counts) {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  for (size_t i = 0; i < group.ids.size(); ++i) {
+    RowIndex::Row row = index_.Find(group.ids[i]);
+    if (row == RowIndex::kAbsent) {
+      row = Create(group.ids[i], now);
+      ++counts->created;
+    }
+    std::byte* memory = slab_.at(row);
+    rules_.format->Write(weights + group.places[i] * rules_.dim, rules_.dim,
+                         memory);
+    if (states != nullptr) {
+      std::copy_n(states + group.places[i] * rules_.state_size,
+                  rules_.state_size, state(memory));
+    } else {
+      rules_.optimizer->InitState(state(memory), rules_.dim);
+    }
+    if (rules_.eviction.evicts()) use(memory)->Note(now);
+  }
+}
+
+uint64_t SubShard::Remove(Span<const int64_t> ids) {
+  uint64_t removed = 0;
+  std::lock_guard<SpinMutex> lock(mutex_);
+  for (const int64_t id : ids) removed += Erase(id);
+  return removed;
+}
+
+uint64_t SubShard::Export(uint64_t from, size_t max_rows, uint32_t now,
+                          RowPage* page) const {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  return index_.Walk(from, max_rows, [&](int64_t id, RowIndex::Row row) {
+    const std::byte* memory = slab_.at(row);
+    if (Expired(memory, now)) return;
+    page->ids.push_back(id);
+    const size_t at = page->weights.size();
+    page->weights.resize(at + rules_.dim);
+    constexpr uint32_t kPlace = 0;
+    rules_.format->Read(&memory, &kPlace, 1, rules_.dim,
+                        page->weights.data() + at);
+    const auto* states =
+        reinterpret_cast<const float*>(memory + rules_.state_offset);
+    page->state.insert(page->state.end(), states, states + rules_.state_size);
+  });
+}
+
+uint64_t SubShard::FindCandidates(
+    uint64_t from, size_t least, uint32_t now, uint32_t sub_shard,
+    std::vector<EvictionCandidate>* candidates) const {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  return WalkUses(from, least, [&](int64_t id, RowUse use) {
+    candidates->push_back({rules_.eviction.Rank(use, now), id, sub_shard});
+  });
+}
+
+// visit: void(int64_t id, RowUse use)
+template <typename Visit>
+uint64_t SubShard::WalkUses(uint64_t from, size_t least,
+                            const Visit& visit) const {
+  struct Seen {
+    int64_t id;
+    const RowUse* use;
+  };
+  thread_local std::vector<Seen> seen;
+  seen.clear();
+  const uint64_t next =
+      index_.Walk(from, least, [&](int64_t id, RowIndex::Row row) {
+        seen.push_back({id, use(slab_.at(row))});
+        __builtin_prefetch(seen.back().use);
+      });
+  for (const Seen& row : seen) visit(row.id, *row.use);
+  return next;
+}
+
+uint64_t SubShard::Evict(Span<const EvictionCandidate> candidates,
+                         uint32_t now) {
+  thread_local std::vector<int64_t> ids;
+  ids.clear();
+  for (const EvictionCandidate& candidate : candidates) {
+    ids.push_back(candidate.id);
+  }
+  RowIndex::Row* rows = ThreadRows(ids.size());
+  uint64_t evicted = 0;
+  std::lock_guard<SpinMutex> lock(mutex_);
+  index_.Find(ids, rows);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (rows[i] == RowIndex::kAbsent) continue;
+    const RowUse used = *use(slab_.at(rows[i]));
+    if (rules_.eviction.Rank(used, now) > candidates[i].rank) continue;
+    evicted += Erase(ids[i]);
+  }
+  return evicted;
+}
+
+uint64_t SubShard::Sweep(uint64_t from, size_t least, uint32_t now,
+                         size_t* seen, uint64_t* expired) {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  return WalkUses(from, least, [&](int64_t id, RowUse use) {
+    ++*seen;
+    if (rules_.eviction.Expired(use, now)) *expired += Erase(id);
+  });
+}
+
+bool SubShard::Expired(const std::byte* row, uint32_t now) const {
+  if (!rules_.eviction.expires()) return false;
+  RowUse used;
+  std::memcpy(&used, row + rules_.use_offset, sizeof(used));
+  return rules_.eviction.Expired(used, now);
 }
 
 void SubShard::AddStats(TableStats* stats) const {
-  // Boost keeps a 16-byte word of metadata for every 15 slots.
-  constexpr size_t kGroupSlots = 15, kGroupBytes = 16;
-  using Slot = decltype(index_)::value_type;
-  std::lock_guard<std::mutex> lock(mutex_);
-  const size_t slots = index_.bucket_count();
+  std::lock_guard<SpinMutex> lock(mutex_);
   stats->rows += index_.size();
-  stats->bytes += slab_.bytes() + slots * sizeof(Slot) +
-                  (slots + kGroupSlots - 1) / kGroupSlots * kGroupBytes;
+  stats->index_slots += index_.slots();
+  stats->bytes += slab_.bytes() + index_.bytes() + admission_->bytes();
 }
 
 }  // namespace persia

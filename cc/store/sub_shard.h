@@ -1,22 +1,26 @@
 // SubShard: a table's rows whose ids share a sub-shard, under one lock.
 //
-// A call works on a group: places in a batch's ids, rows and gradients.
-// Thread-safe. Calls throw std::bad_alloc when memory runs out; what they did
-// by then stays, every row whole.
+// A call works on a group: ids of a batch, and their places in it, which are
+// those of their rows and gradients. Thread-safe. Calls throw std::bad_alloc
+// when memory runs out; what they did by then stays, every row whole.
 
 #ifndef PERSIA_CC_STORE_SUB_SHARD_H_
 #define PERSIA_CC_STORE_SUB_SHARD_H_
 
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
+#include <memory>
+#include <vector>
 
-#include "cc/base/hash.h"
 #include "cc/base/span.h"
 #include "cc/optimizer/optimizer.h"
+#include "cc/store/admission.h"
+#include "cc/store/eviction.h"
 #include "cc/store/initializer.h"
+#include "cc/store/row_format.h"
+#include "cc/store/row_index.h"
 #include "cc/store/row_slab.h"
+#include "cc/store/spin_mutex.h"
 #include "cc/store/table.h"
 
 namespace persia {
@@ -24,46 +28,111 @@ namespace persia {
 // What all rows of a table have in common. Immutable.
 struct RowRules {
   size_t dim;
-  size_t row_floats;  // Weights and optimizer state.
+  size_t state_size;    // Floats.
+  size_t use_offset;    // Bytes to a row's RowUse, if the table evicts.
+  size_t state_offset;  // Bytes to a row's optimizer state.
+  size_t row_bytes;
   uint64_t table_seed;
   float default_value;
-  const Initializer* initializer;
-  const Optimizer* optimizer;
+  Eviction eviction;
+  std::unique_ptr<const Initializer> initializer;
+  std::unique_ptr<const Optimizer> optimizer;
+  std::unique_ptr<const RowFormat> format;
 };
+
+struct IdGroup {
+  Span<const int64_t> ids;
+  Span<const uint32_t> places;
+};
+
+struct LookupCounts {
+  uint64_t absent = 0;   // Got no row: refused, or a lookup that only reads.
+  uint64_t created = 0;  // Got a row that was not there before.
+  uint64_t refused = 0;  // By admission.
+  uint64_t expired = 0;  // Rows removed whose time was over.
+};
+
+// A row that might be evicted, and how it was used when that was found.
+struct EvictionCandidate {
+  uint64_t rank;
+  int64_t id;
+  uint32_t sub_shard;
+};
+
+// Rows that a walk should ask for in one call, so that others wait for the lock
+// no longer than for a lookup.
+inline constexpr size_t kMostRowsALock = 1024;
 
 class SubShard {
  public:
   // `rules` must outlive the sub-shard.
-  explicit SubShard(const RowRules* rules)
-      : rules_(*rules), slab_(rules->row_floats) {}
+  SubShard(const RowRules* rules, std::unique_ptr<Admission> admission)
+      : rules_(*rules),
+        admission_(std::move(admission)),
+        slab_(rules->row_bytes) {}
 
-  // See Table::Lookup.
-  void Lookup(Span<const uint32_t> places, const int64_t* ids, bool read_only,
-              float* rows);
-
-  // See Table::Update. Adds to `counts`.
-  void Update(Span<const uint32_t> places, const int64_t* ids,
-              const float* gradients, float learning_rate,
+  // See Table. `now` is the time of RowUse. Adds to `counts`.
+  void Lookup(IdGroup group, bool read_only, uint32_t now, float* out,
+              LookupCounts* counts);
+  void Update(IdGroup group, const float* gradients, float learning_rate,
               UpdateCounts* counts);
+  void Assign(IdGroup group, const float* weights, const float* states,
+              uint32_t now, LookupCounts* counts);
+  uint64_t Remove(Span<const int64_t> ids);
 
-  // Adds its part to stats->rows and stats->bytes.
+  // These walk as RowIndex::Walk does.
+  uint64_t Export(uint64_t from, size_t max_rows, uint32_t now,
+                  RowPage* page) const;
+  uint64_t FindCandidates(uint64_t from, size_t least, uint32_t now,
+                          uint32_t sub_shard,
+                          std::vector<EvictionCandidate>* candidates) const;
+  // Removes rows whose time is over. Adds to `seen` and to `expired`.
+  uint64_t Sweep(uint64_t from, size_t least, uint32_t now, size_t* seen,
+                 uint64_t* expired);
+
+  // Removes those candidates whose rank did not rise since; returns how many.
+  uint64_t Evict(Span<const EvictionCandidate> candidates, uint32_t now);
+
+  // Adds its part to stats->rows, bytes and index_slots.
   void AddStats(TableStats* stats) const;
 
  private:
-  struct IdHash {
-    using is_avalanching = void;  // Boost need not mix again.
-    size_t operator()(int64_t id) const { return HashId(id); }
-  };
+  // All below expect mutex_ to be held.
+  void CreateAbsent(Span<const int64_t> ids, uint32_t now, RowIndex::Row* rows,
+                    LookupCounts* counts);
+  RowIndex::Row FindOrCreate(int64_t id, uint32_t now, LookupCounts* counts);
+  RowIndex::Row Create(int64_t id, uint32_t now);
+  void WriteInitial(int64_t id, std::byte* row) const;
+  bool Erase(int64_t id);
+  void NoteUse(const int64_t* ids, size_t count, bool read_only, uint32_t now,
+               std::byte** rows, LookupCounts* counts);
+  std::byte* Renew(int64_t id, uint32_t now, LookupCounts* counts);
+  void FillAbsent(int64_t id, bool read_only, float* out) const;
+  void UpdateSlice(std::byte* const* rows, const uint32_t* places, size_t count,
+                   const float* gradients, float learning_rate,
+                   UpdateCounts* counts);
+  void UpdateInPlace(std::byte* const* rows, const float* const* gradients,
+                     size_t count, float learning_rate);
+  void UpdateEncoded(std::byte* row, const float* gradient,
+                     float learning_rate);
+  bool Expired(const std::byte* row, uint32_t now) const;
+  template <typename Visit>
+  uint64_t WalkUses(uint64_t from, size_t least, const Visit& visit) const;
 
-  // These expect mutex_ to be held.
-  float* Find(int64_t id) const;  // Null if the row is absent.
-  float* FindOrCreate(int64_t id);
+  RowUse* use(std::byte* row) const {
+    return reinterpret_cast<RowUse*>(row + rules_.use_offset);
+  }
+  float* state(std::byte* row) const {
+    return reinterpret_cast<float*>(row + rules_.state_offset);
+  }
 
   const RowRules& rules_;
-  mutable std::mutex mutex_;
-  // The row of each id in slab_. Both guarded by mutex_.
-  boost::unordered_flat_map<int64_t, uint32_t, IdHash> index_;
+  mutable SpinMutex mutex_;
+  // All below are guarded by mutex_.
+  const std::unique_ptr<Admission> admission_;
+  RowIndex index_;
   RowSlab slab_;
+  uint64_t encoded_updates_ = 0;  // Seeds the rounding of each.
 };
 
 }  // namespace persia

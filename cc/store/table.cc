@@ -1,67 +1,115 @@
 #include "cc/store/table.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 #include <vector>
 
+#include "cc/base/clock.h"
+#include "cc/store/capacity.h"
+#include "cc/store/evictor.h"
 #include "cc/store/id_groups.h"
 #include "cc/store/sub_shard.h"
 
 namespace persia {
 namespace {
 
-IdGroups& GroupIds(Span<const int64_t> ids) {
+const IdGroups& GroupIds(Span<const int64_t> ids) {
   thread_local IdGroups groups;
   groups.Build(ids);
   return groups;
 }
 
+// An export's cursor: the sub-shard, then the upper bits of the hash.
+constexpr int kSubShardBits = 6;
+static_assert(kSubShards == 1 << kSubShardBits, "a cursor has room for them");
+
 class ShardedTable : public Table {
  public:
-  ShardedTable(TableConfig config, std::unique_ptr<Initializer> initializer,
-               std::unique_ptr<Optimizer> optimizer)
-      : config_(std::move(config)),
-        initializer_(std::move(initializer)),
-        optimizer_(std::move(optimizer)),
-        rules_{config_.dim,
-               config_.dim + optimizer_->state_size(config_.dim),
-               TableSeed(config_.name, config_.seed),
-               config_.default_value,
-               initializer_.get(),
-               optimizer_.get()} {
-    sub_shards_.reserve(kSubShards);
+  ShardedTable(const TableConfig& config, std::unique_ptr<RowRules> rules,
+               SecondsClock seconds)
+      : config_(config),
+        rules_(std::move(rules)),
+        seconds_(std::move(seconds)),
+        evictor_(&rules_->eviction,
+                 CapacityRows(config.capacity, config.shard_count,
+                              rules_->row_bytes),
+                 &sub_shards_, &rows_) {
     for (size_t s = 0; s < kSubShards; ++s) {
-      sub_shards_.push_back(std::make_unique<SubShard>(&rules_));
+      const double share = ShareOf(s) / config.shard_count;
+      sub_shards_.push_back(std::make_unique<SubShard>(
+          rules_.get(),
+          MakeAdmission(config.admission, rules_->table_seed, share)));
     }
   }
 
   const TableConfig& config() const override { return config_; }
 
+  size_t state_size() const override { return rules_->state_size; }
+
   void Lookup(Span<const int64_t> ids, bool read_only,
               Span<float> rows) override {
-    const IdGroups& groups = GroupIds(ids);
-    for (size_t s = 0; s < kSubShards; ++s) {
-      const Span<const uint32_t> places = groups.group(s);
-      if (places.empty()) continue;
-      sub_shards_[s]->Lookup(places, ids.data(), read_only, rows.data());
-    }
-    rows_looked_up_.fetch_add(ids.size(), std::memory_order_relaxed);
+    const uint32_t now = Now(!read_only);
+    LookupCounts counts;
+    ForEachGroup(ids, [&](SubShard* sub_shard, IdGroup group) {
+      const CountOnExit count(this, &counts);
+      sub_shard->Lookup(group, read_only, now, rows.data(), &counts);
+    });
+    Add(&rows_looked_up_, ids.size());
+    Add(&rows_found_, ids.size() - counts.absent - counts.created);
+    Add(&refused_, counts.refused);
+    Add(&evictions_, counts.expired);
+    if (!read_only) Evict(ids.size(), counts.created, now);
   }
 
   UpdateCounts Update(Span<const int64_t> ids, Span<const float> gradients,
                       float learning_rate) override {
-    const IdGroups& groups = GroupIds(ids);
     UpdateCounts counts;
-    for (size_t s = 0; s < kSubShards; ++s) {
-      const Span<const uint32_t> places = groups.group(s);
-      if (places.empty()) continue;
-      sub_shards_[s]->Update(places, ids.data(), gradients.data(),
-                             learning_rate, &counts);
-    }
-    rows_updated_.fetch_add(counts.applied, std::memory_order_relaxed);
-    nonfinite_.fetch_add(counts.nonfinite, std::memory_order_relaxed);
-    absent_.fetch_add(counts.absent, std::memory_order_relaxed);
+    ForEachGroup(ids, [&](SubShard* sub_shard, IdGroup group) {
+      sub_shard->Update(group, gradients.data(), learning_rate, &counts);
+    });
+    Add(&rows_updated_, counts.applied);
+    Add(&nonfinite_, counts.nonfinite);
+    Add(&absent_, counts.absent);
     return counts;
+  }
+
+  void Assign(Span<const int64_t> ids, Span<const float> weights,
+              Span<const float> state) override {
+    const uint32_t now = Now(false);
+    const float* states = state.empty() ? nullptr : state.data();
+    LookupCounts counts;
+    ForEachGroup(ids, [&](SubShard* sub_shard, IdGroup group) {
+      const CountOnExit count(this, &counts);
+      sub_shard->Assign(group, weights.data(), states, now, &counts);
+    });
+    Evict(ids.size(), counts.created, now);
+  }
+
+  uint64_t Remove(Span<const int64_t> ids) override {
+    uint64_t removed = 0;
+    ForEachGroup(ids, [&](SubShard* sub_shard, IdGroup group) {
+      removed += sub_shard->Remove(group.ids);
+    });
+    rows_.fetch_sub(static_cast<int64_t>(removed), std::memory_order_relaxed);
+    return removed;
+  }
+
+  uint64_t Export(uint64_t cursor, size_t max_rows,
+                  RowPage* page) const override {
+    *page = RowPage();
+    const uint32_t now = Now(false);
+    uint64_t sub_shard = cursor >> (64 - kSubShardBits);
+    uint64_t hash = cursor << kSubShardBits;
+    while (page->ids.size() < max_rows) {
+      if (sub_shard == kSubShards || cursor == kEnd) return kEnd;
+      const size_t wanted = max_rows - page->ids.size();
+      hash = sub_shards_[sub_shard]->Export(
+          hash, std::min(wanted, kMostRowsALock), now, page);
+      if (hash == 0) ++sub_shard;
+    }
+    if (sub_shard == kSubShards) return kEnd;
+    return sub_shard << (64 - kSubShardBits) | hash >> kSubShardBits;
   }
 
   TableStats Stats() const override {
@@ -69,36 +117,118 @@ class ShardedTable : public Table {
     stats.name = config_.name;
     stats.dim = config_.dim;
     stats.rows_looked_up = rows_looked_up_.load(std::memory_order_relaxed);
+    stats.rows_found = rows_found_.load(std::memory_order_relaxed);
     stats.rows_updated = rows_updated_.load(std::memory_order_relaxed);
     stats.nonfinite_gradients = nonfinite_.load(std::memory_order_relaxed);
     stats.absent_gradients = absent_.load(std::memory_order_relaxed);
+    stats.evictions = evictions_.load(std::memory_order_relaxed);
+    stats.refused = refused_.load(std::memory_order_relaxed);
     for (const auto& sub_shard : sub_shards_) sub_shard->AddStats(&stats);
     return stats;
   }
 
  private:
-  const TableConfig config_;
-  const std::unique_ptr<Initializer> initializer_;
-  const std::unique_ptr<Optimizer> optimizer_;
-  const RowRules rules_;
-  std::vector<std::unique_ptr<SubShard>> sub_shards_;
+  using Counter = std::atomic<uint64_t>;
 
-  std::atomic<uint64_t> rows_looked_up_{0};
-  std::atomic<uint64_t> rows_updated_{0};
-  std::atomic<uint64_t> nonfinite_{0};
-  std::atomic<uint64_t> absent_{0};
+  static void Add(Counter* counter, uint64_t count) {
+    counter->fetch_add(count, std::memory_order_relaxed);
+  }
+
+  // work: void(SubShard*, IdGroup)
+  template <typename Work>
+  void ForEachGroup(Span<const int64_t> ids, const Work& work) {
+    const IdGroups& groups = GroupIds(ids);
+    for (size_t s = 0; s < kSubShards; ++s) {
+      const IdGroup group{groups.ids(s), groups.places(s)};
+      if (!group.ids.empty()) work(sub_shards_[s].get(), group);
+    }
+  }
+
+  // The time of RowUse. `step`: it is a new training lookup's.
+  uint32_t Now(bool step) const {
+    if (rules_->eviction.unit() == Eviction::Unit::kSeconds) {
+      return static_cast<uint32_t>(static_cast<uint64_t>(seconds_()));
+    }
+    if (!step) return steps_.load(std::memory_order_relaxed);
+    return steps_.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+
+  // Counts the rows that a sub-shard made and removed, also when it threw.
+  class CountOnExit {
+   public:
+    CountOnExit(ShardedTable* table, const LookupCounts* counts)
+        : table_(*table), counts_(*counts), before_(*counts) {}
+    ~CountOnExit() {
+      const auto change = static_cast<int64_t>(
+          (counts_.created - counts_.expired) -
+          (before_.created - before_.expired));
+      table_.rows_.fetch_add(change, std::memory_order_relaxed);
+    }
+
+   private:
+    ShardedTable& table_;
+    const LookupCounts& counts_;
+    const LookupCounts before_;
+  };
+
+  void Evict(size_t ids, uint64_t created, uint32_t now) {
+    Add(&evictions_, evictor_.Run(ids, created, now));
+  }
+
+  const TableConfig config_;
+  const std::unique_ptr<RowRules> rules_;
+  const SecondsClock seconds_;
+  std::vector<std::unique_ptr<SubShard>> sub_shards_;
+  std::atomic<int64_t> rows_{0};
+  Evictor evictor_;
+  mutable std::atomic<uint32_t> steps_{0};
+
+  Counter rows_looked_up_{0};
+  Counter rows_found_{0};
+  Counter rows_updated_{0};
+  Counter nonfinite_{0};
+  Counter absent_{0};
+  Counter evictions_{0};
+  Counter refused_{0};
 };
 
-}  // namespace
-
-Result<std::unique_ptr<Table>> MakeTable(const TableConfig& config) {
-  PERSIA_RETURN_IF_ERROR(config.Validate());
+// What `config` says of rows, laid out as RowFormat describes.
+Result<std::unique_ptr<RowRules>> MakeRules(const TableConfig& config) {
   auto initializer = MakeInitializer(config.initializer);
   if (!initializer.ok()) return initializer.status();
   auto optimizer = MakeOptimizer(config.optimizer);
   if (!optimizer.ok()) return optimizer.status();
+  auto format = MakeRowFormat(config.row_dtype);
+  if (!format.ok()) return format.status();
+
+  const size_t state_size = (*optimizer)->state_size(config.dim);
+  const Eviction eviction(config.eviction);
+  const size_t use_offset = ((*format)->weight_bytes(config.dim) + 3) / 4 * 4;
+  const size_t state_offset =
+      use_offset + (eviction.evicts() ? sizeof(RowUse) : 0);
+  return std::make_unique<RowRules>(
+      RowRules{config.dim, state_size, use_offset, state_offset,
+               state_offset + state_size * sizeof(float),
+               TableSeed(config.name, config.seed), config.default_value,
+               eviction, std::move(*initializer), std::move(*optimizer),
+               std::move(*format)});
+}
+
+double SteadySeconds() {
+  const auto since = Clock::now().time_since_epoch();
+  return std::chrono::duration<double>(since).count();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Table>> MakeTable(const TableConfig& config,
+                                         SecondsClock seconds) {
+  PERSIA_RETURN_IF_ERROR(config.Validate());
+  auto rules = MakeRules(config);
+  if (!rules.ok()) return rules.status();
+  if (seconds == nullptr) seconds = SteadySeconds;
   return std::unique_ptr<Table>(std::make_unique<ShardedTable>(
-      config, std::move(*initializer), std::move(*optimizer)));
+      config, std::move(*rules), std::move(seconds)));
 }
 
 }  // namespace persia

@@ -12,7 +12,10 @@
 #define PERSIA_CC_STORE_TABLE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cc/base/span.h"
 #include "cc/base/status.h"
@@ -25,10 +28,14 @@ struct TableStats {
   uint32_t dim = 0;
   uint64_t rows = 0;
   uint64_t bytes = 0;                // Rows, state and index, as allocated.
+  uint64_t index_slots = 0;          // Rows that the index has places for.
   uint64_t rows_looked_up = 0;       // Ids of all lookups.
+  uint64_t rows_found = 0;           // Of those, the ids that had a row.
   uint64_t rows_updated = 0;         // Gradients applied.
   uint64_t nonfinite_gradients = 0;  // Gradients skipped: NaN or infinite.
   uint64_t absent_gradients = 0;     // Gradients skipped: no such row.
+  uint64_t evictions = 0;            // Rows that eviction took.
+  uint64_t refused = 0;              // Ids of lookups that admission refused.
 };
 
 // What became of one Update's gradients.
@@ -38,15 +45,31 @@ struct UpdateCounts {
   uint64_t absent = 0;
 };
 
+// Rows as Export gives them, in no order: weights are ids.size() x dim, state
+// ids.size() x state_size, row-major.
+struct RowPage {
+  std::vector<int64_t> ids;
+  std::vector<float> weights;
+  std::vector<float> state;
+};
+
 class Table {
  public:
+  // Where an export begins, and what it returns when it is over.
+  static constexpr uint64_t kBegin = 0;
+  static constexpr uint64_t kEnd = ~uint64_t{0};
+
   virtual ~Table() = default;
 
   virtual const TableConfig& config() const = 0;
 
+  // Number of float32 of optimizer state a row.
+  virtual size_t state_size() const = 0;
+
   // Copies each id's weights to rows (ids.size() x dim). An absent id is
-  // created, unless `read_only`: then it gets the default value, and nothing
-  // in the table changes. Ids may repeat.
+  // created if admission lets it in, and otherwise gets its initial value; if
+  // `read_only`, it gets the default value, and nothing in the table changes.
+  // Ids may repeat. Then evicts what the table holds beyond its capacity.
   virtual void Lookup(Span<const int64_t> ids, bool read_only,
                       Span<float> rows) = 0;
 
@@ -58,11 +81,32 @@ class Table {
                               Span<const float> gradients,
                               float learning_rate) = 0;
 
+  // Sets rows to `weights` (ids.size() x dim), creating those that are absent
+  // whatever admission says. Their state becomes `state` (ids.size() x
+  // state_size()), or a new row's if that is empty. Then evicts as Lookup does.
+  virtual void Assign(Span<const int64_t> ids, Span<const float> weights,
+                      Span<const float> state) = 0;
+
+  // Removes the rows of `ids`; returns how many there were.
+  virtual uint64_t Remove(Span<const int64_t> ids) = 0;
+
+  // Fills `page` with some rows, about `max_rows`, of those not yet exported,
+  // and returns the cursor to go on from: kEnd when there are no more. A row
+  // that is there from the first call to the last is exported once, whatever
+  // happens to others meanwhile.
+  virtual uint64_t Export(uint64_t cursor, size_t max_rows,
+                          RowPage* page) const = 0;
+
   virtual TableStats Stats() const = 0;
 };
 
-// InvalidArgument if `config` does not validate.
-Result<std::unique_ptr<Table>> MakeTable(const TableConfig& config);
+// The time, in seconds from any beginning, for rows that expire by seconds.
+using SecondsClock = std::function<double()>;
+
+// InvalidArgument if `config` does not validate. `seconds` is the machine's own
+// clock if it is null.
+Result<std::unique_ptr<Table>> MakeTable(const TableConfig& config,
+                                         SecondsClock seconds = nullptr);
 
 }  // namespace persia
 

@@ -4,9 +4,32 @@
 
 #include "cc/base/number.h"
 #include "cc/optimizer/optimizer.h"
+#include "cc/store/admission.h"
+#include "cc/store/capacity.h"
+#include "cc/store/eviction.h"
 #include "cc/store/initializer.h"
+#include "cc/store/row_format.h"
 
 namespace persia {
+
+namespace {
+
+Status CheckCapacityGoesWithEviction(const TableConfig& config) {
+  const std::string& eviction = config.eviction.name;
+  const bool limited = config.capacity.name != "unlimited";
+  if (limited && eviction == "never") {
+    return InvalidArgument(
+        "eviction must be lru, lfu or ttl where capacity is ",
+        config.capacity.ToString(), ", received never");
+  }
+  if (!limited && (eviction == "lru" || eviction == "lfu")) {
+    return InvalidArgument("capacity must be given where eviction is ",
+                           eviction, ", received unlimited");
+  }
+  return Status();
+}
+
+}  // namespace
 
 Status TableConfig::Validate() const {
   if (name.empty()) {
@@ -32,12 +55,21 @@ Status TableConfig::Validate() const {
                            shard_index, " and ", shard_count);
   }
   PERSIA_RETURN_IF_ERROR(MakeInitializer(initializer).status());
-  return MakeOptimizer(optimizer).status();
+  PERSIA_RETURN_IF_ERROR(MakeOptimizer(optimizer).status());
+  PERSIA_RETURN_IF_ERROR(MakeRowFormat(row_dtype).status());
+  PERSIA_RETURN_IF_ERROR(CheckAdmission(admission));
+  PERSIA_RETURN_IF_ERROR(CheckCapacity(capacity));
+  PERSIA_RETURN_IF_ERROR(CheckEviction(eviction));
+  return CheckCapacityGoesWithEviction(*this);
 }
 
 std::string TableConfig::Describe() const {
   return Concat("output_dim=", dim, ", initializer=", initializer.ToString(),
-                ", optimizer=", optimizer.ToString(), ", seed=", seed,
+                ", optimizer=", optimizer.ToString(),
+                ", row_dtype=", row_dtype.ToString(),
+                ", capacity=", capacity.ToString(),
+                ", admission=", admission.ToString(),
+                ", eviction=", eviction.ToString(), ", seed=", seed,
                 ", default_value=", NumberText(default_value),
                 ", shard_index=", shard_index, ", shard_count=", shard_count);
 }

@@ -31,8 +31,10 @@ class RowTrainer {
   }
 
   void Step(const std::vector<float>& gradient, float learning_rate) {
-    float* row = row_.data();
-    optimizer_->Update(&row, gradient.data(), 1, dim_, learning_rate);
+    float* const weights = row_.data();
+    float* const state = weights + dim_;
+    const float* const values = gradient.data();
+    optimizer_->Update({&weights, &state, &values, 1, dim_, learning_rate});
   }
 
   std::vector<float> weights() const {

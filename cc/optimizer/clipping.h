@@ -1,0 +1,21 @@
+// clipnorm and clipvalue: Keras's, where a row is a variable of its own. What
+// is clipped is the sum of a step's gradients for the row.
+
+#ifndef PERSIA_CC_OPTIMIZER_CLIPPING_H_
+#define PERSIA_CC_OPTIMIZER_CLIPPING_H_
+
+#include <memory>
+
+#include "cc/optimizer/optimizer.h"
+
+namespace persia {
+
+std::unique_ptr<Optimizer> WithClippedNorm(std::unique_ptr<Optimizer> rule,
+                                           float clipnorm);
+
+std::unique_ptr<Optimizer> WithClippedValues(std::unique_ptr<Optimizer> rule,
+                                             float clipvalue);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_OPTIMIZER_CLIPPING_H_

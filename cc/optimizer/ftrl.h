@@ -1,0 +1,23 @@
+// ftrl(learning_rate_power=-0.5,initial_accumulator_value=0.1,
+// l1_regularization_strength=0,l2_regularization_strength=0,
+// l2_shrinkage_regularization_strength=0,beta=0): Keras's Ftrl. A row's state
+// is its accumulator, then its linear term.
+//
+// Weights follow from the state alone, so a row's initial weights fade by its
+// first update. With a learning rate of 0 nothing changes, where the formula
+// would divide by it.
+
+#ifndef PERSIA_CC_OPTIMIZER_FTRL_H_
+#define PERSIA_CC_OPTIMIZER_FTRL_H_
+
+#include <memory>
+
+#include "cc/optimizer/optimizer.h"
+
+namespace persia {
+
+Result<std::unique_ptr<Optimizer>> MakeFtrl(const Spec& spec);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_OPTIMIZER_FTRL_H_

@@ -1,0 +1,18 @@
+// rmsprop(rho=0.9,momentum=0,epsilon=1e-7,centered=0): Keras's RMSprop. A row's
+// state is its average of squared gradients, then with momentum its velocity,
+// then, centered, its average gradient.
+
+#ifndef PERSIA_CC_OPTIMIZER_RMSPROP_H_
+#define PERSIA_CC_OPTIMIZER_RMSPROP_H_
+
+#include <memory>
+
+#include "cc/optimizer/optimizer.h"
+
+namespace persia {
+
+Result<std::unique_ptr<Optimizer>> MakeRmsprop(const Spec& spec);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_OPTIMIZER_RMSPROP_H_

@@ -1,0 +1,189 @@
+#include "cc/store/block_pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <new>
+
+namespace persia {
+namespace {
+
+constexpr size_t kPageBytes = size_t{2} << 20;
+constexpr size_t kPageBlocks = kPageBytes / BlockPool::kBlockBytes;
+constexpr size_t kRegionPages = 32;
+constexpr size_t kRegionBytes = (kRegionPages + 1) * kPageBytes;  // To align.
+constexpr size_t kMostReady = 128;
+constexpr auto kRecent = std::chrono::seconds(1);
+constexpr uint32_t kAllFree = ~uint32_t{0};
+static_assert(kPageBlocks == 32, "Carved::free has a bit for each");
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25  // Linux 6.1; an error before.
+#endif
+
+std::byte* FirstPage(std::byte* region) {
+  const auto at = reinterpret_cast<uintptr_t>(region);
+  return region + (kPageBytes - at % kPageBytes) % kPageBytes;
+}
+
+std::byte* PageOf(void* block) {
+  const auto at = reinterpret_cast<uintptr_t>(block);
+  return static_cast<std::byte*>(block) - at % kPageBytes;
+}
+
+// What is advised is a wish: where it is not fulfilled all works, slower.
+void Advise(std::byte* page, int advice) { madvise(page, kPageBytes, advice); }
+
+void Touch(std::byte* page) {
+  constexpr size_t kSmallPage = 4096;
+  for (size_t at = 0; at < kPageBytes; at += kSmallPage) {
+    *const_cast<volatile std::byte*>(page + at) = std::byte{0};
+  }
+}
+
+void Remove(std::vector<std::byte*>* pages, std::byte* page) {
+  pages->erase(std::remove(pages->begin(), pages->end(), page), pages->end());
+}
+
+}  // namespace
+
+BlockPool& BlockPool::Global() {
+  static auto* pool = new BlockPool;
+  return *pool;
+}
+
+BlockPool::BlockPool() = default;
+
+BlockPool::~BlockPool() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  if (toucher_.joinable()) toucher_.join();
+  for (const Page region : regions_) munmap(region, kRegionBytes);
+}
+
+void* BlockPool::Allocate() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (partly_free_.empty()) TakePage();
+  const Page page = partly_free_.back();
+  Carved& carved = carved_.at(page);
+  const int block = __builtin_ctz(carved.free);
+  carved.free &= carved.free - 1;
+  if (carved.free == 0) {
+    partly_free_.pop_back();
+    if (carved.small) to_join_.push_back(page);
+  }
+  return page + static_cast<size_t>(block) * kBlockBytes;
+}
+
+void BlockPool::Free(void* block) {
+  const Page page = PageOf(block);
+  const size_t number =
+      static_cast<size_t>(static_cast<std::byte*>(block) - page) / kBlockBytes;
+  std::lock_guard<std::mutex> lock(mutex_);
+  Carved& carved = carved_.at(page);
+  if (carved.free == 0) partly_free_.push_back(page);
+  carved.free |= 1u << number;
+  if (carved.free != kAllFree) return;
+  const bool small = carved.small;
+  carved_.erase(page);
+  Remove(&partly_free_, page);
+  Remove(&to_join_, page);
+  GiveBack(page, small);
+}
+
+size_t BlockPool::pages() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return carved_.size() + ready_.size();
+}
+
+// Makes a page the only one of partly_free_.
+void BlockPool::TakePage() {
+  if (!toucher_.joinable()) toucher_ = std::thread([this] { KeepReady(); });
+  std::vector<Page>* from = ready_.empty() ? &small_cold_ : &ready_;
+  if (from->empty()) MapRegion(/*small=*/true);
+  const Page page = from->back();
+  partly_free_.push_back(page);
+  carved_[page] = {kAllFree, from == &small_cold_};
+  from->pop_back();
+  taken_.push_back(Clock::now());
+  wake_.notify_all();
+}
+
+void BlockPool::MapRegion(bool small) {
+  std::vector<Page>* pages = small ? &small_cold_ : &cold_;
+  pages->reserve(pages->size() + kRegionPages);
+  regions_.reserve(regions_.size() + 1);
+  void* mapped = mmap(nullptr, kRegionBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  madvise(mapped, kRegionBytes, small ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+  regions_.push_back(static_cast<Page>(mapped));
+  const Page first = FirstPage(regions_.back());
+  for (size_t p = kRegionPages; p-- > 0;) {
+    pages->push_back(first + p * kPageBytes);
+  }
+}
+
+void BlockPool::GiveBack(Page page, bool small) {
+  if (!small && ready_.size() < PagesToKeepReady()) {
+    ready_.push_back(page);
+    return;
+  }
+  Advise(page, MADV_DONTNEED);
+  (small ? small_cold_ : cold_).push_back(page);
+}
+
+size_t BlockPool::PagesToKeepReady() {
+  const Deadline recent = Clock::now() - kRecent;
+  while (!taken_.empty() && taken_.front() < recent) taken_.pop_front();
+  return std::min(kMostReady, taken_.size());
+}
+
+void BlockPool::KeepReady() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!ending_) {
+    bool idle = true;
+    try {
+      idle = !DoOneThing(&lock);
+    } catch (const std::bad_alloc&) {
+      // Those who need the memory find out themselves.
+    }
+    if (idle && !ending_) wake_.wait_for(lock, kRecent);
+  }
+}
+
+// False if there was nothing to do. Lets go of the lock while the kernel works.
+bool BlockPool::DoOneThing(std::unique_lock<std::mutex>* lock) {
+  const size_t wanted = PagesToKeepReady();
+  if (ready_.size() < wanted) {
+    if (cold_.empty()) MapRegion(/*small=*/false);
+    const Page page = cold_.back();
+    cold_.pop_back();
+    lock->unlock();
+    Touch(page);
+    lock->lock();
+    ready_.push_back(page);
+    return true;
+  }
+  if (ready_.size() > wanted) {
+    const Page page = ready_.back();
+    ready_.pop_back();
+    Advise(page, MADV_DONTNEED);
+    cold_.push_back(page);
+    return true;
+  }
+  if (to_join_.empty()) return false;
+  const Page page = to_join_.back();
+  to_join_.pop_back();
+  carved_.at(page).small = false;
+  lock->unlock();
+  Advise(page, MADV_HUGEPAGE);
+  Advise(page, MADV_COLLAPSE);
+  lock->lock();
+  return true;
+}
+
+}  // namespace persia

@@ -1,0 +1,51 @@
+// Bucket: a cache line of the index, with up to five ids and their rows.
+
+#ifndef PERSIA_CC_STORE_BUCKET_H_
+#define PERSIA_CC_STORE_BUCKET_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace persia {
+
+struct alignas(64) Bucket {
+  static constexpr uint32_t kSlots = 5;
+  static constexpr uint32_t kAllUsed = (1u << kSlots) - 1;
+
+  int64_t ids[kSlots];
+  uint32_t rows[kSlots];
+  // Ids that found this bucket full, and are in one of the next: while there
+  // are any, a search goes on. Stays at its largest value once it gets there.
+  uint16_t passed;
+  uint8_t used;  // A bit for each slot.
+  uint8_t unused;
+
+  bool full() const { return used == kAllUsed; }
+
+  // A bit for the slot that holds `id`, or 0. Without a branch: which slot it
+  // is cannot be predicted.
+  uint32_t Match(int64_t id) const {
+    uint32_t match = 0;
+    for (uint32_t slot = 0; slot < kSlots; ++slot) {
+      match |= static_cast<uint32_t>(ids[slot] == id) << slot;
+    }
+    return match & used;
+  }
+
+  void AddPassed() { passed += passed != UINT16_MAX; }
+  void RemovePassed() { passed -= passed != UINT16_MAX; }
+
+  // Precondition: not full.
+  void Add(int64_t id, uint32_t row) {
+    const int slot = __builtin_ctz(~uint32_t{used});
+    ids[slot] = id;
+    rows[slot] = row;
+    used |= static_cast<uint8_t>(1u << slot);
+  }
+};
+
+static_assert(sizeof(Bucket) == 64, "a cache line");
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_STORE_BUCKET_H_

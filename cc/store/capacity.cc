@@ -1,0 +1,41 @@
+#include "cc/store/capacity.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cc/base/param_check.h"
+
+namespace persia {
+namespace {
+
+// What the index takes for a row, on average.
+constexpr double kIndexBytes = 22;
+constexpr double kMostCount = 1e18;
+
+}  // namespace
+
+uint64_t CapacityRows(const Spec& spec, uint32_t shard_count,
+                      size_t row_bytes) {
+  if (spec.name == "unlimited") return kUnlimitedRows;
+  double rows = spec.Get("count", 1);
+  if (spec.name == "bytes") {
+    rows /= static_cast<double>(row_bytes) + kIndexBytes;
+  }
+  return static_cast<uint64_t>(std::max(1.0, std::ceil(rows / shard_count)));
+}
+
+Status CheckCapacity(const Spec& spec) {
+  if (spec.name == "unlimited") return spec.CheckParams("capacity", {});
+  if (spec.name != "rows" && spec.name != "bytes") {
+    return InvalidArgument(
+        "capacity must be unlimited, rows or bytes, received \"", spec.name,
+        "\"");
+  }
+  PERSIA_RETURN_IF_ERROR(spec.CheckParams("capacity", {"count"}));
+  const double count = spec.Get("count", 0);
+  return CheckParam(
+      count >= 1 && count <= kMostCount && count == std::floor(count),
+      "capacity", spec, "count", count, "a whole number of at least 1");
+}
+
+}  // namespace persia

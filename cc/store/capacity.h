@@ -1,0 +1,29 @@
+// Capacity: the most that a table holds, over all its shards.
+//
+//   unlimited
+//   rows(count=N)
+//   bytes(count=N): as many rows as fit, index included
+
+#ifndef PERSIA_CC_STORE_CAPACITY_H_
+#define PERSIA_CC_STORE_CAPACITY_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cc/base/spec.h"
+#include "cc/base/status.h"
+
+namespace persia {
+
+inline constexpr uint64_t kUnlimitedRows = ~uint64_t{0};
+
+// Rows that each of `shard_count` shards may hold; `row_bytes` is a row's
+// memory. `spec` must pass CheckCapacity.
+uint64_t CapacityRows(const Spec& spec, uint32_t shard_count, size_t row_bytes);
+
+// InvalidArgument unless it is one of the above.
+Status CheckCapacity(const Spec& spec);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_STORE_CAPACITY_H_

@@ -1,0 +1,117 @@
+#include "cc/store/evictor.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace persia {
+namespace {
+
+constexpr size_t kSample = 8;
+constexpr size_t kLeastCandidates = 1024;
+
+// Sweeping looks at 8 rows for each that was created, so that in the long run an
+// eighth of a table at most waits to be swept; and on, while none are created.
+constexpr size_t kSweptACreated = 8;
+constexpr size_t kIdsASwept = 16;
+constexpr size_t kLeastSwept = 64;
+
+}  // namespace
+
+uint64_t Evictor::Run(size_t ids, uint64_t created, uint32_t now) {
+  if (!eviction_.evicts()) return 0;
+  std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
+  if (excess() > 0) {
+    lock.lock();
+  } else if (!eviction_.expires() || !lock.try_lock()) {
+    return 0;  // Nothing to do, or somebody else sweeps.
+  }
+  uint64_t removed = 0;
+  if (eviction_.expires()) {
+    removed += Sweep(kLeastSwept + kSweptACreated * created + ids / kIdsASwept,
+                     now);
+  }
+  return removed + EvictExcess(now);
+}
+
+uint64_t Evictor::EvictExcess(uint32_t now) {
+  uint64_t evicted = 0;
+  // What was found lacks rows that others removed or touched meanwhile.
+  constexpr int kMostRounds = 4;
+  for (int round = 0; round < kMostRounds && excess() > 0; ++round) {
+    const size_t count = excess();
+    FindCandidates(std::max(kSample * count, kLeastCandidates), now);
+    evicted += EvictLowest(count, now);
+  }
+  return evicted;
+}
+
+uint64_t Evictor::Sweep(size_t least, uint32_t now) {
+  uint64_t expired = 0;
+  size_t seen = 0;
+  WalkAll([&](SubShard* sub_shard) {
+    if (seen >= least) return false;
+    hash_ = sub_shard->Sweep(hash_, std::min(least - seen, kMostRowsALock), now,
+                             &seen, &expired);
+    return true;
+  });
+  rows_.fetch_sub(static_cast<int64_t>(expired), std::memory_order_relaxed);
+  return expired;
+}
+
+// Finds `wanted` candidates, or all rows if there are fewer, none twice.
+void Evictor::FindCandidates(size_t wanted, uint32_t now) {
+  candidates_.clear();
+  if (rows_.load(std::memory_order_relaxed) <= static_cast<int64_t>(wanted)) {
+    sub_shard_ = 0;  // Not amid a sub-shard, of which a part would be missed.
+    hash_ = 0;
+  }
+  WalkAll([&](SubShard* sub_shard) {
+    if (candidates_.size() >= wanted) return false;
+    const size_t least = wanted - candidates_.size();
+    hash_ = sub_shard->FindCandidates(hash_, std::min(least, kMostRowsALock),
+                                      now, static_cast<uint32_t>(sub_shard_),
+                                      &candidates_);
+    return true;
+  });
+}
+
+template <typename Look>
+void Evictor::WalkAll(const Look& look) {
+  for (size_t ended = 0; ended < sub_shards_.size();) {
+    if (!look(sub_shards_[sub_shard_].get())) return;
+    if (hash_ != 0) continue;
+    sub_shard_ = (sub_shard_ + 1) % sub_shards_.size();
+    ++ended;
+  }
+}
+
+uint64_t Evictor::EvictLowest(size_t count, uint32_t now) {
+  count = std::min(count, candidates_.size());
+  const auto end = candidates_.begin() + static_cast<ptrdiff_t>(count);
+  std::nth_element(candidates_.begin(), end, candidates_.end(),
+                   [](const auto& a, const auto& b) {
+                     return std::tie(a.rank, a.id) < std::tie(b.rank, b.id);
+                   });
+  std::sort(candidates_.begin(), end, [](const auto& a, const auto& b) {
+    return a.sub_shard < b.sub_shard;
+  });
+  uint64_t evicted = 0;
+  for (auto group = candidates_.begin(); group != end;) {
+    const uint32_t sub_shard = group->sub_shard;
+    const auto group_end = std::find_if(
+        group, end, [&](const auto& c) { return c.sub_shard != sub_shard; });
+    evicted += sub_shards_[sub_shard]->Evict(
+        {&*group, static_cast<size_t>(group_end - group)}, now);
+    group = group_end;
+  }
+  rows_.fetch_sub(static_cast<int64_t>(evicted), std::memory_order_relaxed);
+  return evicted;
+}
+
+uint64_t Evictor::excess() const {
+  const int64_t rows = rows_.load(std::memory_order_relaxed);
+  if (rows <= 0 || static_cast<uint64_t>(rows) <= capacity_rows_) return 0;
+  return static_cast<uint64_t>(rows) - capacity_rows_;
+}
+
+}  // namespace persia

@@ -1,0 +1,102 @@
+// Conversions of float32 to 16 bits and back, on bit patterns and without
+// branches, so that loops of them are vectorised. Finite numbers stay finite:
+// what is too large becomes the largest of its sign.
+
+#ifndef PERSIA_CC_STORE_HALF_H_
+#define PERSIA_CC_STORE_HALF_H_
+
+#include <cstdint>
+#include <cstring>
+
+namespace persia {
+
+inline uint32_t BitsOf(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+inline float FloatOf(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+// bfloat16: the upper half of a float32.
+struct Bfloat16 {
+  static float ToFloat(uint16_t half) {
+    return FloatOf(static_cast<uint32_t>(half) << 16);
+  }
+
+  // `add` (below 2^16) is added to the lower half, which is then dropped.
+  static uint16_t FromFloat(float value, uint32_t add) {
+    constexpr uint32_t kLargest = 0x7f7f;
+    const uint32_t bits = BitsOf(value);
+    const uint32_t sign = bits >> 16 & 0x8000;
+    const uint32_t magnitude = ((bits & 0x7fffffff) + add) >> 16;
+    return static_cast<uint16_t>(
+        sign | (magnitude > kLargest ? kLargest : magnitude));
+  }
+
+  static uint16_t Nearest(float value) {
+    // Ties go to even.
+    return FromFloat(value, 0x7fff + (BitsOf(value) >> 16 & 1));
+  }
+
+  // `random` has 16 random bits.
+  static uint16_t Randomly(float value, uint32_t random) {
+    return FromFloat(value, random & 0xffff);
+  }
+};
+
+// IEEE binary16.
+struct Float16 {
+  static float ToFloat(uint16_t half) {
+    const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
+    // The exponent moves from bias 15 to 127. A subnormal gets the exponent of
+    // the least normal instead, and loses the leading one by a subtraction.
+    const uint32_t shifted = static_cast<uint32_t>(half & 0x7fff) << 13;
+    const bool subnormal = (half & 0x7c00) == 0;
+    const float normal = FloatOf(shifted + (112u << 23));
+    const float least = FloatOf(shifted + (113u << 23)) - FloatOf(113u << 23);
+    return FloatOf(BitsOf(subnormal ? least : normal) | sign);
+  }
+
+  static uint16_t Nearest(float value) {
+    const uint32_t bits = BitsOf(value) & 0x7fffffff;
+    // Ties go to even; the addition of a subnormal rounds by itself.
+    const uint32_t normal = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
+    const uint32_t subnormal =
+        BitsOf(FloatOf(bits) + 0.5f) - BitsOf(0.5f);
+    return Join(value, bits, normal, subnormal);
+  }
+
+  // `random` has 16 random bits.
+  static uint16_t Randomly(float value, uint32_t random) {
+    const uint32_t bits = BitsOf(value) & 0x7fffffff;
+    const uint32_t normal = (bits + (random & 0x1fff)) >> 13;
+    // In units of the least subnormal, 2^-24.
+    const float units = FloatOf(bits) * 0x1p24f;
+    const float fraction = static_cast<float>(random & 0xffff) * 0x1p-16f;
+    const float bounded = units < 2048.0f ? units : 0.0f;
+    const auto subnormal = static_cast<uint32_t>(
+        static_cast<int32_t>(bounded + fraction));
+    return Join(value, bits, normal, subnormal);
+  }
+
+ private:
+  static uint16_t Join(float value, uint32_t bits, uint32_t normal,
+                       uint32_t subnormal) {
+    constexpr uint32_t kLeastNormal = 113u << 23;  // 2^-14.
+    constexpr uint32_t kLargest = 0x7bff;
+    const uint32_t sign = BitsOf(value) >> 16 & 0x8000;
+    uint32_t rebiased = normal - (112u << 10);
+    rebiased = rebiased > kLargest ? kLargest : rebiased;
+    return static_cast<uint16_t>(
+        sign | (bits < kLeastNormal ? subnormal : rebiased));
+  }
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_STORE_HALF_H_

@@ -1,0 +1,36 @@
+// SpinMutex: a mutex for sections of some microseconds: it tries for about as
+// long before it has the kernel put its thread to sleep.
+
+#ifndef PERSIA_CC_STORE_SPIN_MUTEX_H_
+#define PERSIA_CC_STORE_SPIN_MUTEX_H_
+
+#include <mutex>
+
+namespace persia {
+
+class SpinMutex {
+ public:
+  void lock() {
+    constexpr int kTries = 200;
+    for (int i = 0; i < kTries; ++i) {
+      if (mutex_.try_lock()) return;
+      Pause();
+    }
+    mutex_.lock();
+  }
+
+  void unlock() { mutex_.unlock(); }
+
+ private:
+  static void Pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+
+  std::mutex mutex_;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_STORE_SPIN_MUTEX_H_
