@@ -1,0 +1,140 @@
+"""How close the store comes to memory: the table against flat arrays.
+
+    python benchmarks/store_bench.py
+    python benchmarks/store_bench.py --only lookup,update --rounds 15
+
+Builds and runs the C++ program in benchmarks/store_bench. Each figure is a ratio to
+what a plain loop over a flat array on huge pages does in the same seconds, so it
+holds on a busy machine too; of several rounds it is the median. The last line is one
+JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = ROOT / "build/native/store_bench"
+PARTS = ("lookup", "update", "large", "growth")
+THREADS = 2
+QUICK = {
+    "rows": 100_000,
+    "small_rows": 20_000,
+    "large_rows": 200_000,
+    "growth_first": 1 << 14,
+    "growth_last": 1 << 17,
+    "requests": 8,
+    "rounds": 2,
+    "seconds": 0.02,
+}
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a smoke test's size")
+    parser.add_argument(
+        "--only", default=",".join(PARTS), help="parts, comma-separated: %(default)s"
+    )
+    parser.add_argument("--rows", type=int, help="of lookup and update: 10 million")
+    parser.add_argument("--large-rows", type=int, help="of large: 100 million")
+    parser.add_argument("--rounds", type=int, help="of which a median is taken: 7")
+    parser.add_argument("--seconds", type=float, help="of a measurement: 0.25")
+    arguments = parser.parse_args()
+    for part in arguments.only.split(","):
+        if part not in PARTS:
+            parser.error(f"--only must name parts of {PARTS}. Received: {part!r}")
+    return arguments
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    sizes = {
+        "rows": 10_000_000,
+        "small_rows": 1_000_000,
+        "large_rows": 100_000_000,
+        "growth_first": 1 << 20,
+        "growth_last": 1 << 25,
+        "batch": 25_000,
+        "requests": 200,
+        "rounds": 7,
+        "seconds": 0.25,
+        "threads": THREADS,
+        "seed": 1,
+        **(QUICK if arguments.quick else {}),
+    }
+    for name in ("rows", "large_rows", "rounds", "seconds"):
+        if getattr(arguments, name) is not None:
+            sizes[name] = getattr(arguments, name)
+    build()
+    load = os.getloadavg()[0]
+    begin = time.monotonic()
+    figures = run(arguments.only, sizes)
+    setup = {
+        **sizes,
+        "parts": arguments.only,
+        "growth_batch": 4096,
+        "growth_threads": 1,
+        "minutes": round((time.monotonic() - begin) / 60, 2),
+        # Of other work, so about 0 where the machine was ours.
+        "load_average_before": round(load, 2),
+        **machine(),
+    }
+    print(json.dumps({"benchmark": "store", "figures": figures, "setup": setup}))
+
+
+def build() -> None:
+    command = [sys.executable, str(ROOT / "cc/ninja_build.py"), "bench"]
+    built = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if built.returncode:
+        raise SystemExit(built.stdout)
+
+
+def run(parts: str, sizes: dict[str, float]) -> dict[str, float]:
+    """Runs the program; returns the figures of all its parts."""
+    options = [f"{name}={value}" for name, value in sizes.items()]
+    figures: dict[str, float] = {}
+    with subprocess.Popen(
+        [str(PROGRAM), parts, *options], stdout=subprocess.PIPE, text=True
+    ) as program:
+        for line in program.stdout:
+            part = json.loads(line)
+            for name, value in part["figures"].items():
+                print(f"{part['part']:8} {name:40} {value:10.4g}", flush=True)
+            figures.update(part["figures"])
+    if program.returncode:
+        raise SystemExit(f"store_bench ended with status {program.returncode}")
+    return figures
+
+
+def machine() -> dict[str, object]:
+    """What the figures depend on: the processor, its memory, the compiler."""
+    cpu = dict(
+        line.split(":", 1)
+        for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
+    )
+    cpu = {name.strip(): value.strip() for name, value in cpu.items()}
+    flags = cpu.get("flags", "").split()
+    huge_pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    compiler = os.environ.get("CXX", "g++")
+    version = subprocess.run(
+        [compiler, "-dumpfullversion"], stdout=subprocess.PIPE, text=True
+    )
+    return {
+        "cores": os.cpu_count(),
+        "cpu": cpu.get("model name", platform.machine()),
+        "vectors": [f for f in ("avx2", "avx512f", "avx512bw") if f in flags],
+        "huge_pages": huge_pages.read_text().strip() if huge_pages.exists() else None,
+        "compiler": f"{compiler} {version.stdout.strip()}",
+        "kernel": platform.release(),
+    }
+
+
+if __name__ == "__main__":
+    main()

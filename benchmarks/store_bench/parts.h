@@ -1,0 +1,53 @@
+// The benchmark's parts. Each makes its tables, prints its figures on a line,
+// and gives its memory back.
+
+#ifndef PERSIA_BENCHMARKS_STORE_BENCH_PARTS_H_
+#define PERSIA_BENCHMARKS_STORE_BENCH_PARTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "cc/store/table.h"
+
+namespace persia::bench {
+
+struct Options {
+  uint64_t rows = 10'000'000;
+  uint64_t small_rows = 1'000'000;
+  uint64_t large_rows = 100'000'000;
+  uint64_t growth_first = uint64_t{1} << 20;
+  uint64_t growth_last = uint64_t{1} << 25;
+  size_t batch = 25'000;
+  size_t requests = 200;  // A thread's, cycled.
+  int threads = 2;
+  int rounds = 7;
+  double seconds = 0.25;  // Of a measurement.
+  uint64_t seed = 1;
+};
+
+// lookup_over_gather, two_threads_over_one, overhead_bytes_per_row, and
+// update_over_loop, update_only_over_loop: one table of float32 rows with
+// Adagrad.
+void RunAdagradParts(const Options& options, bool lookup, bool update);
+
+// large_over_small: two tables of bfloat16 rows.
+void RunLargePart(const Options& options);
+
+// growth_p999_over_p50, growth_worst_ms: one thread.
+void RunGrowthPart(const Options& options);
+
+// Tables without capacity, admission or eviction. Ends the program on an error.
+std::unique_ptr<Table> MakeAdagradTable();
+std::unique_ptr<Table> MakeBfloat16Table();
+
+// Creates the rows of IdOf(begin), ..., IdOf(end - 1), by all threads.
+void Fill(const Options& options, uint64_t begin, uint64_t end, Table* table);
+
+// Ends the program if the table does not hold `rows` rows: it would be fast,
+// and measure nothing.
+void CheckRows(const Table& table, uint64_t rows);
+
+}  // namespace persia::bench
+
+#endif  // PERSIA_BENCHMARKS_STORE_BENCH_PARTS_H_
