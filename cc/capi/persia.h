@@ -18,6 +18,7 @@ extern "C" {
 
 typedef struct persia_server persia_server;
 typedef struct persia_stats persia_stats;
+typedef struct persia_page persia_page;
 
 /* The message of the calling thread's last failed call; valid until its next
  * call of this interface. */
@@ -44,11 +45,25 @@ PERSIA_EXPORT int persia_session_open(const char* name, const char* addresses,
                                       int max_pending_pushes);
 /* Flushes (its error is returned), then ends the session. Blocks. */
 PERSIA_EXPORT int persia_session_close(const char* name);
+
+/* The texts are Specs, as cc/base/spec.h has them. All but the first two may be
+ * NULL: float32, unlimited, always, never. */
+typedef struct {
+  int dim;
+  const char* initializer;
+  const char* optimizer;
+  const char* row_dtype;
+  const char* capacity;
+  const char* admission;
+  const char* eviction;
+  uint64_t seed;
+  float default_value;
+} persia_table_settings;
 /* Makes or attaches to a table on every shard; *rows is what it held. Blocks
  * for at most the session's timeout. */
 PERSIA_EXPORT int persia_session_create_table(
-    const char* name, const char* table, int dim, const char* initializer,
-    const char* optimizer, uint64_t seed, float default_value, uint64_t* rows);
+    const char* name, const char* table, const persia_table_settings* settings,
+    uint64_t* rows);
 /* Waits until every committed update is acknowledged. Returns, and forgets,
  * the first error since the last flush. Blocks. */
 PERSIA_EXPORT int persia_session_flush(const char* name);
@@ -65,6 +80,53 @@ typedef struct {
 PERSIA_EXPORT int persia_session_get_counters(
     const char* name, persia_session_counters* counters);
 
+/* ---- Rows of a table of a session, beside training. `table` is its full name
+ * and `dim` its own. Each blocks for at most the session's timeout. Only lookup
+ * waits for committed updates; flush before the others to see what they did.
+ * ---- */
+
+/* Fills rows (count x dim). Changes nothing; absent ids give the default value.
+ * Ids may repeat. */
+PERSIA_EXPORT int persia_session_lookup(const char* name, const char* table,
+                                        int dim, const int64_t* ids,
+                                        uint64_t count, float* rows);
+/* Sets the rows of unique ids to `rows` (count x dim) and their state to a new
+ * row's, creating those that are absent. */
+PERSIA_EXPORT int persia_session_assign(const char* name, const char* table,
+                                        int dim, const int64_t* ids,
+                                        uint64_t count, const float* rows);
+/* *removed is how many of them there were. */
+PERSIA_EXPORT int persia_session_remove(const char* name, const char* table,
+                                        const int64_t* ids, uint64_t count,
+                                        uint64_t* removed);
+
+/* How far an export has come: zeros at its begin; at_end once it is over. */
+typedef struct {
+  uint32_t shard;
+  uint64_t position;
+  int at_end;
+} persia_export_cursor;
+
+/* Valid until persia_page_free. */
+typedef struct {
+  const int64_t* ids;
+  const float* rows;  /* count x dim. */
+  const float* state; /* count x state_size. */
+  uint64_t count;
+  uint32_t dim, state_size;
+} persia_page_view;
+
+/* Gives the next page, of about `max_rows` rows (maybe none, also before the
+ * end), and moves the cursor on. A row that is there all the while is on one
+ * page. */
+PERSIA_EXPORT int persia_session_export(const char* name, const char* table,
+                                        uint64_t max_rows,
+                                        persia_export_cursor* cursor,
+                                        persia_page** page);
+PERSIA_EXPORT void persia_page_get(const persia_page* page,
+                                   persia_page_view* view);
+PERSIA_EXPORT void persia_page_free(persia_page* page);
+
 /* ---- Stats: counters of every shard of a session or of a list. ---- */
 
 typedef struct {
@@ -77,8 +139,8 @@ typedef struct {
 typedef struct {
   const char* name;
   uint32_t dim;
-  uint64_t rows, bytes, rows_looked_up, rows_updated, nonfinite_gradients,
-      absent_gradients;
+  uint64_t rows, bytes, index_slots, rows_looked_up, rows_found, rows_updated,
+      nonfinite_gradients, absent_gradients, evictions, refused;
 } persia_table_stats;
 
 /* Asks every address; blocks for at most `timeout_seconds`. */

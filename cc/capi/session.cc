@@ -38,19 +38,39 @@ Status Open(const char* name, const char* addresses, double timeout_seconds,
   return OpenSession(name, std::move(*service), options);
 }
 
-Status CreateTable(const char* name, const TableConfig& config,
-                   const char* initializer, const char* optimizer,
-                   uint64_t* rows) {
+Status ParseSetting(const char* text, Spec* setting) {
+  if (text == nullptr) return Status();
+  auto parsed = Spec::Parse(text);
+  if (parsed.ok()) *setting = std::move(*parsed);
+  return parsed.status();
+}
+
+Status ReadSettings(const persia_table_settings& settings,
+                    TableConfig* config) {
+  if (settings.dim < 1) {
+    return InvalidArgument("output_dim must be at least 1, received ",
+                           settings.dim);
+  }
+  config->dim = static_cast<uint32_t>(settings.dim);
+  config->seed = settings.seed;
+  config->default_value = settings.default_value;
+  PERSIA_RETURN_IF_ERROR(
+      ParseSetting(settings.initializer, &config->initializer));
+  PERSIA_RETURN_IF_ERROR(ParseSetting(settings.optimizer, &config->optimizer));
+  PERSIA_RETURN_IF_ERROR(ParseSetting(settings.row_dtype, &config->row_dtype));
+  PERSIA_RETURN_IF_ERROR(ParseSetting(settings.capacity, &config->capacity));
+  PERSIA_RETURN_IF_ERROR(ParseSetting(settings.admission, &config->admission));
+  return ParseSetting(settings.eviction, &config->eviction);
+}
+
+Status CreateTable(const char* name, const char* table,
+                   const persia_table_settings& settings, uint64_t* rows) {
   auto session = FindSession(name);
   if (!session.ok()) return session.status();
-  auto initializer_spec = Spec::Parse(initializer);
-  if (!initializer_spec.ok()) return initializer_spec.status();
-  auto optimizer_spec = Spec::Parse(optimizer);
-  if (!optimizer_spec.ok()) return optimizer_spec.status();
-  TableConfig whole = config;
-  whole.initializer = std::move(*initializer_spec);
-  whole.optimizer = std::move(*optimizer_spec);
-  auto held = (*session)->CreateTable(whole);
+  TableConfig config;
+  config.name = table;
+  PERSIA_RETURN_IF_ERROR(ReadSettings(settings, &config));
+  auto held = (*session)->CreateTable(config);
   if (!held.ok()) return held.status();
   *rows = *held;
   return Status();
@@ -69,21 +89,10 @@ int persia_session_close(const char* name) {
   return ReportStatus(persia::CloseSession(name));
 }
 
-int persia_session_create_table(const char* name, const char* table, int dim,
-                                const char* initializer, const char* optimizer,
-                                uint64_t seed, float default_value,
+int persia_session_create_table(const char* name, const char* table,
+                                const persia_table_settings* settings,
                                 uint64_t* rows) {
-  if (dim < 1) {
-    return ReportStatus(persia::InvalidArgument(
-        "output_dim must be at least 1, received ", dim));
-  }
-  persia::TableConfig config;
-  config.name = table;
-  config.dim = static_cast<uint32_t>(dim);
-  config.seed = seed;
-  config.default_value = default_value;
-  return ReportStatus(
-      persia::CreateTable(name, config, initializer, optimizer, rows));
+  return ReportStatus(persia::CreateTable(name, table, *settings, rows));
 }
 
 int persia_session_flush(const char* name) {

@@ -81,10 +81,14 @@ int persia_stats_table(const persia_stats* stats, int process, int table,
   out->dim = from.dim;
   out->rows = from.rows;
   out->bytes = from.bytes;
+  out->index_slots = from.index_slots;
   out->rows_looked_up = from.rows_looked_up;
+  out->rows_found = from.rows_found;
   out->rows_updated = from.rows_updated;
   out->nonfinite_gradients = from.nonfinite_gradients;
   out->absent_gradients = from.absent_gradients;
+  out->evictions = from.evictions;
+  out->refused = from.refused;
   return 0;
 }
 

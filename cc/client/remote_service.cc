@@ -6,6 +6,7 @@
 #include "cc/client/control_calls.h"
 #include "cc/client/fan_out.h"
 #include "cc/client/row_calls.h"
+#include "cc/client/whole_row_calls.h"
 #include "cc/wire/address.h"
 #include "cc/wire/event_loop.h"
 
@@ -49,6 +50,18 @@ class RemoteService : public EmbeddingService {
 
   void Stats(StatsRequest* request, DoneCallback done) override {
     StartStats(&channels_, request, std::move(done));
+  }
+
+  void Export(ExportRequest* request, DoneCallback done) override {
+    StartExport(&channels_, request, std::move(done));
+  }
+
+  void Assign(AssignRequest* request, DoneCallback done) override {
+    StartAssign(&channels_, &scratch_, request, std::move(done));
+  }
+
+  void Remove(RemoveRequest* request, DoneCallback done) override {
+    StartRemove(&channels_, &scratch_, request, std::move(done));
   }
 
  private:

@@ -18,17 +18,6 @@ Status CheckTable(const TableIds& ids, size_t floats, const char* what) {
                          " floats, received ", floats);
 }
 
-// Shards with nothing to do are not asked; but somebody must be, if only for
-// the generation.
-std::vector<uint32_t> ShardsWithWork(const Partition& partition) {
-  std::vector<uint32_t> shards;
-  for (uint32_t s = 0; s < partition.shard_count(); ++s) {
-    if (partition.HasWork(s)) shards.push_back(s);
-  }
-  if (shards.empty()) shards.push_back(0);
-  return shards;
-}
-
 template <typename Table>
 Status Split(const std::vector<Table>& tables, uint32_t shard_count,
              Partition* partition) {
@@ -131,11 +120,11 @@ class UpdateCall : public FanOut {
     PERSIA_RETURN_IF_ERROR(
         Split(request_->tables, shard_count(), &scratch_->partition));
     if (shard_count() == 1) return Status();
-    if (!scratch_->gradients.Resize(floats * sizeof(float))) {
+    if (!scratch_->floats.Resize(floats * sizeof(float))) {
       return Status(Code::kResourceExhausted,
                     Concat("no memory to split ", floats, " gradients"));
     }
-    free_gradients_ = scratch_->gradients.As<float>(floats);
+    free_gradients_ = scratch_->floats.As<float>(floats);
     return Status();
   }
 
@@ -180,11 +169,20 @@ class UpdateCall : public FanOut {
 
   UpdateRequest* const request_;
   const RowScratchPool::Lent scratch_;
-  Span<float> free_gradients_;        // Of scratch_->gradients.
+  Span<float> free_gradients_;        // Of scratch_->floats.
   std::vector<UpdateCounts> counts_;  // By shard.
 };
 
 }  // namespace
+
+std::vector<uint32_t> ShardsWithWork(const Partition& partition) {
+  std::vector<uint32_t> shards;
+  for (uint32_t s = 0; s < partition.shard_count(); ++s) {
+    if (partition.HasWork(s)) shards.push_back(s);
+  }
+  if (shards.empty()) shards.push_back(0);
+  return shards;
+}
 
 void StartLookup(const Channels* channels, RowScratchPool* pool,
                  LookupRequest* request, DoneCallback done) {

@@ -3,6 +3,9 @@
 #ifndef PERSIA_CC_CLIENT_ROW_CALLS_H_
 #define PERSIA_CC_CLIENT_ROW_CALLS_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "cc/base/byte_buffer.h"
 #include "cc/client/fan_out.h"
 #include "cc/client/object_pool.h"
@@ -14,9 +17,14 @@ namespace persia {
 // What a call needs beside the caller's memory.
 struct RowScratch {
   Partition partition;
-  ByteBuffer gradients;  // By table and shard; none for a single shard.
+  // Gradients, or weights and state: by table and shard; none for one shard.
+  ByteBuffer floats;
 };
 using RowScratchPool = ObjectPool<RowScratch>;
+
+// Shards with nothing to do are not asked; but somebody must be, if only for
+// the generation, or to say that there is no such table.
+std::vector<uint32_t> ShardsWithWork(const Partition& partition);
 
 // `channels` and `pool` must outlive the call.
 void StartLookup(const Channels* channels, RowScratchPool* pool,

@@ -128,9 +128,30 @@ class SessionImpl : public Session {
     return Status();
   }
 
+  Status Export(ExportRequest* request) override {
+    return Ask(&EmbeddingService::Export, request);
+  }
+
+  Status Assign(AssignRequest* request) override {
+    return Ask(&EmbeddingService::Assign, request);
+  }
+
+  Status Remove(RemoveRequest* request) override {
+    return Ask(&EmbeddingService::Remove, request);
+  }
+
  private:
   Deadline NewDeadline() const {
     return DeadlineAfter(options_.timeout_seconds);
+  }
+
+  template <typename Request>
+  Status Ask(void (EmbeddingService::*call)(Request*, DoneCallback),
+             Request* request) {
+    request->deadline = NewDeadline();
+    return Await([&](DoneCallback done) {
+      (service_.get()->*call)(request, std::move(done));
+    });
   }
 
   void PushReleased(std::vector<TableStep> released) {

@@ -10,10 +10,11 @@
 // A failed push is kept until Flush reports it; until then every Lookup, Stage
 // and Commit fails with it, so that a training step sees it.
 //
-// Thread-safe. Only CreateTable, Stats, Flush and Close block, for as long as
-// the requests that they wait for may take. `done` callbacks are called exactly
-// once, on the caller's thread or on a thread that the session lends for it
-// (never on an I/O thread), so they may run TensorFlow work.
+// Thread-safe. Only CreateTable, Stats, Export, Assign, Remove, Flush and Close
+// block, for as long as the requests that they wait for may take. `done`
+// callbacks are called exactly once, on the caller's thread or on a thread that
+// the session lends for it (never on an I/O thread), so they may run TensorFlow
+// work.
 
 #ifndef PERSIA_CC_PIPELINE_SESSION_H_
 #define PERSIA_CC_PIPELINE_SESSION_H_
@@ -98,6 +99,12 @@ class PERSIA_EXPORT Session {
 
   virtual SessionCounters Counters() const = 0;
   virtual Status Stats(std::vector<ServiceStats>* processes) = 0;
+
+  // The service's calls; the deadline is the session's. They do not wait for
+  // committed updates: see Flush.
+  virtual Status Export(ExportRequest* request) = 0;
+  virtual Status Assign(AssignRequest* request) = 0;
+  virtual Status Remove(RemoveRequest* request) = 0;
 };
 
 // Destroying the session sends what was committed and completes every call. It

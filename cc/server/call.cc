@@ -33,6 +33,9 @@ bool IsRequest(MessageType type) {
     case MessageType::kLookup:
     case MessageType::kUpdate:
     case MessageType::kStats:
+    case MessageType::kExport:
+    case MessageType::kAssign:
+    case MessageType::kRemove:
       return true;
     default:
       return false;
@@ -42,6 +45,7 @@ bool IsRequest(MessageType type) {
 Status Call::Prepare(const FrameHeader& header, const ServerOptions& options) {
   type_ = header.type;
   request_id_ = header.request_id;
+  export_.page = RowPage();  // Large, and made anew by each export.
   try {
     return Decode(options);
   } catch (const std::bad_alloc&) {
@@ -72,6 +76,16 @@ Status Call::Decode(const ServerOptions& options) {
       stats_.processes.clear();
       if (body.empty()) return Status();
       return Status(Code::kDataLoss, "a Stats message has no body");
+    case MessageType::kExport:
+      export_.deadline = deadline;
+      return DecodeExport(body, &export_);
+    case MessageType::kAssign:
+      assign_.deadline = deadline;
+      return DecodeAssign(body, &assign_);
+    case MessageType::kRemove:
+      remove_.deadline = deadline;
+      remove_.removed = 0;
+      return DecodeRemove(body, &remove_);
     default:
       return Status(Code::kInternal, "this message is no request");
   }
@@ -111,6 +125,12 @@ void Call::Start(EmbeddingService* service, DoneCallback done) {
       return service->Lookup(&lookup_, std::move(done));
     case MessageType::kUpdate:
       return service->Update(&update_, std::move(done));
+    case MessageType::kExport:
+      return service->Export(&export_, std::move(done));
+    case MessageType::kAssign:
+      return service->Assign(&assign_, std::move(done));
+    case MessageType::kRemove:
+      return service->Remove(&remove_, std::move(done));
     default:
       return service->Stats(&stats_, std::move(done));
   }
@@ -124,6 +144,19 @@ void Call::Refuse(uint64_t request_id, const Status& why) {
   reply_ = EncodeError(request_id, why);
 }
 
+// A page's length is known only once the table has filled it.
+OutFrame Call::EncodePage(uint64_t max_body_bytes) {
+  OutFrame page = EncodeExportReply(request_id_, export_);
+  uint64_t bytes = page.head.size() - kFrameHeaderBytes;
+  for (const ConstBytes part : page.payload) bytes += part.size();
+  if (bytes <= max_body_bytes) return page;
+  return EncodeError(request_id_,
+                     Status(Code::kResourceExhausted,
+                            Concat("a page of this export has ", bytes,
+                                   " bytes, over the limit of ", max_body_bytes,
+                                   ": ask for fewer rows at once")));
+}
+
 OutFrame Call::EncodeReply(const ServerState& server) {
   switch (type_) {
     case MessageType::kCreateTable:
@@ -133,6 +166,12 @@ OutFrame Call::EncodeReply(const ServerState& server) {
       return EncodeLookupReply(request_id_, lookup_);
     case MessageType::kUpdate:
       return EncodeUpdateReply(request_id_, update_.counts);
+    case MessageType::kExport:
+      return EncodePage(server.options.max_body_bytes);
+    case MessageType::kAssign:
+      return EncodeAssignReply(request_id_);
+    case MessageType::kRemove:
+      return EncodeRemoveReply(request_id_, remove_.removed);
     default:
       AddServerCounters(server, &stats_.processes);
       return EncodeStatsReply(request_id_, stats_.processes);

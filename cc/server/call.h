@@ -41,6 +41,7 @@ class Call {
  private:
   Status Decode(const ServerOptions& options);
   Status PlaceRows(uint64_t max_body_bytes);
+  OutFrame EncodePage(uint64_t max_body_bytes);
   OutFrame EncodeReply(const ServerState& server);
 
   MessageType type_ = MessageType::kError;
@@ -51,6 +52,9 @@ class Call {
   LookupRequest lookup_;
   UpdateRequest update_;
   StatsRequest stats_;
+  ExportRequest export_;
+  AssignRequest assign_;
+  RemoveRequest remove_;
   OutFrame reply_;
 };
 

@@ -113,6 +113,50 @@ struct StatsRequest {
   std::vector<ServiceStats> processes;  // Output: one a shard.
 };
 
+// How far an export of a table has come.
+struct ExportCursor {
+  uint32_t shard = 0;  // Shards are exported one after the other.
+  uint64_t position = Table::kBegin;  // In that shard: Table::Export's cursor.
+
+  // Whether there is nothing left.
+  bool at_end() const { return position == Table::kEnd; }
+};
+
+struct ExportRequest {
+  Deadline deadline;
+  TableKey table = 0;
+  // In: where to begin, or what the last export gave. Output: where to go on.
+  ExportCursor cursor;
+  // At least 1. A page may hold more by a little, or less, also before the end.
+  uint64_t max_rows = 0;
+
+  uint32_t dim = 0;         // Output: weights a row.
+  uint32_t state_size = 0;  // Output: state a row.
+  RowPage page;             // Output.
+};
+
+// Ids should be unique.
+struct AssignRequest {
+  Deadline deadline;
+  TableKey table = 0;
+  uint32_t dim = 0;  // Must be the table's.
+  // The table's, or 0: the rows then get a new row's state.
+  uint32_t state_size = 0;
+  Span<const int64_t> ids;
+  Span<const float> weights;  // ids.size() x dim.
+  Span<const float> state;    // ids.size() x state_size.
+};
+
+struct RemoveRequest {
+  Deadline deadline;
+  TableKey table = 0;
+  Span<const int64_t> ids;
+
+  // Output: rows that there were. A request that was sent twice, because the
+  // connection broke, does not count what its first arrival removed.
+  uint64_t removed = 0;
+};
+
 class EmbeddingService {
  public:
   virtual ~EmbeddingService() = default;
@@ -128,6 +172,16 @@ class EmbeddingService {
   virtual void Update(UpdateRequest* request, DoneCallback done) = 0;
 
   virtual void Stats(StatsRequest* request, DoneCallback done) = 0;
+
+  // A row that is there from the first page to the last is on one of them.
+  virtual void Export(ExportRequest* request, DoneCallback done) = 0;
+
+  // Sets whole rows, creating those that are absent. On failure some may be
+  // set; the same request may be sent again, until somebody updates the rows.
+  virtual void Assign(AssignRequest* request, DoneCallback done) = 0;
+
+  // On failure some may be removed; the same request may be sent again.
+  virtual void Remove(RemoveRequest* request, DoneCallback done) = 0;
 };
 
 }  // namespace persia

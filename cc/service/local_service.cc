@@ -1,5 +1,6 @@
 #include "cc/service/local_service.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "cc/base/number.h"
+#include "cc/service/assign_check.h"
 #include "cc/service/pooling.h"
 #include "cc/service/update_window.h"
 #include "cc/store/store.h"
@@ -50,6 +52,12 @@ UpdateCounts Apply(Table* table, const TableUpdate& update) {
                        update.learning_rate);
 }
 
+Status CheckIdCount(size_t count) {
+  // Places in a batch are 32 bits wide.
+  if (count <= std::numeric_limits<uint32_t>::max()) return Status();
+  return InvalidArgument("ids must be fewer than 2^32, received ", count);
+}
+
 // `what` names the array that brings or takes `floats` of `ids`.
 Status CheckIds(const TableIds& ids, const TableConfig& config,
                 const char* what, size_t floats) {
@@ -57,16 +65,46 @@ Status CheckIds(const TableIds& ids, const TableConfig& config,
     return InvalidArgument("table \"", config.name, "\" has output_dim ",
                            config.dim, ", received ", ids.dim);
   }
-  // Places in a batch are 32 bits wide.
-  if (ids.ids.size() > std::numeric_limits<uint32_t>::max()) {
-    return InvalidArgument("ids must be fewer than 2^32, received ",
-                           ids.ids.size());
-  }
+  PERSIA_RETURN_IF_ERROR(CheckIdCount(ids.ids.size()));
   PERSIA_RETURN_IF_ERROR(CheckBags(ids));
   const size_t expected = ids.vectors() * ids.dim;
   if (floats == expected) return Status();
   return InvalidArgument(what, " of table \"", config.name, "\" must hold ",
                          expected, " numbers, received ", floats);
+}
+
+// Bounds the memory of an export's page, whatever its rows' size.
+constexpr size_t kMaxPageBytes = size_t{64} << 20;
+
+size_t PageRows(const ExportRequest& request) {
+  const size_t row_bytes =
+      sizeof(int64_t) +
+      sizeof(float) * (size_t{request.dim} + request.state_size);
+  const size_t most = std::max<size_t>(1, kMaxPageBytes / row_bytes);
+  return static_cast<size_t>(std::min<uint64_t>(request.max_rows, most));
+}
+
+Status CheckCursor(const ExportRequest& request) {
+  if (request.max_rows < 1) {
+    return InvalidArgument("max_rows must be at least 1, received 0");
+  }
+  if (request.cursor.shard == 0) return Status();
+  return InvalidArgument("an export of one shard must have shard 0, received ",
+                         request.cursor.shard);
+}
+
+Status CheckAssign(const AssignRequest& request, const Table& table) {
+  const TableConfig& config = table.config();
+  if (request.dim != config.dim) {
+    return InvalidArgument("table \"", config.name, "\" has output_dim ",
+                           config.dim, ", received ", request.dim);
+  }
+  if (request.state_size != 0 && request.state_size != table.state_size()) {
+    return InvalidArgument(
+        "a row of table \"", config.name, "\" has ", table.state_size(),
+        " numbers of optimizer state, received ", request.state_size);
+  }
+  return CheckAssignSizes(request);
 }
 
 // Nothing throws across this module's edge: memory that runs out is an error.
@@ -98,6 +136,18 @@ class LocalService : public EmbeddingService {
 
   void Stats(StatsRequest* request, DoneCallback done) override {
     done(CatchBadAlloc([&] { return DoStats(request); }));
+  }
+
+  void Export(ExportRequest* request, DoneCallback done) override {
+    done(CatchBadAlloc([&] { return DoExport(request); }));
+  }
+
+  void Assign(AssignRequest* request, DoneCallback done) override {
+    done(CatchBadAlloc([&] { return DoAssign(*request); }));
+  }
+
+  void Remove(RemoveRequest* request, DoneCallback done) override {
+    done(CatchBadAlloc([&] { return DoRemove(request); }));
   }
 
  private:
@@ -162,6 +212,36 @@ class LocalService : public EmbeddingService {
     stats.repeated_updates = repeated_updates_.load(std::memory_order_relaxed);
     stats.tables = store_.Stats();
     request->processes.assign(1, std::move(stats));
+    return Status();
+  }
+
+  Status DoExport(ExportRequest* request) const {
+    PERSIA_RETURN_IF_ERROR(CheckCursor(*request));
+    const Result<Table*> table = store_.Find(request->table);
+    if (!table.ok()) return table.status();
+    request->dim = (*table)->config().dim;
+    request->state_size = static_cast<uint32_t>((*table)->state_size());
+    request->page = RowPage();
+    if (request->cursor.at_end()) return Status();
+    request->cursor.position = (*table)->Export(
+        request->cursor.position, PageRows(*request), &request->page);
+    return Status();
+  }
+
+  Status DoAssign(const AssignRequest& request) {
+    const Result<Table*> table = store_.Find(request.table);
+    if (!table.ok()) return table.status();
+    PERSIA_RETURN_IF_ERROR(CheckIdCount(request.ids.size()));
+    PERSIA_RETURN_IF_ERROR(CheckAssign(request, **table));
+    (*table)->Assign(request.ids, request.weights, request.state);
+    return Status();
+  }
+
+  Status DoRemove(RemoveRequest* request) {
+    const Result<Table*> table = store_.Find(request->table);
+    if (!table.ok()) return table.status();
+    PERSIA_RETURN_IF_ERROR(CheckIdCount(request->ids.size()));
+    request->removed = (*table)->Remove(request->ids);
     return Status();
   }
 

@@ -1,5 +1,6 @@
 // The messages that carry no rows: Error, CreateTable, Stats.
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,13 @@ namespace {
 
 // The least that a process and a table take: their texts may be empty.
 constexpr size_t kLeastProcessBytes = 64;
-constexpr size_t kLeastTableStatsBytes = 64;
+constexpr size_t kLeastTableStatsBytes = 96;
+
+// A table's settings that travel as text, in their order.
+constexpr std::array<Spec TableConfig::*, 6> kSpecs = {
+    &TableConfig::initializer, &TableConfig::optimizer, &TableConfig::row_dtype,
+    &TableConfig::capacity,    &TableConfig::admission, &TableConfig::eviction,
+};
 
 bool IsErrorCode(uint32_t number) {
   switch (static_cast<Code>(number)) {
@@ -40,10 +47,14 @@ void WriteTableStats(const TableStats& table, Writer* writer) {
   writer->U32(0);
   writer->U64(table.rows);
   writer->U64(table.bytes);
+  writer->U64(table.index_slots);
   writer->U64(table.rows_looked_up);
+  writer->U64(table.rows_found);
   writer->U64(table.rows_updated);
   writer->U64(table.nonfinite_gradients);
   writer->U64(table.absent_gradients);
+  writer->U64(table.evictions);
+  writer->U64(table.refused);
 }
 
 TableStats ReadTableStats(Reader* reader) {
@@ -53,10 +64,14 @@ TableStats ReadTableStats(Reader* reader) {
   reader->Zero32();
   table.rows = reader->U64();
   table.bytes = reader->U64();
+  table.index_slots = reader->U64();
   table.rows_looked_up = reader->U64();
+  table.rows_found = reader->U64();
   table.rows_updated = reader->U64();
   table.nonfinite_gradients = reader->U64();
   table.absent_gradients = reader->U64();
+  table.evictions = reader->U64();
+  table.refused = reader->U64();
   return table;
 }
 
@@ -124,8 +139,9 @@ OutFrame EncodeCreateTable(uint64_t request_id, const TableConfig& config) {
   writer.U32(config.shard_index);
   writer.U32(config.shard_count);
   writer.Text(config.name);
-  writer.Text(config.initializer.ToString());
-  writer.Text(config.optimizer.ToString());
+  for (const Spec TableConfig::*setting : kSpecs) {
+    writer.Text((config.*setting).ToString());
+  }
   return writer.Seal(MessageType::kCreateTable, request_id);
 }
 
@@ -137,15 +153,14 @@ Status DecodeCreateTable(ConstBytes body, TableConfig* config) {
   config->shard_index = reader.U32();
   config->shard_count = reader.U32();
   config->name = reader.Text();
-  const std::string initializer = reader.Text();
-  const std::string optimizer = reader.Text();
+  std::array<std::string, kSpecs.size()> texts;
+  for (std::string& text : texts) text = reader.Text();
   PERSIA_RETURN_IF_ERROR(reader.Finish("CreateTable"));
-  Result<Spec> initializer_spec = Spec::Parse(initializer);
-  if (!initializer_spec.ok()) return initializer_spec.status();
-  Result<Spec> optimizer_spec = Spec::Parse(optimizer);
-  if (!optimizer_spec.ok()) return optimizer_spec.status();
-  config->initializer = std::move(*initializer_spec);
-  config->optimizer = std::move(*optimizer_spec);
+  for (size_t i = 0; i < kSpecs.size(); ++i) {
+    Result<Spec> spec = Spec::Parse(texts[i]);
+    if (!spec.ok()) return spec.status();
+    config->*kSpecs[i] = std::move(*spec);
+  }
   return Status();
 }
 

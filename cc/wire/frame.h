@@ -27,7 +27,7 @@
 namespace persia {
 
 inline constexpr uint32_t kFrameMagic = 0x31535250;
-inline constexpr uint16_t kProtocolVersion = 1;
+inline constexpr uint16_t kProtocolVersion = 2;
 inline constexpr size_t kFrameHeaderBytes = 32;
 inline constexpr uint64_t kMaxBodyBytes = 1ull << 30;
 
@@ -41,6 +41,12 @@ enum class MessageType : uint16_t {
   kUpdateReply = 7,
   kStats = 8,
   kStatsReply = 9,
+  kExport = 10,
+  kExportReply = 11,
+  kAssign = 12,
+  kAssignReply = 13,
+  kRemove = 14,
+  kRemoveReply = 15,
 };
 
 struct FrameHeader {

@@ -7,7 +7,8 @@
 //   Error         = u32 code, u32 0, text message
 //   CreateTable   = u32 dim, f32 default value, u64 seed, u32 shard index,
 //                   u32 shard count, text name, text initializer,
-//                   text optimizer          (Specs in canonical text)
+//                   text optimizer, text row dtype, text capacity,
+//                   text admission, text eviction  (Specs in canonical text)
 //   CreateTableReply = u64 rows, u64 generation
 //   table         = u64 key, u64 ids, u32 dim, u32 combiner, u64 bag offsets
 //                   (0: none), u64 weights (0: none)                (40 bytes)
@@ -26,8 +27,18 @@
 //                   u64 repeated updates, u64 bad frames, u64 connections,
 //                   u32 tables, u32 0, tables x table stats
 //   table stats   = text name, u32 dim, u32 0, u64 rows, u64 bytes,
-//                   u64 rows looked up, u64 rows updated,
-//                   u64 non-finite gradients, u64 absent gradients
+//                   u64 index slots, u64 rows looked up, u64 rows found,
+//                   u64 rows updated, u64 non-finite gradients,
+//                   u64 absent gradients, u64 evictions, u64 refused
+//   Export        = u64 key, u64 position, u32 shard, u32 0, u64 max rows
+//   ExportReply   = u64 position, u32 shard, u32 dim, u32 state size, u32 0,
+//                   rows
+//   rows          = u64 ids, ids x i64, ids x dim x f32,
+//                   ids x state size x f32           (not padded)
+//   Assign        = u64 key, u32 dim, u32 state size (0: as a new row), rows
+//   AssignReply   = nothing
+//   Remove        = u64 key, u64 ids, ids x i64
+//   RemoveReply   = u64 removed
 //
 // Encoders write the fixed parts into frame->head (after room for the header)
 // and refer to large arrays where they lie: these must outlive the frame.
@@ -52,12 +63,18 @@ OutFrame EncodeCreateTable(uint64_t request_id, const TableConfig& config);
 OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request);
 OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request);
 OutFrame EncodeStats(uint64_t request_id);
+OutFrame EncodeExport(uint64_t request_id, const ExportRequest& request);
+OutFrame EncodeAssign(uint64_t request_id, const AssignRequest& request);
+OutFrame EncodeRemove(uint64_t request_id, const RemoveRequest& request);
 
 Status DecodeCreateTable(ConstBytes body, TableConfig* config);
 // Leaves each table's `rows` empty. The decoded ids, offsets and dim are
 // checked against each other (offsets rise and end at the number of ids).
 Status DecodeLookup(ConstBytes body, LookupRequest* request);
 Status DecodeUpdate(ConstBytes body, UpdateRequest* request);
+Status DecodeExport(ConstBytes body, ExportRequest* request);
+Status DecodeAssign(ConstBytes body, AssignRequest* request);
+Status DecodeRemove(ConstBytes body, RemoveRequest* request);
 
 // Replies.
 OutFrame EncodeError(uint64_t request_id, const Status& status);
@@ -68,6 +85,10 @@ OutFrame EncodeLookupReply(uint64_t request_id, const LookupRequest& request);
 OutFrame EncodeUpdateReply(uint64_t request_id, const UpdateCounts& counts);
 OutFrame EncodeStatsReply(uint64_t request_id,
                           const std::vector<ServiceStats>& processes);
+// Refers to the request's page.
+OutFrame EncodeExportReply(uint64_t request_id, const ExportRequest& request);
+OutFrame EncodeAssignReply(uint64_t request_id);
+OutFrame EncodeRemoveReply(uint64_t request_id, uint64_t removed);
 
 // The Status that an Error body carries, or kDataLoss.
 Status DecodeError(ConstBytes body);
@@ -79,6 +100,10 @@ Status DecodeLookupReply(ConstBytes body, size_t floats, uint64_t* generation,
                          Span<const float>* rows);
 Status DecodeUpdateReply(ConstBytes body, UpdateCounts* counts);
 Status DecodeStatsReply(ConstBytes body, std::vector<ServiceStats>* processes);
+// Fills the request's outputs.
+Status DecodeExportReply(ConstBytes body, ExportRequest* request);
+Status DecodeAssignReply(ConstBytes body);
+Status DecodeRemoveReply(ConstBytes body, uint64_t* removed);
 
 }  // namespace persia
 

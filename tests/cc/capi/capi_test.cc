@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -30,8 +31,12 @@ void ExpectOk(int returned) { EXPECT_EQ(returned, 0) << persia_last_error(); }
 
 int CreateTable(const char* session, const char* table, int dim,
                 const char* optimizer, uint64_t* rows) {
-  return persia_session_create_table(session, table, dim, "zeros", optimizer, 7,
-                                     0.0f, rows);
+  persia_table_settings settings = {};
+  settings.dim = dim;
+  settings.initializer = "zeros";
+  settings.optimizer = optimizer;
+  settings.seed = 7;
+  return persia_session_create_table(session, table, &settings, rows);
 }
 
 // ---- Server ----
@@ -210,6 +215,136 @@ TEST_F(SessionTest, AnErrorBelongsToItsThread) {
   std::thread([] { EXPECT_STREQ(persia_last_error(), ""); }).join();
   EXPECT_STRNE(persia_last_error(), "");
 }
+
+TEST_F(SessionTest, SettingsThatAreNotGivenHaveDefaults) {
+  uint64_t rows = 0;
+  ExpectOk(CreateTable(kName, "t", 4, "sgd", &rows));
+  persia_table_settings same = {};
+  same.dim = 4;
+  same.initializer = "zeros";
+  same.optimizer = "sgd";
+  same.row_dtype = "float32";
+  same.capacity = "unlimited";
+  same.admission = "always";
+  same.eviction = "never";
+  same.seed = 7;
+  ExpectOk(persia_session_create_table(kName, "t", &same, &rows));
+}
+
+TEST_F(SessionTest, EverySettingOfATableCounts) {
+  uint64_t rows = 0;
+  ExpectOk(CreateTable(kName, "t", 4, "sgd", &rows));
+  persia_table_settings base = {};
+  base.dim = 4;
+  base.initializer = "zeros";
+  base.optimizer = "sgd";
+  base.seed = 7;
+  persia_table_settings other = base;
+  other.row_dtype = "float16";
+  ExpectError(persia_session_create_table(kName, "t", &other, &rows),
+              Code::kAlreadyExists, "float16");
+  other = base;
+  other.capacity = "rows(count=1000)";
+  other.eviction = "lru";
+  ExpectError(persia_session_create_table(kName, "t", &other, &rows),
+              Code::kAlreadyExists, "rows(count=1000)");
+  other = base;
+  other.admission = "min_count(count=2)";
+  ExpectError(persia_session_create_table(kName, "t", &other, &rows),
+              Code::kAlreadyExists, "min_count(count=2)");
+  other = base;
+  other.eviction = "ttl(steps=9)";
+  ExpectError(persia_session_create_table(kName, "t", &other, &rows),
+              Code::kAlreadyExists, "ttl(steps=9)");
+}
+
+// ---- Rows ----
+
+// Table "t" of 2 columns, with Adagrad: as much state again.
+class RowsTest : public SessionTest {
+ protected:
+  RowsTest() {
+    uint64_t rows = 0;
+    ExpectOk(CreateTable(kName, "t", 2, "adagrad", &rows));
+  }
+};
+
+TEST_F(RowsTest, AreAssignedLookedUpAndRemoved) {
+  const int64_t ids[] = {5, -5};
+  const float rows[] = {1, 2, 3, 4};
+  ExpectOk(persia_session_assign(kName, "t", 2, ids, 2, rows));
+  const int64_t asked[] = {-5, 6, 5, -5};
+  float found[8] = {};
+  ExpectOk(persia_session_lookup(kName, "t", 2, asked, 4, found));
+  const float expected[] = {3, 4, 0, 0, 1, 2, 3, 4};
+  EXPECT_TRUE(std::equal(found, found + 8, expected));
+  uint64_t removed = 0;
+  ExpectOk(persia_session_remove(kName, "t", asked, 2, &removed));
+  EXPECT_EQ(removed, 1u);
+  ExpectOk(persia_session_lookup(kName, "t", 2, asked, 1, found));
+  EXPECT_EQ(found[0], 0);
+}
+
+TEST_F(RowsTest, AreExportedPageByPage) {
+  const int64_t ids[] = {7};
+  const float rows[] = {1, 2};
+  ExpectOk(persia_session_assign(kName, "t", 2, ids, 1, rows));
+  persia_export_cursor cursor = {};
+  uint64_t count = 0;
+  while (!cursor.at_end) {
+    persia_page* page = nullptr;
+    ExpectOk(persia_session_export(kName, "t", 1, &cursor, &page));
+    ASSERT_NE(page, nullptr);
+    persia_page_view view;
+    persia_page_get(page, &view);
+    EXPECT_EQ(view.dim, 2u);
+    EXPECT_EQ(view.state_size, 2u);
+    if (view.count > 0) {
+      EXPECT_EQ(view.ids[0], 7);
+      EXPECT_EQ(view.rows[1], 2);
+      EXPECT_FLOAT_EQ(view.state[1], 0.1f);
+    }
+    count += view.count;
+    persia_page_free(page);
+  }
+  EXPECT_EQ(count, 1u);
+}
+
+TEST_F(RowsTest, OfATableThatIsNotThereAreNotFoundByName) {
+  const int64_t ids[] = {7};
+  float rows[] = {1, 2};
+  uint64_t removed = 0;
+  persia_export_cursor cursor = {};
+  persia_page* page = nullptr;
+  const char* none = "no such";
+  const std::string part = "table 'no such': ";
+  ExpectError(persia_session_lookup(kName, none, 2, ids, 1, rows),
+              Code::kNotFound, part);
+  ExpectError(persia_session_assign(kName, none, 2, ids, 1, rows),
+              Code::kNotFound, part);
+  ExpectError(persia_session_remove(kName, none, ids, 1, &removed),
+              Code::kNotFound, part);
+  ExpectError(persia_session_export(kName, none, 1, &cursor, &page),
+              Code::kNotFound, part);
+  EXPECT_EQ(page, nullptr);
+}
+
+TEST_F(RowsTest, OfASessionThatIsNotThereAreNotFound) {
+  uint64_t removed = 0;
+  ExpectError(persia_session_remove("unknown", "t", nullptr, 0, &removed),
+              Code::kNotFound, "'unknown'");
+}
+
+TEST_F(RowsTest, OfAnotherWidthAreRefused) {
+  const int64_t ids[] = {7};
+  float rows[] = {1, 2, 3};
+  ExpectError(persia_session_assign(kName, "t", 3, ids, 1, rows),
+              Code::kInvalidArgument, "output_dim 2, received 3");
+  ExpectError(persia_session_lookup(kName, "t", 3, ids, 1, rows),
+              Code::kInvalidArgument, "output_dim 2, received 3");
+}
+
+TEST(Page, FreeingNoneIsAllowed) { persia_page_free(nullptr); }
 
 // ---- Stats ----
 

@@ -284,15 +284,16 @@ TEST(FaultsTest, ReplyOfAnotherTypeFailsTheCall) {
 TEST(FaultsTest, ServerOfAnotherVersionFailsTheCallAtOnce) {
   const Status status = OutcomeOf([](uint64_t id) {
     OutFrame frame = EncodeError(id, Status(Code::kFailedPrecondition, "?"));
-    frame.head[4] = 2;
+    frame.head[4] = kProtocolVersion + 1;
     const uint32_t crc = Crc32c(frame.head.data(), 28);
     std::memcpy(frame.head.data() + 28, &crc, sizeof(crc));
     return frame;
   });
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
-  EXPECT_NE(status.message().find("this client speaks protocol version 1, the "
-                                  "server 2: use the same persia_tf version "
-                                  "on both"),
+  EXPECT_NE(status.message().find(
+                Concat("this client speaks protocol version ", kProtocolVersion,
+                       ", the server ", kProtocolVersion + 1,
+                       ": use the same persia_tf version on both")),
             std::string::npos)
       << status.message();
   EXPECT_EQ(status.message().find("shard 0 of 1 (127.0.0.1:"), 0u);

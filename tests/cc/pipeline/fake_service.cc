@@ -162,6 +162,11 @@ class FakeService : public EmbeddingService {
     done(Status());
   }
 
+  // Sessions hand these on as they are.
+  void Export(ExportRequest*, DoneCallback done) override { done(Status()); }
+  void Assign(AssignRequest*, DoneCallback done) override { done(Status()); }
+  void Remove(RemoveRequest*, DoneCallback done) override { done(Status()); }
+
  private:
   static SeenTable See(const TableIds& ids) {
     SeenTable seen;

@@ -108,13 +108,14 @@ TEST_F(BadFramesTest, BodyOf2To64BytesIsRefusedThenDropped) {
 TEST_F(BadFramesTest, OtherVersionIsToldThenDropped) {
   RawSocket offender = Connect();
   std::vector<uint8_t> bytes = Bytes();
-  Change<uint16_t>(&bytes, 4, 2);
+  Change<uint16_t>(&bytes, 4, kProtocolVersion + 1);
   offender.Send(bytes);
   const Status status = ExpectError(&offender, 9);
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_EQ(status.message(),
-            "this server speaks protocol version 1, the client 2: use the "
-            "same persia_tf version on both");
+            Concat("this server speaks protocol version ", kProtocolVersion,
+                   ", the client ", kProtocolVersion + 1,
+                   ": use the same persia_tf version on both"));
   ExpectDropped(&offender);
 }
 
@@ -124,7 +125,7 @@ TEST_F(BadFramesTest, RequestsBeforeAnotherVersionAreAnswered) {
   offender.Send(LookupFrame(5));
   service_.WaitForHeld(1);
   std::vector<uint8_t> bytes = Bytes();
-  Change<uint16_t>(&bytes, 4, 2);
+  Change<uint16_t>(&bytes, 4, kProtocolVersion + 1);
   offender.Send(bytes);
   EXPECT_EQ(ExpectError(&offender, 9).code(), Code::kFailedPrecondition);
   service_.ReleaseAll();

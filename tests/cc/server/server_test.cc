@@ -78,7 +78,8 @@ TEST_F(ServerTest, UndecodableBodyIsAnErrorReplyAndTheConnectionGoesOn) {
   RawSocket client = Connect();
   for (const MessageType type :
        {MessageType::kCreateTable, MessageType::kLookup, MessageType::kUpdate,
-        MessageType::kStats}) {
+        MessageType::kStats, MessageType::kExport, MessageType::kAssign,
+        MessageType::kRemove}) {
     OutFrame frame;
     frame.head.assign(kFrameHeaderBytes + 5, 0xff);
     SealFrame(type, 7, &frame);
@@ -97,6 +98,22 @@ TEST_F(ServerTest, ReplyOverTheLimitIsAnErrorReplyAndTheConnectionGoesOn) {
   // 100 ids fit a body of 1000 bytes, their rows do not.
   client.Send(LookupFrame(7, kTable, 100));
   EXPECT_EQ(ExpectError(&client, 7).code(), Code::kResourceExhausted);
+  ExpectServed(&client, 8);
+}
+
+TEST_F(ServerTest, PageOverTheLimitIsAnErrorReplyAndTheConnectionGoesOn) {
+  AssignRows(&service_, kTable, FirstIds(1000), 0);
+  ServerOptions options;
+  options.max_body_bytes = 200;
+  StartServerWith(options);
+  RawSocket client = Connect();
+  ExportRequest request;
+  request.table = HashName(kTable);
+  request.max_rows = 1000;
+  client.Send(EncodeExport(7, request));
+  const Status status = ExpectError(&client, 7);
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_NE(status.message().find("ask for fewer rows"), std::string::npos);
   ExpectServed(&client, 8);
 }
 

@@ -119,4 +119,16 @@ void HoldingService::Stats(StatsRequest* request, DoneCallback done) {
   Answer(&EmbeddingService::Stats, request, std::move(done));
 }
 
+void HoldingService::Export(ExportRequest* request, DoneCallback done) {
+  Answer(&EmbeddingService::Export, request, std::move(done));
+}
+
+void HoldingService::Assign(AssignRequest* request, DoneCallback done) {
+  Answer(&EmbeddingService::Assign, request, std::move(done));
+}
+
+void HoldingService::Remove(RemoveRequest* request, DoneCallback done) {
+  Answer(&EmbeddingService::Remove, request, std::move(done));
+}
+
 }  // namespace persia

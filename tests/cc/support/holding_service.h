@@ -46,6 +46,9 @@ class HoldingService : public EmbeddingService {
   void Lookup(LookupRequest* request, DoneCallback done) override;
   void Update(UpdateRequest* request, DoneCallback done) override;
   void Stats(StatsRequest* request, DoneCallback done) override;
+  void Export(ExportRequest* request, DoneCallback done) override;
+  void Assign(AssignRequest* request, DoneCallback done) override;
+  void Remove(RemoveRequest* request, DoneCallback done) override;
 
  private:
   template <typename Request>

@@ -77,6 +77,66 @@ std::vector<float> LookUpRows(EmbeddingService* service,
   return lookup.rows();
 }
 
+void AssignRows(EmbeddingService* service, const std::string& table,
+                const std::vector<int64_t>& ids, float first) {
+  std::vector<float> weights(ids.size() * kRowDim);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    weights[i] = first + static_cast<float>(i / kRowDim);
+  }
+  AssignRequest request;
+  request.deadline = DeadlineAfter(30);
+  request.table = HashName(table);
+  request.dim = kRowDim;
+  request.ids = ids;
+  request.weights = weights;
+  CallResult result;
+  service->Assign(&request, result.done());
+  const Status status = result.Wait();
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+uint64_t RemoveRows(EmbeddingService* service, const std::string& table,
+                    const std::vector<int64_t>& ids) {
+  RemoveRequest request;
+  request.deadline = DeadlineAfter(30);
+  request.table = HashName(table);
+  request.ids = ids;
+  CallResult result;
+  service->Remove(&request, result.done());
+  const Status status = result.Wait();
+  EXPECT_TRUE(status.ok()) << status.message();
+  return request.removed;
+}
+
+std::map<int64_t, std::vector<float>> ExportRows(EmbeddingService* service,
+                                                 const std::string& table,
+                                                 uint64_t max_rows) {
+  std::map<int64_t, std::vector<float>> rows;
+  ExportRequest request;
+  request.table = HashName(table);
+  request.max_rows = max_rows;
+  while (!request.cursor.at_end()) {
+    request.deadline = DeadlineAfter(30);
+    CallResult result;
+    service->Export(&request, result.done());
+    const Status status = result.Wait();
+    EXPECT_TRUE(status.ok()) << status.message();
+    if (!status.ok()) break;
+    const RowPage& page = request.page;
+    EXPECT_EQ(page.weights.size(), page.ids.size() * request.dim);
+    EXPECT_EQ(page.state.size(), page.ids.size() * request.state_size);
+    for (size_t i = 0; i < page.ids.size(); ++i) {
+      const auto weights = page.weights.begin() + i * request.dim;
+      const auto state = page.state.begin() + i * request.state_size;
+      std::vector<float> row(weights, weights + request.dim);
+      row.insert(row.end(), state, state + request.state_size);
+      EXPECT_TRUE(rows.emplace(page.ids[i], std::move(row)).second)
+          << page.ids[i];
+    }
+  }
+  return rows;
+}
+
 std::vector<ServiceStats> StatsOf(EmbeddingService* service) {
   StatsRequest request;
   request.deadline = DeadlineAfter(30);

@@ -4,6 +4,7 @@
 #define PERSIA_TESTS_CC_SUPPORT_ROW_REQUESTS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,20 @@ class PendingUpdate {
 std::vector<float> LookUpRows(EmbeddingService* service,
                               const std::string& table,
                               const std::vector<int64_t>& ids);
+
+// Sets ids[i]'s weights to `first` + i, and expects that to succeed.
+void AssignRows(EmbeddingService* service, const std::string& table,
+                const std::vector<int64_t>& ids, float first);
+
+// How many rows were removed.
+uint64_t RemoveRows(EmbeddingService* service, const std::string& table,
+                    const std::vector<int64_t>& ids);
+
+// All rows by id, weights then state, in pages of `max_rows`. Expects no id
+// twice.
+std::map<int64_t, std::vector<float>> ExportRows(EmbeddingService* service,
+                                                 const std::string& table,
+                                                 uint64_t max_rows);
 
 // The service's counters, which are expected to be there.
 std::vector<ServiceStats> StatsOf(EmbeddingService* service);

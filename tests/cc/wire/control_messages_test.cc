@@ -18,6 +18,10 @@ TableConfig SomeConfig() {
   config.dim = 16;
   config.initializer = Spec{"zeros", {}};
   config.optimizer = Spec{"sgd", {}};
+  config.row_dtype = Spec{"int8", {}};
+  config.capacity = Spec{"rows", {{"count", 9}}};
+  config.admission = Spec{"probability", {{"p", 0.5}}};
+  config.eviction = Spec{"lru", {}};
   config.seed = 5;
   config.default_value = 0.5f;
   config.shard_index = 1;
@@ -39,10 +43,14 @@ std::vector<ServiceStats> SomeStats() {
   table.dim = 16;
   table.rows = 7;
   table.bytes = 8;
-  table.rows_looked_up = 9;
-  table.rows_updated = 10;
-  table.nonfinite_gradients = 11;
-  table.absent_gradients = 12;
+  table.index_slots = 9;
+  table.rows_looked_up = 10;
+  table.rows_found = 11;
+  table.rows_updated = 12;
+  table.nonfinite_gradients = 13;
+  table.absent_gradients = 14;
+  table.evictions = 15;
+  table.refused = 16;
   process.tables = {table};
   return {process};
 }
@@ -58,7 +66,13 @@ TEST(ControlMessagesTest, CreateTableHasTheseBytes) {
             "100000000000003f\n0500000000000000\n0100000003000000\n"
             "080000006a6f622f\n7573657200000000\n"  // "job/user"
             "050000007a65726f\n7300000000000000\n"  // "zeros"
-            "0300000073676400");                    // "sgd"
+            "0300000073676400\n"                    // "sgd"
+            "04000000696e7438\n"                    // "int8"
+            "0d000000726f7773\n28636f756e743d39\n"  // "rows(count=9)"
+            "2900000000000000\n"
+            "1200000070726f62\n6162696c69747928\n"  // "probability(p=0.5)"
+            "703d302e35290000\n"
+            "030000006c727500");  // "lru"
 }
 
 TEST(ControlMessagesTest, CreateTableReplyHasTheseBytes) {
@@ -77,7 +91,9 @@ TEST(ControlMessagesTest, StatsReplyHasTheseBytes) {
             "0400000000000000\n0500000000000000\n0600000000000000\n"
             "0100000000000000\n0400000075736572\n1000000000000000\n"
             "0700000000000000\n0800000000000000\n0900000000000000\n"
-            "0a00000000000000\n0b00000000000000\n0c00000000000000");
+            "0a00000000000000\n0b00000000000000\n0c00000000000000\n"
+            "0d00000000000000\n0e00000000000000\n0f00000000000000\n"
+            "1000000000000000");
 }
 
 TEST(ControlMessagesTest, ErrorComesBackWhole) {
@@ -113,6 +129,10 @@ TEST(ControlMessagesTest, CreateTableComesBackWhole) {
   EXPECT_EQ(back.dim, config.dim);
   EXPECT_EQ(back.initializer, config.initializer);
   EXPECT_EQ(back.optimizer, config.optimizer);
+  EXPECT_EQ(back.row_dtype, config.row_dtype);
+  EXPECT_EQ(back.capacity, config.capacity);
+  EXPECT_EQ(back.admission, config.admission);
+  EXPECT_EQ(back.eviction, config.eviction);
   EXPECT_EQ(back.seed, config.seed);
   EXPECT_EQ(back.default_value, config.default_value);
   EXPECT_EQ(back.shard_index, config.shard_index);
@@ -121,7 +141,7 @@ TEST(ControlMessagesTest, CreateTableComesBackWhole) {
 
 TEST(ControlMessagesTest, SpecThatDoesNotParseIsRefused) {
   std::vector<uint8_t> bytes = Body(EncodeCreateTable(1, SomeConfig())).copy();
-  bytes[bytes.size() - 2] = '(';  // "sg("
+  bytes[bytes.size() - 2] = '(';  // "lr("
   TableConfig config;
   EXPECT_EQ(DecodeCreateTable(Body(bytes).bytes(), &config).code(),
             Code::kInvalidArgument);
@@ -147,7 +167,11 @@ TEST(ControlMessagesTest, RepliesComeBackWhole) {
   EXPECT_EQ(back[0].connections, 6u);
   ASSERT_EQ(back[0].tables.size(), 1u);
   EXPECT_EQ(back[0].tables[0].name, "user");
-  EXPECT_EQ(back[0].tables[0].absent_gradients, 12u);
+  EXPECT_EQ(back[0].tables[0].index_slots, 9u);
+  EXPECT_EQ(back[0].tables[0].rows_found, 11u);
+  EXPECT_EQ(back[0].tables[0].absent_gradients, 14u);
+  EXPECT_EQ(back[0].tables[0].evictions, 15u);
+  EXPECT_EQ(back[0].tables[0].refused, 16u);
 }
 
 Status AsError(ConstBytes body) {

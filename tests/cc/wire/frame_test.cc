@@ -10,6 +10,7 @@
 namespace persia {
 namespace {
 
+constexpr uint8_t kOtherVersion = kProtocolVersion + 1;
 constexpr uint8_t kFirst[] = {'1', '2', '3'};
 constexpr uint8_t kSecond[] = {'4', '5', '6', '7', '8', '9'};
 
@@ -40,7 +41,7 @@ TEST(FrameTest, HeaderHasTheseBytes) {
   const OutFrame frame = NineBytes();
   // Magic, version, type; request id; body length; checksums.
   EXPECT_EQ(Hex(ConstBytes(frame.head.data(), 28)),
-            "5052533101000400\n"
+            "5052533102000400\n"
             "8877665544332211\n"
             "0900000000000000\n"
             "839206e3");
@@ -100,7 +101,7 @@ TEST(FrameTest, BadMagicSaysThatAnotherProgramMayBeThere) {
 }
 
 TEST(FrameTest, UnknownMessageTypesAreRefused) {
-  for (const uint16_t type : {0, 10, 0xffff}) {
+  for (const uint16_t type : {0, 16, 0xffff}) {
     FrameHeader header;
     const Status status =
         Parse(NineBytes(static_cast<MessageType>(type)), &header);
@@ -111,17 +112,17 @@ TEST(FrameTest, UnknownMessageTypesAreRefused) {
 
 TEST(FrameTest, OtherVersionIsToldWithItsRequest) {
   OutFrame frame = NineBytes();
-  frame.head[4] = 2;
+  frame.head[4] = kOtherVersion;
   Reseal(&frame);
   FrameHeader header;
   EXPECT_EQ(Parse(frame, &header).code(), Code::kFailedPrecondition);
-  EXPECT_EQ(header.version, 2);
+  EXPECT_EQ(header.version, kOtherVersion);
   EXPECT_EQ(header.request_id, 0x1122334455667788u);
 }
 
 TEST(FrameTest, OtherVersionIsToldWhateverElseItSays) {
   OutFrame frame = NineBytes(static_cast<MessageType>(999));
-  frame.head[4] = 2;
+  frame.head[4] = kOtherVersion;
   frame.head[23] = 0xff;  // A body of 2^63 bytes and more.
   Reseal(&frame);
   FrameHeader header;

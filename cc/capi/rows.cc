@@ -1,0 +1,112 @@
+#include <memory>
+#include <utility>
+
+#include "cc/base/hash.h"
+#include "cc/capi/error.h"
+#include "cc/capi/persia.h"
+#include "cc/pipeline/await.h"
+#include "cc/pipeline/session.h"
+
+using persia::ReportStatus;
+
+struct persia_page {
+  persia::ExportRequest request;
+};
+
+namespace persia {
+namespace {
+
+static_assert(Table::kBegin == 0, "the header says that a cursor is zeros");
+
+// Shards know a table by its key alone: `status` with the name.
+Status Named(const char* table, const Status& status) {
+  if (status.ok()) return status;
+  return Status(status.code(),
+                Concat("table '", table, "': ", status.message()));
+}
+
+// Asks the session, once found.
+template <typename Ask>
+int Report(const char* name, const char* table, const Ask& ask) {
+  auto session = FindSession(name);
+  if (!session.ok()) return ReportStatus(session.status());
+  return ReportStatus(Named(table, ask(session->get())));
+}
+
+}  // namespace
+}  // namespace persia
+
+int persia_session_lookup(const char* name, const char* table, int dim,
+                          const int64_t* ids, uint64_t count, float* rows) {
+  persia::LookupCall call;
+  call.layer = table;
+  call.table = persia::HashName(table);
+  call.dim = static_cast<uint32_t>(dim);
+  call.ids = persia::Span<const int64_t>(ids, count);
+  call.rows = persia::Span<float>(rows, count * call.dim);
+  return persia::Report(name, table, [&](persia::Session* session) {
+    return persia::Await([&](persia::DoneCallback done) {
+      session->Lookup(call, [done = std::move(done)](
+                                persia::Status status,
+                                persia::Ticket /*ticket*/) { done(status); });
+    });
+  });
+}
+
+int persia_session_assign(const char* name, const char* table, int dim,
+                          const int64_t* ids, uint64_t count,
+                          const float* rows) {
+  persia::AssignRequest request;
+  request.table = persia::HashName(table);
+  request.dim = static_cast<uint32_t>(dim);
+  request.ids = persia::Span<const int64_t>(ids, count);
+  request.weights = persia::Span<const float>(rows, count * request.dim);
+  return persia::Report(name, table, [&](persia::Session* session) {
+    return session->Assign(&request);
+  });
+}
+
+int persia_session_remove(const char* name, const char* table,
+                          const int64_t* ids, uint64_t count,
+                          uint64_t* removed) {
+  persia::RemoveRequest request;
+  request.table = persia::HashName(table);
+  request.ids = persia::Span<const int64_t>(ids, count);
+  const int code = persia::Report(name, table, [&](persia::Session* session) {
+    return session->Remove(&request);
+  });
+  if (code == 0) *removed = request.removed;
+  return code;
+}
+
+int persia_session_export(const char* name, const char* table,
+                          uint64_t max_rows, persia_export_cursor* cursor,
+                          persia_page** page) {
+  auto made = std::make_unique<persia_page>();
+  persia::ExportRequest& request = made->request;
+  request.table = persia::HashName(table);
+  request.cursor.shard = cursor->shard;
+  request.cursor.position = cursor->position;
+  request.max_rows = max_rows;
+  const int code = persia::Report(name, table, [&](persia::Session* session) {
+    return session->Export(&request);
+  });
+  if (code != 0) return code;
+  cursor->shard = request.cursor.shard;
+  cursor->position = request.cursor.position;
+  cursor->at_end = request.cursor.at_end() ? 1 : 0;
+  *page = made.release();
+  return 0;
+}
+
+void persia_page_get(const persia_page* page, persia_page_view* view) {
+  const persia::ExportRequest& from = page->request;
+  view->ids = from.page.ids.data();
+  view->rows = from.page.weights.data();
+  view->state = from.page.state.data();
+  view->count = from.page.ids.size();
+  view->dim = from.dim;
+  view->state_size = from.state_size;
+}
+
+void persia_page_free(persia_page* page) { delete page; }

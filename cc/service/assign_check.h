@@ -1,0 +1,27 @@
+// What every service asks of an Assign before it reads its arrays.
+
+#ifndef PERSIA_CC_SERVICE_ASSIGN_CHECK_H_
+#define PERSIA_CC_SERVICE_ASSIGN_CHECK_H_
+
+#include "cc/base/status.h"
+#include "cc/service/embedding_service.h"
+
+namespace persia {
+
+// InvalidArgument unless weights and state belong to the ids.
+inline Status CheckAssignSizes(const AssignRequest& request) {
+  const size_t count = request.ids.size();
+  if (request.weights.size() != count * request.dim) {
+    return InvalidArgument("weights must have ", count, " x ", request.dim,
+                           " floats, received ", request.weights.size());
+  }
+  if (request.state.size() != count * request.state_size) {
+    return InvalidArgument("state must have ", count, " x ", request.state_size,
+                           " floats, received ", request.state.size());
+  }
+  return Status();
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SERVICE_ASSIGN_CHECK_H_

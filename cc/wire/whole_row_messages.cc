@@ -1,0 +1,166 @@
+// The messages that carry whole rows, or remove them: Export, Assign, Remove
+// and their replies.
+
+#include <vector>
+
+#include "cc/wire/byte_io.h"
+#include "cc/wire/messages.h"
+
+namespace persia {
+namespace {
+
+// More than any update rule has; bounds what a count of rows is multiplied by.
+constexpr uint32_t kMaxStateSize = 16 * kMaxDim;
+
+// The grammar's `rows`.
+struct RowArrays {
+  Span<const int64_t> ids;
+  Span<const float> weights;
+  Span<const float> state;
+};
+
+void WriteRows(const RowArrays& rows, Writer* writer) {
+  writer->U64(rows.ids.size());
+  writer->Array(rows.ids);
+  writer->Array(rows.weights);
+  writer->Array(rows.state);
+}
+
+Status CheckWidths(uint32_t dim, uint32_t state_size) {
+  if (dim < 1 || dim > kMaxDim) {
+    return InvalidArgument("dim must be in [1, ", kMaxDim, "], received ", dim);
+  }
+  if (state_size <= kMaxStateSize) return Status();
+  return InvalidArgument("state size must be at most ", kMaxStateSize,
+                         ", received ", state_size);
+}
+
+// Points into the body. Hands back what is wrong with the widths, if the body
+// was long enough to tell.
+Status ReadRows(uint32_t dim, uint32_t state_size, Reader* reader,
+                RowArrays* rows) {
+  const uint64_t count = reader->U64();
+  if (reader->failed()) return Status();
+  PERSIA_RETURN_IF_ERROR(CheckWidths(dim, state_size));
+  rows->ids = reader->Array<int64_t>(count);
+  if (reader->failed()) return Status();
+  // No overflow: the ids are in memory, so they are less than 2^43.
+  rows->weights = reader->Array<float>(count * dim);
+  rows->state = reader->Array<float>(count * state_size);
+  return Status();
+}
+
+template <typename T>
+std::vector<T> Copy(Span<const T> values) {
+  return std::vector<T>(values.begin(), values.end());
+}
+
+}  // namespace
+
+OutFrame EncodeExport(uint64_t request_id, const ExportRequest& request) {
+  Writer writer;
+  writer.U64(request.table);
+  writer.U64(request.cursor.position);
+  writer.U32(request.cursor.shard);
+  writer.U32(0);
+  writer.U64(request.max_rows);
+  return writer.Seal(MessageType::kExport, request_id);
+}
+
+Status DecodeExport(ConstBytes body, ExportRequest* request) {
+  Reader reader(body);
+  request->table = reader.U64();
+  request->cursor.position = reader.U64();
+  request->cursor.shard = reader.U32();
+  reader.Zero32();
+  request->max_rows = reader.U64();
+  return reader.Finish("Export");
+}
+
+OutFrame EncodeExportReply(uint64_t request_id, const ExportRequest& request) {
+  Writer writer;
+  writer.U64(request.cursor.position);
+  writer.U32(request.cursor.shard);
+  writer.U32(request.dim);
+  writer.U32(request.state_size);
+  writer.U32(0);
+  const RowPage& page = request.page;
+  WriteRows({page.ids, page.weights, page.state}, &writer);
+  return writer.Seal(MessageType::kExportReply, request_id);
+}
+
+Status DecodeExportReply(ConstBytes body, ExportRequest* request) {
+  Reader reader(body);
+  request->cursor.position = reader.U64();
+  request->cursor.shard = reader.U32();
+  request->dim = reader.U32();
+  request->state_size = reader.U32();
+  reader.Zero32();
+  RowArrays rows;
+  PERSIA_RETURN_IF_ERROR(
+      ReadRows(request->dim, request->state_size, &reader, &rows));
+  PERSIA_RETURN_IF_ERROR(reader.Finish("ExportReply"));
+  request->page = {Copy(rows.ids), Copy(rows.weights), Copy(rows.state)};
+  return Status();
+}
+
+OutFrame EncodeAssign(uint64_t request_id, const AssignRequest& request) {
+  Writer writer;
+  writer.U64(request.table);
+  writer.U32(request.dim);
+  writer.U32(request.state_size);
+  WriteRows({request.ids, request.weights, request.state}, &writer);
+  return writer.Seal(MessageType::kAssign, request_id);
+}
+
+Status DecodeAssign(ConstBytes body, AssignRequest* request) {
+  Reader reader(body);
+  request->table = reader.U64();
+  request->dim = reader.U32();
+  request->state_size = reader.U32();
+  RowArrays rows;
+  PERSIA_RETURN_IF_ERROR(
+      ReadRows(request->dim, request->state_size, &reader, &rows));
+  request->ids = rows.ids;
+  request->weights = rows.weights;
+  request->state = rows.state;
+  return reader.Finish("Assign");
+}
+
+OutFrame EncodeAssignReply(uint64_t request_id) {
+  return Writer().Seal(MessageType::kAssignReply, request_id);
+}
+
+Status DecodeAssignReply(ConstBytes body) {
+  return Reader(body).Finish("AssignReply");
+}
+
+OutFrame EncodeRemove(uint64_t request_id, const RemoveRequest& request) {
+  Writer writer;
+  writer.U64(request.table);
+  writer.U64(request.ids.size());
+  writer.Array(request.ids);
+  return writer.Seal(MessageType::kRemove, request_id);
+}
+
+Status DecodeRemove(ConstBytes body, RemoveRequest* request) {
+  Reader reader(body);
+  request->table = reader.U64();
+  const uint64_t count = reader.U64();
+  request->ids = reader.Array<int64_t>(count);
+  return reader.Finish("Remove");
+}
+
+OutFrame EncodeRemoveReply(uint64_t request_id, uint64_t removed) {
+  Writer writer;
+  writer.U64(removed);
+  return writer.Seal(MessageType::kRemoveReply, request_id);
+}
+
+Status DecodeRemoveReply(ConstBytes body, uint64_t* removed) {
+  Reader reader(body);
+  *removed = reader.U64();
+  return reader.Finish("RemoveReply");
+}
+
+}  // namespace persia
