@@ -12,7 +12,11 @@ _COPTS = [
     "-ffp-contract=off",
     "-pthread",
 ] + select({
-    "@platforms//cpu:x86_64": ["-march=x86-64-v2"],
+    "@platforms//cpu:x86_64": [
+        "-march=x86-64-v2",
+        # Short rows would find no use for vectors of 512 bits.
+        "-mprefer-vector-width=256",
+    ],
     "//conditions:default": [],
 })
 

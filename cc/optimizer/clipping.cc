@@ -68,9 +68,10 @@ class ClippingRule : public WrappedRule {
     // to allocate for.
     thread_local std::vector<float> clipped;
     thread_local std::vector<const float*> gradients;
-    const size_t block_rows = std::max<size_t>(1, kBlockFloats / rows.dim);
+    const size_t block_rows =
+        std::min(rows.count, std::max<size_t>(1, kBlockFloats / rows.dim));
     clipped.resize(std::max(clipped.size(), block_rows * rows.dim));
-    gradients.resize(block_rows);
+    gradients.resize(std::max(gradients.size(), block_rows));
     for (size_t i = 0; i < block_rows; ++i) {
       gradients[i] = clipped.data() + i * rows.dim;
     }

@@ -2,9 +2,9 @@
 // huge pages (2 MiB) where the kernel gives them.
 //
 // The kernel clears a huge page at its first touch, for so long that a request
-// would stall. So a thread touches pages ahead of need, as many as were taken in
-// the last second. A caller who outruns it gets a page that the kernel clears
-// in small pieces, and which that thread makes a huge page of later.
+// would stall. So a thread touches pages ahead of need, as many as were taken
+// in the last second. A caller who outruns it gets a page that the kernel
+// clears in small pieces, and which that thread makes a huge page of later.
 //
 // Thread-safe; blocks for a short lock.
 
@@ -72,10 +72,10 @@ class BlockPool {
   std::vector<Page> cold_;        // Addresses, to become huge pages.
   std::vector<Page> small_cold_;  // Addresses, to be touched in small pieces.
 
-  std::vector<Page> partly_free_;    // Those of carved_ with a free block.
-  std::vector<Page> to_join_;        // Small, and full at some time.
-  std::vector<Page> regions_;        // What was mapped, to unmap at the end.
-  std::deque<Deadline> taken_;       // When pages were, in the last second.
+  std::vector<Page> partly_free_;  // Those of carved_ with a free block.
+  std::vector<Page> to_join_;      // Small, and full at some time.
+  std::vector<Page> regions_;      // What was mapped, to unmap at the end.
+  std::deque<Deadline> taken_;     // When pages were, in the last second.
   bool ending_ = false;
   std::condition_variable wake_;
   std::thread toucher_;

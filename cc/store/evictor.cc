@@ -9,8 +9,9 @@ namespace {
 constexpr size_t kSample = 8;
 constexpr size_t kLeastCandidates = 1024;
 
-// Sweeping looks at 8 rows for each that was created, so that in the long run an
-// eighth of a table at most waits to be swept; and on, while none are created.
+// Sweeping looks at 8 rows for each that was created, so that in the long run
+// an eighth of a table at most waits to be swept; and on, while none are
+// created.
 constexpr size_t kSweptACreated = 8;
 constexpr size_t kIdsASwept = 16;
 constexpr size_t kLeastSwept = 64;
@@ -27,8 +28,8 @@ uint64_t Evictor::Run(size_t ids, uint64_t created, uint32_t now) {
   }
   uint64_t removed = 0;
   if (eviction_.expires()) {
-    removed += Sweep(kLeastSwept + kSweptACreated * created + ids / kIdsASwept,
-                     now);
+    removed +=
+        Sweep(kLeastSwept + kSweptACreated * created + ids / kIdsASwept, now);
   }
   return removed + EvictExcess(now);
 }

@@ -34,8 +34,8 @@ struct Bfloat16 {
     const uint32_t bits = BitsOf(value);
     const uint32_t sign = bits >> 16 & 0x8000;
     const uint32_t magnitude = ((bits & 0x7fffffff) + add) >> 16;
-    return static_cast<uint16_t>(
-        sign | (magnitude > kLargest ? kLargest : magnitude));
+    return static_cast<uint16_t>(sign |
+                                 (magnitude > kLargest ? kLargest : magnitude));
   }
 
   static uint16_t Nearest(float value) {
@@ -66,8 +66,7 @@ struct Float16 {
     const uint32_t bits = BitsOf(value) & 0x7fffffff;
     // Ties go to even; the addition of a subnormal rounds by itself.
     const uint32_t normal = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
-    const uint32_t subnormal =
-        BitsOf(FloatOf(bits) + 0.5f) - BitsOf(0.5f);
+    const uint32_t subnormal = BitsOf(FloatOf(bits) + 0.5f) - BitsOf(0.5f);
     return Join(value, bits, normal, subnormal);
   }
 
@@ -79,8 +78,8 @@ struct Float16 {
     const float units = FloatOf(bits) * 0x1p24f;
     const float fraction = static_cast<float>(random & 0xffff) * 0x1p-16f;
     const float bounded = units < 2048.0f ? units : 0.0f;
-    const auto subnormal = static_cast<uint32_t>(
-        static_cast<int32_t>(bounded + fraction));
+    const auto subnormal =
+        static_cast<uint32_t>(static_cast<int32_t>(bounded + fraction));
     return Join(value, bits, normal, subnormal);
   }
 
@@ -92,8 +91,8 @@ struct Float16 {
     const uint32_t sign = BitsOf(value) >> 16 & 0x8000;
     uint32_t rebiased = normal - (112u << 10);
     rebiased = rebiased > kLargest ? kLargest : rebiased;
-    return static_cast<uint16_t>(
-        sign | (bits < kLeastNormal ? subnormal : rebiased));
+    return static_cast<uint16_t>(sign |
+                                 (bits < kLeastNormal ? subnormal : rebiased));
   }
 };
 

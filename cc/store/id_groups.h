@@ -21,10 +21,10 @@ inline constexpr size_t kSubShards = 64;
 // index.
 inline constexpr size_t kOwnerBits = 12;
 
-// The sub-shard of each value of those bits. A sub-shard owns 2^(1 / kSubShards)
-// times as many as the one before it, so the last nearly twice as many as the
-// first: were they equal, all would fill their indexes at once, and would grow
-// in the same requests.
+// The sub-shard of each value of those bits. A sub-shard owns 2^(1 /
+// kSubShards) times as many as the one before it, so the last nearly twice as
+// many as the first: were they equal, all would fill their indexes at once, and
+// would grow in the same requests.
 constexpr std::array<uint8_t, 1 << kOwnerBits> MakeOwners() {
   constexpr double kRatio = 1.0108892860517005;  // 2^(1 / 64)
   static_assert(kSubShards == 64, "kRatio is its root of 2");

@@ -145,8 +145,7 @@ PERSIA_VECTORIZE void ReadInt8(const std::byte* const* rows,
     if (rows[i] == nullptr) continue;
     float scale;
     std::memcpy(&scale, rows[i], sizeof(scale));
-    const auto* from =
-        reinterpret_cast<const int8_t*>(rows[i] + sizeof(scale));
+    const auto* from = reinterpret_cast<const int8_t*>(rows[i] + sizeof(scale));
     float* __restrict to = out + places[i] * dim;
     for (size_t d = 0; d < dim; ++d) {
       to[d] = static_cast<float>(from[d]) * scale;

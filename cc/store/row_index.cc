@@ -20,7 +20,7 @@ constexpr uint32_t kMostLoadPercent = 85;
 
 // How far ahead Find asks for memory: about as many lines as a core can have
 // on their way, and some more for the second-level cache.
-constexpr size_t kAhead = 24;
+constexpr size_t kAhead = 32;
 
 constexpr size_t kMostPassedOn = 64;
 

@@ -105,8 +105,7 @@ class RowIndex {
 };
 
 template <typename Visit>
-uint64_t RowIndex::Walk(uint64_t from, size_t least,
-                        const Visit& visit) const {
+uint64_t RowIndex::Walk(uint64_t from, size_t least, const Visit& visit) const {
   size_t visited = 0;
   uint64_t hash = from;
   do {

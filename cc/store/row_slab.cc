@@ -65,9 +65,8 @@ RowSlab::Row RowSlab::Allocate() {
 size_t RowSlab::bytes() const {
   if (chunks_.empty()) return 0;
   const size_t full = pooled() ? BlockPool::kBlockBytes : chunk_bytes_;
-  const size_t first = first_chunk_rows_ == chunk_rows_
-                           ? full
-                           : first_chunk_rows_ * row_bytes_;
+  const size_t first =
+      first_chunk_rows_ == chunk_rows_ ? full : first_chunk_rows_ * row_bytes_;
   return first + (chunks_.size() - 1) * full + free_.capacity() * sizeof(Row);
 }
 

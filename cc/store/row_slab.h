@@ -41,8 +41,8 @@ class RowSlab {
   static const size_t kPooledBytes;  // A block of the pool.
 
   const size_t row_bytes_;
-  size_t chunk_rows_;   // Rows of a full chunk.
-  size_t chunk_bytes_;  // Their memory.
+  size_t chunk_rows_;        // Rows of a full chunk.
+  size_t chunk_bytes_;       // Their memory.
   uint32_t chunk_bits_ = 0;  // A row's number is chunk << chunk_bits_ | place.
   uint32_t chunk_mask_ = 0;
   std::vector<std::byte*> chunks_;

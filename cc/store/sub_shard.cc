@@ -11,7 +11,7 @@ namespace persia {
 namespace {
 
 // Rows that are asked for from memory before the first of them is used.
-constexpr size_t kSlice = 32;
+constexpr size_t kSlice = 24;
 
 // What a core asks for from memory at once; the rest of a long row it sees
 // coming by itself.
@@ -75,15 +75,17 @@ void SubShard::Lookup(IdGroup group, bool read_only, uint32_t now, float* out,
   std::byte** pointers = ThreadPointers(count);
   std::lock_guard<SpinMutex> lock(mutex_);
   index_.Find(group.ids, rows);
-  if (!read_only) CreateAbsent(group.ids, now, rows, counts);
+  if (!read_only) {
+    if (rules_.eviction.expires()) EraseExpired(group.ids, now, rows, counts);
+    CreateAbsent(group.ids, now, rows, counts);
+  }
   const auto ask = [&](size_t i) {
     pointers[i] = rows[i] == RowIndex::kAbsent ? nullptr : slab_.at(rows[i]);
     if (pointers[i] != nullptr) Prefetch<false>(pointers[i], read_bytes);
   };
   const auto use = [&](size_t begin, size_t end) {
     if (rules_.eviction.evicts()) {
-      NoteUse(group.ids.data() + begin, end - begin, read_only, now,
-              pointers + begin, counts);
+      NoteUse(pointers + begin, end - begin, read_only, now);
     }
     rules_.format->Read(pointers + begin, group.places.data() + begin,
                         end - begin, dim, out);
@@ -96,10 +98,30 @@ void SubShard::Lookup(IdGroup group, bool read_only, uint32_t now, float* out,
   InSlices(count, ask, use);
 }
 
+// Allocates nothing: so a row that is there twice is still seen to be expired
+// the second time, when its memory is free.
+void SubShard::EraseExpired(Span<const int64_t> ids, uint32_t now,
+                            RowIndex::Row* rows, LookupCounts* counts) {
+  const auto ask = [&](size_t i) {
+    if (rows[i] != RowIndex::kAbsent) {
+      __builtin_prefetch(use(slab_.at(rows[i])));
+    }
+  };
+  InSlices(ids.size(), ask, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      if (rows[i] == RowIndex::kAbsent) continue;
+      if (!rules_.eviction.Expired(*use(slab_.at(rows[i])), now)) continue;
+      counts->expired += Erase(ids[i]);
+      rows[i] = RowIndex::kAbsent;
+    }
+  });
+}
+
 void SubShard::CreateAbsent(Span<const int64_t> ids, uint32_t now,
                             RowIndex::Row* rows, LookupCounts* counts) {
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (rows[i] == RowIndex::kAbsent) rows[i] = FindOrCreate(ids[i], now, counts);
+    if (rows[i] == RowIndex::kAbsent)
+      rows[i] = FindOrCreate(ids[i], now, counts);
   }
 }
 
@@ -148,24 +170,18 @@ bool SubShard::Erase(int64_t id) {
   return true;
 }
 
-// Replaces rows whose time is over, or sets their pointers to null.
-void SubShard::NoteUse(const int64_t* ids, size_t count, bool read_only,
-                       uint32_t now, std::byte** rows, LookupCounts* counts) {
+// Notes a training lookup's rows as used; for one that only reads, sets the
+// pointers to rows whose time is over to null.
+void SubShard::NoteUse(std::byte** rows, size_t count, bool read_only,
+                       uint32_t now) const {
   for (size_t i = 0; i < count; ++i) {
     if (rows[i] == nullptr) continue;
-    if (rules_.eviction.Expired(*use(rows[i]), now)) {
-      rows[i] = read_only ? nullptr : Renew(ids[i], now, counts);
-    } else if (!read_only) {
+    if (!read_only) {
       use(rows[i])->Note(now);
+    } else if (rules_.eviction.Expired(*use(rows[i]), now)) {
+      rows[i] = nullptr;
     }
   }
-}
-
-std::byte* SubShard::Renew(int64_t id, uint32_t now, LookupCounts* counts) {
-  if (Erase(id)) ++counts->expired;
-  // The row just freed is the next to be taken: no other row's memory moves.
-  const RowIndex::Row row = FindOrCreate(id, now, counts);
-  return row == RowIndex::kAbsent ? nullptr : slab_.at(row);
 }
 
 void SubShard::FillAbsent(int64_t id, bool read_only, float* out) const {

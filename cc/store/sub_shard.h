@@ -98,15 +98,16 @@ class SubShard {
 
  private:
   // All below expect mutex_ to be held.
+  void EraseExpired(Span<const int64_t> ids, uint32_t now, RowIndex::Row* rows,
+                    LookupCounts* counts);
   void CreateAbsent(Span<const int64_t> ids, uint32_t now, RowIndex::Row* rows,
                     LookupCounts* counts);
   RowIndex::Row FindOrCreate(int64_t id, uint32_t now, LookupCounts* counts);
   RowIndex::Row Create(int64_t id, uint32_t now);
   void WriteInitial(int64_t id, std::byte* row) const;
   bool Erase(int64_t id);
-  void NoteUse(const int64_t* ids, size_t count, bool read_only, uint32_t now,
-               std::byte** rows, LookupCounts* counts);
-  std::byte* Renew(int64_t id, uint32_t now, LookupCounts* counts);
+  void NoteUse(std::byte** rows, size_t count, bool read_only,
+               uint32_t now) const;
   void FillAbsent(int64_t id, bool read_only, float* out) const;
   void UpdateSlice(std::byte* const* rows, const uint32_t* places, size_t count,
                    const float* gradients, float learning_rate,

@@ -159,9 +159,9 @@ class ShardedTable : public Table {
     CountOnExit(ShardedTable* table, const LookupCounts* counts)
         : table_(*table), counts_(*counts), before_(*counts) {}
     ~CountOnExit() {
-      const auto change = static_cast<int64_t>(
-          (counts_.created - counts_.expired) -
-          (before_.created - before_.expired));
+      const auto change =
+          static_cast<int64_t>((counts_.created - counts_.expired) -
+                               (before_.created - before_.expired));
       table_.rows_.fetch_add(change, std::memory_order_relaxed);
     }
 
@@ -206,12 +206,11 @@ Result<std::unique_ptr<RowRules>> MakeRules(const TableConfig& config) {
   const size_t use_offset = ((*format)->weight_bytes(config.dim) + 3) / 4 * 4;
   const size_t state_offset =
       use_offset + (eviction.evicts() ? sizeof(RowUse) : 0);
-  return std::make_unique<RowRules>(
-      RowRules{config.dim, state_size, use_offset, state_offset,
-               state_offset + state_size * sizeof(float),
-               TableSeed(config.name, config.seed), config.default_value,
-               eviction, std::move(*initializer), std::move(*optimizer),
-               std::move(*format)});
+  return std::make_unique<RowRules>(RowRules{
+      config.dim, state_size, use_offset, state_offset,
+      state_offset + state_size * sizeof(float),
+      TableSeed(config.name, config.seed), config.default_value, eviction,
+      std::move(*initializer), std::move(*optimizer), std::move(*format)});
 }
 
 double SteadySeconds() {

@@ -64,14 +64,13 @@ Status TableConfig::Validate() const {
 }
 
 std::string TableConfig::Describe() const {
-  return Concat("output_dim=", dim, ", initializer=", initializer.ToString(),
-                ", optimizer=", optimizer.ToString(),
-                ", row_dtype=", row_dtype.ToString(),
-                ", capacity=", capacity.ToString(),
-                ", admission=", admission.ToString(),
-                ", eviction=", eviction.ToString(), ", seed=", seed,
-                ", default_value=", NumberText(default_value),
-                ", shard_index=", shard_index, ", shard_count=", shard_count);
+  return Concat(
+      "output_dim=", dim, ", initializer=", initializer.ToString(),
+      ", optimizer=", optimizer.ToString(),
+      ", row_dtype=", row_dtype.ToString(), ", capacity=", capacity.ToString(),
+      ", admission=", admission.ToString(), ", eviction=", eviction.ToString(),
+      ", seed=", seed, ", default_value=", NumberText(default_value),
+      ", shard_index=", shard_index, ", shard_count=", shard_count);
 }
 
 }  // namespace persia

@@ -17,14 +17,14 @@ namespace persia {
 using TableKey = uint64_t;
 
 struct TableConfig {
-  std::string name;            // Full name, the namespace included.
-  uint32_t dim = 0;            // Weights a row.
-  Spec initializer;            // A new row's weights.
-  Spec optimizer;              // The update rule; sets the row's state.
-  Spec row_dtype{"float32", {}};    // How weights are held: see RowFormat.
-  Spec capacity{"unlimited", {}};   // Most that the table holds: see Capacity.
-  Spec admission{"always", {}};     // Which ids get a row: see Admission.
-  Spec eviction{"never", {}};       // Which rows leave: see Eviction.
+  std::string name;                // Full name, the namespace included.
+  uint32_t dim = 0;                // Weights a row.
+  Spec initializer;                // A new row's weights.
+  Spec optimizer;                  // The update rule; sets the row's state.
+  Spec row_dtype{"float32", {}};   // How weights are held: see RowFormat.
+  Spec capacity{"unlimited", {}};  // Most that the table holds: see Capacity.
+  Spec admission{"always", {}};    // Which ids get a row: see Admission.
+  Spec eviction{"never", {}};      // Which rows leave: see Eviction.
   uint64_t seed = 0;           // Joins the name in every row's initial value.
   float default_value = 0.0f;  // Every weight of an absent id, when read only.
   // Which part of the table this store holds. A client whose list of shards
