@@ -22,14 +22,34 @@ class TableSettings:
         initializer: A new row's value, as the core's text.
         optimizer: The rule and its numbers, as the core's text.
         seed: Joins the table's name in every row's initial value.
-        learning_rate: Of every update.
+        row_dtype: How weights are held, as the core's text; so are the others.
+        capacity: The most that the table holds, over all shards.
+        admission: Which ids get a row.
+        eviction: Which rows leave.
     """
 
     dim: int
     initializer: str
     optimizer: str
     seed: int
-    learning_rate: float
+    row_dtype: str = "float32"
+    capacity: str = "unlimited"
+    admission: str = "always"
+    eviction: str = "never"
+
+    def native(self) -> _native.TableSettings:
+        """Returns what the core takes."""
+        return _native.TableSettings(
+            dim=self.dim,
+            initializer=_native.utf8(self.initializer),
+            optimizer=_native.utf8(self.optimizer),
+            row_dtype=_native.utf8(self.row_dtype),
+            capacity=_native.utf8(self.capacity),
+            admission=_native.utf8(self.admission),
+            eviction=_native.utf8(self.eviction),
+            seed=self.seed,
+            default_value=0.0,
+        )
 
 
 class Session:
@@ -64,11 +84,7 @@ class Session:
         _native.library().persia_session_create_table(
             self._key,
             _native.utf8(table),
-            settings.dim,
-            _native.utf8(settings.initializer),
-            _native.utf8(settings.optimizer),
-            settings.seed,
-            0.0,
+            ctypes.byref(settings.native()),
             ctypes.byref(rows),
         )
         return rows.value

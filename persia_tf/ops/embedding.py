@@ -72,12 +72,12 @@ def lookup(
     return looked_up(anchor)
 
 
-def commit(anchor: tf.Tensor, learning_rate: float, route: Route) -> tf.Tensor:
+def commit(anchor: tf.Tensor, learning_rate: tf.Tensor, route: Route) -> tf.Tensor:
     """Turns what the layer staged into an update, and passes `anchor` on.
 
     Args:
         anchor: The layer's anchor.
-        learning_rate: Of this update.
+        learning_rate: Of this update: a float32 scalar.
         route: Of the layer.
 
     Returns:
@@ -85,7 +85,7 @@ def commit(anchor: tf.Tensor, learning_rate: float, route: Route) -> tf.Tensor:
     """
     passed = load.ops().persia_commit(
         anchor=anchor,
-        learning_rate=tf.constant(learning_rate, tf.float32),
+        learning_rate=learning_rate,
         session=route.session,
         layer=route.layer,
     )

@@ -42,7 +42,7 @@ def test_explicit_layer_name_names_the_table(shards, table):
     [
         {"output_dim": 8},
         {"optimizer": "adam"},
-        {"optimizer": ptf.optimizers.Adagrad(0.5)},
+        {"optimizer": ptf.optimizers.Adagrad(epsilon=1e-3)},
         {"embeddings_initializer": "zeros"},
         {"embeddings_initializer": keras.initializers.RandomUniform(seed=3)},
     ],

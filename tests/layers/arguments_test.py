@@ -19,9 +19,9 @@ def test_output_dim_must_be_an_integer(output_dim):
         ptf.layers.PersiaEmbedding(output_dim)
 
 
-@pytest.mark.parametrize("optimizer", ["adagradd", 3, "rmsprop"])
+@pytest.mark.parametrize("optimizer", ["adagradd", 3, "adamax"])
 def test_unknown_optimizer_is_refused_with_the_known_ones(optimizer):
-    with pytest.raises(ValueError, match="'adagrad', 'adam', 'sgd'"):
+    with pytest.raises(ValueError, match="'adagrad', 'adam', .*'sgd'"):
         ptf.layers.PersiaEmbedding(4, optimizer=optimizer)
 
 
@@ -39,21 +39,6 @@ def test_unknown_initializer_is_refused_with_the_known_ones(initializer):
 def test_unknown_combiner_is_refused():
     with pytest.raises(ValueError, match="combiner='max'"):
         ptf.layers.PersiaEmbedding(4, combiner="max")
-
-
-@pytest.mark.parametrize(
-    "argument",
-    [
-        {"capacity": 10},
-        {"admission": "count"},
-        {"eviction": "lru"},
-        {"row_dtype": "float16"},
-    ],
-)
-def test_what_is_not_supported_yet_says_so(argument):
-    [name] = argument
-    with pytest.raises(NotImplementedError, match=name):
-        ptf.layers.PersiaEmbedding(4, **argument)
 
 
 def test_float16_computation_is_refused():
@@ -98,41 +83,3 @@ def test_keras_initializer_seed_none_means_the_same_rows_everywhere():
         "uniform(minval=-0.05,maxval=0.05)",
         0,
     )
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: ptf.optimizers.Adam(learning_rate=-1), "at least 0"),
-        (lambda: ptf.optimizers.SGD(float("nan")), "finite"),
-    ],
-)
-def test_learning_rate_out_of_range_is_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
-
-
-def test_learning_rate_schedule_says_it_is_not_supported_yet():
-    schedule = keras.optimizers.schedules.ExponentialDecay(0.1, 10, 0.5)
-    with pytest.raises(NotImplementedError, match="schedules"):
-        ptf.optimizers.SGD(schedule)
-
-
-@pytest.mark.parametrize(
-    ("optimizer", "message"),
-    [
-        (ptf.optimizers.SGD(momentum=1.5), "momentum"),
-        (ptf.optimizers.Adam(beta_1=1.0), "beta_1"),
-        (ptf.optimizers.Adagrad(initial_accumulator_value=-1), "initial_accumulator"),
-    ],
-)
-def test_optimizer_number_out_of_range_is_refused_when_built(optimizer, message, table):
-    layer = ptf.layers.PersiaEmbedding(4, table=table, optimizer=optimizer)
-    with pytest.raises(ValueError, match=message):
-        layer.build((None,))
-
-
-@pytest.mark.parametrize("argument", ["weight_decay", "clipnorm", "use_ema"])
-def test_what_an_optimizer_would_ignore_is_refused(argument):
-    with pytest.raises(TypeError, match=argument):
-        ptf.optimizers.Adam(**{argument: 0.1})

@@ -1,0 +1,47 @@
+"""Optimizers of embedding rows.
+
+They run where the rows live, on the rows that a step touched, with Keras's
+names, defaults and arithmetic. They are lazy: a row that a step does not touch
+does not move, and what a rule counts are the row's own updates.
+"""
+
+from __future__ import annotations
+
+from persia_tf.optimizers.adagrad import Adagrad, RowWiseAdagrad
+from persia_tf.optimizers.adam import Adam, AdamW
+from persia_tf.optimizers.ftrl import Ftrl
+from persia_tf.optimizers.lamb import Lamb
+from persia_tf.optimizers.optimizer import Optimizer
+from persia_tf.optimizers.rmsprop import RMSprop
+from persia_tf.optimizers.sgd import SGD
+
+_CLASSES = (Adagrad, Adam, AdamW, Ftrl, Lamb, RMSprop, RowWiseAdagrad, SGD)
+
+__all__ = ["Optimizer", "get", *(cls.__name__ for cls in _CLASSES)]
+
+_BY_NAME = {cls.rule: cls for cls in _CLASSES}
+
+
+def get(identifier: str | Optimizer) -> Optimizer:
+    """Returns the optimizer that `identifier` names or is.
+
+    Args:
+        identifier: `"adagrad"`, `"adam"`, `"adamw"`, `"ftrl"`, `"lamb"`,
+            `"rmsprop"`, `"rowwise_adagrad"`, `"sgd"`, or a `persia_tf` optimizer.
+
+    Returns:
+        A `persia_tf.optimizers.Optimizer`.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(identifier, Optimizer):
+        return identifier
+    if isinstance(identifier, str) and identifier.lower() in _BY_NAME:
+        return _BY_NAME[identifier.lower()]()
+    raise ValueError(
+        "`optimizer` must be one of "
+        f"{', '.join(repr(name) for name in sorted(_BY_NAME))} or an object of "
+        "`persia_tf.optimizers` (Keras's own optimizers step the dense weights "
+        f"only). Received: optimizer={identifier!r}"
+    )

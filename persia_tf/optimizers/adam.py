@@ -1,0 +1,104 @@
+"""Adam and AdamW, lazy."""
+
+from __future__ import annotations
+
+from persia_tf._keras import keras
+from persia_tf.optimizers.optimizer import LearningRateLike, Optimizer
+from persia_tf.optimizers.ranges import DECAY, FLAG, POSITIVE
+
+_RANGES = {"beta_1": DECAY, "beta_2": DECAY, "epsilon": POSITIVE, "amsgrad": FLAG}
+
+
+@keras.saving.register_keras_serializable(package="persia_tf")
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2015), lazy, with the arithmetic of Keras's Adam.
+
+    With `t` the number of updates of the row:
+    `alpha = learning_rate * sqrt(1 - beta_2**t) / (1 - beta_1**t)`,
+    `m += (g - m) * (1 - beta_1)`, `v += (g**2 - v) * (1 - beta_2)`,
+    `w -= m * alpha / (sqrt(v) + epsilon)`. With AMSGrad (Reddi, Kale and Kumar,
+    2018), the greatest `v` that each weight had takes the place of `v` in the
+    last. State of a row: `m`, `v`, `t`, and with AMSGrad the greatest `v`.
+
+    Args:
+        learning_rate: A float or a Keras schedule. Defaults to `0.001`.
+        beta_1: Decay of the first moment, in [0, 1). Defaults to `0.9`.
+        beta_2: Decay of the second moment, in [0, 1). Defaults to `0.999`.
+        epsilon: A float above 0. Defaults to `1e-7`.
+        amsgrad: Whether to apply AMSGrad. Defaults to `False`.
+        **options: `weight_decay`, `clipnorm`, `clipvalue` and `weight_bound`, as
+            for `Optimizer`.
+
+    Raises:
+        TypeError: for an argument that is no number.
+        ValueError: for a number out of its range.
+    """
+
+    rule = "adam"
+    ranges = _RANGES
+
+    def __init__(
+        self,
+        learning_rate: LearningRateLike = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        amsgrad: bool = False,
+        **options: float | None,
+    ) -> None:
+        parameters = {
+            "beta_1": beta_1,
+            "beta_2": beta_2,
+            "epsilon": epsilon,
+            "amsgrad": amsgrad,
+        }
+        super().__init__(learning_rate, parameters, **options)
+
+
+@keras.saving.register_keras_serializable(package="persia_tf")
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
+
+    `w -= learning_rate * weight_decay * w`, then Adam's step, on the rows that a
+    step touches: as `keras.optimizers.AdamW` where every row is one.
+
+    Args:
+        learning_rate: A float or a Keras schedule. Defaults to `0.001`.
+        weight_decay: A float of at least 0. Defaults to `0.004`.
+        beta_1: Decay of the first moment, in [0, 1). Defaults to `0.9`.
+        beta_2: Decay of the second moment, in [0, 1). Defaults to `0.999`.
+        epsilon: A float above 0. Defaults to `1e-7`.
+        amsgrad: Whether to apply AMSGrad. Defaults to `False`.
+        **options: `clipnorm`, `clipvalue` and `weight_bound`, as for `Optimizer`.
+
+    Raises:
+        TypeError: for an argument that is no number.
+        ValueError: for a number out of its range.
+    """
+
+    rule = "adamw"
+
+    def __init__(
+        self,
+        learning_rate: LearningRateLike = 0.001,
+        weight_decay: float = 0.004,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        amsgrad: bool = False,
+        **options: float | None,
+    ) -> None:
+        if weight_decay is None:
+            raise TypeError(
+                "`weight_decay` of AdamW must be a number; Adam takes None. "
+                "Received: weight_decay=None"
+            )
+        super().__init__(
+            learning_rate,
+            beta_1,
+            beta_2,
+            epsilon,
+            amsgrad,
+            weight_decay=weight_decay,
+            **options,
+        )

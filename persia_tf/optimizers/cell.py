@@ -1,0 +1,53 @@
+"""Numbers that graphs read when they run, and that no model counts as its own."""
+
+from __future__ import annotations
+
+import itertools
+
+import tensorflow as tf
+
+_numbers = itertools.count()
+
+
+class Cell:
+    """A number of this process, outside of models, scopes and strategies.
+
+    A `tf.Variable` would do but for distribution strategies: made under one, it
+    becomes a variable of that strategy, whose updates are agreed upon by all
+    workers, in a step, by communication. A cell is made of the ops that variables
+    are made of, so graphs capture it, and put its reads and writes in order, as
+    they do for variables.
+
+    Args:
+        value: The first number.
+        dtype: A `tf.DType`.
+    """
+
+    def __init__(self, value: float, dtype: tf.DType) -> None:
+        self._dtype = dtype
+        with tf.init_scope(), tf.device("CPU:0"):
+            self._handle = tf.raw_ops.VarHandleOp(
+                dtype=dtype, shape=(), shared_name=f"persia_tf_cell_{next(_numbers)}"
+            )
+        self.assign(value)
+
+    def assign(self, value: float) -> None:
+        """Sets the number, now: also where a graph is being traced."""
+        with tf.init_scope(), tf.device("CPU:0"):
+            tf.raw_ops.AssignVariableOp(
+                resource=self._handle, value=tf.constant(value, self._dtype)
+            )
+
+    def add(self, value: float) -> None:
+        """Adds to the number, when the graph runs."""
+        with tf.device("CPU:0"):
+            tf.raw_ops.AssignAddVariableOp(
+                resource=self._handle, value=tf.constant(value, self._dtype)
+            )
+
+    def read(self) -> tf.Tensor:
+        """Returns the number at the time when the graph runs, as a scalar."""
+        with tf.device("CPU:0"):
+            value = tf.raw_ops.ReadVariableOp(resource=self._handle, dtype=self._dtype)
+        value.set_shape(())
+        return value

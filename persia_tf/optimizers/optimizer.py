@@ -1,0 +1,170 @@
+"""The base of the row optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Union
+
+import tensorflow as tf
+
+from persia_tf._keras import keras
+from persia_tf.optimizers.learning_rate import (
+    Commit,
+    LearningRate,
+    StepCounter,
+    is_schedule,
+)
+from persia_tf.optimizers.ranges import NOT_NEGATIVE, POSITIVE, Range
+from persia_tf.spec import format_spec
+
+# A number, or a `keras.optimizers.schedules.LearningRateSchedule`.
+LearningRateLike = Union[float, Any]
+
+_OPTIONS: Mapping[str, Range] = {
+    "weight_decay": NOT_NEGATIVE,
+    "clipnorm": POSITIVE,
+    "clipvalue": POSITIVE,
+    "weight_bound": POSITIVE,
+}
+
+
+class Optimizer:
+    """Base of the row optimizers: a rule, its numbers and its learning rate.
+
+    The learning rate may change while training goes on: set
+    `layer.optimizer.learning_rate`, for instance in a Keras callback, and the next
+    step uses it, compiled or not. Layers may share one optimizer object.
+
+    Args:
+        learning_rate: A float of at least 0, or a
+            `keras.optimizers.schedules.LearningRateSchedule`, whose step is the
+            number of steps that this program has committed for the layer.
+        parameters: The rule's other numbers, by their Keras names.
+        weight_decay: None, or a float of at least 0: decoupled weight decay,
+            `w -= learning_rate * weight_decay * w` before the rule, on rows that
+            the step touches. Defaults to `None`.
+        clipnorm: None, or a float above 0: a row's summed gradient is scaled to
+            a norm of at most this. Defaults to `None`.
+        clipvalue: None, or a float above 0: each value of a row's summed
+            gradient is brought into `[-clipvalue, clipvalue]`. Only one of
+            `clipnorm` and `clipvalue` may be given. Defaults to `None`.
+        global_clipnorm: Not supported: must be None.
+        weight_bound: None, or a float above 0: a step's weights are brought into
+            `[-weight_bound, weight_bound]`. Defaults to `None`.
+
+    Raises:
+        TypeError: for an argument that is no number.
+        ValueError: for a number out of its range; it is named.
+        NotImplementedError: for `global_clipnorm`.
+    """
+
+    # The rule's name in the core, and the range of each of its parameters.
+    rule = ""
+    ranges: Mapping[str, Range] = {}
+
+    def __init__(
+        self,
+        learning_rate: LearningRateLike,
+        parameters: Mapping[str, float],
+        *,
+        weight_decay: float | None = None,
+        clipnorm: float | None = None,
+        clipvalue: float | None = None,
+        global_clipnorm: float | None = None,
+        weight_bound: float | None = None,
+    ) -> None:
+        self._learning_rate = LearningRate(learning_rate, type(self).__name__)
+        self._parameters = {
+            name: self._checked(name, self.ranges[name], value)
+            for name, value in parameters.items()
+        }
+        if global_clipnorm is not None:
+            self._refuse_global_clipnorm(global_clipnorm)
+        options = {
+            "weight_decay": weight_decay,
+            "clipnorm": clipnorm,
+            "clipvalue": clipvalue,
+            "weight_bound": weight_bound,
+        }
+        self._options = {
+            name: None if value is None else self._checked(name, _OPTIONS[name], value)
+            for name, value in options.items()
+        }
+        if clipnorm is not None and clipvalue is not None:
+            raise ValueError(
+                f"only one of `clipnorm` and `clipvalue` of {type(self).__name__} may "
+                f"be given. Received: clipnorm={clipnorm}, clipvalue={clipvalue}"
+            )
+
+    @property
+    def learning_rate(self) -> LearningRateLike:
+        """The learning rate: a float, or the schedule that was given.
+
+        A number that is set takes effect at the next step of every layer of this
+        optimizer.
+
+        Raises:
+            TypeError: when set to what is no number, or in place of a schedule.
+            ValueError: when set to a number that is negative or not finite.
+        """
+        return self._learning_rate.value
+
+    @learning_rate.setter
+    def learning_rate(self, learning_rate: LearningRateLike) -> None:
+        self._learning_rate.set(learning_rate)
+
+    def use_learning_rate(self, steps: StepCounter, commit: Commit) -> tf.Tensor:
+        """Runs a layer's commit with the learning rate of its step.
+
+        Args:
+            steps: The layer's counter of commits.
+            commit: Takes the learning rate, a float32 scalar that is read when the
+                graph runs.
+
+        Returns:
+            What `commit` returned.
+        """
+        return self._learning_rate.use(steps, commit)
+
+    def spec(self) -> str:
+        """The rule and its numbers, without the learning rate, as one text."""
+        given = {k: v for k, v in self._options.items() if v is not None}
+        return format_spec(self.rule, {**self._parameters, **given})
+
+    def get_config(self) -> dict[str, Any]:
+        rate = self.learning_rate
+        if is_schedule(rate):
+            rate = keras.optimizers.schedules.serialize(rate)
+        return {"learning_rate": rate, **self._parameters, **self._options}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Optimizer:
+        config = dict(config)
+        if isinstance(config["learning_rate"], dict):
+            config["learning_rate"] = keras.optimizers.schedules.deserialize(
+                config["learning_rate"]
+            )
+        return cls(**config)
+
+    def __reduce__(self) -> Any:
+        # A copy has a learning rate of its own to set.
+        return type(self).from_config, (self.get_config(),)
+
+    def __repr__(self) -> str:
+        given = {k: v for k, v in self._options.items() if v is not None}
+        arguments = {"learning_rate": self.learning_rate, **self._parameters, **given}
+        return (
+            f"{type(self).__name__}("
+            + ", ".join(f"{k}={v!r}" for k, v in arguments.items())
+            + ")"
+        )
+
+    def _checked(self, name: str, allowed: Range, value: Any) -> Any:
+        return allowed.checked(type(self).__name__, name, value)
+
+    def _refuse_global_clipnorm(self, global_clipnorm: Any) -> None:
+        raise NotImplementedError(
+            f"`global_clipnorm` of {type(self).__name__} is not supported: a norm over "
+            "all weights would have each shard wait for every other. Use `clipnorm`, "
+            f"which is a row's own. Received: global_clipnorm={global_clipnorm!r}"
+        )

@@ -1,0 +1,69 @@
+"""Which numbers an optimizer's arguments may be."""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """What an argument may be.
+
+    Attributes:
+        text: Completes "must be".
+        holds: Whether a number is within.
+        kind: What the argument is kept as.
+    """
+
+    text: str
+    holds: Callable[[float], bool]
+    kind: type = float
+
+    def checked(self, rule: str, argument: str, value: Any) -> Any:
+        """Returns `value` as `kind`.
+
+        Args:
+            rule: The optimizer's class, for the message.
+            argument: The argument's name, for the message.
+            value: What was given.
+
+        Raises:
+            TypeError: if it is no number.
+            ValueError: if it is out of range.
+        """
+        is_flag = self.kind is bool
+        if isinstance(value, (bool, np.bool_)) and not is_flag:
+            raise TypeError(_message(rule, argument, "a number", value))
+        if not isinstance(value, (numbers.Real, np.bool_)):
+            expected = "a bool" if is_flag else "a number"
+            raise TypeError(_message(rule, argument, expected, value))
+        if not self.holds(float(value)):
+            raise ValueError(_message(rule, argument, self.text, value))
+        return self.kind(value)
+
+
+def _message(rule: str, argument: str, expected: str, value: Any) -> str:
+    return f"`{argument}` of {rule} must be {expected}. Received: {argument}={value!r}"
+
+
+NOT_NEGATIVE = Range("at least 0, and a float32", lambda x: 0 <= x <= _FLOAT32_MAX)
+NOT_POSITIVE = Range("at most 0, and a float32", lambda x: -_FLOAT32_MAX <= x <= 0)
+POSITIVE = Range(
+    "above 0, and a float32", lambda x: x <= _FLOAT32_MAX and np.float32(x) > 0
+)
+DECAY = Range(
+    "at least 0 and, in float32, below 1", lambda x: x >= 0 and _rounded(x) < 1
+)
+MOMENTUM = Range("between 0 and 1", lambda x: 0 <= x <= 1)
+FLAG = Range("True or False", lambda x: x in (0, 1), bool)
+
+
+def _rounded(number: float) -> float:
+    return float(np.float32(min(number, _FLOAT32_MAX)))

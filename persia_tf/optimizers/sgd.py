@@ -1,0 +1,42 @@
+"""Gradient descent."""
+
+from __future__ import annotations
+
+from persia_tf._keras import keras
+from persia_tf.optimizers.optimizer import LearningRateLike, Optimizer
+from persia_tf.optimizers.ranges import FLAG, MOMENTUM
+
+
+@keras.saving.register_keras_serializable(package="persia_tf")
+class SGD(Optimizer):
+    """Gradient descent, with optional momentum, as in `keras.optimizers.SGD`.
+
+    With `g` a row's summed gradient: without momentum `w -= learning_rate * g`;
+    with momentum `v = momentum * v - learning_rate * g`, then `w += v`, or with
+    Nesterov `w += momentum * v - learning_rate * g`. State of a row: `v`, with
+    momentum.
+
+    Args:
+        learning_rate: A float or a Keras schedule. Defaults to `0.01`.
+        momentum: A float from 0 to 1. Defaults to `0.0`: no state a row.
+        nesterov: Whether to apply Nesterov momentum. Defaults to `False`.
+        **options: `weight_decay`, `clipnorm`, `clipvalue` and `weight_bound`, as
+            for `Optimizer`.
+
+    Raises:
+        TypeError: for an argument that is no number.
+        ValueError: for a number out of its range.
+    """
+
+    rule = "sgd"
+    ranges = {"momentum": MOMENTUM, "nesterov": FLAG}
+
+    def __init__(
+        self,
+        learning_rate: LearningRateLike = 0.01,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        **options: float | None,
+    ) -> None:
+        parameters = {"momentum": momentum, "nesterov": nesterov}
+        super().__init__(learning_rate, parameters, **options)
