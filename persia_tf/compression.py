@@ -1,0 +1,268 @@
+"""Fewer rows than ids: compositional embeddings, as `PersiaEmbedding` options.
+
+Each id is given several rows out of a smaller set, and its vector is made of them.
+Which rows is computed by stock TensorFlow ops on unsigned 64-bit integers, so that
+an exported model finds them without this library, on any TensorFlow.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf._keras import keras
+
+OPERATIONS = ("mul", "add")
+
+_MAX_ROWS = 1 << 63
+_MASK_64 = (1 << 64) - 1
+
+# The constants of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
+_GOLDEN = 0x9E3779B97F4A7C15
+_MULTIPLIERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+_SHIFTS = (30, 27, 31)
+
+
+class Compression:
+    """Base of the compressions: which rows make an id's vector, and how."""
+
+    def row_ids(self, ids: tf.Tensor) -> tf.Tensor:
+        """Returns the ids, in the table, of the rows that make each id's vector.
+
+        Args:
+            ids: int64, any shape and value; negative ones count as unsigned.
+
+        Returns:
+            int64, `ids.shape + (parts,)`. No two parts use one row.
+        """
+        raise NotImplementedError
+
+    def combine(self, rows: tf.Tensor) -> tf.Tensor:
+        """Makes one vector of each id's rows.
+
+        Args:
+            rows: float32, `(..., parts, dim)`.
+
+        Returns:
+            float32, `(..., dim)`.
+        """
+        raise NotImplementedError
+
+    def get_config(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Compression:
+        return cls(**config)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.get_config() == self.get_config()
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
+        return f"{type(self).__name__}({arguments})"
+
+
+@keras.saving.register_keras_serializable(package="persia_tf")
+class HashStack(Compression):
+    """Several hashes of an id, each into rows of its own, summed.
+
+    The table holds at most `hashes * buckets` rows, whatever ids there are. Two ids
+    share a vector only if all their hashes agree: of n ids, about
+    `n**2 / (2 * buckets**hashes)` pairs do. It follows Hash Embeddings
+    (Svenstrup, Hansen and Winther, 2017), with all weights 1.
+
+    Row ids: with `u` the id as unsigned, hash k is
+    `h_k = splitmix64(u xor splitmix64(k)) mod buckets`, its row `k * buckets + h_k`.
+
+    Example:
+
+    ```python
+    layer = ptf.layers.PersiaEmbedding(
+        16, table="url", compression=ptf.compression.HashStack(buckets=1_000_000)
+    )
+    ```
+
+    Args:
+        buckets: Rows of each hash, at least 2.
+        hashes: How many hashes, at least 1. 1 is the hashing trick. Defaults to `2`.
+
+    Raises:
+        TypeError: for an argument that is no integer.
+        ValueError: for one out of its range.
+    """
+
+    def __init__(self, buckets: int, hashes: int = 2) -> None:
+        _check_integer("buckets", buckets, 2, _MAX_ROWS)
+        _check_integer("hashes", hashes, 1, _MAX_ROWS // buckets)
+        self.buckets = buckets
+        self.hashes = hashes
+
+    def row_ids(self, ids: tf.Tensor) -> tf.Tensor:
+        unsigned = _unsigned(ids)
+        rows = [
+            _buckets_of(_mix(unsigned, salt), self.buckets)
+            + _constant(level * self.buckets)
+            for level, salt in enumerate(map(_mix_number, range(self.hashes)))
+        ]
+        return _signed(tf.stack(rows, axis=-1))
+
+    def combine(self, rows: tf.Tensor) -> tf.Tensor:
+        return tf.reduce_sum(rows, axis=-2)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"buckets": self.buckets, "hashes": self.hashes}
+
+
+@keras.saving.register_keras_serializable(package="persia_tf")
+class QuotientRemainder(Compression):
+    """One row for the id's quotient by `buckets`, one for its remainder.
+
+    Every id keeps a pair of its own, so no two ids are confused. Ids from 0 to
+    n - 1 need `buckets + ceil(n / buckets)` rows, fewest at `buckets = sqrt(n)`; ids
+    that are spread over 64 bits, as hashes are, need about a row each and save
+    nothing: use `HashStack` for those. It follows Compositional Embeddings Using
+    Complementary Partitions (Shi et al., KDD 2020).
+
+    Row ids: with `u` the id as unsigned, `u mod buckets` and
+    `buckets + u // buckets`.
+
+    Example:
+
+    ```python
+    layer = ptf.layers.PersiaEmbedding(
+        16,
+        table="item",
+        embeddings_initializer=keras.initializers.RandomUniform(-0.3, 0.3),
+        compression=ptf.compression.QuotientRemainder(buckets=10_000),
+    )
+    ```
+
+    Args:
+        buckets: The divisor, and so the number of remainders, at least 2.
+        operation: `"mul"` for the rows' product, element by element, or `"add"` for
+            their sum. A product of two rows drawn from +-a lies within +-a**2, so
+            give `"mul"` a wider initializer. Defaults to `"mul"`.
+
+    Raises:
+        TypeError: if `buckets` is no integer.
+        ValueError: for an argument out of its range.
+    """
+
+    def __init__(self, buckets: int, operation: str = "mul") -> None:
+        _check_integer("buckets", buckets, 2, _MAX_ROWS)
+        if operation not in OPERATIONS:
+            raise ValueError(
+                f"`operation` must be one of {OPERATIONS}. "
+                f"Received: operation={operation!r}"
+            )
+        self.buckets = buckets
+        self.operation = operation
+
+    def row_ids(self, ids: tf.Tensor) -> tf.Tensor:
+        unsigned = _unsigned(ids)
+        buckets = _constant(self.buckets)
+        quotients = tf.math.floordiv(unsigned, buckets)
+        remainders = unsigned - quotients * buckets
+        return _signed(tf.stack([remainders, quotients + buckets], axis=-1))
+
+    def combine(self, rows: tf.Tensor) -> tf.Tensor:
+        remainders, quotients = tf.unstack(rows, num=2, axis=-2)
+        if self.operation == "mul":
+            return remainders * quotients
+        return remainders + quotients
+
+    def get_config(self) -> dict[str, Any]:
+        return {"buckets": self.buckets, "operation": self.operation}
+
+
+def get(compression: Compression | None) -> Compression | None:
+    """Returns `compression`, if that is what it is.
+
+    Raises:
+        TypeError: for anything but None and a `persia_tf.compression` object.
+    """
+    if compression is None or isinstance(compression, Compression):
+        return compression
+    raise TypeError(
+        "`compression` must be None or an object of `persia_tf.compression`, such as "
+        f"HashStack(buckets=1000). Received: compression={compression!r}"
+    )
+
+
+_users: dict[tuple[str, str], Compression | None] = {}
+_users_lock = threading.Lock()
+
+
+def check_same(session: str, table: str, compression: Compression | None) -> None:
+    """Checks that all layers of this process find a table's rows alike.
+
+    Args:
+        session: The session's name.
+        table: The table's full name.
+        compression: The layer's.
+
+    Raises:
+        ValueError: if another layer on the table has another compression: it would
+            train rows that mean other ids.
+    """
+    with _users_lock:
+        first = _users.setdefault((session, table), compression)
+    if first != compression:
+        raise ValueError(
+            "layers that share a table must have the same `compression`, since it "
+            f"says which rows an id has. Table '{table}' has compression={first!r}. "
+            f"Received: compression={compression!r}. Give the layer that, or another "
+            "`table`."
+        )
+
+
+def _check_integer(name: str, value: Any, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"`{name}` must be an integer. Received: {name}={value!r}")
+    if not least <= value <= most:
+        raise ValueError(
+            f"`{name}` must be at least {least} and at most {most}: a table has row "
+            f"ids for 2**63 rows. Received: {name}={value}"
+        )
+
+
+def _unsigned(ids: tf.Tensor) -> tf.Tensor:
+    return tf.bitcast(tf.cast(ids, tf.int64), tf.uint64)
+
+
+def _signed(ids: tf.Tensor) -> tf.Tensor:
+    return tf.bitcast(ids, tf.int64)
+
+
+def _constant(value: int) -> tf.Tensor:
+    return tf.constant(value, tf.uint64)
+
+
+def _buckets_of(hashes: tf.Tensor, buckets: int) -> tf.Tensor:
+    return tf.math.floormod(hashes, _constant(buckets))
+
+
+def _mix(ids: tf.Tensor, salt: int) -> tf.Tensor:
+    """splitmix64 of `ids xor salt`."""
+    x = tf.bitwise.bitwise_xor(ids, _constant(salt)) + _constant(_GOLDEN)
+    for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS):
+        x = _xor_shifted(x, shift) * _constant(multiplier)
+    return _xor_shifted(x, _SHIFTS[-1])
+
+
+def _xor_shifted(x: tf.Tensor, shift: int) -> tf.Tensor:
+    return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, _constant(shift)))
+
+
+def _mix_number(x: int) -> int:
+    """splitmix64 of a Python integer."""
+    x = (x + _GOLDEN) & _MASK_64
+    for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS):
+        x = (x ^ (x >> shift)) * multiplier & _MASK_64
+    return x ^ (x >> _SHIFTS[-1])
