@@ -10,13 +10,28 @@ from typing import TYPE_CHECKING, Any
 from persia_tf._version import __version__
 
 if TYPE_CHECKING:
-    from persia_tf import layers, optimizers
+    from persia_tf import admission, compression, eviction, layers, optimizers
     from persia_tf.cluster import Cluster, flush
+    from persia_tf.table import Table
 
-_MODULES = ("layers", "optimizers")
-_ATTRIBUTES = {"Cluster": "persia_tf.cluster", "flush": "persia_tf.cluster"}
+_MODULES = ("admission", "compression", "eviction", "layers", "optimizers")
+_ATTRIBUTES = {
+    "Cluster": "persia_tf.cluster",
+    "Table": "persia_tf.table",
+    "flush": "persia_tf.cluster",
+}
 
-__all__ = ["Cluster", "__version__", "flush", "layers", "optimizers"]
+__all__ = [
+    "Cluster",
+    "Table",
+    "__version__",
+    "admission",
+    "compression",
+    "eviction",
+    "flush",
+    "layers",
+    "optimizers",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -28,6 +28,49 @@ class StatsHandle(ctypes.c_void_p):
     """A `persia_stats*`."""
 
 
+class PageHandle(ctypes.c_void_p):
+    """A `persia_page*`."""
+
+
+class TableSettings(ctypes.Structure):
+    """`persia_table_settings`."""
+
+    _fields_ = [
+        ("dim", ctypes.c_int),
+        ("initializer", ctypes.c_char_p),
+        ("optimizer", ctypes.c_char_p),
+        ("row_dtype", ctypes.c_char_p),
+        ("capacity", ctypes.c_char_p),
+        ("admission", ctypes.c_char_p),
+        ("eviction", ctypes.c_char_p),
+        ("seed", ctypes.c_uint64),
+        ("default_value", ctypes.c_float),
+    ]
+
+
+class ExportCursor(ctypes.Structure):
+    """`persia_export_cursor`."""
+
+    _fields_ = [
+        ("shard", ctypes.c_uint32),
+        ("position", ctypes.c_uint64),
+        ("at_end", ctypes.c_int),
+    ]
+
+
+class PageView(ctypes.Structure):
+    """`persia_page_view`."""
+
+    _fields_ = [
+        ("ids", ctypes.POINTER(ctypes.c_int64)),
+        ("rows", ctypes.POINTER(ctypes.c_float)),
+        ("state", ctypes.POINTER(ctypes.c_float)),
+        ("count", ctypes.c_uint64),
+        ("dim", ctypes.c_uint32),
+        ("state_size", ctypes.c_uint32),
+    ]
+
+
 class SessionCounters(ctypes.Structure):
     """`persia_session_counters`."""
 
@@ -65,16 +108,23 @@ class TableStats(ctypes.Structure):
         ("dim", ctypes.c_uint32),
         ("rows", ctypes.c_uint64),
         ("bytes", ctypes.c_uint64),
+        ("index_slots", ctypes.c_uint64),
         ("rows_looked_up", ctypes.c_uint64),
+        ("rows_found", ctypes.c_uint64),
         ("rows_updated", ctypes.c_uint64),
         ("nonfinite_gradients", ctypes.c_uint64),
         ("absent_gradients", ctypes.c_uint64),
+        ("evictions", ctypes.c_uint64),
+        ("refused", ctypes.c_uint64),
     ]
 
 
 _TEXT = ctypes.c_char_p
 _INT = ctypes.c_int
+_COUNT = ctypes.c_uint64
 _SECONDS = ctypes.c_double
+_IDS = ctypes.POINTER(ctypes.c_int64)
+_FLOATS = ctypes.POINTER(ctypes.c_float)
 
 # Functions whose result is a status: their arguments.
 _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
@@ -83,8 +133,15 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_session_open": (_TEXT, _TEXT, _SECONDS, _INT),
     "persia_session_close": (_TEXT,),
     "persia_session_create_table": (
-        *(_TEXT, _TEXT, _INT, _TEXT, _TEXT, ctypes.c_uint64, ctypes.c_float),
-        ctypes.POINTER(ctypes.c_uint64),
+        *(_TEXT, _TEXT, ctypes.POINTER(TableSettings)),
+        ctypes.POINTER(_COUNT),
+    ),
+    "persia_session_lookup": (_TEXT, _TEXT, _INT, _IDS, _COUNT, _FLOATS),
+    "persia_session_assign": (_TEXT, _TEXT, _INT, _IDS, _COUNT, _FLOATS),
+    "persia_session_remove": (_TEXT, _TEXT, _IDS, _COUNT, ctypes.POINTER(_COUNT)),
+    "persia_session_export": (
+        *(_TEXT, _TEXT, _COUNT, ctypes.POINTER(ExportCursor)),
+        ctypes.POINTER(PageHandle),
     ),
     "persia_session_flush": (_TEXT,),
     "persia_session_get_counters": (_TEXT, ctypes.POINTER(SessionCounters)),
@@ -100,6 +157,8 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_last_error": (_TEXT, ()),
     "persia_server_port": (_INT, (ServerHandle,)),
     "persia_server_free": (None, (ServerHandle,)),
+    "persia_page_get": (None, (PageHandle, ctypes.POINTER(PageView))),
+    "persia_page_free": (None, (PageHandle,)),
     "persia_stats_processes": (_INT, (StatsHandle,)),
     "persia_stats_free": (None, (StatsHandle,)),
 }

@@ -19,20 +19,28 @@ class TableStats:
         dim: Weights a row.
         rows: Rows held.
         bytes: Memory of rows, optimizer state and index, as allocated.
+        index_slots: Rows that the index has places for.
         rows_looked_up: Ids of all lookups.
+        rows_found: Of those, the ids that had a row.
         rows_updated: Gradients applied.
         nonfinite_gradients: Gradients skipped for a NaN or an infinity.
         absent_gradients: Gradients skipped for want of a row.
+        evictions: Rows that eviction took.
+        refused: Ids of lookups that admission refused.
     """
 
     name: str
     dim: int
     rows: int
     bytes: int
+    index_slots: int
     rows_looked_up: int
+    rows_found: int
     rows_updated: int
     nonfinite_gradients: int
     absent_gradients: int
+    evictions: int
+    refused: int
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,8 +28,9 @@ def session(native, request):
 
 def create_table(native, session, dim):
     rows = ctypes.c_uint64(99)
+    settings = _native.TableSettings(dim=dim, initializer=b"zeros", optimizer=b"sgd")
     native.persia_session_create_table(
-        *(session, b"t", dim, b"zeros", b"sgd", 0, 0.0, ctypes.byref(rows))
+        session, b"t", ctypes.byref(settings), ctypes.byref(rows)
     )
     return rows.value
 
@@ -42,6 +43,9 @@ def test_declares_exactly_the_functions_of_the_header():
 @pytest.mark.parametrize(
     ("structure", "name"),
     [
+        (_native.TableSettings, "persia_table_settings"),
+        (_native.ExportCursor, "persia_export_cursor"),
+        (_native.PageView, "persia_page_view"),
         (_native.SessionCounters, "persia_session_counters"),
         (_native.ProcessStats, "persia_process_stats"),
         (_native.TableStats, "persia_table_stats"),
@@ -62,6 +66,9 @@ def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
         "uint64_t": ctypes.c_uint64,
         "uint32_t": ctypes.c_uint32,
         "int": ctypes.c_int,
+        "float": ctypes.c_float,
+        "const int64_t*": ctypes.POINTER(ctypes.c_int64),
+        "const float*": ctypes.POINTER(ctypes.c_float),
     }
     assert structure._fields_ == [(field, types[c_type]) for field, c_type in fields]
 

@@ -33,9 +33,10 @@ def start_server(request):
 
 def create_table(session, table, dim):
     rows = ctypes.c_uint64()
+    settings = _native.TableSettings(dim=dim, initializer=b"zeros", optimizer=b"sgd")
     _native.library().persia_session_create_table(
-        *(_native.utf8(session), _native.utf8(table), dim, b"zeros", b"sgd", 0, 0.0),
-        ctypes.byref(rows),
+        *(_native.utf8(session), _native.utf8(table)),
+        *(ctypes.byref(settings), ctypes.byref(rows)),
     )
 
 

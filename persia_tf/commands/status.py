@@ -25,10 +25,14 @@ _TABLE_HEADER = (
     "ROWS",
     "BYTES",
     "BYTES/ROW",
+    "LOAD",
     "LOOKED UP",
+    "HIT RATE",
     "UPDATED",
     "NONFINITE",
     "ABSENT",
+    "EVICTIONS",
+    "REFUSED",
 )
 
 
@@ -93,12 +97,20 @@ def _table_row(table: stats.TableStats, address: str) -> tuple[object, ...]:
         table.dim,
         table.rows,
         table.bytes,
-        f"{table.bytes / table.rows:.1f}" if table.rows else "-",
+        _ratio(table.bytes, table.rows, ".1f"),
+        _ratio(table.rows, table.index_slots, ".0%"),
         table.rows_looked_up,
+        _ratio(table.rows_found, table.rows_looked_up, ".1%"),
         table.rows_updated,
         table.nonfinite_gradients,
         table.absent_gradients,
+        table.evictions,
+        table.refused,
     )
+
+
+def _ratio(part: int, whole: int, form: str) -> str:
+    return format(part / whole, form) if whole else "-"
 
 
 def _align(

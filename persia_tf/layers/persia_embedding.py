@@ -9,16 +9,23 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from persia_tf import admission as admission_lib
+from persia_tf import capacity as capacity_lib
+from persia_tf import compression as compression_lib
+from persia_tf import eviction as eviction_lib
 from persia_tf import initializers, optimizers
 from persia_tf._keras import NO_AUTOCAST, keras, not_equal
 from persia_tf.cluster import Cluster
 from persia_tf.layers.applying_optimizer import refuse_unsupported_optimizer
 from persia_tf.layers.combiners import COMBINERS, combine
 from persia_tf.ops import embedding
+from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.session import TableSettings
 
 # A weight without values: no parameters in `summary()`, nothing to all-reduce.
 _ANCHOR_SHAPE = (0,)
+
+_ROW_DTYPES = ("float32", "bfloat16", "float16", "int8")
 
 _AUTOMATIC_NAME = re.compile(r"persia_embedding(_\d+)?$")
 
@@ -64,10 +71,21 @@ class PersiaEmbedding(keras.layers.Layer):
             pool the last axis of ids into one vector.
         mask_zero: Whether id 0 is padding: without a combiner the output carries
             a Keras mask, with one, 0 is left out of the pool.
-        capacity: Not supported yet; must be None.
-        admission: Not supported yet; must be None.
-        eviction: Not supported yet; must be None.
-        row_dtype: Only `"float32"` is supported yet.
+        capacity: The most that the table holds, over all shards: an int, a number
+            of rows, or a str, a number of bytes such as `"64GiB"` or `"500MB"`.
+            Defaults to None: no limit.
+        admission: Which ids get a row: an object of `persia_tf.admission`.
+            Defaults to None: every id that training meets.
+        eviction: Which rows leave: `"lru"`, `"lfu"`, or an object of
+            `persia_tf.eviction`. Defaults to None: LRU with a capacity, else no
+            row leaves.
+        row_dtype: How a row's weights are held: `"float32"`, `"bfloat16"`,
+            `"float16"`, or `"int8"` with a scale a row. The layer's output and
+            the optimizer's state are float32 all the same. Defaults to
+            `"float32"`.
+        compression: None for a row an id, or an object of `persia_tf.compression`,
+            which makes each id's vector of several rows out of fewer. Layers that
+            share a table must share it. Defaults to None.
         cluster: A `persia_tf.Cluster`. Defaults to the one of the environment.
         **layer_kwargs: `name`, `trainable` and `dtype`, as for any layer.
 
@@ -82,7 +100,7 @@ class PersiaEmbedding(keras.layers.Layer):
     Raises:
         ValueError: for an argument out of its range, ids that are no integers,
             or an automatic name on an external cluster.
-        NotImplementedError: for an argument that is not supported yet.
+        NotImplementedError: for float16 computation, or ids that are not dense.
         PersiaError: when the layer is built, if a shard does not answer in time
             (it is named), or if the table has other settings (both are shown).
     """
@@ -98,20 +116,18 @@ class PersiaEmbedding(keras.layers.Layer):
         optimizer: str | optimizers.Optimizer = "adagrad",
         combiner: str | None = None,
         mask_zero: bool = False,
-        capacity: None = None,
-        admission: None = None,
-        eviction: None = None,
+        capacity: int | str | None = None,
+        admission: admission_lib.Admission | None = None,
+        eviction: str | eviction_lib.Eviction | None = None,
         row_dtype: str = "float32",
+        compression: compression_lib.Compression | None = None,
         cluster: Cluster | None = None,
         **layer_kwargs: Any,
     ) -> None:
         _check_output_dim(output_dim)
-        _refuse_unsupported(
-            capacity=(capacity, None),
-            admission=(admission, None),
-            eviction=(eviction, None),
-            row_dtype=(row_dtype, "float32"),
-        )
+        capacity_lib.check(capacity)
+        admission_lib.check(admission)
+        _check_row_dtype(row_dtype)
         if combiner is not None and combiner not in COMBINERS:
             raise ValueError(
                 f"`combiner` must be None or one of {COMBINERS}. "
@@ -129,10 +145,16 @@ class PersiaEmbedding(keras.layers.Layer):
         self.optimizer = optimizers.get(optimizer)
         self.combiner = combiner
         self.mask_zero = mask_zero
+        self.capacity = capacity
+        self.admission = admission
+        self.eviction = eviction_lib.get(eviction, capacity)
+        self.row_dtype = row_dtype
+        self.compression = compression_lib.get(compression)
         self.cluster = cluster
         self.supports_masking = mask_zero
         self._anchor: Any = None
         self._route: embedding.Route | None = None
+        self._steps = StepCounter()
 
     def build(self, input_shape: Any = None) -> None:
         _refuse_several_replicas(self.name)
@@ -150,12 +172,15 @@ class PersiaEmbedding(keras.layers.Layer):
 
     def call(self, inputs: Any, training: bool | None = None) -> tf.Tensor:
         ids = self._checked_ids(inputs)
+        parts = ids if self.compression is None else self.compression.row_ids(ids)
         rows = embedding.lookup(
-            ids,
+            parts,
             tf.convert_to_tensor(self._anchor),
             self._route,
             training=bool(training) and self.trainable,
         )
+        if self.compression is not None:
+            rows = self.compression.combine(rows)
         if self.combiner is not None:
             mask = tf.not_equal(ids, 0) if self.mask_zero else None
             rows = combine(rows, self.combiner, mask)
@@ -203,16 +228,20 @@ class PersiaEmbedding(keras.layers.Layer):
             "optimizer": serialize(self.optimizer),
             "combiner": self.combiner,
             "mask_zero": self.mask_zero,
+            "capacity": self.capacity,
+            "admission": self.admission and serialize(self.admission),
+            "eviction": self.eviction and serialize(self.eviction),
+            "row_dtype": self.row_dtype,
+            "compression": self.compression and serialize(self.compression),
             "cluster": self.cluster and self.cluster.get_config(),
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> PersiaEmbedding:
         config = dict(config)
-        if isinstance(config.get("optimizer"), dict):
-            config["optimizer"] = keras.saving.deserialize_keras_object(
-                config["optimizer"]
-            )
+        for name in ("optimizer", "admission", "eviction", "compression"):
+            if isinstance(config.get(name), dict):
+                config[name] = keras.saving.deserialize_keras_object(config[name])
         if isinstance(config.get("cluster"), dict):
             config["cluster"] = Cluster.from_config(config["cluster"])
         return cls(**config)
@@ -235,15 +264,20 @@ class PersiaEmbedding(keras.layers.Layer):
             initializer=initializer,
             optimizer=self.optimizer.spec(),
             seed=seed,
-            learning_rate=self.optimizer.learning_rate,
+            row_dtype=self.row_dtype,
+            capacity=capacity_lib.spec(self.capacity),
+            admission=admission_lib.spec(self.admission),
+            eviction=eviction_lib.spec(self.eviction, self.capacity),
         )
         rows = cluster.create_table(self._table_name, settings)
         if rows:
             logging.info("table '%s' holds %d rows", self._table_name, rows)
+        full_name = cluster.full_name(self._table_name)
+        compression_lib.check_same(cluster.session.name, full_name, self.compression)
         return embedding.Route(
             session=cluster.session.name,
             layer=f"{self.name}#{next(_layer_numbers)}",
-            table=cluster.full_name(self._table_name),
+            table=full_name,
             dim=self.output_dim,
         )
 
@@ -258,8 +292,11 @@ class PersiaEmbedding(keras.layers.Layer):
     def _commit(self, anchor: Any) -> tf.Tensor:
         """The anchor's constraint: Keras runs it after the optimizer's step."""
         refuse_unsupported_optimizer(self.name)
-        return embedding.commit(
-            tf.convert_to_tensor(anchor), self.optimizer.learning_rate, self._route
+        return self.optimizer.use_learning_rate(
+            self._steps,
+            lambda rate: embedding.commit(
+                tf.convert_to_tensor(anchor), rate, self._route
+            ),
         )
 
     def _checked_ids(self, inputs: Any) -> tf.Tensor:
@@ -315,10 +352,9 @@ def _check_output_dim(output_dim: Any) -> None:
         )
 
 
-def _refuse_unsupported(**arguments: tuple[Any, Any]) -> None:
-    for name, (value, supported) in arguments.items():
-        if value != supported:
-            raise NotImplementedError(
-                f"`{name}` must be {supported!r}: others are not supported yet. "
-                f"Received: {name}={value!r}"
-            )
+def _check_row_dtype(row_dtype: Any) -> None:
+    if not isinstance(row_dtype, str) or row_dtype not in _ROW_DTYPES:
+        raise ValueError(
+            f"`row_dtype` must be one of {_ROW_DTYPES}. "
+            f"Received: row_dtype={row_dtype!r}"
+        )

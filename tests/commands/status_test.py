@@ -9,8 +9,21 @@ import pytest
 from persia_tf import _native, stats
 from persia_tf.commands import status
 
-TABLE = stats.TableStats("job/user", 8, 4, 258, 40, 30, 2, 1)
-EMPTY_TABLE = stats.TableStats("job/item", 8, 0, 0, 0, 0, 0, 0)
+TABLE = stats.TableStats(
+    name="job/user",
+    dim=8,
+    rows=4,
+    bytes=258,
+    index_slots=16,
+    rows_looked_up=40,
+    rows_found=37,
+    rows_updated=30,
+    nonfinite_gradients=2,
+    absent_gradients=1,
+    evictions=5,
+    refused=6,
+)
+EMPTY_TABLE = stats.TableStats("job/item", 8, *[0] * 10)
 PROCESSES = [
     stats.ProcessStats("ps-0:7000", 1, 1234, 56, 7, 8, 9, (TABLE, EMPTY_TABLE)),
     stats.ProcessStats("[::1]:70", 2, 0, 0, 0, 0, 0, (TABLE,)),
@@ -38,11 +51,12 @@ def session(request):
 
 def create_table(session_name, table, dim):
     rows = ctypes.c_uint64(99)
+    settings = _native.TableSettings(
+        dim=dim, initializer=b"uniform(minval=-0.05,maxval=0.05)", optimizer=b"adagrad"
+    )
     _native.library().persia_session_create_table(
-        _native.utf8(session_name),
-        _native.utf8(table),
-        *(dim, b"uniform(minval=-0.05,maxval=0.05)", b"adagrad", 0, 0.0),
-        ctypes.byref(rows),
+        *(_native.utf8(session_name), _native.utf8(table)),
+        *(ctypes.byref(settings), ctypes.byref(rows)),
     )
     return rows.value
 
@@ -54,12 +68,13 @@ def test_text_shows_shards_then_tables_by_name():
         ["ps-0:7000", "1", "1234", "56", "7", "9", "8"],
         ["[::1]:70", "2", "0", "0", "0", "0", "0"],
     ]
-    assert [row[:6] for row in cells(tables)[1:]] == [
-        ["job/item", "ps-0:7000", "8", "0", "0", "-"],
-        ["job/user", "ps-0:7000", "8", "4", "258", "64.5"],
-        ["job/user", "[::1]:70", "8", "4", "258", "64.5"],
+    assert [row[:7] for row in cells(tables)[1:]] == [
+        ["job/item", "ps-0:7000", "8", "0", "0", "-", "-"],
+        ["job/user", "ps-0:7000", "8", "4", "258", "64.5", "25%"],
+        ["job/user", "[::1]:70", "8", "4", "258", "64.5", "25%"],
     ]
-    assert cells(tables)[2][6:] == ["40", "30", "2", "1"]
+    assert cells(tables)[1][7:] == ["0", "-", "0", "0", "0", "0", "0"]
+    assert cells(tables)[2][7:] == ["40", "92.5%", "30", "2", "1", "5", "6"]
 
 
 def test_text_is_aligned():

@@ -1,0 +1,325 @@
+"""A table from outside of training: reads, writes and walks its rows."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from persia_tf import _native, errors, stats
+from persia_tf.cluster import Cluster
+
+# Of one request, so that none is too long for a shard or for its deadline.
+_REQUEST_BYTES = 16 << 20
+
+_INT64_MAX = np.iinfo(np.int64).max
+
+
+class Rows(NamedTuple):
+    """Some rows of a table.
+
+    Attributes:
+        ids: int64, `(n,)`.
+        rows: float32, `(n, dim)`: the vectors.
+        state: float32, `(n, state_size)`: the optimizer's, column by column as
+            docs/tables.md says; without columns if it keeps none.
+    """
+
+    ids: np.ndarray
+    rows: np.ndarray
+    state: np.ndarray
+
+
+class Table:
+    """The rows of one table, wherever they live.
+
+    Makes no table: a `PersiaEmbedding` layer does, when it is built. Every call
+    first waits for the updates that this program committed to the cluster, so
+    it sees what was trained. Training may go on meanwhile.
+
+    Example:
+
+    ```python
+    table = ptf.Table("user")
+    table.assign(pretrained_ids, pretrained_vectors)
+    model.fit(...)
+    for ids, rows, state in table.export():
+        ...
+    ```
+
+    Args:
+        name: The table's name: the layer's `table`, else the layer's name.
+        cluster: The `persia_tf.Cluster` that holds it. Defaults to the one of
+            the environment.
+    """
+
+    def __init__(self, name: str, cluster: Cluster | None = None) -> None:
+        self.name = name
+        self.cluster = cluster if cluster is not None else Cluster()
+
+    @property
+    def dim(self) -> int:
+        """Size of a row's vector.
+
+        Raises:
+            NotFoundError: if there is no such table.
+        """
+        return self._parts()[0].dim
+
+    def __len__(self) -> int:
+        """Counts the rows, over all shards.
+
+        Returns:
+            How many there are, maybe with some whose lifetime is over.
+
+        Raises:
+            NotFoundError: if there is no such table.
+            PersiaError: if a shard does not answer in time (it is named), or an
+                update could not be delivered.
+        """
+        self.cluster.flush()
+        return sum(part.rows for part in self._parts())
+
+    def lookup(self, ids: Any) -> np.ndarray:
+        """Looks vectors up; creates nothing, and counts as no use of a row.
+
+        Args:
+            ids: Integers that fit int64, of rank 1. They may repeat.
+
+        Returns:
+            float32, `(len(ids), dim)`. An id without a row gives zeros.
+
+        Raises:
+            ValueError: if `ids` are no such integers.
+            NotFoundError: if there is no such table.
+            PersiaError: if a shard does not answer in time (it is named), or an
+                update could not be delivered.
+        """
+        ids = _checked_ids(ids)
+        self.cluster.flush()
+        dim = self.dim
+        rows = np.empty((len(ids), dim), np.float32)
+        for part in _parts_of(len(ids), dim):
+            _native.library().persia_session_lookup(
+                *self._keys(), dim, *_id_arguments(ids[part]), _floats(rows[part])
+            )
+        return rows
+
+    def export(self, batch_size: int = 65536) -> Iterator[Rows]:
+        """Walks all rows, in no order, a batch at a time.
+
+        Holds a few batches in memory, however large the table is. A row that is
+        there from the first batch to the last is given once, as it is when its
+        batch is made; rows that come or go meanwhile may be given or not.
+
+        Example:
+
+        >>> count = sum(len(batch.ids) for batch in ptf.Table("user").export())
+
+        Args:
+            batch_size: The most rows of a batch, at least 1. Defaults to
+                `65536`; batches of large rows are smaller.
+
+        Returns:
+            An iterator of `Rows`.
+
+        Raises:
+            ValueError: if `batch_size` is below 1.
+            NotFoundError: if there is no such table.
+            PersiaError: if a shard does not answer in time (it is named), or an
+                update could not be delivered.
+        """
+        if batch_size < 1:
+            raise ValueError(
+                f"`batch_size` must be at least 1. Received: batch_size={batch_size}"
+            )
+        self.cluster.flush()
+        self._parts()
+        return self._batches(batch_size)
+
+    def assign(self, ids: Any, rows: Any) -> None:
+        """Sets vectors, such as pretrained ones, creating rows that are absent.
+
+        Whatever the table's admission says. The vectors are rounded to its
+        `row_dtype`, and their optimizer state becomes a new row's. With a
+        capacity, rows beyond it are then evicted.
+
+        Args:
+            ids: Integers that fit int64, of rank 1, each once.
+            rows: Numbers, `(len(ids), dim)`; finite as float32.
+
+        Raises:
+            ValueError: if an array is not of that kind or shape, an id comes
+                twice, or a number is not finite. Nothing is set then.
+            NotFoundError: if there is no such table.
+            PersiaError: if a shard does not answer in time (it is named), or an
+                update could not be delivered. Some rows may be set then.
+        """
+        ids = _checked_ids(ids)
+        _refuse_duplicates(ids)
+        self.cluster.flush()
+        dim = self.dim
+        rows = _checked_rows(rows, len(ids), dim)
+        for part in _parts_of(len(ids), dim):
+            _native.library().persia_session_assign(
+                *self._keys(), dim, *_id_arguments(ids[part]), _floats(rows[part])
+            )
+
+    def remove(self, ids: Any) -> int:
+        """Removes rows, with their optimizer state.
+
+        Args:
+            ids: Integers that fit int64, of rank 1. Those without a row are
+                passed over.
+
+        Returns:
+            How many rows were removed. A shard whose connection broke meanwhile
+            may have removed more than that.
+
+        Raises:
+            ValueError: if `ids` are no such integers.
+            NotFoundError: if there is no such table.
+            PersiaError: if a shard does not answer in time (it is named), or an
+                update could not be delivered. Some rows may be removed then.
+        """
+        ids = _checked_ids(ids)
+        self.cluster.flush()
+        self._parts()
+        total = 0
+        for part in _parts_of(len(ids), 0):
+            removed = ctypes.c_uint64()
+            _native.library().persia_session_remove(
+                *self._keys(), *_id_arguments(ids[part]), ctypes.byref(removed)
+            )
+            total += removed.value
+        return total
+
+    def __repr__(self) -> str:
+        return f"<Table {self.name!r} of {self.cluster!r}>"
+
+    @property
+    def _full_name(self) -> str:
+        return self.cluster.full_name(self.name)
+
+    def _keys(self) -> tuple[bytes, bytes]:
+        session = self.cluster.session.name
+        return _native.utf8(session), _native.utf8(self._full_name)
+
+    def _parts(self) -> list[stats.TableStats]:
+        """Each shard's part of the table."""
+        parts = []
+        for process in self.cluster.stats():
+            found = [part for part in process.tables if part.name == self._full_name]
+            if not found:
+                raise errors.NotFoundError(self._absence(process))
+            parts += found
+        return parts
+
+    def _absence(self, process: stats.ProcessStats) -> str:
+        names = ", ".join(repr(table.name) for table in process.tables) or "no table"
+        where = "this process" if self.cluster.is_embedded else process.address
+        return (
+            f"there is no table '{self._full_name}' on {where}, which holds {names}. "
+            "A layer makes its table when it is built; is the name the layer's "
+            "`table`, and the cluster its `cluster`?"
+        )
+
+    def _batches(self, batch_size: int) -> Iterator[Rows]:
+        cursor = _native.ExportCursor()
+        while not cursor.at_end:
+            page = _native.PageHandle()
+            _native.library().persia_session_export(
+                *self._keys(), batch_size, ctypes.byref(cursor), ctypes.byref(page)
+            )
+            rows = _take(page)
+            # The core may give some more than it was asked for.
+            for first in range(0, len(rows.ids), batch_size):
+                yield Rows(*(each[first : first + batch_size] for each in rows))
+
+
+def _take(page: _native.PageHandle) -> Rows:
+    """Copies what `page` views and frees it."""
+    native = _native.library()
+    try:
+        view = _native.PageView()
+        native.persia_page_get(page, ctypes.byref(view))
+        count = view.count
+        return Rows(
+            _copy(view.ids, (count,), np.int64),
+            _copy(view.rows, (count, view.dim), np.float32),
+            _copy(view.state, (count, view.state_size), np.float32),
+        )
+    finally:
+        native.persia_page_free(page)
+
+
+def _copy(pointer: Any, shape: tuple[int, ...], dtype: type) -> np.ndarray:
+    if 0 in shape:
+        return np.empty(shape, dtype)  # The pointer may be null.
+    return np.ctypeslib.as_array(pointer, shape).copy()
+
+
+def _parts_of(count: int, dim: int) -> Iterator[slice]:
+    """Cuts `count` rows into requests."""
+    row_bytes = 8 + 4 * dim
+    step = max(1, _REQUEST_BYTES // row_bytes)
+    for first in range(0, count, step):
+        yield slice(first, first + step)
+
+
+def _id_arguments(ids: np.ndarray) -> tuple[Any, int]:
+    return ids.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)), len(ids)
+
+
+def _floats(rows: np.ndarray) -> Any:
+    return rows.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+
+
+def _checked_ids(ids: Any) -> np.ndarray:
+    given = np.asarray(ids)
+    if given.ndim != 1:
+        raise ValueError(
+            f"`ids` must be of rank 1. Received: ids of shape {given.shape}"
+        )
+    if given.size and given.dtype.kind not in "iu":
+        raise ValueError(
+            "`ids` must be integers, since other types lose ids. "
+            f"Received: ids of dtype {given.dtype}"
+        )
+    if given.size and given.dtype == np.uint64 and given.max() > _INT64_MAX:
+        raise ValueError(f"`ids` must fit int64. Received: {given.max()}")
+    return np.ascontiguousarray(given, np.int64)
+
+
+def _refuse_duplicates(ids: np.ndarray) -> None:
+    ordered = np.sort(ids)
+    again = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if again.size:
+        raise ValueError(
+            "`ids` must be unique: which of its rows would an id have? "
+            f"Received: id {ordered[again[0]]} more than once"
+        )
+
+
+def _checked_rows(rows: Any, count: int, dim: int) -> np.ndarray:
+    given = np.asarray(rows)
+    if given.dtype.kind not in "fiu":
+        raise ValueError(
+            f"`rows` must be numbers. Received: rows of dtype {given.dtype}"
+        )
+    if given.shape != (count, dim):
+        raise ValueError(
+            f"`rows` must have the shape (len(ids), dim), {(count, dim)}. "
+            f"Received: rows of shape {given.shape}"
+        )
+    with np.errstate(over="ignore"):  # What overflows is refused below.
+        rows = np.ascontiguousarray(given, np.float32)
+    if not np.isfinite(rows).all():
+        place = np.argwhere(~np.isfinite(rows))[0]
+        raise ValueError(
+            "`rows` must be finite as float32. "
+            f"Received: {given[tuple(place)]} at {tuple(int(each) for each in place)}"
+        )
+    return rows
