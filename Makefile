@@ -17,6 +17,7 @@ demo: build
 
 test: build $(VENV)/.test gtest
 	$(VENV)/bin/python cc/ninja_build.py test
+	$(VENV)/bin/python benchmarks/store_bench.py --quick  # Lest it rots.
 	$(VENV)/bin/pytest -q
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/pytest -q $(BOTH_KERAS)
 

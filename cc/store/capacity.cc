@@ -21,7 +21,7 @@ uint64_t CapacityRows(const Spec& spec, uint32_t shard_count,
   if (spec.name == "bytes") {
     rows /= static_cast<double>(row_bytes) + kIndexBytes;
   }
-  return static_cast<uint64_t>(std::max(1.0, std::ceil(rows / shard_count)));
+  return static_cast<uint64_t>(std::max(1.0, rows / shard_count));
 }
 
 Status CheckCapacity(const Spec& spec) {

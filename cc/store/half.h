@@ -74,12 +74,15 @@ struct Float16 {
   static uint16_t Randomly(float value, uint32_t random) {
     const uint32_t bits = BitsOf(value) & 0x7fffffff;
     const uint32_t normal = (bits + (random & 0x1fff)) >> 13;
-    // In units of the least subnormal, 2^-24.
+    // In units of the least subnormal, 2^-24. What they are above a whole
+    // number is compared, and not added to, so that no digit is lost.
     const float units = FloatOf(bits) * 0x1p24f;
-    const float fraction = static_cast<float>(random & 0xffff) * 0x1p-16f;
     const float bounded = units < 2048.0f ? units : 0.0f;
+    const auto whole = static_cast<int32_t>(bounded);
+    const float above = bounded - static_cast<float>(whole);
+    const float fraction = static_cast<float>(random & 0xffff) * 0x1p-16f;
     const auto subnormal =
-        static_cast<uint32_t>(static_cast<int32_t>(bounded + fraction));
+        static_cast<uint32_t>(whole + (above > fraction ? 1 : 0));
     return Join(value, bits, normal, subnormal);
   }
 

@@ -163,7 +163,9 @@ void WriteInt8(const float* weights, size_t dim, const Fraction& fraction,
   for (size_t d = 0; d < dim; ++d) {
     largest = std::max(largest, std::abs(weights[d]));
   }
-  const float scale = largest / kMost;
+  // 127 times the largest scale is still finite.
+  constexpr float kMostScale = 2.679e36f;
+  const float scale = std::min(largest / kMost, kMostScale);
   std::memcpy(row, &scale, sizeof(scale));
   auto* to = reinterpret_cast<int8_t*>(row + sizeof(scale));
   for (size_t d = 0; d < dim; ++d) {

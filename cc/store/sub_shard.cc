@@ -260,7 +260,7 @@ void SubShard::UpdateEncoded(std::byte* row, const float* gradient,
   rules_.format->Read(&row, &kPlace, 1, rules_.dim, weights);
   rules_.optimizer->Update(
       {&weights, &states, &gradient, 1, rules_.dim, learning_rate});
-  const uint64_t random = Mix64(rules_.table_seed + ++encoded_updates_);
+  const uint64_t random = Mix64(rounding_seed_ + ++encoded_updates_);
   rules_.format->WriteRandomly(weights, rules_.dim, random, row);
 }
 

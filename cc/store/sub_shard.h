@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "cc/base/hash.h"
 #include "cc/base/span.h"
 #include "cc/optimizer/optimizer.h"
 #include "cc/store/admission.h"
@@ -65,9 +66,12 @@ inline constexpr size_t kMostRowsALock = 1024;
 
 class SubShard {
  public:
-  // `rules` must outlive the sub-shard.
-  SubShard(const RowRules* rules, std::unique_ptr<Admission> admission)
+  // `rules` must outlive the sub-shard. Its number sets its random numbers
+  // apart from the others'.
+  SubShard(const RowRules* rules, size_t number,
+           std::unique_ptr<Admission> admission)
       : rules_(*rules),
+        rounding_seed_(Mix64(rules->table_seed + number)),
         admission_(std::move(admission)),
         slab_(rules->row_bytes) {}
 
@@ -128,6 +132,7 @@ class SubShard {
   }
 
   const RowRules& rules_;
+  const uint64_t rounding_seed_;
   mutable SpinMutex mutex_;
   // All below are guarded by mutex_.
   const std::unique_ptr<Admission> admission_;

@@ -38,7 +38,7 @@ class ShardedTable : public Table {
     for (size_t s = 0; s < kSubShards; ++s) {
       const double share = ShareOf(s) / config.shard_count;
       sub_shards_.push_back(std::make_unique<SubShard>(
-          rules_.get(),
+          rules_.get(), s,
           MakeAdmission(config.admission, rules_->table_seed, share)));
     }
   }
@@ -144,13 +144,14 @@ class ShardedTable : public Table {
     }
   }
 
-  // The time of RowUse. `step`: it is a new training lookup's.
+  // The time of RowUse. `step`: it is a new training lookup's; else that of the
+  // next.
   uint32_t Now(bool step) const {
     if (rules_->eviction.unit() == Eviction::Unit::kSeconds) {
       return static_cast<uint32_t>(static_cast<uint64_t>(seconds_()));
     }
-    if (!step) return steps_.load(std::memory_order_relaxed);
-    return steps_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (step) return steps_.fetch_add(1, std::memory_order_relaxed);
+    return steps_.load(std::memory_order_relaxed);
   }
 
   // Counts the rows that a sub-shard made and removed, also when it threw.

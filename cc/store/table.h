@@ -1,7 +1,7 @@
 // Table: the rows of one embedding table (or of one shard's part of it).
 //
-// Batch-oriented: no call handles one id. Rows are contiguous (weights, then
-// optimizer state) and never move once created.
+// Batch-oriented: no call handles one id. A row's weights and its optimizer
+// state are contiguous, so they live and change together.
 //
 // Thread-safe. Calls block only on the locks of the sub-shards that they
 // touch, each held for one batch's share of ids; no call waits for a network or

@@ -9,6 +9,9 @@
 
 namespace persia {
 
+// `text` must parse.
+inline Spec SpecOf(const std::string& text) { return *Spec::Parse(text); }
+
 // `initializer` and `optimizer` must parse.
 inline TableConfig MakeConfig(const std::string& name, uint32_t dim,
                               const std::string& initializer = "uniform",
@@ -16,8 +19,8 @@ inline TableConfig MakeConfig(const std::string& name, uint32_t dim,
   TableConfig config;
   config.name = name;
   config.dim = dim;
-  config.initializer = Spec::Parse(initializer).value();
-  config.optimizer = Spec::Parse(optimizer).value();
+  config.initializer = SpecOf(initializer);
+  config.optimizer = SpecOf(optimizer);
   return config;
 }
 

@@ -60,12 +60,15 @@ TEST(StoreCreateTable, ShowsBothSettingsThatDiffer) {
 
 TEST(StoreCreateTable, RefusesEverySettingThatDiffers) {
   const TableConfig held = MakeConfig("t", 4);
-  std::vector<TableConfig> others(5, held);
+  std::vector<TableConfig> others(8, held);
   others[0].dim = 5;
   others[1].initializer.params["maxval"] = 0.06;
   others[2].optimizer.params["momentum"] = 0.5;
   others[3].seed = 1;
   others[4].default_value = 1e-20f;
+  others[5].row_dtype = SpecOf("int8");
+  others[6].admission = SpecOf("min_count(count=2)");
+  others[7].eviction = SpecOf("ttl(steps=2)");
   for (const TableConfig& other : others) Conflict(held, other);
 }
 

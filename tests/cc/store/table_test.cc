@@ -5,41 +5,21 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/cc/store/make_config.h"
+#include "tests/cc/store/table_calls.h"
 
 namespace persia {
 namespace {
 
-using Ids = std::vector<int64_t>;
-using Floats = std::vector<float>;
-
 constexpr int64_t kMinId = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMaxId = std::numeric_limits<int64_t>::max();
-
-std::unique_ptr<Table> TableOf(const TableConfig& config) {
-  return std::move(MakeTable(config).value());
-}
 
 // Rows start at 0 and fall by a gradient times the learning rate.
 std::unique_ptr<Table> ZerosTable(uint32_t dim) {
   return TableOf(MakeConfig("t", dim, "zeros", "sgd"));
-}
-
-Floats Look(Table* table, const Ids& ids, bool read_only = false) {
-  Floats rows(ids.size() * table->config().dim, -77.0f);
-  table->Lookup(ids, read_only, rows);
-  return rows;
-}
-
-Ids Range(int64_t begin, int64_t end) {
-  Ids ids(end - begin);
-  std::iota(ids.begin(), ids.end(), begin);
-  return ids;
 }
 
 TEST(TableLookup, CreatesRowsThatStay) {
@@ -208,7 +188,6 @@ TEST(Table, KeepsEveryRowWhileItGrows) {
 
 TEST(TableStats, CountsWhatHappened) {
   const auto table = ZerosTable(2);
-  EXPECT_EQ(table->Stats().bytes, 0u);
   Look(table.get(), {1, 2, 2});
   Look(table.get(), {9}, /*read_only=*/true);
   table->Update(Ids{1, 2, 9}, Floats{1, 1, NAN, 1, 1, 1}, 1.0f);
@@ -217,9 +196,16 @@ TEST(TableStats, CountsWhatHappened) {
   EXPECT_EQ(stats.dim, 2u);
   EXPECT_EQ(stats.rows, 2u);
   EXPECT_EQ(stats.rows_looked_up, 4u);
+  EXPECT_EQ(stats.rows_found, 1u);  // The second 2.
   EXPECT_EQ(stats.rows_updated, 1u);
   EXPECT_EQ(stats.nonfinite_gradients, 1u);
   EXPECT_EQ(stats.absent_gradients, 1u);
+}
+
+TEST(TableStats, ATableWithoutRowsIsSmall) {
+  const TableStats stats = ZerosTable(1000)->Stats();
+  EXPECT_EQ(stats.rows, 0u);
+  EXPECT_LT(stats.bytes, 16384u);
 }
 
 TEST(TableStats, CountsRowsStateAndIndexInBytes) {
@@ -230,14 +216,6 @@ TEST(TableStats, CountsRowsStateAndIndexInBytes) {
   const uint64_t least_index = kRows * sizeof(int64_t);
   EXPECT_GE(table->Stats().bytes, rows_bytes + least_index);
   EXPECT_LE(table->Stats().bytes, 2 * (rows_bytes + least_index));
-}
-
-// Runs `work` in four threads at once.
-template <typename Work>
-void RunInThreads(const Work& work) {
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) threads.emplace_back(work, t);
-  for (std::thread& thread : threads) thread.join();
 }
 
 TEST(TableThreads, UpdatesOfOneRowAllCount) {

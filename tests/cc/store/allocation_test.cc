@@ -1,0 +1,107 @@
+// Steady work allocates nothing a row or an id: counted by a global operator
+// new, which sanitizers have of their own.
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cc/store/table.h"
+#include "tests/cc/store/make_config.h"
+
+namespace {
+
+thread_local size_t allocations = 0;
+
+void* Counted(void* memory) {
+  ++allocations;
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return Counted(std::malloc(size)); }
+void* operator new(size_t size, std::align_val_t alignment) {
+  const auto to = static_cast<size_t>(alignment);
+  return Counted(std::aligned_alloc(to, (size + to - 1) / to * to));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace persia {
+namespace {
+
+constexpr uint32_t kDim = 8;
+
+std::vector<int64_t> Ids(int64_t first, size_t count) {
+  std::vector<int64_t> ids(count);
+  std::iota(ids.begin(), ids.end(), first);
+  return ids;
+}
+
+// Of lookups and updates of ids that have rows, after a first round.
+size_t SteadyAllocations(const TableConfig& config) {
+  const auto table = std::move(MakeTable(config).value());
+  const std::vector<int64_t> ids = Ids(0, 3000);
+  std::vector<float> rows(ids.size() * kDim, 0.5f);
+  size_t before = 0;
+  for (int round = 0; round < 4; ++round) {
+    if (round == 1) before = allocations;
+    table->Lookup(ids, /*read_only=*/false, rows);
+    table->Update(ids, rows, 0.1f);
+    table->Lookup(ids, /*read_only=*/true, rows);
+  }
+  return allocations - before;
+}
+
+TEST(Allocations, AreCounted) {
+  const size_t before = allocations;
+  const std::vector<int64_t> ids = Ids(0, 10);
+  EXPECT_EQ(allocations, before + 1) << ids.size();
+}
+
+TEST(Allocations, AreNoneInSteadyWork) {
+  for (const char* optimizer :
+       {"sgd", "adagrad", "adam(clipnorm=1,weight_bound=9)"}) {
+    EXPECT_EQ(SteadyAllocations(MakeConfig("t", kDim, "uniform", optimizer)),
+              0u)
+        << optimizer;
+  }
+}
+
+TEST(Allocations, AreNoneWhereWeightsAreEncoded) {
+  for (const char* row_dtype : {"bfloat16", "float16", "int8"}) {
+    TableConfig config = MakeConfig("t", kDim, "uniform", "adagrad");
+    config.row_dtype = Spec::Parse(row_dtype).value();
+    EXPECT_EQ(SteadyAllocations(config), 0u) << row_dtype;
+  }
+}
+
+// Far fewer than rows: chunks of them, and segments of the index.
+TEST(Allocations, AreFewWhereRowsAreCreated) {
+  const auto table =
+      std::move(MakeTable(MakeConfig("t", kDim, "uniform", "sgd")).value());
+  constexpr size_t kRows = 200000;
+  const std::vector<int64_t> ids = Ids(0, kRows);
+  std::vector<float> rows(ids.size() * kDim);
+  const size_t before = allocations;
+  table->Lookup(ids, /*read_only=*/false, rows);
+  EXPECT_LT(allocations - before, kRows / 50);
+}
+
+}  // namespace
+}  // namespace persia
+
+#endif
