@@ -7,42 +7,25 @@ stay: admission is asked about absent ids only, once a training lookup.
 
 from __future__ import annotations
 
-import math
+import numbers
+from collections.abc import Callable
 from typing import Any
 
+from persia_tf import checks
 from persia_tf._keras import keras
-from persia_tf.spec import format_spec
+from persia_tf.policy import Policy
 
 # Counters of `BloomMinCount` are one byte wide.
 _MOST_BLOOM_COUNT = 255
+_MOST_BLOOM_IDS = 10**10
+_LEAST_FALSE_POSITIVE_RATE = 1e-9
+
+# The counters of `MinCount` are 32 bits wide.
+_MOST_COUNT = 2**32 - 1
 
 
-class Admission:
-    """Base of the admission policies: a rule's name and its numbers.
-
-    Args:
-        parameters: The rule's numbers, by name.
-    """
-
-    rule = ""
-
-    def __init__(self, **parameters: float) -> None:
-        self._parameters = parameters
-
-    def spec(self) -> str:
-        """The rule and its numbers as the core's text."""
-        return format_spec(self.rule, self._parameters)
-
-    def get_config(self) -> dict[str, Any]:
-        return dict(self._parameters)
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Admission:
-        return cls(**config)
-
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
-        return f"{type(self).__name__}({arguments})"
+class Admission(Policy):
+    """Base of the admission policies."""
 
 
 @keras.saving.register_keras_serializable(package="persia_tf")
@@ -53,19 +36,18 @@ class MinCount(Admission):
     never let in; `BloomMinCount` bounds it.
 
     Args:
-        count: An int of at least 1. The id's row is made by its `count`-th
-            lookup.
+        count: An integer from 1 to 2**32 - 1. The id's row is made by its
+            `count`-th lookup.
 
     Raises:
-        TypeError: if `count` is no int.
-        ValueError: if `count` is below 1.
+        TypeError: if `count` is no integer.
+        ValueError: if `count` is out of its range.
     """
 
     rule = "min_count"
 
     def __init__(self, count: int) -> None:
-        _check_int("count", count)
-        super().__init__(count=count)
+        super().__init__(count=checks.integer("count", count, 1, _MOST_COUNT))
 
 
 @keras.saving.register_keras_serializable(package="persia_tf")
@@ -83,13 +65,14 @@ class BloomMinCount(Admission):
     Counters never fall: an id that was evicted is let in again at once.
 
     Args:
-        count: An int from 1 to 255.
-        expected_ids: How many different ids will be counted; an int of at
-            least 1.
-        false_positive_rate: A float above 0 and below 1. Defaults to `0.01`.
+        count: An integer from 1 to 255.
+        expected_ids: How many different ids will be counted; an integer from 1
+            to 10**10. Their counters may take 64 GiB.
+        false_positive_rate: A float from 1e-9 to below 1. Defaults to `0.01`.
 
     Raises:
-        TypeError: if `count` or `expected_ids` is no int.
+        TypeError: if `count` or `expected_ids` is no integer, or
+            `false_positive_rate` no number.
         ValueError: if a number is out of its range.
     """
 
@@ -98,22 +81,23 @@ class BloomMinCount(Admission):
     def __init__(
         self, count: int, expected_ids: int, false_positive_rate: float = 0.01
     ) -> None:
-        _check_int("count", count)
-        if count > _MOST_BLOOM_COUNT:
-            raise ValueError(
-                f"`count` must be at most {_MOST_BLOOM_COUNT}, since counters are one "
-                f"byte wide (MinCount takes more). Received: count={count}"
-            )
-        _check_int("expected_ids", expected_ids)
-        if not _is_number(false_positive_rate) or not 0 < false_positive_rate < 1:
-            raise ValueError(
-                "`false_positive_rate` must be above 0 and below 1. "
-                f"Received: false_positive_rate={false_positive_rate!r}"
-            )
         super().__init__(
-            count=count,
-            expected_ids=expected_ids,
-            false_positive_rate=false_positive_rate,
+            count=checks.integer(
+                "count",
+                count,
+                1,
+                _MOST_BLOOM_COUNT,
+                ", since counters are one byte wide (MinCount takes more)",
+            ),
+            expected_ids=checks.integer(
+                "expected_ids", expected_ids, 1, _MOST_BLOOM_IDS
+            ),
+            false_positive_rate=_checked_chance(
+                "false_positive_rate",
+                false_positive_rate,
+                f"of at least {_LEAST_FALSE_POSITIVE_RATE} and below 1",
+                lambda rate: _LEAST_FALSE_POSITIVE_RATE <= rate < 1,
+            ),
         )
 
 
@@ -125,29 +109,26 @@ class Probability(Admission):
         p: A float above 0 and at most 1.
 
     Raises:
+        TypeError: if `p` is no number.
         ValueError: if `p` is out of its range.
     """
 
     rule = "probability"
 
     def __init__(self, p: float) -> None:
-        if not _is_number(p) or not 0 < p <= 1:
-            raise ValueError(f"`p` must be above 0 and at most 1. Received: p={p!r}")
-        super().__init__(p=p)
+        chance = _checked_chance("p", p, "above 0 and at most 1", lambda x: 0 < x <= 1)
+        super().__init__(p=chance)
 
 
-def check(admission: Any) -> None:
-    """Refuses what is neither None nor an object of this module.
-
-    Args:
-        admission: Anything.
+def get(admission: Admission | None) -> Admission | None:
+    """Returns `admission`, if that is what it is.
 
     Raises:
-        ValueError: naming what there is, and the value.
+        TypeError: for anything but None and an object of this module.
     """
     if admission is None or isinstance(admission, Admission):
-        return
-    raise ValueError(
+        return admission
+    raise TypeError(
         "`admission` must be None or one of persia_tf.admission.MinCount(count), "
         "BloomMinCount(count, expected_ids) and Probability(p). "
         f"Received: admission={admission!r}"
@@ -159,14 +140,13 @@ def spec(admission: Admission | None) -> str:
     return "always" if admission is None else admission.spec()
 
 
-def _check_int(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"`{name}` must be an int. Received: {name}={value!r}")
-    if value < 1:
-        raise ValueError(f"`{name}` must be at least 1. Received: {name}={value}")
-
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return math.isfinite(value)
+def _checked_chance(
+    name: str, value: Any, allowed: str, holds: Callable[[float], bool]
+) -> float:
+    refusal = f"`{name}` must be a number {allowed}. Received: {name}={value!r}"
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(refusal)
+    chance = checks.as_float(value)
+    if not holds(chance):
+        raise ValueError(refusal)
+    return chance

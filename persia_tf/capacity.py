@@ -5,24 +5,29 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from persia_tf import checks
 from persia_tf.spec import format_spec
 
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B\s*", re.IGNORECASE)
 _POWERS = {None: 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
+# The most that the core takes, rows or bytes.
+_MOST = 10**18
 
-def check(capacity: Any) -> None:
-    """Refuses what is no capacity, naming the rule and the value.
+
+def get(capacity: Any) -> int | str | None:
+    """Returns a capacity, an integer as an int.
 
     Args:
-        capacity: None; an int, a number of rows; or a str, a number of bytes
+        capacity: None; an integer, a number of rows; or a str, a number of bytes
             such as `"64GiB"`.
 
     Raises:
         TypeError: if it is something else.
-        ValueError: if it is below 1, or does not parse.
+        ValueError: if it is not from 1 to 1e18, or does not parse.
     """
     spec(capacity)
+    return int(capacity) if checks.is_integer(capacity) else capacity
 
 
 def spec(capacity: int | str | None) -> str:
@@ -34,28 +39,24 @@ def spec(capacity: int | str | None) -> str:
     'bytes(count=1500.0)'
 
     Args:
-        capacity: As for `check`.
+        capacity: As for `get`.
 
     Returns:
         `"unlimited"`, `"rows(count=...)"` or `"bytes(count=...)"`.
 
     Raises:
-        TypeError, ValueError: As `check`.
+        TypeError, ValueError: As `get`.
     """
     if capacity is None:
         return "unlimited"
     if isinstance(capacity, str):
         return format_spec("bytes", {"count": _bytes(capacity)})
-    if isinstance(capacity, bool) or not isinstance(capacity, int):
+    if not checks.is_integer(capacity):
         raise TypeError(
             "`capacity` must be a number of rows, as an int, a number of bytes, as a "
             f'str such as "64GiB", or None. Received: capacity={capacity!r}'
         )
-    if capacity < 1:
-        raise ValueError(
-            "`capacity` must be at least 1 row (None sets no limit). "
-            f"Received: capacity={capacity}"
-        )
+    _check_count(capacity, "rows", capacity)
     return format_spec("rows", {"count": capacity})
 
 
@@ -69,10 +70,14 @@ def _bytes(text: str) -> int:
         )
     number, prefix, binary = parsed.groups()
     base = 1024 if binary else 1000
-    count = int(float(number) * base ** _POWERS[prefix and prefix.upper()])
-    if count < 1:
+    count = float(number) * base ** _POWERS[prefix and prefix.upper()]
+    _check_count(count, "bytes", text)
+    return int(count)
+
+
+def _check_count(count: float, unit: str, capacity: Any) -> None:
+    if not 1 <= count <= _MOST:
         raise ValueError(
-            "`capacity` must be at least 1 byte (None sets no limit). "
-            f"Received: capacity={text!r}"
+            f"`capacity` must be from 1 to 1e18 {unit} (None sets no limit). "
+            f"Received: capacity={capacity!r}"
         )
-    return count

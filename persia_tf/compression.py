@@ -12,11 +12,14 @@ from typing import Any
 
 import tensorflow as tf
 
+from persia_tf import checks
 from persia_tf._keras import keras
+from persia_tf.policy import Configured
 
 OPERATIONS = ("mul", "add")
 
 _MAX_ROWS = 1 << 63
+_RANGE_REASON = ", since a table has row ids for 2**63 rows"
 _MASK_64 = (1 << 64) - 1
 
 # The constants of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
@@ -25,7 +28,7 @@ _MULTIPLIERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _SHIFTS = (30, 27, 31)
 
 
-class Compression:
+class Compression(Configured):
     """Base of the compressions: which rows make an id's vector, and how."""
 
     def row_ids(self, ids: tf.Tensor) -> tf.Tensor:
@@ -49,23 +52,6 @@ class Compression:
             float32, `(..., dim)`.
         """
         raise NotImplementedError
-
-    def get_config(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Compression:
-        return cls(**config)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.get_config() == self.get_config()
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
-
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
-        return f"{type(self).__name__}({arguments})"
 
 
 @keras.saving.register_keras_serializable(package="persia_tf")
@@ -98,10 +84,10 @@ class HashStack(Compression):
     """
 
     def __init__(self, buckets: int, hashes: int = 2) -> None:
-        _check_integer("buckets", buckets, 2, _MAX_ROWS)
-        _check_integer("hashes", hashes, 1, _MAX_ROWS // buckets)
-        self.buckets = buckets
-        self.hashes = hashes
+        self.buckets = _checked_buckets(buckets)
+        self.hashes = checks.integer(
+            "hashes", hashes, 1, _MAX_ROWS // self.buckets, _RANGE_REASON
+        )
 
     def row_ids(self, ids: tf.Tensor) -> tf.Tensor:
         unsigned = _unsigned(ids)
@@ -155,13 +141,12 @@ class QuotientRemainder(Compression):
     """
 
     def __init__(self, buckets: int, operation: str = "mul") -> None:
-        _check_integer("buckets", buckets, 2, _MAX_ROWS)
+        self.buckets = _checked_buckets(buckets)
         if operation not in OPERATIONS:
             raise ValueError(
                 f"`operation` must be one of {OPERATIONS}. "
                 f"Received: operation={operation!r}"
             )
-        self.buckets = buckets
         self.operation = operation
 
     def row_ids(self, ids: tf.Tensor) -> tf.Tensor:
@@ -222,14 +207,8 @@ def check_same(session: str, table: str, compression: Compression | None) -> Non
         )
 
 
-def _check_integer(name: str, value: Any, least: int, most: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"`{name}` must be an integer. Received: {name}={value!r}")
-    if not least <= value <= most:
-        raise ValueError(
-            f"`{name}` must be at least {least} and at most {most}: a table has row "
-            f"ids for 2**63 rows. Received: {name}={value}"
-        )
+def _checked_buckets(buckets: Any) -> int:
+    return checks.integer("buckets", buckets, 2, _MAX_ROWS, _RANGE_REASON)
 
 
 def _unsigned(ids: tf.Tensor) -> tf.Tensor:

@@ -1,50 +1,26 @@
 """Which rows leave a table: those that are used least, or not any more.
 
 A row leaves with its optimizer state, and is begun anew if training meets its id
-again. Rows are used by training lookups; lookups of `evaluate`, `predict` and
-plain calls do not count.
+again. Rows are used by training lookups and by assigning them; lookups of
+`evaluate`, `predict` and plain calls do not count.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from persia_tf import checks
 from persia_tf._keras import keras
-from persia_tf.spec import format_spec
+from persia_tf.policy import Policy
 
 # Half of a clock that counts in 32 bits.
 _LONGEST = 2**31 - 1
 
 
-class Eviction:
-    """Base of the eviction policies: a rule's name and its numbers.
+class Eviction(Policy):
+    """Base of the eviction policies."""
 
-    Args:
-        parameters: The rule's numbers, by name.
-    """
-
-    rule = ""
     needs_capacity = True
-
-    def __init__(self, **parameters: float) -> None:
-        self._parameters = parameters
-
-    def spec(self) -> str:
-        """The rule and its numbers as the core's text."""
-        if not self._parameters:
-            return self.rule
-        return format_spec(self.rule, self._parameters)
-
-    def get_config(self) -> dict[str, Any]:
-        return dict(self._parameters)
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Eviction:
-        return cls(**config)
-
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
-        return f"{type(self).__name__}({arguments})"
 
 
 @keras.saving.register_keras_serializable(package="persia_tf")
@@ -78,12 +54,13 @@ class TTL(Eviction):
     Needs no capacity. Beyond one, the least recently used rows leave.
 
     Args:
-        steps: Training lookups of the table, one a call of a layer: an int of at
-            least 1. A shard counts those that ask it for any id.
-        seconds: An int of at least 1. Exactly one of the two must be given.
+        steps: Training lookups of the table, one a call of a layer: an integer
+            from 1 to 2**31 - 1. Each shard counts those that ask it for any id.
+        seconds: An integer from 1 to 2**31 - 1. Exactly one of the two must be
+            given.
 
     Raises:
-        TypeError: if `steps` or `seconds` is no int.
+        TypeError: if `steps` or `seconds` is no integer.
         ValueError: if a number is out of its range, or both or none are given.
     """
 
@@ -96,9 +73,8 @@ class TTL(Eviction):
                 "exactly one of `steps` and `seconds` must be given. "
                 f"Received: steps={steps!r}, seconds={seconds!r}"
             )
-        given = {"seconds": seconds} if steps is None else {"steps": steps}
-        _check_time(**given)
-        super().__init__(**given)
+        name, time = ("seconds", seconds) if steps is None else ("steps", steps)
+        super().__init__(**{name: checks.integer(name, time, 1, _LONGEST)})
 
 
 _BY_NAME = {cls.rule: cls for cls in (LRU, LFU)}
@@ -115,7 +91,8 @@ def get(identifier: Any, capacity: int | str | None) -> Eviction | None:
         An `Eviction`, or None.
 
     Raises:
-        ValueError: for anything else, or if there is no capacity to go beyond.
+        TypeError: for what is neither a name nor an eviction.
+        ValueError: for another name, or if there is no capacity to go beyond.
     """
     if identifier is None:
         return None
@@ -123,7 +100,8 @@ def get(identifier: Any, capacity: int | str | None) -> Eviction | None:
     if isinstance(identifier, str) and identifier.lower() in _BY_NAME:
         eviction = _BY_NAME[identifier.lower()]()
     if not isinstance(eviction, Eviction):
-        raise ValueError(
+        error = ValueError if isinstance(identifier, str) else TypeError
+        raise error(
             "`eviction` must be None, 'lru', 'lfu', or one of "
             "persia_tf.eviction.LRU(), LFU(), TTL(steps=...) and TTL(seconds=...). "
             f"Received: eviction={identifier!r}"
@@ -150,13 +128,3 @@ def spec(eviction: Eviction | None, capacity: int | str | None) -> str:
     if eviction is not None:
         return eviction.spec()
     return "never" if capacity is None else LRU.rule
-
-
-def _check_time(**given: Any) -> None:
-    ((name, value),) = given.items()
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"`{name}` must be an int. Received: {name}={value!r}")
-    if not 1 <= value <= _LONGEST:
-        raise ValueError(
-            f"`{name}` must be from 1 to {_LONGEST}. Received: {name}={value}"
-        )

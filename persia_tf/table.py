@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from persia_tf import _native, errors, stats
+from persia_tf import _native, checks, errors, stats
 from persia_tf.cluster import Cluster
 
 # Of one request, so that none is too long for a shard or for its deadline.
 _REQUEST_BYTES = 16 << 20
 
 _INT64_MAX = np.iinfo(np.int64).max
+
+_MOST_BATCH_ROWS = 2**20
 
 
 class Rows(NamedTuple):
@@ -119,22 +121,20 @@ class Table:
         >>> count = sum(len(batch.ids) for batch in ptf.Table("user").export())
 
         Args:
-            batch_size: The most rows of a batch, at least 1. Defaults to
-                `65536`; batches of large rows are smaller.
+            batch_size: The most rows of a batch: an integer from 1 to 2**20.
+                Defaults to `65536`; batches of large rows are smaller.
 
         Returns:
             An iterator of `Rows`.
 
         Raises:
-            ValueError: if `batch_size` is below 1.
+            TypeError: if `batch_size` is no integer.
+            ValueError: if `batch_size` is out of its range.
             NotFoundError: if there is no such table.
             PersiaError: if a shard does not answer in time (it is named), or an
                 update could not be delivered.
         """
-        if batch_size < 1:
-            raise ValueError(
-                f"`batch_size` must be at least 1. Received: batch_size={batch_size}"
-            )
+        batch_size = checks.integer("batch_size", batch_size, 1, _MOST_BATCH_ROWS)
         self.cluster.flush()
         self._parts()
         return self._batches(batch_size)
@@ -195,6 +195,10 @@ class Table:
             )
             total += removed.value
         return total
+
+    def __bool__(self) -> bool:
+        # Or an empty table would count as none, and asking would cost a round trip.
+        return True
 
     def __repr__(self) -> str:
         return f"<Table {self.name!r} of {self.cluster!r}>"

@@ -255,8 +255,18 @@ def test_export_of_an_empty_table_gives_nothing(make):
     assert list(make().export()) == []
 
 
-@pytest.mark.parametrize("batch_size", [0, -1])
-def test_export_of_no_rows_at_once_is_refused(make, batch_size):
+@pytest.mark.parametrize("batch_size", [1.5, True, None, "9"])
+def test_export_takes_integers_as_batch_size(make, batch_size):
+    with pytest.raises(TypeError, match="`batch_size` must be an integer from 1 to"):
+        make().export(batch_size)
+
+
+def test_a_table_is_true_though_it_is_empty_or_not_there():
+    assert ptf.Table("no_such_table")
+
+
+@pytest.mark.parametrize("batch_size", [0, -1, 2**20 + 1, 10**20])
+def test_export_of_no_rows_or_too_many_at_once_is_refused(make, batch_size):
     with pytest.raises(ValueError, match=f"`batch_size`.*batch_size={batch_size}"):
         make().export(batch_size)
 

@@ -7,6 +7,23 @@ import tensorflow as tf
 COMBINERS = ("sum", "mean", "sqrtn")
 
 
+def replace_padding(ids: tf.Tensor) -> tf.Tensor:
+    """Replaces the padding, id 0, by an id that is none.
+
+    So that padding asks for no row of its own. A pool that leaves the padding out
+    gives these places gradients of zero, which join that id's others.
+
+    Args:
+        ids: int64, any shape.
+
+    Returns:
+        int64, of that shape: 0 nowhere, unless everywhere.
+    """
+    most = tf.reduce_max(ids)
+    stand_in = tf.where(most > 0, most, tf.reduce_min(ids))
+    return tf.where(tf.equal(ids, 0), stand_in, ids)
+
+
 def combine(rows: tf.Tensor, combiner: str, mask: tf.Tensor | None) -> tf.Tensor:
     """Pools the last axis of ids.
 
@@ -27,7 +44,8 @@ def combine(rows: tf.Tensor, combiner: str, mask: tf.Tensor | None) -> tf.Tensor
         count = tf.cast(tf.shape(rows)[-2], rows.dtype)
     else:
         counts = tf.cast(mask, rows.dtype)[..., tf.newaxis]
-        rows = rows * counts
+        # Exactly zero, and so its gradient, whatever the other factor is.
+        rows = tf.math.multiply_no_nan(rows, counts)
         count = tf.reduce_sum(counts, axis=-2)
     total = tf.reduce_sum(rows, axis=-2)
     if combiner == "sum":

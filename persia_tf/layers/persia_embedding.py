@@ -11,19 +11,22 @@ from absl import logging
 
 from persia_tf import admission as admission_lib
 from persia_tf import capacity as capacity_lib
+from persia_tf import checks, initializers, optimizers
 from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
-from persia_tf import initializers, optimizers
 from persia_tf._keras import NO_AUTOCAST, keras, not_equal
 from persia_tf.cluster import Cluster
 from persia_tf.layers.applying_optimizer import refuse_unsupported_optimizer
-from persia_tf.layers.combiners import COMBINERS, combine
+from persia_tf.layers.combiners import COMBINERS, combine, replace_padding
 from persia_tf.ops import embedding
 from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.session import TableSettings
 
 # A weight without values: no parameters in `summary()`, nothing to all-reduce.
 _ANCHOR_SHAPE = (0,)
+
+# Of a row, as the core takes it.
+_MOST_WEIGHTS = 2**16
 
 _ROW_DTYPES = ("float32", "bfloat16", "float16", "int8")
 
@@ -57,7 +60,7 @@ class PersiaEmbedding(keras.layers.Layer):
     ```
 
     Args:
-        output_dim: Size of a vector, at least 1.
+        output_dim: Size of a vector: an integer from 1 to 65536.
         table: Name of the table. Layers that name one table share its rows.
             Defaults to the layer's name, which must be explicit on an external
             cluster: rows outlive the program there.
@@ -69,8 +72,12 @@ class PersiaEmbedding(keras.layers.Layer):
             steps this table's rows. Defaults to `"adagrad"`.
         combiner: None for one vector an id; `"sum"`, `"mean"` or `"sqrtn"` to
             pool the last axis of ids into one vector.
-        mask_zero: Whether id 0 is padding: without a combiner the output carries
-            a Keras mask, with one, 0 is left out of the pool.
+        mask_zero: Whether id 0 is padding. With a combiner, 0 is left out of the
+            pool, and has no row (but of a batch of nothing else). Without one the
+            output carries a Keras mask; 0 is looked up as any id then, and its
+            row, or with a compression its rows, which other ids share, are
+            stepped by the gradients that the layers behind give it: zeros, if
+            they heed the mask.
         capacity: The most that the table holds, over all shards: an int, a number
             of rows, or a str, a number of bytes such as `"64GiB"` or `"500MB"`.
             Defaults to None: no limit.
@@ -98,6 +105,7 @@ class PersiaEmbedding(keras.layers.Layer):
         combiner. An id that training never met gives zeros outside training.
 
     Raises:
+        TypeError: for an argument of another type.
         ValueError: for an argument out of its range, ids that are no integers,
             or an automatic name on an external cluster.
         NotImplementedError: for float16 computation, or ids that are not dense.
@@ -124,9 +132,8 @@ class PersiaEmbedding(keras.layers.Layer):
         cluster: Cluster | None = None,
         **layer_kwargs: Any,
     ) -> None:
-        _check_output_dim(output_dim)
-        capacity_lib.check(capacity)
-        admission_lib.check(admission)
+        output_dim = checks.integer("output_dim", output_dim, 1, _MOST_WEIGHTS)
+        capacity = capacity_lib.get(capacity)
         _check_row_dtype(row_dtype)
         if combiner is not None and combiner not in COMBINERS:
             raise ValueError(
@@ -146,7 +153,7 @@ class PersiaEmbedding(keras.layers.Layer):
         self.combiner = combiner
         self.mask_zero = mask_zero
         self.capacity = capacity
-        self.admission = admission
+        self.admission = admission_lib.get(admission)
         self.eviction = eviction_lib.get(eviction, capacity)
         self.row_dtype = row_dtype
         self.compression = compression_lib.get(compression)
@@ -172,7 +179,10 @@ class PersiaEmbedding(keras.layers.Layer):
 
     def call(self, inputs: Any, training: bool | None = None) -> tf.Tensor:
         ids = self._checked_ids(inputs)
-        parts = ids if self.compression is None else self.compression.row_ids(ids)
+        pools_padding = self.mask_zero and self.combiner is not None
+        parts = replace_padding(ids) if pools_padding else ids
+        if self.compression is not None:
+            parts = self.compression.row_ids(parts)
         rows = embedding.lookup(
             parts,
             tf.convert_to_tensor(self._anchor),
@@ -182,7 +192,7 @@ class PersiaEmbedding(keras.layers.Layer):
         if self.compression is not None:
             rows = self.compression.combine(rows)
         if self.combiner is not None:
-            mask = tf.not_equal(ids, 0) if self.mask_zero else None
+            mask = tf.not_equal(ids, 0) if pools_padding else None
             rows = combine(rows, self.combiner, mask)
         return tf.cast(rows, self.compute_dtype)
 
@@ -338,17 +348,6 @@ def _refuse_several_replicas(layer_name: str) -> None:
             f"layer '{layer_name}': several replicas in one process "
             "(MirroredStrategy) are not supported yet, since their steps would be "
             f"mixed. Received: a strategy with {replicas} replicas here"
-        )
-
-
-def _check_output_dim(output_dim: Any) -> None:
-    if isinstance(output_dim, bool) or not isinstance(output_dim, int):
-        raise TypeError(
-            f"`output_dim` must be an integer. Received: output_dim={output_dim!r}"
-        )
-    if output_dim < 1:
-        raise ValueError(
-            f"`output_dim` must be at least 1. Received: output_dim={output_dim}"
         )
 
 

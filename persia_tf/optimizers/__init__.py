@@ -20,6 +20,7 @@ _CLASSES = (Adagrad, Adam, AdamW, Ftrl, Lamb, RMSprop, RowWiseAdagrad, SGD)
 __all__ = ["Optimizer", "get", *(cls.__name__ for cls in _CLASSES)]
 
 _BY_NAME = {cls.rule: cls for cls in _CLASSES}
+_BY_ANY_NAME = {**_BY_NAME, **{cls.__name__.lower(): cls for cls in _CLASSES}}
 
 
 def get(identifier: str | Optimizer) -> Optimizer:
@@ -27,7 +28,8 @@ def get(identifier: str | Optimizer) -> Optimizer:
 
     Args:
         identifier: `"adagrad"`, `"adam"`, `"adamw"`, `"ftrl"`, `"lamb"`,
-            `"rmsprop"`, `"rowwise_adagrad"`, `"sgd"`, or a `persia_tf` optimizer.
+            `"rmsprop"`, `"rowwise_adagrad"`, `"sgd"`, or the name of a class, in
+            upper or lower case; or a `persia_tf` optimizer.
 
     Returns:
         A `persia_tf.optimizers.Optimizer`.
@@ -37,8 +39,8 @@ def get(identifier: str | Optimizer) -> Optimizer:
     """
     if isinstance(identifier, Optimizer):
         return identifier
-    if isinstance(identifier, str) and identifier.lower() in _BY_NAME:
-        return _BY_NAME[identifier.lower()]()
+    if isinstance(identifier, str) and identifier.lower() in _BY_ANY_NAME:
+        return _BY_ANY_NAME[identifier.lower()]()
     raise ValueError(
         "`optimizer` must be one of "
         f"{', '.join(repr(name) for name in sorted(_BY_NAME))} or an object of "

@@ -77,6 +77,7 @@ class AdamW(Adam):
     """
 
     rule = "adamw"
+    decays_by_default = True
 
     def __init__(
         self,

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from persia_tf import checks
 from persia_tf._keras import keras
 from persia_tf.optimizers.cell import Cell
+from persia_tf.optimizers.ranges import FLOAT32_MAX
 
 # Takes a scalar; returns what must be computed for the commit to have run.
 Commit = Callable[[tf.Tensor], tf.Tensor]
-
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def is_schedule(learning_rate: Any) -> bool:
@@ -30,12 +30,19 @@ class LearningRate:
         rule: The optimizer's class, for messages.
 
     Raises:
-        TypeError: if it is neither.
+        TypeError: if it is neither, or a variable.
         ValueError: if the number is negative or not finite.
     """
 
     def __init__(self, value: Any, rule: str) -> None:
         self._rule = rule
+        if hasattr(value, "assign"):
+            raise TypeError(
+                f"`learning_rate` of {rule} must not be a variable, since its later "
+                "values would not be seen. Give a number, and set "
+                "`optimizer.learning_rate = x` to change it. "
+                f"Received: learning_rate={value!r}"
+            )
         self._value = value if is_schedule(value) else self._checked(value)
         # Made when first read: a distribution strategy must be the first to touch
         # TensorFlow's runtime, and optimizers may be made before it.
@@ -106,7 +113,7 @@ class LearningRate:
                 "`keras.optimizers.schedules.LearningRateSchedule` of the Keras that "
                 f"`tf.keras` is. Received: learning_rate={value!r}"
             )
-        if not 0 <= number <= _FLOAT32_MAX:
+        if not 0 <= number <= FLOAT32_MAX:
             raise ValueError(
                 f"`learning_rate` of {self._rule} must be a finite number of at least "
                 f"0. Received: learning_rate={value!r}"
@@ -141,6 +148,6 @@ def _as_float(value: Any) -> float | None:
     if isinstance(value, (bool, np.bool_, str, bytes)):
         return None
     try:
-        return float(value)
+        return checks.as_float(value)
     except (TypeError, ValueError):
         return None

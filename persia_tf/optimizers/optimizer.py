@@ -53,7 +53,7 @@ class Optimizer:
             `[-weight_bound, weight_bound]`. Defaults to `None`.
 
     Raises:
-        TypeError: for an argument that is no number.
+        TypeError: for an argument that is no number, or that the rule has not.
         ValueError: for a number out of its range; it is named.
         NotImplementedError: for `global_clipnorm`.
     """
@@ -61,6 +61,9 @@ class Optimizer:
     # The rule's name in the core, and the range of each of its parameters.
     rule = ""
     ranges: Mapping[str, Range] = {}
+
+    # Whether the rule has a weight decay even if it is 0.
+    decays_by_default = False
 
     def __init__(
         self,
@@ -72,7 +75,10 @@ class Optimizer:
         clipvalue: float | None = None,
         global_clipnorm: float | None = None,
         weight_bound: float | None = None,
+        **unknown: Any,
     ) -> None:
+        if unknown:
+            self._refuse_unknown(unknown)
         self._learning_rate = LearningRate(learning_rate, type(self).__name__)
         self._parameters = {
             name: self._checked(name, self.ranges[name], value)
@@ -129,6 +135,8 @@ class Optimizer:
     def spec(self) -> str:
         """The rule and its numbers, without the learning rate, as one text."""
         given = {k: v for k, v in self._options.items() if v is not None}
+        if given.get("weight_decay") == 0 and not self.decays_by_default:
+            del given["weight_decay"]  # The same rule, so the same table.
         return format_spec(self.rule, {**self._parameters, **given})
 
     def get_config(self) -> dict[str, Any]:
@@ -140,7 +148,7 @@ class Optimizer:
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Optimizer:
         config = dict(config)
-        if isinstance(config["learning_rate"], dict):
+        if isinstance(config.get("learning_rate"), dict):
             config["learning_rate"] = keras.optimizers.schedules.deserialize(
                 config["learning_rate"]
             )
@@ -161,6 +169,14 @@ class Optimizer:
 
     def _checked(self, name: str, allowed: Range, value: Any) -> Any:
         return allowed.checked(type(self).__name__, name, value)
+
+    def _refuse_unknown(self, unknown: Mapping[str, Any]) -> None:
+        known = [*self.ranges, *_OPTIONS]
+        received = ", ".join(f"{name}={value!r}" for name, value in unknown.items())
+        raise TypeError(
+            f"{type(self).__name__} has no argument `{next(iter(unknown))}`, only "
+            f"learning_rate, {', '.join(known)}. Received: {received}"
+        )
 
     def _refuse_global_clipnorm(self, global_clipnorm: Any) -> None:
         raise NotImplementedError(

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-_FLOAT32_MAX = float(np.finfo(np.float32).max)
+from persia_tf import checks
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Range:
         if not isinstance(value, (numbers.Real, np.bool_)):
             expected = "a bool" if is_flag else "a number"
             raise TypeError(_message(rule, argument, expected, value))
-        if not self.holds(float(value)):
+        if not self.holds(checks.as_float(value)):
             raise ValueError(_message(rule, argument, self.text, value))
         return self.kind(value)
 
@@ -53,10 +55,10 @@ def _message(rule: str, argument: str, expected: str, value: Any) -> str:
     return f"`{argument}` of {rule} must be {expected}. Received: {argument}={value!r}"
 
 
-NOT_NEGATIVE = Range("at least 0, and a float32", lambda x: 0 <= x <= _FLOAT32_MAX)
-NOT_POSITIVE = Range("at most 0, and a float32", lambda x: -_FLOAT32_MAX <= x <= 0)
+NOT_NEGATIVE = Range("at least 0, and a float32", lambda x: 0 <= x <= FLOAT32_MAX)
+NOT_POSITIVE = Range("at most 0, and a float32", lambda x: -FLOAT32_MAX <= x <= 0)
 POSITIVE = Range(
-    "above 0, and a float32", lambda x: x <= _FLOAT32_MAX and np.float32(x) > 0
+    "above 0, and a float32", lambda x: x <= FLOAT32_MAX and np.float32(x) > 0
 )
 DECAY = Range(
     "at least 0 and, in float32, below 1", lambda x: x >= 0 and _rounded(x) < 1
@@ -66,4 +68,4 @@ FLAG = Range("True or False", lambda x: x in (0, 1), bool)
 
 
 def _rounded(number: float) -> float:
-    return float(np.float32(min(number, _FLOAT32_MAX)))
+    return float(np.float32(min(number, FLOAT32_MAX)))

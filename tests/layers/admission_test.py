@@ -33,20 +33,31 @@ def test_text_for_the_core(given, text):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: admission.MinCount(0), "`count`.*at least 1.*count=0"),
-        (lambda: admission.BloomMinCount(0, 10), "`count`.*at least 1.*count=0"),
-        (lambda: admission.BloomMinCount(256, 10), "`count`.*at most 255.*count=256"),
+        (lambda: admission.MinCount(0), "`count`.*1 to 4294967295.*count=0"),
+        (lambda: admission.MinCount(2**32), "`count`.*1 to 4294967295.*count=42949"),
+        (lambda: admission.MinCount(10**400), "`count`.*1 to 4294967295.*count=1000"),
+        (lambda: admission.BloomMinCount(0, 10), "`count`.*1 to 255.*count=0"),
+        (lambda: admission.BloomMinCount(256, 10), "`count`.*1 to 255.*count=256"),
         (lambda: admission.BloomMinCount(2, 0), "`expected_ids`.*expected_ids=0"),
+        (
+            lambda: admission.BloomMinCount(2, 10**10 + 1),
+            "`expected_ids`.*1 to 10000000000.*expected_ids=10000000001",
+        ),
         (
             lambda: admission.BloomMinCount(2, 10, 1.0),
             "`false_positive_rate`.*below 1.*false_positive_rate=1.0",
         ),
         (
             lambda: admission.BloomMinCount(2, 10, 0),
-            "`false_positive_rate`.*above 0.*false_positive_rate=0",
+            "`false_positive_rate`.*at least 1e-09.*false_positive_rate=0",
+        ),
+        (
+            lambda: admission.BloomMinCount(2, 10, 1e-10),
+            "`false_positive_rate`.*at least 1e-09.*false_positive_rate=1e-10",
         ),
         (lambda: admission.Probability(0), "`p`.*above 0.*p=0"),
         (lambda: admission.Probability(1.5), "`p`.*at most 1.*p=1.5"),
+        (lambda: admission.Probability(10**400), "`p`.*at most 1.*p=1000"),
         (lambda: admission.Probability(float("nan")), "`p`.*p=nan"),
     ],
 )
@@ -57,13 +68,35 @@ def test_numbers_out_of_range_are_refused(make, message):
 
 @pytest.mark.parametrize("count", [2.0, "2", True])
 def test_counts_must_be_integers(count):
-    with pytest.raises(TypeError, match="`count` must be an int"):
+    with pytest.raises(TypeError, match="`count` must be an integer"):
         admission.MinCount(count)
+
+
+@pytest.mark.parametrize("p", ["0.5", True, None])
+def test_chances_must_be_numbers(p):
+    with pytest.raises(TypeError, match="`p` must be a number"):
+        admission.Probability(p)
+
+
+def test_numbers_of_numpy_are_taken_as_pythons():
+    given = admission.BloomMinCount(np.int64(2), np.int32(9), np.float32(0.5))
+    assert given == admission.BloomMinCount(2, 9, 0.5)
+    assert [type(each) for each in given.get_config().values()] == [int, int, float]
+
+
+def test_the_core_takes_the_largest_numbers(table):
+    layer_of(table, admission=admission.MinCount(2**32 - 1)).build(())
+
+
+def test_admissions_are_equal_if_they_are_made_alike():
+    alike = {admission.MinCount(2), admission.MinCount(2), admission.MinCount(3)}
+    assert len(alike) == 2
+    assert admission.MinCount(2) != ptf.eviction.TTL(steps=2)
 
 
 @pytest.mark.parametrize("given", ["count", 2, 0.5, admission.MinCount])
 def test_unknown_admission_is_refused_with_the_known_ones(given):
-    with pytest.raises(ValueError, match="MinCount.*BloomMinCount.*admission="):
+    with pytest.raises(TypeError, match="MinCount.*BloomMinCount.*admission="):
         ptf.layers.PersiaEmbedding(4, admission=given)
 
 

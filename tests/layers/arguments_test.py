@@ -7,9 +7,9 @@ import persia_tf as ptf
 from persia_tf._keras import keras
 
 
-@pytest.mark.parametrize("output_dim", [0, -1])
-def test_output_dim_below_one_is_refused(output_dim):
-    with pytest.raises(ValueError, match=rf"at least 1.*output_dim={output_dim}"):
+@pytest.mark.parametrize("output_dim", [0, -1, 65537])
+def test_output_dim_out_of_range_is_refused(output_dim):
+    with pytest.raises(ValueError, match=rf"1 to 65536.*output_dim={output_dim}"):
         ptf.layers.PersiaEmbedding(output_dim)
 
 

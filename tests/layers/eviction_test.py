@@ -50,14 +50,31 @@ def test_lifetimes_out_of_range_are_refused(make, message):
     "arguments", [{"steps": 1.5}, {"steps": True}, {"seconds": 0.5}, {"seconds": "1"}]
 )
 def test_lifetimes_must_be_integers(arguments):
-    with pytest.raises(TypeError, match=f"`{next(iter(arguments))}` must be an int"):
+    with pytest.raises(
+        TypeError, match=f"`{next(iter(arguments))}` must be an integer"
+    ):
         eviction.TTL(**arguments)
 
 
-@pytest.mark.parametrize("given", ["random", "ttl", 3, eviction.LRU])
-def test_unknown_eviction_is_refused_with_the_known_ones(given):
-    with pytest.raises(ValueError, match="'lru', 'lfu'.*TTL.*eviction="):
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ("random", ValueError),
+        ("ttl", ValueError),
+        (3, TypeError),
+        (eviction.LRU, TypeError),
+    ],
+)
+def test_unknown_eviction_is_refused_with_the_known_ones(given, error):
+    with pytest.raises(error, match="'lru', 'lfu'.*TTL.*eviction="):
         layer_of("t", capacity=10, eviction=given)
+
+
+def test_evictions_are_equal_if_they_are_made_alike():
+    alike = {eviction.TTL(steps=2), eviction.TTL(steps=np.int64(2)), eviction.LRU()}
+    assert len(alike) == 2
+    assert eviction.TTL(steps=2) != eviction.TTL(seconds=2)
+    assert eviction.LRU() == eviction.LRU() != eviction.LFU()
 
 
 @pytest.mark.parametrize("given", ["lru", "lfu", eviction.LRU(), eviction.LFU()])
@@ -66,7 +83,7 @@ def test_eviction_beyond_no_capacity_is_refused(given):
         layer_of("t", eviction=given)
 
 
-@pytest.mark.parametrize("given", [0, -5, "0B", "much"])
+@pytest.mark.parametrize("given", [0, -5, 10**19, "0B", "2000000TB", "much"])
 def test_capacity_out_of_range_is_refused(given):
     with pytest.raises(ValueError, match=f"`capacity`.*capacity={given!r}"):
         layer_of("t", capacity=given)
@@ -97,6 +114,15 @@ def test_keras_revives_a_policy(given):
         keras.saving.serialize_keras_object(given)
     )
     assert repr(revived) == repr(given)
+
+
+def test_the_core_takes_the_largest_capacity(table):
+    layer_of(table, capacity=10**18).build(())
+
+
+def test_a_capacity_of_numpy_survives_the_config():
+    layer = layer_of("t", capacity=np.int64(10))
+    assert type(layer.get_config()["capacity"]) is int
 
 
 def test_the_same_settings_in_other_words_attach(cluster, table):

@@ -124,6 +124,35 @@ def test_combiner_leaves_padding_out(combiner, table):
     np.testing.assert_allclose(trained_rows(pooled, ids), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(4, 2), (2, 2, 2)])
+@pytest.mark.parametrize("real", [[7, -7, 8], [-7, -8, -(2**63)], [2**63 - 1, 5, 6]])
+def test_pooled_padding_has_no_row(real, shape, table):
+    layer = ptf.layers.PersiaEmbedding(4, table=table, combiner="sum", mask_zero=True)
+    ids = np.array([real[0], 0, real[1], real[2], 0, 0, real[0], real[0]])
+    trained_rows(layer, ids.reshape(shape))
+    assert rows_held(table) == 3
+    assert not ptf.Table(table).lookup([0]).any()
+
+
+def test_pooled_padding_adds_nothing_to_the_gradients_of_its_batch(table):
+    layer = ptf.layers.PersiaEmbedding(
+        *(2,),
+        table=table,
+        embeddings_initializer="ones",
+        optimizer=ptf.optimizers.SGD(1.0),
+        combiner="sum",
+        mask_zero=True,
+    )
+    with tf.GradientTape() as tape:
+        pooled = layer(tf.constant([[3, 0, 0], [0, 0, 0]], tf.int64), training=True)
+        # What reaches a bag of padding alone goes nowhere, whatever it is.
+        loss = tf.reduce_sum(pooled * [[1.0], [np.inf]])
+    variables = layer.trainable_variables
+    gradients = tape.gradient(loss, variables)
+    keras.optimizers.SGD().apply_gradients(zip(gradients, variables))
+    np.testing.assert_array_equal(ptf.Table(table).lookup([3]), [[0, 0]])
+
+
 def test_combiner_of_an_empty_bag_gives_zeros(table):
     layer = ptf.layers.PersiaEmbedding(4, table=table, combiner="mean")
     rows = trained_rows(layer, np.zeros((2, 0), "int64"))

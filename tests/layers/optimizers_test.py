@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import persia_tf as ptf
 from persia_tf._keras import keras
@@ -34,7 +35,7 @@ WITH_EVERYTHING = [
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_name_gives_the_class_with_its_defaults(cls):
-    for name in (cls.rule, cls.rule.upper()):
+    for name in (cls.rule, cls.rule.upper(), cls.__name__, cls.__name__.lower()):
         made = ptf.optimizers.get(name)
         assert type(made) is cls
         assert made.get_config() == cls().get_config()
@@ -88,6 +89,23 @@ def test_spec_holds_only_the_options_that_are_given():
     )
 
 
+@pytest.mark.parametrize("cls", CLASSES)
+def test_an_empty_config_gives_the_defaults(cls):
+    assert cls.from_config({}).get_config() == cls().get_config()
+
+
+def test_a_weight_decay_of_zero_is_none():
+    for cls in set(CLASSES) - {ptf.optimizers.AdamW}:
+        assert cls(weight_decay=0).spec() == cls().spec()
+    assert "weight_decay=0.0" in ptf.optimizers.AdamW(weight_decay=0).spec()
+
+
+def test_layers_whose_weight_decay_is_zero_or_none_share_a_table(table):
+    for weight_decay in (None, 0, 0.0):
+        optimizer = ptf.optimizers.SGD(weight_decay=weight_decay)
+        ptf.layers.PersiaEmbedding(4, table=table, optimizer=optimizer).build((None,))
+
+
 def test_adamw_decays_by_default():
     assert "weight_decay=0.004" in ptf.optimizers.AdamW().spec()
     assert "weight_decay" not in ptf.optimizers.Adam().spec()
@@ -109,6 +127,7 @@ def test_numbers_of_numpy_are_taken():
     ("cls", "arguments"),
     [
         ("SGD", {"momentum": 1.5}),
+        ("SGD", {"momentum": 10**400}),
         ("SGD", {"momentum": float("nan")}),
         ("SGD", {"nesterov": 0.5}),
         ("Adagrad", {"initial_accumulator_value": -1}),
@@ -131,6 +150,7 @@ def test_numbers_of_numpy_are_taken():
         ("SGD", {"learning_rate": -1}),
         ("Adam", {"learning_rate": float("nan")}),
         ("Adam", {"learning_rate": 1e300}),
+        ("Adam", {"learning_rate": 10**400}),
     ],
 )
 def test_number_out_of_range_is_refused_by_name(cls, arguments):
@@ -174,10 +194,19 @@ def test_adagrad_that_would_divide_by_zero_is_refused():
         ptf.optimizers.Adagrad(initial_accumulator_value=0, epsilon=0)
 
 
-@pytest.mark.parametrize("argument", ["use_ema", "decay", "loss_scale_factor"])
-def test_argument_that_would_be_ignored_is_refused(argument):
-    with pytest.raises(TypeError, match=argument):
-        ptf.optimizers.Adam(**{argument: 0.1})
+@pytest.mark.parametrize("argument", ["use_ema", "name", "loss_scale_factor"])
+@pytest.mark.parametrize("cls", CLASSES)
+def test_argument_that_would_be_ignored_is_refused(cls, argument):
+    message = f"{cls.__name__} has no argument `{argument}`.*clipnorm.*{argument}=0.1$"
+    with pytest.raises(TypeError, match=message):
+        cls(**{argument: 0.1})
+
+
+@pytest.mark.parametrize("made", [tf.Variable, getattr(keras, "Variable", tf.Variable)])
+def test_a_variable_as_learning_rate_is_refused_with_what_to_do(made):
+    message = "`learning_rate` of Adam.*variable.*`optimizer.learning_rate = x`"
+    with pytest.raises(TypeError, match=message):
+        ptf.optimizers.Adam(made(0.1))
 
 
 def test_an_optimizer_of_other_numbers_is_another_table(table):

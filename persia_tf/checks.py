@@ -1,0 +1,46 @@
+"""Checks of arguments, as several modules make them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+
+def is_integer(value: Any) -> bool:
+    """Whether it is an int or one of NumPy's integers, and no bool."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def integer(name: str, value: Any, least: int, most: int, reason: str = "") -> int:
+    """Returns `value` as an int, if it is an integer within a range.
+
+    Args:
+        name: The argument's name, for messages.
+        value: What was given.
+        least: The least that it may be.
+        most: The most that it may be.
+        reason: Completes "from least to most", for messages.
+
+    Raises:
+        TypeError: if it is no integer.
+        ValueError: if it is out of the range.
+    """
+    refusal = (
+        f"`{name}` must be an integer from {least} to {most}{reason}. "
+        f"Received: {name}={value!r}"
+    )
+    if not is_integer(value):
+        raise TypeError(refusal)
+    if not least <= value <= most:
+        raise ValueError(refusal)
+    return int(value)
+
+
+def as_float(value: Any) -> float:
+    """Returns `float(value)`, or an infinity for an int that is too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

@@ -1,0 +1,51 @@
+"""Bases of what a config describes: equal if made alike, shown as it is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from persia_tf.spec import format_spec
+
+
+class Configured:
+    """An unchanging object that is what its config says."""
+
+    def get_config(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Configured:
+        return cls(**config)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.get_config() == self.get_config()
+
+    def __hash__(self) -> int:
+        return hash((type(self), *sorted(self.get_config().items())))
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{k}={v!r}" for k, v in self.get_config().items())
+        return f"{type(self).__name__}({arguments})"
+
+
+class Policy(Configured):
+    """Base of a table's policies: a rule's name and its numbers.
+
+    Args:
+        parameters: The rule's numbers, by name.
+    """
+
+    # The rule's name in the core.
+    rule = ""
+
+    def __init__(self, **parameters: float) -> None:
+        self._parameters = parameters
+
+    def spec(self) -> str:
+        """The rule and its numbers as the core's text."""
+        if not self._parameters:
+            return self.rule
+        return format_spec(self.rule, self._parameters)
+
+    def get_config(self) -> dict[str, Any]:
+        return dict(self._parameters)
