@@ -61,6 +61,7 @@ def main() -> None:
         "large_rows": 100_000_000,
         "growth_first": 1 << 20,
         "growth_last": 1 << 25,
+        "growth_rounds": 3,
         "batch": 25_000,
         "requests": 200,
         "rounds": 7,

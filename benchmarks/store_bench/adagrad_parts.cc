@@ -139,6 +139,7 @@ void RunAdagradParts(const Options& options, bool lookup, bool update) {
   const auto table = MakeAdagradTable();
   Fill(options, 0, options.rows, table.get());
   const double fill_seconds = Now() - begin;
+  WaitForHugePages();
   const auto rows = static_cast<double>(options.rows);
   const double payload = rows * kAdagradStride;
   const auto bytes = static_cast<double>(table->Stats().bytes);

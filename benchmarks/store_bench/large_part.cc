@@ -17,6 +17,7 @@ class Contestants {
         table_(MakeBfloat16Table()),
         flat_(rows * kBfloat16Stride) {
     Fill(options, 0, rows, table_.get());
+    WaitForHugePages();
     for (int t = 0; t < options.threads; ++t) {
       requests_.emplace_back(Requests::Plan{
           rows, options.batch, options.requests, options.seed + t});

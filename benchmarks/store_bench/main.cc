@@ -26,6 +26,7 @@ bool Parse(int count, char** texts, Options* options) {
       {"large_rows", set(&options->large_rows)},
       {"growth_first", set(&options->growth_first)},
       {"growth_last", set(&options->growth_last)},
+      {"growth_rounds", set(&options->growth_rounds)},
       {"batch", set(&options->batch)},
       {"requests", set(&options->requests)},
       {"threads", set(&options->threads)},

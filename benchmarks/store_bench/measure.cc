@@ -74,6 +74,28 @@ double ResidentBytes() {
   return read == 2 ? static_cast<double>(resident) * sysconf(_SC_PAGESIZE) : 0;
 }
 
+// In KiB.
+static long AnonHugePages() {
+  std::FILE* file = std::fopen("/proc/self/smaps_rollup", "r");
+  if (file == nullptr) return 0;
+  long kib = 0;
+  char line[256];
+  while (std::fgets(line, sizeof(line), file) != nullptr) {
+    if (std::sscanf(line, "AnonHugePages: %ld", &kib) == 1) break;
+  }
+  std::fclose(file);
+  return kib;
+}
+
+void WaitForHugePages() {
+  constexpr int kMostSeconds = 60;
+  long before = -1;
+  for (int s = 0; s < kMostSeconds && AnonHugePages() != before; ++s) {
+    before = AnonHugePages();
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
+}
+
 void Print(const std::string& part, const Figures& figures) {
   std::printf("{\"part\": \"%s\", \"figures\": {", part.c_str());
   const char* separator = "";

@@ -31,6 +31,10 @@ double Median(std::vector<double> values);
 std::vector<double> Ratios(const std::vector<double>& numerators,
                            const std::vector<double>& denominators);
 
+// Waits until the kernel joins no more small pages of this process to huge
+// ones, as it does for a while after memory grew fast; a minute at most.
+void WaitForHugePages();
+
 // Bytes of this process in memory.
 double ResidentBytes();
 

@@ -18,6 +18,7 @@ struct Options {
   uint64_t large_rows = 100'000'000;
   uint64_t growth_first = uint64_t{1} << 20;
   uint64_t growth_last = uint64_t{1} << 25;
+  int growth_rounds = 3;
   size_t batch = 25'000;
   size_t requests = 200;  // A thread's, cycled.
   int threads = 2;

@@ -1,7 +1,6 @@
 #include "cc/optimizer/ftrl.h"
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
 
 #include "cc/base/param_check.h"
@@ -11,6 +10,12 @@
 
 namespace persia {
 namespace {
+
+// With them, what an accumulator of squares of ordinary gradients is raised to
+// is below kMostRaised, and that divided by a rate is finite.
+constexpr double kLeastPower = -2;
+constexpr double kMostRaised = 1e18;
+constexpr float kLeastRate = 1e-20f;
 
 struct Params {
   float power;  // -learning_rate_power.
@@ -84,7 +89,7 @@ class Ftrl : public Optimizer {
   }
 
   void Update(const RowUpdates& rows) const override {
-    if (rows.learning_rate != 0) StepRows(rows, params_);
+    if (rows.learning_rate >= kLeastRate) StepRows(rows, params_);
   }
 
  private:
@@ -109,14 +114,19 @@ Result<std::unique_ptr<Optimizer>> MakeFtrl(const Spec& spec) {
              "l1_regularization_strength", "l2_regularization_strength",
              "l2_shrinkage_regularization_strength", "beta"}));
   const double power = spec.Get("learning_rate_power", -0.5);
-  PERSIA_RETURN_IF_ERROR(CheckParam(power <= 0 && power >= -FLT_MAX,
+  PERSIA_RETURN_IF_ERROR(CheckParam(power <= 0 && power >= kLeastPower,
                                     "optimizer", spec, "learning_rate_power",
-                                    power, "at most 0, and a float32"));
+                                    power, "between -2 and 0"));
   Params params;
   float initial;
   params.power = static_cast<float>(-power);
   PERSIA_RETURN_IF_ERROR(
       ReadStrength(spec, "initial_accumulator_value", 0.1, &initial));
+  PERSIA_RETURN_IF_ERROR(
+      CheckParam(std::pow(double{initial}, -power) <= kMostRaised, "optimizer",
+                 spec, "initial_accumulator_value", initial,
+                 Concat("at most 1e18 when raised to -learning_rate_power, ",
+                        NumberText(-power))));
   PERSIA_RETURN_IF_ERROR(
       ReadStrength(spec, "l1_regularization_strength", 0, &params.l1));
   PERSIA_RETURN_IF_ERROR(

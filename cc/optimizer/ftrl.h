@@ -4,8 +4,11 @@
 // is its accumulator, then its linear term.
 //
 // Weights follow from the state alone, so a row's initial weights fade by its
-// first update. With a learning rate of 0 nothing changes, where the formula
-// would divide by it.
+// first update. With a learning rate below 1e-20 nothing changes, where the
+// formula would divide by it.
+//
+// learning_rate_power is between -2 and 0: beyond that, sums of ordinary
+// squared gradients overflow when raised to it.
 
 #ifndef PERSIA_CC_OPTIMIZER_FTRL_H_
 #define PERSIA_CC_OPTIMIZER_FTRL_H_

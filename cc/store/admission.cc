@@ -1,19 +1,22 @@
 #include "cc/store/admission.h"
 
 #include <algorithm>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
-#include <vector>
+#include <new>
 
 #include "cc/base/hash.h"
 #include "cc/base/param_check.h"
+#include "cc/store/row_index.h"
 
 namespace persia {
 namespace {
 
 constexpr double kMostCount = 255;  // A counter of the filter is a byte.
 constexpr double kMostExpectedIds = 1e10;
+constexpr double kLeastFalsePositiveRate = 1e-9;
+constexpr double kMostFilterGiB = 64;
 
 class Always : public Admission {
  public:
@@ -27,38 +30,39 @@ class MinCount : public Admission {
 
   bool Admit(int64_t id) override {
     if (count_ == 1) return true;
-    uint32_t& seen = waiting_[id];
-    if (++seen < count_) return false;
-    waiting_.erase(id);
-    return true;
+    RowIndex::Row* seen = waiting_.FindMutable(id);
+    if (seen == nullptr) {
+      waiting_.Insert(id, 1);
+    } else if (++*seen == count_) {
+      waiting_.Erase(id);
+      return true;
+    }
+    return false;
   }
 
-  size_t bytes() const override {
-    constexpr size_t kMetadataBytes = 1;  // Of boost's map, a slot.
-    using Slot = decltype(waiting_)::value_type;
-    return waiting_.bucket_count() * (sizeof(Slot) + kMetadataBytes);
-  }
+  size_t bytes() const override { return waiting_.bytes(); }
 
  private:
-  struct IdHash {
-    using is_avalanching = void;  // Boost need not mix again.
-    size_t operator()(int64_t id) const { return HashId(id); }
-  };
-
   const uint32_t count_;
-  boost::unordered_flat_map<int64_t, uint32_t, IdHash> waiting_;
+  RowIndex waiting_;  // How often each id asked, in the place of its row.
 };
+
+double FilterCounters(double expected_ids, double false_positive_rate) {
+  const double ln2 = std::log(2.0);
+  return -expected_ids * std::log(false_positive_rate) / (ln2 * ln2);
+}
 
 class BloomMinCount : public Admission {
  public:
   BloomMinCount(uint8_t count, double expected_ids, double false_positive_rate)
-      : count_(count) {
-    const double ln2 = std::log(2.0);
-    const double counters =
-        -expected_ids * std::log(false_positive_rate) / (ln2 * ln2);
-    counters_.resize(static_cast<size_t>(std::max(64.0, std::ceil(counters))));
-    hashes_ = std::max(
-        1, static_cast<int>(std::lround(-std::log2(false_positive_rate))));
+      : count_(count),
+        hashes_(std::max(
+            1, static_cast<int>(std::lround(-std::log2(false_positive_rate))))),
+        size_(static_cast<size_t>(std::max(
+            64.0,
+            std::ceil(FilterCounters(expected_ids, false_positive_rate))))),
+        counters_(static_cast<uint8_t*>(std::calloc(size_, 1))) {
+    if (counters_ == nullptr) throw std::bad_alloc();
   }
 
   bool Admit(int64_t id) override {
@@ -78,17 +82,24 @@ class BloomMinCount : public Admission {
     return seen >= count_;
   }
 
-  size_t bytes() const override { return counters_.size(); }
+  size_t bytes() const override { return size_; }
 
  private:
   uint8_t& Counter(uint64_t hash) {
     using Wide = unsigned __int128;
-    return counters_[static_cast<size_t>(Wide{hash} * counters_.size() >> 64)];
+    return counters_[static_cast<size_t>(Wide{hash} * size_ >> 64)];
   }
 
+  struct Free {
+    void operator()(uint8_t* counters) const { std::free(counters); }
+  };
+
   const uint8_t count_;
-  int hashes_;
-  std::vector<uint8_t> counters_;
+  const int hashes_;
+  const size_t size_;
+  // Of calloc: of a large filter, only pages in use take memory, and none of
+  // it is written to when the table is made.
+  const std::unique_ptr<uint8_t[], Free> counters_;
 };
 
 class Probability : public Admission {
@@ -115,12 +126,24 @@ Status CheckCount(const Spec& spec, const char* param, double most) {
                     Concat("a whole number from 1 to ", NumberText(most)));
 }
 
-// Above 0, and below 1 or also 1.
-Status CheckChance(const Spec& spec, const char* param, bool one) {
-  const double value = spec.Get(param, 0);
-  return CheckParam(value > 0 && (one ? value <= 1 : value < 1), "admission",
-                    spec, param, value,
-                    one ? "above 0 and at most 1" : "above 0 and below 1");
+Status CheckFilter(const Spec& spec) {
+  PERSIA_RETURN_IF_ERROR(CheckCount(spec, "count", kMostCount));
+  PERSIA_RETURN_IF_ERROR(CheckCount(spec, "expected_ids", kMostExpectedIds));
+  const double ids = spec.Get("expected_ids", 0);
+  const double rate = spec.Get("false_positive_rate", 0);
+  PERSIA_RETURN_IF_ERROR(
+      CheckParam(rate >= kLeastFalsePositiveRate && rate < 1, "admission", spec,
+                 "false_positive_rate", rate,
+                 Concat("at least ", NumberText(kLeastFalsePositiveRate),
+                        " and below 1")));
+  const double counters = FilterCounters(ids, rate);
+  const double most = kMostFilterGiB * (1 << 30);
+  return CheckParam(
+      counters <= most, "admission", spec, "expected_ids", ids,
+      Concat("at most ", NumberText(std::floor(ids * (most / counters))),
+             " where false_positive_rate is ", NumberText(rate),
+             ": more would take more than ", NumberText(kMostFilterGiB),
+             " GiB of counters"));
 }
 
 }  // namespace
@@ -134,13 +157,13 @@ Status CheckAdmission(const Spec& spec) {
   if (spec.name == "bloom_min_count") {
     PERSIA_RETURN_IF_ERROR(spec.CheckParams(
         "admission", {"count", "expected_ids", "false_positive_rate"}));
-    PERSIA_RETURN_IF_ERROR(CheckCount(spec, "count", kMostCount));
-    PERSIA_RETURN_IF_ERROR(CheckCount(spec, "expected_ids", kMostExpectedIds));
-    return CheckChance(spec, "false_positive_rate", false);
+    return CheckFilter(spec);
   }
   if (spec.name == "probability") {
     PERSIA_RETURN_IF_ERROR(spec.CheckParams("admission", {"p"}));
-    return CheckChance(spec, "p", true);
+    const double p = spec.Get("p", 0);
+    return CheckParam(p > 0 && p <= 1, "admission", spec, "p", p,
+                      "above 0 and at most 1");
   }
   return InvalidArgument(
       "admission must be always, min_count, bloom_min_count or probability, "

@@ -2,12 +2,13 @@
 //
 //   always
 //   min_count(count=N): the N-th training lookup of an id lets it in. Counts
-//     every id that waits: some 20 bytes each.
+//     every id that waits: in 15 to 30 bytes each, 22 on average.
 //   bloom_min_count(count=N,expected_ids=M,false_positive_rate=P): the same in
 //     bounded memory, by a counting Bloom filter (Fan et al., 2000) with
 //     conservative update. With at most M ids it lets an id in early with
 //     probability P at most, and late never. It has m = -M ln P / (ln 2)^2
-//     counters of a byte, and k = m / M ln 2 of them count an id.
+//     counters of a byte, 64 GiB of them at most over all shards, and
+//     k = m / M ln 2 of them count an id.
 //   probability(p=P): an id is let in or not by its own chance, which depends
 //     on the table's seed and the id alone.
 //

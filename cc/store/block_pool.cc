@@ -1,9 +1,12 @@
 #include "cc/store/block_pool.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
+#include <system_error>
 
 namespace persia {
 namespace {
@@ -39,6 +42,15 @@ void Touch(std::byte* page) {
   for (size_t at = 0; at < kPageBytes; at += kSmallPage) {
     *const_cast<volatile std::byte*>(page + at) = std::byte{0};
   }
+}
+
+// Lowers the priority of this thread, so that a request on its processor does
+// not wait for a page to be touched.
+void YieldToOthers() {
+  constexpr int kCallingThread = 0, kNicer = 10;
+  errno = 0;
+  const int priority = getpriority(PRIO_PROCESS, kCallingThread);
+  if (errno == 0) setpriority(PRIO_PROCESS, kCallingThread, priority + kNicer);
 }
 
 void Remove(std::vector<std::byte*>* pages, std::byte* page) {
@@ -99,17 +111,26 @@ size_t BlockPool::pages() const {
   return carved_.size() + ready_.size();
 }
 
-// Makes a page the only one of partly_free_.
 void BlockPool::TakePage() {
-  if (!toucher_.joinable()) toucher_ = std::thread([this] { KeepReady(); });
+  StartToucher();
   std::vector<Page>* from = ready_.empty() ? &small_cold_ : &ready_;
   if (from->empty()) MapRegion(/*small=*/true);
   const Page page = from->back();
-  partly_free_.push_back(page);
+  partly_free_.reserve(partly_free_.size() + 1);
   carved_[page] = {kAllFree, from == &small_cold_};
+  partly_free_.push_back(page);
   from->pop_back();
   taken_.push_back(Clock::now());
   wake_.notify_all();
+}
+
+void BlockPool::StartToucher() {
+  if (toucher_.joinable()) return;
+  try {
+    toucher_ = std::thread([this] { KeepReady(); });
+  } catch (const std::system_error&) {
+    // No room for a thread: all pages are made of small ones, then.
+  }
 }
 
 void BlockPool::MapRegion(bool small) {
@@ -143,6 +164,7 @@ size_t BlockPool::PagesToKeepReady() {
 }
 
 void BlockPool::KeepReady() {
+  YieldToOthers();
   std::unique_lock<std::mutex> lock(mutex_);
   while (!ending_) {
     bool idle = true;

@@ -57,7 +57,8 @@ class BlockPool {
   };
 
   // These expect the lock.
-  void TakePage();
+  void TakePage();  // Makes it the only one of partly_free_.
+  void StartToucher();
   void MapRegion(bool small);
   void GiveBack(Page page, bool small);
   size_t PagesToKeepReady();

@@ -35,7 +35,8 @@ Status CheckCapacity(const Spec& spec) {
   const double count = spec.Get("count", 0);
   return CheckParam(
       count >= 1 && count <= kMostCount && count == std::floor(count),
-      "capacity", spec, "count", count, "a whole number of at least 1");
+      "capacity", spec, "count", count,
+      "a whole number from 1 to " + NumberText(kMostCount));
 }
 
 }  // namespace persia

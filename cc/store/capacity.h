@@ -18,7 +18,8 @@ namespace persia {
 inline constexpr uint64_t kUnlimitedRows = ~uint64_t{0};
 
 // Rows that each of `shard_count` shards may hold: an equal part, rounded down,
-// but one at least. `row_bytes` is a row's memory. `spec` must pass CheckCapacity.
+// but one at least. `row_bytes` is a row's memory. `spec` must pass
+// CheckCapacity.
 uint64_t CapacityRows(const Spec& spec, uint32_t shard_count, size_t row_bytes);
 
 // InvalidArgument unless it is one of the above.

@@ -8,6 +8,8 @@ namespace {
 
 constexpr size_t kSample = 8;
 constexpr size_t kLeastCandidates = 1024;
+constexpr size_t kMostEvictedARound = 1
+                                      << 14;  // Bounds the candidates' memory.
 
 // Sweeping looks at 8 rows for each that was created, so that in the long run
 // an eighth of a table at most waits to be swept; and on, while none are
@@ -36,12 +38,12 @@ uint64_t Evictor::Run(size_t ids, uint64_t created, uint32_t now) {
 
 uint64_t Evictor::EvictExcess(uint32_t now) {
   uint64_t evicted = 0;
-  // What was found lacks rows that others removed or touched meanwhile.
-  constexpr int kMostRounds = 4;
-  for (int round = 0; round < kMostRounds && excess() > 0; ++round) {
-    const size_t count = excess();
+  while (excess() > 0) {
+    const size_t count = std::min<uint64_t>(excess(), kMostEvictedARound);
     FindCandidates(std::max(kSample * count, kLeastCandidates), now);
-    evicted += EvictLowest(count, now);
+    const uint64_t round = EvictLowest(count, now);
+    if (round == 0) break;  // Others removed or touched all that was found.
+    evicted += round;
   }
   return evicted;
 }

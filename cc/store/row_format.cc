@@ -153,26 +153,65 @@ PERSIA_VECTORIZE void ReadInt8(const std::byte* const* rows,
   }
 }
 
-// Rounds weight / scale up with probability `fraction(d)`'s say: down after
-// adding it.
-template <typename Fraction>
-void WriteInt8(const float* weights, size_t dim, const Fraction& fraction,
-               std::byte* row) {
+// The bits of |weight|, or 0 for NaN: as whole numbers they are in the order of
+// the magnitudes, and their greatest is found with vectors.
+inline uint32_t MagnitudeBits(float weight) {
+  const uint32_t bits = BitsOf(weight) & 0x7fffffff;
+  return bits & -static_cast<uint32_t>(bits <= 0x7f800000);
+}
+
+// The least power of two s with 127 * s >= the magnitude; of those at which
+// 1 / s is normal and 127 * s is finite.
+float LeastScale(uint32_t magnitude_bits) {
+  constexpr uint32_t kOne = 1u << 23;  // Of the exponent.
+  constexpr uint32_t kMost = (127 + 121) * kOne;
+  // 127 is 64 * 1.984375: beyond that the exponent goes up.
+  const uint32_t power =
+      (magnitude_bits + kOne - 1 - BitsOf(1.984375f) % kOne) / kOne * kOne;
+  constexpr uint32_t kLeast = 1 * kOne, k64 = 6 * kOne;
+  return FloatOf(std::min(std::max(power, kLeast + k64) - k64, kMost));
+}
+
+// `scale` is a power of two, so that numbers are what they were if it stays.
+// Compares whole numbers only: of floats, it would not be vectorised.
+template <bool randomly>
+inline __attribute__((always_inline)) void WriteNumbers(
+    const float* __restrict weights, size_t dim, float scale, RandomBits bits,
+    int8_t* __restrict numbers) {
   constexpr float kMost = 127;
-  float largest = 0;
+  constexpr int32_t kHalf = 1 << 23;
+  const float per_weight = 1 / scale;
   for (size_t d = 0; d < dim; ++d) {
-    largest = std::max(largest, std::abs(weights[d]));
+    const float exact = FloatOf(MagnitudeBits(weights[d])) * per_weight;
+    const float q = FloatOf(std::min(BitsOf(exact), BitsOf(kMost)));
+    const auto whole = static_cast<int32_t>(q);
+    // Of 2^-24. Compared, and not added to, so that no digit is lost.
+    const auto above =
+        static_cast<int32_t>((q - static_cast<float>(whole)) * 0x1p24f);
+    const int32_t least = randomly ? static_cast<int32_t>(bits[d] >> 8) : kHalf;
+    const int32_t rounded = whole + static_cast<int32_t>(above > least);
+    const int32_t sign = static_cast<int32_t>(BitsOf(weights[d])) >> 31;
+    numbers[d] = static_cast<int8_t>((rounded ^ sign) - sign);
   }
-  // 127 times the largest scale is still finite.
-  constexpr float kMostScale = 2.679e36f;
-  const float scale = std::min(largest / kMost, kMostScale);
-  std::memcpy(row, &scale, sizeof(scale));
-  auto* to = reinterpret_cast<int8_t*>(row + sizeof(scale));
+}
+
+PERSIA_VECTORIZE uint32_t LargestMagnitude(const float* weights, size_t dim) {
+  uint32_t largest = 0;
   for (size_t d = 0; d < dim; ++d) {
-    const float q = scale == 0 ? 0 : weights[d] / scale;
-    const float rounded = std::floor(q + fraction(d));
-    to[d] = static_cast<int8_t>(std::min(std::max(rounded, -kMost), kMost));
+    largest = std::max(largest, MagnitudeBits(weights[d]));
   }
+  return largest;
+}
+
+PERSIA_VECTORIZE void WriteNearestNumbers(const float* weights, size_t dim,
+                                          float scale, int8_t* numbers) {
+  WriteNumbers<false>(weights, dim, scale, RandomBits(0), numbers);
+}
+
+PERSIA_VECTORIZE void WriteRandomNumbers(const float* weights, size_t dim,
+                                         float scale, uint64_t random,
+                                         int8_t* numbers) {
+  WriteNumbers<true>(weights, dim, scale, RandomBits(random), numbers);
 }
 
 class Int8Format : public RowFormat {
@@ -186,16 +225,27 @@ class Int8Format : public RowFormat {
   }
 
   void Write(const float* weights, size_t dim, std::byte* row) const override {
-    WriteInt8(weights, dim, [](size_t) { return 0.5f; }, row);
+    const float scale = LeastScale(LargestMagnitude(weights, dim));
+    std::memcpy(row, &scale, sizeof(scale));
+    WriteNearestNumbers(weights, dim, scale, NumbersOf(row));
   }
 
   void WriteRandomly(const float* weights, size_t dim, uint64_t random,
                      std::byte* row) const override {
-    const RandomBits bits(random);
-    const auto fraction = [&](size_t d) {
-      return static_cast<float>(bits[d] >> 8) * 0x1p-24f;
-    };
-    WriteInt8(weights, dim, fraction, row);
+    float old_scale;
+    std::memcpy(&old_scale, row, sizeof(old_scale));
+    const float least = LeastScale(LargestMagnitude(weights, dim));
+    // Were it always the least, it would change with every step of a largest
+    // weight that is near 127 times a power of two; and each time that it
+    // doubles, half of the weights are rounded.
+    const float scale = std::min(std::max(old_scale, least), 2 * least);
+    std::memcpy(row, &scale, sizeof(scale));
+    WriteRandomNumbers(weights, dim, scale, random, NumbersOf(row));
+  }
+
+ private:
+  static int8_t* NumbersOf(std::byte* row) {
+    return reinterpret_cast<int8_t*>(row + sizeof(float));
   }
 };
 

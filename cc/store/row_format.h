@@ -3,8 +3,14 @@
 //   row = weights, padded to 4 bytes | use, if the table evicts | state
 //
 // float32, bfloat16 and float16 weights are those numbers. int8 weights are a
-// float32 scale s, then a number q each, -127 to 127: weight = q * s, where
-// 127 * s is the row's largest magnitude. State is float32.
+// float32 scale s, then a number q each, -127 to 127: weight = q * s. s is a
+// power of two: the least at which the row's largest magnitude is 127 * s at
+// most, or its double. So it rarely changes as a row is trained, and a weight
+// that an update does not change stays what it is to the bit, unless the scale
+// rises. State is float32.
+//
+// Finite weights stay finite: what is too large becomes the largest of its
+// sign. In int8 rows, so do infinities, and NaN becomes 0.
 //
 // Thread-safe: immutable. Never blocks, never fails.
 
@@ -41,8 +47,9 @@ class RowFormat {
 
   // Sets a row to one of the two neighbours that it can hold of each weight,
   // to each with the probability that makes the weight the mean: so updates
-  // smaller than a step between neighbours are not lost. `random` seeds the
-  // choice.
+  // smaller than a step between neighbours are not lost. A weight that the row
+  // can hold stays. `random` seeds the choice. Precondition: the row was
+  // written to before.
   virtual void WriteRandomly(const float* weights, size_t dim, uint64_t random,
                              std::byte* row) const = 0;
 };

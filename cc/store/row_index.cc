@@ -87,6 +87,13 @@ RowIndex::Row RowIndex::Find(int64_t id) const {
   return segment.buckets[place.bucket].rows[__builtin_ctz(place.match)];
 }
 
+RowIndex::Row* RowIndex::FindMutable(int64_t id) {
+  const Segment& segment = segments_[SegmentOf(HashId(id))];
+  const Place place = Search(segment, id);
+  if (place.match == 0) return nullptr;
+  return &segment.buckets[place.bucket].rows[__builtin_ctz(place.match)];
+}
+
 void RowIndex::Find(Span<const int64_t> ids, Row* rows) const {
   const size_t count = ids.size();
   const Bucket* homes[kAhead];

@@ -36,6 +36,10 @@ class RowIndex {
   void Find(Span<const int64_t> ids, Row* rows) const;
   Row Find(int64_t id) const;
 
+  // The row of `id`, to be changed in place until the index next changes, or
+  // null.
+  Row* FindMutable(int64_t id);
+
   // Precondition: `id` is absent. Throws std::bad_alloc if there is no memory,
   // and changes nothing then.
   void Insert(int64_t id, Row row);
@@ -46,8 +50,9 @@ class RowIndex {
   // Visits ids in the order of their hashes, from hash `from` on (0 at first):
   // at least `least`, and those of the last one's home. Returns the hash to go
   // on from, or 0 at the end. An id that stays in the index is visited once in
-  // such a walk, whatever comes, goes or grows between the calls.
-  // visit: void(int64_t id, Row row), which must not change the index.
+  // such a walk, whatever comes, goes or grows between the calls. From any
+  // other hash it visits what comes after it, and ends too. visit: void(int64_t
+  // id, Row row), which must not change the index.
   template <typename Visit>
   uint64_t Walk(uint64_t from, size_t least, const Visit& visit) const;
 
@@ -113,7 +118,9 @@ uint64_t RowIndex::Walk(uint64_t from, size_t least, const Visit& visit) const {
     visited += WalkHome(segment, segment.HomeOf(hash), visit);
     // Homes halve as the index grows, so where one begins, one always will.
     const int home_bits = segment.depth + segment.bits;
-    hash = home_bits == 0 ? 0 : hash + (uint64_t{1} << (64 - home_bits));
+    constexpr uint64_t kAll = ~uint64_t{0};
+    const uint64_t lower_bits = home_bits == 0 ? kAll : kAll >> home_bits;
+    hash = (hash | lower_bits) + 1;
   } while (hash != 0 && visited < least);
   return hash;
 }

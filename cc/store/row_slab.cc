@@ -24,8 +24,6 @@ void Delete(std::byte* memory) { ::operator delete(memory, kCacheLine); }
 
 }  // namespace
 
-const size_t RowSlab::kPooledBytes = BlockPool::kBlockBytes;
-
 RowSlab::RowSlab(size_t row_bytes)
     : row_bytes_(row_bytes),
       chunk_rows_(row_bytes <= kMostPooledRowBytes
@@ -48,9 +46,9 @@ RowSlab::~RowSlab() {
 }
 
 RowSlab::Row RowSlab::Allocate() {
-  if (!free_.empty()) {
-    const Row row = free_.back();
-    free_.pop_back();
+  if (first_free_ != kNone) {
+    const Row row = first_free_;
+    std::memcpy(&first_free_, at(row), sizeof(first_free_));
     return row;
   }
   if (first_chunk_rows_ < chunk_rows_) {
@@ -67,7 +65,7 @@ size_t RowSlab::bytes() const {
   const size_t full = pooled() ? BlockPool::kBlockBytes : chunk_bytes_;
   const size_t first =
       first_chunk_rows_ == chunk_rows_ ? full : first_chunk_rows_ * row_bytes_;
-  return first + (chunks_.size() - 1) * full + free_.capacity() * sizeof(Row);
+  return first + (chunks_.size() - 1) * full;
 }
 
 void RowSlab::AddChunk() {

@@ -8,7 +8,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
+
+#include "cc/store/block_pool.h"
 
 namespace persia {
 
@@ -16,6 +19,7 @@ class RowSlab {
  public:
   using Row = uint32_t;
 
+  // Rows have at least 4 bytes.
   explicit RowSlab(size_t row_bytes);
   ~RowSlab();
   RowSlab(const RowSlab&) = delete;
@@ -29,16 +33,21 @@ class RowSlab {
   // and changes nothing then.
   Row Allocate();
 
-  void Free(Row row) { free_.push_back(row); }
+  // Keeps all but the first 4 bytes of the row, until it is allocated again.
+  void Free(Row row) {
+    std::memcpy(at(row), &first_free_, sizeof(first_free_));
+    first_free_ = row;
+  }
 
   size_t bytes() const;
 
  private:
-  bool pooled() const { return chunk_bytes_ <= kPooledBytes; }
+  static constexpr Row kNone = ~Row{0};
+
+  // Whether chunks are blocks of the pool.
+  bool pooled() const { return chunk_bytes_ <= BlockPool::kBlockBytes; }
   void AddChunk();
   void GrowFirstChunk();
-
-  static const size_t kPooledBytes;  // A block of the pool.
 
   const size_t row_bytes_;
   size_t chunk_rows_;        // Rows of a full chunk.
@@ -49,7 +58,7 @@ class RowSlab {
   // The first chunk starts small, since every sub-shard of every table has one.
   size_t first_chunk_rows_ = 0;
   size_t used_in_last_ = 0;  // Rows ever allocated of the last chunk.
-  std::vector<Row> free_;
+  Row first_free_ = kNone;   // Each free row begins with the next one's number.
 };
 
 }  // namespace persia

@@ -33,25 +33,28 @@ Status CheckSameTable(const TableConfig& held, const TableConfig& asked) {
              "\n  existing:  ", held_text, "\n  requested: ", asked_text));
 }
 
+Result<uint64_t> Attach(const Table& held, const TableConfig& asked) {
+  PERSIA_RETURN_IF_ERROR(CheckSameTable(held.config(), asked));
+  return held.Stats().rows;
+}
+
 }  // namespace
 
 Result<uint64_t> Store::CreateTable(const TableConfig& config) {
   PERSIA_RETURN_IF_ERROR(config.Validate());
   const TableKey key = HashName(config.name);
-  Table* held = nullptr;
+  if (const Result<Table*> held = Find(key); held.ok()) {
+    return Attach(**held, config);
+  }
+  // Outside the lock: to make a table may take long, and others need theirs.
+  auto made = MakeTable(config);
+  if (!made.ok()) return made.status();
+  const Table* table = nullptr;
   {
     std::lock_guard<std::shared_mutex> lock(mutex_);
-    const auto found = tables_.find(key);
-    if (found == tables_.end()) {
-      auto made = MakeTable(config);
-      if (!made.ok()) return made.status();
-      tables_.emplace(key, std::move(*made));
-      return uint64_t{0};
-    }
-    held = found->second.get();
+    table = tables_.emplace(key, std::move(*made)).first->second.get();
   }
-  PERSIA_RETURN_IF_ERROR(CheckSameTable(held->config(), config));
-  return held->Stats().rows;
+  return Attach(*table, config);  // Somebody may have been faster.
 }
 
 Result<Table*> Store::Find(TableKey key) const {

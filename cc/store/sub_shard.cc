@@ -98,8 +98,8 @@ void SubShard::Lookup(IdGroup group, bool read_only, uint32_t now, float* out,
   InSlices(count, ask, use);
 }
 
-// Allocates nothing: so a row that is there twice is still seen to be expired
-// the second time, when its memory is free.
+// Takes no memory for rows: so a row that is there twice is still seen to be
+// expired the second time, when it is free.
 void SubShard::EraseExpired(Span<const int64_t> ids, uint32_t now,
                             RowIndex::Row* rows, LookupCounts* counts) {
   const auto ask = [&](size_t i) {
@@ -144,7 +144,7 @@ RowIndex::Row SubShard::Create(int64_t id, uint32_t now) {
   std::byte* memory = slab_.at(row);
   WriteInitial(id, memory);
   rules_.optimizer->InitState(state(memory), rules_.dim);
-  if (rules_.eviction.evicts()) *use(memory) = {now, 1};
+  if (rules_.eviction.evicts()) *use(memory) = {now, 0};
   try {
     index_.Insert(id, row);
   } catch (...) {

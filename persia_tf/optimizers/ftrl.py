@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from persia_tf._keras import keras
 from persia_tf.optimizers.optimizer import LearningRateLike, Optimizer
-from persia_tf.optimizers.ranges import NOT_NEGATIVE, NOT_POSITIVE
+from persia_tf.optimizers.ranges import LEARNING_RATE_POWER, NOT_NEGATIVE
 
 
 @keras.saving.register_keras_serializable(package="persia_tf")
@@ -25,7 +25,7 @@ class Ftrl(Optimizer):
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.
-        learning_rate_power: A float of at most 0; 0 for a fixed learning rate.
+        learning_rate_power: A float from -2 to 0; 0 for a fixed learning rate.
             Defaults to `-0.5`; others are slower.
         initial_accumulator_value: A new row's `n`, at least 0. Defaults to `0.1`.
         l1_regularization_strength: A float of at least 0. Defaults to `0.0`.
@@ -43,7 +43,7 @@ class Ftrl(Optimizer):
 
     rule = "ftrl"
     ranges = {
-        "learning_rate_power": NOT_POSITIVE,
+        "learning_rate_power": LEARNING_RATE_POWER,
         "initial_accumulator_value": NOT_NEGATIVE,
         "l1_regularization_strength": NOT_NEGATIVE,
         "l2_regularization_strength": NOT_NEGATIVE,

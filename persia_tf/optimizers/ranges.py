@@ -56,7 +56,7 @@ def _message(rule: str, argument: str, expected: str, value: Any) -> str:
 
 
 NOT_NEGATIVE = Range("at least 0, and a float32", lambda x: 0 <= x <= FLOAT32_MAX)
-NOT_POSITIVE = Range("at most 0, and a float32", lambda x: -FLOAT32_MAX <= x <= 0)
+LEARNING_RATE_POWER = Range("from -2 to 0", lambda x: -2 <= x <= 0)
 POSITIVE = Range(
     "above 0, and a float32", lambda x: x <= FLOAT32_MAX and np.float32(x) > 0
 )

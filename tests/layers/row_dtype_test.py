@@ -29,7 +29,7 @@ def test_config_round_trip(row_dtype):
 
 @pytest.mark.parametrize(
     ("row_dtype", "error"),
-    [("float32", 0), ("bfloat16", 2**-8), ("float16", 2**-11), ("int8", 1 / 254)],
+    [("float32", 0), ("bfloat16", 2**-8), ("float16", 2**-11), ("int8", 1 / 126)],
 )
 def test_rows_are_as_exact_as_their_dtype(row_dtype, error, cluster, table):
     layer = layer_of(table, row_dtype, cluster)

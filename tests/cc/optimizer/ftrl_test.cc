@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "tests/cc/optimizer/follows_formula.h"
 #include "tests/cc/optimizer/row_trainer.h"
@@ -65,6 +66,36 @@ TEST(Ftrl, ChangesNothingAtALearningRateOfZero) {
   paused.Step({1.0f}, 0.1f);
   other.Step({1.0f}, 0.1f);
   EXPECT_EQ(paused.weights(), other.weights());
+}
+
+// Of gradients over ten orders of magnitude.
+void ExpectStaysFinite(const std::string& optimizer, float rate) {
+  RowTrainer row(optimizer, {0.5f, 0, -0.5f});
+  for (int step = 0; step < 100; ++step) {
+    const float scale = std::pow(10.0f, static_cast<float>(step % 11 - 5));
+    row.Step({scale, -2 * scale, step % 3 == 0 ? scale : 0}, rate);
+    for (const float weight : row.weights()) {
+      ASSERT_TRUE(std::isfinite(weight)) << optimizer << " " << rate;
+    }
+  }
+}
+
+TEST(Ftrl, StaysFiniteAtTheEndsOfItsPowers) {
+  for (const char* power : {"-2", "-1.5", "0"}) {
+    for (const char* initial : {"0", "0.1", "1e9"}) {
+      for (const float rate : {1e-3f, 1.0f}) {
+        ExpectStaysFinite(Concat("ftrl(learning_rate_power=", power,
+                                 ",initial_accumulator_value=", initial, ")"),
+                          rate);
+      }
+    }
+  }
+}
+
+TEST(Ftrl, StaysFiniteAtTheLeastLearningRates) {
+  for (const float rate : {1e-45f, 1e-40f, 1e-38f, 1e-30f, 1e-20f, 1e-10f}) {
+    ExpectStaysFinite("ftrl", rate);
+  }
 }
 
 TEST(Ftrl, LeavesAWeightAloneThatNeverHadAGradient) {

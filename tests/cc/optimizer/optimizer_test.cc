@@ -95,8 +95,16 @@ INSTANTIATE_TEST_SUITE_P(
                      "optimizer rmsprop: centered must be 0 or 1, received "
                      "0.5"),
         BadOptimizer("ftrl(learning_rate_power=0.5)",
-                     "optimizer ftrl: learning_rate_power must be at most 0, "
-                     "and a float32, received 0.5"),
+                     "optimizer ftrl: learning_rate_power must be between -2 "
+                     "and 0, received 0.5"),
+        BadOptimizer("ftrl(learning_rate_power=-2.5)",
+                     "optimizer ftrl: learning_rate_power must be between -2 "
+                     "and 0, received -2.5"),
+        BadOptimizer("ftrl(learning_rate_power=-2,"
+                     "initial_accumulator_value=2e9)",
+                     "optimizer ftrl: initial_accumulator_value must be at "
+                     "most 1e18 when raised to -learning_rate_power, 2, "
+                     "received 2e+09"),
         BadOptimizer("ftrl(l1_regularization_strength=-1)",
                      "optimizer ftrl: l1_regularization_strength must be at "
                      "least 0, and a float32, received -1"),
@@ -125,7 +133,8 @@ TEST(MakeOptimizer, AcceptsTheEndsOfTheRanges) {
        {"sgd(momentum=1)", "adagrad(epsilon=0)",
         "adagrad(initial_accumulator_value=0)", "adam(beta_1=0,beta_2=0)",
         "rmsprop(rho=0,momentum=1)", "ftrl(learning_rate_power=0)",
-        "ftrl(initial_accumulator_value=0)", "sgd(weight_decay=0)"}) {
+        "ftrl(learning_rate_power=-2)", "ftrl(initial_accumulator_value=0)",
+        "sgd(weight_decay=0)"}) {
     EXPECT_TRUE(OptimizerOf(text).ok()) << text;
   }
 }

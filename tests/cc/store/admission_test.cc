@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
+#include "cc/base/number.h"
 #include "tests/cc/store/make_config.h"
 
 namespace persia {
@@ -59,11 +62,44 @@ TEST(MinCount, ForgetsAnIdThatItLetIn) {
   EXPECT_EQ(FirstAdmitted(admission.get(), 1), 2);
 }
 
-TEST(MinCount, TakesSomeTwentyBytesForAnIdThatWaits) {
+TEST(MinCount, TakesFifteenToThirtyBytesForAnIdThatWaits) {
   const auto admission = AdmissionOf("min_count(count=2)");
-  for (int64_t id = 0; id < 100000; ++id) admission->Admit(id);
-  EXPECT_GE(admission->bytes(), 100000u * 12);
-  EXPECT_LE(admission->bytes(), 100000u * 40);
+  constexpr int64_t kFrom = 20000, kTo = 320000;
+  double least = 1e9, most = 0, log_average = 0;
+  for (int64_t id = 1; id <= kTo; ++id) {
+    admission->Admit(id);
+    if (id < kFrom) continue;
+    const double each = static_cast<double>(admission->bytes()) / id;
+    least = std::min(least, each);
+    most = std::max(most, each);
+    // Every size of a table is as likely as its double.
+    log_average += each / (id * std::log(double{kTo} / kFrom));
+  }
+  EXPECT_NEAR(least, 15.5, 0.5);
+  EXPECT_NEAR(most, 29.5, 0.5);
+  EXPECT_NEAR(log_average, 22, 0.7);
+}
+
+TEST(MinCount, GrowsByLittleAtATime) {
+  const auto admission = AdmissionOf("min_count(count=2)");
+  size_t before = admission->bytes(), most = 0;
+  for (int64_t id = 0; id < 300000; ++id) {
+    admission->Admit(id);
+    most = std::max(most, admission->bytes() - before);
+    before = admission->bytes();
+  }
+  EXPECT_LE(most, 80u << 10);
+}
+
+TEST(MinCount, ReusesTheMemoryOfIdsThatItLetIn) {
+  const auto admission = AdmissionOf("min_count(count=2)");
+  size_t bytes = 0;
+  for (int64_t id = 0; id < 100000; ++id) {
+    ASSERT_FALSE(admission->Admit(id));
+    ASSERT_TRUE(admission->Admit(id));
+    if (id == 1000) bytes = admission->bytes();
+  }
+  EXPECT_EQ(admission->bytes(), bytes);
 }
 
 TEST(BloomMinCount, LetsNoIdInLate) {
@@ -156,6 +192,41 @@ TEST(BloomMinCount, TakesNoMoreMemoryForMoreIds) {
   EXPECT_EQ(admission->bytes(), bytes);
 }
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define PERSIA_TEST_OF_REAL_MEMORY(name) DISABLED_##name
+#else
+#define PERSIA_TEST_OF_REAL_MEMORY(name) name
+#endif
+
+// Pages of memory that this process has.
+long ResidentPages() {
+  long size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident;
+}
+
+TEST(BloomMinCount, PERSIA_TEST_OF_REAL_MEMORY(TakesMemoryOnlyAsItIsUsed)) {
+  const long before = ResidentPages();
+  const auto admission = AdmissionOf(
+      "bloom_min_count(count=2,expected_ids=3e7,false_positive_rate=0.01)");
+  EXPECT_GT(admission->bytes(), size_t{256} << 20);
+  for (int64_t id = 0; id < 100; ++id) EXPECT_FALSE(admission->Admit(id));
+  // 7 pages an id; all of the filter would be 70000.
+  EXPECT_LT(ResidentPages() - before, 10000);
+}
+
+TEST(BloomMinCount, MayHaveSixtyFourGibibytesOfCounters) {
+  const auto check = [](double ids) {
+    return CheckAdmission(
+        SpecOf(Concat("bloom_min_count(count=2,expected_ids=", NumberText(ids),
+                      ",false_positive_rate=1e-9)")));
+  };
+  const double most =
+      std::floor(std::pow(2, 36) * std::pow(std::log(2), 2) / std::log(1e9));
+  EXPECT_TRUE(check(most).ok());
+  EXPECT_FALSE(check(most + 1).ok());
+}
+
 TEST(Probability, DecidesByTheIdAlone) {
   const auto admission = AdmissionOf("probability(p=0.3)", 5);
   const auto other = AdmissionOf("probability(p=0.3)", 5);
@@ -232,7 +303,23 @@ INSTANTIATE_TEST_SUITE_P(
         BadAdmission("bloom_min_count(count=2,expected_ids=9,"
                      "false_positive_rate=1)",
                      "admission bloom_min_count: false_positive_rate must be "
-                     "above 0 and below 1, received 1"),
+                     "at least 1e-09 and below 1, received 1"),
+        BadAdmission("bloom_min_count(count=2,expected_ids=9,"
+                     "false_positive_rate=1e-10)",
+                     "admission bloom_min_count: false_positive_rate must be "
+                     "at least 1e-09 and below 1, received 1e-10"),
+        BadAdmission("bloom_min_count(count=2,expected_ids=1.5,"
+                     "false_positive_rate=0.1)",
+                     "admission bloom_min_count: expected_ids must be a whole "
+                     "number from 1 to 1e+10, received 1.5"),
+        BadAdmission("bloom_min_count(count=2,expected_ids=1e10,"
+                     "false_positive_rate=0.01)",
+                     "admission bloom_min_count: expected_ids must be at most "
+                     "7169437475 where false_positive_rate is 0.01: more would "
+                     "take more than 64 GiB of counters, received 1e+10"),
+        BadAdmission("min_count(count=4294967296)",
+                     "admission min_count: count must be a whole number from 1 "
+                     "to 4294967295, received 4294967296"),
         BadAdmission("probability(p=0)",
                      "admission probability: p must be above 0 and at most 1, "
                      "received 0"),

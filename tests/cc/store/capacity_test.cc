@@ -73,14 +73,14 @@ INSTANTIATE_TEST_SUITE_P(
         BadCapacity("rows(size=1)",
                     "capacity rows has no parameter size; it has count"),
         BadCapacity("rows(count=0)",
-                    "capacity rows: count must be a whole number of at least "
-                    "1, received 0"),
+                    "capacity rows: count must be a whole number from 1 to "
+                    "1e+18, received 0"),
         BadCapacity("bytes(count=-5)",
-                    "capacity bytes: count must be a whole number of at least "
-                    "1, received -5"),
+                    "capacity bytes: count must be a whole number from 1 to "
+                    "1e+18, received -5"),
         BadCapacity("rows(count=2.5)",
-                    "capacity rows: count must be a whole number of at least "
-                    "1, received 2.5")));
+                    "capacity rows: count must be a whole number from 1 to "
+                    "1e+18, received 2.5")));
 
 }  // namespace
 }  // namespace persia

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <string>
@@ -71,10 +72,10 @@ TEST_P(TableDtype, LosesNoTinyUpdates) {
     squares += 1;
     expected -= rule() == "sgd" ? 1e-4 : 1e-4 / std::sqrt(squares + 1e-7);
   }
-  // A step between neighbours is 0.0079 at most, and an update of u goes it
-  // with probability u / step: so a weight's variance is 0.0079 * -expected,
-  // and 6400 weights are averaged. Five standard errors.
-  const double bound = 5 * std::sqrt(0.0079 * -expected / 6400);
+  // A step between neighbours is 1/64 at most, and an update of u goes it with
+  // probability u / step: so a weight's variance is -expected / 64, and 6400
+  // weights are averaged. Five standard errors.
+  const double bound = 5 * std::sqrt(-expected / 64 / 6400);
   EXPECT_NEAR(Mean(Peek(table.get(), ids)) - before, expected, bound);
 }
 
@@ -172,6 +173,48 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values("bfloat16", "float16", "int8"),
                        ::testing::Values("sgd", "adagrad")),
     NameOf);
+
+TEST(TableDtypes, AZeroGradientMovesNoWeightAsOthersMove) {
+  for (const char* dtype : kDtypes) {
+    const auto table = TableWith(dtype, 8, "zeros", "sgd");
+    // The last one rises a little and falls again.
+    const Floats first = {0.9f, -0.5f, 0.3f, 0.1f, -0.02f, 0, 0.7f, 1.2f};
+    table->Assign(Ids{1}, first, {});
+    const Floats before = Peek(table.get(), {1});
+    for (int step = 0; step < 2000; ++step) {
+      Floats gradients(8, 0.0f);
+      gradients[7] = step % 100 < 50 ? -1.0f : 1.0f;
+      table->Update(Ids{1}, gradients, 0.01f);
+    }
+    const Floats after = Peek(table.get(), {1});
+    EXPECT_EQ(Floats(after.begin(), after.begin() + 7),
+              Floats(before.begin(), before.begin() + 7))
+        << dtype;
+    EXPECT_NEAR(after[7], 1.2f, 0.7f) << dtype;
+  }
+}
+
+// Rounding comes after the bound.
+TEST(TableDtypes, WeightsPassABoundByAStepOfRoundingAtMost) {
+  for (const char* dtype : kDtypes) {
+    for (const float bound : {0.3f, 0.25f}) {
+      const auto table = TableWith(dtype, 8, "normal",
+                                   Concat("sgd(weight_bound=", bound, ")"));
+      Look(table.get(), {1});
+      float most = 0;
+      for (int step = 0; step < 300; ++step) {
+        table->Update(Ids{1}, Floats(8, step % 50 < 25 ? 1.0f : -1.0f), 0.05f);
+        for (const float weight : Peek(table.get(), {1})) {
+          most = std::max(most, std::abs(weight));
+        }
+      }
+      // A power of two is kept; of int8, a step is 1/31 at most.
+      EXPECT_LE(most, bound == 0.25f ? bound : bound * (1 + 1 / 31.0f))
+          << dtype;
+      EXPECT_GE(most, bound * 0.99f) << dtype;
+    }
+  }
+}
 
 TEST(TableDtypes, TakeLessMemoryAsTheyAreNarrower) {
   uint64_t before = ~uint64_t{0};

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <random>
 #include <string>
 
 #include "tests/cc/store/make_config.h"
@@ -204,6 +205,24 @@ TEST(TableExport, AssignGivesBackEveryDtypeExactly) {
           EXPECT_FLOAT_EQ(copies.at(id).weights[d], row.weights[d]) << dtype;
         }
       }
+    }
+  }
+}
+
+// A cursor may be of another table, or of one that a restart emptied.
+TEST(TableExport, EndsFromAnyCursor) {
+  const auto table = TableOf(MakeConfig("t", 1));
+  std::mt19937_64 random(3);
+  for (const size_t rows : {0u, 1u, 500u}) {
+    Look(table.get(), Range(0, static_cast<int64_t>(rows)));
+    for (int i = 0; i < 100; ++i) {
+      size_t exported = 0;
+      RowPage page;
+      for (uint64_t at = random() | 1; at != Table::kEnd;
+           exported += page.ids.size()) {
+        at = table->Export(at, 100, &page);
+      }
+      ASSERT_LE(exported, rows);
     }
   }
 }
