@@ -19,8 +19,8 @@
 namespace persia {
 
 // Rows to update at once: the i-th has weights[i] and gradients[i], `dim`
-// floats each, and states[i], state_size(dim) floats. A row may come again: each
-// of its gradients is applied.
+// floats each, and states[i], state_size(dim) floats. A row may come again:
+// each of its gradients is applied.
 struct RowUpdates {
   float* const* weights;
   float* const* states;
