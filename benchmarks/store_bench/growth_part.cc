@@ -10,7 +10,6 @@ namespace persia::bench {
 namespace {
 
 constexpr size_t kBatch = 4096;
-constexpr size_t kControls = 8000;
 
 // What `share` of the times are at most.
 double Quantile(std::vector<double> times, double share) {
@@ -20,36 +19,22 @@ double Quantile(std::vector<double> times, double share) {
 }
 
 // How the machine itself stalls: gathers that take about as long as a lookup of
-// kBatch new rows. Before and after the growth, since in between they would
-// give the table's background work time that requests in a row do not give.
-class Control {
- public:
-  explicit Control(const Options& options)
-      : requests_({kRows, kGathered, 64, options.seed}),
-        flat_(kRows * kAdagradStride),
-        answer_(kGathered * kAdagradStride / 2) {}
-
-  void Run(size_t times) {
-    for (size_t i = 0; i < times; ++i) {
-      requests_.Advance();
-      const double begin = Now();
-      GatherRows(flat_.data(), requests_.indices(), requests_.batch(),
-                 answer_.floats());
-      times_.push_back(Now() - begin);
-    }
+// kBatch new rows, as many of them, from an array as large as the grown table.
+std::vector<double> Gather(const Options& options, size_t times) {
+  constexpr size_t kGathered = 7 * kBatch;
+  Requests requests({options.growth_last, kGathered, 64, options.seed});
+  HugeArray flat(options.growth_last * kAdagradStride);
+  HugeArray answer(kGathered * kAdagradStride / 2);
+  std::vector<double> gathers;
+  while (gathers.size() < times) {
+    requests.Advance();
+    const double begin = Now();
+    GatherRows(flat.data(), requests.indices(), requests.batch(),
+               answer.floats());
+    gathers.push_back(Now() - begin);
   }
-
-  const std::vector<double>& times() const { return times_; }
-
- private:
-  static constexpr uint64_t kRows = 1'000'000;
-  static constexpr size_t kGathered = 5 * kBatch;
-
-  Requests requests_;
-  HugeArray flat_;
-  HugeArray answer_;
-  std::vector<double> times_;
-};
+  return gathers;
+}
 
 // Grows a table; returns how long each lookup took, in seconds.
 std::vector<double> Grow(const Options& options) {
@@ -78,16 +63,13 @@ void RunGrowthPart(const Options& options) {
   std::vector<double> p50, p99, p999, p999_over_p50, worst;
   std::vector<double> control_p999_over_p50, control_worst;
   for (int round = 0; round < options.growth_rounds; ++round) {
-    Control control(options);
-    control.Run(kControls / 2);
     const std::vector<double> times = Grow(options);
-    control.Run(kControls / 2);
+    const std::vector<double> gathers = Gather(options, times.size());
     p50.push_back(Quantile(times, 0.5) * 1e3);
     p99.push_back(Quantile(times, 0.99) * 1e3);
     p999.push_back(Quantile(times, 0.999) * 1e3);
     worst.push_back(Quantile(times, 1) * 1e3);
     p999_over_p50.push_back(p999.back() / p50.back());
-    const std::vector<double>& gathers = control.times();
     control_p999_over_p50.push_back(Quantile(gathers, 0.999) /
                                     Quantile(gathers, 0.5));
     control_worst.push_back(Quantile(gathers, 1) * 1e3);
