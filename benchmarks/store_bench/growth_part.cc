@@ -55,34 +55,49 @@ std::vector<double> Grow(const Options& options) {
   return times;
 }
 
+// The largest of what each lookup took at least.
+double WorstOfLeast(const std::vector<std::vector<double>>& rounds) {
+  double worst = 0;
+  for (size_t i = 0; i < rounds[0].size(); ++i) {
+    double least = rounds[0][i];
+    for (const auto& times : rounds) least = std::min(least, times[i]);
+    worst = std::max(worst, least);
+  }
+  return worst;
+}
+
 }  // namespace
 
-// Medians of the rounds, since a machine that is not ours stalls in some; and
-// of the worst times also the least, which is the nearest to the table's own.
+// Every round asks for the same ids, so what the table does in a lookup it does
+// in that lookup of each round, and what stalls in one round only was the
+// machine. So the worst is that of the least; quantiles are medians of the
+// rounds as they were, and so are the figures "as met".
 void RunGrowthPart(const Options& options) {
-  std::vector<double> p50, p99, p999, p999_over_p50, worst;
-  std::vector<double> control_p999_over_p50, control_worst;
+  std::vector<std::vector<double>> rounds;
+  std::vector<double> p50, p99, p999, p999_over_p50, worst_as_met;
+  std::vector<double> control_p999_over_p50, control_worst_as_met;
   for (int round = 0; round < options.growth_rounds; ++round) {
-    const std::vector<double> times = Grow(options);
+    rounds.push_back(Grow(options));
+    const std::vector<double>& times = rounds.back();
     const std::vector<double> gathers = Gather(options, times.size());
     p50.push_back(Quantile(times, 0.5) * 1e3);
     p99.push_back(Quantile(times, 0.99) * 1e3);
     p999.push_back(Quantile(times, 0.999) * 1e3);
-    worst.push_back(Quantile(times, 1) * 1e3);
     p999_over_p50.push_back(p999.back() / p50.back());
+    worst_as_met.push_back(Quantile(times, 1) * 1e3);
     control_p999_over_p50.push_back(Quantile(gathers, 0.999) /
                                     Quantile(gathers, 0.5));
-    control_worst.push_back(Quantile(gathers, 1) * 1e3);
+    control_worst_as_met.push_back(Quantile(gathers, 1) * 1e3);
   }
   Print("growth",
         {{"growth_p999_over_p50", Median(p999_over_p50)},
-         {"growth_worst_ms", Median(worst)},
-         {"growth_least_worst_ms", Quantile(worst, 0)},
+         {"growth_worst_ms", WorstOfLeast(rounds) * 1e3},
+         {"growth_worst_as_met_ms", Median(worst_as_met)},
          {"growth_p50_ms", Median(p50)},
          {"growth_p99_ms", Median(p99)},
          {"growth_p999_ms", Median(p999)},
          {"growth_control_p999_over_p50", Median(control_p999_over_p50)},
-         {"growth_control_worst_ms", Median(control_worst)}});
+         {"growth_control_worst_as_met_ms", Median(control_worst_as_met)}});
 }
 
 }  // namespace persia::bench
