@@ -53,7 +53,7 @@ class Adagrad : public Optimizer {
 
 }  // namespace
 
-Result<std::unique_ptr<Optimizer>> MakeAdagrad(const Spec& spec) {
+Result<AdagradParams> ReadAdagradParams(const Spec& spec) {
   PERSIA_RETURN_IF_ERROR(
       CheckRuleParams(spec, {"initial_accumulator_value", "epsilon"}));
   const double initial = spec.Get("initial_accumulator_value", 0.1);
@@ -66,8 +66,15 @@ Result<std::unique_ptr<Optimizer>> MakeAdagrad(const Spec& spec) {
       CheckParam(static_cast<float>(initial) + static_cast<float>(epsilon) > 0,
                  "optimizer", spec, "epsilon", epsilon,
                  "above 0 in float32 where initial_accumulator_value is 0"));
+  return AdagradParams{static_cast<float>(initial),
+                       static_cast<float>(epsilon)};
+}
+
+Result<std::unique_ptr<Optimizer>> MakeAdagrad(const Spec& spec) {
+  const Result<AdagradParams> params = ReadAdagradParams(spec);
+  if (!params.ok()) return params.status();
   return std::unique_ptr<Optimizer>(std::make_unique<Adagrad>(
-      static_cast<float>(initial), static_cast<float>(epsilon)));
+      params->initial_accumulator_value, params->epsilon));
 }
 
 }  // namespace persia

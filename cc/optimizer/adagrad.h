@@ -10,6 +10,15 @@
 
 namespace persia {
 
+struct AdagradParams {
+  float initial_accumulator_value;
+  float epsilon;
+};
+
+// What Adagrad and its row-wise kind take. InvalidArgument if one is out of
+// range, or unknown.
+Result<AdagradParams> ReadAdagradParams(const Spec& spec);
+
 Result<std::unique_ptr<Optimizer>> MakeAdagrad(const Spec& spec);
 
 }  // namespace persia

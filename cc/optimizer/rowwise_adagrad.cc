@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cc/base/param_check.h"
 #include "cc/base/vectorize.h"
+#include "cc/optimizer/adagrad.h"
 #include "cc/optimizer/row_math.h"
-#include "cc/optimizer/rule_params.h"
 
 namespace persia {
 namespace {
@@ -53,20 +52,10 @@ class RowWiseAdagrad : public Optimizer {
 }  // namespace
 
 Result<std::unique_ptr<Optimizer>> MakeRowWiseAdagrad(const Spec& spec) {
-  PERSIA_RETURN_IF_ERROR(
-      CheckRuleParams(spec, {"initial_accumulator_value", "epsilon"}));
-  const double initial = spec.Get("initial_accumulator_value", 0.1);
-  const double epsilon = spec.Get("epsilon", 1e-7);
-  PERSIA_RETURN_IF_ERROR(
-      CheckNotNegative(spec, "initial_accumulator_value", initial));
-  PERSIA_RETURN_IF_ERROR(CheckNotNegative(spec, "epsilon", epsilon));
-  // A zero gradient would divide 0 by 0.
-  PERSIA_RETURN_IF_ERROR(
-      CheckParam(static_cast<float>(initial) + static_cast<float>(epsilon) > 0,
-                 "optimizer", spec, "epsilon", epsilon,
-                 "above 0 in float32 where initial_accumulator_value is 0"));
+  const Result<AdagradParams> params = ReadAdagradParams(spec);
+  if (!params.ok()) return params.status();
   return std::unique_ptr<Optimizer>(std::make_unique<RowWiseAdagrad>(
-      static_cast<float>(initial), static_cast<float>(epsilon)));
+      params->initial_accumulator_value, params->epsilon));
 }
 
 }  // namespace persia

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/span.h"
 #include "cc/wire/frame.h"
 
 namespace persia {
@@ -55,6 +56,11 @@ class Body {
   std::vector<uint64_t> words_;
   size_t size_ = 0;
 };
+
+template <typename T>
+std::vector<T> Copy(Span<const T> values) {
+  return std::vector<T>(values.begin(), values.end());
+}
 
 }  // namespace persia
 

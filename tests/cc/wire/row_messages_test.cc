@@ -13,11 +13,6 @@
 namespace persia {
 namespace {
 
-template <typename T>
-std::vector<T> Copy(Span<const T> values) {
-  return std::vector<T>(values.begin(), values.end());
-}
-
 // Two tables: plain ids, and weighted bags.
 class RowMessagesTest : public testing::Test {
  protected:

@@ -13,11 +13,6 @@
 namespace persia {
 namespace {
 
-template <typename T>
-std::vector<T> Copy(Span<const T> values) {
-  return std::vector<T>(values.begin(), values.end());
-}
-
 // Two rows of 1 weight and 2 numbers of state.
 class WholeRowMessagesTest : public testing::Test {
  protected:
