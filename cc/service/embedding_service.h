@@ -62,6 +62,11 @@ struct LookupRequest {
   // For evaluation and inference: creates nothing, refreshes nothing, gives an
   // absent id the table's default.
   bool read_only = false;
+  // Who asks, and the newest of its own updates that the rows must reflect: a
+  // cache on the way may give rows from before later ones. Client 0: no cache
+  // may answer.
+  uint64_t client = 0;
+  uint64_t visible_sequence = 0;
   std::vector<TableLookup> tables;
 
   // Output: the store's generation, which a restore raises. The update that
@@ -94,6 +99,9 @@ struct CreateTableRequest {
 
   uint64_t rows = 0;        // Output: rows that the table already held.
   uint64_t generation = 0;  // Output: as for a lookup.
+  // Output: whether the service takes bags of this table, since every id of it
+  // is within its reach.
+  bool takes_bags = false;
 };
 
 // One process's counters since it started.
