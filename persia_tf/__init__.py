@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from persia_tf._version import __version__
 
 if TYPE_CHECKING:
-    from persia_tf import admission, compression, eviction, layers, optimizers
+    from persia_tf import admission, compression, data, eviction, layers, optimizers
     from persia_tf.cluster import Cluster, flush
     from persia_tf.table import Table
 
-_MODULES = ("admission", "compression", "eviction", "layers", "optimizers")
+_MODULES = ("admission", "compression", "data", "eviction", "layers", "optimizers")
 _ATTRIBUTES = {
     "Cluster": "persia_tf.cluster",
     "Table": "persia_tf.table",
@@ -27,6 +27,7 @@ __all__ = [
     "__version__",
     "admission",
     "compression",
+    "data",
     "eviction",
     "flush",
     "layers",

@@ -82,6 +82,15 @@ class SessionCounters(ctypes.Structure):
         ("discarded", ctypes.c_uint64),
         ("nonfinite", ctypes.c_uint64),
         ("absent", ctypes.c_uint64),
+        ("requests", ctypes.c_uint64),
+        ("prefetched", ctypes.c_uint64),
+        ("stale", ctypes.c_uint64),
+        ("waits", ctypes.c_uint64),
+        ("wait_nanoseconds", ctypes.c_uint64),
+        ("unacknowledged", ctypes.c_uint64),
+        ("registered", ctypes.c_uint64),
+        ("staleness_last", ctypes.c_uint64),
+        ("staleness_max", ctypes.c_uint64),
     ]
 
 
@@ -145,6 +154,7 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "persia_session_flush": (_TEXT,),
     "persia_session_get_counters": (_TEXT, ctypes.POINTER(SessionCounters)),
+    "persia_session_get_staleness": (_TEXT, ctypes.POINTER(ctypes.c_uint64), _INT),
     "persia_stats_fetch": (_TEXT, _SECONDS, ctypes.POINTER(StatsHandle)),
     "persia_stats_of_server": (ServerHandle, ctypes.POINTER(StatsHandle)),
     "persia_stats_of_session": (_TEXT, ctypes.POINTER(StatsHandle)),

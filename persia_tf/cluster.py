@@ -38,7 +38,7 @@ class Cluster:
             keep apart. Defaults to `""`.
         timeout: Seconds until a request that a shard does not answer fails.
             Defaults to `30.0`.
-        max_pending_pushes: How many steps' updates of a table may be on their
+        staleness: How many steps' updates of a table may be on their
             way while training goes on. `0` makes updates synchronous. Defaults
             to `4`.
 
@@ -53,7 +53,7 @@ class Cluster:
         *,
         namespace: str = "",
         timeout: float = 30.0,
-        max_pending_pushes: int = 4,
+        staleness: int = 4,
     ) -> None:
         if shards is None:
             shards = shards_of_environment()
@@ -63,19 +63,19 @@ class Cluster:
                 "None for those of the environment (Cluster.embedded() keeps rows in "
                 f"this process). Received: shards={shards!r}"
             )
-        self._set_up(shards, namespace, timeout, max_pending_pushes)
+        self._set_up(shards, namespace, timeout, staleness)
 
     def _set_up(
         self,
         shards: Sequence[str],
         namespace: str,
         timeout: float,
-        max_pending_pushes: int,
+        staleness: int,
     ) -> None:
         self.shards = tuple(shards)
         self.namespace = namespace
         self.timeout = float(timeout)
-        self.max_pending_pushes = int(max_pending_pushes)
+        self.staleness = int(staleness)
 
     @classmethod
     def embedded(cls, **options: Any) -> Cluster:
@@ -88,7 +88,7 @@ class Cluster:
             A `Cluster` whose rows live in this process.
         """
         cluster = cls.__new__(cls)
-        defaults = {"namespace": "", "timeout": 30.0, "max_pending_pushes": 4}
+        defaults = {"namespace": "", "timeout": 30.0, "staleness": 4}
         cluster._set_up((), **{**defaults, **options})
         return cluster
 
@@ -107,7 +107,7 @@ class Cluster:
         if self.is_embedded:
             _refuse_several_workers()
         return session_lib.open_session(
-            self.shards, self.timeout, self.max_pending_pushes
+            self.shards, self.timeout, self.staleness
         )
 
     def full_name(self, table: str) -> str:
@@ -147,7 +147,7 @@ class Cluster:
             "shards": list(self.shards),
             "namespace": self.namespace,
             "timeout": self.timeout,
-            "max_pending_pushes": self.max_pending_pushes,
+            "staleness": self.staleness,
         }
 
     @classmethod

@@ -105,27 +105,27 @@ _sessions_lock = threading.Lock()
 
 
 def open_session(
-    shards: Sequence[str], timeout: float, max_pending_pushes: int
+    shards: Sequence[str], timeout: float, staleness: int
 ) -> Session:
     """Returns this process's session with `shards`, opening it on first use.
 
     Args:
         shards: `"host:port"` of each; none for the store in this process.
         timeout: Seconds that a request may take.
-        max_pending_pushes: See `Cluster`.
+        staleness: See `Cluster`.
 
     Returns:
         The one `Session` of these arguments. The embedded store has one session
         whatever the other arguments of its first user were.
     """
     addresses = ",".join(shards)
-    name = f"{addresses} timeout={timeout} max_pending_pushes={max_pending_pushes}"
+    name = f"{addresses} timeout={timeout} staleness={staleness}"
     if not shards:
         name = "embedded"
     with _sessions_lock:
         if name not in _sessions:
             _native.library().persia_session_open(
-                _native.utf8(name), _native.utf8(addresses), timeout, max_pending_pushes
+                _native.utf8(name), _native.utf8(addresses), timeout, staleness
             )
             _sessions[name] = Session(name)
         return _sessions[name]

@@ -38,11 +38,11 @@ PERSIA_EXPORT void persia_server_free(persia_server* server);
 
 /* Opens a session. `addresses` is "host:port,host:port,..." or "" for the store
  * in this process. `name` is the session's key; an existing one is an error.
- * `timeout_seconds` bounds every request; a table has at most
- * `max_pending_pushes` commits that are not acknowledged (0: synchronous). */
+ * `timeout_seconds` bounds every request; `staleness` is that of batches which
+ * are not prefetched (0: synchronous). */
 PERSIA_EXPORT int persia_session_open(const char* name, const char* addresses,
                                       double timeout_seconds,
-                                      int max_pending_pushes);
+                                      int staleness);
 /* Flushes (its error is returned), then ends the session. Blocks. */
 PERSIA_EXPORT int persia_session_close(const char* name);
 
@@ -76,9 +76,22 @@ typedef struct {
   uint64_t discarded;        /* Staged gradients that no step committed. */
   uint64_t nonfinite;        /* Gradient rows skipped: NaN or infinite. */
   uint64_t absent;           /* Gradient rows skipped: no such row. */
+  uint64_t requests;         /* Lookup requests, of many layers each. */
+  uint64_t prefetched;       /* Lookups that found what was sent ahead. */
+  uint64_t stale;            /* Lookups whose prefetched rows were too old. */
+  uint64_t waits;            /* Lookups that had to wait for their rows. */
+  uint64_t wait_nanoseconds; /* The sum of those waits. */
+  uint64_t unacknowledged;   /* Updates queued or on their way, now. */
+  uint64_t registered;       /* Prefetched batches that wait, now. */
+  uint64_t staleness_last;   /* Of the newest training batch. */
+  uint64_t staleness_max;    /* Of all training batches. */
 } persia_session_counters;
 PERSIA_EXPORT int persia_session_get_counters(
     const char* name, persia_session_counters* counters);
+/* Fills batches[s], s < bins, with how many training batches had staleness s;
+ * the last bin counts all that had as much or more. */
+PERSIA_EXPORT int persia_session_get_staleness(const char* name,
+                                               uint64_t* batches, int bins);
 
 /* ---- Rows of a table of a session, beside training. `table` is its full name
  * and `dim` its own. Each blocks for at most the session's timeout. Only lookup

@@ -43,12 +43,13 @@ int persia_session_lookup(const char* name, const char* table, int dim,
   call.table = persia::HashName(table);
   call.dim = static_cast<uint32_t>(dim);
   call.ids = persia::Span<const int64_t>(ids, count);
-  call.rows = persia::Span<float>(rows, count * call.dim);
   return persia::Report(name, table, [&](persia::Session* session) {
+    auto issued = session->Issue(call);
+    if (!issued.ok()) return issued.status();
     return persia::Await([&](persia::DoneCallback done) {
-      session->Lookup(call, [done = std::move(done)](
-                                persia::Status status,
-                                persia::Ticket /*ticket*/) { done(status); });
+      session->Fetch(issued->lookup,
+                     persia::Span<float>(rows, count * call.dim),
+                     std::move(done));
     });
   });
 }

@@ -1,5 +1,6 @@
 #include "cc/pipeline/session.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -24,17 +25,17 @@ Result<std::unique_ptr<EmbeddingService>> MakeService(const char* addresses) {
 }
 
 Status Open(const char* name, const char* addresses, double timeout_seconds,
-            int max_pending_pushes) {
+            int staleness) {
   PERSIA_RETURN_IF_ERROR(CheckTimeout(timeout_seconds));
-  if (max_pending_pushes < 0) {
-    return InvalidArgument("max_pending_pushes must be at least 0, received ",
-                           max_pending_pushes);
+  if (staleness < 0) {
+    return InvalidArgument("staleness must be at least 0, received ",
+                           staleness);
   }
   auto service = MakeService(addresses);
   if (!service.ok()) return service.status();
   SessionOptions options;
   options.timeout_seconds = timeout_seconds;
-  options.max_pending_pushes = max_pending_pushes;
+  options.staleness = staleness;
   return OpenSession(name, std::move(*service), options);
 }
 
@@ -80,9 +81,9 @@ Status CreateTable(const char* name, const char* table,
 }  // namespace persia
 
 int persia_session_open(const char* name, const char* addresses,
-                        double timeout_seconds, int max_pending_pushes) {
+                        double timeout_seconds, int staleness) {
   return ReportStatus(
-      persia::Open(name, addresses, timeout_seconds, max_pending_pushes));
+      persia::Open(name, addresses, timeout_seconds, staleness));
 }
 
 int persia_session_close(const char* name) {
@@ -112,6 +113,31 @@ int persia_session_get_counters(const char* name,
   counters->discarded = from.discarded;
   counters->nonfinite = from.nonfinite;
   counters->absent = from.absent;
+  counters->requests = from.requests;
+  counters->prefetched = from.prefetched;
+  counters->stale = from.stale;
+  counters->waits = from.waits;
+  counters->wait_nanoseconds = from.wait_nanos;
+  counters->unacknowledged = from.unacknowledged;
+  counters->registered = from.registered;
+  counters->staleness_last = from.staleness.last;
+  counters->staleness_max = from.staleness.max;
+  return 0;
+}
+
+int persia_session_get_staleness(const char* name, uint64_t* batches,
+                                 int bins) {
+  if (bins < 1) {
+    return ReportStatus(persia::InvalidArgument(
+        "bins must be at least 1, received ", bins));
+  }
+  auto session = persia::FindSession(name);
+  if (!session.ok()) return ReportStatus(session.status());
+  const persia::StalenessHistogram from = (*session)->Counters().staleness;
+  std::fill_n(batches, bins, 0);
+  for (size_t s = 0; s < from.batches.size(); ++s) {
+    batches[std::min<size_t>(s, bins - 1)] += from.batches[s];
+  }
   return 0;
 }
 

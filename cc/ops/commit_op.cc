@@ -53,7 +53,7 @@ void RegisterCommitOp() {
   TF_OpDefinitionBuilderAddInput(op, "learning_rate: float");
   TF_OpDefinitionBuilderAddOutput(op, "passed_anchor: float");
   AddLayerAttrs(op);
-  RegisterOp(op);
+  RegisterOp(op, /*is_stateful=*/true);
   RegisterAsyncKernel("PersiaCommit", Create, Compute, Delete<LayerAttrs>);
 }
 

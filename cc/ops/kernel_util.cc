@@ -9,6 +9,19 @@ Status FromTf(const TfStatus& status) {
                 TF_Message(status.get()));
 }
 
+struct AttrSize {
+  int32_t list = 0;  // Entries of a list.
+  int32_t bytes = 0;
+};
+
+Status GetSize(TF_OpKernelConstruction* construction, const char* name,
+               AttrSize* size) {
+  const TfStatus status = NewTfStatus();
+  TF_OpKernelConstruction_GetAttrSize(construction, name, &size->list,
+                                      &size->bytes, status.get());
+  return FromTf(status);
+}
+
 }  // namespace
 
 TfStatus NewTfStatus() { return TfStatus(TF_NewStatus(), TF_DeleteStatus); }
@@ -26,13 +39,10 @@ void FailOp(TF_OpKernelContext* context, const Status& status) {
 
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
                std::string* value) {
+  AttrSize size;
+  PERSIA_RETURN_IF_ERROR(GetSize(construction, name, &size));
   const TfStatus status = NewTfStatus();
-  int32_t list_size = 0;
-  int32_t bytes = 0;
-  TF_OpKernelConstruction_GetAttrSize(construction, name, &list_size, &bytes,
-                                      status.get());
-  PERSIA_RETURN_IF_ERROR(FromTf(status));
-  value->resize(bytes);
+  value->resize(size.bytes);
   TF_OpKernelConstruction_GetAttrString(construction, name, value->data(),
                                         value->size(), status.get());
   return FromTf(status);
@@ -52,6 +62,48 @@ Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
   TF_OpKernelConstruction_GetAttrBool(construction, name, &tf_value,
                                       status.get());
   *value = tf_value != 0;
+  return FromTf(status);
+}
+
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               std::vector<std::string>* values) {
+  AttrSize size;
+  PERSIA_RETURN_IF_ERROR(GetSize(construction, name, &size));
+  const TfStatus status = NewTfStatus();
+  std::string storage(size.bytes, '\0');
+  std::vector<char*> texts(size.list);
+  std::vector<size_t> lengths(size.list);
+  TF_OpKernelConstruction_GetAttrStringList(
+      construction, name, texts.data(), lengths.data(), size.list,
+      storage.data(), storage.size(), status.get());
+  PERSIA_RETURN_IF_ERROR(FromTf(status));
+  values->clear();
+  for (int32_t i = 0; i < size.list; ++i) {
+    values->emplace_back(texts[i], lengths[i]);
+  }
+  return Status();
+}
+
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               std::vector<int32_t>* values) {
+  AttrSize size;
+  PERSIA_RETURN_IF_ERROR(GetSize(construction, name, &size));
+  const TfStatus status = NewTfStatus();
+  values->resize(size.list);
+  TF_OpKernelConstruction_GetAttrInt32List(construction, name, values->data(),
+                                           size.list, status.get());
+  return FromTf(status);
+}
+
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               std::vector<bool>* values) {
+  AttrSize size;
+  PERSIA_RETURN_IF_ERROR(GetSize(construction, name, &size));
+  const TfStatus status = NewTfStatus();
+  std::vector<TF_Bool> tf_values(size.list);
+  TF_OpKernelConstruction_GetAttrBoolList(
+      construction, name, tf_values.data(), size.list, status.get());
+  values->assign(tf_values.begin(), tf_values.end());
   return FromTf(status);
 }
 

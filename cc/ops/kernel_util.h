@@ -34,6 +34,12 @@ Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
                int32_t* value);
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
                bool* value);
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               std::vector<std::string>* values);
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               std::vector<int32_t>* values);
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               std::vector<bool>* values);
 
 // Input `index`; holding it keeps its memory alive and unchanged.
 Result<TfTensor> GetInput(TF_OpKernelContext* context, int index);

@@ -1,15 +1,21 @@
 // The ops and how they are registered. Only cc/ops includes TensorFlow, and
 // only its C API, so one binary serves every TensorFlow from 2.16 on.
 //
-//   PersiaLookup(ids, anchor; session, layer, table, dim, training)
-//       -> rows, ticket       ids.shape + (dim,) rows; in training, a ticket
+//   PersiaPrefetch(stream, N x ids; session, N x layer, table, dim, ...)
+//       -> stream             tells which ids each layer will look up; never
+//                             blocks
+//   PersiaIssue(ids, anchor; session, layer, table, dim, ...)
+//       -> lookup, ticket     begins a lookup; in training, with a ticket;
+//                             never blocks on the network
+//   PersiaRows(lookup, ids; dim) -> rows
+//                             ids.shape + (dim,) rows, once they have come
 //   PersiaStage(ticket, gradients, anchor; session, layer) -> anchor gradient
 //                             hands the ticket its gradients; never blocks
 //   PersiaCommit(anchor, learning_rate; session, layer) -> anchor
 //                             the optimizer stepped the layer: push
 //
-// Every op names its session (an entry of a registry of this process), its
-// layer and its table by strings, so a graph holds no pointers. `anchor` is the
+// Ops name their session (an entry of a registry of this process), their layer
+// and its table by strings, so a graph holds no pointers. `anchor` is the
 // layer's trainable variable: reading and assigning it puts the ops of
 // successive steps in order.
 
@@ -26,14 +32,17 @@
 
 namespace persia {
 
-void RegisterLookupOp();
+void RegisterPrefetchOp();
+void RegisterIssueOp();
+void RegisterRowsOp();
 void RegisterStageOp();
 void RegisterCommitOp();
 
-// Makes `op` stateful (TensorFlow must not fold, merge or drop it), of unknown
-// output shapes, and registers it. A failure ends the process at load: two
-// libraries define one op.
-void RegisterOp(TF_OpDefinitionBuilder* op);
+// Registers `op`, of unknown output shapes. A stateful one is neither folded,
+// merged nor dropped by TensorFlow, and runs in its place among the stateful
+// ops of a function. A failure ends the process at load: two libraries define
+// one op.
+void RegisterOp(TF_OpDefinitionBuilder* op, bool is_stateful);
 
 using CreateKernel = void* (*)(TF_OpKernelConstruction*);
 using ComputeKernel = void (*)(void*, TF_OpKernelContext*);

@@ -21,7 +21,9 @@ void Finish(const char* op, TF_KernelBuilder* builder) {
 
 // Runs when TensorFlow loads this library.
 const bool registered = [] {
-  RegisterLookupOp();
+  RegisterPrefetchOp();
+  RegisterIssueOp();
+  RegisterRowsOp();
   RegisterStageOp();
   RegisterCommitOp();
   return true;
@@ -29,8 +31,9 @@ const bool registered = [] {
 
 }  // namespace
 
-void RegisterOp(TF_OpDefinitionBuilder* op) {
-  TF_OpDefinitionBuilderSetIsStateful(op, true);
+void RegisterOp(TF_OpDefinitionBuilder* op, bool is_stateful) {
+  // (The call makes an op stateful whatever it is given.)
+  if (is_stateful) TF_OpDefinitionBuilderSetIsStateful(op, true);
   TF_OpDefinitionBuilderSetShapeInferenceFunction(
       op, &TF_ShapeInferenceContextSetUnknownShape);
   const TfStatus status = NewTfStatus();

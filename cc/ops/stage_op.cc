@@ -67,7 +67,7 @@ void RegisterStageOp() {
   TF_OpDefinitionBuilderAddInput(op, "anchor: float");
   TF_OpDefinitionBuilderAddOutput(op, "anchor_gradient: float");
   AddLayerAttrs(op);
-  RegisterOp(op);
+  RegisterOp(op, /*is_stateful=*/true);
   RegisterKernel("PersiaStage", Create, Compute, Delete<LayerAttrs>);
 }
 

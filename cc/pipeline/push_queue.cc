@@ -1,11 +1,10 @@
 #include "cc/pipeline/push_queue.h"
 
 #include <algorithm>
-#include <iterator>
+#include <memory>
 #include <random>
 #include <utility>
 
-#include "cc/pipeline/await.h"
 #include "cc/pipeline/gradient_sum.h"
 
 namespace persia {
@@ -20,52 +19,72 @@ uint64_t RandomClient() {
 
 }  // namespace
 
-PushQueue::PushQueue(EmbeddingService* service, const SessionOptions& options)
+// One request and what it refers to.
+struct PushQueue::Update {
+  StepGroup group;
+  std::vector<SummedGradients> sums;
+  UpdateRequest request;
+};
+
+PushQueue::PushQueue(EmbeddingService* service, double timeout_seconds,
+                     Lender lend)
     : service_(service),
-      options_(options),
+      timeout_seconds_(timeout_seconds),
+      lend_(std::move(lend)),
       client_(RandomClient()),
       thread_([this] { Work(); }) {}
 
-PushQueue::~PushQueue() {
+void PushQueue::Stop() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
   }
   work_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+  std::unique_lock<std::mutex> lock(mutex_);
+  ended_.wait(lock, [&] { return in_flight_ == 0; });
 }
 
-void PushQueue::Push(TableStep step) {
+void PushQueue::Push(StepGroup group) {
+  if (group.empty()) return;
   std::lock_guard<std::mutex> lock(mutex_);
   if (!first_error_.ok()) {
-    ++dropped_;
+    dropped_ += group.size();
     return;
   }
-  ++pending_by_table_[step.table];
-  ++steps_begun_;
-  queued_.push_back(std::move(step));
+  for (const TableStep& step : group) ++progress_[step.table].committed;
+  pending_.insert(++newest_sequence_);
+  for (const TableStep& step : group) {
+    for (const StagedGradients& part : step.parts) {
+      if (part.lookup->slot != nullptr) part.lookup->slot->MarkPushed();
+    }
+  }
+  queued_.emplace_back(newest_sequence_, std::move(group));
   work_.notify_one();
 }
 
-void PushQueue::WhenPendingAtMost(TableKey table, size_t pending,
-                                  DoneCallback done) {
-  AddWaiter(
-      std::unique_lock<std::mutex>(mutex_),
-      {[this, table, pending] { return pending_by_table_[table] <= pending; },
-       std::move(done)});
-}
-
-void PushQueue::WhenAcknowledged(DoneCallback done) {
+void PushQueue::WhenPendingAtMost(const std::vector<TableKey>& tables,
+                                  size_t pending, DoneCallback done) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const uint64_t last = steps_begun_;
-  AddWaiter(std::move(lock),
-            {[this, last] { return steps_ended_ >= last; }, std::move(done)});
+  const auto ready = [this, tables, pending] {
+    return std::all_of(tables.begin(), tables.end(), [&](TableKey table) {
+      const Progress& progress = progress_[table];
+      return progress.committed - progress.acknowledged <= pending;
+    });
+  };
+  const Status error = Error();
+  if (error.ok() && !ready()) {
+    waiters_.push_back({ready, lend_(std::move(done))});
+    return;
+  }
+  lock.unlock();
+  done(error);
 }
 
 Status PushQueue::Flush() {
   std::unique_lock<std::mutex> lock(mutex_);
-  const uint64_t last = steps_begun_;
-  ended_.wait(lock, [&] { return steps_ended_ >= last; });
+  const uint64_t last = newest_sequence_;
+  ended_.wait(lock, [&] { return pending_.empty() || *pending_.begin() > last; });
   const Status error = Error();
   first_error_ = Status();
   dropped_ = 0;
@@ -79,86 +98,121 @@ Status PushQueue::error() const {
 
 PushQueue::Counters PushQueue::counters() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  return counters_;
+  Counters counters = counters_;
+  counters.unacknowledged = pending_.size();
+  return counters;
+}
+
+PushQueue::Progress PushQueue::ProgressOf(TableKey table) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = progress_.find(table);
+  return found == progress_.end() ? Progress() : found->second;
+}
+
+uint64_t PushQueue::newest_sequence() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return newest_sequence_;
 }
 
 void PushQueue::Work() {
   while (true) {
-    std::vector<TableStep> steps;
+    std::pair<uint64_t, StepGroup> next;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      work_.wait(lock, [&] { return stopping_ || !queued_.empty(); });
+      work_.wait(lock, [&] {
+        if (queued_.empty()) return stopping_;
+        return in_flight_ < kMaxInFlight;
+      });
       if (queued_.empty()) return;
-      std::move(queued_.begin(), queued_.end(), std::back_inserter(steps));
-      queued_.clear();
+      next = std::move(queued_.front());
+      queued_.pop_front();
+      ++in_flight_;
     }
-    Acknowledge(steps, Send(steps));
+    Send(Prepare(next.first, std::move(next.second)));
   }
 }
 
-// One request for all steps. The generation is the oldest that any of its
-// lookups saw, so that an update from before a restore is refused.
-Status PushQueue::Send(const std::vector<TableStep>& steps) {
-  std::vector<SummedGradients> sums;
-  sums.reserve(steps.size());
-  UpdateRequest request;
+// The generation is the oldest that any of the step's lookups saw, so that an
+// update from before a restore is refused.
+std::shared_ptr<PushQueue::Update> PushQueue::Prepare(uint64_t sequence,
+                                                      StepGroup group) {
+  auto update = std::make_shared<Update>();
+  update->group = std::move(group);
+  update->sums.reserve(update->group.size());
+  UpdateRequest& request = update->request;
   request.client = client_;
-  request.sequence = ++sequence_;
+  request.sequence = sequence;
   request.generation = UINT64_MAX;
-  for (const TableStep& step : steps) {
-    sums.push_back(SumGradients(step));
-    TableUpdate update;
-    update.ids.table = step.table;
-    update.ids.dim = step.dim;
-    update.ids.ids = sums.back().ids;
-    update.gradients = sums.back().gradients;
-    update.learning_rate = step.learning_rate;
-    request.tables.push_back(update);
+  for (const TableStep& step : update->group) {
+    update->sums.push_back(SumGradients(step));
+    TableUpdate table;
+    table.ids.table = step.table;
+    table.ids.dim = step.dim;
+    table.ids.ids = update->sums.back().ids;
+    table.gradients = update->sums.back().gradients;
+    table.learning_rate = step.learning_rate;
+    request.tables.push_back(table);
     for (const StagedGradients& part : step.parts) {
       request.generation =
           std::min(request.generation, part.lookup->generation.load());
     }
   }
-  request.deadline = DeadlineAfter(options_.timeout_seconds);
-  const Status status = Await(
-      [&](DoneCallback done) { service_->Update(&request, std::move(done)); });
-  if (status.ok()) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    ++counters_.pushed;
-    counters_.nonfinite += request.counts.nonfinite;
-    counters_.absent += request.counts.absent;
-  }
-  return status;
+  return update;
 }
 
-void PushQueue::Acknowledge(const std::vector<TableStep>& steps,
-                            const Status& status) {
+void PushQueue::Send(std::shared_ptr<Update> update) {
+  UpdateRequest* const request = &update->request;
+  request->deadline = DeadlineAfter(timeout_seconds_);
+  service_->Update(request,
+                   lend_([this, update = std::move(update)](
+                             const Status& status) { End(update.get(), status); }));
+}
+
+void PushQueue::End(Update* update, const Status& status) {
   std::vector<DoneCallback> ready;
   Status error;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    for (const TableStep& step : steps) EndStep(step.table);
-    if (!status.ok()) Fail(status);
-    ended_.notify_all();
+    if (status.ok()) {
+      ++counters_.pushed;
+      counters_.nonfinite += update->request.counts.nonfinite;
+      counters_.absent += update->request.counts.absent;
+    } else {
+      Fail(status);
+    }
+    EndGroup(update->request.sequence, update->group);
     ready = TakeReady();
     error = Error();
+    ended_.notify_all();
   }
   for (const DoneCallback& done : ready) done(error);
+  // Last: Stop waits for it, and the threads that callbacks are handed to may
+  // end after that.
+  std::lock_guard<std::mutex> lock(mutex_);
+  --in_flight_;
+  work_.notify_one();
+  ended_.notify_all();
 }
 
-// Requires mutex_. There is no earlier error: nothing is queued behind one.
+// Requires mutex_.
 void PushQueue::Fail(const Status& status) {
-  first_error_ = Status(
-      status.code(), Concat("an update was not applied: ", status.message()));
-  for (const TableStep& step : queued_) EndStep(step.table);
-  dropped_ = queued_.size();
+  if (first_error_.ok()) {
+    first_error_ = Status(
+        status.code(), Concat("an update was not applied: ", status.message()));
+  } else {
+    ++dropped_;
+  }
+  for (const auto& [sequence, group] : queued_) {
+    EndGroup(sequence, group);
+    dropped_ += group.size();
+  }
   queued_.clear();
 }
 
 // Requires mutex_.
-void PushQueue::EndStep(TableKey table) {
-  --pending_by_table_[table];
-  ++steps_ended_;
+void PushQueue::EndGroup(uint64_t sequence, const StepGroup& group) {
+  pending_.erase(sequence);
+  for (const TableStep& step : group) ++progress_[step.table].acknowledged;
 }
 
 // Requires mutex_.
@@ -167,16 +221,6 @@ Status PushQueue::Error() const {
   return Status(first_error_.code(),
                 Concat(first_error_.message(),
                        "; updates dropped behind it: ", dropped_));
-}
-
-void PushQueue::AddWaiter(std::unique_lock<std::mutex> lock, Waiter waiter) {
-  const Status error = Error();
-  if (error.ok() && !waiter.ready()) {
-    waiters_.push_back(std::move(waiter));
-    return;
-  }
-  lock.unlock();
-  waiter.done(error);
 }
 
 // Requires mutex_. Takes the callbacks whose time has come.

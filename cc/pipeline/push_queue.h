@@ -1,11 +1,14 @@
 // PushQueue: sends committed gradients to the service, off the critical path.
 //
-// One thread sums each step's duplicates and sends one update request at a
-// time, in order of commit; whatever was committed meanwhile goes into the next
-// one. A failure is kept, and what is queued behind it is dropped and counted,
-// until Flush reports it: nothing is lost in silence.
+// One thread sums each step's duplicates and sends one update request a step,
+// in order of commit, without waiting for the acknowledgement of the one
+// before. A failure is kept, and what is queued behind it is dropped and
+// counted, until Flush reports it: nothing is lost in silence.
 //
-// Thread-safe. Only Flush and the destructor block.
+// It knows, for each table, how many steps were committed and how many of them
+// are acknowledged: how stale a lookup is follows from that.
+//
+// Thread-safe. Only Flush and Stop block.
 
 #ifndef PERSIA_CC_PIPELINE_PUSH_QUEUE_H_
 #define PERSIA_CC_PIPELINE_PUSH_QUEUE_H_
@@ -13,9 +16,12 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cc/pipeline/step_ledger.h"
@@ -25,31 +31,43 @@ namespace persia {
 
 class PushQueue {
  public:
+  // Requests on their way; the next waits in the queue.
+  static constexpr size_t kMaxInFlight = 64;
+
   struct Counters {
     uint64_t pushed = 0;  // Requests acknowledged.
     uint64_t nonfinite = 0;
     uint64_t absent = 0;
+    uint64_t unacknowledged = 0;  // Steps, now.
   };
 
+  // Steps that updated a table.
+  struct Progress {
+    uint64_t committed = 0;
+    uint64_t acknowledged = 0;  // Or failed.
+  };
+
+  // Hands an outcome to a thread that may run callbacks and end what they hold.
+  using Lender = std::function<DoneCallback(DoneCallback)>;
+
   // `service` must outlive the queue.
-  PushQueue(EmbeddingService* service, const SessionOptions& options);
+  PushQueue(EmbeddingService* service, double timeout_seconds, Lender lend);
 
-  // Sends what is queued, each request within its deadline, then ends. Calls
-  // that still wait are completed.
-  ~PushQueue();
+  ~PushQueue() { Stop(); }
 
-  // Queues a step. While there is an error, drops it and counts it in the
-  // error.
-  void Push(TableStep step);
+  // Sends what is queued and waits for its outcome, each request within its
+  // deadline. Nothing may be pushed after. Idempotent.
+  void Stop();
 
-  // Calls `done` once at most `pending` steps of `table` are not acknowledged,
-  // or with the error once there is one. At once, if that is so now; otherwise
-  // on the queue's thread, which `done` must not keep.
-  void WhenPendingAtMost(TableKey table, size_t pending, DoneCallback done);
+  // Queues a step; an empty one is none. While there is an error, drops it and
+  // counts it in the error.
+  void Push(StepGroup group);
 
-  // The same once every step that is pending now, of any table, is
-  // acknowledged. Later ones do not prolong the wait.
-  void WhenAcknowledged(DoneCallback done);
+  // Calls `done` once at most `pending` steps of each of `tables` are not
+  // acknowledged, or with the error once there is one. At once, if that is so
+  // now; otherwise on a lent thread.
+  void WhenPendingAtMost(const std::vector<TableKey>& tables, size_t pending,
+                         DoneCallback done);
 
   // Waits until every step that is pending now is acknowledged; returns, and
   // forgets, the first error.
@@ -58,35 +76,42 @@ class PushQueue {
   Status error() const;
   Counters counters() const;
 
+  Progress ProgressOf(TableKey table) const;
+
+  // By which the service knows this queue's updates, and the newest of them.
+  uint64_t client() const { return client_; }
+  uint64_t newest_sequence() const;
+
  private:
   struct Waiter {
     std::function<bool()> ready;  // Requires mutex_.
     DoneCallback done;
   };
+  struct Update;
 
   void Work();
-  Status Send(const std::vector<TableStep>& steps);
-  void Acknowledge(const std::vector<TableStep>& steps, const Status& status);
+  std::shared_ptr<Update> Prepare(uint64_t sequence, StepGroup group);
+  void Send(std::shared_ptr<Update> update);
+  void End(Update* update, const Status& status);
   void Fail(const Status& status);
-  void EndStep(TableKey table);
+  void EndGroup(uint64_t sequence, const StepGroup& group);
   Status Error() const;
-  void AddWaiter(std::unique_lock<std::mutex> lock, Waiter waiter);
   std::vector<DoneCallback> TakeReady();
 
   EmbeddingService* const service_;
-  const SessionOptions options_;
+  const double timeout_seconds_;
+  const Lender lend_;
   const uint64_t client_;
-  uint64_t sequence_ = 0;  // The thread's alone.
 
   mutable std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable ended_;
   // All below: guarded by mutex_.
-  std::deque<TableStep> queued_;
-  std::unordered_map<TableKey, size_t> pending_by_table_;
-  // Steps are sent in order, so step n has ended once n of them have.
-  uint64_t steps_begun_ = 0;
-  uint64_t steps_ended_ = 0;  // Acknowledged, failed or dropped.
+  uint64_t newest_sequence_ = 0;  // Of those that were queued.
+  std::deque<std::pair<uint64_t, StepGroup>> queued_;  // With its sequence.
+  size_t in_flight_ = 0;
+  std::set<uint64_t> pending_;  // Sequences that have not ended.
+  std::unordered_map<TableKey, Progress> progress_;
   std::vector<Waiter> waiters_;
   Status first_error_;
   size_t dropped_ = 0;  // Behind first_error_.

@@ -4,28 +4,54 @@
 #include <thread>
 #include <utility>
 
-#include "cc/base/dedupe.h"
-#include "cc/base/hash.h"
 #include "cc/pipeline/await.h"
 #include "cc/pipeline/callback_threads.h"
+#include "cc/pipeline/lookups.h"
 #include "cc/pipeline/push_queue.h"
 #include "cc/pipeline/step_ledger.h"
 
 namespace persia {
 namespace {
 
-// A lookup on its way. Without duplicates the service writes straight to the
-// caller's output; otherwise to `unique_rows`, which are then spread.
-struct PendingLookup {
-  std::shared_ptr<LookupRecord> record;
-  Ticket ticket = 0;
-  Span<float> output;
-  std::unique_ptr<float[]> unique_rows;
-  LookupRequest request;
-  TicketCallback done;
-};
-
 constexpr size_t kMaxBatchIds = (size_t{1} << 31) - 1;
+
+Status CheckIdCount(const std::string& layer, size_t count) {
+  if (count <= kMaxBatchIds) return Status();
+  return InvalidArgument("layer '", layer, "': a batch may have at most ",
+                         kMaxBatchIds, " ids, received ", count,
+                         "; make batches smaller");
+}
+
+// `done` on the calling thread if the outcome is known before it returns,
+// otherwise on one of `threads`, where its captures end too. To be called once.
+DoneCallback Lend(CallbackThreads* threads, DoneCallback done) {
+  const std::thread::id caller = std::this_thread::get_id();
+  return [threads, caller, done = std::move(done)](Status status) mutable {
+    if (std::this_thread::get_id() == caller) return done(std::move(status));
+    threads->Run([done = std::move(done), status = std::move(status)] {
+      done(status);
+    });
+  };
+}
+
+// Whether a step of `group` must be acknowledged before it counts as made.
+bool IsSynchronous(const StepGroup& group, int unless_prefetched) {
+  for (const TableStep& step : group) {
+    for (const StagedGradients& part : step.parts) {
+      const auto& slot = part.lookup->slot;
+      if ((slot == nullptr ? unless_prefetched : slot->staleness()) == 0) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::vector<TableKey> TablesOf(const StepGroup& group) {
+  std::vector<TableKey> tables;
+  for (const TableStep& step : group) tables.push_back(step.table);
+  return tables;
+}
 
 class SessionImpl : public Session {
  public:
@@ -33,9 +59,19 @@ class SessionImpl : public Session {
               const SessionOptions& options)
       : options_(options),
         service_(std::move(service)),
-        pushes_(service_.get(), options) {}
+        pushes_(service_.get(), options.timeout_seconds,
+                [this](DoneCallback done) {
+                  return Lend(&senders_, std::move(done));
+                }),
+        lookups_(service_.get(), &pushes_, &senders_, options) {}
 
-  ~SessionImpl() override { PushReleased(ledger_.ReleaseAll()); }
+  // What waits for pushes is called by threads of senders_, so these are joined
+  // while all that they use is still there.
+  ~SessionImpl() override {
+    pushes_.Push(ledger_.ReleaseAll());
+    lookups_.Stop();
+    pushes_.Stop();
+  }
 
   Result<uint64_t> CreateTable(const TableConfig& config) override {
     CreateTableRequest request;
@@ -47,36 +83,55 @@ class SessionImpl : public Session {
     return request.rows;
   }
 
-  void Lookup(const LookupCall& call, TicketCallback done) override {
-    if (call.ids.size() > kMaxBatchIds) {
-      return done(
-          InvalidArgument("layer '", call.layer, "': a batch may have at most ",
-                          kMaxBatchIds, " ids, received ", call.ids.size(),
-                          "; make batches smaller"),
-          0);
-    }
-
-    auto pending = std::make_shared<PendingLookup>();
-    pending->record = std::make_shared<LookupRecord>();
-    pending->record->layer = call.layer;
-    pending->record->table = call.table;
-    pending->record->dim = call.dim;
-    pending->record->unique = Dedupe(call.ids);
-    pending->output = call.rows;
-    pending->done = std::move(done);
+  Result<Issued> Issue(const LookupCall& call) override {
+    PERSIA_RETURN_IF_ERROR(CheckIdCount(call.layer, call.ids.size()));
+    ++(call.training ? training_lookups_ : readonly_lookups_);
+    pushes_.Push(ledger_.Release({call.table}));
+    Issued issued;
+    issued.lookup = lookups_.Start(call);
     if (call.training) {
-      ++training_lookups_;
-      StepLedger::Opened opened = ledger_.Open(pending->record);
-      pending->ticket = opened.ticket;
-      PushReleased(std::move(opened.released));
-      // Commits waited for room already, unless theirs were held until now.
-      pushes_.WhenPendingAtMost(call.table, options_.max_pending_pushes,
-                                SendLater(std::move(pending)));
-    } else {
-      ++readonly_lookups_;
-      PushReleased(ledger_.ReleaseAll());
-      pushes_.WhenAcknowledged(SendLater(std::move(pending)));
+      StepLedger::Opened opened = ledger_.Open(issued.lookup->record());
+      issued.ticket = opened.ticket;
+      pushes_.Push(std::move(opened.released));
     }
+    return issued;
+  }
+
+  void Fetch(const std::shared_ptr<LayerLookup>& lookup, Span<float> rows,
+             DoneCallback done) override {
+    const Clock::time_point asked_at = Clock::now();
+    const std::thread::id caller = std::this_thread::get_id();
+    lookup->WhenComplete(Lend(&fetchers_, [this, lookup, rows, asked_at, caller,
+                                           done = std::move(done)](
+                                              const Status& status) {
+      if (std::this_thread::get_id() != caller) CountWait(asked_at);
+      if (status.ok()) lookup->CopyRows(rows);
+      done(status);
+    }));
+  }
+
+  Result<StreamId> OpenStream(const StreamOptions& options) override {
+    if (options.staleness < 0) {
+      return InvalidArgument("staleness must be at least 0, received ",
+                             options.staleness);
+    }
+    if (options.replicas < 1) {
+      return InvalidArgument("replicas must be at least 1, received ",
+                             options.replicas);
+    }
+    return lookups_.OpenStream(options);
+  }
+
+  void CloseStream(StreamId stream) override {
+    lookups_.CloseStream(stream);
+    ledger_.ForgetStream(stream);
+  }
+
+  Status Prefetch(StreamId stream, std::vector<PrefetchIds> layers) override {
+    for (const PrefetchIds& layer : layers) {
+      PERSIA_RETURN_IF_ERROR(CheckIdCount(layer.layer, layer.ids.size()));
+    }
+    return lookups_.Register(stream, std::move(layers));
   }
 
   Status Stage(const std::string& layer, Ticket ticket,
@@ -92,16 +147,17 @@ class SessionImpl : public Session {
     auto committed = ledger_.Commit(layer, learning_rate);
     if (!committed.ok()) return done(committed.status());
     if (committed->took_any) ++committed_;
-    if (committed->released.empty()) return done(Status());
-
-    const TableKey table = committed->released.front().table;
-    PushReleased(std::move(committed->released));
-    pushes_.WhenPendingAtMost(table, options_.max_pending_pushes,
-                              Lend(&callbacks_, std::move(done)));
+    if (!IsSynchronous(committed->released, options_.staleness)) {
+      pushes_.Push(std::move(committed->released));
+      return done(Status());
+    }
+    const std::vector<TableKey> tables = TablesOf(committed->released);
+    pushes_.Push(std::move(committed->released));
+    pushes_.WhenPendingAtMost(tables, 0, std::move(done));
   }
 
   Status Flush() override {
-    PushReleased(ledger_.ReleaseAll());
+    pushes_.Push(ledger_.ReleaseAll());
     return pushes_.Flush();
   }
 
@@ -115,6 +171,10 @@ class SessionImpl : public Session {
     counters.pushed = pushes.pushed;
     counters.nonfinite = pushes.nonfinite;
     counters.absent = pushes.absent;
+    counters.unacknowledged = pushes.unacknowledged;
+    counters.waits = waits_;
+    counters.wait_nanos = wait_nanos_;
+    lookups_.AddTo(&counters);
     return counters;
   }
 
@@ -154,78 +214,26 @@ class SessionImpl : public Session {
     });
   }
 
-  void PushReleased(std::vector<TableStep> released) {
-    for (TableStep& step : released) pushes_.Push(std::move(step));
-  }
-
-  DoneCallback SendLater(std::shared_ptr<PendingLookup> pending) {
-    return Lend(&senders_, [this, pending = std::move(pending)](Status status) {
-      if (!status.ok()) return Finish(pending, std::move(status));
-      Send(pending);
-    });
-  }
-
-  void Send(std::shared_ptr<PendingLookup> pending) {
-    const LookupRecord& record = *pending->record;
-    if (record.unique.ids.empty()) return Finish(pending, Status());
-    TableLookup lookup;
-    lookup.ids.table = record.table;
-    lookup.ids.dim = record.dim;
-    lookup.ids.ids = record.unique.ids;
-    if (record.unique.had_duplicates()) {
-      const size_t floats = record.unique.ids.size() * record.dim;
-      pending->unique_rows.reset(new float[floats]);
-      lookup.rows = Span<float>(pending->unique_rows.get(), floats);
-    } else {
-      lookup.rows = pending->output;
-    }
-    LookupRequest* request = &pending->request;
-    request->tables = {lookup};
-    request->read_only = pending->ticket == 0;
-    request->deadline = NewDeadline();
-    service_->Lookup(
-        request,
-        Lend(&callbacks_, [this, pending = std::move(pending)](Status status) {
-          Finish(pending, std::move(status));
-        }));
-  }
-
-  void Finish(const std::shared_ptr<PendingLookup>& pending, Status status) {
-    if (!status.ok()) return pending->done(std::move(status), 0);
-    LookupRecord& record = *pending->record;
-    record.generation = pending->request.generation;
-    if (record.unique.had_duplicates()) {
-      ExpandRows(record.unique, pending->request.tables[0].rows, record.dim,
-                 pending->output);
-    }
-    pending->done(Status(), pending->ticket);
-  }
-
-  // `done` on the calling thread if the outcome is known before it returns,
-  // otherwise on one of `threads`, where its captures end too. To be called
-  // once.
-  static DoneCallback Lend(CallbackThreads* threads, DoneCallback done) {
-    const std::thread::id caller = std::this_thread::get_id();
-    return [threads, caller, done = std::move(done)](Status status) mutable {
-      if (std::this_thread::get_id() == caller) return done(std::move(status));
-      threads->Run([done = std::move(done), status = std::move(status)] {
-        done(status);
-      });
-    };
+  void CountWait(Clock::time_point asked_at) {
+    ++waits_;
+    wait_nanos_ += std::chrono::nanoseconds(Clock::now() - asked_at).count();
   }
 
   const SessionOptions options_;
   std::atomic<uint64_t> training_lookups_{0};
   std::atomic<uint64_t> readonly_lookups_{0};
   std::atomic<uint64_t> committed_{0};
+  std::atomic<uint64_t> waits_{0};
+  std::atomic<uint64_t> wait_nanos_{0};
   StepLedger ledger_;
-  // Destroyed in reverse: pushes are sent, then the lookups that waited for
-  // them, then outstanding calls of the service are completed, then their
-  // callbacks run.
-  CallbackThreads callbacks_;
+  // Destroyed in reverse: lookups that waited for pushes are sent, then
+  // outstanding calls of the service are completed, then those who wait for
+  // rows are called.
+  CallbackThreads fetchers_;
   std::unique_ptr<EmbeddingService> service_;
-  CallbackThreads senders_;
   PushQueue pushes_;
+  Lookups lookups_;
+  CallbackThreads senders_;
 };
 
 }  // namespace

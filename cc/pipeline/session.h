@@ -1,13 +1,22 @@
 // Session: a trainer's end of a cluster, between the ops and a service.
 //
-// The path of a batch: Lookup removes duplicates, asks the service for unique
-// rows, spreads them over the output and, in training, opens a ticket. Stage
-// hands the ticket its gradients. Commit, which runs only if the optimizer
-// really steps, turns what a layer staged into updates; they are summed and
-// pushed by a thread of the session, off the step's critical path. Flush waits
-// for them.
+// The path of a batch: Prefetch may register its ids ahead, and their rows are
+// asked for as soon as the stream's staleness allows. Issue removes duplicates
+// and finds the lookup that was sent ahead, or gathers those of one step into
+// one request; in training it opens a ticket. Fetch spreads the rows over the
+// output. Stage hands the ticket its gradients. Commit, which runs only if the
+// optimizer really steps, takes what a layer staged; once the step is over,
+// that becomes one update of all its tables, summed and pushed by a thread of
+// the session, off the step's critical path. Flush waits for them.
 //
-// A failed push is kept until Flush reports it; until then every Lookup, Stage
+// Staleness: at the moment that a training batch's rows are asked for, at most
+// `staleness` earlier steps that update its tables are committed, or will be
+// before the batch is used, without their acknowledgement having arrived. It is
+// the stream's for a batch that was prefetched, else SessionOptions'. Whatever
+// was sent ahead is looked at again when it is used, and asked for anew if more
+// updates than that have come in between.
+//
+// A failed push is kept until Flush reports it; until then every lookup, Stage
 // and Commit fails with it, so that a training step sees it.
 //
 // Thread-safe. Only CreateTable, Stats, Export, Assign, Remove, Flush and Close
@@ -20,7 +29,6 @@
 #define PERSIA_CC_PIPELINE_SESSION_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +36,7 @@
 #include "cc/base/export.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
+#include "cc/pipeline/staleness_meter.h"
 #include "cc/service/embedding_service.h"
 
 namespace persia {
@@ -38,9 +47,14 @@ using Ticket = int64_t;
 
 struct SessionOptions {
   double timeout_seconds = 30;  // Of each request.
-  // A table's commits that are not acknowledged: one more waits. 0: a commit
-  // completes when it is acknowledged.
-  int max_pending_pushes = 4;
+  // Of batches that are not prefetched. 0: a commit completes when it is
+  // acknowledged.
+  int staleness = 4;
+  // How long a lookup that is not prefetched may wait for others of its step
+  // to join its request, while it is not known how many will. The default is
+  // far below a step, and far above the time between two lookups of one. 0:
+  // every lookup leaves alone.
+  double linger_seconds = 0.001;
 };
 
 struct SessionCounters {
@@ -51,16 +65,49 @@ struct SessionCounters {
   uint64_t discarded = 0;
   uint64_t nonfinite = 0;
   uint64_t absent = 0;
+  uint64_t requests = 0;      // Lookup requests, of many layers each.
+  uint64_t prefetched = 0;    // Lookups that found what was sent ahead.
+  uint64_t stale = 0;         // Lookups whose prefetched rows were too old.
+  uint64_t waits = 0;         // Lookups whose rows had to be waited for.
+  uint64_t wait_nanos = 0;    // The sum of those waits.
+  uint64_t unacknowledged = 0;  // Updates queued or on their way, now.
+  uint64_t registered = 0;      // Prefetched batches that wait, now.
+  StalenessHistogram staleness;  // Of training batches.
 };
 
-// The ids and the output belong to the caller until `done`.
 struct LookupCall {
   std::string layer;  // Unique to a layer object of this process.
+  int replica = 0;    // Of the layer, in this process.
   TableKey table = 0;
   uint32_t dim = 0;
-  bool training = false;
+  bool training = false;        // Rows may be created; gradients may follow.
+  bool model_training = false;  // What the layer was told; it may be frozen.
+  Span<const int64_t> ids;      // Duplicates allowed.
+};
+
+class LayerLookup;
+
+struct Issued {
+  std::shared_ptr<LayerLookup> lookup;
+  Ticket ticket = 0;
+};
+
+// A stream of batches that are registered ahead: see PrefetchStream.
+using StreamId = uint64_t;
+
+struct StreamOptions {
+  int staleness = 4;
+  int replicas = 1;  // Successive batches that one step takes.
+};
+
+// What a layer will look up in a batch to come.
+struct PrefetchIds {
+  std::string layer;
+  TableKey table = 0;
+  uint32_t dim = 0;
+  bool trainable = true;
   Span<const int64_t> ids;  // Duplicates allowed.
-  Span<float> rows;         // Output: ids.size() x dim.
+  std::shared_ptr<const void> owner;  // Keeps them alive and unchanged.
 };
 
 // Gradients of a lookup's output, ids.size() x dim, kept alive by the pointer.
@@ -69,8 +116,6 @@ struct SharedGradients {
   Span<const float> values;
 };
 
-using TicketCallback = std::function<void(Status, Ticket)>;
-
 class PERSIA_EXPORT Session {
  public:
   virtual ~Session() = default;
@@ -78,18 +123,29 @@ class PERSIA_EXPORT Session {
   // Makes the table or attaches to it; the number of rows it held.
   virtual Result<uint64_t> CreateTable(const TableConfig& config) = 0;
 
-  // A training lookup waits for room, as a commit does. One that is not for
-  // training first waits for all committed updates, so that an evaluation sees
-  // what was trained.
-  virtual void Lookup(const LookupCall& call, TicketCallback done) = 0;
+  // Begins a lookup. The ids need to live until this returns. One that is not
+  // for training is sent once every update of its table is acknowledged that
+  // was committed before, so that an evaluation sees what was trained.
+  virtual Result<Issued> Issue(const LookupCall& call) = 0;
+
+  // Fills `rows` (ids x dim, alive until `done`) once they have come.
+  virtual void Fetch(const std::shared_ptr<LayerLookup>& lookup,
+                     Span<float> rows, DoneCallback done) = 0;
+
+  // A stream ends with CloseStream; what it registered is then forgotten.
+  virtual Result<StreamId> OpenStream(const StreamOptions& options) = 0;
+  virtual void CloseStream(StreamId stream) = 0;
+
+  // Registers a stream's next batch. Returns at once.
+  virtual Status Prefetch(StreamId stream, std::vector<PrefetchIds> layers) = 0;
 
   // Never blocks.
   virtual Status Stage(const std::string& layer, Ticket ticket,
                        SharedGradients gradients) = 0;
 
-  // Turns what `layer` staged since its last commit into an update. Does
-  // nothing if nothing was staged. `done` waits for room, as
-  // SessionOptions::max_pending_pushes says.
+  // Takes what `layer` staged since its last commit, which becomes an update
+  // once the step is over. Does nothing if nothing was staged. With a staleness
+  // of 0, `done` waits for the acknowledgement of what is pushed.
   virtual void Commit(const std::string& layer, float learning_rate,
                       DoneCallback done) = 0;
 

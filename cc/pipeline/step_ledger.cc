@@ -1,5 +1,6 @@
 #include "cc/pipeline/step_ledger.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace persia {
@@ -31,17 +32,17 @@ StepLedger::Opened StepLedger::Open(
   Opened opened;
   Layer& layer = layers_[lookup->layer];
   layer.table = lookup->table;
-  DiscardStaged(&layer);
-  Release(lookup->table, &opened.released);
+  DiscardStaged(&layer, lookup->replica);
+  if (lookup->slot != nullptr) CloseEarlierSteps(*lookup->slot);
+  opened.released = ReleaseIfHeld({lookup->table});
 
   opened.ticket = ++last_ticket_;
   layer.open.push_back(opened.ticket);
   ++open_by_table_[lookup->table];
   tickets_[opened.ticket] = std::move(lookup);
   if (layer.open.size() > kMaxOpenTickets) {
-    tickets_.erase(layer.open.front());
+    CloseTicket(&layer, layer.open.front());
     layer.open.pop_front();
-    --open_by_table_[layer.table];
   }
   return opened;
 }
@@ -86,25 +87,35 @@ Result<StepLedger::Committed> StepLedger::Commit(const std::string& layer_name,
   Layer& layer = found->second;
   const Status refusal = std::exchange(layer.refusal, Status());
   if (!refusal.ok()) {
-    DiscardStaged(&layer);
+    DiscardAll(&layer);
     return refusal;
+  }
+  for (const Ticket ticket : layer.open) {
+    const auto& slot = tickets_[ticket]->slot;
+    if (slot != nullptr) slot->MarkStepped();
   }
   CloseTickets(&layer);
   committed.took_any = !layer.staged.empty();
   if (committed.took_any) Hold(&layer, learning_rate);
-  if (open_by_table_[layer.table] == 0) {
-    Release(layer.table, &committed.released);
-  }
+  if (tickets_.empty()) committed.released = TakeHeld({});
   return committed;
 }
 
-std::vector<TableStep> StepLedger::ReleaseAll() {
+StepGroup StepLedger::Release(const std::vector<TableKey>& tables) {
   std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<TableStep> released;
-  for (auto& entry : std::exchange(held_, Held())) {
-    released.push_back(std::move(entry.second));
-  }
-  return released;
+  return ReleaseIfHeld(tables);
+}
+
+StepGroup StepLedger::ReleaseAll() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<TableKey> tables;
+  for (const auto& entry : held_) tables.push_back(entry.first);
+  return TakeHeld(tables);
+}
+
+void StepLedger::ForgetStream(uint64_t stream) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  last_steps_.erase(stream);
 }
 
 uint64_t StepLedger::discarded() const {
@@ -114,18 +125,60 @@ uint64_t StepLedger::discarded() const {
 
 // Staging marks the end of a step's forward pass: if it is still there at the
 // next one, the optimizer passed this layer by.
-void StepLedger::DiscardStaged(Layer* layer) {
+void StepLedger::DiscardStaged(Layer* layer, int replica) {
   layer->refusal = Status();
-  if (layer->staged.empty()) return;
-  CloseTickets(layer);
+  const auto is_of_replica = [replica](const auto& part) {
+    return part.lookup->replica == replica;
+  };
+  const auto first = std::stable_partition(
+      layer->staged.begin(), layer->staged.end(),
+      [&](const auto& part) { return !is_of_replica(part); });
+  if (first == layer->staged.end()) return;
+  discarded_ += layer->staged.end() - first;
+  layer->staged.erase(first, layer->staged.end());
+  const auto closed = std::stable_partition(
+      layer->open.begin(), layer->open.end(),
+      [&](Ticket ticket) { return tickets_[ticket]->replica != replica; });
+  for (auto ticket = closed; ticket != layer->open.end(); ++ticket) {
+    CloseTicket(layer, *ticket);
+  }
+  layer->open.erase(closed, layer->open.end());
+}
+
+void StepLedger::DiscardAll(Layer* layer) {
   discarded_ += layer->staged.size();
   layer->staged.clear();
+  CloseTickets(layer);
+}
+
+void StepLedger::CloseTicket(Layer* layer, Ticket ticket) {
+  tickets_.erase(ticket);
+  --open_by_table_[layer->table];
 }
 
 void StepLedger::CloseTickets(Layer* layer) {
-  for (const Ticket ticket : layer->open) tickets_.erase(ticket);
-  open_by_table_[layer->table] -= layer->open.size();
+  for (const Ticket ticket : layer->open) CloseTicket(layer, ticket);
   layer->open.clear();
+}
+
+// Tickets of the stream's earlier batches whose step has been made: what did
+// not commit then never will.
+void StepLedger::CloseEarlierSteps(const BatchSlot& slot) {
+  const auto [last, is_new] =
+      last_steps_.emplace(slot.stream(), slot.step());
+  if (!is_new && last->second == slot.step()) return;
+  last->second = slot.step();
+  const auto is_over = [&](Ticket ticket) {
+    const auto& other = tickets_[ticket]->slot;
+    return other != nullptr && other->stream() == slot.stream() &&
+           other->step() < slot.step() && other->stepped();
+  };
+  for (auto& [name, layer] : layers_) {
+    while (!layer.open.empty() && is_over(layer.open.front())) {
+      CloseTicket(&layer, layer.open.front());
+      layer.open.pop_front();
+    }
+  }
 }
 
 void StepLedger::Hold(Layer* layer, float learning_rate) {
@@ -139,11 +192,27 @@ void StepLedger::Hold(Layer* layer, float learning_rate) {
   layer->staged.clear();
 }
 
-void StepLedger::Release(TableKey table, std::vector<TableStep>* released) {
-  const auto found = held_.find(table);
-  if (found == held_.end()) return;
-  released->push_back(std::move(found->second));
-  held_.erase(found);
+StepGroup StepLedger::ReleaseIfHeld(const std::vector<TableKey>& tables) {
+  const bool any_held =
+      std::any_of(tables.begin(), tables.end(),
+                  [&](TableKey table) { return held_.count(table) > 0; });
+  return any_held ? TakeHeld(tables) : StepGroup();
+}
+
+// What is held of `tables` and of those without open tickets.
+StepGroup StepLedger::TakeHeld(const std::vector<TableKey>& tables) {
+  StepGroup group;
+  for (auto held = held_.begin(); held != held_.end();) {
+    const bool is_asked = std::find(tables.begin(), tables.end(),
+                                    held->first) != tables.end();
+    if (!is_asked && open_by_table_[held->first] > 0) {
+      ++held;
+      continue;
+    }
+    group.push_back(std::move(held->second));
+    held = held_.erase(held);
+  }
+  return group;
 }
 
 }  // namespace persia

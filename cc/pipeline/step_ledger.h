@@ -6,17 +6,21 @@
 // loss scaler skipped the step; gradients were taken of other weights only) is
 // discarded when the layer's next training lookup begins a new step.
 //
-// Gradients of one table within one step are summed before the optimizer runs
-// on its rows. So a commit is held while another layer on the same table still
-// has open tickets; it is released by that layer's commit or, if that never
-// comes, by the table's next training lookup or by ReleaseAll.
+// What is committed is held until no ticket is open any more, that is, until
+// the step is over, and then released as one group: one update for all tables.
+// If some layer's commit never comes (its output did not reach the loss), the
+// next training lookup of a table that is held releases it and every other
+// table without open tickets; so does ReleaseAll. A table is never released
+// while another layer that shares it may still commit: the gradients of one
+// table within one step are summed before the optimizer runs on its rows.
+//
+// Layers are the same in every replica; a replica discards only its own.
 //
 // Thread-safe; never blocks beyond a short lock.
 
 #ifndef PERSIA_CC_PIPELINE_STEP_LEDGER_H_
 #define PERSIA_CC_PIPELINE_STEP_LEDGER_H_
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -26,33 +30,27 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cc/base/dedupe.h"
 #include "cc/base/status.h"
+#include "cc/pipeline/layer_lookup.h"
 #include "cc/pipeline/session.h"
 
 namespace persia {
-
-// What a lookup asked for; its gradients are for the same ids.
-struct LookupRecord {
-  std::string layer;
-  TableKey table = 0;
-  uint32_t dim = 0;
-  UniqueIds unique;
-  std::atomic<uint64_t> generation{0};  // Known when the rows have come.
-};
 
 struct StagedGradients {
   std::shared_ptr<const LookupRecord> lookup;
   SharedGradients gradients;
 };
 
-// One table's gradients of one step: what becomes one update of it.
+// One table's gradients of one step.
 struct TableStep {
   TableKey table = 0;
   uint32_t dim = 0;
   float learning_rate = 0;
   std::vector<StagedGradients> parts;
 };
+
+// What becomes one update: the tables of a step.
+using StepGroup = std::vector<TableStep>;
 
 class StepLedger {
  public:
@@ -61,12 +59,12 @@ class StepLedger {
 
   struct Opened {
     Ticket ticket = 0;
-    std::vector<TableStep> released;
+    StepGroup released;
   };
 
   struct Committed {
     bool took_any = false;  // Whether anything was staged.
-    std::vector<TableStep> released;
+    StepGroup released;
   };
 
   // Begins a training lookup.
@@ -83,8 +81,15 @@ class StepLedger {
   // what was staged is discarded.
   Result<Committed> Commit(const std::string& layer, float learning_rate);
 
-  // What is held back for other layers of its table.
-  std::vector<TableStep> ReleaseAll();
+  // If any of `tables` is held: what is held of them, and of those without open
+  // tickets.
+  StepGroup Release(const std::vector<TableKey>& tables);
+
+  // Everything that is held.
+  StepGroup ReleaseAll();
+
+  // No batch of the stream will come any more.
+  void ForgetStream(uint64_t stream);
 
   // Staged gradients that were discarded, ever.
   uint64_t discarded() const;
@@ -96,12 +101,15 @@ class StepLedger {
     std::vector<StagedGradients> staged;
     Status refusal;  // Why the next commit must fail.
   };
-  using Held = std::map<TableKey, TableStep>;
 
-  void DiscardStaged(Layer* layer);
+  void DiscardStaged(Layer* layer, int replica);
+  void DiscardAll(Layer* layer);
+  void CloseTicket(Layer* layer, Ticket ticket);
   void CloseTickets(Layer* layer);
+  void CloseEarlierSteps(const BatchSlot& slot);
   void Hold(Layer* layer, float learning_rate);
-  void Release(TableKey table, std::vector<TableStep>* released);
+  StepGroup ReleaseIfHeld(const std::vector<TableKey>& tables);
+  StepGroup TakeHeld(const std::vector<TableKey>& tables);
 
   mutable std::mutex mutex_;
   // All below: guarded by mutex_.
@@ -109,7 +117,9 @@ class StepLedger {
   std::unordered_map<Ticket, std::shared_ptr<const LookupRecord>> tickets_;
   std::unordered_map<std::string, Layer> layers_;
   std::unordered_map<TableKey, size_t> open_by_table_;
-  Held held_;
+  std::map<TableKey, TableStep> held_;
+  // Of each stream: the step that its newest ticket belongs to.
+  std::unordered_map<uint64_t, uint64_t> last_steps_;
   uint64_t discarded_ = 0;
 };
 

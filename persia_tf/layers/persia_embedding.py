@@ -187,7 +187,8 @@ class PersiaEmbedding(keras.layers.Layer):
             parts,
             tf.convert_to_tensor(self._anchor),
             self._route,
-            training=bool(training) and self.trainable,
+            training=bool(training),
+            trainable=self.trainable,
         )
         if self.compression is not None:
             rows = self.compression.combine(rows)

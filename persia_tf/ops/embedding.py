@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from persia_tf.ops import load
+from persia_tf.ops import load, recording
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +28,12 @@ class Route:
 
 
 def lookup(
-    ids: tf.Tensor, anchor: tf.Tensor, route: Route, training: bool
+    ids: tf.Tensor,
+    anchor: tf.Tensor,
+    route: Route,
+    training: bool,
+    trainable: bool = True,
+    replica: int = 0,
 ) -> tf.Tensor:
     """Looks rows up; in training, their gradients are staged for `commit`.
 
@@ -37,23 +42,33 @@ def lookup(
         anchor: The layer's anchor, read now: it puts the step's ops in order,
             and makes TensorFlow ask for gradients.
         route: Where to look.
-        training: Whether absent rows are created and gradients may follow.
+        training: Whether the model is called for training.
+        trainable: Whether, in training, absent rows are created and gradients may
+            follow.
+        replica: Which replica of the layer this is, in this process.
 
     Returns:
         float32, `ids.shape + (route.dim,)`.
     """
+    recorder = recording.recorder()
+    if recorder is not None:
+        recorder.add(ids, route, trainable)
+        return tf.zeros(tf.concat([tf.shape(ids), [route.dim]], axis=0))
 
     @tf.custom_gradient
     def looked_up(anchor: tf.Tensor) -> tuple[tf.Tensor, Any]:
-        rows, ticket = load.ops().persia_lookup(
+        handle, ticket = load.ops().persia_issue(
             ids=ids,
             anchor=anchor,
             session=route.session,
             layer=route.layer,
             table=route.table,
             dim=route.dim,
-            training=training,
+            replica=replica,
+            training=training and trainable,
+            model_training=training,
         )
+        rows = load.ops().persia_rows(lookup=handle, ids=ids, dim=route.dim)
         # The C API's shape inference cannot read `dim`.
         rows.set_shape(ids.shape.concatenate(route.dim))
         ticket.set_shape(())

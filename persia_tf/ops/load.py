@@ -36,6 +36,8 @@ def ops() -> Any:
             f"{tf.__version__} (2.16 or later is needed): {error}. Build it again "
             "with `pip install .` or `make build`."
         ) from error
+    tf.no_gradient("PersiaIssue")
+    tf.no_gradient("PersiaRows")
     tf.no_gradient("PersiaStage")
     tf.no_gradient("PersiaCommit")
     return module

@@ -69,7 +69,7 @@ def test_embedded_rows_under_several_workers_are_refused(monkeypatch, table):
     ("option", "message"),
     [
         ({"timeout": 0}, "timeout must be above 0"),
-        ({"max_pending_pushes": -1}, "max_pending_pushes must be at least 0"),
+        ({"staleness": -1}, "staleness must be at least 0"),
     ],
 )
 def test_an_option_out_of_range_is_refused(option, message):
@@ -79,7 +79,7 @@ def test_an_option_out_of_range_is_refused(option, message):
 
 def test_config_round_trip():
     for cluster in (
-        ptf.Cluster(["a:1"], namespace="n", timeout=3, max_pending_pushes=0),
+        ptf.Cluster(["a:1"], namespace="n", timeout=3, staleness=0),
         ptf.Cluster.embedded(namespace="m"),
     ):
         copy = ptf.Cluster.from_config(cluster.get_config())

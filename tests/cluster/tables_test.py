@@ -60,7 +60,7 @@ def test_layers_that_give_a_table_different_settings_are_refused(other, shards, 
 def test_programs_that_give_a_table_different_settings_are_refused(shards, table):
     ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster_of(shards)).build(())
     # Another session stands for another program.
-    later = cluster_of(shards, max_pending_pushes=1)
+    later = cluster_of(shards, staleness=1)
     with pytest.raises(errors.AlreadyExistsError) as raised:
         ptf.layers.PersiaEmbedding(
             4, table=table, optimizer="adam", cluster=later
@@ -73,7 +73,7 @@ def test_a_later_program_attaches_and_finds_the_rows(shards, table):
     ids = tf.range(10, dtype=tf.int64)
     first = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster_of(shards))
     rows = np.array(first(ids, training=True))
-    later = cluster_of(shards, max_pending_pushes=1)
+    later = cluster_of(shards, staleness=1)
     second = ptf.layers.PersiaEmbedding(4, table=table, cluster=later)
     np.testing.assert_array_equal(np.array(second(ids, training=False)), rows)
 

@@ -137,9 +137,9 @@ TEST(SessionOpen, RefusesTimeoutsThatNoDeadlineCanHave) {
   }
 }
 
-TEST(SessionOpen, RefusesANegativeNumberOfPushes) {
+TEST(SessionOpen, RefusesANegativeStaleness) {
   ExpectError(persia_session_open("never", "", kTimeout, -1),
-              Code::kInvalidArgument, "max_pending_pushes must be at least 0");
+              Code::kInvalidArgument, "staleness must be at least 0");
 }
 
 TEST(SessionOpen, RefusesAnAddressThatIsNone) {

@@ -39,7 +39,8 @@ class LocalTrainingTest : public testing::Test {
  protected:
   LocalTrainingTest() {
     SessionOptions options;
-    options.max_pending_pushes = 0;
+    options.staleness = 0;
+    options.linger_seconds = 0;
     session_ = MakeSession(MakeLocalService(), options);
     ExpectOk(session_->CreateTable(Config()).status());
   }
@@ -53,11 +54,12 @@ class LocalTrainingTest : public testing::Test {
     call.dim = 2;
     call.training = training;
     call.ids = ids;
-    call.rows = rows;
+    auto issued = session_->Issue(call);
+    ExpectOk(issued.status());
     Outcome outcome;
-    session_->Lookup(call, outcome.ticket_done());
+    session_->Fetch(issued->lookup, rows, outcome.done());
     ExpectOk(outcome.status());
-    *ticket = outcome.ticket();
+    *ticket = issued->ticket;
     return rows;
   }
 
@@ -148,9 +150,10 @@ TEST_F(LocalTrainingTest, AnUnknownTableIsAnError) {
   call.table = HashName("never created");
   call.dim = 2;
   call.ids = ids;
-  call.rows = row;
+  auto issued = session_->Issue(call);
+  ASSERT_TRUE(issued.ok());
   Outcome outcome;
-  session_->Lookup(call, outcome.ticket_done());
+  session_->Fetch(issued->lookup, row, outcome.done());
   EXPECT_EQ(outcome.status().code(), Code::kNotFound);
 }
 

@@ -22,12 +22,7 @@ class Outcome {
  public:
   DoneCallback done() {
     return [state = state_](Status status) {
-      state->Complete(std::move(status), 0);
-    };
-  }
-  TicketCallback ticket_done() {
-    return [state = state_](Status status, Ticket ticket) {
-      state->Complete(std::move(status), ticket);
+      state->Complete(std::move(status));
     };
   }
 
@@ -38,17 +33,15 @@ class Outcome {
 
   // The following wait until there is one.
   Status status() const { return Await().status; }
-  Ticket ticket() const { return Await().ticket; }
   std::thread::id thread() const { return Await().thread; }
 
  private:
   struct State {
-    void Complete(Status new_status, Ticket new_ticket) {
+    void Complete(Status new_status) {
       std::lock_guard<std::mutex> lock(mutex);
       EXPECT_FALSE(ready) << "completed twice";
       ready = true;
       status = std::move(new_status);
-      ticket = new_ticket;
       thread = std::this_thread::get_id();
       changed.notify_all();
     }
@@ -58,7 +51,6 @@ class Outcome {
     // All below: guarded by mutex, and constant once ready.
     bool ready = false;
     Status status{Code::kInternal, "not completed"};
-    Ticket ticket = -1;
     std::thread::id thread;
   };
 

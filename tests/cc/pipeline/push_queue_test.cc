@@ -23,17 +23,23 @@ constexpr TableKey kOtherTable = 22;
 class PushQueueTest : public testing::Test {
  protected:
   PushQueueTest() {
-    SessionOptions options;
-    options.timeout_seconds = 100;
-    queue_.emplace(service_.get(), options);
+    queue_.emplace(service_.get(), /*timeout_seconds=*/100, SameThread);
   }
   ~PushQueueTest() override { control_->ReleaseAll(); }
+
+  static DoneCallback SameThread(DoneCallback done) { return done; }
+
+  void Push(TableStep step) {
+    StepGroup group;
+    group.push_back(std::move(step));
+    queue_->Push(std::move(group));
+  }
 
   // Queues a step and waits until its request is on its way, held.
   void PushHeld(TableStep step) {
     control_->HoldUpdates(true);
     const size_t before = control_->updates();
-    queue_->Push(std::move(step));
+    Push(std::move(step));
     control_->WaitForUpdates(before + 1);
   }
 
@@ -46,7 +52,7 @@ TEST_F(PushQueueTest, SendsTheSumsOfAStep) {
   TableStep step = MakeStep(kTable);
   AddPart(&step, {3, 4, 3}, {1, 10, 2});
   AddPart(&step, {4, 5}, {20, 30});
-  queue_->Push(std::move(step));
+  Push(std::move(step));
   ExpectOk(queue_->Flush());
 
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(1);
@@ -61,7 +67,7 @@ TEST_F(PushQueueTest, SendsTheSumsOfAStep) {
 
 TEST_F(PushQueueTest, NumbersItsRequestsForTheService) {
   for (int i = 0; i < 3; ++i) {
-    queue_->Push(MakeOneIdStep(kTable, i));
+    Push(MakeOneIdStep(kTable, i));
     ExpectOk(queue_->Flush());
   }
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(3);
@@ -73,87 +79,109 @@ TEST_F(PushQueueTest, NumbersItsRequestsForTheService) {
 }
 
 TEST_F(PushQueueTest, IsAnotherClientThanOtherQueues) {
-  PushQueue other(service_.get(), SessionOptions());
-  queue_->Push(MakeOneIdStep(kTable, 1));
+  PushQueue other(service_.get(), 100, SameThread);
+  Push(MakeOneIdStep(kTable, 1));
   ExpectOk(queue_->Flush());
-  other.Push(MakeOneIdStep(kTable, 1));
+  StepGroup group;
+  group.push_back(MakeOneIdStep(kTable, 1));
+  other.Push(std::move(group));
   ExpectOk(other.Flush());
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(2);
   EXPECT_NE(updates.at(0).client, updates.at(1).client);
 }
 
 TEST_F(PushQueueTest, GivesRequestsTheSessionsTimeout) {
-  queue_->Push(MakeOneIdStep(kTable, 1));
+  Push(MakeOneIdStep(kTable, 1));
   ExpectOk(queue_->Flush());
   const double seconds = control_->WaitForUpdates(1).at(0).seconds_left;
   EXPECT_GT(seconds, 0);
   EXPECT_LE(seconds, 100);
 }
 
-TEST_F(PushQueueTest, MergesQueuedStepsIntoOneRequestInTheirOrder) {
-  PushHeld(MakeOneIdStep(kTable, 1));
-  queue_->Push(MakeOneIdStep(kOtherTable, 2));
-  queue_->Push(MakeOneIdStep(kTable, 3));
-  queue_->Push(MakeOneIdStep(kOtherTable, 4));
-  control_->HoldUpdates(false);
-  control_->CompleteUpdate();
+TEST_F(PushQueueTest, SendsTheTablesOfAStepAsOneRequest) {
+  StepGroup group;
+  group.push_back(MakeOneIdStep(kTable, 1));
+  group.push_back(MakeOneIdStep(kOtherTable, 2));
+  queue_->Push(std::move(group));
   ExpectOk(queue_->Flush());
+  const std::vector<SeenUpdate> updates = control_->WaitForUpdates(1);
+  ASSERT_EQ(updates.size(), 1u);
+  ASSERT_EQ(updates.at(0).tables.size(), 2u);
+  EXPECT_EQ(updates.at(0).tables.at(1).ids, (std::vector<int64_t>{2}));
+  EXPECT_EQ(queue_->counters().pushed, 1u);
+}
 
+TEST_F(PushQueueTest, AnEmptyStepIsNone) {
+  queue_->Push({});
+  ExpectOk(queue_->Flush());
+  EXPECT_EQ(control_->updates(), 0u);
+  EXPECT_EQ(queue_->newest_sequence(), 0u);
+}
+
+TEST_F(PushQueueTest, SendsTheNextStepWithoutWaitingForTheFirst) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  Push(MakeOneIdStep(kTable, 2));
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(2);
-  ASSERT_EQ(updates.size(), 2u);
-  std::vector<int64_t> ids;
-  for (const SeenTable& table : updates.at(1).tables) {
-    ids.insert(ids.end(), table.ids.begin(), table.ids.end());
+  EXPECT_EQ(updates.at(1).tables.at(0).ids, (std::vector<int64_t>{2}));
+  EXPECT_EQ(queue_->counters().unacknowledged, 2u);
+}
+
+TEST_F(PushQueueTest, HasSoManyRequestsOnTheirWayAtMost) {
+  for (size_t i = 0; i < PushQueue::kMaxInFlight; ++i) {
+    PushHeld(MakeOneIdStep(kTable, 1));
   }
-  EXPECT_EQ(ids, (std::vector<int64_t>{2, 3, 4}));
-  EXPECT_EQ(queue_->counters().pushed, 2u);
+  Push(MakeOneIdStep(kTable, 2));
+  Outcome room;
+  queue_->WhenPendingAtMost({kTable}, PushQueue::kMaxInFlight, room.done());
+  EXPECT_FALSE(room.ready());
+  EXPECT_EQ(control_->updates(), PushQueue::kMaxInFlight);
+  control_->CompleteUpdate();
+  ExpectOk(room.status());
+  control_->WaitForUpdates(PushQueue::kMaxInFlight + 1);
 }
 
-TEST_F(PushQueueTest, SendsOneRequestAtATime) {
+TEST_F(PushQueueTest, KnowsHowFarEachTableIs) {
   PushHeld(MakeOneIdStep(kTable, 1));
-  Outcome idle;
-  queue_->WhenAcknowledged(idle.done());
-  queue_->Push(MakeOneIdStep(kTable, 2));
-  control_->CompleteUpdate();
-  ExpectOk(idle.status());
+  Push(MakeOneIdStep(kTable, 2));
   control_->WaitForUpdates(2);
+  Outcome first;
+  queue_->WhenPendingAtMost({kTable}, 1, first.done());
   control_->CompleteUpdate();
-  ExpectOk(queue_->Flush());
+  ExpectOk(first.status());
+  EXPECT_EQ(queue_->ProgressOf(kTable).committed, 2u);
+  EXPECT_EQ(queue_->ProgressOf(kTable).acknowledged, 1u);
+  EXPECT_EQ(queue_->ProgressOf(kOtherTable).committed, 0u);
 }
 
-TEST_F(PushQueueTest, CarriesTheOldestGenerationOfItsSteps) {
-  PushHeld(MakeOneIdStep(kTable, 1));
+TEST_F(PushQueueTest, CarriesTheOldestGenerationOfItsLookups) {
+  StepGroup group;
   for (const uint64_t generation : {8, 7, 9}) {
     TableStep step = MakeStep(kTable);
     auto record = MakeRecord("layer", kTable, 1, {1});
     record->generation = generation;
     step.parts.push_back({record, MakeGradients({1})});
-    queue_->Push(std::move(step));
+    group.push_back(std::move(step));
   }
-  control_->HoldUpdates(false);
-  control_->CompleteUpdate();
+  queue_->Push(std::move(group));
   ExpectOk(queue_->Flush());
-  EXPECT_EQ(control_->WaitForUpdates(2).at(1).generation, 7u);
+  EXPECT_EQ(control_->WaitForUpdates(1).at(0).generation, 7u);
 }
 
 TEST_F(PushQueueTest, WaitingEndsAtOnceIfFewArePending) {
-  Outcome room, idle;
-  queue_->WhenPendingAtMost(kTable, 0, room.done());
-  queue_->WhenAcknowledged(idle.done());
+  Outcome room;
+  queue_->WhenPendingAtMost({kTable}, 0, room.done());
   EXPECT_TRUE(room.ready());
-  EXPECT_TRUE(idle.ready());
   ExpectOk(room.status());
-  ExpectOk(idle.status());
   EXPECT_EQ(room.thread(), std::this_thread::get_id());
 }
 
 TEST_F(PushQueueTest, CountsAcknowledgementsByTable) {
   PushHeld(MakeOneIdStep(kTable, 1));
-  queue_->Push(MakeOneIdStep(kTable, 2));
+  Push(MakeOneIdStep(kTable, 2));
   Outcome one, two, other;
-  queue_->WhenPendingAtMost(kTable, 1, one.done());
-  queue_->WhenPendingAtMost(kTable, 2, two.done());
-  queue_->WhenPendingAtMost(kOtherTable, 0, other.done());
+  queue_->WhenPendingAtMost({kTable}, 1, one.done());
+  queue_->WhenPendingAtMost({kTable}, 2, two.done());
+  queue_->WhenPendingAtMost({kOtherTable}, 0, other.done());
   EXPECT_FALSE(one.ready());
   EXPECT_TRUE(two.ready());
   EXPECT_TRUE(other.ready());
@@ -164,18 +192,18 @@ TEST_F(PushQueueTest, CountsAcknowledgementsByTable) {
   ExpectOk(queue_->Flush());
 }
 
-TEST_F(PushQueueTest, LaterStepsDoNotProlongAWaitForAcknowledgement) {
+TEST_F(PushQueueTest, WaitsForEveryTableThatIsNamed) {
   PushHeld(MakeOneIdStep(kTable, 1));
-  Outcome earlier, all;
-  queue_->WhenAcknowledged(earlier.done());
-  queue_->Push(MakeOneIdStep(kTable, 2));
-  queue_->WhenAcknowledged(all.done());
+  PushHeld(MakeOneIdStep(kOtherTable, 2));
+  Outcome both;
+  queue_->WhenPendingAtMost({kTable, kOtherTable}, 0, both.done());
+  Outcome one;
+  queue_->WhenPendingAtMost({kTable}, 0, one.done());
   control_->CompleteUpdate();
-  ExpectOk(earlier.status());
-  control_->WaitForUpdates(2);
-  EXPECT_FALSE(all.ready());
+  ExpectOk(one.status());
+  EXPECT_FALSE(both.ready());
   control_->CompleteUpdate();
-  ExpectOk(all.status());
+  ExpectOk(both.status());
 }
 
 TEST_F(PushQueueTest, FlushReturnsAnErrorOnce) {
@@ -191,34 +219,43 @@ TEST_F(PushQueueTest, FlushReturnsAnErrorOnce) {
 
 TEST_F(PushQueueTest, AnErrorEndsAllWaits) {
   PushHeld(MakeOneIdStep(kTable, 1));
-  queue_->Push(MakeOneIdStep(kOtherTable, 2));
-  Outcome room, other, idle, later;
-  queue_->WhenPendingAtMost(kTable, 0, room.done());
-  queue_->WhenPendingAtMost(kOtherTable, 0, other.done());
-  queue_->WhenAcknowledged(idle.done());
+  PushHeld(MakeOneIdStep(kOtherTable, 2));
+  Outcome room, other, later;
+  queue_->WhenPendingAtMost({kTable}, 0, room.done());
+  queue_->WhenPendingAtMost({kOtherTable}, 0, other.done());
   control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
   EXPECT_EQ(room.status().code(), Code::kUnavailable);
   EXPECT_EQ(other.status().code(), Code::kUnavailable);
-  EXPECT_EQ(idle.status().code(), Code::kUnavailable);
-  queue_->WhenPendingAtMost(kTable, 9, later.done());
+  queue_->WhenPendingAtMost({kTable}, 9, later.done());
   EXPECT_TRUE(later.ready());
   EXPECT_EQ(later.status().code(), Code::kUnavailable);
 }
 
 TEST_F(PushQueueTest, DropsAndCountsWhatIsQueuedBehindAnError) {
-  PushHeld(MakeOneIdStep(kTable, 1));
-  queue_->Push(MakeOneIdStep(kTable, 2));
-  queue_->Push(MakeOneIdStep(kOtherTable, 3));
+  for (size_t i = 0; i < PushQueue::kMaxInFlight; ++i) {
+    PushHeld(MakeOneIdStep(kTable, 1));
+  }
+  Push(MakeOneIdStep(kTable, 2));
+  Push(MakeOneIdStep(kOtherTable, 3));
   Outcome failed;
-  queue_->WhenAcknowledged(failed.done());
+  queue_->WhenPendingAtMost({kTable}, 0, failed.done());
   control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
   EXPECT_EQ(failed.status().message(),
             "an update was not applied: gone; updates dropped behind it: 2");
-  control_->HoldUpdates(false);
-  queue_->Push(MakeOneIdStep(kTable, 4));
+  Push(MakeOneIdStep(kTable, 4));
+  control_->ReleaseAll();
   EXPECT_EQ(queue_->Flush().message(),
             "an update was not applied: gone; updates dropped behind it: 3");
-  EXPECT_EQ(control_->updates(), 1u);
+  EXPECT_EQ(control_->updates(), PushQueue::kMaxInFlight);
+}
+
+TEST_F(PushQueueTest, CountsOthersThatFailBehindAnError) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  PushHeld(MakeOneIdStep(kTable, 2));
+  control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
+  control_->CompleteUpdate(Status(Code::kUnavailable, "gone too"));
+  EXPECT_EQ(queue_->Flush().message(),
+            "an update was not applied: gone; updates dropped behind it: 1");
 }
 
 TEST_F(PushQueueTest, SendsAgainOnceAnErrorWasReported) {
@@ -226,7 +263,7 @@ TEST_F(PushQueueTest, SendsAgainOnceAnErrorWasReported) {
   control_->HoldUpdates(false);
   control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
   EXPECT_FALSE(queue_->Flush().ok());
-  queue_->Push(MakeOneIdStep(kTable, 2));
+  Push(MakeOneIdStep(kTable, 2));
   ExpectOk(queue_->Flush());
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(2);
   EXPECT_EQ(updates.at(1).tables.at(0).ids, (std::vector<int64_t>{2}));
@@ -239,7 +276,7 @@ TEST_F(PushQueueTest, AddsUpWhatTheServiceSkipped) {
   counts.absent = 3;
   control_->SetCounts(counts);
   for (int i = 0; i < 2; ++i) {
-    queue_->Push(MakeOneIdStep(kTable, i));
+    Push(MakeOneIdStep(kTable, i));
     ExpectOk(queue_->Flush());
   }
   EXPECT_EQ(queue_->counters().nonfinite, 4u);
@@ -248,11 +285,13 @@ TEST_F(PushQueueTest, AddsUpWhatTheServiceSkipped) {
 
 TEST_F(PushQueueTest, EndsAfterSendingWhatIsQueued) {
   PushHeld(MakeOneIdStep(kTable, 1));
-  queue_->Push(MakeOneIdStep(kTable, 2));
+  Push(MakeOneIdStep(kTable, 2));
   Outcome sent;
-  queue_->WhenAcknowledged(sent.done());
+  queue_->WhenPendingAtMost({kTable}, 0, sent.done());
+  control_->WaitForUpdates(2);
   control_->HoldUpdates(false);
   std::thread ending([&] { queue_.reset(); });
+  control_->CompleteUpdate();
   control_->CompleteUpdate();
   ending.join();
   EXPECT_TRUE(sent.ready());
@@ -269,7 +308,7 @@ TEST_F(PushQueueTest, LetsGoOfGradientsThatWereSent) {
   gradients.owner = std::move(owner);
   step.parts.push_back(
       {MakeRecord("layer", kTable, 1, {1}), std::move(gradients)});
-  queue_->Push(std::move(step));
+  Push(std::move(step));
   queue_.reset();
   EXPECT_TRUE(alive.expired());
 }

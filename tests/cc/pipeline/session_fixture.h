@@ -25,12 +25,13 @@ inline void ExpectMessage(const Status& status, const char* part) {
   EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
 }
 
-// A test starts with a session that lets 4 pushes be pending.
+// A test starts with a session whose staleness is 4, and whose lookups leave
+// alone.
 class SessionFixture : public testing::Test {
  protected:
   // A lookup and the memory that it needs until it completes.
   struct Lookup {
-    std::vector<int64_t> ids;
+    Ticket ticket = 0;
     std::vector<float> rows;
     Outcome outcome;
   };
@@ -39,40 +40,48 @@ class SessionFixture : public testing::Test {
   ~SessionFixture() override { control_->ReleaseAll(); }
 
   // Ends the session that there is, if any.
-  void MakeSession(int max_pending_pushes) {
+  void MakeSession(int staleness) {
     session_.reset();
     SessionOptions options;
-    options.max_pending_pushes = max_pending_pushes;
+    options.staleness = staleness;
+    options.linger_seconds = 0;
     session_ = persia::MakeSession(MakeFakeService(control_), options);
   }
 
-  std::shared_ptr<Lookup> Start(LookupCall call, std::vector<int64_t> ids) {
+  std::shared_ptr<Lookup> Start(LookupCall call,
+                                const std::vector<int64_t>& ids) {
+    call.model_training = call.training;
+    call.ids = ids;
     auto lookup = std::make_shared<Lookup>();
-    lookup->ids = std::move(ids);
-    lookup->rows.resize(lookup->ids.size() * call.dim);
-    call.ids = lookup->ids;
-    call.rows = lookup->rows;
-    session_->Lookup(call, lookup->outcome.ticket_done());
+    lookup->rows.resize(ids.size() * call.dim);
+    lookups_.push_back(lookup);
+    auto issued = session_->Issue(call);
+    if (!issued.ok()) {
+      lookup->outcome.done()(issued.status());
+      return lookup;
+    }
+    lookup->ticket = issued->ticket;
+    session_->Fetch(issued->lookup, lookup->rows, lookup->outcome.done());
     return lookup;
   }
 
   std::shared_ptr<Lookup> StartTraining(const std::string& layer,
-                                        std::vector<int64_t> ids,
+                                        const std::vector<int64_t>& ids,
                                         TableKey table = kTable) {
     LookupCall call;
     call.layer = layer;
     call.table = table;
     call.dim = 1;
     call.training = true;
-    return Start(std::move(call), std::move(ids));
+    return Start(std::move(call), ids);
   }
 
-  std::shared_ptr<Lookup> StartReadOnly(std::vector<int64_t> ids) {
+  std::shared_ptr<Lookup> StartReadOnly(const std::vector<int64_t>& ids) {
     LookupCall call;
     call.layer = "reader";
     call.table = kTable;
     call.dim = 1;
-    return Start(std::move(call), std::move(ids));
+    return Start(std::move(call), ids);
   }
 
   // A training lookup and the staging of gradients of 1.
@@ -81,7 +90,7 @@ class SessionFixture : public testing::Test {
     const auto lookup = StartTraining(layer, ids, table);
     ExpectOk(lookup->outcome.status());
     ExpectOk(
-        session_->Stage(layer, lookup->outcome.ticket(),
+        session_->Stage(layer, lookup->ticket,
                         MakeGradients(std::vector<float>(ids.size(), 1.0f))));
   }
 
@@ -108,6 +117,7 @@ class SessionFixture : public testing::Test {
   }
 
   const std::shared_ptr<FakeControl> control_ = std::make_shared<FakeControl>();
+  std::vector<std::shared_ptr<Lookup>> lookups_;  // Until the session's end.
   std::unique_ptr<Session> session_;
 };
 

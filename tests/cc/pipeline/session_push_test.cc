@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cc/pipeline/session.h"
+#include "cc/pipeline/push_queue.h"
 #include "tests/cc/pipeline/session_fixture.h"
 
 namespace persia {
@@ -46,7 +47,7 @@ TEST_F(SessionPushTest, DiscardsAStepThatWasSkipped) {
 TEST_F(SessionPushTest, RefusesToCommitALookupThatWasNotForTraining) {
   const auto lookup = StartReadOnly({1});
   ExpectOk(
-      session_->Stage("reader", lookup->outcome.ticket(), MakeGradients({1})));
+      session_->Stage("reader", lookup->ticket, MakeGradients({1})));
   const Outcome commit = Commit("reader");
   EXPECT_EQ(commit.status().code(), Code::kFailedPrecondition);
   ExpectMessage(commit.status(), "training=True");
@@ -56,9 +57,9 @@ TEST_F(SessionPushTest, ALayerCalledTwiceIsPushedOnce) {
   const auto first = StartTraining("a", {1, 2});
   const auto second = StartTraining("a", {2});
   ExpectOk(
-      session_->Stage("a", first->outcome.ticket(), MakeGradients({1, 10})));
+      session_->Stage("a", first->ticket, MakeGradients({1, 10})));
   ExpectOk(
-      session_->Stage("a", second->outcome.ticket(), MakeGradients({100})));
+      session_->Stage("a", second->ticket, MakeGradients({100})));
   ExpectOk(Commit("a").status());
   ExpectOk(session_->Flush());
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(1);
@@ -119,7 +120,7 @@ TEST_F(SessionPushTest, AnUpdateCarriesItsLookupsGeneration) {
 
 // ---- Staleness ----
 
-TEST_F(SessionPushTest, WithoutPendingPushesACommitIsAcknowledged) {
+TEST_F(SessionPushTest, WithoutStalenessACommitIsAcknowledged) {
   MakeSession(0);
   const Outcome commit = HeldStep("a", {1});
   EXPECT_FALSE(commit.ready());
@@ -127,24 +128,40 @@ TEST_F(SessionPushTest, WithoutPendingPushesACommitIsAcknowledged) {
   ExpectOk(commit.status());
 }
 
-TEST_F(SessionPushTest, TwoPendingPushesLetTwoCommitsThrough) {
+TEST_F(SessionPushTest, AStalenessOfTwoLetsTwoStepsPass) {
   MakeSession(2);
   EXPECT_TRUE(HeldStep("a", {1}).ready());
   EXPECT_TRUE(Step("a", {2}).ready());
-  const Outcome third = Step("a", {3});
-  EXPECT_FALSE(third.ready());
+  EXPECT_TRUE(Step("a", {3}).ready());
+  const auto fourth = StartTraining("a", {4});
+  EXPECT_FALSE(fourth->outcome.ready());
+  control_->WaitForUpdates(3);
   control_->CompleteUpdate();
-  ExpectOk(third.status());
-  control_->WaitForUpdates(2);
-  control_->CompleteUpdate();
+  ExpectOk(fourth->outcome.status());
+  const StalenessHistogram staleness = session_->Counters().staleness;
+  EXPECT_EQ(staleness.max, 2u);
+  EXPECT_EQ(staleness.batches[0], 1u);
+  EXPECT_EQ(staleness.batches[1], 1u);
+  EXPECT_EQ(staleness.batches[2], 2u);
 }
 
 TEST_F(SessionPushTest, OneTablesPushesDoNotTakeTheRoomOfAnothers) {
-  MakeSession(1);
-  EXPECT_TRUE(HeldStep("a", {1}).ready());
-  EXPECT_TRUE(Step("b", {1}, kOtherTable).ready());
+  MakeSession(0);
+  HeldStep("a", {1});
+  EXPECT_TRUE(StartTraining("b", {1}, kOtherTable)->outcome.ready());
   control_->HoldUpdates(false);
   control_->CompleteUpdate();
+}
+
+TEST_F(SessionPushTest, TheTablesOfAStepAreOneUpdate) {
+  Stage("a", {1});
+  Stage("b", {2}, kOtherTable);
+  ExpectOk(Commit("a").status());
+  ExpectOk(Commit("b").status());
+  ExpectOk(session_->Flush());
+  const std::vector<SeenUpdate> updates = control_->WaitForUpdates(1);
+  ASSERT_EQ(updates.size(), 1u);
+  EXPECT_EQ(updates.at(0).tables.size(), 2u);
 }
 
 TEST_F(SessionPushTest, ATrainingLookupWaitsForRoom) {
@@ -193,7 +210,7 @@ TEST_F(SessionPushTest, AFailedPushFailsEveryCallUntilFlushReportsIt) {
   ExpectMessage(StartTraining("a", {2})->outcome.status(), "shard 3 is gone");
   ExpectMessage(StartReadOnly({2})->outcome.status(), "shard 3 is gone");
   ExpectMessage(
-      session_->Stage("a", next->outcome.ticket(), MakeGradients({1})),
+      session_->Stage("a", next->ticket, MakeGradients({1})),
       "shard 3 is gone");
   ExpectMessage(Commit("a").status(), "shard 3 is gone");
   ExpectMessage(Commit("never called").status(), "shard 3 is gone");
@@ -229,12 +246,16 @@ TEST_F(SessionPushTest, ACommitBehindAnErrorPushesNothing) {
 }
 
 TEST_F(SessionPushTest, StepsQueuedBehindAnErrorAreDroppedAndCounted) {
-  HeldStep("a", {1});
+  MakeSession(2 * PushQueue::kMaxInFlight);
+  for (size_t i = 0; i < PushQueue::kMaxInFlight; ++i) HeldStep("a", {1});
   Step("a", {2});
   Step("a", {3});
+  const auto failing = StartReadOnly({1});
   control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
+  EXPECT_FALSE(failing->outcome.status().ok());
+  control_->ReleaseAll();
   ExpectMessage(session_->Flush(), "updates dropped behind it: 2");
-  EXPECT_EQ(control_->updates(), 1u);
+  EXPECT_EQ(control_->updates(), PushQueue::kMaxInFlight);
 }
 
 }  // namespace

@@ -48,10 +48,12 @@ class SessionRegistryTest : public testing::Test {
     call.dim = 1;
     call.training = true;
     call.ids = ids;
-    call.rows = rows;
     Outcome lookup, commit;
-    session->Lookup(call, lookup.ticket_done());
-    ExpectOk(session->Stage("a", lookup.ticket(), MakeGradients({1})));
+    auto issued = session->Issue(call);
+    ASSERT_TRUE(issued.ok());
+    session->Fetch(issued->lookup, rows, lookup.done());
+    ExpectOk(lookup.status());
+    ExpectOk(session->Stage("a", issued->ticket, MakeGradients({1})));
     session->Commit("a", 0.5f, commit.done());
     ExpectOk(commit.status());
   }
@@ -126,18 +128,20 @@ TEST_F(SessionRegistryTest, TheLastUserMayLetGoInACallback) {
   call.layer = "a";
   call.dim = 1;
   call.ids = ids;
-  call.rows = rows;
   control_->HoldLookups(true);
   auto session = Find();
   Session* const target = session.get();
   Outcome outcome;
-  target->Lookup(call,
-                 [done = outcome.ticket_done(), alive = std::move(session)](
-                     Status status, Ticket ticket) mutable {
-                   alive.reset();
-                   done(std::move(status), ticket);
-                 });
+  auto issued = target->Issue(call);
+  ASSERT_TRUE(issued.ok());
+  target->Fetch(issued->lookup, rows,
+                [done = outcome.done(), alive = std::move(session)](
+                    const Status& status) mutable {
+                  alive.reset();
+                  done(status);
+                });
   ExpectOk(CloseSession(kName));
+  control_->WaitForLookups(1);
   control_->CompleteLookup();
   ExpectOk(outcome.status());
 }

@@ -45,15 +45,15 @@ TEST_F(SessionTest, FillsTheOutputWithoutDuplicatesToo) {
 }
 
 TEST_F(SessionTest, OnlyTrainingLookupsGetTickets) {
-  EXPECT_NE(StartTraining("a", {1})->outcome.ticket(), 0);
-  EXPECT_EQ(StartReadOnly({1})->outcome.ticket(), 0);
+  EXPECT_NE(StartTraining("a", {1})->ticket, 0);
+  EXPECT_EQ(StartReadOnly({1})->ticket, 0);
   EXPECT_TRUE(control_->WaitForLookups(2).at(1).read_only);
 }
 
 TEST_F(SessionTest, AnEmptyBatchAsksAndPushesNothing) {
   const auto lookup = StartTraining("a", {});
   ExpectOk(lookup->outcome.status());
-  ExpectOk(session_->Stage("a", lookup->outcome.ticket(), MakeGradients({})));
+  ExpectOk(session_->Stage("a", lookup->ticket, MakeGradients({})));
   ExpectOk(Commit("a").status());
   ExpectOk(session_->Flush());
   EXPECT_EQ(control_->lookups(), 0u);
@@ -65,10 +65,9 @@ TEST_F(SessionTest, RefusesABatchThatIsTooLarge) {
   LookupCall call;
   call.layer = "a";
   call.ids = Span<const int64_t>(&id, size_t{1} << 31);  // Not read.
-  Outcome outcome;
-  session_->Lookup(call, outcome.ticket_done());
-  EXPECT_EQ(outcome.status().code(), Code::kInvalidArgument);
-  ExpectMessage(outcome.status(), "received 2147483648");
+  const Status status = session_->Issue(call).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  ExpectMessage(status, "received 2147483648");
 }
 
 TEST_F(SessionTest, ALookupThatFailsSaysWhy) {
@@ -77,7 +76,6 @@ TEST_F(SessionTest, ALookupThatFailsSaysWhy) {
   control_->CompleteLookup(Status(Code::kUnavailable, "shard 2 is gone"));
   EXPECT_EQ(lookup->outcome.status().code(), Code::kUnavailable);
   ExpectMessage(lookup->outcome.status(), "shard 2 is gone");
-  EXPECT_EQ(lookup->outcome.ticket(), 0);
 }
 
 // ---- Threads of callbacks ----
@@ -119,8 +117,10 @@ TEST_F(SessionTest, WhatACallbackHoldsEndsOffTheServicesThread) {
   call.layer = "a";
   call.dim = 1;
   call.ids = ids;
-  call.rows = row;
-  session_->Lookup(call, [capture = std::move(capture)](Status, Ticket) {});
+  auto issued = session_->Issue(call);
+  ASSERT_TRUE(issued.ok());
+  session_->Fetch(issued->lookup, row,
+                  [capture = std::move(capture)](const Status&) {});
   control_->CompleteLookup();
   EXPECT_NE(ended.thread(), control_->service_thread());
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,12 +29,34 @@ class StepLedgerTest : public testing::Test {
     return opened.ticket;
   }
 
+  Ticket OpenReplica(int replica) {
+    auto record = MakeRecord("a", kTable, 1, {1, 2});
+    record->replica = replica;
+    return ledger_.Open(std::move(record)).ticket;
+  }
+
+  // Of a stream's batch number `step`.
+  Ticket OpenPrefetched(
+      const std::string& layer, TableKey table, uint64_t step,
+      std::function<void()> on_freed = [] {}) {
+    auto record = MakeRecord(layer, table, 1, {1, 2});
+    record->slot = slots_[step];
+    if (record->slot == nullptr) {
+      record->slot = std::make_shared<BatchSlot>(
+          /*stream=*/1, step, /*staleness=*/4, std::move(on_freed));
+      slots_[step] = record->slot;
+    }
+    StepLedger::Opened opened = ledger_.Open(std::move(record));
+    released_by_open_ = std::move(opened.released);
+    return opened.ticket;
+  }
+
   Status Stage(const std::string& layer, Ticket ticket,
                std::vector<float> gradients = {1, 2}) {
     return ledger_.Stage(layer, ticket, MakeGradients(std::move(gradients)));
   }
 
-  std::vector<TableStep> Commit(const std::string& layer) {
+  StepGroup Commit(const std::string& layer) {
     auto committed = ledger_.Commit(layer, 0.5f);
     ExpectOk(committed.status());
     if (!committed.ok()) return {};
@@ -49,14 +73,15 @@ class StepLedgerTest : public testing::Test {
   }
 
   StepLedger ledger_;
-  std::vector<TableStep> released_by_open_;
+  StepGroup released_by_open_;
+  std::map<uint64_t, std::shared_ptr<BatchSlot>> slots_;  // By step.
 };
 
 TEST_F(StepLedgerTest, CommitReleasesWhatWasStaged) {
   const Ticket ticket = Open("a");
   EXPECT_NE(ticket, 0);
   ExpectOk(Stage("a", ticket, {3, 4}));
-  const std::vector<TableStep> released = Commit("a");
+  const StepGroup released = Commit("a");
   ASSERT_EQ(released.size(), 1u);
   EXPECT_EQ(released[0].table, kTable);
   EXPECT_EQ(released[0].dim, 1u);
@@ -105,7 +130,7 @@ TEST_F(StepLedgerTest, TheNextTrainingLookupDiscardsWhatWasNotCommitted) {
   EXPECT_EQ(Stage("a", skipped).code(), Code::kFailedPrecondition);
 
   ExpectOk(Stage("a", next, {5, 6}));
-  const std::vector<TableStep> released = Commit("a");
+  const StepGroup released = Commit("a");
   ASSERT_EQ(released.size(), 1u);
   ASSERT_EQ(released[0].parts.size(), 1u);
   EXPECT_EQ(released[0].parts[0].gradients.values[0], 5);
@@ -115,7 +140,8 @@ TEST_F(StepLedgerTest, AnotherLayersLookupDiscardsNothing) {
   ExpectOk(Stage("a", Open("a")));
   Open("b", kOtherTable);
   EXPECT_EQ(ledger_.discarded(), 0u);
-  EXPECT_EQ(Commit("a").size(), 1u);
+  Commit("a");
+  EXPECT_EQ(ledger_.ReleaseAll().size(), 1u);
 }
 
 TEST_F(StepLedgerTest, DiscardingLetsGoOfTheGradients) {
@@ -136,7 +162,7 @@ TEST_F(StepLedgerTest, ALayerCalledTwiceGivesOneStepOfTwoParts) {
   EXPECT_NE(first, second);
   ExpectOk(Stage("a", second));
   ExpectOk(Stage("a", first));
-  const std::vector<TableStep> released = Commit("a");
+  const StepGroup released = Commit("a");
   ASSERT_EQ(released.size(), 1u);
   EXPECT_EQ(released[0].parts.size(), 2u);
 }
@@ -175,7 +201,7 @@ TEST_F(StepLedgerTest, ARefusedStepDoesNotSpoilTheNext) {
   ExpectOk(Stage("a", ticket));
   ExpectOk(Stage("a", ticket));
   ExpectOk(Stage("a", Open("a"), {5, 6}));
-  const std::vector<TableStep> released = Commit("a");
+  const StepGroup released = Commit("a");
   ASSERT_EQ(released.size(), 1u);
   EXPECT_EQ(released[0].parts.size(), 1u);
 }
@@ -211,7 +237,7 @@ TEST_F(StepLedgerTest, LayersThatShareATableGiveOneStep) {
   ExpectOk(Stage("a", a));
   ExpectOk(Stage("b", b));
   EXPECT_TRUE(Commit("a").empty());
-  const std::vector<TableStep> released = Commit("b");
+  const StepGroup released = Commit("b");
   ASSERT_EQ(released.size(), 1u);
   EXPECT_EQ(released[0].parts.size(), 2u);
 }
@@ -224,11 +250,13 @@ TEST_F(StepLedgerTest, TheLastCommitReleasesTheStepEvenWithoutGradients) {
   EXPECT_EQ(Commit("b").size(), 1u);
 }
 
-TEST_F(StepLedgerTest, LayersOfOtherTablesAreNotWaitedFor) {
+TEST_F(StepLedgerTest, TheTablesOfAStepAreReleasedTogether) {
   const Ticket a = Open("a", kTable);
-  Open("b", kOtherTable);
+  const Ticket b = Open("b", kOtherTable);
   ExpectOk(Stage("a", a));
-  EXPECT_EQ(Commit("a").size(), 1u);
+  ExpectOk(Stage("b", b));
+  EXPECT_TRUE(Commit("a").empty());
+  EXPECT_EQ(Commit("b").size(), 2u);
 }
 
 TEST_F(StepLedgerTest, TheTablesNextLookupReleasesWhatIsHeld) {
@@ -242,6 +270,81 @@ TEST_F(StepLedgerTest, TheTablesNextLookupReleasesWhatIsHeld) {
   ASSERT_EQ(released_by_open_.size(), 1u);
   EXPECT_EQ(released_by_open_[0].table, kTable);
   EXPECT_TRUE(ledger_.ReleaseAll().empty());
+}
+
+TEST_F(StepLedgerTest, WithATableComeOthersThatNobodyWillCommitTo) {
+  const Ticket a = Open("a", kTable);
+  const Ticket b = Open("b", kOtherTable);
+  Open("never stepped", 33);
+  ExpectOk(Stage("a", a));
+  ExpectOk(Stage("b", b));
+  EXPECT_TRUE(Commit("a").empty());
+  EXPECT_TRUE(Commit("b").empty());
+  Open("a", kTable);
+  EXPECT_EQ(released_by_open_.size(), 2u);
+}
+
+TEST_F(StepLedgerTest, ReleaseGivesWhatIsHeldOfTheTablesItIsAskedFor) {
+  const Ticket a = Open("a");
+  Open("b");
+  ExpectOk(Stage("a", a));
+  EXPECT_TRUE(Commit("a").empty());
+  EXPECT_TRUE(ledger_.Release({kOtherTable}).empty());
+  EXPECT_EQ(ledger_.Release({kOtherTable, kTable}).size(), 1u);
+}
+
+// ---- Replicas and prefetched batches ----
+
+TEST_F(StepLedgerTest, AReplicasLookupDiscardsOnlyItsOwn) {
+  const Ticket first = OpenReplica(0);
+  ExpectOk(Stage("a", first));
+  const Ticket second = OpenReplica(1);
+  EXPECT_EQ(ledger_.discarded(), 0u);
+  ExpectOk(Stage("a", second));
+  const StepGroup released = Commit("a");
+  ASSERT_EQ(released.size(), 1u);
+  EXPECT_EQ(released[0].parts.size(), 2u);
+}
+
+TEST_F(StepLedgerTest, ASkippedStepIsDiscardedByEachReplica) {
+  ExpectOk(Stage("a", OpenReplica(0)));
+  ExpectOk(Stage("a", OpenReplica(1)));
+  ExpectOk(Stage("a", OpenReplica(0)));
+  EXPECT_EQ(ledger_.discarded(), 1u);
+  ExpectOk(Stage("a", OpenReplica(1)));
+  EXPECT_EQ(ledger_.discarded(), 2u);
+  EXPECT_EQ(Commit("a").at(0).parts.size(), 2u);
+}
+
+TEST_F(StepLedgerTest, ALaterBatchClosesWhatAnEarlierStepLeftOpen) {
+  const Ticket stepped = OpenPrefetched("a", kTable, 0);
+  const Ticket unused = OpenPrefetched("b", kOtherTable, 0);
+  ExpectOk(Stage("a", stepped));
+  EXPECT_TRUE(Commit("a").empty());
+  const Ticket next = OpenPrefetched("a", kTable, 1);
+  EXPECT_EQ(released_by_open_.size(), 1u);
+  EXPECT_EQ(Stage("b", unused).code(), Code::kFailedPrecondition);
+  ExpectOk(Stage("a", next));
+}
+
+TEST_F(StepLedgerTest, ABatchThatNobodySteppedStaysOpen) {
+  const Ticket first = OpenPrefetched("a", kTable, 0);
+  const Ticket second = OpenPrefetched("a", kTable, 1);
+  ExpectOk(Stage("a", first));
+  ExpectOk(Stage("a", second));
+  EXPECT_EQ(Commit("a").at(0).parts.size(), 2u);
+}
+
+TEST_F(StepLedgerTest, AStepThatIsOverFreesItsBatchsSlot) {
+  int freed = 0;
+  const Ticket ticket =
+      OpenPrefetched("a", kTable, 0, [&freed] { ++freed; });
+  slots_.clear();
+  ExpectOk(Stage("a", ticket));
+  StepGroup released = Commit("a");
+  EXPECT_EQ(freed, 0);
+  released.clear();
+  EXPECT_EQ(freed, 1);
 }
 
 TEST_F(StepLedgerTest, ReleaseAllReleasesWhatIsHeld) {
@@ -265,7 +368,8 @@ TEST_F(StepLedgerTest, TheOldestOfTooManyTicketsIsForgotten) {
   Open("a");
   EXPECT_EQ(Stage("a", oldest).code(), Code::kFailedPrecondition);
   ExpectOk(Stage("a", second));
-  EXPECT_EQ(Commit("a").size(), 1u);
+  Commit("a");
+  EXPECT_EQ(ledger_.ReleaseAll().size(), 1u);
 }
 
 TEST_F(StepLedgerTest, AForgottenTicketDoesNotHoldItsTable) {

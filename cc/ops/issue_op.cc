@@ -1,0 +1,86 @@
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cc/base/hash.h"
+#include "cc/ops/kernel_util.h"
+#include "cc/ops/layer_attrs.h"
+#include "cc/ops/lookup_handles.h"
+#include "cc/ops/ops.h"
+#include "cc/pipeline/session.h"
+#include "tensorflow/c/ops.h"
+
+namespace persia {
+namespace {
+
+struct IssueKernel {
+  std::string session;
+  LookupCall call;  // Without ids.
+};
+
+Status Configure(TF_OpKernelConstruction* construction, IssueKernel* kernel) {
+  LayerAttrs attrs;
+  std::string table;
+  int32_t dim = 0;
+  LookupCall* const call = &kernel->call;
+  PERSIA_RETURN_IF_ERROR(GetLayerAttrs(construction, &attrs));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "table", &table));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "dim", &dim));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "replica", &call->replica));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "training", &call->training));
+  PERSIA_RETURN_IF_ERROR(
+      GetAttr(construction, "model_training", &call->model_training));
+  kernel->session = attrs.session;
+  call->layer = attrs.layer;
+  call->table = HashName(table);
+  call->dim = static_cast<uint32_t>(dim);
+  return Status();
+}
+
+void* Create(TF_OpKernelConstruction* construction) {
+  auto kernel = std::make_unique<IssueKernel>();
+  const Status status = Configure(construction, kernel.get());
+  return CreateOrFail(construction, status, std::move(kernel));
+}
+
+Status Issue(const IssueKernel& kernel, TF_OpKernelContext* context) {
+  auto session = FindSession(kernel.session);
+  if (!session.ok()) return session.status();
+  auto ids = GetInput(context, 0);
+  if (!ids.ok()) return ids.status();
+  auto ticket = AllocateOutput(context, 1, TF_INT64, {}, sizeof(Ticket));
+  if (!ticket.ok()) return ticket.status();
+  LookupCall call = kernel.call;
+  call.ids = Values<const int64_t>(*ids);
+  auto issued = (*session)->Issue(call);
+  if (!issued.ok()) return issued.status();
+  Values<Ticket>(*ticket)[0] = issued->ticket;
+  return SetOutput(
+      context, 0,
+      NewHandle({std::move(*session), std::move(issued->lookup)}));
+}
+
+void Compute(void* kernel, TF_OpKernelContext* context) {
+  const Status status = Issue(*static_cast<IssueKernel*>(kernel), context);
+  if (!status.ok()) FailOp(context, status);
+}
+
+}  // namespace
+
+void RegisterIssueOp() {
+  TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaIssue");
+  TF_OpDefinitionBuilderAddInput(op, "ids: int64");
+  TF_OpDefinitionBuilderAddInput(op, "anchor: float");
+  TF_OpDefinitionBuilderAddOutput(op, "lookup: int64");
+  TF_OpDefinitionBuilderAddOutput(op, "ticket: int64");
+  AddLayerAttrs(op);
+  TF_OpDefinitionBuilderAddAttr(op, "table: string");
+  TF_OpDefinitionBuilderAddAttr(op, "dim: int >= 1");
+  TF_OpDefinitionBuilderAddAttr(op, "replica: int >= 0");
+  TF_OpDefinitionBuilderAddAttr(op, "training: bool");
+  TF_OpDefinitionBuilderAddAttr(op, "model_training: bool");
+  RegisterOp(op, /*is_stateful=*/true);
+  RegisterKernel("PersiaIssue", Create, Compute, Delete<IssueKernel>);
+}
+
+}  // namespace persia

@@ -1,0 +1,134 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/base/hash.h"
+#include "cc/ops/kernel_util.h"
+#include "cc/ops/number_tensor.h"
+#include "cc/ops/ops.h"
+#include "cc/pipeline/session.h"
+#include "tensorflow/c/ops.h"
+
+namespace persia {
+namespace {
+
+struct PrefetchKernel {
+  std::string session;
+  StreamOptions options;
+  std::vector<PrefetchIds> layers;  // Without ids.
+};
+
+Status Configure(TF_OpKernelConstruction* construction,
+                 PrefetchKernel* kernel) {
+  std::vector<std::string> layers;
+  std::vector<std::string> tables;
+  std::vector<int32_t> dims;
+  std::vector<bool> trainable;
+  StreamOptions* const options = &kernel->options;
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "session", &kernel->session));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "layers", &layers));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "tables", &tables));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "dims", &dims));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "trainable", &trainable));
+  PERSIA_RETURN_IF_ERROR(
+      GetAttr(construction, "staleness", &options->staleness));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "replicas", &options->replicas));
+  if (tables.size() != layers.size() || dims.size() != layers.size() ||
+      trainable.size() != layers.size()) {
+    return InvalidArgument(
+        "layers, tables, dims and trainable must be equally long, received ",
+        layers.size(), ", ", tables.size(), ", ", dims.size(), " and ",
+        trainable.size());
+  }
+  for (size_t i = 0; i < layers.size(); ++i) {
+    PrefetchIds layer;
+    layer.layer = layers[i];
+    layer.table = HashName(tables[i]);
+    layer.dim = static_cast<uint32_t>(dims[i]);
+    layer.trainable = trainable[i];
+    kernel->layers.push_back(std::move(layer));
+  }
+  return Status();
+}
+
+void* Create(TF_OpKernelConstruction* construction) {
+  auto kernel = std::make_unique<PrefetchKernel>();
+  const Status status = Configure(construction, kernel.get());
+  return CreateOrFail(construction, status, std::move(kernel));
+}
+
+Result<std::vector<PrefetchIds>> TakeIds(const PrefetchKernel& kernel,
+                                         TF_OpKernelContext* context) {
+  std::vector<PrefetchIds> layers = kernel.layers;
+  for (size_t i = 0; i < layers.size(); ++i) {
+    auto ids = GetInput(context, static_cast<int>(1 + i));
+    if (!ids.ok()) return ids.status();
+    layers[i].ids = Values<const int64_t>(*ids);
+    layers[i].owner = std::shared_ptr<TF_Tensor>(std::move(*ids));
+  }
+  return layers;
+}
+
+// The tensor that stands for the stream ends it: whoever iterates holds it.
+Result<StreamId> OpenStream(const PrefetchKernel& kernel, Session* session,
+                            TF_OpKernelContext* context) {
+  auto opened = session->OpenStream(kernel.options);
+  if (!opened.ok()) return opened.status();
+  const TfTensor tensor = NewNumberTensor(
+      static_cast<int64_t>(*opened),
+      [name = kernel.session, stream = *opened] {
+        auto session = FindSession(name);
+        if (session.ok()) (*session)->CloseStream(stream);
+      });
+  PERSIA_RETURN_IF_ERROR(SetOutput(context, 0, tensor));
+  return *opened;
+}
+
+Result<StreamId> TakeStream(const PrefetchKernel& kernel, Session* session,
+                            TF_OpKernelContext* context) {
+  auto number = GetScalar<int64_t>(context, 0, "stream");
+  if (!number.ok()) return number.status();
+  if (*number == 0) return OpenStream(kernel, session, context);
+  auto tensor = GetInput(context, 0);
+  if (!tensor.ok()) return tensor.status();
+  PERSIA_RETURN_IF_ERROR(SetOutput(context, 0, *tensor));
+  return static_cast<StreamId>(*number);
+}
+
+Status Prefetch(const PrefetchKernel& kernel, TF_OpKernelContext* context) {
+  auto session = FindSession(kernel.session);
+  if (!session.ok()) return session.status();
+  auto stream = TakeStream(kernel, session->get(), context);
+  if (!stream.ok()) return stream.status();
+  auto layers = TakeIds(kernel, context);
+  if (!layers.ok()) return layers.status();
+  return (*session)->Prefetch(*stream, std::move(*layers));
+}
+
+void Compute(void* kernel, TF_OpKernelContext* context) {
+  const Status status =
+      Prefetch(*static_cast<PrefetchKernel*>(kernel), context);
+  if (!status.ok()) FailOp(context, status);
+}
+
+}  // namespace
+
+void RegisterPrefetchOp() {
+  TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaPrefetch");
+  TF_OpDefinitionBuilderAddInput(op, "stream: int64");
+  TF_OpDefinitionBuilderAddInput(op, "ids: N * int64");
+  TF_OpDefinitionBuilderAddOutput(op, "next_stream: int64");
+  TF_OpDefinitionBuilderAddAttr(op, "N: int >= 1");
+  TF_OpDefinitionBuilderAddAttr(op, "session: string");
+  TF_OpDefinitionBuilderAddAttr(op, "layers: list(string)");
+  TF_OpDefinitionBuilderAddAttr(op, "tables: list(string)");
+  TF_OpDefinitionBuilderAddAttr(op, "dims: list(int)");
+  TF_OpDefinitionBuilderAddAttr(op, "trainable: list(bool)");
+  TF_OpDefinitionBuilderAddAttr(op, "staleness: int >= 0");
+  TF_OpDefinitionBuilderAddAttr(op, "replicas: int >= 1");
+  RegisterOp(op, /*is_stateful=*/true);
+  RegisterKernel("PersiaPrefetch", Create, Compute, Delete<PrefetchKernel>);
+}
+
+}  // namespace persia

@@ -1,0 +1,99 @@
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "cc/ops/kernel_util.h"
+#include "cc/ops/late_done.h"
+#include "cc/ops/lookup_handles.h"
+#include "cc/ops/ops.h"
+#include "cc/pipeline/session.h"
+#include "tensorflow/c/ops.h"
+
+namespace persia {
+namespace {
+
+struct RowsKernel {
+  int32_t dim = 0;
+};
+
+// What must stay alive from compute to completion.
+struct RowsState {
+  TF_OpKernelContext* context;
+  std::function<void()> done;
+  LookupHandle handle;
+  TfTensor rows;
+};
+
+void* Create(TF_OpKernelConstruction* construction) {
+  auto kernel = std::make_unique<RowsKernel>();
+  const Status status = GetAttr(construction, "dim", &kernel->dim);
+  return CreateOrFail(construction, status, std::move(kernel));
+}
+
+// Of the ids' shape, and one axis more.
+Result<TfTensor> AllocateRows(TF_OpKernelContext* context, const TfTensor& ids,
+                              int32_t dim) {
+  std::vector<int64_t> shape;
+  int64_t floats = dim;
+  for (int d = 0; d < TF_NumDims(ids.get()); ++d) {
+    shape.push_back(TF_Dim(ids.get(), d));
+    floats *= shape.back();
+  }
+  shape.push_back(dim);
+  return AllocateOutput(context, 0, TF_FLOAT, shape, floats * sizeof(float));
+}
+
+Result<std::shared_ptr<RowsState>> Prepare(const RowsKernel& kernel,
+                                           TF_OpKernelContext* context,
+                                           std::function<void()> done) {
+  auto number = GetScalar<int64_t>(context, 0, "lookup");
+  if (!number.ok()) return number.status();
+  auto handle = FindHandle(*number);
+  if (!handle.ok()) return handle.status();
+  auto ids = GetInput(context, 1);
+  if (!ids.ok()) return ids.status();
+  auto rows = AllocateRows(context, *ids, kernel.dim);
+  if (!rows.ok()) return rows.status();
+  return std::make_shared<RowsState>(RowsState{
+      context, std::move(done), std::move(*handle), std::move(*rows)});
+}
+
+void Finish(const std::shared_ptr<RowsState>& state, const Status& status) {
+  if (!status.ok()) FailOp(state->context, status);
+  // The tensor is let go before the op completes: its context ends then.
+  const std::function<void()> done = std::move(state->done);
+  state->rows.reset();
+  done();
+}
+
+void Compute(void* kernel, TF_OpKernelContext* context,
+             TF_AsyncOpKernelDoneCallback* tf_done) {
+  std::function<void()> done = CopyDone(tf_done);
+  auto prepared = Prepare(*static_cast<RowsKernel*>(kernel), context, done);
+  if (!prepared.ok()) {
+    FailOp(context, prepared.status());
+    return done();
+  }
+  const std::shared_ptr<RowsState> state = *prepared;
+  state->handle.session->Fetch(
+      state->handle.lookup, Values<float>(state->rows),
+      [state](const Status& status) { Finish(state, status); });
+}
+
+}  // namespace
+
+// Stateless, unlike the others: TensorFlow runs stateful ops of a function one
+// after the other, and so would wait for one layer's rows before it issued the
+// next layer's lookup.
+void RegisterRowsOp() {
+  TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaRows");
+  TF_OpDefinitionBuilderAddInput(op, "lookup: int64");
+  TF_OpDefinitionBuilderAddInput(op, "ids: int64");
+  TF_OpDefinitionBuilderAddOutput(op, "rows: float");
+  TF_OpDefinitionBuilderAddAttr(op, "dim: int >= 1");
+  RegisterOp(op, /*is_stateful=*/false);
+  RegisterAsyncKernel("PersiaRows", Create, Compute, Delete<RowsKernel>);
+}
+
+}  // namespace persia

@@ -1,0 +1,60 @@
+// BatchSlot: a prefetched batch's place in the window of its stream.
+//
+// Whatever still belongs to the batch's step holds the slot: the batch itself
+// until the model has taken it, open tickets, staged gradients, and updates
+// until they are acknowledged. The last holder to let go frees the place, so
+// nothing has to say when a step is over, whichever way it ends.
+
+#ifndef PERSIA_CC_PIPELINE_BATCH_SLOT_H_
+#define PERSIA_CC_PIPELINE_BATCH_SLOT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+namespace persia {
+
+class BatchSlot {
+ public:
+  // `on_freed` may run on any thread, and must not block.
+  BatchSlot(uint64_t stream, uint64_t step, int staleness,
+            std::function<void()> on_freed)
+      : stream_(stream),
+        step_(step),
+        staleness_(staleness),
+        on_freed_(std::move(on_freed)) {}
+  ~BatchSlot() { on_freed_(); }
+
+  BatchSlot(const BatchSlot&) = delete;
+  BatchSlot& operator=(const BatchSlot&) = delete;
+
+  uint64_t stream() const { return stream_; }
+  // Batches of several replicas make up one step of their stream.
+  uint64_t step() const { return step_; }
+  int staleness() const { return staleness_; }
+
+  // The optimizer has stepped a layer of this batch: tickets of the batch that
+  // are still open when a later step begins will never be answered.
+  void MarkStepped() { stepped_ = true; }
+  bool stepped() const { return stepped_; }
+
+  // An update of this batch has been queued.
+  void MarkPushed() { *pushed_ = true; }
+  // Outlives the slot.
+  std::shared_ptr<const std::atomic<bool>> pushed() const { return pushed_; }
+
+ private:
+  const uint64_t stream_;
+  const uint64_t step_;
+  const int staleness_;
+  const std::function<void()> on_freed_;
+  std::atomic<bool> stepped_{false};
+  const std::shared_ptr<std::atomic<bool>> pushed_ =
+      std::make_shared<std::atomic<bool>>(false);
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_PIPELINE_BATCH_SLOT_H_

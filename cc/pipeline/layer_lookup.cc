@@ -1,0 +1,37 @@
+#include "cc/pipeline/layer_lookup.h"
+
+#include <utility>
+
+namespace persia {
+
+void LayerLookup::Complete(const Status& status, Span<const float> rows,
+                           std::shared_ptr<const void> owner) {
+  std::vector<DoneCallback> waiters;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    status_ = status;
+    rows_ = rows;
+    owner_ = std::move(owner);
+    completed_ = true;
+    waiters.swap(waiters_);
+  }
+  for (const DoneCallback& waiter : waiters) waiter(status);
+}
+
+void LayerLookup::WhenComplete(DoneCallback done) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!completed_) {
+      waiters_.push_back(std::move(done));
+      return;
+    }
+  }
+  done(status_);
+}
+
+void LayerLookup::CopyRows(Span<float> batch) {
+  ExpandRows(record_->unique, rows_, record_->dim, batch);
+  copied_ = true;
+}
+
+}  // namespace persia

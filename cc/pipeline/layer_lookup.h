@@ -1,0 +1,71 @@
+// LayerLookup: one layer's lookup, from its unique ids to the rows they stand
+// for.
+
+#ifndef PERSIA_CC_PIPELINE_LAYER_LOOKUP_H_
+#define PERSIA_CC_PIPELINE_LAYER_LOOKUP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cc/base/dedupe.h"
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+#include "cc/pipeline/batch_slot.h"
+#include "cc/service/embedding_service.h"
+
+namespace persia {
+
+// What a lookup asked for; its gradients are for the same ids.
+struct LookupRecord {
+  std::string layer;
+  int replica = 0;
+  TableKey table = 0;
+  uint32_t dim = 0;
+  UniqueIds unique;
+  std::atomic<uint64_t> generation{0};  // Known when the rows have come.
+  std::shared_ptr<BatchSlot> slot;      // Null without prefetching.
+};
+
+// Thread-safe.
+class LayerLookup {
+ public:
+  explicit LayerLookup(std::shared_ptr<LookupRecord> record)
+      : record_(std::move(record)) {}
+
+  const std::shared_ptr<LookupRecord>& record() const { return record_; }
+
+  // The outcome; once. `owner` keeps the rows of the unique ids alive. What
+  // waits is called on this thread.
+  void Complete(const Status& status, Span<const float> rows,
+                std::shared_ptr<const void> owner);
+
+  // Calls `done` with the outcome: now, or on the thread that completes it.
+  void WhenComplete(DoneCallback done);
+
+  // Spreads the rows over the batch that the ids came from. Precondition:
+  // completed, without an error.
+  void CopyRows(Span<float> batch);
+
+  // Whether somebody has copied the rows.
+  bool copied() const { return copied_; }
+
+ private:
+  const std::shared_ptr<LookupRecord> record_;
+
+  std::mutex mutex_;
+  std::vector<DoneCallback> waiters_;  // Guarded by mutex_.
+  bool completed_ = false;             // Guarded by mutex_.
+  // Set once, before completed_.
+  Status status_;
+  Span<const float> rows_;
+  std::shared_ptr<const void> owner_;
+  std::atomic<bool> copied_{false};
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_PIPELINE_LAYER_LOOKUP_H_

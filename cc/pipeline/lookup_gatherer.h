@@ -1,0 +1,73 @@
+// LookupGatherer: makes lookups that are issued together leave together.
+//
+// A step issues its layers' lookups one after the other, without waiting for
+// rows. The gatherer holds them until the step has issued as many as it did
+// the last time that its first layer's lookup came first, or until none has
+// come for a moment, and sends them as one request. So a program whose lookups come one by
+// one waits that moment once, and then never again.
+//
+// How lookups are gathered changes requests, never rows.
+//
+// Thread-safe. `send` runs on the thread of the Add that completes a group, or
+// on the gatherer's own.
+
+#ifndef PERSIA_CC_PIPELINE_LOOKUP_GATHERER_H_
+#define PERSIA_CC_PIPELINE_LOOKUP_GATHERER_H_
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "cc/base/clock.h"
+#include "cc/pipeline/fused_lookup.h"
+
+namespace persia {
+
+class LookupGatherer {
+ public:
+  using Send = std::function<void(std::shared_ptr<FusedLookup>)>;
+
+  LookupGatherer(bool read_only, double linger_seconds, Send send);
+
+  ~LookupGatherer() { Stop(); }
+
+  // Sends what is gathered; nothing may come after. Idempotent.
+  void Stop();
+
+  void Add(std::shared_ptr<LayerLookup> lookup);
+
+ private:
+  // A group whose size is not known is sent by time.
+  static constexpr size_t kUnknown = 0;
+
+  void Work();
+  std::shared_ptr<FusedLookup> Take();
+  void RelearnIfTooSmall();
+
+  const bool read_only_;
+  const double linger_seconds_;
+  const Send send_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  // All below: guarded by mutex_.
+  std::shared_ptr<FusedLookup> group_;  // Null while nothing is gathered.
+  std::string first_;                   // The group's first layer.
+  Deadline send_at_;
+  // By first layer: lookups of its last group, or kUnknown.
+  std::unordered_map<std::string, size_t> sizes_;
+  // The last group that was sent by size: is the step really over with it?
+  std::string last_first_;
+  std::weak_ptr<LayerLookup> last_lookup_;
+  bool stopping_ = false;
+
+  std::thread thread_;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_PIPELINE_LOOKUP_GATHERER_H_

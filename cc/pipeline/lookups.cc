@@ -1,0 +1,172 @@
+#include "cc/pipeline/lookups.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace persia {
+namespace {
+
+std::shared_ptr<LayerLookup> NewLookup(const LookupCall& call) {
+  auto record = std::make_shared<LookupRecord>();
+  record->layer = call.layer;
+  record->replica = call.replica;
+  record->table = call.table;
+  record->dim = call.dim;
+  record->unique = Dedupe(call.ids);
+  return std::make_shared<LayerLookup>(std::move(record));
+}
+
+// What a request's training batch may lack.
+int StalenessOf(const FusedLookup& request, int unless_prefetched) {
+  const auto& slot = request.lookups().front()->record()->slot;
+  return slot == nullptr ? unless_prefetched : slot->staleness();
+}
+
+}  // namespace
+
+Lookups::Lookups(EmbeddingService* service, PushQueue* pushes,
+                 CallbackThreads* senders, const SessionOptions& options)
+    : service_(service),
+      pushes_(pushes),
+      senders_(senders),
+      options_(options),
+      training_(/*read_only=*/false, options.linger_seconds,
+                [this](auto request) { SendWhenFresh(std::move(request)); }),
+      reading_(/*read_only=*/true, options.linger_seconds,
+               [this](auto request) { SendWhenFresh(std::move(request)); }) {}
+
+void Lookups::Stop() {
+  for (const auto& stream : Streams()) stream->Close();
+  training_.Stop();
+  reading_.Stop();
+}
+
+std::shared_ptr<LayerLookup> Lookups::Start(const LookupCall& call) {
+  if (auto claimed = Claim(call)) return claimed;
+  std::shared_ptr<LayerLookup> lookup = NewLookup(call);
+  (call.training ? training_ : reading_).Add(lookup);
+  return lookup;
+}
+
+StreamId Lookups::OpenStream(const StreamOptions& options) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const StreamId id = ++last_stream_;
+  PrefetchStream::Callbacks callbacks;
+  callbacks.send = [this, staleness = options.staleness](
+                       const std::shared_ptr<FusedLookup>& request,
+                       int unpushed) {
+    SendAhead(request, staleness, unpushed);
+  };
+  callbacks.run_later = [this](std::function<void()> work) {
+    senders_->Run(std::move(work));
+  };
+  callbacks.progress = [this](TableKey table) {
+    return pushes_->ProgressOf(table);
+  };
+  streams_[id] =
+      std::make_shared<PrefetchStream>(id, options, std::move(callbacks));
+  return id;
+}
+
+void Lookups::CloseStream(StreamId id) {
+  std::shared_ptr<PrefetchStream> stream;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = streams_.find(id);
+    if (found == streams_.end()) return;
+    stream = std::move(found->second);
+    streams_.erase(found);
+  }
+  stream->Close();
+}
+
+Status Lookups::Register(StreamId id, std::vector<PrefetchIds> layers) {
+  std::shared_ptr<PrefetchStream> stream;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = streams_.find(id);
+    if (found == streams_.end()) {
+      return Status(Code::kNotFound,
+                    Concat("there is no prefetch stream ", id));
+    }
+    stream = found->second;
+  }
+  stream->Register(std::move(layers));
+  return Status();
+}
+
+void Lookups::AddTo(SessionCounters* counters) const {
+  counters->requests = requests_;
+  counters->prefetched = prefetched_;
+  counters->stale = stale_;
+  counters->staleness = staleness_.Get();
+  for (const auto& stream : Streams()) counters->registered += stream->depth();
+}
+
+std::shared_ptr<LayerLookup> Lookups::Claim(const LookupCall& call) {
+  for (const auto& stream : Streams()) {
+    PrefetchStream::Claim claim = stream->TakeMatch(call);
+    if (claim.lookup == nullptr) continue;
+    if (claim.staleness) staleness_.Add(*claim.staleness);
+    if (claim.was_stale) ++stale_;
+    if (claim.to_send.empty()) ++prefetched_;
+    for (auto& request : claim.to_send) SendWhenFresh(std::move(request));
+    stream->SendWhatMayGo();
+    return claim.lookup;
+  }
+  return nullptr;
+}
+
+std::vector<std::shared_ptr<PrefetchStream>> Lookups::Streams() const {
+  std::vector<std::shared_ptr<PrefetchStream>> streams;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [id, stream] : streams_) streams.push_back(stream);
+  return streams;
+}
+
+// A request of a step that is under way: it waits for pushes, nothing else.
+void Lookups::SendWhenFresh(std::shared_ptr<FusedLookup> request) {
+  const std::vector<TableKey> tables = request->Tables();
+  const int bound =
+      request->read_only() ? 0 : StalenessOf(*request, options_.staleness);
+  pushes_->WhenPendingAtMost(
+      tables, bound,
+      [this, request = std::move(request), tables, bound](Status status) {
+        if (!status.ok()) return request->Fail(status);
+        if (!request->read_only()) staleness_.Add(MostPending(tables));
+        const uint64_t newest = pushes_->newest_sequence();
+        Send(request, newest - std::min<uint64_t>(newest, bound));
+      });
+}
+
+// A request of a step to come. The steps before it count as committed, as they
+// will be when its rows are used.
+void Lookups::SendAhead(const std::shared_ptr<FusedLookup>& request,
+                        int staleness, int unpushed) {
+  const Status error = pushes_->error();
+  if (!error.ok()) return request->Fail(error);
+  const int bound = request->read_only() ? 0 : staleness;
+  const uint64_t newest = pushes_->newest_sequence() + unpushed;
+  Send(request, newest - std::min<uint64_t>(newest, bound));
+}
+
+void Lookups::Send(const std::shared_ptr<FusedLookup>& request,
+                   uint64_t visible_sequence) {
+  ++requests_;
+  FusedLookup::SendOptions options;
+  options.deadline = DeadlineAfter(options_.timeout_seconds);
+  options.client = pushes_->client();
+  options.visible_sequence = visible_sequence;
+  request->Send(service_, options);
+}
+
+uint64_t Lookups::MostPending(const std::vector<TableKey>& tables) const {
+  uint64_t most = 0;
+  for (const TableKey table : tables) {
+    const PushQueue::Progress progress = pushes_->ProgressOf(table);
+    most = std::max(most, progress.committed - progress.acknowledged);
+  }
+  return most;
+}
+
+}  // namespace persia

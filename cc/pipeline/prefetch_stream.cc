@@ -1,0 +1,287 @@
+#include "cc/pipeline/prefetch_stream.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace persia {
+
+struct PrefetchStream::Entry {
+  PrefetchIds ids;
+  std::shared_ptr<LookupRecord> record;
+  std::shared_ptr<LayerLookup> lookup;  // Null until it is sent.
+  // The rows reflect this many of the table's updates, at least; they are fresh
+  // enough while at most `allowance` more are committed.
+  uint64_t reflected = 0;
+  uint64_t allowance = 0;
+  bool claimed = false;
+};
+
+struct PrefetchStream::Batch {
+  uint64_t number = 0;
+  std::vector<Entry> entries;
+  size_t unclaimed = 0;
+  size_t next = 0;  // Where the next claim is expected.
+  bool sent = false;
+  std::shared_ptr<BatchSlot> slot;  // Of a training batch, once it is sent.
+};
+
+namespace {
+
+bool IsFor(const PrefetchIds& registered, const LookupCall& call) {
+  const Span<const int64_t> ids = registered.ids;
+  return registered.layer == call.layer && registered.table == call.table &&
+         registered.dim == call.dim && ids.size() == call.ids.size() &&
+         std::equal(ids.begin(), ids.end(), call.ids.begin());
+}
+
+// One request for what may create rows, one for the rest.
+class Fuser {
+ public:
+  void Add(std::shared_ptr<LayerLookup> lookup, bool training) {
+    auto& fused = training ? training_ : reading_;
+    if (fused == nullptr) fused = std::make_shared<FusedLookup>(!training);
+    fused->Add(std::move(lookup));
+  }
+
+  std::vector<std::shared_ptr<FusedLookup>> Take() {
+    std::vector<std::shared_ptr<FusedLookup>> requests;
+    if (training_ != nullptr) requests.push_back(std::move(training_));
+    if (reading_ != nullptr) requests.push_back(std::move(reading_));
+    return requests;
+  }
+
+ private:
+  std::shared_ptr<FusedLookup> training_;
+  std::shared_ptr<FusedLookup> reading_;
+};
+
+}  // namespace
+
+PrefetchStream::PrefetchStream(uint64_t id, const StreamOptions& options,
+                               Callbacks callbacks)
+    : id_(id), options_(options), callbacks_(std::move(callbacks)) {}
+
+PrefetchStream::~PrefetchStream() = default;
+
+void PrefetchStream::Register(std::vector<PrefetchIds> layers) {
+  Batch batch;
+  for (PrefetchIds& layer : layers) {
+    Entry entry;
+    entry.record = std::make_shared<LookupRecord>();
+    entry.record->layer = layer.layer;
+    entry.record->table = layer.table;
+    entry.record->dim = layer.dim;
+    entry.record->unique = Dedupe(layer.ids);
+    entry.ids = std::move(layer);
+    batch.entries.push_back(std::move(entry));
+  }
+  batch.unclaimed = batch.entries.size();
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_ || batch.entries.empty()) return;
+  batch.number = next_number_++;
+  batches_.push_back(std::move(batch));
+  SendAheadLater();
+}
+
+PrefetchStream::Claim PrefetchStream::TakeMatch(const LookupCall& call) {
+  Claim claim;
+  std::vector<Batch> dropped;  // Ended without the lock: see OnSlotFreed.
+  std::lock_guard<std::mutex> lock(mutex_);
+  Entry* entry = nullptr;
+  Batch* const batch = Find(call, &entry);
+  if (batch == nullptr) return claim;
+  if (mode_ == Mode::kUnknown) {
+    mode_ = call.model_training ? Mode::kTraining : Mode::kReading;
+  }
+  if (Trains(*entry) != call.training) return claim;
+
+  const bool is_first = batch->unclaimed == batch->entries.size();
+  claim.was_stale = batch->sent && IsStale(*entry);
+  if (is_first && batch->sent && batch->slot != nullptr && !claim.was_stale) {
+    claim.staleness = StalenessOf(*batch);
+  }
+  if (!batch->sent || claim.was_stale) {
+    const bool all = !batch->sent;
+    claim.to_send = Fuse(batch, /*ahead=*/false, [&](const Entry& other) {
+      return all || Trains(other) == Trains(*entry);
+    });
+  }
+  entry->record->replica = call.replica;
+  claim.lookup = entry->lookup;
+  entry->claimed = true;
+  batch->next = entry - batch->entries.data() + 1;
+  --batch->unclaimed;
+  Drop(batch, &dropped);
+  return claim;
+}
+
+void PrefetchStream::SendWhatMayGo() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  SendAheadLater();
+}
+
+void PrefetchStream::Close() {
+  std::deque<Batch> dropped;
+  std::lock_guard<std::mutex> lock(mutex_);
+  closed_ = true;
+  dropped.swap(batches_);
+}
+
+size_t PrefetchStream::depth() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return batches_.size();
+}
+
+// ---- Claims; all require mutex_.
+
+uint64_t PrefetchStream::StepOf(uint64_t number) const {
+  return number / static_cast<uint64_t>(options_.replicas);
+}
+
+bool PrefetchStream::Trains(const Entry& entry) const {
+  return mode_ == Mode::kTraining && entry.ids.trainable;
+}
+
+PrefetchStream::Batch* PrefetchStream::Find(const LookupCall& call,
+                                            Entry** match) {
+  for (Batch& batch : batches_) {
+    const size_t count = batch.entries.size();
+    for (size_t i = 0; i < count; ++i) {
+      Entry& entry = batch.entries[(batch.next + i) % count];
+      if (entry.claimed || !IsFor(entry.ids, call)) continue;
+      *match = &entry;
+      return &batch;
+    }
+  }
+  return nullptr;
+}
+
+uint64_t PrefetchStream::MissingUpdates(const Entry& entry) const {
+  return callbacks_.progress(entry.ids.table).committed - entry.reflected;
+}
+
+bool PrefetchStream::IsStale(const Entry& entry) const {
+  return MissingUpdates(entry) > entry.allowance;
+}
+
+uint64_t PrefetchStream::StalenessOf(const Batch& batch) const {
+  uint64_t most = 0;
+  for (const Entry& entry : batch.entries) {
+    if (Trains(entry)) most = std::max(most, MissingUpdates(entry));
+  }
+  return most;
+}
+
+// Makes lookups of what is not claimed yet.
+std::vector<std::shared_ptr<FusedLookup>> PrefetchStream::Fuse(
+    Batch* batch, bool ahead,
+    const std::function<bool(const Entry&)>& is_wanted) {
+  if (mode_ == Mode::kTraining && batch->slot == nullptr) OpenSlot(batch);
+  Fuser fuser;
+  for (Entry& entry : batch->entries) {
+    if (entry.claimed || !is_wanted(entry)) continue;
+    const PushQueue::Progress progress = callbacks_.progress(entry.ids.table);
+    if (ahead) {
+      entry.reflected = progress.acknowledged;
+      entry.allowance = Trains(entry) ? options_.staleness : 0;
+    } else {
+      // Who sends it now waits until the table's updates are far enough; only
+      // later ones would be too many.
+      entry.reflected = progress.committed;
+      entry.allowance = 0;
+    }
+    if (Trains(entry)) entry.record->slot = batch->slot;
+    entry.lookup = std::make_shared<LayerLookup>(entry.record);
+    fuser.Add(entry.lookup, Trains(entry));
+  }
+  batch->sent = true;
+  return fuser.Take();
+}
+
+// Takes out a batch that is wholly claimed, and those that the step of
+// `claimed` has passed over.
+void PrefetchStream::Drop(Batch* claimed, std::vector<Batch>* dropped) {
+  const uint64_t step = StepOf(claimed->number);
+  while (StepOf(batches_.front().number) < step) {
+    dropped->push_back(std::move(batches_.front()));
+    batches_.pop_front();
+  }
+  if (claimed->unclaimed > 0) return;
+  const auto at =
+      std::find_if(batches_.begin(), batches_.end(),
+                   [&](const Batch& batch) { return &batch == claimed; });
+  dropped->push_back(std::move(*at));
+  batches_.erase(at);
+}
+
+// ---- The window.
+
+// Requires mutex_.
+void PrefetchStream::OpenSlot(Batch* batch) {
+  const uint64_t number = batch->number;
+  batch->slot = std::make_shared<BatchSlot>(
+      id_, StepOf(number), options_.staleness,
+      [weak = weak_from_this(), number] {
+        if (auto self = weak.lock()) self->OnSlotFreed(number);
+      });
+  window_[number] = batch->slot->pushed();
+}
+
+// On any thread, but never while mutex_ is held.
+void PrefetchStream::OnSlotFreed(uint64_t number) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  window_.erase(number);
+  SendAheadLater();
+}
+
+// Requires mutex_.
+void PrefetchStream::SendAheadLater() {
+  if (closed_ || sending_ || NextToSend() == nullptr) return;
+  sending_ = true;
+  callbacks_.run_later([self = shared_from_this()] { self->SendAhead(); });
+}
+
+void PrefetchStream::SendAhead() {
+  while (true) {
+    std::vector<std::shared_ptr<FusedLookup>> requests;
+    int unpushed = 0;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      Batch* const batch = closed_ ? nullptr : NextToSend();
+      if (batch == nullptr) {
+        sending_ = false;
+        return;
+      }
+      unpushed = UnpushedSteps(StepOf(batch->number));
+      requests = Fuse(batch, /*ahead=*/true, [](const Entry&) { return true; });
+    }
+    for (auto& request : requests) callbacks_.send(std::move(request), unpushed);
+  }
+}
+
+// Requires mutex_.
+PrefetchStream::Batch* PrefetchStream::NextToSend() {
+  if (mode_ == Mode::kUnknown) return nullptr;
+  const auto next =
+      std::find_if(batches_.begin(), batches_.end(),
+                   [](const Batch& batch) { return !batch.sent; });
+  if (next == batches_.end()) return nullptr;
+  if (mode_ == Mode::kReading || window_.empty()) return &*next;
+  const uint64_t ahead_of_oldest =
+      StepOf(next->number) - StepOf(window_.begin()->first);
+  const auto most = static_cast<uint64_t>(options_.staleness);
+  return ahead_of_oldest <= most ? &*next : nullptr;
+}
+
+// Requires mutex_. Of the steps in the window.
+int PrefetchStream::UnpushedSteps(uint64_t before_step) const {
+  std::set<uint64_t> steps;
+  for (const auto& [number, pushed] : window_) {
+    const uint64_t step = StepOf(number);
+    if (!*pushed && step < before_step) steps.insert(step);
+  }
+  return static_cast<int>(steps.size());
+}
+
+}  // namespace persia

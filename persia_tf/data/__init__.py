@@ -1,0 +1,5 @@
+"""Input pipelines whose lookups run ahead of the step."""
+
+from persia_tf.data.prefetch import prefetch
+
+__all__ = ["prefetch"]

@@ -1,0 +1,89 @@
+"""Which ids a model will look up, as a function of its input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf._keras import keras
+from persia_tf.ops.recording import RecordedLookup, recording
+
+
+class LookupTrace:
+    """The part of a model that computes ids, and nothing else of it.
+
+    The model is traced once, with layers that record their ids instead of looking
+    them up; all that the ids do not need is cut away. So it does not matter how
+    the model is made, and nothing of it runs twice but what computes ids.
+
+    Args:
+        model: A Keras model.
+        element_spec: Of the dataset: what `fit` takes.
+
+    Raises:
+        ValueError: if the model looks nothing up.
+    """
+
+    def __init__(self, model: Any, element_spec: Any) -> None:
+        inputs_spec, *_ = keras.utils.unpack_x_y_sample_weight(element_spec)
+        if not model.built:
+            # Variables must not be made while the model is traced below.
+            model(tf.nest.map_structure(_zeros, inputs_spec), training=False)
+        self._function, self.lookups = _trace(model, inputs_spec)
+
+    lookups: Sequence[RecordedLookup]
+    """In the order of the calls; `ids` gives as many tensors."""
+
+    def ids(self, element: Any) -> list[tf.Tensor]:
+        """Returns the ids of each lookup for an element of the dataset.
+
+        Args:
+            element: Of the traced spec.
+
+        Returns:
+            int64 tensors, one a lookup.
+        """
+        inputs, *_ = keras.utils.unpack_x_y_sample_weight(element)
+        return self._function(*tf.nest.flatten(inputs, expand_composites=True))
+
+
+def _trace(
+    model: Any, inputs_spec: Any
+) -> tuple[Callable[..., list[tf.Tensor]], list[RecordedLookup]]:
+    lookups: list[RecordedLookup] = []
+
+    def record(*flat_inputs: tf.Tensor) -> list[tf.Tensor]:
+        inputs = tf.nest.pack_sequence_as(
+            inputs_spec, flat_inputs, expand_composites=True
+        )
+        with recording() as recorder:
+            model(inputs, training=True)
+        lookups.extend(recorder.lookups)
+        return recorder.ids
+
+    flat_specs = tf.nest.flatten(inputs_spec, expand_composites=True)
+    traced = tf.compat.v1.wrap_function(record, flat_specs)
+    if not lookups:
+        raise ValueError(
+            "`model` must have a PersiaEmbedding layer that its call reaches, else "
+            f"there is nothing to prefetch. Received: model={model!r}"
+        )
+    feeds = traced.inputs[: len(flat_specs)]
+    return traced.prune(feeds, traced.structured_outputs), lookups
+
+
+def _zeros(spec: Any) -> Any:
+    """A value of a spec, all zeros; axes of unknown size have one entry."""
+    if isinstance(spec, tf.RaggedTensorSpec):
+        values = tf.zeros((0, *spec.shape[spec.ragged_rank + 1 :]), spec.dtype)
+        splits = tf.zeros((2,), spec.row_splits_dtype)
+        return tf.RaggedTensor.from_nested_row_splits(
+            values, [splits] * spec.ragged_rank
+        )
+    shape = [size or 1 for size in spec.shape]
+    if isinstance(spec, tf.SparseTensorSpec):
+        indices = tf.zeros((0, len(shape)), tf.int64)
+        return tf.SparseTensor(indices, tf.zeros((0,), spec.dtype), shape)
+    return tf.zeros(shape, spec.dtype)

@@ -1,0 +1,62 @@
+"""Recording: tracing a model to learn which ids its layers look up."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+if TYPE_CHECKING:
+    from persia_tf.ops.embedding import Route
+
+_current = threading.local()
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordedLookup:
+    """A lookup that a model would make.
+
+    Attributes:
+        route: Where it goes.
+        trainable: Whether it is for training where the model is.
+    """
+
+    route: Route
+    trainable: bool
+
+
+class Recorder:
+    """What a model looked up while it was traced.
+
+    Attributes:
+        lookups: In the order of the calls.
+        ids: Of each lookup: int64, any shape.
+    """
+
+    def __init__(self) -> None:
+        self.lookups: list[RecordedLookup] = []
+        self.ids: list[Any] = []
+
+    def add(self, ids: tf.Tensor, route: Route, trainable: bool) -> None:
+        """Notes one lookup."""
+        self.lookups.append(RecordedLookup(route, trainable))
+        self.ids.append(ids)
+
+
+@contextlib.contextmanager
+def recording() -> Iterator[Recorder]:
+    """While it lasts, lookups of this thread are noted, and give zeros."""
+    _current.recorder = recorder = Recorder()
+    try:
+        yield recorder
+    finally:
+        _current.recorder = None
+
+
+def recorder() -> Recorder | None:
+    """The recorder of this thread, if it is recording."""
+    return getattr(_current, "recorder", None)

@@ -1,0 +1,310 @@
+// Prefetching, through a session over a FakeService.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/pipeline/session.h"
+#include "tests/cc/pipeline/session_fixture.h"
+
+namespace persia {
+namespace {
+
+using Ids = std::vector<int64_t>;
+using Floats = std::vector<float>;
+
+class PrefetchTest : public SessionFixture {
+ protected:
+  StreamId OpenStream(int staleness, int replicas = 1) {
+    StreamOptions options;
+    options.staleness = staleness;
+    options.replicas = replicas;
+    auto stream = session_->OpenStream(options);
+    ExpectOk(stream.status());
+    return *stream;
+  }
+
+  static PrefetchIds For(const std::string& layer, Ids ids,
+                         TableKey table = kTable, bool trainable = true) {
+    auto owner = std::make_shared<const Ids>(std::move(ids));
+    PrefetchIds prefetched;
+    prefetched.layer = layer;
+    prefetched.table = table;
+    prefetched.dim = 1;
+    prefetched.trainable = trainable;
+    prefetched.ids = *owner;
+    prefetched.owner = std::move(owner);
+    return prefetched;
+  }
+
+  // A batch of layer "a" alone.
+  void Register(StreamId stream, const Ids& ids) {
+    ExpectOk(session_->Prefetch(stream, {For("a", ids)}));
+  }
+
+  void StageAndCommit(const std::string& layer, const Lookup& lookup) {
+    ExpectOk(lookup.outcome.status());
+    ExpectOk(session_->Stage(layer, lookup.ticket,
+                             MakeGradients(Floats(lookup.rows.size(), 1))));
+    ExpectOk(Commit(layer).status());
+  }
+
+  void TrainOn(const Ids& ids) { StageAndCommit("a", *StartTraining("a", ids)); }
+
+  Ids IdsOfLookup(size_t i) {
+    return control_->WaitForLookups(i + 1).at(i).tables.at(0).ids;
+  }
+};
+
+TEST_F(PrefetchTest, TheFirstBatchTellsWhatTheStreamIsFor) {
+  const StreamId stream = OpenStream(4);
+  Register(stream, {1});
+  Register(stream, {2});
+  EXPECT_EQ(control_->lookups(), 0u);
+  TrainOn({1});
+  EXPECT_EQ(IdsOfLookup(1), (Ids{2}));
+  EXPECT_FALSE(control_->WaitForLookups(2).at(1).read_only);
+}
+
+TEST_F(PrefetchTest, AClaimFindsTheRowsThatWereSentFor) {
+  const StreamId stream = OpenStream(4);
+  for (const int64_t id : {1, 2, 3}) Register(stream, {id, id});
+  TrainOn({1, 1});
+  control_->WaitForLookups(3);
+  const auto second = StartTraining("a", {2, 2});
+  ExpectOk(second->outcome.status());
+  EXPECT_EQ(second->rows, (Floats{2, 2}));
+  EXPECT_EQ(control_->lookups(), 3u);
+  EXPECT_EQ(session_->Counters().prefetched, 1u);
+}
+
+TEST_F(PrefetchTest, ABatchIsOneRequestForAllItsLayers) {
+  const StreamId stream = OpenStream(4);
+  for (const int64_t id : {1, 2}) {
+    ExpectOk(session_->Prefetch(
+        stream, {For("a", {id}), For("b", {10 + id}, kOtherTable)}));
+  }
+  const auto a = StartTraining("a", {1});
+  const auto b = StartTraining("b", {11}, kOtherTable);
+  const std::vector<SeenLookup> lookups = control_->WaitForLookups(2);
+  EXPECT_EQ(lookups.at(0).tables.size(), 2u);
+  EXPECT_EQ(lookups.at(1).tables.size(), 2u);
+  EXPECT_EQ(b->rows, (Floats{11}));
+}
+
+TEST_F(PrefetchTest, IdsThatWereNotRegisteredAreAskedFor) {
+  const StreamId stream = OpenStream(4);
+  Register(stream, {1});
+  const auto other = StartTraining("a", {7});
+  ExpectOk(other->outcome.status());
+  EXPECT_EQ(other->rows, (Floats{7}));
+  EXPECT_EQ(session_->Counters().prefetched, 0u);
+}
+
+// ---- The bound ----
+
+TEST_F(PrefetchTest, SendsAheadAsFarAsTheStalenessAllows) {
+  control_->HoldUpdates(true);
+  const StreamId stream = OpenStream(2);
+  for (const int64_t id : {1, 2, 3, 4, 5}) Register(stream, {id});
+  TrainOn({1});
+  control_->WaitForLookups(3);  // Batches 2 and 3 are beside 1.
+  control_->WaitForUpdates(1);
+  TrainOn({2});
+  TrainOn({3});
+  control_->WaitForUpdates(3);
+  const auto fourth = StartTraining("a", {4});
+  EXPECT_FALSE(fourth->outcome.ready());
+  EXPECT_EQ(control_->lookups(), 3u);
+  control_->CompleteUpdate();
+  ExpectOk(fourth->outcome.status());
+  EXPECT_EQ(session_->Counters().staleness.max, 2u);
+}
+
+TEST_F(PrefetchTest, WithoutStalenessALookupSeesEveryUpdate) {
+  const StreamId stream = OpenStream(0);
+  for (const int64_t id : {1, 2}) Register(stream, {id});
+  control_->HoldUpdates(true);
+  const auto first = StartTraining("a", {1});
+  ExpectOk(session_->Stage("a", first->ticket, MakeGradients({1})));
+  const Outcome commit = Commit("a");
+  control_->WaitForUpdates(1);
+  EXPECT_FALSE(commit.ready());
+  EXPECT_EQ(control_->lookups(), 1u);
+  control_->CompleteUpdate();
+  ExpectOk(commit.status());
+  EXPECT_EQ(IdsOfLookup(1), (Ids{2}));
+  StartTraining("a", {2});
+  EXPECT_EQ(session_->Counters().staleness.max, 0u);
+}
+
+TEST_F(PrefetchTest, RowsThatOtherStepsMadeTooStaleAreAskedForAnew) {
+  const StreamId stream = OpenStream(1);
+  Register(stream, {1});
+  Register(stream, {2});
+  TrainOn({1});
+  control_->WaitForLookups(2);
+  ExpectOk(session_->Flush());
+  // The stream does not know these.
+  Step("b", {2});
+  Step("b", {2});
+  ExpectOk(session_->Flush());
+  const size_t before = control_->lookups();
+  const auto late = StartTraining("a", {2});
+  ExpectOk(late->outcome.status());
+  EXPECT_EQ(control_->lookups(), before + 1);
+  EXPECT_EQ(session_->Counters().stale, 1u);
+  EXPECT_LE(session_->Counters().staleness.max, 1u);
+}
+
+TEST_F(PrefetchTest, ReplicasShareAStep) {
+  control_->HoldUpdates(true);
+  const StreamId stream = OpenStream(1, /*replicas=*/2);
+  for (int64_t id = 1; id <= 6; ++id) Register(stream, {id});
+  StartTraining("a", {1});
+  // The other replica's batch, and both of the next step.
+  control_->WaitForLookups(4);
+  StartTraining("a", {2});
+  StartTraining("a", {3});
+  StartTraining("a", {4});
+  EXPECT_EQ(control_->lookups(), 4u);
+}
+
+// ---- Evaluation ----
+
+TEST_F(PrefetchTest, AnEvaluationTakesNoPlace) {
+  const StreamId stream = OpenStream(1);
+  for (const int64_t id : {1, 2, 3, 4}) Register(stream, {id});
+  LookupCall call;
+  call.layer = "a";
+  call.table = kTable;
+  call.dim = 1;
+  const auto first = Start(call, {1});
+  const std::vector<SeenLookup> lookups = control_->WaitForLookups(4);
+  for (const SeenLookup& lookup : lookups) EXPECT_TRUE(lookup.read_only);
+  EXPECT_EQ(session_->Counters().staleness.batches[0], 0u);
+}
+
+TEST_F(PrefetchTest, AnEvaluationsRowsAreNeverStale) {
+  const StreamId stream = OpenStream(4);
+  Register(stream, {1});
+  Register(stream, {2});
+  LookupCall call;
+  call.layer = "a";
+  call.table = kTable;
+  call.dim = 1;
+  Start(call, {1});
+  control_->WaitForLookups(2);
+  Step("b", {2});
+  ExpectOk(session_->Flush());
+  const size_t before = control_->lookups();
+  ExpectOk(Start(call, {2})->outcome.status());
+  EXPECT_EQ(control_->lookups(), before + 1);
+}
+
+TEST_F(PrefetchTest, AFrozenLayersRowsAreNotCreated) {
+  const StreamId stream = OpenStream(4);
+  for (const int64_t id : {1, 2}) {
+    ExpectOk(session_->Prefetch(
+        stream, {For("a", {id}), For("frozen", {10 + id}, kOtherTable, false)}));
+  }
+  StartTraining("a", {1});
+  const std::vector<SeenLookup> lookups = control_->WaitForLookups(4);
+  EXPECT_FALSE(lookups.at(2).read_only);
+  EXPECT_TRUE(lookups.at(3).read_only);
+  EXPECT_EQ(lookups.at(3).tables.at(0).ids, (Ids{12}));
+}
+
+// ---- What is never claimed, and ends ----
+
+TEST_F(PrefetchTest, BatchesThatArePassedOverFreeTheirPlace) {
+  const StreamId stream = OpenStream(1);
+  for (const int64_t id : {1, 2, 3, 4, 5}) Register(stream, {id});
+  TrainOn({1});
+  control_->WaitForLookups(2);
+  TrainOn({3});  // Nobody takes batch 2.
+  TrainOn({4});
+  control_->WaitForLookups(5);
+  EXPECT_EQ(session_->Counters().registered, 1u);
+}
+
+TEST_F(PrefetchTest, AClosedStreamLeavesNothing) {
+  const StreamId stream = OpenStream(4);
+  for (const int64_t id : {1, 2, 3}) Register(stream, {id});
+  control_->HoldLookups(true);
+  const auto first = StartTraining("a", {1});
+  control_->WaitForLookups(3);
+  session_->CloseStream(stream);
+  EXPECT_EQ(session_->Counters().registered, 0u);
+  EXPECT_EQ(session_->Prefetch(stream, {For("a", {4})}).code(),
+            Code::kNotFound);
+  control_->HoldLookups(false);
+  control_->CompleteLookup();
+  StageAndCommit("a", *first);
+  ExpectOk(session_->Flush());
+}
+
+TEST_F(PrefetchTest, ALayerWhoseOutputIsUnusedDoesNotStopTheStream) {
+  const StreamId stream = OpenStream(1);
+  for (int64_t id = 1; id <= 6; ++id) {
+    ExpectOk(session_->Prefetch(
+        stream, {For("a", {id}), For("unused", {id}, kOtherTable)}));
+  }
+  for (int64_t id = 1; id <= 6; ++id) {
+    const auto used = StartTraining("a", {id});
+    StartTraining("unused", {id}, kOtherTable);
+    StageAndCommit("a", *used);
+  }
+  ExpectOk(session_->Flush());
+  EXPECT_EQ(control_->updates(), 6u);
+  EXPECT_LE(session_->Counters().staleness.max, 1u);
+}
+
+TEST_F(PrefetchTest, ForwardPassesWithoutAStepDoNotStopTheStream) {
+  const StreamId stream = OpenStream(1);
+  for (int64_t id = 1; id <= 9; ++id) Register(stream, {id});
+  for (int64_t id = 1; id <= 9; ++id) {
+    ExpectOk(StartTraining("a", {id})->outcome.status());
+  }
+}
+
+TEST_F(PrefetchTest, AFailedLookupFailsItsClaim) {
+  const StreamId stream = OpenStream(4);
+  Register(stream, {1});
+  Register(stream, {2});
+  TrainOn({1});
+  control_->WaitForLookups(2);
+  control_->HoldLookups(true);
+  Register(stream, {3});
+  control_->WaitForLookups(3);
+  control_->CompleteLookup(Status(Code::kUnavailable, "shard 2 is gone"));
+  TrainOn({2});
+  const auto failed = StartTraining("a", {3});
+  ExpectMessage(failed->outcome.status(), "shard 2 is gone");
+}
+
+TEST_F(PrefetchTest, TheSessionMayEndWithLookupsAhead) {
+  const StreamId stream = OpenStream(4);
+  for (const int64_t id : {1, 2, 3}) Register(stream, {id});
+  control_->HoldLookups(true);
+  const auto first = StartTraining("a", {1});
+  control_->WaitForLookups(3);
+  session_.reset();
+  EXPECT_EQ(first->outcome.status().code(), Code::kCancelled);
+}
+
+TEST_F(PrefetchTest, RefusesOptionsOutOfRange) {
+  StreamOptions options;
+  options.staleness = -1;
+  ExpectMessage(session_->OpenStream(options).status(), "received -1");
+  options.staleness = 0;
+  options.replicas = 0;
+  ExpectMessage(session_->OpenStream(options).status(), "received 0");
+}
+
+}  // namespace
+}  // namespace persia
