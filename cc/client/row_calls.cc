@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/client/part_client.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
@@ -54,6 +55,8 @@ class LookupCall : public FanOut {
   OutFrame Encode(uint32_t shard, uint64_t request_id) override {
     LookupRequest part;
     part.read_only = request_->read_only;
+    part.client = PartClient(request_->client, shard, shard_count());
+    part.visible_sequence = request_->visible_sequence;
     for (size_t t = 0; t < request_->tables.size(); ++t) {
       part.tables.push_back({request_->tables[t].ids, {}});
       part.tables[t].ids.ids = scratch_->partition.ids(t, shard);
@@ -130,7 +133,7 @@ class UpdateCall : public FanOut {
 
   OutFrame Encode(uint32_t shard, uint64_t request_id) override {
     UpdateRequest part;
-    part.client = request_->client;
+    part.client = PartClient(request_->client, shard, shard_count());
     part.sequence = request_->sequence;
     part.generation = request_->generation;
     for (size_t t = 0; t < request_->tables.size(); ++t) {

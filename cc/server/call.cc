@@ -160,8 +160,7 @@ OutFrame Call::EncodePage(uint64_t max_body_bytes) {
 OutFrame Call::EncodeReply(const ServerState& server) {
   switch (type_) {
     case MessageType::kCreateTable:
-      return EncodeCreateTableReply(request_id_, create_table_.rows,
-                                    create_table_.generation);
+      return EncodeCreateTableReply(request_id_, create_table_);
     case MessageType::kLookup:
       return EncodeLookupReply(request_id_, lookup_);
     case MessageType::kUpdate:

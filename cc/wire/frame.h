@@ -27,7 +27,7 @@
 namespace persia {
 
 inline constexpr uint32_t kFrameMagic = 0x31535250;
-inline constexpr uint16_t kProtocolVersion = 2;
+inline constexpr uint16_t kProtocolVersion = 3;
 inline constexpr size_t kFrameHeaderBytes = 32;
 inline constexpr uint64_t kMaxBodyBytes = 1ull << 30;
 

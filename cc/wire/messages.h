@@ -9,13 +9,13 @@
 //                   u32 shard count, text name, text initializer,
 //                   text optimizer, text row dtype, text capacity,
 //                   text admission, text eviction  (Specs in canonical text)
-//   CreateTableReply = u64 rows, u64 generation
+//   CreateTableReply = u64 rows, u64 generation, u32 takes bags (0 or 1), u32 0
 //   table         = u64 key, u64 ids, u32 dim, u32 combiner, u64 bag offsets
 //                   (0: none), u64 weights (0: none)                (40 bytes)
 //   arrays        = ids x i64, bag offsets x u32, weights x f32; each padded
 //                   to a multiple of 8
-//   Lookup        = u32 flags (1: read only), u32 tables, tables x table,
-//                   tables x arrays
+//   Lookup        = u64 client, u64 visible sequence, u32 flags (1: read only),
+//                   u32 tables, tables x table, tables x arrays
 //   LookupReply   = u64 generation, tables x vectors x dim x f32 (not padded)
 //   Update        = u64 client, u64 sequence, u64 generation, u32 tables,
 //                   u32 0, tables x (table, f32 learning rate, u32 0),
@@ -78,8 +78,9 @@ Status DecodeRemove(ConstBytes body, RemoveRequest* request);
 
 // Replies.
 OutFrame EncodeError(uint64_t request_id, const Status& status);
-OutFrame EncodeCreateTableReply(uint64_t request_id, uint64_t rows,
-                                uint64_t generation);
+// Of the request's outputs.
+OutFrame EncodeCreateTableReply(uint64_t request_id,
+                                const CreateTableRequest& request);
 // Refers to each table's `rows`.
 OutFrame EncodeLookupReply(uint64_t request_id, const LookupRequest& request);
 OutFrame EncodeUpdateReply(uint64_t request_id, const UpdateCounts& counts);
@@ -92,8 +93,8 @@ OutFrame EncodeRemoveReply(uint64_t request_id, uint64_t removed);
 
 // The Status that an Error body carries, or kDataLoss.
 Status DecodeError(ConstBytes body);
-Status DecodeCreateTableReply(ConstBytes body, uint64_t* rows,
-                              uint64_t* generation);
+// Fills the request's outputs.
+Status DecodeCreateTableReply(ConstBytes body, CreateTableRequest* request);
 // `rows` points to all vectors of the reply, table after table; kDataLoss
 // unless there are exactly `floats` of them.
 Status DecodeLookupReply(ConstBytes body, size_t floats, uint64_t* generation,

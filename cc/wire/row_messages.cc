@@ -24,6 +24,8 @@ Status ReadTableIds(const TableRecord& record, Reader* reader, TableIds* ids) {
 
 OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request) {
   Writer writer;
+  writer.U64(request.client);
+  writer.U64(request.visible_sequence);
   writer.U32(request.read_only ? kReadOnlyFlag : 0);
   writer.U32(static_cast<uint32_t>(request.tables.size()));
   for (const TableLookup& table : request.tables) {
@@ -37,6 +39,8 @@ OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request) {
 
 Status DecodeLookup(ConstBytes body, LookupRequest* request) {
   Reader reader(body);
+  request->client = reader.U64();
+  request->visible_sequence = reader.U64();
   const uint32_t flags = reader.U32();
   const uint32_t tables = reader.Count(kTableRecordBytes);
   std::vector<TableRecord> records(tables);

@@ -27,6 +27,8 @@ class RowMessagesTest : public testing::Test {
     bags_.bag_offsets = offsets_;
     bags_.weights = weights_;
     lookup_.read_only = true;
+    lookup_.client = 3;
+    lookup_.visible_sequence = 4;
     lookup_.tables = {TableLookup{plain_, {}}, TableLookup{bags_, {}}};
     update_.client = 7;
     update_.sequence = 8;
@@ -60,8 +62,9 @@ constexpr char kBagArrays[] =
 
 TEST_F(RowMessagesTest, LookupHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeLookup(1, lookup_)).bytes()),
-            std::string("0100000002000000\n") + kPlainRecord + kBagRecord +
-                kPlainArrays + kBagArrays);
+            std::string("0300000000000000\n0400000000000000\n"
+                        "0100000002000000\n") +
+                kPlainRecord + kBagRecord + kPlainArrays + kBagArrays);
 }
 
 TEST_F(RowMessagesTest, UpdateHasTheseBytes) {
@@ -114,6 +117,8 @@ TEST_F(RowMessagesTest, LookupComesBackWhole) {
   LookupRequest decoded;
   ASSERT_TRUE(DecodeLookup(body.bytes(), &decoded).ok());
   EXPECT_TRUE(decoded.read_only);
+  EXPECT_EQ(decoded.client, 3u);
+  EXPECT_EQ(decoded.visible_sequence, 4u);
   ASSERT_EQ(decoded.tables.size(), 2u);
   EXPECT_EQ(decoded.tables[0].ids.table, 0xaabbu);
   EXPECT_EQ(decoded.tables[0].ids.dim, 2u);
@@ -234,6 +239,8 @@ TEST_F(RowMessagesTest, TruncatedAndTrailingBytesAreRefused) {
   ExpectOnlyWholeDecodes(Body(EncodeUpdateReply(1, {})), AsUpdateReply);
 }
 
+constexpr size_t kFlagsAt = 16;  // Of a lookup; then the number of tables.
+
 // A lookup's body with the 8 bytes at `at` replaced.
 Status LookupWith(const LookupRequest& request, size_t at, uint64_t value) {
   std::vector<uint8_t> bytes = Body(EncodeLookup(1, request)).copy();
@@ -242,7 +249,7 @@ Status LookupWith(const LookupRequest& request, size_t at, uint64_t value) {
 }
 
 TEST_F(RowMessagesTest, CountsThatOverflowAreRefused) {
-  constexpr size_t kIdCountAt = 16, kOffsetCountAt = 32, kWeightCountAt = 40;
+  constexpr size_t kIdCountAt = 32, kOffsetCountAt = 48, kWeightCountAt = 56;
   for (const size_t at : {kIdCountAt, kOffsetCountAt, kWeightCountAt}) {
     for (const uint64_t count :
          {1ull << 63, (1ull << 61) + 2, (1ull << 62) + 2, 1ull << 32,
@@ -254,7 +261,7 @@ TEST_F(RowMessagesTest, CountsThatOverflowAreRefused) {
 }
 
 TEST_F(RowMessagesTest, CountOfTablesBeyondTheBodyIsRefused) {
-  EXPECT_EQ(LookupWith(lookup_, 0, 0xffffffffull << 32).code(),
+  EXPECT_EQ(LookupWith(lookup_, kFlagsAt, 0xffffffffull << 32).code(),
             Code::kDataLoss);
   std::vector<uint8_t> update = Body(EncodeUpdate(1, update_)).copy();
   std::memset(update.data() + 24, 0xff, 4);
@@ -306,7 +313,7 @@ TEST_F(RowMessagesTest, BagsWithoutACombinerAreRefused) {
 }
 
 TEST_F(RowMessagesTest, UnknownCombinerAndFlagsAreRefused) {
-  EXPECT_EQ(LookupWith(lookup_, 0, (2ull << 32) | 3).code(),
+  EXPECT_EQ(LookupWith(lookup_, kFlagsAt, (2ull << 32) | 3).code(),
             Code::kInvalidArgument);
   lookup_.tables[1].ids.combiner = static_cast<Combiner>(4);
   EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_)).bytes()).code(),
