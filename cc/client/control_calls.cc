@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/hash.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
@@ -12,9 +13,10 @@ namespace {
 
 class CreateTableCall : public FanOut {
  public:
-  CreateTableCall(const Channels* channels, CreateTableRequest* request,
-                  DoneCallback done)
+  CreateTableCall(const Channels* channels, TableRoutes* routes,
+                  CreateTableRequest* request, DoneCallback done)
       : FanOut(channels, request->deadline, std::move(done)),
+        routes_(routes),
         request_(request),
         replies_(shard_count()) {}
 
@@ -36,6 +38,8 @@ class CreateTableCall : public FanOut {
     request_->takes_bags =
         std::all_of(replies_.begin(), replies_.end(),
                     [](const auto& reply) { return reply.takes_bags; });
+    routes_->SetTakesBags(HashName(request_->config.name),
+                          request_->takes_bags);
     request_->rows = 0;
     std::vector<uint64_t> generations;
     for (const CreateTableRequest& reply : replies_) {
@@ -48,6 +52,7 @@ class CreateTableCall : public FanOut {
     return JoinGenerations(generations, &request_->generation);
   }
 
+  TableRoutes* const routes_;
   CreateTableRequest* const request_;
   std::vector<CreateTableRequest> replies_;  // By shard; their outputs alone.
 };
@@ -85,9 +90,9 @@ class StatsCall : public FanOut {
 
 }  // namespace
 
-void StartCreateTable(const Channels* channels, CreateTableRequest* request,
-                      DoneCallback done) {
-  std::make_shared<CreateTableCall>(channels, request, std::move(done))
+void StartCreateTable(const Channels* channels, TableRoutes* routes,
+                      CreateTableRequest* request, DoneCallback done) {
+  std::make_shared<CreateTableCall>(channels, routes, request, std::move(done))
       ->Start();
 }
 

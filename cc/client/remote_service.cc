@@ -6,6 +6,7 @@
 #include "cc/client/control_calls.h"
 #include "cc/client/fan_out.h"
 #include "cc/client/row_calls.h"
+#include "cc/client/table_routes.h"
 #include "cc/client/whole_row_calls.h"
 #include "cc/wire/address.h"
 #include "cc/wire/event_loop.h"
@@ -21,7 +22,9 @@ class RemoteService : public EmbeddingService {
   RemoteService(const std::vector<Address>& addresses,
                 const RemoteServiceOptions& options,
                 std::vector<std::unique_ptr<EventLoop>> loops)
-      : scratch_(kMaxIdleScratch), loops_(std::move(loops)) {
+      : routes_(static_cast<uint32_t>(addresses.size())),
+        scratch_(kMaxIdleScratch),
+        loops_(std::move(loops)) {
     for (size_t i = 0; i < addresses.size(); ++i) {
       channels_.push_back(
           MakeChannel(loops_[i % loops_.size()].get(), addresses[i],
@@ -37,15 +40,15 @@ class RemoteService : public EmbeddingService {
   }
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
-    StartCreateTable(&channels_, request, std::move(done));
+    StartCreateTable(&channels_, &routes_, request, std::move(done));
   }
 
   void Lookup(LookupRequest* request, DoneCallback done) override {
-    StartLookup(&channels_, &scratch_, request, std::move(done));
+    StartLookup(&channels_, &routes_, &scratch_, request, std::move(done));
   }
 
   void Update(UpdateRequest* request, DoneCallback done) override {
-    StartUpdate(&channels_, &scratch_, request, std::move(done));
+    StartUpdate(&channels_, &routes_, &scratch_, request, std::move(done));
   }
 
   void Stats(StatsRequest* request, DoneCallback done) override {
@@ -65,7 +68,9 @@ class RemoteService : public EmbeddingService {
   }
 
  private:
-  // Sockets go before their loops, and what refers to scratch before it.
+  // Sockets go before their loops, and what refers to routes and scratch before
+  // these.
+  TableRoutes routes_;
   RowScratchPool scratch_;
   const std::vector<std::unique_ptr<EventLoop>> loops_;
   Channels channels_;

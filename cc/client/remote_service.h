@@ -1,11 +1,12 @@
 // RemoteService: an EmbeddingService spread over N servers.
 //
 // Each id lives on shard ShardOf(id, N), so the list's order is part of a
-// table's settings. Every call fans out, one request a shard however many
-// tables, and completes when all shards answered. A connection that breaks is
-// made again with back-off and its requests are sent again (updates are
-// recognised by (client, sequence)) until the call's deadline; then the call
-// fails with an error that names the shard and the last reason.
+// table's settings. Bags go whole to one server, so with several these must be
+// embedding workers: see TableRoutes. Every call fans out, one request a shard
+// however many tables, and completes when all shards answered. A connection
+// that breaks is made again with back-off and its requests are sent again
+// (updates are recognised by (client, sequence)) until the call's deadline;
+// then the call fails with an error that names the shard and the last reason.
 //
 // Thread-safe, as EmbeddingService says. Completions run on I/O threads.
 

@@ -1,5 +1,6 @@
 #include "cc/client/row_calls.h"
 
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -9,35 +10,54 @@
 namespace persia {
 namespace {
 
-Status CheckTable(const TableIds& ids, size_t floats, const char* what) {
-  if (ids.combiner != Combiner::kNone) {
-    return InvalidArgument(
-        "bags are pooled by an embedding worker, not by a client of shards");
-  }
-  if (floats == ids.ids.size() * ids.dim) return Status();
-  return InvalidArgument(what, " must have ", ids.ids.size(), " x ", ids.dim,
-                         " floats, received ", floats);
-}
+Span<const float> FloatsOf(const TableLookup& table) { return table.rows; }
+Span<const float> FloatsOf(const TableUpdate& table) { return table.gradients; }
 
 template <typename Table>
-Status Split(const std::vector<Table>& tables, uint32_t shard_count,
-             Partition* partition) {
-  std::vector<Partition::Ids> ids;
-  ids.reserve(tables.size());
-  for (const Table& table : tables) ids.push_back(table.ids.ids);
-  return partition->Build(ids, shard_count);
+Status Split(const std::vector<Table>& tables, const TableRoutes& routes,
+             uint32_t shard_count, Partition* partition) {
+  std::vector<Partition::Table> routed;
+  routed.reserve(tables.size());
+  for (const Table& table : tables) {
+    Result<Partition::Table> route = routes.Route(table.ids);
+    if (!route.ok()) return route.status();
+    const size_t floats = FloatsOf(table).size();
+    if (floats != table.ids.vectors() * table.ids.dim) {
+      return InvalidArgument(
+          std::is_same_v<Table, TableLookup> ? "rows" : "gradients",
+          " must have ", table.ids.vectors(), " x ", table.ids.dim,
+          " floats, received ", floats);
+    }
+    routed.push_back(*route);
+  }
+  return partition->Build(routed, shard_count);
+}
+
+// The shard's part of a table's ids.
+TableIds PartOf(const TableIds& ids, const Partition& partition, size_t table,
+                uint32_t shard) {
+  TableIds part = ids;
+  part.ids = partition.ids(table, shard);
+  if (partition.places(table, shard).count > 0) return part;
+  // Bags that go elsewhere: none at all are no bags either.
+  part.combiner = Combiner::kNone;
+  part.bag_offsets = {};
+  part.weights = {};
+  return part;
 }
 
 class LookupCall : public FanOut {
  public:
-  LookupCall(const Channels* channels, RowScratchPool* pool,
-             LookupRequest* request, DoneCallback done)
+  LookupCall(const Channels* channels, const TableRoutes* routes,
+             RowScratchPool* pool, LookupRequest* request, DoneCallback done)
       : FanOut(channels, request->deadline, std::move(done)),
+        routes_(routes),
         request_(request),
         scratch_(pool->Lend()) {}
 
   void Start() {
-    const Status status = Prepare();
+    const Status status =
+        Split(request_->tables, *routes_, shard_count(), &scratch_->partition);
     if (!status.ok()) return Fail(status);
     shards_ = ShardsWithWork(scratch_->partition);
     generations_.resize(shard_count());
@@ -45,21 +65,14 @@ class LookupCall : public FanOut {
   }
 
  private:
-  Status Prepare() {
-    for (const TableLookup& table : request_->tables) {
-      PERSIA_RETURN_IF_ERROR(CheckTable(table.ids, table.rows.size(), "rows"));
-    }
-    return Split(request_->tables, shard_count(), &scratch_->partition);
-  }
-
   OutFrame Encode(uint32_t shard, uint64_t request_id) override {
     LookupRequest part;
     part.read_only = request_->read_only;
     part.client = PartClient(request_->client, shard, shard_count());
     part.visible_sequence = request_->visible_sequence;
     for (size_t t = 0; t < request_->tables.size(); ++t) {
-      part.tables.push_back({request_->tables[t].ids, {}});
-      part.tables[t].ids.ids = scratch_->partition.ids(t, shard);
+      part.tables.push_back(
+          {PartOf(request_->tables[t].ids, scratch_->partition, t, shard), {}});
     }
     return EncodeLookup(request_id, part);
   }
@@ -68,7 +81,7 @@ class LookupCall : public FanOut {
     const Partition& partition = scratch_->partition;
     size_t floats = 0;
     for (size_t t = 0; t < request_->tables.size(); ++t) {
-      floats += partition.ids(t, shard).size() * request_->tables[t].ids.dim;
+      floats += partition.places(t, shard).count * request_->tables[t].ids.dim;
     }
     Span<const float> rows;
     PERSIA_RETURN_IF_ERROR(
@@ -77,7 +90,7 @@ class LookupCall : public FanOut {
       const TableLookup& table = request_->tables[t];
       partition.Scatter(t, shard, table.ids.dim, rows.data(),
                         table.rows.data());
-      rows = rows.subspan(partition.ids(t, shard).size() * table.ids.dim);
+      rows = rows.subspan(partition.places(t, shard).count * table.ids.dim);
     }
     return Status();
   }
@@ -88,6 +101,7 @@ class LookupCall : public FanOut {
     return JoinGenerations(generations, &request_->generation);
   }
 
+  const TableRoutes* const routes_;
   LookupRequest* const request_;
   const RowScratchPool::Lent scratch_;
   std::vector<uint32_t> shards_;       // Those that are asked.
@@ -96,9 +110,10 @@ class LookupCall : public FanOut {
 
 class UpdateCall : public FanOut {
  public:
-  UpdateCall(const Channels* channels, RowScratchPool* pool,
-             UpdateRequest* request, DoneCallback done)
+  UpdateCall(const Channels* channels, const TableRoutes* routes,
+             RowScratchPool* pool, UpdateRequest* request, DoneCallback done)
       : FanOut(channels, request->deadline, std::move(done)),
+        routes_(routes),
         request_(request),
         scratch_(pool->Lend()) {}
 
@@ -114,15 +129,13 @@ class UpdateCall : public FanOut {
 
  private:
   Status Prepare() {
+    PERSIA_RETURN_IF_ERROR(
+        Split(request_->tables, *routes_, shard_count(), &scratch_->partition));
+    if (shard_count() == 1) return Status();
     size_t floats = 0;
     for (const TableUpdate& table : request_->tables) {
-      PERSIA_RETURN_IF_ERROR(
-          CheckTable(table.ids, table.gradients.size(), "gradients"));
       floats += table.gradients.size();
     }
-    PERSIA_RETURN_IF_ERROR(
-        Split(request_->tables, shard_count(), &scratch_->partition));
-    if (shard_count() == 1) return Status();
     if (!scratch_->floats.Resize(floats * sizeof(float))) {
       return Status(Code::kResourceExhausted,
                     Concat("no memory to split ", floats, " gradients"));
@@ -138,7 +151,8 @@ class UpdateCall : public FanOut {
     part.generation = request_->generation;
     for (size_t t = 0; t < request_->tables.size(); ++t) {
       part.tables.push_back(request_->tables[t]);
-      part.tables[t].ids.ids = scratch_->partition.ids(t, shard);
+      part.tables[t].ids =
+          PartOf(request_->tables[t].ids, scratch_->partition, t, shard);
       if (shard_count() > 1) part.tables[t].gradients = Gradients(t, shard);
     }
     return EncodeUpdate(request_id, part);
@@ -149,7 +163,7 @@ class UpdateCall : public FanOut {
     const TableUpdate& whole = request_->tables[table];
     const Partition& partition = scratch_->partition;
     const Span<float> share = free_gradients_.first(
-        partition.ids(table, shard).size() * whole.ids.dim);
+        partition.places(table, shard).count * whole.ids.dim);
     free_gradients_ = free_gradients_.subspan(share.size());
     partition.Gather(table, shard, whole.ids.dim, whole.gradients.data(),
                      share.data());
@@ -170,6 +184,7 @@ class UpdateCall : public FanOut {
     return Status();
   }
 
+  const TableRoutes* const routes_;
   UpdateRequest* const request_;
   const RowScratchPool::Lent scratch_;
   Span<float> free_gradients_;        // Of scratch_->floats.
@@ -187,15 +202,17 @@ std::vector<uint32_t> ShardsWithWork(const Partition& partition) {
   return shards;
 }
 
-void StartLookup(const Channels* channels, RowScratchPool* pool,
-                 LookupRequest* request, DoneCallback done) {
-  std::make_shared<LookupCall>(channels, pool, request, std::move(done))
+void StartLookup(const Channels* channels, const TableRoutes* routes,
+                 RowScratchPool* pool, LookupRequest* request,
+                 DoneCallback done) {
+  std::make_shared<LookupCall>(channels, routes, pool, request, std::move(done))
       ->Start();
 }
 
-void StartUpdate(const Channels* channels, RowScratchPool* pool,
-                 UpdateRequest* request, DoneCallback done) {
-  std::make_shared<UpdateCall>(channels, pool, request, std::move(done))
+void StartUpdate(const Channels* channels, const TableRoutes* routes,
+                 RowScratchPool* pool, UpdateRequest* request,
+                 DoneCallback done) {
+  std::make_shared<UpdateCall>(channels, routes, pool, request, std::move(done))
       ->Start();
 }
 

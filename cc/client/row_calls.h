@@ -10,6 +10,7 @@
 #include "cc/client/fan_out.h"
 #include "cc/client/object_pool.h"
 #include "cc/client/partition.h"
+#include "cc/client/table_routes.h"
 #include "cc/service/embedding_service.h"
 
 namespace persia {
@@ -26,11 +27,13 @@ using RowScratchPool = ObjectPool<RowScratch>;
 // the generation, or to say that there is no such table.
 std::vector<uint32_t> ShardsWithWork(const Partition& partition);
 
-// `channels` and `pool` must outlive the call.
-void StartLookup(const Channels* channels, RowScratchPool* pool,
-                 LookupRequest* request, DoneCallback done);
-void StartUpdate(const Channels* channels, RowScratchPool* pool,
-                 UpdateRequest* request, DoneCallback done);
+// `channels`, `routes` and `pool` must outlive the call.
+void StartLookup(const Channels* channels, const TableRoutes* routes,
+                 RowScratchPool* pool, LookupRequest* request,
+                 DoneCallback done);
+void StartUpdate(const Channels* channels, const TableRoutes* routes,
+                 RowScratchPool* pool, UpdateRequest* request,
+                 DoneCallback done);
 
 }  // namespace persia
 

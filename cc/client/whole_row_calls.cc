@@ -94,8 +94,8 @@ class AssignCall : public FanOut {
  private:
   Status Prepare() {
     PERSIA_RETURN_IF_ERROR(CheckAssignSizes(*request_));
-    PERSIA_RETURN_IF_ERROR(
-        scratch_->partition.Build({request_->ids}, shard_count()));
+    PERSIA_RETURN_IF_ERROR(scratch_->partition.Build(
+        {Partition::Split(request_->ids)}, shard_count()));
     if (shard_count() == 1) return Status();
     const size_t floats = request_->weights.size() + request_->state.size();
     if (!scratch_->floats.Resize(floats * sizeof(float))) {
@@ -146,8 +146,8 @@ class RemoveCall : public FanOut {
         removed_(shard_count()) {}
 
   void Start() {
-    const Status status =
-        scratch_->partition.Build({request_->ids}, shard_count());
+    const Status status = scratch_->partition.Build(
+        {Partition::Split(request_->ids)}, shard_count());
     if (!status.ok()) return Fail(status);
     Ask(ShardsWithWork(scratch_->partition), MessageType::kRemoveReply,
         /*retry_unavailable=*/false);

@@ -21,12 +21,21 @@ std::vector<int64_t> Copy(Partition::Ids ids) {
   return std::vector<int64_t>(ids.begin(), ids.end());
 }
 
+Status Build(Partition* partition, const std::vector<Partition::Ids>& ids,
+             uint32_t shard_count) {
+  std::vector<Partition::Table> tables;
+  for (const Partition::Ids of_table : ids) {
+    tables.push_back(Partition::Split(of_table));
+  }
+  return partition->Build(tables, shard_count);
+}
+
 TEST(PartitionTest, GivesEachShardItsIdsInTheirOrder) {
   const std::vector<int64_t> first = SomeIds(1000, -500);
   const std::vector<int64_t> second = SomeIds(77, 1 << 20);
   for (const uint32_t shard_count : {1u, 2u, 5u, 300u}) {
     Partition partition;
-    ASSERT_TRUE(partition.Build({first, second}, shard_count).ok());
+    ASSERT_TRUE(Build(&partition, {first, second}, shard_count).ok());
     for (uint32_t s = 0; s < shard_count; ++s) {
       for (const size_t table : {0, 1}) {
         std::vector<int64_t> expected;
@@ -42,19 +51,51 @@ TEST(PartitionTest, GivesEachShardItsIdsInTheirOrder) {
 TEST(PartitionTest, SingleShardCopiesNothing) {
   const std::vector<int64_t> ids = SomeIds(10, 0);
   Partition partition;
-  ASSERT_TRUE(partition.Build({ids}, 1).ok());
+  ASSERT_TRUE(Build(&partition, {ids}, 1).ok());
   EXPECT_EQ(partition.ids(0, 0).data(), ids.data());
 }
 
 TEST(PartitionTest, KnowsWhichShardsHaveWork) {
   const std::vector<int64_t> one = {42};
   Partition partition;
-  ASSERT_TRUE(partition.Build({one, {}}, 4).ok());
+  ASSERT_TRUE(Build(&partition, {one, {}}, 4).ok());
   for (uint32_t s = 0; s < 4; ++s) {
     EXPECT_EQ(partition.HasWork(s), s == ShardOf(42, 4)) << s;
   }
-  ASSERT_TRUE(partition.Build({{}, {}}, 4).ok());
+  ASSERT_TRUE(Build(&partition, {{}, {}}, 4).ok());
   for (uint32_t s = 0; s < 4; ++s) EXPECT_FALSE(partition.HasWork(s));
+}
+
+TEST(PartitionTest, WhatHasAnOwnerGoesThereWhole) {
+  const std::vector<int64_t> pooled = SomeIds(10, 0);
+  const std::vector<int64_t> plain = SomeIds(100, 0);
+  Partition partition;
+  ASSERT_TRUE(
+      partition
+          .Build({Partition::Whole(pooled, 3, 2), Partition::Split(plain)}, 4)
+          .ok());
+  for (uint32_t s = 0; s < 4; ++s) {
+    EXPECT_EQ(Copy(partition.ids(0, s)),
+              s == 2 ? pooled : std::vector<int64_t>());
+    EXPECT_EQ(partition.places(0, s).count, s == 2 ? 3u : 0u);
+  }
+  EXPECT_EQ(partition.ids(0, 2).data(), pooled.data());
+  const std::vector<float> all = {1, 2, 3};
+  std::vector<float> gathered(3), scattered(3);
+  partition.Gather(0, 2, 1, all.data(), gathered.data());
+  EXPECT_EQ(gathered, all);
+  for (uint32_t s = 0; s < 4; ++s) {
+    partition.Scatter(0, s, 1, gathered.data(), scattered.data());
+  }
+  EXPECT_EQ(scattered, all);
+}
+
+// Empty bags have vectors, and no ids.
+TEST(PartitionTest, VectorsWithoutIdsAreWork) {
+  Partition partition;
+  ASSERT_TRUE(partition.Build({Partition::Whole({}, 3, 1)}, 2).ok());
+  EXPECT_FALSE(partition.HasWork(0));
+  EXPECT_TRUE(partition.HasWork(1));
 }
 
 // A vector of `dim` floats that tells its id.
@@ -76,7 +117,7 @@ TEST_P(PartitionDimTest, GathersAndScattersEachShardsVectors) {
   const std::vector<float> all = Vectors(ids, dim);
   for (const uint32_t shard_count : {1u, 3u}) {
     Partition partition;
-    ASSERT_TRUE(partition.Build({{}, ids}, shard_count).ok());
+    ASSERT_TRUE(Build(&partition, {{}, ids}, shard_count).ok());
     std::vector<float> scattered(all.size());
     for (uint32_t s = 0; s < shard_count; ++s) {
       const std::vector<int64_t> of_shard = Copy(partition.ids(1, s));
@@ -96,8 +137,8 @@ TEST(PartitionTest, IsUsedAgain) {
   Partition partition;
   const std::vector<int64_t> many = SomeIds(1000, 0);
   const std::vector<int64_t> few = SomeIds(3, 5000);
-  ASSERT_TRUE(partition.Build({many}, 4).ok());
-  ASSERT_TRUE(partition.Build({few}, 2).ok());
+  ASSERT_TRUE(Build(&partition, {many}, 4).ok());
+  ASSERT_TRUE(Build(&partition, {few}, 2).ok());
   std::vector<int64_t> joined = Copy(partition.ids(0, 0));
   const std::vector<int64_t> rest = Copy(partition.ids(0, 1));
   joined.insert(joined.end(), rest.begin(), rest.end());

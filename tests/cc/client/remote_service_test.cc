@@ -221,7 +221,7 @@ TEST(RemoteServiceTest, ShardsInAnotherOrderAreRefused) {
   EXPECT_EQ(result.Wait().code(), Code::kAlreadyExists);
 }
 
-TEST(RemoteServiceTest, BagsAreRefused) {
+TEST(RemoteServiceTest, BagsAreRefusedBySeveralShards) {
   Cluster cluster(2);
   const std::vector<int64_t> ids = {1, 2};
   const std::vector<uint32_t> offsets = {0, 2};
@@ -239,8 +239,10 @@ TEST(RemoteServiceTest, BagsAreRefused) {
   cluster.client()->Lookup(&request, result.done());
   EXPECT_EQ(result.Wait().code(), Code::kInvalidArgument);
   EXPECT_EQ(result.Wait().message(),
-            "bags are pooled by an embedding worker, not by a client of "
-            "shards");
+            "combiner must be 0 (no bags) for a table whose rows are spread "
+            "over 2 shards, received 1: pool the rows of unique ids, or ask "
+            "embedding workers (`persia worker`) and create the table first, "
+            "so that each says that it takes bags");
 }
 
 TEST(RemoteServiceTest, MemoryOfAnotherSizeIsRefused) {
