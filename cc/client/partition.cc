@@ -1,34 +1,13 @@
 #include "cc/client/partition.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "cc/base/hash.h"
+#include "cc/wire/vector_kernels.h"
 
 namespace persia {
 namespace {
-
-// copy(i, bytes) copies the i-th vector. A constant number of bytes becomes a
-// few instructions instead of a call.
-template <typename Copy>
-void ForEachVector(size_t count, size_t dim, Copy copy) {
-  const auto run = [&](auto bytes) {
-    for (size_t i = 0; i < count; ++i) copy(i, bytes);
-  };
-  switch (dim) {
-    case 8:
-      return run(std::integral_constant<size_t, 32>());
-    case 16:
-      return run(std::integral_constant<size_t, 64>());
-    case 32:
-      return run(std::integral_constant<size_t, 128>());
-    case 64:
-      return run(std::integral_constant<size_t, 256>());
-    default:
-      return run(dim * sizeof(float));
-  }
-}
 
 Status NoMemory(size_t ids) {
   return Status(Code::kResourceExhausted,
@@ -161,26 +140,12 @@ bool Partition::HasWork(uint32_t shard) const {
 
 void Partition::Gather(size_t table, uint32_t shard, size_t dim,
                        const float* from_all, float* to_shard) const {
-  const VectorPlaces from = places(table, shard);
-  if (from.contiguous()) {
-    std::copy_n(from_all + from.first * dim, from.count * dim, to_shard);
-    return;
-  }
-  ForEachVector(from.count, dim, [&](size_t i, auto bytes) {
-    std::memcpy(to_shard + i * dim, from_all + from.indices[i] * dim, bytes);
-  });
+  GatherFloats(from_all, places(table, shard), dim, to_shard);
 }
 
 void Partition::Scatter(size_t table, uint32_t shard, size_t dim,
                         const float* from_shard, float* to_all) const {
-  const VectorPlaces to = places(table, shard);
-  if (to.contiguous()) {
-    std::copy_n(from_shard, to.count * dim, to_all + to.first * dim);
-    return;
-  }
-  ForEachVector(to.count, dim, [&](size_t i, auto bytes) {
-    std::memcpy(to_all + to.indices[i] * dim, from_shard + i * dim, bytes);
-  });
+  ScatterFloats(from_shard, places(table, shard), dim, to_all);
 }
 
 }  // namespace persia

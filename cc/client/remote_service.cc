@@ -24,7 +24,8 @@ class RemoteService : public EmbeddingService {
                 std::vector<std::unique_ptr<EventLoop>> loops)
       : routes_(static_cast<uint32_t>(addresses.size())),
         scratch_(kMaxIdleScratch),
-        loops_(std::move(loops)) {
+        loops_(std::move(loops)),
+        row_calls_{&channels_, &routes_, &scratch_, options.wire_dtype} {
     for (size_t i = 0; i < addresses.size(); ++i) {
       channels_.push_back(
           MakeChannel(loops_[i % loops_.size()].get(), addresses[i],
@@ -44,11 +45,11 @@ class RemoteService : public EmbeddingService {
   }
 
   void Lookup(LookupRequest* request, DoneCallback done) override {
-    StartLookup(&channels_, &routes_, &scratch_, request, std::move(done));
+    StartLookup(row_calls_, request, std::move(done));
   }
 
   void Update(UpdateRequest* request, DoneCallback done) override {
-    StartUpdate(&channels_, &routes_, &scratch_, request, std::move(done));
+    StartUpdate(row_calls_, request, std::move(done));
   }
 
   void Stats(StatsRequest* request, DoneCallback done) override {
@@ -74,6 +75,7 @@ class RemoteService : public EmbeddingService {
   RowScratchPool scratch_;
   const std::vector<std::unique_ptr<EventLoop>> loops_;
   Channels channels_;
+  const RowCallContext row_calls_;
 };
 
 Status CheckOptions(const RemoteServiceOptions& options) {
@@ -88,7 +90,7 @@ Status CheckOptions(const RemoteServiceOptions& options) {
         "first, received ",
         options.first_backoff_seconds, " and ", options.max_backoff_seconds);
   }
-  return Status();
+  return CheckWireDtype(options.wire_dtype);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
+#include "cc/wire/wire_dtype.h"
 
 namespace persia {
 
@@ -26,6 +27,9 @@ struct RemoteServiceOptions {
   int io_threads = 1;
   double first_backoff_seconds = 0.02;
   double max_backoff_seconds = 1.0;
+  // How rows of lookups and gradients of updates travel. Whole rows (Export,
+  // Assign) are always float32.
+  WireDtype wire_dtype = WireDtype::kFloat32;
 };
 
 // `addresses` are "host:port" (or "[v6]:port"). Connects on first use, so it

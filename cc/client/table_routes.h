@@ -25,6 +25,8 @@ class TableRoutes {
   explicit TableRoutes(uint32_t address_count)
       : address_count_(address_count) {}
 
+  uint32_t address_count() const { return address_count_; }
+
   // What all addresses said of the table.
   void SetTakesBags(TableKey table, bool takes_bags);
 

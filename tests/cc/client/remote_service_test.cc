@@ -288,6 +288,10 @@ TEST(RemoteServiceTest, OptionsOutOfRangeAreRefused) {
   options.max_backoff_seconds = options.first_backoff_seconds / 2;
   EXPECT_EQ(MakeRemoteService({"127.0.0.1:1"}, options).status().code(),
             Code::kInvalidArgument);
+  options = RemoteServiceOptions();
+  options.wire_dtype = static_cast<WireDtype>(4);
+  EXPECT_EQ(MakeRemoteService({"127.0.0.1:1"}, options).status().message(),
+            "wire dtype must be 0 to 3, received 4");
 }
 
 TEST(RemoteServiceTest, NamesAreResolved) {
