@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cc/base/status.h"
+#include "cc/client/wire_counters.h"
 #include "cc/service/embedding_service.h"
 #include "cc/wire/wire_dtype.h"
 
@@ -30,6 +31,8 @@ struct RemoteServiceOptions {
   // How rows of lookups and gradients of updates travel. Whole rows (Export,
   // Assign) are always float32.
   WireDtype wire_dtype = WireDtype::kFloat32;
+  // Counts what travels, unless it is null.
+  std::shared_ptr<WireCounters> counters;
 };
 
 // `addresses` are "host:port" (or "[v6]:port"). Connects on first use, so it

@@ -118,8 +118,7 @@ void Call::Refuse(uint64_t request_id, const Status& why) {
 // A page's length is known only once the table has filled it.
 OutFrame Call::EncodePage(uint64_t max_body_bytes) {
   OutFrame page = EncodeExportReply(request_id_, export_);
-  uint64_t bytes = page.head.size() - kFrameHeaderBytes;
-  for (const ConstBytes part : page.payload) bytes += part.size();
+  const uint64_t bytes = BodyBytes(page);
   if (bytes <= max_body_bytes) return page;
   return EncodeError(request_id_,
                      Status(Code::kResourceExhausted,

@@ -67,6 +67,8 @@ struct OutFrame {
   std::vector<ConstBytes> payload;
 };
 
+uint64_t BodyBytes(const OutFrame& frame);
+
 // Fills the first kFrameHeaderBytes of frame->head, which the message encoder
 // left free, from the rest of the frame.
 void SealFrame(MessageType type, uint64_t request_id, OutFrame* frame);

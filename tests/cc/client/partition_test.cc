@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "cc/base/hash.h"
@@ -66,6 +67,64 @@ TEST(PartitionTest, KnowsWhichShardsHaveWork) {
   for (uint32_t s = 0; s < 4; ++s) EXPECT_FALSE(partition.HasWork(s));
 }
 
+// Ids in the order of their shards, as a pipeline may give them.
+std::vector<int64_t> Grouped(std::vector<int64_t> ids, uint32_t shard_count) {
+  std::stable_sort(ids.begin(), ids.end(), [&](int64_t a, int64_t b) {
+    return ShardOf(a, shard_count) < ShardOf(b, shard_count);
+  });
+  return ids;
+}
+
+TEST(PartitionTest, IdsThatAreGroupedByShardAreNotCopied) {
+  const std::vector<int64_t> grouped = Grouped(SomeIds(1000, -500), 5);
+  const std::vector<int64_t> mixed = SomeIds(1000, -500);
+  Partition partition;
+  ASSERT_TRUE(Build(&partition, {mixed, grouped, mixed}, 5).ok());
+  const int64_t* next = grouped.data();
+  for (uint32_t s = 0; s < 5; ++s) {
+    EXPECT_EQ(partition.ids(1, s).data(), next);
+    EXPECT_TRUE(partition.places(1, s).contiguous());
+    EXPECT_EQ(partition.places(1, s).first, next - grouped.data());
+    next += partition.ids(1, s).size();
+    for (const size_t table : {0, 2}) {
+      EXPECT_EQ(Copy(partition.ids(table, s)), Copy(partition.ids(1, s)));
+      EXPECT_FALSE(partition.places(table, s).contiguous());
+    }
+  }
+  EXPECT_EQ(next, grouped.data() + grouped.size());
+}
+
+TEST(PartitionTest, OneIdOutOfItsGroupRegroupsAll) {
+  std::vector<int64_t> ids = Grouped(SomeIds(1000, 0), 3);
+  std::swap(ids.front(), ids.back());
+  Partition partition;
+  ASSERT_TRUE(Build(&partition, {ids}, 3).ok());
+  std::vector<float> scattered(ids.size());
+  const std::vector<float> all(ids.begin(), ids.end());
+  for (uint32_t s = 0; s < 3; ++s) {
+    std::vector<float> gathered(partition.ids(0, s).size());
+    partition.Gather(0, s, 1, all.data(), gathered.data());
+    for (size_t i = 0; i < gathered.size(); ++i) {
+      const auto id = static_cast<int64_t>(gathered[i]);
+      EXPECT_EQ(id, partition.ids(0, s)[i]);
+      EXPECT_EQ(ShardOf(id, 3), s);
+    }
+    partition.Scatter(0, s, 1, gathered.data(), scattered.data());
+  }
+  EXPECT_EQ(scattered, all);
+}
+
+// Shards without ids lie between those with some.
+TEST(PartitionTest, GroupsMayBeEmpty) {
+  const std::vector<int64_t> ids = Grouped({1, 2, 3}, 300);
+  Partition partition;
+  ASSERT_TRUE(Build(&partition, {ids}, 300).ok());
+  for (uint32_t s = 0; s < 300; ++s) {
+    for (const int64_t id : partition.ids(0, s)) EXPECT_EQ(ShardOf(id, 300), s);
+    EXPECT_TRUE(partition.places(0, s).contiguous());
+  }
+}
+
 TEST(PartitionTest, WhatHasAnOwnerGoesThereWhole) {
   const std::vector<int64_t> pooled = SomeIds(10, 0);
   const std::vector<int64_t> plain = SomeIds(100, 0);
@@ -113,9 +172,11 @@ class PartitionDimTest : public testing::TestWithParam<size_t> {};
 
 TEST_P(PartitionDimTest, GathersAndScattersEachShardsVectors) {
   const size_t dim = GetParam();
-  const std::vector<int64_t> ids = SomeIds(100, 1);
-  const std::vector<float> all = Vectors(ids, dim);
-  for (const uint32_t shard_count : {1u, 3u}) {
+  const std::vector<int64_t> mixed = SomeIds(100, 1);
+  for (const auto& [shard_count, ids] :
+       {std::pair(1u, mixed), std::pair(3u, mixed),
+        std::pair(3u, Grouped(mixed, 3))}) {
+    const std::vector<float> all = Vectors(ids, dim);
     Partition partition;
     ASSERT_TRUE(Build(&partition, {{}, ids}, shard_count).ok());
     std::vector<float> scattered(all.size());

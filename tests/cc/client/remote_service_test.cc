@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
@@ -34,6 +35,27 @@ TEST_P(ShardCountTest, UpdatesAreThoseOfAServiceInThisProcess) {
   const auto local = MakeLocalService();
   CreateRowTable(local.get(), kUser);
   const std::vector<int64_t> ids = FirstIds(2000);
+  for (EmbeddingService* service : {cluster.client(), local.get()}) {
+    LookUpRows(service, kUser, ids);
+    const PendingUpdate update(service, kUser, ids, 1, 1);
+    ASSERT_TRUE(update.Wait().ok()) << update.Wait().message();
+    EXPECT_EQ(update.counts().applied, ids.size());
+  }
+  EXPECT_EQ(LookUpRows(cluster.client(), kUser, ids),
+            LookUpRows(local.get(), kUser, ids));
+}
+
+// Such ids and gradients go from where they lie.
+TEST_P(ShardCountTest, IdsInTheOrderOfTheirShardsAreServedTheSame) {
+  Cluster cluster(GetParam());
+  const auto local = MakeLocalService();
+  CreateRowTable(local.get(), kUser);
+  std::vector<int64_t> ids = FirstIds(2000);
+  const auto shard = [](int64_t id) {
+    return ShardOf(id, static_cast<uint32_t>(GetParam()));
+  };
+  std::stable_sort(ids.begin(), ids.end(),
+                   [&](int64_t a, int64_t b) { return shard(a) < shard(b); });
   for (EmbeddingService* service : {cluster.client(), local.get()}) {
     LookUpRows(service, kUser, ids);
     const PendingUpdate update(service, kUser, ids, 1, 1);
@@ -108,7 +130,9 @@ TEST_P(ShardCountTest, SeveralTablesShareARequest) {
 
 TEST_P(ShardCountTest, ClientsWorkAtOnce) {
   Cluster cluster(GetParam());
-  const auto other = MakeClient(cluster.addresses(), /*io_threads=*/2);
+  RemoteServiceOptions options;
+  options.io_threads = 2;
+  const auto other = MakeClient(cluster.addresses(), options);
   const std::vector<int64_t> ids = FirstIds(500);
   const std::vector<float> rows = LookUpRows(cluster.client(), kUser, ids);
   std::vector<std::thread> threads;

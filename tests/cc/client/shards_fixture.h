@@ -53,13 +53,10 @@ class Shard {
 };
 
 inline std::unique_ptr<EmbeddingService> MakeClient(
-    const std::vector<std::string>& addresses, int io_threads = 1,
-    WireDtype wire_dtype = WireDtype::kFloat32) {
-  RemoteServiceOptions options;
-  options.io_threads = io_threads;
+    const std::vector<std::string>& addresses,
+    RemoteServiceOptions options = RemoteServiceOptions()) {
   options.first_backoff_seconds = 0.001;
   options.max_backoff_seconds = 0.02;
-  options.wire_dtype = wire_dtype;
   auto client = MakeRemoteService(addresses, options);
   EXPECT_TRUE(client.ok()) << client.status().message();
   return client.ok() ? std::move(*client) : nullptr;

@@ -19,9 +19,15 @@ class WireDtypesTest
  protected:
   WireDtypesTest()
       : cluster_(std::get<1>(GetParam())),
-        client_(MakeClient(cluster_.addresses(), 1, dtype())) {}
+        client_(MakeClient(cluster_.addresses(), OfDtype())) {}
 
   static WireDtype dtype() { return std::get<0>(GetParam()); }
+
+  static RemoteServiceOptions OfDtype() {
+    RemoteServiceOptions options;
+    options.wire_dtype = dtype();
+    return options;
+  }
 
   // The most that a number may move, of vectors whose largest is `largest`.
   static float Tolerance(float largest) {
