@@ -49,9 +49,13 @@ struct Joined {
   size_t offset = 0;
 };
 
+// Inlined into each of a loop's versions, so that it is compiled for their
+// CPUs.
 template <typename Half>
-void GatherHalves(const float* all, VectorPlaces places, size_t dim,
-                  float factor, uint16_t* __restrict out) {
+[[gnu::always_inline]] inline void GatherHalves(const float* all,
+                                                VectorPlaces places, size_t dim,
+                                                float factor,
+                                                uint16_t* __restrict out) {
   for (size_t i = 0; i < places.count; ++i, out += dim) {
     const float* from = all + places[i] * dim;
     for (size_t d = 0; d < dim; ++d) {
@@ -61,8 +65,10 @@ void GatherHalves(const float* all, VectorPlaces places, size_t dim,
 }
 
 template <typename Half>
-void ScatterHalves(const uint16_t* from, VectorPlaces places, size_t dim,
-                   float factor, float* all) {
+[[gnu::always_inline]] inline void ScatterHalves(const uint16_t* from,
+                                                 VectorPlaces places,
+                                                 size_t dim, float factor,
+                                                 float* all) {
   for (size_t i = 0; i < places.count; ++i, from += dim) {
     float* __restrict to = all + places[i] * dim;
     for (size_t d = 0; d < dim; ++d) {
@@ -97,16 +103,17 @@ PERSIA_VECTORIZE void ScatterBfloat16Loop(const uint16_t* from,
 // Of bit patterns, which rise with the magnitudes that they stand for.
 PERSIA_VECTORIZE uint32_t LargestFiniteBits(const float* all,
                                             VectorPlaces places, size_t dim) {
-  uint32_t largest = 0;
+  int32_t largest = 0;  // Signed, for want of an instruction in older CPUs.
   for (size_t i = 0; i < places.count; ++i) {
     const float* from = all + places[i] * dim;
     for (size_t d = 0; d < dim; ++d) {
       const uint32_t bits = BitsOf(from[d]) & kMagnitudeBits;
-      const uint32_t finite = bits < kInfinityBits ? bits : 0;
+      const auto finite =
+          static_cast<int32_t>(bits & MaskIfLess(bits, kInfinityBits));
       largest = finite > largest ? finite : largest;
     }
   }
-  return largest;
+  return static_cast<uint32_t>(largest);
 }
 
 // The scale of an int8 vector, and what its numbers are multiplied by.
