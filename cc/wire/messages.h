@@ -14,8 +14,12 @@
 //                   (0: none), u64 weights (0: none)                (40 bytes)
 //   arrays        = ids x i64, bag offsets x u32, weights x f32; each padded
 //                   to a multiple of 8
-//   vectors       = of one table, by their dtype as vector_codec.h has it,
-//                   padded to a multiple of 8
+//   vectors       = of one table, by their dtype (vector_codec.h says what the
+//                   numbers stand for); padded to a multiple of 8
+//                   0 float32:  vectors x dim x f32
+//                   1 float16:  f32 scale, u32 0, vectors x dim x f16
+//                   2 bfloat16: vectors x dim x bf16
+//                   3 int8:     vectors x f32 scale, vectors x dim x i8
 //   Lookup        = u64 client, u64 visible sequence, u32 flags (1: read only),
 //                   u32 tables, u32 dtype of the reply, u32 0,
 //                   tables x table, tables x arrays
