@@ -170,7 +170,7 @@ class _Manifest:
     def add_tests(self, modules):
         sources = _module_sources("cc", modules)
         helpers = _module_sources("tests/cc", modules)
-        if modules == _MODULES:
+        if "server" in modules:  # They speak to servers, over the wire.
             helpers += _sources("tests/cc/support/*.cc")
         sources += [helper for helper in helpers if not _is_test(helper)]
         archive = f"{self.folder}/libpersia-{modules[-1]}.a"

@@ -38,6 +38,7 @@ class ChannelImpl : public Channel {
  private:
   struct Pending {
     ShardRequest request;
+    bool was_sent = false;
     // For a request that the server asked to send again.
     std::string refusal;
     double backoff_seconds = 0;
@@ -67,6 +68,7 @@ class ChannelImpl : public Channel {
   const std::shared_ptr<Mailbox> mailbox_;
   const std::string name_;
   const RemoteServiceOptions options_;
+  const std::shared_ptr<WireCounters> counters_;
   std::atomic<uint64_t> last_request_id_{0};
   bool shut_down_ = false;
 
@@ -74,6 +76,7 @@ class ChannelImpl : public Channel {
   PendingById pending_;
   std::deque<uint64_t> to_write_;  // Ids; some may have left pending_.
   std::optional<uint64_t> writing_;
+  bool was_connected_ = false;
   ByteBuffer body_;  // Of the frame that is read.
   // The frame in body_ answers the request that is still being written: that
   // one cannot be ended before.
@@ -88,6 +91,8 @@ ChannelImpl::ChannelImpl(EventLoop* loop, const Address& address,
     : mailbox_(loop->mailbox()),
       name_(std::move(name)),
       options_(options),
+      counters_(options.counters ? options.counters
+                                 : std::make_shared<WireCounters>()),
       link_(&loop->context(), address, options,
             {[this] { return !pending_.empty(); }, [this] { OnConnected(); }}),
       wake_timer_(loop->context()) {}
@@ -115,6 +120,7 @@ void ChannelImpl::Add(ShardRequest request) {
 // ---- The connection comes and goes.
 
 void ChannelImpl::OnConnected() {
+  if (std::exchange(was_connected_, true)) ++counters_->reconnects;
   for (auto& [id, pending] : pending_) {
     pending.send_again_at.reset();
     to_write_.push_back(id);
@@ -138,9 +144,14 @@ void ChannelImpl::WriteNext() {
     to_write_.pop_front();
     if (found == pending_.end()) continue;
     writing_ = found->first;
+    Pending& pending = found->second;
+    const bool again = std::exchange(pending.was_sent, true);
+    ++(again ? counters_->retries : counters_->requests);
+    const uint64_t bytes = kFrameHeaderBytes + BodyBytes(pending.request.frame);
     link_.stream()->Write(
-        found->second.request.frame,
-        [this, stream = link_.stream()](const ErrorCode& error) {
+        pending.request.frame,
+        [this, bytes, stream = link_.stream()](const ErrorCode& error) {
+          if (!error) counters_->bytes_out += bytes;
           if (stream == link_.stream()) OnWritten(error);
         });
   }
@@ -176,6 +187,8 @@ void ChannelImpl::OnRead(ReadEnd end, const Status& status) {
     return FailAll(refusal);
   }
   if (end != ReadEnd::kFrame) return Drop(status);
+  counters_->bytes_in +=
+      kFrameHeaderBytes + link_.stream()->header().body_bytes;
   reply_waits_ = writing_ == link_.stream()->header().request_id;
   if (reply_waits_) return;
   OnReply();

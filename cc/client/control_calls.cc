@@ -1,9 +1,11 @@
 #include "cc/client/control_calls.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 #include <vector>
 
+#include "cc/base/hash.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
@@ -11,12 +13,12 @@ namespace {
 
 class CreateTableCall : public FanOut {
  public:
-  CreateTableCall(const Channels* channels, CreateTableRequest* request,
-                  DoneCallback done)
+  CreateTableCall(const Channels* channels, TableRoutes* routes,
+                  CreateTableRequest* request, DoneCallback done)
       : FanOut(channels, request->deadline, std::move(done)),
+        routes_(routes),
         request_(request),
-        rows_(shard_count()),
-        generations_(shard_count()) {}
+        replies_(shard_count()) {}
 
   void Start() { AskAll(MessageType::kCreateTableReply); }
 
@@ -29,18 +31,30 @@ class CreateTableCall : public FanOut {
   }
 
   Status OnReply(uint32_t shard, ConstBytes body) override {
-    return DecodeCreateTableReply(body, &rows_[shard], &generations_[shard]);
+    return DecodeCreateTableReply(body, &replies_[shard]);
   }
 
   Status OnAllReplied() override {
+    request_->takes_bags =
+        std::all_of(replies_.begin(), replies_.end(),
+                    [](const auto& reply) { return reply.takes_bags; });
+    routes_->SetTakesBags(HashName(request_->config.name),
+                          request_->takes_bags);
     request_->rows = 0;
-    for (const uint64_t rows : rows_) request_->rows += rows;
-    return JoinGenerations(generations_, &request_->generation);
+    std::vector<uint64_t> generations;
+    for (const CreateTableRequest& reply : replies_) {
+      // Those that take bags stand before the same rows, each before them all.
+      request_->rows = request_->takes_bags
+                           ? std::max(request_->rows, reply.rows)
+                           : request_->rows + reply.rows;
+      generations.push_back(reply.generation);
+    }
+    return JoinGenerations(generations, &request_->generation);
   }
 
+  TableRoutes* const routes_;
   CreateTableRequest* const request_;
-  std::vector<uint64_t> rows_;         // By shard.
-  std::vector<uint64_t> generations_;  // By shard.
+  std::vector<CreateTableRequest> replies_;  // By shard; their outputs alone.
 };
 
 class StatsCall : public FanOut {
@@ -76,9 +90,9 @@ class StatsCall : public FanOut {
 
 }  // namespace
 
-void StartCreateTable(const Channels* channels, CreateTableRequest* request,
-                      DoneCallback done) {
-  std::make_shared<CreateTableCall>(channels, request, std::move(done))
+void StartCreateTable(const Channels* channels, TableRoutes* routes,
+                      CreateTableRequest* request, DoneCallback done) {
+  std::make_shared<CreateTableCall>(channels, routes, request, std::move(done))
       ->Start();
 }
 

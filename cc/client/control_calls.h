@@ -4,13 +4,15 @@
 #define PERSIA_CC_CLIENT_CONTROL_CALLS_H_
 
 #include "cc/client/fan_out.h"
+#include "cc/client/table_routes.h"
 #include "cc/service/embedding_service.h"
 
 namespace persia {
 
-// `channels` must outlive the call.
-void StartCreateTable(const Channels* channels, CreateTableRequest* request,
-                      DoneCallback done);
+// `channels` and `routes` must outlive the call. CreateTable tells the routes
+// of its table.
+void StartCreateTable(const Channels* channels, TableRoutes* routes,
+                      CreateTableRequest* request, DoneCallback done);
 void StartStats(const Channels* channels, StatsRequest* request,
                 DoneCallback done);
 

@@ -7,8 +7,7 @@ namespace persia {
 namespace {
 
 Status CheckSize(const OutFrame& frame) {
-  uint64_t bytes = frame.head.size() - kFrameHeaderBytes;
-  for (const ConstBytes part : frame.payload) bytes += part.size();
+  const uint64_t bytes = BodyBytes(frame);
   if (bytes <= kMaxBodyBytes) return Status();
   return Status(Code::kResourceExhausted,
                 Concat("a request of ", bytes,

@@ -1,127 +1,151 @@
 #include "cc/client/partition.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "cc/base/hash.h"
+#include "cc/wire/vector_kernels.h"
 
 namespace persia {
 namespace {
 
-// copy(i, bytes) copies the i-th vector. A constant number of bytes becomes a
-// few instructions instead of a call.
-template <typename Copy>
-void ForEachVector(size_t count, size_t dim, Copy copy) {
-  const auto run = [&](auto bytes) {
-    for (size_t i = 0; i < count; ++i) copy(i, bytes);
-  };
-  switch (dim) {
-    case 8:
-      return run(std::integral_constant<size_t, 32>());
-    case 16:
-      return run(std::integral_constant<size_t, 64>());
-    case 32:
-      return run(std::integral_constant<size_t, 128>());
-    case 64:
-      return run(std::integral_constant<size_t, 256>());
-    default:
-      return run(dim * sizeof(float));
-  }
+Status NoMemory(size_t ids) {
+  return Status(Code::kResourceExhausted,
+                Concat("no memory to split a request of ", ids, " ids"));
 }
 
 }  // namespace
 
-Status Partition::Build(const std::vector<Ids>& tables, uint32_t shard_count) {
+Status Partition::Build(const std::vector<Table>& tables,
+                        uint32_t shard_count) {
   shard_count_ = shard_count;
-  tables_ = tables;
-  if (shard_count == 1) return Status();
-  size_t total = 0;
-  size_t largest = 0;
-  for (const Ids& ids : tables) {
-    total += ids.size();
-    largest = std::max(largest, ids.size());
+  const size_t split = SetTables(tables);
+  // Positions are 32 bits wide.
+  if (split > std::numeric_limits<uint32_t>::max() ||
+      !shards_.Resize(split * sizeof(uint32_t))) {
+    return NoMemory(split);
   }
-  if (largest > std::numeric_limits<uint32_t>::max() ||
-      !shards_.Resize(largest * sizeof(uint32_t)) ||
-      !ids_.Resize(total * sizeof(int64_t)) ||
-      !positions_.Resize(total * sizeof(uint32_t))) {
-    return Status(Code::kResourceExhausted,
-                  Concat("no memory to split a request of ", total, " ids"));
+  const size_t regrouped = FindStarts();
+  if (!ids_.Resize(regrouped * sizeof(int64_t)) ||
+      !positions_.Resize(regrouped * sizeof(uint32_t))) {
+    return NoMemory(regrouped);
   }
-  starts_.resize(tables.size() * (shard_count + size_t{1}));
-  size_t first = 0;
-  for (size_t t = 0; t < tables.size(); ++t) {
-    BuildTable(t, first);
-    first += tables[t].size();
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (tables_[t].regrouped) Regroup(t);
   }
   return Status();
 }
 
-void Partition::BuildTable(size_t table, size_t first) {
-  const Ids ids = tables_[table];
-  const Span<uint32_t> shards = shards_.As<uint32_t>(ids.size());
-  size_t* const starts = &starts_[table * (shard_count_ + size_t{1})];
-  // Each shard's count, one place up; then its start; once filled, its end.
-  std::vector<size_t> ends(shard_count_ + size_t{1}, 0);
-  for (size_t i = 0; i < ids.size(); ++i) {
-    shards[i] = ShardOf(ids[i], shard_count_);
-    ++ends[shards[i] + 1];
+// Returns how many ids are to be split.
+size_t Partition::SetTables(const std::vector<Table>& tables) {
+  tables_.assign(tables.size(), Group());
+  starts_.assign(tables.size() * (shard_count_ + size_t{1}), 0);
+  size_t split = 0;
+  for (size_t t = 0; t < tables.size(); ++t) {
+    Group& group = tables_[t];
+    group.table = tables[t];
+    if (shard_count_ == 1) group.table.owner = 0;
+    group.shards_first = split;
+    if (!group.table.owner) split += group.table.ids.size();
   }
-  ends[0] = first;
-  for (uint32_t s = 0; s < shard_count_; ++s) ends[s + 1] += ends[s];
-  std::copy(ends.begin(), ends.end(), starts);
-  auto* const grouped = reinterpret_cast<int64_t*>(ids_.data());
-  auto* const positions = reinterpret_cast<uint32_t*>(positions_.data());
+  return split;
+}
+
+// Returns how many ids are to be regrouped.
+size_t Partition::FindStarts() {
+  size_t regrouped = 0;
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    Group& group = tables_[t];
+    group.first = regrouped;
+    if (group.table.owner) {
+      StartWhole(t);
+    } else {
+      group.regrouped = !StartSplit(t);
+    }
+    if (group.regrouped) regrouped += group.table.ids.size();
+  }
+  return regrouped;
+}
+
+void Partition::StartWhole(size_t table) {
+  const Table& whole = tables_[table].table;
+  for (uint32_t s = *whole.owner; s < shard_count_; ++s) {
+    starts(table)[s + 1] = whole.vectors;
+  }
+}
+
+// Finds each id's shard. Returns whether they are grouped by it already.
+bool Partition::StartSplit(size_t table) {
+  const Ids ids = tables_[table].table.ids;
+  uint32_t* const shards = shards_of(table);
+  size_t* const ends = starts(table) + 1;
+  bool grouped = true;
+  uint32_t last = 0;
   for (size_t i = 0; i < ids.size(); ++i) {
-    const size_t place = ends[shards[i]]++;
+    const uint32_t shard = ShardOf(ids[i], shard_count_);
+    grouped &= shard >= last;
+    last = shard;
+    shards[i] = shard;
+    ++ends[shard];  // A count still.
+  }
+  for (uint32_t s = 1; s < shard_count_; ++s) ends[s] += ends[s - 1];
+  return grouped;
+}
+
+void Partition::Regroup(size_t table) {
+  const Group& group = tables_[table];
+  const Ids ids = group.table.ids;
+  const uint32_t* const shards = shards_of(table);
+  std::vector<size_t> next(starts(table), starts(table) + shard_count_);
+  auto* const grouped = reinterpret_cast<int64_t*>(ids_.data()) + group.first;
+  auto* const positions =
+      reinterpret_cast<uint32_t*>(positions_.data()) + group.first;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const size_t place = next[shards[i]]++;
     grouped[place] = ids[i];
     positions[place] = static_cast<uint32_t>(i);
   }
 }
 
 Partition::Ids Partition::ids(size_t table, uint32_t shard) const {
-  if (shard_count_ == 1) return tables_[table];
-  const auto* grouped = reinterpret_cast<const int64_t*>(ids_.data());
-  return Ids(grouped + start(table, shard),
-             start(table, shard + 1) - start(table, shard));
+  const Group& group = tables_[table];
+  if (group.table.owner) {
+    return *group.table.owner == shard ? group.table.ids : Ids();
+  }
+  const int64_t* all = group.table.ids.data();
+  if (group.regrouped) {
+    all = reinterpret_cast<const int64_t*>(ids_.data()) + group.first;
+  }
+  return Ids(all + starts(table)[shard], count(table, shard));
 }
 
-Span<const uint32_t> Partition::positions(size_t table, uint32_t shard) const {
-  const auto* positions = reinterpret_cast<const uint32_t*>(positions_.data());
-  return Span<const uint32_t>(positions + start(table, shard),
-                              start(table, shard + 1) - start(table, shard));
+VectorPlaces Partition::places(size_t table, uint32_t shard) const {
+  const Group& group = tables_[table];
+  VectorPlaces places;
+  places.count = count(table, shard);
+  places.first = starts(table)[shard];
+  if (group.regrouped) {
+    places.indices = reinterpret_cast<const uint32_t*>(positions_.data()) +
+                     group.first + places.first;
+  }
+  return places;
 }
 
 bool Partition::HasWork(uint32_t shard) const {
   for (size_t t = 0; t < tables_.size(); ++t) {
-    if (!ids(t, shard).empty()) return true;
+    if (count(t, shard) > 0) return true;
   }
   return false;
 }
 
 void Partition::Gather(size_t table, uint32_t shard, size_t dim,
                        const float* from_all, float* to_shard) const {
-  if (shard_count_ == 1) {
-    std::copy_n(from_all, tables_[table].size() * dim, to_shard);
-    return;
-  }
-  const Span<const uint32_t> from = positions(table, shard);
-  ForEachVector(from.size(), dim, [&](size_t i, auto bytes) {
-    std::memcpy(to_shard + i * dim, from_all + from[i] * dim, bytes);
-  });
+  GatherFloats(from_all, places(table, shard), dim, to_shard);
 }
 
 void Partition::Scatter(size_t table, uint32_t shard, size_t dim,
                         const float* from_shard, float* to_all) const {
-  if (shard_count_ == 1) {
-    std::copy_n(from_shard, tables_[table].size() * dim, to_all);
-    return;
-  }
-  const Span<const uint32_t> to = positions(table, shard);
-  ForEachVector(to.size(), dim, [&](size_t i, auto bytes) {
-    std::memcpy(to_all + to[i] * dim, from_shard + i * dim, bytes);
-  });
+  ScatterFloats(from_shard, places(table, shard), dim, to_all);
 }
 
 }  // namespace persia

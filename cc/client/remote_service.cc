@@ -6,6 +6,7 @@
 #include "cc/client/control_calls.h"
 #include "cc/client/fan_out.h"
 #include "cc/client/row_calls.h"
+#include "cc/client/table_routes.h"
 #include "cc/client/whole_row_calls.h"
 #include "cc/wire/address.h"
 #include "cc/wire/event_loop.h"
@@ -21,7 +22,10 @@ class RemoteService : public EmbeddingService {
   RemoteService(const std::vector<Address>& addresses,
                 const RemoteServiceOptions& options,
                 std::vector<std::unique_ptr<EventLoop>> loops)
-      : scratch_(kMaxIdleScratch), loops_(std::move(loops)) {
+      : routes_(static_cast<uint32_t>(addresses.size())),
+        scratch_(kMaxIdleScratch),
+        loops_(std::move(loops)),
+        row_calls_{&channels_, &routes_, &scratch_, options.wire_dtype} {
     for (size_t i = 0; i < addresses.size(); ++i) {
       channels_.push_back(
           MakeChannel(loops_[i % loops_.size()].get(), addresses[i],
@@ -37,15 +41,15 @@ class RemoteService : public EmbeddingService {
   }
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
-    StartCreateTable(&channels_, request, std::move(done));
+    StartCreateTable(&channels_, &routes_, request, std::move(done));
   }
 
   void Lookup(LookupRequest* request, DoneCallback done) override {
-    StartLookup(&channels_, &scratch_, request, std::move(done));
+    StartLookup(row_calls_, request, std::move(done));
   }
 
   void Update(UpdateRequest* request, DoneCallback done) override {
-    StartUpdate(&channels_, &scratch_, request, std::move(done));
+    StartUpdate(row_calls_, request, std::move(done));
   }
 
   void Stats(StatsRequest* request, DoneCallback done) override {
@@ -65,10 +69,13 @@ class RemoteService : public EmbeddingService {
   }
 
  private:
-  // Sockets go before their loops, and what refers to scratch before it.
+  // Sockets go before their loops, and what refers to routes and scratch before
+  // these.
+  TableRoutes routes_;
   RowScratchPool scratch_;
   const std::vector<std::unique_ptr<EventLoop>> loops_;
   Channels channels_;
+  const RowCallContext row_calls_;
 };
 
 Status CheckOptions(const RemoteServiceOptions& options) {
@@ -83,7 +90,7 @@ Status CheckOptions(const RemoteServiceOptions& options) {
         "first, received ",
         options.first_backoff_seconds, " and ", options.max_backoff_seconds);
   }
-  return Status();
+  return CheckWireDtype(options.wire_dtype);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // RemoteService: an EmbeddingService spread over N servers.
 //
 // Each id lives on shard ShardOf(id, N), so the list's order is part of a
-// table's settings. Every call fans out, one request a shard however many
-// tables, and completes when all shards answered. A connection that breaks is
-// made again with back-off and its requests are sent again (updates are
-// recognised by (client, sequence)) until the call's deadline; then the call
-// fails with an error that names the shard and the last reason.
+// table's settings. Bags go whole to one server, so with several these must be
+// embedding workers: see TableRoutes. Every call fans out, one request a shard
+// however many tables, and completes when all shards answered. A connection
+// that breaks is made again with back-off and its requests are sent again
+// (updates are recognised by (client, sequence)) until the call's deadline;
+// then the call fails with an error that names the shard and the last reason.
 //
 // Thread-safe, as EmbeddingService says. Completions run on I/O threads.
 
@@ -17,7 +18,9 @@
 #include <vector>
 
 #include "cc/base/status.h"
+#include "cc/client/wire_counters.h"
 #include "cc/service/embedding_service.h"
+#include "cc/wire/wire_dtype.h"
 
 namespace persia {
 
@@ -25,6 +28,11 @@ struct RemoteServiceOptions {
   int io_threads = 1;
   double first_backoff_seconds = 0.02;
   double max_backoff_seconds = 1.0;
+  // How rows of lookups and gradients of updates travel. Whole rows (Export,
+  // Assign) are always float32.
+  WireDtype wire_dtype = WireDtype::kFloat32;
+  // Counts what travels, unless it is null.
+  std::shared_ptr<WireCounters> counters;
 };
 
 // `addresses` are "host:port" (or "[v6]:port"). Connects on first use, so it

@@ -3,34 +3,37 @@
 #ifndef PERSIA_CC_CLIENT_ROW_CALLS_H_
 #define PERSIA_CC_CLIENT_ROW_CALLS_H_
 
-#include <cstdint>
-#include <vector>
-
 #include "cc/base/byte_buffer.h"
 #include "cc/client/fan_out.h"
 #include "cc/client/object_pool.h"
 #include "cc/client/partition.h"
+#include "cc/client/table_routes.h"
 #include "cc/service/embedding_service.h"
+#include "cc/wire/wire_dtype.h"
 
 namespace persia {
 
 // What a call needs beside the caller's memory.
 struct RowScratch {
   Partition partition;
-  // Gradients, or weights and state: by table and shard; none for one shard.
-  ByteBuffer floats;
+  // Gradients, or weights and state, that cannot go from where they lie: by
+  // table and shard.
+  ByteBuffer buffer;
 };
 using RowScratchPool = ObjectPool<RowScratch>;
 
-// Shards with nothing to do are not asked; but somebody must be, if only for
-// the generation, or to say that there is no such table.
-std::vector<uint32_t> ShardsWithWork(const Partition& partition);
+// What the calls of one client share. Must outlive them.
+struct RowCallContext {
+  const Channels* channels;
+  const TableRoutes* routes;
+  RowScratchPool* pool;
+  WireDtype dtype;  // Of gradients, and asked for of rows.
+};
 
-// `channels` and `pool` must outlive the call.
-void StartLookup(const Channels* channels, RowScratchPool* pool,
-                 LookupRequest* request, DoneCallback done);
-void StartUpdate(const Channels* channels, RowScratchPool* pool,
-                 UpdateRequest* request, DoneCallback done);
+void StartLookup(const RowCallContext& context, LookupRequest* request,
+                 DoneCallback done);
+void StartUpdate(const RowCallContext& context, UpdateRequest* request,
+                 DoneCallback done);
 
 }  // namespace persia
 

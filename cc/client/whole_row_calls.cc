@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/client/row_split.h"
 #include "cc/service/assign_check.h"
 #include "cc/wire/messages.h"
 
@@ -94,15 +95,15 @@ class AssignCall : public FanOut {
  private:
   Status Prepare() {
     PERSIA_RETURN_IF_ERROR(CheckAssignSizes(*request_));
-    PERSIA_RETURN_IF_ERROR(
-        scratch_->partition.Build({request_->ids}, shard_count()));
+    PERSIA_RETURN_IF_ERROR(scratch_->partition.Build(
+        {Partition::Split(request_->ids)}, shard_count()));
     if (shard_count() == 1) return Status();
     const size_t floats = request_->weights.size() + request_->state.size();
-    if (!scratch_->floats.Resize(floats * sizeof(float))) {
+    if (!scratch_->buffer.Resize(floats * sizeof(float))) {
       return Status(Code::kResourceExhausted,
                     Concat("no memory to split ", floats, " floats of rows"));
     }
-    free_floats_ = scratch_->floats.As<float>(floats);
+    free_floats_ = scratch_->buffer.As<float>(floats);
     return Status();
   }
 
@@ -133,7 +134,7 @@ class AssignCall : public FanOut {
 
   AssignRequest* const request_;
   const RowScratchPool::Lent scratch_;
-  Span<float> free_floats_;  // Of scratch_->floats.
+  Span<float> free_floats_;  // Of scratch_->buffer.
 };
 
 class RemoveCall : public FanOut {
@@ -146,8 +147,8 @@ class RemoveCall : public FanOut {
         removed_(shard_count()) {}
 
   void Start() {
-    const Status status =
-        scratch_->partition.Build({request_->ids}, shard_count());
+    const Status status = scratch_->partition.Build(
+        {Partition::Split(request_->ids)}, shard_count());
     if (!status.ok()) return Fail(status);
     Ask(ShardsWithWork(scratch_->partition), MessageType::kRemoveReply,
         /*retry_unavailable=*/false);

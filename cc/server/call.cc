@@ -8,8 +8,6 @@
 namespace persia {
 namespace {
 
-constexpr uint64_t kLookupReplyHeadBytes = 8;  // The generation.
-
 // A service that holds rows itself does not know that it is served: what the
 // server counts joins its counters. One that asks other processes gets an entry
 // of its own in front of theirs.
@@ -65,12 +63,11 @@ Status Call::Decode(const ServerOptions& options) {
       return DecodeCreateTable(body, &create_table_.config);
     case MessageType::kLookup:
       lookup_.deadline = deadline;
-      PERSIA_RETURN_IF_ERROR(DecodeLookup(body, &lookup_));
-      return PlaceRows(options.max_body_bytes);
+      return vectors_.Decode(body, options.max_body_bytes, &lookup_);
     case MessageType::kUpdate:
       update_.deadline = deadline;
       update_.counts = UpdateCounts();
-      return DecodeUpdate(body, &update_);
+      return vectors_.Decode(body, &update_);
     case MessageType::kStats:
       stats_.deadline = deadline;
       stats_.processes.clear();
@@ -89,32 +86,6 @@ Status Call::Decode(const ServerOptions& options) {
     default:
       return Status(Code::kInternal, "this message is no request");
   }
-}
-
-Status Call::PlaceRows(uint64_t max_body_bytes) {
-  // No overflow: the ids fit a body, and dim is bounded.
-  uint64_t floats = 0;
-  for (const TableLookup& table : lookup_.tables) {
-    floats += uint64_t{table.ids.vectors()} * table.ids.dim;
-  }
-  const uint64_t reply_bytes = kLookupReplyHeadBytes + floats * sizeof(float);
-  if (reply_bytes > max_body_bytes) {
-    return Status(Code::kResourceExhausted,
-                  Concat("the reply to this lookup has ", reply_bytes,
-                         " bytes, over the limit of ", max_body_bytes,
-                         ": ask for fewer ids at once"));
-  }
-  if (!rows_.Resize(floats * sizeof(float))) {
-    return Status(Code::kResourceExhausted,
-                  Concat("no memory for a reply of ", reply_bytes, " bytes"));
-  }
-  Span<float> rest = rows_.As<float>(floats);
-  for (TableLookup& table : lookup_.tables) {
-    const size_t count = table.ids.vectors() * table.ids.dim;
-    table.rows = rest.first(count);
-    rest = rest.subspan(count);
-  }
-  return Status();
 }
 
 void Call::Start(EmbeddingService* service, DoneCallback done) {
@@ -147,8 +118,7 @@ void Call::Refuse(uint64_t request_id, const Status& why) {
 // A page's length is known only once the table has filled it.
 OutFrame Call::EncodePage(uint64_t max_body_bytes) {
   OutFrame page = EncodeExportReply(request_id_, export_);
-  uint64_t bytes = page.head.size() - kFrameHeaderBytes;
-  for (const ConstBytes part : page.payload) bytes += part.size();
+  const uint64_t bytes = BodyBytes(page);
   if (bytes <= max_body_bytes) return page;
   return EncodeError(request_id_,
                      Status(Code::kResourceExhausted,
@@ -160,10 +130,9 @@ OutFrame Call::EncodePage(uint64_t max_body_bytes) {
 OutFrame Call::EncodeReply(const ServerState& server) {
   switch (type_) {
     case MessageType::kCreateTable:
-      return EncodeCreateTableReply(request_id_, create_table_.rows,
-                                    create_table_.generation);
+      return EncodeCreateTableReply(request_id_, create_table_);
     case MessageType::kLookup:
-      return EncodeLookupReply(request_id_, lookup_);
+      return vectors_.EncodeReply(request_id_, lookup_);
     case MessageType::kUpdate:
       return EncodeUpdateReply(request_id_, update_.counts);
     case MessageType::kExport:

@@ -10,6 +10,7 @@
 
 #include "cc/base/byte_buffer.h"
 #include "cc/base/status.h"
+#include "cc/server/call_vectors.h"
 #include "cc/server/server_state.h"
 #include "cc/service/embedding_service.h"
 #include "cc/wire/frame.h"
@@ -40,14 +41,13 @@ class Call {
 
  private:
   Status Decode(const ServerOptions& options);
-  Status PlaceRows(uint64_t max_body_bytes);
   OutFrame EncodePage(uint64_t max_body_bytes);
   OutFrame EncodeReply(const ServerState& server);
 
   MessageType type_ = MessageType::kError;
   uint64_t request_id_ = 0;
   ByteBuffer body_;
-  ByteBuffer rows_;  // Of all tables of a lookup.
+  CallVectors vectors_;  // Rows of a lookup, or an update's gradients.
   CreateTableRequest create_table_;
   LookupRequest lookup_;
   UpdateRequest update_;

@@ -1,6 +1,7 @@
 // Conversions of float32 to 16 bits and back, on bit patterns and without
 // branches, so that loops of them are vectorised. Finite numbers stay finite:
-// what is too large becomes the largest of its sign.
+// what is too large becomes the largest of its sign. Infinities and NaN are for
+// the functions that name them alone.
 
 #ifndef PERSIA_CC_STORE_HALF_H_
 #define PERSIA_CC_STORE_HALF_H_
@@ -20,6 +21,28 @@ inline float FloatOf(uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
+}
+
+// All ones if a < b, or else 0; both below 2^31. A selection by masks: one by
+// ?: may become a branch, which no loop is vectorised with.
+inline uint32_t MaskIfLess(uint32_t a, uint32_t b) {
+  return static_cast<uint32_t>(static_cast<int32_t>(a - b) >> 31);
+}
+
+inline uint32_t Select(uint32_t mask, uint32_t if_ones, uint32_t if_zeros) {
+  return (if_ones & mask) | (if_zeros & ~mask);
+}
+
+// `finite`, or what stands for a value that is not, with its sign.
+inline uint16_t KeepNonFinite(float value, uint16_t finite, uint32_t infinity,
+                              uint32_t nan) {
+  constexpr uint32_t kInfinityBits = 0x7f800000;
+  const uint32_t magnitude = BitsOf(value) & 0x7fffffff;
+  const uint32_t sign = BitsOf(value) >> 16 & 0x8000;
+  const uint32_t other =
+      sign | Select(MaskIfLess(kInfinityBits, magnitude), nan, infinity);
+  return static_cast<uint16_t>(
+      Select(MaskIfLess(magnitude, kInfinityBits), finite, other));
 }
 
 // bfloat16: the upper half of a float32.
@@ -47,6 +70,12 @@ struct Bfloat16 {
   static uint16_t Randomly(float value, uint32_t random) {
     return FromFloat(value, random & 0xffff);
   }
+
+  static float ToFloatOrNonFinite(uint16_t half) { return ToFloat(half); }
+
+  static uint16_t NearestOrNonFinite(float value) {
+    return KeepNonFinite(value, Nearest(value), 0x7f80, 0x7fc0);
+  }
 };
 
 // IEEE binary16.
@@ -56,10 +85,10 @@ struct Float16 {
     // The exponent moves from bias 15 to 127. A subnormal gets the exponent of
     // the least normal instead, and loses the leading one by a subtraction.
     const uint32_t shifted = static_cast<uint32_t>(half & 0x7fff) << 13;
-    const bool subnormal = (half & 0x7c00) == 0;
+    const uint32_t subnormal = MaskIfLess(half & 0x7c00, 1);
     const float normal = FloatOf(shifted + (112u << 23));
     const float least = FloatOf(shifted + (113u << 23)) - FloatOf(113u << 23);
-    return FloatOf(BitsOf(subnormal ? least : normal) | sign);
+    return FloatOf(Select(subnormal, BitsOf(least), BitsOf(normal)) | sign);
   }
 
   static uint16_t Nearest(float value) {
@@ -68,6 +97,17 @@ struct Float16 {
     const uint32_t normal = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
     const uint32_t subnormal = BitsOf(FloatOf(bits) + 0.5f) - BitsOf(0.5f);
     return Join(value, bits, normal, subnormal);
+  }
+
+  static float ToFloatOrNonFinite(uint16_t half) {
+    const uint32_t bits = static_cast<uint32_t>(half);
+    const uint32_t other = (bits & 0x8000) << 16 | (bits & 0x3ff) << 13;
+    const uint32_t finite = MaskIfLess(bits & 0x7c00, 0x7c00);
+    return FloatOf(Select(finite, BitsOf(ToFloat(half)), other | 0x7f800000));
+  }
+
+  static uint16_t NearestOrNonFinite(float value) {
+    return KeepNonFinite(value, Nearest(value), 0x7c00, 0x7e00);
   }
 
   // `random` has 16 random bits.
@@ -94,8 +134,8 @@ struct Float16 {
     const uint32_t sign = BitsOf(value) >> 16 & 0x8000;
     uint32_t rebiased = normal - (112u << 10);
     rebiased = rebiased > kLargest ? kLargest : rebiased;
-    return static_cast<uint16_t>(sign |
-                                 (bits < kLeastNormal ? subnormal : rebiased));
+    return static_cast<uint16_t>(
+        sign | Select(MaskIfLess(bits, kLeastNormal), subnormal, rebiased));
   }
 };
 

@@ -55,6 +55,12 @@ bool Reader::Has(uint64_t count, size_t each) {
   return !failed_;
 }
 
+bool Reader::Bool32() {
+  const uint32_t value = U32();
+  failed_ |= value > 1;
+  return value == 1;
+}
+
 std::string Reader::Text() {
   const uint32_t size = U32();
   const Span<const char> text = Array<char>(size);

@@ -60,6 +60,7 @@ class Reader {
   float F32() { return Number<float>(); }
   std::string Text();
   void Zero32() { failed_ |= U32() != 0; }  // A field without meaning yet.
+  bool Bool32();                            // 0 or 1.
 
   // Points into the body. `count` may be any number.
   template <typename T>

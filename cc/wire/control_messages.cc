@@ -164,19 +164,22 @@ Status DecodeCreateTable(ConstBytes body, TableConfig* config) {
   return Status();
 }
 
-OutFrame EncodeCreateTableReply(uint64_t request_id, uint64_t rows,
-                                uint64_t generation) {
+OutFrame EncodeCreateTableReply(uint64_t request_id,
+                                const CreateTableRequest& request) {
   Writer writer;
-  writer.U64(rows);
-  writer.U64(generation);
+  writer.U64(request.rows);
+  writer.U64(request.generation);
+  writer.U32(request.takes_bags ? 1 : 0);
+  writer.U32(0);
   return writer.Seal(MessageType::kCreateTableReply, request_id);
 }
 
-Status DecodeCreateTableReply(ConstBytes body, uint64_t* rows,
-                              uint64_t* generation) {
+Status DecodeCreateTableReply(ConstBytes body, CreateTableRequest* request) {
   Reader reader(body);
-  *rows = reader.U64();
-  *generation = reader.U64();
+  request->rows = reader.U64();
+  request->generation = reader.U64();
+  request->takes_bags = reader.Bool32();
+  reader.Zero32();
   return reader.Finish("CreateTableReply");
 }
 

@@ -35,12 +35,16 @@ bool IsMessageType(uint16_t number) {
 
 }  // namespace
 
+uint64_t BodyBytes(const OutFrame& frame) {
+  uint64_t bytes = frame.head.size() - kFrameHeaderBytes;
+  for (const ConstBytes part : frame.payload) bytes += part.size();
+  return bytes;
+}
+
 void SealFrame(MessageType type, uint64_t request_id, OutFrame* frame) {
-  uint64_t body_bytes = frame->head.size() - kFrameHeaderBytes;
-  uint32_t body_crc =
-      Crc32c(frame->head.data() + kFrameHeaderBytes, body_bytes);
+  uint32_t body_crc = Crc32c(frame->head.data() + kFrameHeaderBytes,
+                             frame->head.size() - kFrameHeaderBytes);
   for (const ConstBytes part : frame->payload) {
-    body_bytes += part.size();
     body_crc = ExtendCrc32c(body_crc, part.data(), part.size());
   }
   uint8_t* header = frame->head.data();
@@ -48,7 +52,7 @@ void SealFrame(MessageType type, uint64_t request_id, OutFrame* frame) {
   Put(header, kVersionAt, kProtocolVersion);
   Put(header, kTypeAt, static_cast<uint16_t>(type));
   Put(header, kRequestIdAt, request_id);
-  Put(header, kBodyBytesAt, body_bytes);
+  Put(header, kBodyBytesAt, BodyBytes(*frame));
   Put(header, kBodyCrcAt, body_crc);
   Put(header, kHeaderCrcAt, Crc32c(header, kHeaderCrcAt));
 }

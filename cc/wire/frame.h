@@ -27,7 +27,7 @@
 namespace persia {
 
 inline constexpr uint32_t kFrameMagic = 0x31535250;
-inline constexpr uint16_t kProtocolVersion = 2;
+inline constexpr uint16_t kProtocolVersion = 3;
 inline constexpr size_t kFrameHeaderBytes = 32;
 inline constexpr uint64_t kMaxBodyBytes = 1ull << 30;
 
@@ -66,6 +66,8 @@ struct OutFrame {
   std::vector<uint8_t> head;
   std::vector<ConstBytes> payload;
 };
+
+uint64_t BodyBytes(const OutFrame& frame);
 
 // Fills the first kFrameHeaderBytes of frame->head, which the message encoder
 // left free, from the rest of the frame.

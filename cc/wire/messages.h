@@ -9,17 +9,24 @@
 //                   u32 shard count, text name, text initializer,
 //                   text optimizer, text row dtype, text capacity,
 //                   text admission, text eviction  (Specs in canonical text)
-//   CreateTableReply = u64 rows, u64 generation
+//   CreateTableReply = u64 rows, u64 generation, u32 takes bags (0 or 1), u32 0
 //   table         = u64 key, u64 ids, u32 dim, u32 combiner, u64 bag offsets
 //                   (0: none), u64 weights (0: none)                (40 bytes)
 //   arrays        = ids x i64, bag offsets x u32, weights x f32; each padded
 //                   to a multiple of 8
-//   Lookup        = u32 flags (1: read only), u32 tables, tables x table,
-//                   tables x arrays
-//   LookupReply   = u64 generation, tables x vectors x dim x f32 (not padded)
+//   vectors       = of one table, by their dtype (vector_codec.h says what the
+//                   numbers stand for); padded to a multiple of 8
+//                   0 float32:  vectors x dim x f32
+//                   1 float16:  f32 scale, u32 0, vectors x dim x f16
+//                   2 bfloat16: vectors x dim x bf16
+//                   3 int8:     vectors x f32 scale, vectors x dim x i8
+//   Lookup        = u64 client, u64 visible sequence, u32 flags (1: read only),
+//                   u32 tables, u32 dtype of the reply, u32 0,
+//                   tables x table, tables x arrays
+//   LookupReply   = u64 generation, u32 dtype, u32 0, tables x vectors
 //   Update        = u64 client, u64 sequence, u64 generation, u32 tables,
-//                   u32 0, tables x (table, f32 learning rate, u32 0),
-//                   tables x (arrays, vectors x dim x f32 padded to 8)
+//                   u32 0, tables x (table, f32 learning rate, u32 dtype),
+//                   tables x (arrays, vectors)
 //   UpdateReply   = u64 applied, u64 non-finite, u64 absent
 //   Stats         = nothing
 //   StatsReply    = u32 processes, u32 0, processes x process
@@ -50,18 +57,24 @@
 #define PERSIA_CC_WIRE_MESSAGES_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
 #include "cc/wire/frame.h"
+#include "cc/wire/vector_codec.h"
+#include "cc/wire/wire_dtype.h"
 
 namespace persia {
 
 // Requests. Deadlines do not travel: each side has its own.
 OutFrame EncodeCreateTable(uint64_t request_id, const TableConfig& config);
-OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request);
-OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request);
+OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request,
+                      WireDtype reply_dtype);
+// The tables' gradients are `gradients`, one a table, and not the request's.
+OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request,
+                      const std::vector<WireVectors>& gradients);
 OutFrame EncodeStats(uint64_t request_id);
 OutFrame EncodeExport(uint64_t request_id, const ExportRequest& request);
 OutFrame EncodeAssign(uint64_t request_id, const AssignRequest& request);
@@ -70,18 +83,25 @@ OutFrame EncodeRemove(uint64_t request_id, const RemoveRequest& request);
 Status DecodeCreateTable(ConstBytes body, TableConfig* config);
 // Leaves each table's `rows` empty. The decoded ids, offsets and dim are
 // checked against each other (offsets rise and end at the number of ids).
-Status DecodeLookup(ConstBytes body, LookupRequest* request);
-Status DecodeUpdate(ConstBytes body, UpdateRequest* request);
+// kInvalidArgument for a dtype that there is not.
+Status DecodeLookup(ConstBytes body, LookupRequest* request,
+                    WireDtype* reply_dtype);
+// Leaves each table's `gradients` empty, and fills `gradients` instead.
+Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
+                    std::vector<WireVectors>* gradients);
 Status DecodeExport(ConstBytes body, ExportRequest* request);
 Status DecodeAssign(ConstBytes body, AssignRequest* request);
 Status DecodeRemove(ConstBytes body, RemoveRequest* request);
 
 // Replies.
 OutFrame EncodeError(uint64_t request_id, const Status& status);
-OutFrame EncodeCreateTableReply(uint64_t request_id, uint64_t rows,
-                                uint64_t generation);
-// Refers to each table's `rows`.
-OutFrame EncodeLookupReply(uint64_t request_id, const LookupRequest& request);
+// Of the request's outputs.
+OutFrame EncodeCreateTableReply(uint64_t request_id,
+                                const CreateTableRequest& request);
+// `rows` are the tables' EncodedBytes in this dtype.
+OutFrame EncodeLookupReply(uint64_t request_id, uint64_t generation,
+                           WireDtype dtype,
+                           const std::vector<ConstBytes>& rows);
 OutFrame EncodeUpdateReply(uint64_t request_id, const UpdateCounts& counts);
 OutFrame EncodeStatsReply(uint64_t request_id,
                           const std::vector<ServiceStats>& processes);
@@ -92,12 +112,17 @@ OutFrame EncodeRemoveReply(uint64_t request_id, uint64_t removed);
 
 // The Status that an Error body carries, or kDataLoss.
 Status DecodeError(ConstBytes body);
-Status DecodeCreateTableReply(ConstBytes body, uint64_t* rows,
-                              uint64_t* generation);
-// `rows` points to all vectors of the reply, table after table; kDataLoss
-// unless there are exactly `floats` of them.
-Status DecodeLookupReply(ConstBytes body, size_t floats, uint64_t* generation,
-                         Span<const float>* rows);
+// Fills the request's outputs.
+Status DecodeCreateTableReply(ConstBytes body, CreateTableRequest* request);
+// How many vectors of a table a reply must have.
+struct VectorsShape {
+  uint64_t count = 0;
+  uint32_t dim = 0;
+};
+// kDataLoss unless the reply has just the `tables`' rows.
+Status DecodeLookupReply(ConstBytes body,
+                         const std::vector<VectorsShape>& tables,
+                         uint64_t* generation, std::vector<WireVectors>* rows);
 Status DecodeUpdateReply(ConstBytes body, UpdateCounts* counts);
 Status DecodeStatsReply(ConstBytes body, std::vector<ServiceStats>* processes);
 // Fills the request's outputs.

@@ -20,12 +20,36 @@ Status ReadTableIds(const TableRecord& record, Reader* reader, TableIds* ids) {
   return reader->failed() ? Status() : CheckTableIds(*ids);
 }
 
+WireDtype ReadDtype(Reader* reader) {
+  return static_cast<WireDtype>(reader->U32());
+}
+
+void WriteVectors(ConstBytes vectors, Writer* writer) {
+  writer->Array(vectors);
+  writer->PadArrays();
+}
+
+// Precondition: the dtype and dim were checked. No overflow: a body's ids and
+// bags are less than 2^30.
+WireVectors ReadVectors(WireDtype dtype, const VectorsShape& shape,
+                        Reader* reader) {
+  const uint64_t bytes = EncodedBytes(dtype, shape.count, shape.dim);
+  const WireVectors vectors{dtype, reader->Array<uint8_t>(bytes)};
+  reader->SkipPadding();
+  return vectors;
+}
+
 }  // namespace
 
-OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request) {
+OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request,
+                      WireDtype reply_dtype) {
   Writer writer;
+  writer.U64(request.client);
+  writer.U64(request.visible_sequence);
   writer.U32(request.read_only ? kReadOnlyFlag : 0);
   writer.U32(static_cast<uint32_t>(request.tables.size()));
+  writer.U32(static_cast<uint32_t>(reply_dtype));
+  writer.U32(0);
   for (const TableLookup& table : request.tables) {
     WriteTableRecord(table.ids, &writer);
   }
@@ -35,10 +59,15 @@ OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request) {
   return writer.Seal(MessageType::kLookup, request_id);
 }
 
-Status DecodeLookup(ConstBytes body, LookupRequest* request) {
+Status DecodeLookup(ConstBytes body, LookupRequest* request,
+                    WireDtype* reply_dtype) {
   Reader reader(body);
+  request->client = reader.U64();
+  request->visible_sequence = reader.U64();
   const uint32_t flags = reader.U32();
   const uint32_t tables = reader.Count(kTableRecordBytes);
+  *reply_dtype = ReadDtype(&reader);
+  reader.Zero32();
   std::vector<TableRecord> records(tables);
   for (TableRecord& record : records) record = ReadTableRecord(&reader);
   request->read_only = (flags & kReadOnlyFlag) != 0;
@@ -48,46 +77,58 @@ Status DecodeLookup(ConstBytes body, LookupRequest* request) {
         ReadTableIds(records[t], &reader, &request->tables[t].ids));
   }
   PERSIA_RETURN_IF_ERROR(reader.Finish("Lookup"));
-  if ((flags & ~kReadOnlyFlag) == 0) return Status();
+  if ((flags & ~kReadOnlyFlag) == 0) return CheckWireDtype(*reply_dtype);
   return InvalidArgument("a lookup's flags must be 0 or 1, received ", flags);
 }
 
-OutFrame EncodeLookupReply(uint64_t request_id, const LookupRequest& request) {
+OutFrame EncodeLookupReply(uint64_t request_id, uint64_t generation,
+                           WireDtype dtype,
+                           const std::vector<ConstBytes>& rows) {
   Writer writer;
-  writer.U64(request.generation);
-  for (const TableLookup& table : request.tables) writer.Array(table.rows);
+  writer.U64(generation);
+  writer.U32(static_cast<uint32_t>(dtype));
+  writer.U32(0);
+  for (const ConstBytes of_table : rows) WriteVectors(of_table, &writer);
   return writer.Seal(MessageType::kLookupReply, request_id);
 }
 
-Status DecodeLookupReply(ConstBytes body, size_t floats, uint64_t* generation,
-                         Span<const float>* rows) {
+Status DecodeLookupReply(ConstBytes body,
+                         const std::vector<VectorsShape>& tables,
+                         uint64_t* generation, std::vector<WireVectors>* rows) {
   Reader reader(body);
   *generation = reader.U64();
-  *rows = reader.Array<float>(floats);
+  const WireDtype dtype = ReadDtype(&reader);
+  reader.Zero32();
+  PERSIA_RETURN_IF_ERROR(CheckWireDtype(dtype));
+  rows->clear();
+  for (const VectorsShape& shape : tables) {
+    rows->push_back(ReadVectors(dtype, shape, &reader));
+  }
   return reader.Finish("LookupReply");
 }
 
-OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request) {
+OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request,
+                      const std::vector<WireVectors>& gradients) {
   Writer writer;
   writer.U64(request.client);
   writer.U64(request.sequence);
   writer.U64(request.generation);
   writer.U32(static_cast<uint32_t>(request.tables.size()));
   writer.U32(0);
-  for (const TableUpdate& table : request.tables) {
-    WriteTableRecord(table.ids, &writer);
-    writer.F32(table.learning_rate);
-    writer.U32(0);
+  for (size_t t = 0; t < request.tables.size(); ++t) {
+    WriteTableRecord(request.tables[t].ids, &writer);
+    writer.F32(request.tables[t].learning_rate);
+    writer.U32(static_cast<uint32_t>(gradients[t].dtype));
   }
-  for (const TableUpdate& table : request.tables) {
-    WriteTableArrays(table.ids, &writer);
-    writer.Array(table.gradients);
-    writer.PadArrays();
+  for (size_t t = 0; t < request.tables.size(); ++t) {
+    WriteTableArrays(request.tables[t].ids, &writer);
+    WriteVectors(gradients[t].bytes, &writer);
   }
   return writer.Seal(MessageType::kUpdate, request_id);
 }
 
-Status DecodeUpdate(ConstBytes body, UpdateRequest* request) {
+Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
+                    std::vector<WireVectors>* gradients) {
   Reader reader(body);
   request->client = reader.U64();
   request->sequence = reader.U64();
@@ -96,19 +137,19 @@ Status DecodeUpdate(ConstBytes body, UpdateRequest* request) {
   reader.Zero32();
   std::vector<TableRecord> records(tables);
   request->tables.assign(tables, TableUpdate());
+  gradients->assign(tables, WireVectors());
   for (size_t t = 0; t < tables; ++t) {
     records[t] = ReadTableRecord(&reader);
     request->tables[t].learning_rate = reader.F32();
-    reader.Zero32();
+    (*gradients)[t].dtype = ReadDtype(&reader);
   }
-  for (size_t t = 0; t < tables; ++t) {
-    TableUpdate& table = request->tables[t];
-    PERSIA_RETURN_IF_ERROR(ReadTableIds(records[t], &reader, &table.ids));
+  for (size_t t = 0; t < tables && !reader.failed(); ++t) {
+    TableIds& ids = request->tables[t].ids;
+    const WireDtype dtype = (*gradients)[t].dtype;
+    PERSIA_RETURN_IF_ERROR(ReadTableIds(records[t], &reader, &ids));
     if (reader.failed()) break;
-    // No overflow: a body holds less than 2^47 ids, and dim was checked.
-    table.gradients =
-        reader.Array<float>(uint64_t{table.ids.vectors()} * table.ids.dim);
-    reader.SkipPadding();
+    PERSIA_RETURN_IF_ERROR(CheckWireDtype(dtype));
+    (*gradients)[t] = ReadVectors(dtype, {ids.vectors(), ids.dim}, &reader);
   }
   return reader.Finish("Update");
 }

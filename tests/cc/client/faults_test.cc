@@ -24,10 +24,8 @@ uint16_t ClosedPort() { return RawListener().port(); }
 OutFrame OnesReply(uint64_t request_id, std::vector<float>* memory,
                    size_t ids) {
   memory->assign(ids * kRowDim, 1.0f);
-  LookupRequest request;
-  request.tables.resize(1);
-  request.tables[0].rows = *memory;
-  return EncodeLookupReply(request_id, request);
+  return EncodeLookupReply(request_id, /*generation=*/0, WireDtype::kFloat32,
+                           {AsWireVectors(*memory).bytes});
 }
 
 std::vector<uint8_t> Bytes(const OutFrame& frame) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <thread>
@@ -34,6 +35,27 @@ TEST_P(ShardCountTest, UpdatesAreThoseOfAServiceInThisProcess) {
   const auto local = MakeLocalService();
   CreateRowTable(local.get(), kUser);
   const std::vector<int64_t> ids = FirstIds(2000);
+  for (EmbeddingService* service : {cluster.client(), local.get()}) {
+    LookUpRows(service, kUser, ids);
+    const PendingUpdate update(service, kUser, ids, 1, 1);
+    ASSERT_TRUE(update.Wait().ok()) << update.Wait().message();
+    EXPECT_EQ(update.counts().applied, ids.size());
+  }
+  EXPECT_EQ(LookUpRows(cluster.client(), kUser, ids),
+            LookUpRows(local.get(), kUser, ids));
+}
+
+// Such ids and gradients go from where they lie.
+TEST_P(ShardCountTest, IdsInTheOrderOfTheirShardsAreServedTheSame) {
+  Cluster cluster(GetParam());
+  const auto local = MakeLocalService();
+  CreateRowTable(local.get(), kUser);
+  std::vector<int64_t> ids = FirstIds(2000);
+  const auto shard = [](int64_t id) {
+    return ShardOf(id, static_cast<uint32_t>(GetParam()));
+  };
+  std::stable_sort(ids.begin(), ids.end(),
+                   [&](int64_t a, int64_t b) { return shard(a) < shard(b); });
   for (EmbeddingService* service : {cluster.client(), local.get()}) {
     LookUpRows(service, kUser, ids);
     const PendingUpdate update(service, kUser, ids, 1, 1);
@@ -108,7 +130,9 @@ TEST_P(ShardCountTest, SeveralTablesShareARequest) {
 
 TEST_P(ShardCountTest, ClientsWorkAtOnce) {
   Cluster cluster(GetParam());
-  const auto other = MakeClient(cluster.addresses(), /*io_threads=*/2);
+  RemoteServiceOptions options;
+  options.io_threads = 2;
+  const auto other = MakeClient(cluster.addresses(), options);
   const std::vector<int64_t> ids = FirstIds(500);
   const std::vector<float> rows = LookUpRows(cluster.client(), kUser, ids);
   std::vector<std::thread> threads;
@@ -221,7 +245,7 @@ TEST(RemoteServiceTest, ShardsInAnotherOrderAreRefused) {
   EXPECT_EQ(result.Wait().code(), Code::kAlreadyExists);
 }
 
-TEST(RemoteServiceTest, BagsAreRefused) {
+TEST(RemoteServiceTest, BagsAreRefusedBySeveralShards) {
   Cluster cluster(2);
   const std::vector<int64_t> ids = {1, 2};
   const std::vector<uint32_t> offsets = {0, 2};
@@ -239,8 +263,10 @@ TEST(RemoteServiceTest, BagsAreRefused) {
   cluster.client()->Lookup(&request, result.done());
   EXPECT_EQ(result.Wait().code(), Code::kInvalidArgument);
   EXPECT_EQ(result.Wait().message(),
-            "bags are pooled by an embedding worker, not by a client of "
-            "shards");
+            "combiner must be 0 (no bags) for a table whose rows are spread "
+            "over 2 shards, received 1: pool the rows of unique ids, or ask "
+            "embedding workers (`persia worker`) and create the table first, "
+            "so that each says that it takes bags");
 }
 
 TEST(RemoteServiceTest, MemoryOfAnotherSizeIsRefused) {
@@ -286,6 +312,10 @@ TEST(RemoteServiceTest, OptionsOutOfRangeAreRefused) {
   options.max_backoff_seconds = options.first_backoff_seconds / 2;
   EXPECT_EQ(MakeRemoteService({"127.0.0.1:1"}, options).status().code(),
             Code::kInvalidArgument);
+  options = RemoteServiceOptions();
+  options.wire_dtype = static_cast<WireDtype>(4);
+  EXPECT_EQ(MakeRemoteService({"127.0.0.1:1"}, options).status().message(),
+            "wire dtype must be 0 to 3, received 4");
 }
 
 TEST(RemoteServiceTest, NamesAreResolved) {

@@ -53,9 +53,8 @@ class Shard {
 };
 
 inline std::unique_ptr<EmbeddingService> MakeClient(
-    const std::vector<std::string>& addresses, int io_threads = 1) {
-  RemoteServiceOptions options;
-  options.io_threads = io_threads;
+    const std::vector<std::string>& addresses,
+    RemoteServiceOptions options = RemoteServiceOptions()) {
   options.first_backoff_seconds = 0.001;
   options.max_backoff_seconds = 0.02;
   auto client = MakeRemoteService(addresses, options);

@@ -36,29 +36,39 @@ class ServerFixture : public testing::Test {
 
   // The frame refers to ids_, so one kind of lookup at a time.
   OutFrame LookupFrame(uint64_t request_id, const std::string& table = kTable,
-                       size_t count = 3) {
+                       size_t count = 3,
+                       WireDtype dtype = WireDtype::kFloat32) {
     ids_ = FirstIds(count);
     LookupRequest request;
     request.tables.resize(1);
     request.tables[0].ids.table = HashName(table);
     request.tables[0].ids.dim = kRowDim;
     request.tables[0].ids.ids = ids_;
-    return EncodeLookup(request_id, request);
+    return EncodeLookup(request_id, request, dtype);
+  }
+
+  // What a reply to that brings.
+  static std::vector<float> DecodeRows(const RawFrame& reply, size_t count) {
+    EXPECT_TRUE(reply.ok);
+    EXPECT_EQ(reply.header.type, MessageType::kLookupReply);
+    uint64_t generation;
+    std::vector<WireVectors> tables;
+    const Status status =
+        DecodeLookupReply(reply.body, {{count, kRowDim}}, &generation, &tables);
+    EXPECT_TRUE(status.ok()) << status.message();
+    std::vector<float> rows(count * kRowDim);
+    if (!status.ok()) return rows;
+    DecodeVectors(tables[0], VectorPlaces{count, 0, nullptr}, kRowDim,
+                  rows.data());
+    return rows;
   }
 
   // Asks and expects the rows.
   void ExpectServed(RawSocket* client, uint64_t request_id = 1) {
     client->Send(LookupFrame(request_id));
     const RawFrame reply = client->ReceiveFrame();
-    ASSERT_TRUE(reply.ok);
-    EXPECT_EQ(reply.header.type, MessageType::kLookupReply);
     EXPECT_EQ(reply.header.request_id, request_id);
-    uint64_t generation;
-    Span<const float> rows;
-    ASSERT_TRUE(
-        DecodeLookupReply(reply.body, 3 * kRowDim, &generation, &rows).ok());
-    EXPECT_EQ(std::vector<float>(rows.begin(), rows.end()),
-              LookUpRows(&service_, kTable, FirstIds(3)));
+    EXPECT_EQ(DecodeRows(reply, 3), LookUpRows(&service_, kTable, FirstIds(3)));
   }
 
   // Expects an Error reply.

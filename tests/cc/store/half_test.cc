@@ -172,6 +172,37 @@ TYPED_TEST(HalfTest, WhatIsTooLargeBecomesTheLargest) {
   }
 }
 
+TYPED_TEST(HalfTest, WhatIsNotFiniteStaysSoWhereItIsNamed) {
+  constexpr uint16_t kInfinity = Traits<TypeParam>::kInfinity;
+  constexpr float kFloatInfinity = std::numeric_limits<float>::infinity();
+  for (const uint16_t sign : {0, 0x8000}) {
+    const float infinity = sign == 0 ? kFloatInfinity : -kFloatInfinity;
+    EXPECT_EQ(TypeParam::NearestOrNonFinite(infinity), sign | kInfinity);
+    EXPECT_EQ(TypeParam::ToFloatOrNonFinite(sign | kInfinity), infinity);
+    for (uint32_t half = kInfinity + 1; half < 0x8000; ++half) {
+      const auto nan = static_cast<uint16_t>(sign | half);
+      ASSERT_TRUE(std::isnan(TypeParam::ToFloatOrNonFinite(nan))) << nan;
+    }
+    for (const uint32_t bits : {0x7f800001u, 0x7fc00000u, 0x7fffffffu}) {
+      const float nan = FloatOf(bits | static_cast<uint32_t>(sign) << 16);
+      const uint16_t half = TypeParam::NearestOrNonFinite(nan);
+      EXPECT_EQ(half & 0x8000, sign);
+      EXPECT_GT(half & 0x7fff, kInfinity);
+    }
+  }
+}
+
+TYPED_TEST(HalfTest, FiniteNumbersAreTheSameBesideThoseThatAreNot) {
+  for (uint32_t half = 0; half < 65536; ++half) {
+    if ((half & 0x7fff) >= Traits<TypeParam>::kInfinity) continue;
+    const auto bits = static_cast<uint16_t>(half);
+    ASSERT_EQ(TypeParam::ToFloatOrNonFinite(bits), TypeParam::ToFloat(bits));
+  }
+  for (const float value : this->Samples(20000)) {
+    ASSERT_EQ(TypeParam::NearestOrNonFinite(value), TypeParam::Nearest(value));
+  }
+}
+
 #if defined(__FLT16_MANT_DIG__) && defined(__SSE2__)
 TEST(Float16, NearestIsTheCompilersOwn) {
   std::mt19937 random(13);

@@ -29,6 +29,14 @@ TableConfig SomeConfig() {
   return config;
 }
 
+CreateTableRequest SomeOutcome() {
+  CreateTableRequest request;
+  request.rows = 2;
+  request.generation = 3;
+  request.takes_bags = true;
+  return request;
+}
+
 std::vector<ServiceStats> SomeStats() {
   ServiceStats process;
   process.address = "h:1";
@@ -76,8 +84,8 @@ TEST(ControlMessagesTest, CreateTableHasTheseBytes) {
 }
 
 TEST(ControlMessagesTest, CreateTableReplyHasTheseBytes) {
-  EXPECT_EQ(Hex(Body(EncodeCreateTableReply(1, 2, 3)).bytes()),
-            "0200000000000000\n0300000000000000");
+  EXPECT_EQ(Hex(Body(EncodeCreateTableReply(1, SomeOutcome())).bytes()),
+            "0200000000000000\n0300000000000000\n0100000000000000");
 }
 
 TEST(ControlMessagesTest, StatsHasNoBody) {
@@ -148,14 +156,14 @@ TEST(ControlMessagesTest, SpecThatDoesNotParseIsRefused) {
 }
 
 TEST(ControlMessagesTest, RepliesComeBackWhole) {
-  uint64_t rows = 0;
-  uint64_t generation = 0;
+  CreateTableRequest outcome;
   ASSERT_TRUE(
-      DecodeCreateTableReply(Body(EncodeCreateTableReply(1, 2, 3)).bytes(),
-                             &rows, &generation)
+      DecodeCreateTableReply(
+          Body(EncodeCreateTableReply(1, SomeOutcome())).bytes(), &outcome)
           .ok());
-  EXPECT_EQ(rows, 2u);
-  EXPECT_EQ(generation, 3u);
+  EXPECT_EQ(outcome.rows, 2u);
+  EXPECT_EQ(outcome.generation, 3u);
+  EXPECT_TRUE(outcome.takes_bags);
 
   std::vector<ServiceStats> back;
   ASSERT_TRUE(
@@ -186,8 +194,8 @@ Status AsCreateTable(ConstBytes body) {
 }
 
 Status AsCreateTableReply(ConstBytes body) {
-  uint64_t rows, generation;
-  return DecodeCreateTableReply(body, &rows, &generation);
+  CreateTableRequest outcome;
+  return DecodeCreateTableReply(body, &outcome);
 }
 
 Status AsStatsReply(ConstBytes body) {
@@ -213,8 +221,17 @@ TEST(ControlMessagesTest, TruncatedAndTrailingBytesAreRefused) {
   ExpectOnlyWholeDecodes(EncodeError(1, Status(Code::kNotFound, "abcde")),
                          AsError);
   ExpectOnlyWholeDecodes(EncodeCreateTable(1, SomeConfig()), AsCreateTable);
-  ExpectOnlyWholeDecodes(EncodeCreateTableReply(1, 2, 3), AsCreateTableReply);
+  ExpectOnlyWholeDecodes(EncodeCreateTableReply(1, SomeOutcome()),
+                         AsCreateTableReply);
   ExpectOnlyWholeDecodes(EncodeStatsReply(1, SomeStats()), AsStatsReply);
+}
+
+TEST(ControlMessagesTest, AFlagOtherThanNoAndYesIsRefused) {
+  constexpr size_t kTakesBagsAt = 16;
+  std::vector<uint8_t> bytes =
+      Body(EncodeCreateTableReply(1, SomeOutcome())).copy();
+  bytes[kTakesBagsAt] = 2;
+  EXPECT_EQ(AsCreateTableReply(Body(bytes).bytes()).code(), Code::kDataLoss);
 }
 
 TEST(ControlMessagesTest, CountsBeyondTheBodyAreRefused) {

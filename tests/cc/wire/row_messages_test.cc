@@ -13,6 +13,8 @@
 namespace persia {
 namespace {
 
+constexpr WireDtype kReplyDtype = WireDtype::kInt8;
+
 // Two tables: plain ids, and weighted bags.
 class RowMessagesTest : public testing::Test {
  protected:
@@ -27,12 +29,16 @@ class RowMessagesTest : public testing::Test {
     bags_.bag_offsets = offsets_;
     bags_.weights = weights_;
     lookup_.read_only = true;
+    lookup_.client = 3;
+    lookup_.visible_sequence = 4;
     lookup_.tables = {TableLookup{plain_, {}}, TableLookup{bags_, {}}};
     update_.client = 7;
     update_.sequence = 8;
     update_.generation = 9;
-    update_.tables = {TableUpdate{plain_, plain_gradients_, 0.5f},
-                      TableUpdate{bags_, bag_gradients_, 2.0f}};
+    update_.tables = {TableUpdate{plain_, {}, 0.5f},
+                      TableUpdate{bags_, {}, 2.0f}};
+    gradients_ = {AsWireVectors(plain_gradients_),
+                  {WireDtype::kBfloat16, bag_gradients_}};
   }
 
   const std::vector<int64_t> plain_ids_ = {1, -1};
@@ -40,10 +46,11 @@ class RowMessagesTest : public testing::Test {
   const std::vector<uint32_t> offsets_ = {0, 1, 3};
   const std::vector<float> weights_ = {1.0f, 2.0f, 0.5f};
   const std::vector<float> plain_gradients_ = {1, 2, 3, 4};
-  const std::vector<float> bag_gradients_ = {-1, -2};
+  const std::vector<uint8_t> bag_gradients_ = {0x80, 0xbf, 0x00, 0xc0};
   TableIds plain_, bags_;
   LookupRequest lookup_;
   UpdateRequest update_;
+  std::vector<WireVectors> gradients_;
 };
 
 constexpr char kPlainRecord[] =
@@ -59,33 +66,46 @@ constexpr char kBagArrays[] =
     "0000803f00000040\n0000003f00000000";   // Weights, padded.
 
 TEST_F(RowMessagesTest, LookupHasTheseBytes) {
-  EXPECT_EQ(Hex(Body(EncodeLookup(1, lookup_)).bytes()),
-            std::string("0100000002000000\n") + kPlainRecord + kBagRecord +
-                kPlainArrays + kBagArrays);
+  EXPECT_EQ(Hex(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes()),
+            std::string("0300000000000000\n0400000000000000\n"
+                        "0100000002000000\n0300000000000000\n") +
+                kPlainRecord + kBagRecord + kPlainArrays + kBagArrays);
 }
 
 TEST_F(RowMessagesTest, UpdateHasTheseBytes) {
-  EXPECT_EQ(Hex(Body(EncodeUpdate(1, update_)).bytes()),
+  EXPECT_EQ(Hex(Body(EncodeUpdate(1, update_, gradients_)).bytes()),
             std::string("0700000000000000\n0800000000000000\n"
                         "0900000000000000\n0200000000000000\n") +
                 kPlainRecord + "0000003f00000000\n" + kBagRecord +
-                "0000004000000000\n" + kPlainArrays +
+                "0000004002000000\n" + kPlainArrays +
                 "0000803f00000040\n0000404000008040\n" + kBagArrays +
-                "\n000080bf000000c0");
+                "\n80bf00c000000000");
 }
 
 TEST_F(RowMessagesTest, LookupReplyHasTheseBytes) {
-  std::vector<float> rows = {1, 2, 3};
-  lookup_.generation = 4;
-  lookup_.tables[0].rows = Span<float>(rows.data(), 1);
-  lookup_.tables[1].rows = Span<float>(rows.data() + 1, 2);
-  const OutFrame frame = EncodeLookupReply(1, lookup_);
+  const std::vector<float> rows = {1, 2, 3};
+  const Span<const float> all(rows);
+  const OutFrame frame = EncodeLookupReply(
+      1, 4, WireDtype::kFloat32,
+      {AsWireVectors(all.first(2)).bytes, AsWireVectors(all.last(1)).bytes});
   EXPECT_EQ(Hex(Body(frame).bytes()),
-            "0400000000000000\n0000803f00000040\n00004040");
+            "0400000000000000\n0000000000000000\n"
+            "0000803f00000040\n0000404000000000");
   // Rows that lie together are written together, from where they lie.
-  ASSERT_EQ(frame.payload.size(), 1u);
+  ASSERT_EQ(frame.payload.size(), 2u);
   EXPECT_EQ(frame.payload[0].data(),
             reinterpret_cast<const uint8_t*>(rows.data()));
+  EXPECT_EQ(frame.payload[0].size(), 12u);
+}
+
+TEST_F(RowMessagesTest, LookupReplyOfAnotherDtypeHasTheseBytes) {
+  const std::vector<uint8_t> first = {1, 2, 3, 4, 5, 6};
+  const std::vector<uint8_t> second = {7, 8};
+  EXPECT_EQ(
+      Hex(Body(EncodeLookupReply(1, 4, WireDtype::kBfloat16, {first, second}))
+              .bytes()),
+      "0400000000000000\n0200000000000000\n"
+      "0102030405060000\n0708000000000000");
 }
 
 TEST_F(RowMessagesTest, UpdateReplyHasTheseBytes) {
@@ -98,7 +118,7 @@ TEST_F(RowMessagesTest, UpdateReplyHasTheseBytes) {
 }
 
 TEST_F(RowMessagesTest, FramesCarryTheirTypeAndRequest) {
-  const OutFrame frame = EncodeLookup(77, lookup_);
+  const OutFrame frame = EncodeLookup(77, lookup_, kReplyDtype);
   FrameHeader header;
   ASSERT_TRUE(ParseFrameHeader(Span<const uint8_t, kFrameHeaderBytes>(
                                    frame.head.data(), kFrameHeaderBytes),
@@ -110,10 +130,14 @@ TEST_F(RowMessagesTest, FramesCarryTheirTypeAndRequest) {
 }
 
 TEST_F(RowMessagesTest, LookupComesBackWhole) {
-  const Body body(EncodeLookup(1, lookup_));
+  const Body body(EncodeLookup(1, lookup_, kReplyDtype));
   LookupRequest decoded;
-  ASSERT_TRUE(DecodeLookup(body.bytes(), &decoded).ok());
+  WireDtype dtype = WireDtype::kFloat32;
+  ASSERT_TRUE(DecodeLookup(body.bytes(), &decoded, &dtype).ok());
+  EXPECT_EQ(dtype, kReplyDtype);
   EXPECT_TRUE(decoded.read_only);
+  EXPECT_EQ(decoded.client, 3u);
+  EXPECT_EQ(decoded.visible_sequence, 4u);
   ASSERT_EQ(decoded.tables.size(), 2u);
   EXPECT_EQ(decoded.tables[0].ids.table, 0xaabbu);
   EXPECT_EQ(decoded.tables[0].ids.dim, 2u);
@@ -128,30 +152,40 @@ TEST_F(RowMessagesTest, LookupComesBackWhole) {
 }
 
 TEST_F(RowMessagesTest, UpdateComesBackWhole) {
-  const Body body(EncodeUpdate(1, update_));
+  const Body body(EncodeUpdate(1, update_, gradients_));
   UpdateRequest decoded;
-  ASSERT_TRUE(DecodeUpdate(body.bytes(), &decoded).ok());
+  std::vector<WireVectors> gradients;
+  ASSERT_TRUE(DecodeUpdate(body.bytes(), &decoded, &gradients).ok());
   EXPECT_EQ(decoded.client, 7u);
   EXPECT_EQ(decoded.sequence, 8u);
   EXPECT_EQ(decoded.generation, 9u);
   ASSERT_EQ(decoded.tables.size(), 2u);
   EXPECT_EQ(Copy(decoded.tables[0].ids.ids), plain_ids_);
-  EXPECT_EQ(Copy(decoded.tables[0].gradients), plain_gradients_);
+  EXPECT_TRUE(decoded.tables[0].gradients.empty());
+  ASSERT_EQ(gradients.size(), 2u);
+  for (size_t t = 0; t < 2; ++t) {
+    EXPECT_EQ(gradients[t].dtype, gradients_[t].dtype);
+    EXPECT_EQ(Hex(gradients[t].bytes), Hex(gradients_[t].bytes));
+  }
   EXPECT_EQ(decoded.tables[0].learning_rate, 0.5f);
-  EXPECT_EQ(Copy(decoded.tables[1].gradients), bag_gradients_);
   EXPECT_EQ(decoded.tables[1].learning_rate, 2.0f);
 }
 
 TEST_F(RowMessagesTest, RepliesComeBackWhole) {
-  std::vector<float> rows = {1, 2, 3};
-  lookup_.generation = 4;
-  lookup_.tables[0].rows = rows;
-  const Body lookup(EncodeLookupReply(1, lookup_));
+  const std::vector<uint8_t> rows = {1, 2, 3, 4, 5, 6};
+  const Body lookup(
+      EncodeLookupReply(1, 4, WireDtype::kBfloat16, {rows, rows}));
   uint64_t generation = 0;
-  Span<const float> decoded;
-  ASSERT_TRUE(DecodeLookupReply(lookup.bytes(), 3, &generation, &decoded).ok());
+  std::vector<WireVectors> decoded;
+  ASSERT_TRUE(
+      DecodeLookupReply(lookup.bytes(), {{1, 3}, {3, 1}}, &generation, &decoded)
+          .ok());
   EXPECT_EQ(generation, 4u);
-  EXPECT_EQ(std::vector<float>(decoded.begin(), decoded.end()), rows);
+  ASSERT_EQ(decoded.size(), 2u);
+  for (const WireVectors& table : decoded) {
+    EXPECT_EQ(table.dtype, WireDtype::kBfloat16);
+    EXPECT_EQ(Copy(table.bytes), rows);
+  }
 
   UpdateCounts counts;
   counts.applied = 1;
@@ -171,40 +205,62 @@ TEST_F(RowMessagesTest, EmptyTablesAndRequestsComeBack) {
   lookup_.tables[1].ids.bag_offsets = no_bags;
   lookup_.tables[1].ids.weights = {};
   LookupRequest decoded;
-  ASSERT_TRUE(
-      DecodeLookup(Body(EncodeLookup(1, lookup_)).bytes(), &decoded).ok());
+  WireDtype dtype;
+  ASSERT_TRUE(DecodeLookup(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes(),
+                           &decoded, &dtype)
+                  .ok());
   EXPECT_EQ(decoded.tables[0].ids.vectors(), 0u);
   EXPECT_EQ(decoded.tables[1].ids.vectors(), 0u);
   ASSERT_TRUE(
-      DecodeLookup(Body(EncodeLookup(1, LookupRequest())).bytes(), &decoded)
+      DecodeLookup(Body(EncodeLookup(1, LookupRequest(), kReplyDtype)).bytes(),
+                   &decoded, &dtype)
           .ok());
   EXPECT_TRUE(decoded.tables.empty());
 }
 
-TEST_F(RowMessagesTest, LookupReplyOfAnotherLengthIsRefused) {
-  std::vector<float> rows = {1, 2, 3};
-  lookup_.tables[0].rows = rows;
-  const Body body(EncodeLookupReply(1, lookup_));
+// A float32 reply of three numbers, read as one of tables of these shapes.
+Status ReplyAs(const std::vector<VectorsShape>& shapes, uint32_t dtype = 0) {
+  const std::vector<float> rows = {1, 2, 3};
+  const Body body(EncodeLookupReply(1, 0, static_cast<WireDtype>(dtype),
+                                    {AsWireVectors(rows).bytes}));
   uint64_t generation = 0;
-  Span<const float> decoded;
-  for (const size_t floats : {0, 2, 4}) {
-    EXPECT_EQ(
-        DecodeLookupReply(body.bytes(), floats, &generation, &decoded).code(),
-        Code::kDataLoss)
-        << floats;
+  std::vector<WireVectors> decoded;
+  return DecodeLookupReply(body.bytes(), shapes, &generation, &decoded);
+}
+
+TEST(LookupReplyTest, OfAnotherLengthIsRefused) {
+  EXPECT_TRUE(ReplyAs({{3, 1}}).ok());
+  EXPECT_EQ(ReplyAs({}).code(), Code::kDataLoss);
+  for (const uint32_t dim : {0u, 1u, 2u, 5u}) {
+    EXPECT_EQ(ReplyAs({{1, dim}}).code(), Code::kDataLoss) << dim;
   }
+  EXPECT_EQ(ReplyAs({{3, 1}, {3, 1}}).code(), Code::kDataLoss);
+}
+
+TEST(LookupReplyTest, LengthGoesByTheDtype) {
+  EXPECT_EQ(ReplyAs({{3, 1}}, 2).code(), Code::kDataLoss);
+  EXPECT_TRUE(ReplyAs({{6, 1}}, 2).ok());
+  EXPECT_TRUE(ReplyAs({{4, 1}}, 1).code() == Code::kOk);
+}
+
+TEST(LookupReplyTest, OfAnUnknownDtypeIsRefused) {
+  const Status status = ReplyAs({{3, 1}}, 4);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.message(), "wire dtype must be 0 to 3, received 4");
 }
 
 using Decoder = std::function<Status(ConstBytes)>;
 
 Status AsLookup(ConstBytes body) {
   LookupRequest request;
-  return DecodeLookup(body, &request);
+  WireDtype dtype;
+  return DecodeLookup(body, &request, &dtype);
 }
 
 Status AsUpdate(ConstBytes body) {
   UpdateRequest request;
-  return DecodeUpdate(body, &request);
+  std::vector<WireVectors> gradients;
+  return DecodeUpdate(body, &request, &gradients);
 }
 
 Status AsUpdateReply(ConstBytes body) {
@@ -229,20 +285,23 @@ void ExpectOnlyWholeDecodes(const Body& body, const Decoder& decode) {
 }
 
 TEST_F(RowMessagesTest, TruncatedAndTrailingBytesAreRefused) {
-  ExpectOnlyWholeDecodes(Body(EncodeLookup(1, lookup_)), AsLookup);
-  ExpectOnlyWholeDecodes(Body(EncodeUpdate(1, update_)), AsUpdate);
+  ExpectOnlyWholeDecodes(Body(EncodeLookup(1, lookup_, kReplyDtype)), AsLookup);
+  ExpectOnlyWholeDecodes(Body(EncodeUpdate(1, update_, gradients_)), AsUpdate);
   ExpectOnlyWholeDecodes(Body(EncodeUpdateReply(1, {})), AsUpdateReply);
 }
 
+constexpr size_t kFlagsAt = 16;  // Of a lookup; then the number of tables.
+
 // A lookup's body with the 8 bytes at `at` replaced.
 Status LookupWith(const LookupRequest& request, size_t at, uint64_t value) {
-  std::vector<uint8_t> bytes = Body(EncodeLookup(1, request)).copy();
+  std::vector<uint8_t> bytes =
+      Body(EncodeLookup(1, request, kReplyDtype)).copy();
   std::memcpy(bytes.data() + at, &value, sizeof(value));
   return AsLookup(Body(bytes).bytes());
 }
 
 TEST_F(RowMessagesTest, CountsThatOverflowAreRefused) {
-  constexpr size_t kIdCountAt = 16, kOffsetCountAt = 32, kWeightCountAt = 40;
+  constexpr size_t kIdCountAt = 40, kOffsetCountAt = 56, kWeightCountAt = 64;
   for (const size_t at : {kIdCountAt, kOffsetCountAt, kWeightCountAt}) {
     for (const uint64_t count :
          {1ull << 63, (1ull << 61) + 2, (1ull << 62) + 2, 1ull << 32,
@@ -254,9 +313,10 @@ TEST_F(RowMessagesTest, CountsThatOverflowAreRefused) {
 }
 
 TEST_F(RowMessagesTest, CountOfTablesBeyondTheBodyIsRefused) {
-  EXPECT_EQ(LookupWith(lookup_, 0, 0xffffffffull << 32).code(),
+  EXPECT_EQ(LookupWith(lookup_, kFlagsAt, 0xffffffffull << 32).code(),
             Code::kDataLoss);
-  std::vector<uint8_t> update = Body(EncodeUpdate(1, update_)).copy();
+  std::vector<uint8_t> update =
+      Body(EncodeUpdate(1, update_, gradients_)).copy();
   std::memset(update.data() + 24, 0xff, 4);
   EXPECT_EQ(AsUpdate(Body(update).bytes()).code(), Code::kDataLoss);
 }
@@ -264,23 +324,25 @@ TEST_F(RowMessagesTest, CountOfTablesBeyondTheBodyIsRefused) {
 TEST_F(RowMessagesTest, DimOutOfRangeIsRefused) {
   for (const uint32_t dim : {0u, kMaxDim + 1, 0xffffffffu}) {
     lookup_.tables[0].ids.dim = dim;
-    const Status status = AsLookup(Body(EncodeLookup(1, lookup_)).bytes());
+    const Status status =
+        AsLookup(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes());
     EXPECT_EQ(status.code(), Code::kInvalidArgument);
     EXPECT_NE(status.message().find(std::to_string(dim)), std::string::npos);
   }
 }
 
 TEST_F(RowMessagesTest, GradientsThatDoNotFitTheIdsAreRefused) {
-  update_.tables[1].gradients = plain_gradients_;
-  EXPECT_EQ(AsUpdate(Body(EncodeUpdate(1, update_)).bytes()).code(),
+  gradients_[1] = AsWireVectors(plain_gradients_);
+  EXPECT_EQ(AsUpdate(Body(EncodeUpdate(1, update_, gradients_)).bytes()).code(),
             Code::kDataLoss);
 }
 
 TEST_F(RowMessagesTest, OffsetsThatFallAreRefused) {
   const std::vector<uint32_t> offsets = {0, 4, 3};
   lookup_.tables[1].ids.bag_offsets = offsets;
-  EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_)).bytes()).code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(
+      AsLookup(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes()).code(),
+      Code::kInvalidArgument);
 }
 
 TEST_F(RowMessagesTest, OffsetsThatDoNotCoverTheIdsAreRefused) {
@@ -288,33 +350,47 @@ TEST_F(RowMessagesTest, OffsetsThatDoNotCoverTheIdsAreRefused) {
        {std::vector<uint32_t>{1, 3}, std::vector<uint32_t>{0, 2},
         std::vector<uint32_t>{}}) {
     lookup_.tables[1].ids.bag_offsets = offsets;
-    EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_)).bytes()).code(),
-              Code::kInvalidArgument);
+    EXPECT_EQ(
+        AsLookup(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes()).code(),
+        Code::kInvalidArgument);
   }
 }
 
 TEST_F(RowMessagesTest, WeightsThatAreNotOneAnIdAreRefused) {
   lookup_.tables[1].ids.weights = Span<const float>(weights_.data(), 2);
-  EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_)).bytes()).code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(
+      AsLookup(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes()).code(),
+      Code::kInvalidArgument);
 }
 
 TEST_F(RowMessagesTest, BagsWithoutACombinerAreRefused) {
   lookup_.tables[1].ids.combiner = Combiner::kNone;
-  EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_)).bytes()).code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(
+      AsLookup(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes()).code(),
+      Code::kInvalidArgument);
 }
 
 TEST_F(RowMessagesTest, UnknownCombinerAndFlagsAreRefused) {
-  EXPECT_EQ(LookupWith(lookup_, 0, (2ull << 32) | 3).code(),
+  EXPECT_EQ(LookupWith(lookup_, kFlagsAt, (2ull << 32) | 3).code(),
             Code::kInvalidArgument);
   lookup_.tables[1].ids.combiner = static_cast<Combiner>(4);
-  EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_)).bytes()).code(),
+  EXPECT_EQ(
+      AsLookup(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes()).code(),
+      Code::kInvalidArgument);
+}
+
+TEST_F(RowMessagesTest, UnknownDtypesAreRefused) {
+  const auto unknown = static_cast<WireDtype>(4);
+  EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_, unknown)).bytes()).code(),
+            Code::kInvalidArgument);
+  gradients_[1].dtype = unknown;
+  EXPECT_EQ(AsUpdate(Body(EncodeUpdate(1, update_, gradients_)).bytes()).code(),
             Code::kInvalidArgument);
 }
 
 TEST_F(RowMessagesTest, PaddingThatIsNotZeroIsRefused) {
-  std::vector<uint8_t> bytes = Body(EncodeLookup(1, lookup_)).copy();
+  std::vector<uint8_t> bytes =
+      Body(EncodeLookup(1, lookup_, kReplyDtype)).copy();
   bytes.back() = 1;
   EXPECT_EQ(AsLookup(Body(bytes).bytes()).code(), Code::kDataLoss);
 }

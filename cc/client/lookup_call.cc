@@ -1,0 +1,80 @@
+#include <utility>
+#include <vector>
+
+#include "cc/client/part_client.h"
+#include "cc/client/row_calls.h"
+#include "cc/client/row_split.h"
+#include "cc/wire/messages.h"
+
+namespace persia {
+namespace {
+
+class LookupCall : public FanOut {
+ public:
+  LookupCall(const RowCallContext& context, LookupRequest* request,
+             DoneCallback done)
+      : FanOut(context.channels, request->deadline, std::move(done)),
+        context_(context),
+        request_(request),
+        scratch_(context.pool->Lend()) {}
+
+  void Start() {
+    const Status status =
+        Split(request_->tables, *context_.routes, &scratch_->partition);
+    if (!status.ok()) return Fail(status);
+    shards_ = ShardsWithWork(scratch_->partition);
+    generations_.resize(shard_count());
+    Ask(shards_, MessageType::kLookupReply, /*retry_unavailable=*/false);
+  }
+
+ private:
+  OutFrame Encode(uint32_t shard, uint64_t request_id) override {
+    LookupRequest part;
+    part.read_only = request_->read_only;
+    part.client = PartClient(request_->client, shard, shard_count());
+    part.visible_sequence = request_->visible_sequence;
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      part.tables.push_back(
+          {PartOf(request_->tables[t].ids, scratch_->partition, t, shard), {}});
+    }
+    return EncodeLookup(request_id, part, context_.dtype);
+  }
+
+  Status OnReply(uint32_t shard, ConstBytes body) override {
+    const Partition& partition = scratch_->partition;
+    std::vector<VectorsShape> shapes;
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      shapes.push_back(
+          {partition.places(t, shard).count, request_->tables[t].ids.dim});
+    }
+    std::vector<WireVectors> rows;
+    PERSIA_RETURN_IF_ERROR(
+        DecodeLookupReply(body, shapes, &generations_[shard], &rows));
+    for (size_t t = 0; t < rows.size(); ++t) {
+      DecodeVectors(rows[t], partition.places(t, shard), shapes[t].dim,
+                    request_->tables[t].rows.data());
+    }
+    return Status();
+  }
+
+  Status OnAllReplied() override {
+    std::vector<uint64_t> generations;
+    for (const uint32_t s : shards_) generations.push_back(generations_[s]);
+    return JoinGenerations(generations, &request_->generation);
+  }
+
+  const RowCallContext context_;
+  LookupRequest* const request_;
+  const RowScratchPool::Lent scratch_;
+  std::vector<uint32_t> shards_;       // Those that are asked.
+  std::vector<uint64_t> generations_;  // By shard.
+};
+
+}  // namespace
+
+void StartLookup(const RowCallContext& context, LookupRequest* request,
+                 DoneCallback done) {
+  std::make_shared<LookupCall>(context, request, std::move(done))->Start();
+}
+
+}  // namespace persia

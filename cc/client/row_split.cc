@@ -1,0 +1,71 @@
+#include "cc/client/row_split.h"
+
+namespace persia {
+namespace {
+
+struct Numbers {
+  const char* name;
+  size_t count;
+};
+
+Numbers NumbersOf(const TableLookup& table) {
+  return {"rows", table.rows.size()};
+}
+
+Numbers NumbersOf(const TableUpdate& table) {
+  return {"gradients", table.gradients.size()};
+}
+
+template <typename Table>
+Status SplitTables(const std::vector<Table>& tables, const TableRoutes& routes,
+                   Partition* partition) {
+  std::vector<Partition::Table> routed;
+  routed.reserve(tables.size());
+  for (const Table& table : tables) {
+    Result<Partition::Table> route = routes.Route(table.ids);
+    if (!route.ok()) return route.status();
+    const Numbers numbers = NumbersOf(table);
+    if (numbers.count != table.ids.vectors() * table.ids.dim) {
+      return InvalidArgument(numbers.name, " must have ", table.ids.vectors(),
+                             " x ", table.ids.dim, " floats, received ",
+                             numbers.count);
+    }
+    routed.push_back(*route);
+  }
+  return partition->Build(routed, routes.address_count());
+}
+
+}  // namespace
+
+Status Split(const std::vector<TableLookup>& tables, const TableRoutes& routes,
+             Partition* partition) {
+  return SplitTables(tables, routes, partition);
+}
+
+Status Split(const std::vector<TableUpdate>& tables, const TableRoutes& routes,
+             Partition* partition) {
+  return SplitTables(tables, routes, partition);
+}
+
+TableIds PartOf(const TableIds& ids, const Partition& partition, size_t table,
+                uint32_t shard) {
+  TableIds part = ids;
+  part.ids = partition.ids(table, shard);
+  if (partition.places(table, shard).count > 0) return part;
+  // Bags that go elsewhere: none at all are no bags either.
+  part.combiner = Combiner::kNone;
+  part.bag_offsets = {};
+  part.weights = {};
+  return part;
+}
+
+std::vector<uint32_t> ShardsWithWork(const Partition& partition) {
+  std::vector<uint32_t> shards;
+  for (uint32_t s = 0; s < partition.shard_count(); ++s) {
+    if (partition.HasWork(s)) shards.push_back(s);
+  }
+  if (shards.empty()) shards.push_back(0);
+  return shards;
+}
+
+}  // namespace persia

@@ -1,0 +1,121 @@
+#include <utility>
+#include <vector>
+
+#include "cc/client/part_client.h"
+#include "cc/client/row_calls.h"
+#include "cc/client/row_split.h"
+#include "cc/wire/messages.h"
+
+namespace persia {
+namespace {
+
+class UpdateCall : public FanOut {
+ public:
+  UpdateCall(const RowCallContext& context, UpdateRequest* request,
+             DoneCallback done)
+      : FanOut(context.channels, request->deadline, std::move(done)),
+        context_(context),
+        request_(request),
+        scratch_(context.pool->Lend()) {}
+
+  void Start() {
+    const Status status = Prepare();
+    if (!status.ok()) return Fail(status);
+    counts_.resize(shard_count());
+    // A server says kUnavailable while the first arrival of a repeated update
+    // is still being applied.
+    Ask(ShardsWithWork(scratch_->partition), MessageType::kUpdateReply,
+        /*retry_unavailable=*/true);
+  }
+
+ private:
+  Status Prepare() {
+    PERSIA_RETURN_IF_ERROR(
+        Split(request_->tables, *context_.routes, &scratch_->partition));
+    uint64_t bytes = 0;
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      for (uint32_t s = 0; s < shard_count(); ++s) bytes += CopiedBytes(t, s);
+    }
+    if (!scratch_->buffer.Resize(bytes)) {
+      return Status(Code::kResourceExhausted,
+                    Concat("no memory for ", bytes, " bytes of gradients"));
+    }
+    free_bytes_ = scratch_->buffer.data();
+    return Status();
+  }
+
+  // Whether gradients are sent from where the caller has them.
+  bool GoInPlace(const VectorPlaces& places) const {
+    return context_.dtype == WireDtype::kFloat32 && places.contiguous();
+  }
+
+  // What the shard's share of a table's gradients takes beside the caller's
+  // memory.
+  uint64_t CopiedBytes(size_t table, uint32_t shard) const {
+    const VectorPlaces places = scratch_->partition.places(table, shard);
+    if (GoInPlace(places)) return 0;
+    return PaddedBytes(context_.dtype, places.count,
+                       request_->tables[table].ids.dim);
+  }
+
+  OutFrame Encode(uint32_t shard, uint64_t request_id) override {
+    UpdateRequest part;
+    part.client = PartClient(request_->client, shard, shard_count());
+    part.sequence = request_->sequence;
+    part.generation = request_->generation;
+    std::vector<WireVectors> gradients;
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      const TableUpdate& table = request_->tables[t];
+      part.tables.push_back({PartOf(table.ids, scratch_->partition, t, shard),
+                             {},
+                             table.learning_rate});
+      gradients.push_back(Gradients(t, shard));
+    }
+    return EncodeUpdate(request_id, part, gradients);
+  }
+
+  // The shard's share of a table's gradients, in one piece.
+  WireVectors Gradients(size_t table, uint32_t shard) {
+    const VectorPlaces places = scratch_->partition.places(table, shard);
+    const uint32_t dim = request_->tables[table].ids.dim;
+    const Span<const float> all = request_->tables[table].gradients;
+    if (GoInPlace(places)) {
+      return AsWireVectors(all.subspan(places.first * dim, places.count * dim));
+    }
+    uint8_t* const bytes = free_bytes_;
+    free_bytes_ += CopiedBytes(table, shard);
+    EncodeVectors(context_.dtype, VectorKind::kGradients, all.data(), places,
+                  dim, bytes);
+    return {context_.dtype,
+            ConstBytes(bytes, EncodedBytes(context_.dtype, places.count, dim))};
+  }
+
+  Status OnReply(uint32_t shard, ConstBytes body) override {
+    return DecodeUpdateReply(body, &counts_[shard]);
+  }
+
+  Status OnAllReplied() override {
+    request_->counts = UpdateCounts();
+    for (const UpdateCounts& counts : counts_) {
+      request_->counts.applied += counts.applied;
+      request_->counts.nonfinite += counts.nonfinite;
+      request_->counts.absent += counts.absent;
+    }
+    return Status();
+  }
+
+  const RowCallContext context_;
+  UpdateRequest* const request_;
+  const RowScratchPool::Lent scratch_;
+  uint8_t* free_bytes_ = nullptr;     // Of scratch_->buffer.
+  std::vector<UpdateCounts> counts_;  // By shard.
+};
+
+}  // namespace
+
+void StartUpdate(const RowCallContext& context, UpdateRequest* request,
+                 DoneCallback done) {
+  std::make_shared<UpdateCall>(context, request, std::move(done))->Start();
+}
+
+}  // namespace persia

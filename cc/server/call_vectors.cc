@@ -1,0 +1,101 @@
+#include "cc/server/call_vectors.h"
+
+#include "cc/wire/messages.h"
+
+namespace persia {
+namespace {
+
+constexpr uint64_t kLookupReplyHeadBytes = 16;  // The generation and dtype.
+
+// No overflow: the ids fit a body, and dim is bounded.
+uint64_t NumberCount(const TableIds& ids) {
+  return uint64_t{ids.vectors()} * ids.dim;
+}
+
+VectorPlaces AllOf(const TableIds& ids) {
+  return VectorPlaces{ids.vectors(), 0, nullptr};
+}
+
+Status NoMemory(const char* what, uint64_t bytes) {
+  return Status(Code::kResourceExhausted,
+                Concat("no memory for ", what, " of ", bytes, " bytes"));
+}
+
+}  // namespace
+
+Status CallVectors::Decode(ConstBytes body, uint64_t max_reply_bytes,
+                           LookupRequest* request) {
+  PERSIA_RETURN_IF_ERROR(DecodeLookup(body, request, &reply_dtype_));
+  uint64_t numbers = 0;
+  uint64_t rows_bytes = 0;
+  for (const TableLookup& table : request->tables) {
+    numbers += NumberCount(table.ids);
+    rows_bytes += PaddedBytes(reply_dtype_, table.ids.vectors(), table.ids.dim);
+  }
+  const uint64_t reply_bytes = kLookupReplyHeadBytes + rows_bytes;
+  if (reply_bytes > max_reply_bytes) {
+    return Status(Code::kResourceExhausted,
+                  Concat("the reply to this lookup has ", reply_bytes,
+                         " bytes, over the limit of ", max_reply_bytes,
+                         ": ask for fewer ids at once"));
+  }
+  const bool converts = reply_dtype_ != WireDtype::kFloat32;
+  if (!floats_.Resize(numbers * sizeof(float)) ||
+      (converts && !encoded_.Resize(rows_bytes))) {
+    return NoMemory("a reply", reply_bytes);
+  }
+  Span<float> rest = floats_.As<float>(numbers);
+  for (TableLookup& table : request->tables) {
+    table.rows = rest.first(NumberCount(table.ids));
+    rest = rest.subspan(table.rows.size());
+  }
+  return Status();
+}
+
+OutFrame CallVectors::EncodeReply(uint64_t request_id,
+                                  const LookupRequest& request) {
+  std::vector<ConstBytes> rows;
+  uint8_t* bytes = encoded_.data();
+  for (const TableLookup& table : request.tables) {
+    if (reply_dtype_ == WireDtype::kFloat32) {
+      rows.push_back(AsWireVectors(table.rows).bytes);
+      continue;
+    }
+    const VectorPlaces all = AllOf(table.ids);
+    const uint32_t dim = table.ids.dim;
+    EncodeVectors(reply_dtype_, VectorKind::kRows, table.rows.data(), all, dim,
+                  bytes);
+    rows.emplace_back(bytes, EncodedBytes(reply_dtype_, all.count, dim));
+    bytes += PaddedBytes(reply_dtype_, all.count, dim);
+  }
+  return EncodeLookupReply(request_id, request.generation, reply_dtype_, rows);
+}
+
+Status CallVectors::Decode(ConstBytes body, UpdateRequest* request) {
+  PERSIA_RETURN_IF_ERROR(DecodeUpdate(body, request, &gradients_));
+  uint64_t numbers = 0;
+  for (size_t t = 0; t < gradients_.size(); ++t) {
+    if (gradients_[t].dtype == WireDtype::kFloat32) continue;
+    numbers += NumberCount(request->tables[t].ids);
+  }
+  if (!floats_.Resize(numbers * sizeof(float))) {
+    return NoMemory("gradients", numbers * sizeof(float));
+  }
+  Span<float> rest = floats_.As<float>(numbers);
+  for (size_t t = 0; t < gradients_.size(); ++t) {
+    TableUpdate& table = request->tables[t];
+    const size_t count = NumberCount(table.ids);
+    if (gradients_[t].dtype == WireDtype::kFloat32) {
+      const auto* in_body =
+          reinterpret_cast<const float*>(gradients_[t].bytes.data());
+      table.gradients = Span<const float>(in_body, count);
+      continue;
+    }
+    DecodeVectors(gradients_[t], AllOf(table.ids), table.ids.dim, rest.data());
+    table.gradients = rest.first(count);
+    rest = rest.subspan(count);
+  }
+  return Status();
+}
+
+}  // namespace persia

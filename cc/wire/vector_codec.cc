@@ -1,0 +1,106 @@
+#include "cc/wire/vector_codec.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "cc/wire/vector_kernels.h"
+
+namespace persia {
+namespace {
+
+constexpr size_t kFloat16HeadBytes = 8;  // The scale, and zeros.
+constexpr float kLargestFloat16 = 65504;
+
+// A power of two.
+float Float16ScaleOf(VectorKind kind, float largest) {
+  if (largest == 0) return 1;
+  if (kind == VectorKind::kRows && largest <= kLargestFloat16) return 1;
+  int exponent;  // largest < 2^exponent, and at least half of that.
+  std::frexp(largest, &exponent);
+  // Scale and inverse must both be normal.
+  return std::ldexp(1.0f, std::max(exponent - 15, -126));
+}
+
+void EncodeFloat16(VectorKind kind, const float* all, VectorPlaces places,
+                   uint32_t dim, uint8_t* bytes) {
+  const float scale =
+      Float16ScaleOf(kind, LargestFiniteMagnitude(all, places, dim));
+  std::memset(bytes, 0, kFloat16HeadBytes);
+  std::memcpy(bytes, &scale, sizeof(scale));
+  GatherFloat16(all, places, dim, 1 / scale,
+                reinterpret_cast<uint16_t*>(bytes + kFloat16HeadBytes));
+}
+
+void DecodeFloat16(const uint8_t* bytes, VectorPlaces places, uint32_t dim,
+                   float* all) {
+  float scale;
+  std::memcpy(&scale, bytes, sizeof(scale));
+  ScatterFloat16(reinterpret_cast<const uint16_t*>(bytes + kFloat16HeadBytes),
+                 places, dim, scale, all);
+}
+
+}  // namespace
+
+WireVectors AsWireVectors(Span<const float> floats) {
+  return {WireDtype::kFloat32,
+          ConstBytes(reinterpret_cast<const uint8_t*>(floats.data()),
+                     floats.size_bytes())};
+}
+
+uint64_t EncodedBytes(WireDtype dtype, uint64_t count, uint32_t dim) {
+  const uint64_t numbers = count * dim;
+  switch (dtype) {
+    case WireDtype::kFloat32:
+      return numbers * sizeof(float);
+    case WireDtype::kFloat16:
+      return kFloat16HeadBytes + numbers * sizeof(uint16_t);
+    case WireDtype::kBfloat16:
+      return numbers * sizeof(uint16_t);
+    case WireDtype::kInt8:
+      return count * sizeof(float) + numbers;
+  }
+  return 0;
+}
+
+uint64_t PaddedBytes(WireDtype dtype, uint64_t count, uint32_t dim) {
+  return (EncodedBytes(dtype, count, dim) + 7) / 8 * 8;
+}
+
+void EncodeVectors(WireDtype dtype, VectorKind kind, const float* all,
+                   VectorPlaces places, uint32_t dim, uint8_t* bytes) {
+  auto* const scales = reinterpret_cast<float*>(bytes);
+  switch (dtype) {
+    case WireDtype::kFloat32:
+      return GatherFloats(all, places, dim, reinterpret_cast<float*>(bytes));
+    case WireDtype::kFloat16:
+      return EncodeFloat16(kind, all, places, dim, bytes);
+    case WireDtype::kBfloat16:
+      return GatherBfloat16(all, places, dim,
+                            reinterpret_cast<uint16_t*>(bytes));
+    case WireDtype::kInt8:
+      return GatherInt8(all, places, dim, scales,
+                        reinterpret_cast<int8_t*>(scales + places.count));
+  }
+}
+
+void DecodeVectors(const WireVectors& vectors, VectorPlaces places,
+                   uint32_t dim, float* all) {
+  const uint8_t* const bytes = vectors.bytes.data();
+  const auto* const scales = reinterpret_cast<const float*>(bytes);
+  switch (vectors.dtype) {
+    case WireDtype::kFloat32:
+      return ScatterFloats(scales, places, dim, all);
+    case WireDtype::kFloat16:
+      return DecodeFloat16(bytes, places, dim, all);
+    case WireDtype::kBfloat16:
+      return ScatterBfloat16(reinterpret_cast<const uint16_t*>(bytes), places,
+                             dim, all);
+    case WireDtype::kInt8:
+      return ScatterInt8(scales,
+                         reinterpret_cast<const int8_t*>(scales + places.count),
+                         places, dim, all);
+  }
+}
+
+}  // namespace persia

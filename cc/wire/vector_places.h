@@ -1,0 +1,24 @@
+// VectorPlaces: where some of an array's vectors are, in an order of their own.
+
+#ifndef PERSIA_CC_WIRE_VECTOR_PLACES_H_
+#define PERSIA_CC_WIRE_VECTOR_PLACES_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace persia {
+
+struct VectorPlaces {
+  size_t count = 0;
+  size_t first = 0;  // Without indices: `count` neighbours from here on.
+  const uint32_t* indices = nullptr;
+
+  bool contiguous() const { return indices == nullptr; }
+  size_t operator[](size_t i) const {
+    return contiguous() ? first + i : indices[i];
+  }
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_WIRE_VECTOR_PLACES_H_

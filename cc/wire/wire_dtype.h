@@ -1,0 +1,29 @@
+// WireDtype: how the numbers of rows and gradients travel.
+//
+// The numbers are part of the protocol: never renumber.
+
+#ifndef PERSIA_CC_WIRE_WIRE_DTYPE_H_
+#define PERSIA_CC_WIRE_WIRE_DTYPE_H_
+
+#include <cstdint>
+
+#include "cc/base/status.h"
+
+namespace persia {
+
+enum class WireDtype : uint32_t {
+  kFloat32 = 0,   // As they are.
+  kFloat16 = 1,   // 11 significant bits, and a scale a table.
+  kBfloat16 = 2,  // 8 significant bits.
+  kInt8 = 3,      // A 127th of each vector's largest.
+};
+
+inline Status CheckWireDtype(WireDtype dtype) {
+  if (dtype <= WireDtype::kInt8) return Status();
+  return InvalidArgument("wire dtype must be 0 to 3, received ",
+                         static_cast<uint32_t>(dtype));
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_WIRE_WIRE_DTYPE_H_

@@ -1,0 +1,115 @@
+// Rows and gradients of each dtype at a server.
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/cc/server/server_fixture.h"
+
+namespace persia {
+namespace {
+
+class WireDtypeTest : public ServerFixture {
+ protected:
+  // One plain table of an update.
+  static TableUpdate Update(const std::vector<int64_t>& ids) {
+    TableUpdate update;
+    update.ids.table = HashName(kTable);
+    update.ids.dim = kRowDim;
+    update.ids.ids = ids;
+    update.learning_rate = 1;
+    return update;
+  }
+};
+
+TEST_F(WireDtypeTest, RowsComeInTheDtypeThatWasAskedFor) {
+  StartServerWith(ServerOptions());
+  constexpr size_t kCount = 100;
+  const std::vector<float> rows =
+      LookUpRows(&service_, kTable, FirstIds(kCount));
+  // One call after the other, so that each finds the memory of the last.
+  RawSocket client = Connect();
+  for (const WireDtype dtype :
+       {WireDtype::kInt8, WireDtype::kFloat32, WireDtype::kFloat16,
+        WireDtype::kBfloat16, WireDtype::kFloat32}) {
+    client.Send(LookupFrame(1, kTable, kCount, dtype));
+    const RawFrame reply = client.ReceiveFrame();
+    EXPECT_EQ(reply.body.size(), 16 + PaddedBytes(dtype, kCount, kRowDim));
+    const std::vector<float> decoded = DecodeRows(reply, kCount);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      // Rows are within 0.05; the coarsest steps are a 127th, or a 256th.
+      const float tolerance = dtype == WireDtype::kFloat32 ? 0 : 0.05f / 254;
+      ASSERT_NEAR(decoded[i], rows[i], tolerance) << static_cast<int>(dtype);
+    }
+  }
+}
+
+TEST_F(WireDtypeTest, AnUnknownDtypeIsRefused) {
+  StartServerWith(ServerOptions());
+  RawSocket client = Connect();
+  client.Send(LookupFrame(5, kTable, 3, static_cast<WireDtype>(4)));
+  Status status = ExpectError(&client, 5);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.message(), "wire dtype must be 0 to 3, received 4");
+
+  const std::vector<int64_t> ids = {1};
+  const std::vector<float> gradients(kRowDim);
+  WireVectors unknown = AsWireVectors(gradients);
+  unknown.dtype = static_cast<WireDtype>(4);
+  UpdateRequest update;
+  update.tables = {Update(ids)};
+  client.Send(EncodeUpdate(6, update, {unknown}));
+  status = ExpectError(&client, 6);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  ExpectServed(&client, 7);
+}
+
+TEST_F(WireDtypeTest, TablesOfAnUpdateHaveDtypesOfTheirOwn) {
+  StartServerWith(ServerOptions());
+  const std::vector<float> before = LookUpRows(&service_, kTable, FirstIds(6));
+  const std::vector<std::vector<int64_t>> ids = {{0}, {1, 2}, {3}, {4, 5}};
+  // 127 is exact in all dtypes.
+  const std::vector<float> gradients(2 * kRowDim, 127);
+  const std::vector<WireDtype> dtypes = {WireDtype::kInt8, WireDtype::kFloat32,
+                                         WireDtype::kFloat16,
+                                         WireDtype::kBfloat16};
+  UpdateRequest update;
+  std::vector<std::vector<uint64_t>> memory(ids.size());
+  std::vector<WireVectors> vectors;
+  for (size_t t = 0; t < ids.size(); ++t) {
+    update.tables.push_back(Update(ids[t]));
+    const VectorPlaces all{ids[t].size(), 0, nullptr};
+    memory[t].resize(PaddedBytes(dtypes[t], all.count, kRowDim) / 8);
+    auto* bytes = reinterpret_cast<uint8_t*>(memory[t].data());
+    EncodeVectors(dtypes[t], VectorKind::kGradients, gradients.data(), all,
+                  kRowDim, bytes);
+    vectors.push_back(
+        {dtypes[t],
+         ConstBytes(bytes, EncodedBytes(dtypes[t], all.count, kRowDim))});
+  }
+  RawSocket client = Connect();
+  client.Send(EncodeUpdate(1, update, vectors));
+  const RawFrame reply = client.ReceiveFrame();
+  ASSERT_EQ(reply.header.type, MessageType::kUpdateReply);
+  UpdateCounts counts;
+  ASSERT_TRUE(DecodeUpdateReply(reply.body, &counts).ok());
+  EXPECT_EQ(counts.applied, 6u);
+  const std::vector<float> after = LookUpRows(&service_, kTable, FirstIds(6));
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_EQ(after[i], before[i] - 127) << i;
+  }
+}
+
+TEST_F(WireDtypeTest, ALongReplyMayBeShorterInAnotherDtype) {
+  ServerOptions options;
+  options.max_body_bytes = 1000;  // 100 ids are more than 800, their rows 1600.
+  StartServerWith(options);
+  RawSocket client = Connect();
+  client.Send(LookupFrame(1, kTable, 100));
+  EXPECT_EQ(ExpectError(&client, 1).code(), Code::kResourceExhausted);
+  client.Send(LookupFrame(3, kTable, 100, WireDtype::kFloat16));
+  EXPECT_EQ(client.ReceiveFrame().header.type, MessageType::kLookupReply);
+}
+
+}  // namespace
+}  // namespace persia
