@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "cc/base/hash.h"
 #include "cc/service/local_service.h"
+#include "tests/cc/service/outcome.h"
+#include "tests/cc/service/plain_requests.h"
 #include "tests/cc/service/watched_service.h"
 #include "tests/cc/store/make_config.h"
 
@@ -37,26 +38,6 @@ struct Batch {
   }
 };
 
-TableIds PlainIds(const std::string& table, const Ids& ids) {
-  TableIds plain;
-  plain.table = HashName(table);
-  plain.dim = kDim;
-  plain.ids = ids;
-  return plain;
-}
-
-// The outcome of a call, once there is one.
-struct Outcome {
-  std::optional<Status> status;
-
-  DoneCallback done() {
-    return [this](Status ended) {
-      EXPECT_FALSE(status.has_value()) << "done was called twice";
-      status = std::move(ended);
-    };
-  }
-};
-
 class PoolingServiceTest : public ::testing::Test {
  protected:
   PoolingServiceTest() {
@@ -71,12 +52,9 @@ class PoolingServiceTest : public ::testing::Test {
   }
 
   static void Create(EmbeddingService* service, const std::string& table) {
-    CreateTableRequest request;
-    request.config = MakeConfig(table, kDim, "uniform", "adagrad");
-    request.config.shard_count = 2;  // So the store would take no bags.
-    Outcome outcome;
-    service->CreateTable(&request, outcome.done());
-    ASSERT_TRUE(outcome.status->ok()) << outcome.status->message();
+    TableConfig config = MakeConfig(table, kDim, "uniform", "adagrad");
+    config.shard_count = 2;  // So the store would take no bags.
+    ASSERT_TRUE(CreateNow(service, config).ok());
   }
 
   static Floats Look(EmbeddingService* service, const TableIds& ids) {
@@ -174,13 +152,13 @@ TEST_F(PoolingServiceTest, MixesBagsAndPlainIdsInOneRequest) {
   const Ids ids = {9, 5};
   Floats pooled(3 * kDim), plain(2 * kDim);
   LookupRequest request;
-  request.tables = {{PlainIds("b", ids), plain},
+  request.tables = {{PlainIds("b", kDim, ids), plain},
                     {batch_.Of("a", Combiner::kSum), pooled}};
   Outcome outcome;
   pooling_->Lookup(&request, outcome.done());
   ASSERT_TRUE(outcome.status->ok());
   EXPECT_EQ(watched_->lookups().size(), 1u);
-  EXPECT_EQ(plain, Look(local_.get(), PlainIds("b", ids)));
+  EXPECT_EQ(plain, Look(local_.get(), PlainIds("b", kDim, ids)));
   EXPECT_EQ(pooled, Look(local_.get(), batch_.Of("a", Combiner::kSum)));
 }
 
