@@ -14,7 +14,7 @@ namespace persia {
 class ForwardingService : public EmbeddingService {
  public:
   explicit ForwardingService(std::unique_ptr<EmbeddingService> inner)
-      : inner_(std::move(inner)) {}
+      : owned_(std::move(inner)), inner_(owned_.get()) {}
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
     inner_->CreateTable(request, std::move(done));
@@ -45,15 +45,16 @@ class ForwardingService : public EmbeddingService {
   }
 
  protected:
-  EmbeddingService* inner() const { return inner_.get(); }
+  EmbeddingService* inner() const { return inner_; }
 
   // Destroys the service within, which completes its outstanding calls. A
   // decorator whose own members those completions use calls it first of all in
   // its destructor.
-  void EndInner() { inner_.reset(); }
+  void EndInner() { owned_.reset(); }
 
  private:
-  std::unique_ptr<EmbeddingService> inner_;
+  std::unique_ptr<EmbeddingService> owned_;
+  EmbeddingService* const inner_;  // There while it ends, too.
 };
 
 }  // namespace persia

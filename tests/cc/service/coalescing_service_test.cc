@@ -159,6 +159,18 @@ TEST_F(CoalescingServiceTest, AnErrorIsItsOwn) {
   EXPECT_EQ(good.rows(), Stored({1}));
 }
 
+TEST_F(CoalescingServiceTest, AWrongWidthIsItsOwn) {
+  Start({0});
+  PlainLookup narrow("t", 1, {1, 2});
+  narrow.Start(service_.get());
+  const PlainLookup& good = Start({1, 2});
+  watched_->ReleaseLookup();
+  watched_->HoldLookups(false);
+  watched_->ReleaseLookup();
+  EXPECT_EQ(narrow.code(), Code::kInvalidArgument);
+  EXPECT_EQ(good.rows(), Stored({1, 2}));
+}
+
 TEST_F(CoalescingServiceTest, WhatIsMalformedJoinsNothing) {
   Start({0});
   PlainLookup& short_of_rows = Of({1});
@@ -260,6 +272,16 @@ TEST_F(CoalescingServiceTest, AJoinedLookupIsBounded) {
   EXPECT_EQ(watched_->lookups()[1].ids, (std::vector<Ids>{{1, 2, 3}}));
   EXPECT_EQ(watched_->lookups()[2].ids, (std::vector<Ids>{{4}}));
   EXPECT_EQ(watched_->lookups()[3].ids, (std::vector<Ids>{{5, 6, 7, 8}}));
+}
+
+TEST_F(CoalescingServiceTest, AnswersAtOnceDoNotNest) {
+  Make({1, 1});  // Each goes by itself.
+  for (int64_t id = 0; id < 50; ++id) Start({id});
+  watched_->HoldLookups(false);
+  watched_->ReleaseLookup();
+  EXPECT_EQ(watched_->lookups().size(), 50u);
+  EXPECT_TRUE(lookups_.back().ended());
+  EXPECT_EQ(watched_->most_nested(), 1);
 }
 
 TEST_F(CoalescingServiceTest, EndingItCancelsWhatIsUnderWayAndWhatWaits) {

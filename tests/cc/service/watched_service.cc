@@ -1,5 +1,6 @@
 #include "tests/cc/service/watched_service.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cc/service/local_service.h"
@@ -60,6 +61,11 @@ std::vector<UpdateRequest> WatchedService::updates() const {
   return updates_;
 }
 
+int WatchedService::most_nested() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return most_nested_;
+}
+
 void WatchedService::CreateTable(CreateTableRequest* request,
                                  DoneCallback done) {
   inner()->CreateTable(request, [this, request, done](const Status& status) {
@@ -84,6 +90,7 @@ void WatchedService::Lookup(LookupRequest* request, DoneCallback done) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     lookups_.push_back(std::move(seen));
+    most_nested_ = std::max(most_nested_, ++nested_);
   }
   inner()->Lookup(request, [this, request, done](const Status& status) {
     {
@@ -95,6 +102,8 @@ void WatchedService::Lookup(LookupRequest* request, DoneCallback done) {
                  done(failure.value_or(status));
                });
   });
+  std::lock_guard<std::mutex> lock(mutex_);
+  --nested_;
 }
 
 void WatchedService::Update(UpdateRequest* request, DoneCallback done) {

@@ -48,6 +48,8 @@ class WatchedService : public ForwardingService {
   // Ids of all lookups so far.
   size_t ids_looked_up() const;
   std::vector<UpdateRequest> updates() const;
+  // How deep lookups were begun by the ends of others.
+  int most_nested() const;
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override;
   void Lookup(LookupRequest* request, DoneCallback done) override;
@@ -68,6 +70,8 @@ class WatchedService : public ForwardingService {
   Answers held_updates_;
   std::optional<uint64_t> generation_;
   std::vector<WatchedLookup> lookups_;
+  int nested_ = 0;
+  int most_nested_ = 0;
   std::vector<UpdateRequest> updates_;  // Their memory may be gone.
 };
 
