@@ -13,33 +13,37 @@ CachedLookup::CachedLookup(LookupRequest* request, const Moment& moment)
 
 Status CachedLookup::AddTable(RowCache* cache) {
   const TableLookup& table = outer_->tables[next_table_];
-  const size_t ids = table.ids.ids.size();
   parts_.emplace_back();
   Part& part = parts_.back();
   part.table = next_table_++;
-  TableLookup rest = table;
+  part.cache = cache;
+  const size_t ids = table.ids.ids.size();
   if (cache != nullptr) {
-    part.cache = cache;
     cache->Find(table.ids.ids, moment_.since, table.rows, &part.missing);
     took_copies_ |= part.missing.size() < ids;
-    if (part.missing.empty() && ids > 0) {
+    if (part.missing.empty()) {
       parts_.pop_back();
       return Status();
     }
-    if (part.missing.size() < ids) {
-      for (const uint32_t place : part.missing) {
-        part.ids.push_back(table.ids.ids[place]);
-      }
-      const size_t floats = part.ids.size() * table.ids.dim;
-      if (!part.rows.Resize(floats * sizeof(float))) {
-        return Status(Code::kResourceExhausted,
-                      Concat("no memory for ", floats,
-                             " numbers of rows that are not cached"));
-      }
-      rest.ids.ids = part.ids;
-      rest.rows = part.rows.As<float>(floats);
-    }
+    if (part.missing.size() < ids) return AskForMissing(&part);
   }
+  inner_.tables.push_back(table);
+  return Status();
+}
+
+Status CachedLookup::AskForMissing(Part* part) {
+  TableLookup rest = outer_->tables[part->table];
+  for (const uint32_t place : part->missing) {
+    part->ids.push_back(rest.ids.ids[place]);
+  }
+  const size_t floats = part->ids.size() * rest.ids.dim;
+  if (!part->rows.Resize(floats * sizeof(float))) {
+    return Status(Code::kResourceExhausted,
+                  Concat("no memory for ", floats,
+                         " numbers of rows that are not cached"));
+  }
+  rest.ids.ids = part->ids;
+  rest.rows = part->rows.As<float>(floats);
   inner_.tables.push_back(rest);
   return Status();
 }

@@ -59,6 +59,8 @@ class CachedLookup {
     ByteBuffer rows;
   };
 
+  Status AskForMissing(Part* part);
+
   LookupRequest* const outer_;
   const Moment moment_;
   LookupRequest inner_;

@@ -123,6 +123,8 @@ RowCacheStats RowCache::stats() const {
   for (const Part& part : parts_) {
     std::lock_guard<SpinMutex> lock(part.mutex);
     stats.rows += part.rows.size();
+    stats.bytes += part.rows.capacity() * sizeof(Row) +
+                   part.weights.capacity() * sizeof(float) + part.index.bytes();
     stats.evictions += part.evictions;
   }
   return stats;

@@ -22,6 +22,7 @@ namespace persia {
 
 struct RowCacheStats {
   uint64_t rows = 0;    // Held now, those that are too old included.
+  uint64_t bytes = 0;   // Rows and index, as allocated.
   uint64_t hits = 0;    // Ids found.
   uint64_t misses = 0;  // Ids not found, or too old.
   uint64_t evictions = 0;

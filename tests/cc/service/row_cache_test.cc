@@ -141,6 +141,15 @@ TEST(RowCache, CountsHitsAndMisses) {
   EXPECT_EQ(stats.misses, 3u);
 }
 
+TEST(RowCache, CountsItsBytes) {
+  RowCache cache(kDim, 1000);
+  const uint64_t empty = cache.stats().bytes;
+  Insert(&cache, Range(0, 1000));
+  const uint64_t full = cache.stats().bytes - empty;
+  EXPECT_GE(full, 1000 * (kDim * sizeof(float) + sizeof(int64_t)));
+  EXPECT_LE(full, 1000 * 256u);
+}
+
 TEST(RowCache, TellsItsSettings) {
   const RowCache cache(kDim, 10);
   EXPECT_EQ(cache.dim(), kDim);
