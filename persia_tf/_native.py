@@ -138,6 +138,10 @@ _FLOATS = ctypes.POINTER(ctypes.c_float)
 # Functions whose result is a status: their arguments.
 _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_server_start": (_TEXT, _INT, _INT, ctypes.POINTER(ServerHandle)),
+    "persia_worker_start": (
+        *(_TEXT, _INT, _INT, _TEXT, _SECONDS, _COUNT),
+        ctypes.POINTER(ServerHandle),
+    ),
     "persia_server_stop": (ServerHandle, _SECONDS),
     "persia_session_open": (_TEXT, _TEXT, _SECONDS, _INT),
     "persia_session_close": (_TEXT,),

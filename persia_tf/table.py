@@ -214,12 +214,19 @@ class Table:
     def _parts(self) -> list[stats.TableStats]:
         """Each shard's part of the table."""
         parts = []
-        for process in self.cluster.stats():
+        for process in self._shards():
             found = [part for part in process.tables if part.name == self._full_name]
             if not found:
                 raise errors.NotFoundError(self._absence(process))
             parts += found
         return parts
+
+    def _shards(self) -> list[stats.ProcessStats]:
+        processes = self.cluster.stats()
+        # Of servers that are embedding workers each tells of itself, and then of
+        # the same shards as the others.
+        told = len(processes) // max(1, len(self.cluster.shards))
+        return processes[1:told] if told > 1 else processes
 
     def _absence(self, process: stats.ProcessStats) -> str:
         names = ", ".join(repr(table.name) for table in process.tables) or "no table"

@@ -71,10 +71,10 @@ UniqueIds Dedupe(Span<const int64_t> batch) {
   return unique;
 }
 
-void ExpandRows(const UniqueIds& unique, Span<const float> rows, size_t dim,
-                Span<float> out) {
+void ExpandRows(Span<const uint32_t> inverse, Span<const float> rows,
+                size_t dim, Span<float> out) {
   float* to = out.data();
-  for (const uint32_t row : unique.inverse) {
+  for (const uint32_t row : inverse) {
     std::memcpy(to, rows.data() + row * dim, dim * sizeof(float));
     to += dim;
   }

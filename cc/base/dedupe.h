@@ -25,8 +25,12 @@ struct UniqueIds {
 UniqueIds Dedupe(Span<const int64_t> batch);
 
 // out[i] = rows[inverse[i]], rows of `dim`.
-void ExpandRows(const UniqueIds& unique, Span<const float> rows, size_t dim,
-                Span<float> out);
+void ExpandRows(Span<const uint32_t> inverse, Span<const float> rows,
+                size_t dim, Span<float> out);
+inline void ExpandRows(const UniqueIds& unique, Span<const float> rows,
+                       size_t dim, Span<float> out) {
+  ExpandRows(Span<const uint32_t>(unique.inverse), rows, dim, out);
+}
 
 // sums[inverse[i]] += gradients[i], in order of i, rows of `dim`.
 void AddGradients(Span<const uint32_t> inverse, Span<const float> gradients,

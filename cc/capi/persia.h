@@ -24,10 +24,21 @@ typedef struct persia_page persia_page;
  * call of this interface. */
 PERSIA_EXPORT const char* persia_last_error(void);
 
-/* ---- Server: a PS shard with an empty store of its own. ---- */
+/* ---- Server: a PS shard or an embedding worker. ---- */
 
+/* A shard, with an empty store of its own. */
 PERSIA_EXPORT int persia_server_start(const char* host, int port,
                                       int io_threads, persia_server** server);
+/* A worker in front of the shards at `addresses`, "host:port,host:port,...".
+ * Their requests fail after `timeout_seconds`, which should be less than the
+ * trainers' own, so that those learn which shard it was. Keeps copies of
+ * `cache_rows` hot rows of each table (0: none). `io_threads` are as many again
+ * for the shards. Connects on first use: does not block. */
+PERSIA_EXPORT int persia_worker_start(const char* host, int port,
+                                      int io_threads, const char* addresses,
+                                      double timeout_seconds,
+                                      uint64_t cache_rows,
+                                      persia_server** server);
 PERSIA_EXPORT int persia_server_port(const persia_server* server);
 /* Finishes requests in flight; blocks for at most `seconds`. */
 PERSIA_EXPORT int persia_server_stop(persia_server* server, double seconds);

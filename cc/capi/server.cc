@@ -1,12 +1,16 @@
 #include "cc/server/server.h"
 
 #include <memory>
+#include <utility>
 
+#include "cc/capi/addresses.h"
 #include "cc/capi/error.h"
 #include "cc/capi/persia.h"
 #include "cc/capi/stats.h"
 #include "cc/capi/timeout.h"
+#include "cc/client/remote_service.h"
 #include "cc/service/local_service.h"
+#include "cc/service/worker_service.h"
 
 using persia::ReportStatus;
 
@@ -16,27 +20,78 @@ struct persia_server {
   std::unique_ptr<persia::Server> server;
 };
 
-int persia_server_start(const char* host, int port, int io_threads,
-                        persia_server** server) {
+namespace persia {
+namespace {
+
+// A row's place in a cache is 32 bits wide.
+constexpr uint64_t kMaxCacheRows = uint64_t{1} << 32;
+
+Result<ServerOptions> OptionsOf(const char* host, int port, int io_threads) {
   if (port < 0 || port > 65535) {
-    return ReportStatus(persia::InvalidArgument(
-        "port must be from 0 (any) to 65535, received ", port));
+    return InvalidArgument("port must be from 0 (any) to 65535, received ",
+                           port);
   }
   if (io_threads < 1) {
-    return ReportStatus(persia::InvalidArgument(
-        "io_threads must be at least 1, received ", io_threads));
+    return InvalidArgument("io_threads must be at least 1, received ",
+                           io_threads);
   }
-  persia::ServerOptions options;
+  ServerOptions options;
   options.host = host;
   options.port = static_cast<uint16_t>(port);
   options.io_threads = io_threads;
+  return options;
+}
+
+Status Start(std::unique_ptr<EmbeddingService> service,
+             const ServerOptions& options, persia_server** server) {
   auto handle = std::make_unique<persia_server>();
-  handle->service = persia::MakeLocalService();
-  auto started = persia::StartServer(handle->service.get(), options);
-  if (!started.ok()) return ReportStatus(started.status());
+  handle->service = std::move(service);
+  auto started = StartServer(handle->service.get(), options);
+  if (!started.ok()) return started.status();
   handle->server = std::move(*started);
   *server = handle.release();
-  return 0;
+  return Status();
+}
+
+Status StartShard(const char* host, int port, int io_threads,
+                  persia_server** server) {
+  const Result<ServerOptions> options = OptionsOf(host, port, io_threads);
+  if (!options.ok()) return options.status();
+  return Start(MakeLocalService(), *options, server);
+}
+
+Status StartWorker(const char* host, int port, int io_threads,
+                   const char* addresses, double timeout_seconds,
+                   uint64_t cache_rows, persia_server** server) {
+  Result<ServerOptions> options = OptionsOf(host, port, io_threads);
+  if (!options.ok()) return options.status();
+  PERSIA_RETURN_IF_ERROR(CheckTimeout(timeout_seconds));
+  options->request_seconds = timeout_seconds;
+  if (cache_rows > kMaxCacheRows) {
+    return InvalidArgument("cache_rows must be at most 2^32, received ",
+                           cache_rows);
+  }
+  RemoteServiceOptions remote;
+  remote.io_threads = io_threads;
+  auto shards = MakeRemoteService(SplitAddresses(addresses), remote);
+  if (!shards.ok()) return shards.status();
+  return Start(MakeWorkerService(std::move(*shards), cache_rows), *options,
+               server);
+}
+
+}  // namespace
+}  // namespace persia
+
+int persia_server_start(const char* host, int port, int io_threads,
+                        persia_server** server) {
+  return ReportStatus(persia::StartShard(host, port, io_threads, server));
+}
+
+int persia_worker_start(const char* host, int port, int io_threads,
+                        const char* addresses, double timeout_seconds,
+                        uint64_t cache_rows, persia_server** server) {
+  return ReportStatus(persia::StartWorker(host, port, io_threads, addresses,
+                                          timeout_seconds, cache_rows, server));
 }
 
 int persia_server_port(const persia_server* server) {

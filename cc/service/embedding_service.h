@@ -2,7 +2,8 @@
 // who hold them. A store in this process (LocalService), a client of N servers
 // (RemoteService) and whatever a Server hosts are all this, so every role is a
 // combination: embedded = ops -> Local; PS shard = Server(Local); trainer =
-// ops -> Remote; embedding worker = Server(Remote).
+// ops -> Remote; embedding worker = Server(decorators of Remote), see
+// worker_service.h.
 //
 // Calls are asynchronous: `done` is called exactly once, with the outcome,
 // maybe before the call returns and maybe on a thread of the service; it must

@@ -4,12 +4,12 @@
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <new>
 #include <utility>
 #include <vector>
 
 #include "cc/base/number.h"
 #include "cc/service/assign_check.h"
+#include "cc/service/catch_bad_alloc.h"
 #include "cc/service/pooling.h"
 #include "cc/service/update_window.h"
 #include "cc/store/store.h"
@@ -107,17 +107,6 @@ Status CheckAssign(const AssignRequest& request, const Table& table) {
   return CheckAssignSizes(request);
 }
 
-// Nothing throws across this module's edge: memory that runs out is an error.
-template <typename Work>
-Status CatchBadAlloc(const Work& work) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    return Status(Code::kResourceExhausted,
-                  "out of memory; add shards or give this process more");
-  }
-}
-
 class LocalService : public EmbeddingService {
  public:
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
@@ -156,6 +145,8 @@ class LocalService : public EmbeddingService {
     if (!rows.ok()) return rows.status();
     request->rows = *rows;
     request->generation = generation_.load();
+    // With more shards a bag's ids may lie elsewhere.
+    request->takes_bags = request->config.shard_count <= 1;
     return Status();
   }
 

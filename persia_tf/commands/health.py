@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import grpc
 
 PS_SERVICE = "persia.PS"
+WORKER_SERVICE = "persia.Worker"
 
 # A watch holds a thread of the server's pool for as long as it lasts.
 MAX_WATCHES = 16
@@ -34,10 +35,13 @@ class Health:
 
     >>> health = Health()
     >>> grpc_server.add_generic_rpc_handlers([health.handler()])
+
+    Args:
+        service: The name that it answers to, beside none at all.
     """
 
-    def __init__(self) -> None:
-        self._services = ("", PS_SERVICE)
+    def __init__(self, service: str = PS_SERVICE) -> None:
+        self._services = ("", service)
         self._condition = threading.Condition()
         self._serving = True
         self._closed = False

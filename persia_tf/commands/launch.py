@@ -1,4 +1,7 @@
-"""`persia launch`: runs a program beside parameter server shards of its own."""
+"""`persia launch`: runs a program beside parameter server shards of its own.
+
+With --embedding-workers, such workers stand between the program and the shards.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from persia_tf.addresses import Address
-from persia_tf.commands import ps
+from persia_tf.commands import arguments, serving
 from persia_tf.commands.children import Child, LoggedChild
 from persia_tf.commands.signals import BlockedSignals
 
@@ -19,8 +23,8 @@ USAGE = "persia launch [options] -- PROGRAM [ARGUMENT ...]"
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _POLL_SECONDS = 0.02
-# Longer than a shard takes by itself, so that it is not cut short.
-_STOP_SECONDS = ps.DRAIN_SECONDS + 5.0
+# Longer than a server takes by itself, so that it is not cut short.
+_STOP_SECONDS = serving.DRAIN_SECONDS + 5.0
 _LOG_SECONDS = 5.0
 
 
@@ -28,24 +32,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia launch`."""
     parser.add_argument(
         "--ps",
-        type=_positive,
+        type=arguments.at_least(1),
         default=1,
         metavar="N",
         help="number of parameter server shards (%(default)s); the program finds "
         "their addresses in $PERSIA_PS",
     )
     parser.add_argument(
+        "--embedding-workers",
+        type=arguments.at_least(0),
+        default=0,
+        metavar="N",
+        help="number of embedding workers in front of the shards (%(default)s); if "
+        "there are any, $PERSIA_PS has their addresses instead",
+    )
+    parser.add_argument(
         "--start-timeout",
         type=float,
         default=60.0,
         metavar="SECONDS",
-        help="how long the shards may take to start (%(default)g)",
+        help="how long the shards, and then the workers, may take to start "
+        "(%(default)g)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program; the result is its exit code, 128 + n after signal n."""
-    return _Launch(args.program).run(args.ps, args.start_timeout)
+    launch = _Launch(args.program, args.start_timeout)
+    return launch.run(args.ps, args.embedding_workers)
 
 
 class _StartError(Exception):
@@ -56,69 +70,99 @@ class _StartError(Exception):
         self.exit_code = exit_code
 
 
+class _Server(NamedTuple):
+    """A shard or a worker that this launcher started, and where it listens."""
+
+    title: str
+    child: LoggedChild
+    port_file: Path
+
+    @property
+    def address(self) -> Address:
+        """Where it listens, once its port file is there."""
+        return Address("127.0.0.1", int(self.port_file.read_text().split()[0]))
+
+
 class _Launch:
-    def __init__(self, program: list[str]) -> None:
+    def __init__(self, program: list[str], start_seconds: float) -> None:
         self._argv = program
+        self._start_seconds = start_seconds
         # Before any thread starts, so that no other takes a signal.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._signals = BlockedSignals([*_FORWARDED, signal.SIGCHLD])
-        self._shards: list[LoggedChild] = []
-        self._reported: set[LoggedChild] = set()
+        # In the order in which they start: the shards, then the workers.
+        self._servers: list[_Server] = []
+        self._addresses: dict[str, Address] = {}  # By title.
+        self._reported: set[str] = set()
 
-    def run(self, shard_count: int, start_seconds: float) -> int:
+    def run(self, shards: int, workers: int) -> int:
         try:
             with tempfile.TemporaryDirectory(prefix="persia-") as folder:
-                addresses = self._start_shards(shard_count, start_seconds, folder)
+                addresses = self._start("ps", "shard ps", shards, [], Path(folder))
+                if workers:
+                    behind = [f"--ps={_joined(addresses)}"]
+                    addresses = self._start(
+                        "worker", "worker", workers, behind, Path(folder)
+                    )
             return self._run_program(addresses)
         except _StartError as error:
             _say(str(error))
             return error.exit_code
         finally:
-            self._stop_shards()
+            self._stop_servers()
 
-    def _start_shards(self, count: int, seconds: float, folder: str) -> list[Address]:
-        deadline = time.monotonic() + seconds
-        port_files = [Path(folder, str(index)) for index in range(count)]
-        for index, port_file in enumerate(port_files):
-            self._shards.append(self._start_shard(index, port_file))
-        while not all(port_file.exists() for port_file in port_files):
-            self._check_start(port_files, time.monotonic() > deadline, seconds)
+    def _start(
+        self, command: str, title: str, count: int, options: list[str], folder: Path
+    ) -> list[Address]:
+        """Starts servers of one kind and waits until all of them listen."""
+        deadline = time.monotonic() + self._start_seconds
+        started = [
+            self._start_one(command, f"{title} {index}", options, folder)
+            for index in range(count)
+        ]
+        while not all(server.port_file.exists() for server in started):
+            self._check_start(started, time.monotonic() > deadline)
             received = self._signals.take_within(_POLL_SECONDS)
             if received and received.si_signo != signal.SIGCHLD:
                 raise _StartError(
                     "interrupted before the program ran", 128 + received.si_signo
                 )
-        return [
-            Address("127.0.0.1", int(port_file.read_text().split()[0]))
-            for port_file in port_files
-        ]
+        for server in started:
+            self._addresses[server.title] = server.address
+        return [server.address for server in started]
 
-    def _start_shard(self, index: int, port_file: Path) -> LoggedChild:
-        command = [sys.executable, "-m", "persia_tf.commands.main", "ps"]
-        options = ["--port=0", f"--port-file={port_file}", f"--parent={os.getpid()}"]
-        return LoggedChild(
-            f"ps {index}", command + options, os.environ, self._signals.previous_mask
+    def _start_one(
+        self, command: str, title: str, options: list[str], folder: Path
+    ) -> _Server:
+        name = title.removeprefix("shard ")
+        port_file = folder / name
+        argv = [sys.executable, "-m", "persia_tf.commands.main", command]
+        argv += ["--port=0", f"--port-file={port_file}", f"--parent={os.getpid()}"]
+        child = LoggedChild(
+            name, argv + options, os.environ, self._signals.previous_mask
         )
+        server = _Server(title, child, port_file)
+        self._servers.append(server)
+        return server
 
-    def _check_start(
-        self, port_files: list[Path], too_late: bool, seconds: float
-    ) -> None:
-        for shard, port_file in zip(self._shards, port_files):
-            code = shard.poll()
+    def _check_start(self, started: list[_Server], too_late: bool) -> None:
+        for server in started:
+            code = server.child.poll()
             if code is not None:
-                shard.join_log(_LOG_SECONDS)
+                server.child.join_log(_LOG_SECONDS)
                 raise _StartError(
-                    f"shard {shard.name} ended with exit code {code} before it "
+                    f"{server.title} ended with exit code {code} before it "
                     "listened; its log is above"
                 )
-            if too_late and not port_file.exists():
+            if too_late and not server.port_file.exists():
                 raise _StartError(
-                    f"shard {shard.name} did not listen within {seconds:g} s; see "
-                    "its log above, or raise --start-timeout"
+                    f"{server.title} did not listen within "
+                    f"{self._start_seconds:g} s; see its log above, or raise "
+                    "--start-timeout"
                 )
 
     def _run_program(self, addresses: list[Address]) -> int:
-        env = {**os.environ, "PERSIA_PS": ",".join(map(str, addresses))}
+        env = {**os.environ, "PERSIA_PS": _joined(addresses)}
         try:
             program = Child(self._argv, env, self._signals.previous_mask)
         except OSError as error:
@@ -128,7 +172,7 @@ class _Launch:
                 127 if isinstance(error, FileNotFoundError) else 126,
             ) from error
         while True:
-            self._report_dead_shards(addresses)
+            self._report_dead_servers()
             code = program.poll()
             if code is not None:
                 return code
@@ -138,43 +182,47 @@ class _Launch:
             if received.si_signo != signal.SIGCHLD and received.si_code <= 0:
                 program.send(received.si_signo)
 
-    def _report_dead_shards(self, addresses: list[Address]) -> None:
-        for shard, address in zip(self._shards, addresses):
-            code = shard.poll()
-            if code is not None and shard not in self._reported:
-                self._reported.add(shard)
-                shard.join_log(_LOG_SECONDS)
+    def _report_dead_servers(self) -> None:
+        for title, child, _ in self._servers:
+            code = child.poll()
+            if code is not None and title not in self._reported:
+                self._reported.add(title)
+                child.join_log(_LOG_SECONDS)
                 _say(
-                    f"shard {shard.name} ({address}, pid {shard.pid}) ended with exit "
-                    f"code {code}; the program's requests to it will fail"
+                    f"{title} ({self._addresses[title]}, pid {child.pid}) ended with "
+                    f"exit code {code}; the program's requests to it will fail"
                 )
 
-    def _stop_shards(self) -> None:
-        """Asks the shards to stop; kills them if they are late or on a signal."""
-        for shard in self._shards:
-            shard.send(signal.SIGTERM)
+    def _stop_servers(self) -> None:
+        """Asks the servers to stop; kills them if they are late or on a signal."""
+        # Workers first: what they still do needs the shards.
+        workers = [each for each in self._servers if each.title.startswith("worker")]
+        shards = [each for each in self._servers if each not in workers]
+        for group in (workers, shards):
+            self._stop([each.child for each in group])
+
+    def _stop(self, children: list[LoggedChild]) -> None:
+        for child in children:
+            child.send(signal.SIGTERM)
         deadline = time.monotonic() + _STOP_SECONDS
-        while any(shard.poll() is None for shard in self._shards):
+        while any(child.poll() is None for child in children):
             received = self._signals.take_within(deadline - time.monotonic())
             if received is None or received.si_signo != signal.SIGCHLD:
-                self._kill_shards()
-        for shard in self._shards:
-            shard.join_log(_LOG_SECONDS)
+                self._kill_servers()
+        for child in children:
+            child.join_log(_LOG_SECONDS)
 
-    def _kill_shards(self) -> None:
-        for shard in self._shards:
-            if shard.poll() is None:
-                _say(f"killing shard {shard.name} (pid {shard.pid})")
-                shard.send(signal.SIGKILL)
-                shard.wait()
+    def _kill_servers(self) -> None:
+        for title, child, _ in self._servers:
+            if child.poll() is None:
+                _say(f"killing {title} (pid {child.pid})")
+                child.send(signal.SIGKILL)
+                child.wait()
+
+
+def _joined(addresses: list[Address]) -> str:
+    return ",".join(map(str, addresses))
 
 
 def _say(text: str) -> None:
     print(f"persia launch: {text}", file=sys.stderr, flush=True)
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
-    return value

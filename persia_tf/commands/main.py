@@ -9,7 +9,7 @@ from absl import app
 from absl.flags import argparse_flags
 
 from persia_tf import _version, errors
-from persia_tf.commands import launch, ps, status
+from persia_tf.commands import launch, ps, status, worker
 
 _INTERRUPTED = 130
 
@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module, text, usage in (
         ("ps", ps, "run a parameter server shard", None),
+        ("worker", worker, "run an embedding worker in front of shards", None),
         ("status", status, "show the counters of shards and their tables", None),
         ("launch", launch, "run a program beside shards of its own", launch.USAGE),
     ):

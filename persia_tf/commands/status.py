@@ -7,7 +7,8 @@ import dataclasses
 import json
 from collections.abc import Sequence
 
-from persia_tf import addresses, errors, stats
+from persia_tf import stats
+from persia_tf.commands import arguments
 
 _PROCESS_HEADER = (
     "SHARD",
@@ -39,7 +40,10 @@ _TABLE_HEADER = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia status`."""
     parser.add_argument(
-        "shards", type=_shards, metavar="HOST:PORT,...", help="the shards to ask"
+        "shards",
+        type=arguments.address_list,
+        metavar="HOST:PORT,...",
+        help="the shards to ask, or embedding workers, which tell of their shards too",
     )
     parser.add_argument(
         "--timeout",
@@ -126,10 +130,3 @@ def _align(
         )
         for row in cells
     )
-
-
-def _shards(text: str) -> list[addresses.Address]:
-    try:
-        return addresses.parse_list(text)
-    except errors.InvalidArgumentError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error

@@ -1,6 +1,7 @@
 """`persia launch` as a process."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 SHARD_LINE = r"(?m)^\[ps (\d+)\] .*Shard \(pid (\d+)\) is listening on (\S+);"
+
+WORKER_LINE = r"(?m)^\[worker (\d+)\] .*Worker \(pid (\d+)\) is listening on (\S+);"
 
 # Writes the signals that it gets to a file; SIGTERM ends it with code 7.
 RECORDER = """
@@ -77,6 +80,35 @@ def test_the_shards_listen_before_the_program_runs(launch):
     )
     command = launch(python(connect), "--ps=2")
     assert command.wait() == 0, command.stderr
+
+
+def test_the_program_finds_embedding_workers_instead_if_there_are_any(launch):
+    program = python("import os; print(os.environ['PERSIA_PS'])")
+    command = launch(program, "--ps=2", "--embedding-workers=2")
+    assert command.wait() == 0
+    listening = {int(line[1]): line[3] for line in command.wait_for(WORKER_LINE, 2)}
+    assert command.stdout == f"{listening[0]},{listening[1]}\n"
+
+
+def test_the_workers_stand_in_front_of_all_shards(launch):
+    ask = f"{sys.executable} -m persia_tf.commands.main status --json $PERSIA_PS"
+    command = launch(["sh", "-c", ask], "--ps=2", "--embedding-workers=1")
+    assert command.wait() == 0, command.stderr
+    shards = {int(line[1]): line[3] for line in command.wait_for(SHARD_LINE, 2)}
+    (worker,) = command.wait_for(WORKER_LINE)
+    told = [each["address"] for each in json.loads(command.stdout)["processes"]]
+    assert told == [worker[3], shards[0], shards[1]]
+
+
+def test_the_workers_end_before_the_shards_that_they_need(launch, alive):
+    command = launch(["true"], "--ps=1", "--embedding-workers=1")
+    assert command.wait() == 0
+    (worker,) = command.wait_for(WORKER_LINE)
+    assert not alive(int(worker[2]))
+    assert not any(map(alive, shard_pids(command, 1)))
+    (stopped,) = command.wait_for(r"(?m)^\[worker 0\] .*Stopped")
+    (asked,) = command.wait_for(r"(?m)^\[ps 0\] .*finishing requests")
+    assert stopped.start() < asked.start()
 
 
 def test_options_after_the_dashes_are_the_programs(launch):
@@ -220,6 +252,20 @@ def test_a_shard_that_dies_is_told_at_once(launch, tmp_path):
         "ended with exit code 137;"
     )
     assert command.running
+    go_on.touch()
+    assert command.wait() == 0
+
+
+def test_a_worker_that_dies_is_told_too(launch, tmp_path):
+    go_on = tmp_path / "go_on"
+    wait = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]):\n"
+    program = python(wait + "    time.sleep(0.01)", go_on)
+    command = launch(program, "--ps=1", "--embedding-workers=1")
+    (line,) = command.wait_for(WORKER_LINE)
+    os.kill(int(line[2]), signal.SIGKILL)
+    command.wait_for(
+        rf"(?m)^persia launch: worker 0 \({line[3]}, pid {line[2]}\) ended"
+    )
     go_on.touch()
     assert command.wait() == 0
 

@@ -14,6 +14,10 @@ from persia_tf import _version
         (["status", "nowhere"], "host:port"),
         (["status", "a:1", "--", "b:2"], "takes no --"),
         (["ps", "--frob"], "--frob"),
+        (["worker"], "--ps"),
+        (["worker", "--ps=nowhere"], "host:port"),
+        (["worker", "--ps=a:1", "--cache-rows=-1"], "at least 0, got -1"),
+        (["launch", "--embedding-workers=-1", "--", "true"], "at least 0, got -1"),
         (["launch"], "launch [options] -- PROGRAM"),
         (["launch", "--"], "launch [options] -- PROGRAM"),
         (["launch", "python", "train.py", "--epochs"], "launch [options] -- PROGRAM"),
@@ -27,7 +31,7 @@ def test_a_wrong_command_line_is_explained(persia, args, told):
     assert "Traceback" not in command.stderr
 
 
-@pytest.mark.parametrize("args", [[], ["ps"], ["status"], ["launch"]])
+@pytest.mark.parametrize("args", [[], ["ps"], ["worker"], ["status"], ["launch"]])
 def test_help_goes_to_stdout(persia, args):
     command = persia(*args, "--help")
     assert command.wait() == 0

@@ -120,6 +120,57 @@ TEST_F(ServerTest, StatsAreFetchedFromAList) {
   persia_stats_free(stats);
 }
 
+// ---- Worker ----
+
+TEST_F(ServerTest, AWorkerServesSessionsInFrontOfIt) {
+  persia_server* worker = nullptr;
+  ExpectOk(persia_worker_start("127.0.0.1", 0, 1, address_.c_str(), kTimeout,
+                               100, &worker));
+  ASSERT_NE(worker, nullptr);
+  const std::string front =
+      "127.0.0.1:" + std::to_string(persia_server_port(worker));
+  ExpectOk(persia_session_open("behind", front.c_str(), kTimeout, 0));
+  uint64_t rows = 1;
+  ExpectOk(CreateTable("behind", "t", 2, "sgd", &rows));
+  const int64_t ids[] = {5};
+  const float assigned[] = {1, 2};
+  ExpectOk(persia_session_assign("behind", "t", 2, ids, 1, assigned));
+  float found[2] = {};
+  ExpectOk(persia_session_lookup("behind", "t", 2, ids, 1, found));
+  EXPECT_EQ(found[1], 2);
+
+  persia_stats* stats = nullptr;
+  ExpectOk(persia_stats_of_session("behind", &stats));
+  EXPECT_EQ(persia_stats_processes(stats), 2);
+  persia_process_stats process;
+  ExpectOk(persia_stats_process(stats, 0, &process));
+  EXPECT_EQ(process.address, front);
+  EXPECT_EQ(process.lookups, 1u);
+  ExpectOk(persia_stats_process(stats, 1, &process));
+  EXPECT_EQ(process.address, address_);
+  persia_stats_free(stats);
+  ExpectOk(persia_session_close("behind"));
+  ExpectOk(persia_server_stop(worker, 10));
+  persia_server_free(worker);
+}
+
+TEST(WorkerStart, RefusesArgumentsThatCannotBe) {
+  persia_server* worker = nullptr;
+  const auto start = [&](int port, int io_threads, const char* addresses,
+                         double timeout, uint64_t cache_rows) {
+    return persia_worker_start("127.0.0.1", port, io_threads, addresses,
+                               timeout, cache_rows, &worker);
+  };
+  ExpectError(start(-1, 1, "a:1", 1, 0), Code::kInvalidArgument, "port");
+  ExpectError(start(0, 0, "a:1", 1, 0), Code::kInvalidArgument, "io_threads");
+  ExpectError(start(0, 1, "", 1, 0), Code::kInvalidArgument, "is empty");
+  ExpectError(start(0, 1, "a", 1, 0), Code::kInvalidArgument, "a");
+  ExpectError(start(0, 1, "a:1", 0, 0), Code::kInvalidArgument, "timeout");
+  ExpectError(start(0, 1, "a:1", 1, uint64_t{1} << 33), Code::kInvalidArgument,
+              "cache_rows");
+  EXPECT_EQ(worker, nullptr);
+}
+
 // ---- Session ----
 
 class SessionTest : public testing::Test {

@@ -457,6 +457,16 @@ TEST_F(LocalServiceTest, StatsTellAboutTheProcess) {
   EXPECT_EQ(stats.tables[1].rows, 2u);
 }
 
+TEST_F(LocalServiceTest, TakesBagsWhereItHoldsEveryId) {
+  for (const uint32_t shards : {1, 2}) {
+    CreateTableRequest request;
+    request.config = MakeConfig("of " + std::to_string(shards), 1);
+    request.config.shard_count = shards;
+    EXPECT_TRUE(Call(&EmbeddingService::CreateTable, &request).ok());
+    EXPECT_EQ(request.takes_bags, shards == 1);
+  }
+}
+
 TEST_F(LocalServiceTest, MayBeCalledFromDone) {
   const Ids ids = {1};
   Floats rows(2);

@@ -1,0 +1,82 @@
+#include "cc/service/cached_lookup.h"
+
+#include <algorithm>
+
+#include "cc/service/catch_bad_alloc.h"
+
+namespace persia {
+
+CachedLookup::CachedLookup(LookupRequest* request, const Moment& moment)
+    : outer_(request), moment_(moment), inner_(*request) {
+  inner_.tables.clear();
+}
+
+Status CachedLookup::AddTable(RowCache* cache) {
+  const TableLookup& table = outer_->tables[next_table_];
+  parts_.emplace_back();
+  Part& part = parts_.back();
+  part.table = next_table_++;
+  part.cache = cache;
+  const size_t ids = table.ids.ids.size();
+  if (cache != nullptr) {
+    cache->Find(table.ids.ids, moment_.since, table.rows, &part.missing);
+    took_copies_ |= part.missing.size() < ids;
+    if (part.missing.empty()) {
+      parts_.pop_back();
+      return Status();
+    }
+    if (part.missing.size() < ids) return AskForMissing(&part);
+  }
+  inner_.tables.push_back(table);
+  return Status();
+}
+
+Status CachedLookup::AskForMissing(Part* part) {
+  TableLookup rest = outer_->tables[part->table];
+  for (const uint32_t place : part->missing) {
+    part->ids.push_back(rest.ids.ids[place]);
+  }
+  const size_t floats = part->ids.size() * rest.ids.dim;
+  if (!part->rows.Resize(floats * sizeof(float))) {
+    return Status(Code::kResourceExhausted,
+                  Concat("no memory for ", floats,
+                         " numbers of rows that are not cached"));
+  }
+  rest.ids.ids = part->ids;
+  rest.rows = part->rows.As<float>(floats);
+  inner_.tables.push_back(rest);
+  return Status();
+}
+
+bool CachedLookup::FinishFromCopies() {
+  if (!took_copies_ || !inner_.tables.empty()) return false;
+  outer_->generation = moment_.generation;
+  return true;
+}
+
+bool CachedLookup::MixesGenerations() const {
+  return took_copies_ && inner_.generation != moment_.generation;
+}
+
+void CachedLookup::Finish() {
+  outer_->generation = inner_.generation;
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    const Part& part = parts_[p];
+    const TableLookup& fetched = inner_.tables[p];
+    const size_t dim = fetched.ids.dim;
+    float* rows = outer_->tables[part.table].rows.data();
+    for (size_t i = 0; i < part.ids.size(); ++i) {
+      std::copy_n(fetched.rows.data() + i * dim, dim,
+                  rows + part.missing[i] * dim);
+    }
+    // An evaluation's may be an absent id's default value.
+    if (part.cache == nullptr || outer_->read_only) continue;
+    // Without memory for copies there are none.
+    static_cast<void>(CatchBadAlloc([&] {
+      part.cache->Insert(fetched.ids.ids, fetched.rows, moment_.now);
+      return Status();
+    }));
+  }
+}
+
+}  // namespace persia

@@ -1,0 +1,191 @@
+#include "cc/service/caching_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cc/base/hash.h"
+#include "cc/service/cached_lookup.h"
+#include "cc/service/catch_bad_alloc.h"
+
+namespace persia {
+namespace {
+
+bool HasBags(const LookupRequest& request) {
+  return std::any_of(request.tables.begin(), request.tables.end(),
+                     [](const TableLookup& table) {
+                       return table.ids.combiner != Combiner::kNone;
+                     });
+}
+
+// A malformed table is the store's to refuse.
+bool Fits(const RowCache& cache, const TableLookup& table) {
+  return table.ids.dim == cache.dim() &&
+         table.rows.size() == table.ids.ids.size() * cache.dim();
+}
+
+}  // namespace
+
+CachingService::CachingService(std::unique_ptr<EmbeddingService> inner,
+                               const CacheOptions& options)
+    : ForwardingService(std::move(inner)), options_(options) {}
+
+CachingService::~CachingService() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  EndInner();
+}
+
+void CachingService::CreateTable(CreateTableRequest* request,
+                                 DoneCallback done) {
+  inner()->CreateTable(request,
+                       [this, request, done = std::move(done)](Status status) {
+                         if (status.ok()) {
+                           std::lock_guard<std::mutex> lock(mutex_);
+                           NoteGeneration(request->generation);
+                           // Without memory for copies there are none.
+                           static_cast<void>(CatchBadAlloc([&] {
+                             AddTable(request->config);
+                             return Status();
+                           }));
+                         }
+                         done(std::move(status));
+                       });
+}
+
+void CachingService::AddTable(const TableConfig& config) {
+  const TableKey key = HashName(config.name);
+  const auto chosen = options_.rows_of.find(key);
+  const uint64_t rows =
+      chosen == options_.rows_of.end() ? options_.rows : chosen->second;
+  if (rows == 0 || config.admission.name != "always") return;
+  if (tables_.find(key) != tables_.end()) return;
+  auto cache = std::make_unique<RowCache>(config.dim, rows);
+  tables_.emplace(key, Cached{config.name, std::move(cache)});
+}
+
+void CachingService::Lookup(LookupRequest* request, DoneCallback done) {
+  if (request->client == 0 || HasBags(*request)) {
+    return inner()->Lookup(request, std::move(done));
+  }
+  std::unique_ptr<CachedLookup> lookup;
+  const Status status =
+      CatchBadAlloc([&] { return Prepare(request, &lookup); });
+  if (!status.ok()) return done(status);
+  if (lookup->FinishFromCopies()) return done(Status());
+  Ask(std::move(lookup), std::move(done));
+}
+
+Status CachingService::Prepare(LookupRequest* request,
+                               std::unique_ptr<CachedLookup>* lookup) {
+  CachedLookup::Moment moment;
+  std::vector<RowCache*> caches;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    moment.since = epochs_.Since(request->client, request->visible_sequence);
+    moment.now = epochs_.now();
+    moment.generation = generation_.value_or(0);
+    for (const TableLookup& table : request->tables) {
+      const auto found = tables_.find(table.ids.table);
+      const bool is_cached =
+          found != tables_.end() && Fits(*found->second.rows, table);
+      caches.push_back(is_cached ? found->second.rows.get() : nullptr);
+    }
+  }
+  *lookup = std::make_unique<CachedLookup>(request, moment);
+  for (RowCache* cache : caches) {
+    PERSIA_RETURN_IF_ERROR((*lookup)->AddTable(cache));
+  }
+  return Status();
+}
+
+void CachingService::Ask(std::shared_ptr<CachedLookup> lookup,
+                         DoneCallback done) {
+  LookupRequest* const rest = lookup->inner();
+  inner()->Lookup(rest, [this, lookup = std::move(lookup),
+                         done = std::move(done)](Status status) {
+    if (!status.ok()) return done(std::move(status));
+    bool stopping = false;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      NoteGeneration(lookup->inner()->generation);
+      stopping = stopping_;
+    }
+    if (lookup->MixesGenerations()) {
+      if (stopping) return done(Status(Code::kCancelled, "the service ended"));
+      return inner()->Lookup(lookup->outer(), done);
+    }
+    lookup->Finish();
+    done(Status());
+  });
+}
+
+void CachingService::Update(UpdateRequest* request, DoneCallback done) {
+  inner()->Update(request,
+                  [this, client = request->client, sequence = request->sequence,
+                   done = std::move(done)](Status status) {
+                    {
+                      std::lock_guard<std::mutex> lock(mutex_);
+                      if (!status.ok()) {
+                        epochs_.Forget(client);
+                        EndAllCopies();
+                      } else if (client == 0) {
+                        epochs_.Advance();
+                      } else {
+                        epochs_.Acknowledge(client, sequence);
+                      }
+                    }
+                    done(std::move(status));
+                  });
+}
+
+void CachingService::Assign(AssignRequest* request, DoneCallback done) {
+  inner()->Assign(request, [this, table = request->table,
+                            done = std::move(done)](Status status) {
+    EndCopiesOf(table);
+    done(std::move(status));
+  });
+}
+
+void CachingService::Remove(RemoveRequest* request, DoneCallback done) {
+  inner()->Remove(request, [this, table = request->table,
+                            done = std::move(done)](Status status) {
+    EndCopiesOf(table);
+    done(std::move(status));
+  });
+}
+
+void CachingService::EndCopiesOf(TableKey table) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const uint64_t epoch = epochs_.Advance();
+  const auto found = tables_.find(table);
+  if (found != tables_.end()) found->second.rows->Invalidate(epoch);
+}
+
+void CachingService::EndAllCopies() {
+  const uint64_t epoch = epochs_.Advance();
+  for (const auto& [key, table] : tables_) table.rows->Invalidate(epoch);
+}
+
+void CachingService::NoteGeneration(uint64_t generation) {
+  if (generation_ == generation) return;
+  generation_ = generation;
+  EndAllCopies();
+}
+
+std::vector<CachedTable> CachingService::tables() const {
+  std::vector<CachedTable> tables;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [key, table] : tables_) {
+    tables.push_back({table.name, table.rows->dim(), table.rows->capacity(),
+                      table.rows->stats()});
+  }
+  std::sort(tables.begin(), tables.end(),
+            [](const CachedTable& a, const CachedTable& b) {
+              return a.name < b.name;
+            });
+  return tables;
+}
+
+}  // namespace persia

@@ -1,0 +1,62 @@
+// ForwardingService: what decorators of a service are made of. It passes every
+// call to the service within.
+
+#ifndef PERSIA_CC_SERVICE_FORWARDING_SERVICE_H_
+#define PERSIA_CC_SERVICE_FORWARDING_SERVICE_H_
+
+#include <memory>
+#include <utility>
+
+#include "cc/service/embedding_service.h"
+
+namespace persia {
+
+class ForwardingService : public EmbeddingService {
+ public:
+  explicit ForwardingService(std::unique_ptr<EmbeddingService> inner)
+      : owned_(std::move(inner)), inner_(owned_.get()) {}
+
+  void CreateTable(CreateTableRequest* request, DoneCallback done) override {
+    inner_->CreateTable(request, std::move(done));
+  }
+
+  void Lookup(LookupRequest* request, DoneCallback done) override {
+    inner_->Lookup(request, std::move(done));
+  }
+
+  void Update(UpdateRequest* request, DoneCallback done) override {
+    inner_->Update(request, std::move(done));
+  }
+
+  void Stats(StatsRequest* request, DoneCallback done) override {
+    inner_->Stats(request, std::move(done));
+  }
+
+  void Export(ExportRequest* request, DoneCallback done) override {
+    inner_->Export(request, std::move(done));
+  }
+
+  void Assign(AssignRequest* request, DoneCallback done) override {
+    inner_->Assign(request, std::move(done));
+  }
+
+  void Remove(RemoveRequest* request, DoneCallback done) override {
+    inner_->Remove(request, std::move(done));
+  }
+
+ protected:
+  EmbeddingService* inner() const { return inner_; }
+
+  // Destroys the service within, which completes its outstanding calls. A
+  // decorator whose own members those completions use calls it first of all in
+  // its destructor.
+  void EndInner() { owned_.reset(); }
+
+ private:
+  std::unique_ptr<EmbeddingService> owned_;
+  EmbeddingService* const inner_;  // There while it ends, too.
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SERVICE_FORWARDING_SERVICE_H_

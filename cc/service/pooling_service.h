@@ -1,0 +1,26 @@
+// PoolingService: takes bags of any table, in front of a service that takes
+// plain ids alone.
+//
+// A lookup asks the service within for the rows of the bags' unique ids and
+// pools them; an update turns the gradients of the bags' vectors into those of
+// the unique ids' rows, and passes them on as the same update of the same
+// client. Requests without bags pass as they are.
+//
+// Thread-safe and asynchronous, as EmbeddingService says: it has no thread and
+// never waits; pooling runs on the thread that completes the lookup within.
+
+#ifndef PERSIA_CC_SERVICE_POOLING_SERVICE_H_
+#define PERSIA_CC_SERVICE_POOLING_SERVICE_H_
+
+#include <memory>
+
+#include "cc/service/embedding_service.h"
+
+namespace persia {
+
+std::unique_ptr<EmbeddingService> MakePoolingService(
+    std::unique_ptr<EmbeddingService> inner);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SERVICE_POOLING_SERVICE_H_

@@ -1,0 +1,133 @@
+#include "cc/service/row_cache.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "cc/store/id_groups.h"
+
+namespace persia {
+namespace {
+
+// Below, equal parts would be too small to be used evenly.
+constexpr uint64_t kLeastRowsOfParts = kSubShards * 64;
+
+const IdGroups& GroupsOf(Span<const int64_t> ids) {
+  thread_local IdGroups groups;
+  groups.Build(ids);
+  return groups;
+}
+
+}  // namespace
+
+RowCache::RowCache(uint32_t dim, uint64_t capacity)
+    : dim_(dim),
+      capacity_(capacity),
+      parts_(capacity < kLeastRowsOfParts ? 1 : kSubShards) {
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    const double share = parts_.size() == 1 ? 1 : ShareOf(p);
+    parts_[p].capacity =
+        static_cast<uint64_t>(static_cast<double>(capacity) * share);
+  }
+}
+
+void RowCache::Find(Span<const int64_t> ids, uint64_t since, Span<float> rows,
+                    std::vector<uint32_t>* missing) {
+  const size_t missing_before = missing->size();
+  const uint64_t oldest = std::max(since, oldest_.load());
+  const IdGroups& groups = GroupsOf(ids);
+  thread_local std::vector<RowIndex::Row> found;
+  for (size_t s = 0; s < kSubShards; ++s) {
+    const Span<const int64_t> group = groups.ids(s);
+    if (group.empty()) continue;
+    found.resize(group.size());
+    Part& part = PartOf(s);
+    std::lock_guard<SpinMutex> lock(part.mutex);
+    part.index.Find(group, found.data());
+    for (size_t i = 0; i < group.size(); ++i) {
+      const uint32_t place = groups.places(s)[i];
+      if (found[i] == RowIndex::kAbsent || part.rows[found[i]].epoch < oldest) {
+        missing->push_back(place);
+        continue;
+      }
+      part.rows[found[i]].used = true;
+      std::copy_n(part.weights.data() + size_t{found[i]} * dim_, dim_,
+                  rows.data() + size_t{place} * dim_);
+    }
+  }
+  const size_t misses = missing->size() - missing_before;
+  misses_.fetch_add(misses, std::memory_order_relaxed);
+  hits_.fetch_add(ids.size() - misses, std::memory_order_relaxed);
+}
+
+void RowCache::Insert(Span<const int64_t> ids, Span<const float> rows,
+                      uint64_t epoch) {
+  if (epoch < oldest_.load()) return;
+  const IdGroups& groups = GroupsOf(ids);
+  for (size_t s = 0; s < kSubShards; ++s) {
+    const Span<const int64_t> group = groups.ids(s);
+    if (group.empty()) continue;
+    Part& part = PartOf(s);
+    std::lock_guard<SpinMutex> lock(part.mutex);
+    for (size_t i = 0; i < group.size(); ++i) {
+      const size_t place = groups.places(s)[i];
+      Keep(&part, group[i], rows.data() + place * dim_, epoch);
+    }
+  }
+}
+
+void RowCache::Keep(Part* part, int64_t id, const float* weights,
+                    uint64_t epoch) const {
+  uint32_t row = part->index.Find(id);
+  if (row == RowIndex::kAbsent) {
+    row = part->rows.size() < part->capacity ? Append(part) : Evict(part);
+    // Not used yet: who is asked for once alone goes first.
+    part->rows[row] = {id, epoch, false};
+    part->index.Insert(id, row);
+  } else if (part->rows[row].epoch > epoch) {
+    return;
+  } else {
+    part->rows[row] = {id, epoch, true};
+  }
+  std::copy_n(weights, dim_, part->weights.data() + size_t{row} * dim_);
+}
+
+uint32_t RowCache::Append(Part* part) const {
+  part->weights.resize((part->rows.size() + 1) * dim_);
+  part->rows.emplace_back();
+  return static_cast<uint32_t>(part->rows.size() - 1);
+}
+
+// The place of a row that is no longer there.
+uint32_t RowCache::Evict(Part* part) {
+  uint32_t row = 0;
+  do {
+    row = part->hand;
+    part->hand = (part->hand + 1) % static_cast<uint32_t>(part->rows.size());
+  } while (std::exchange(part->rows[row].used, false));
+  part->index.Erase(part->rows[row].id);
+  ++part->evictions;
+  return row;
+}
+
+void RowCache::Invalidate(uint64_t epoch) {
+  uint64_t oldest = oldest_.load();
+  while (oldest < epoch && !oldest_.compare_exchange_weak(oldest, epoch)) {
+  }
+}
+
+RowCacheStats RowCache::stats() const {
+  RowCacheStats stats;
+  stats.hits = hits_.load(std::memory_order_relaxed);
+  stats.misses = misses_.load(std::memory_order_relaxed);
+  for (const Part& part : parts_) {
+    std::lock_guard<SpinMutex> lock(part.mutex);
+    stats.rows += part.rows.size();
+    stats.bytes += part.rows.capacity() * sizeof(Row) +
+                   part.weights.capacity() * sizeof(float) + part.index.bytes();
+    stats.evictions += part.evictions;
+  }
+  return stats;
+}
+
+}  // namespace persia

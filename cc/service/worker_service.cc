@@ -1,0 +1,94 @@
+#include "cc/service/worker_service.h"
+
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "cc/service/caching_service.h"
+#include "cc/service/coalescing_service.h"
+#include "cc/service/forwarding_service.h"
+#include "cc/service/pooling_service.h"
+
+namespace persia {
+namespace {
+
+TableStats StatsOf(const CachedTable& table) {
+  TableStats stats;
+  stats.name = table.name;
+  stats.dim = table.dim;
+  stats.rows = table.rows.rows;
+  stats.bytes = table.rows.bytes;
+  stats.index_slots = table.capacity;
+  stats.rows_looked_up = table.rows.hits + table.rows.misses;
+  stats.rows_found = table.rows.hits;
+  stats.evictions = table.rows.evictions;
+  return stats;
+}
+
+// Counts what comes, and tells of it.
+class WorkerService : public ForwardingService {
+ public:
+  // `cache` may be null, and lives within `inner`.
+  WorkerService(std::unique_ptr<EmbeddingService> inner,
+                const CachingService* cache)
+      : ForwardingService(std::move(inner)), cache_(cache) {}
+
+  ~WorkerService() override { EndInner(); }
+
+  void Lookup(LookupRequest* request, DoneCallback done) override {
+    lookups_.fetch_add(1, std::memory_order_relaxed);
+    inner()->Lookup(request, std::move(done));
+  }
+
+  void Update(UpdateRequest* request, DoneCallback done) override {
+    updates_.fetch_add(1, std::memory_order_relaxed);
+    inner()->Update(request, std::move(done));
+  }
+
+  void Stats(StatsRequest* request, DoneCallback done) override {
+    inner()->Stats(request,
+                   [this, request, done = std::move(done)](Status status) {
+                     if (status.ok()) AddOwn(&request->processes);
+                     done(std::move(status));
+                   });
+  }
+
+ private:
+  // Without an address, which the server knows.
+  void AddOwn(std::vector<ServiceStats>* processes) const {
+    ServiceStats own;
+    if (!processes->empty()) own.generation = processes->front().generation;
+    own.lookups = lookups_.load(std::memory_order_relaxed);
+    own.updates = updates_.load(std::memory_order_relaxed);
+    if (cache_ != nullptr) {
+      for (const CachedTable& table : cache_->tables()) {
+        own.tables.push_back(StatsOf(table));
+      }
+    }
+    processes->insert(processes->begin(), std::move(own));
+  }
+
+  const CachingService* const cache_;
+  std::atomic<uint64_t> lookups_{0};
+  std::atomic<uint64_t> updates_{0};
+};
+
+}  // namespace
+
+std::unique_ptr<EmbeddingService> MakeWorkerService(
+    std::unique_ptr<EmbeddingService> shards, uint64_t cache_rows) {
+  auto service = MakeCoalescingService(std::move(shards), CoalescingOptions());
+  const CachingService* cache = nullptr;
+  if (cache_rows > 0) {
+    CacheOptions options;
+    options.rows = cache_rows;
+    auto caching =
+        std::make_unique<CachingService>(std::move(service), options);
+    cache = caching.get();
+    service = std::move(caching);
+  }
+  return std::make_unique<WorkerService>(MakePoolingService(std::move(service)),
+                                         cache);
+}
+
+}  // namespace persia

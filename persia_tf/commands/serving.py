@@ -1,0 +1,126 @@
+"""What `persia ps` and `persia worker` share: options, ports, signals, the end."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from absl import logging
+
+from persia_tf.commands import arguments
+from persia_tf.commands.signals import BlockedSignals
+
+if TYPE_CHECKING:
+    from persia_tf.commands.server import Server
+
+# How long requests in flight may take once the process was told to stop.
+DRAIN_SECONDS = 20.0
+
+_PR_SET_PDEATHSIG = 1  # Of <linux/prctl.h>.
+
+
+def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
+    """Declares the options of a process that serves.
+
+    Args:
+        parser: Gets them.
+        default_port: The data port unless told otherwise.
+    """
+    parser.add_argument(
+        "--port",
+        type=arguments.port,
+        default=default_port,
+        help="data port; 0: any free one (%(default)s)",
+    )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="name or address to listen on (%(default)s: this machine alone)",
+    )
+    parser.add_argument(
+        "--control-port",
+        type=arguments.port,
+        default=0,
+        help="port of gRPC health checks; 0: any free one (%(default)s)",
+    )
+    parser.add_argument(
+        "--port-file",
+        type=Path,
+        metavar="FILE",
+        help="once the process listens, written with the data port on its first "
+        "line and the control port on its second",
+    )
+    parser.add_argument(
+        "--io-threads", type=int, default=2, help="network threads (%(default)s)"
+    )
+    parser.add_argument(
+        "--parent",
+        type=int,
+        metavar="PID",
+        help="stop when this process, which must be the parent, is gone",
+    )
+
+
+def run(args: argparse.Namespace, title: str, start: Callable[[], Server]) -> int:
+    """Serves until SIGTERM or SIGINT; a second one ends the process at once.
+
+    Args:
+        args: The values of the options that `add_arguments` declares.
+        title: What the log calls the process.
+        start: Gives the server, which serves from then on. It imports it too:
+            that takes long, and the other commands do without.
+
+    Returns:
+        The exit code.
+    """
+    # Before the first thread starts, so that none of them takes a signal.
+    blocked = BlockedSignals([signal.SIGTERM, signal.SIGINT])
+    if args.parent is not None:
+        _stop_with_parent(args.parent)
+    if args.port_file:
+        # Nobody who waits for the file may read an earlier process's ports.
+        args.port_file.unlink(missing_ok=True)
+    # gRPC's own log would only repeat, in other words, what Server raises.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    server = start()
+    if args.port_file:
+        _write_whole(
+            args.port_file, f"{server.address.port}\n{server.control_address.port}\n"
+        )
+    logging.info(
+        "%s (pid %d) is listening on %s; health checks on %s",
+        title,
+        os.getpid(),
+        server.address,
+        server.control_address,
+    )
+    received = blocked.take()
+    logging.info(
+        "%s: finishing requests in flight, for at most %g s",
+        signal.Signals(received.si_signo).name,
+        DRAIN_SECONDS,
+    )
+    blocked.restore_default()
+    server.stop(DRAIN_SECONDS)
+    logging.info("Stopped")
+    return 0
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Writes a file that nobody ever sees in part."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(text)
+    partial.replace(path)
+
+
+def _stop_with_parent(pid: int) -> None:
+    """Has the kernel send SIGTERM when the parent ends, however it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != pid:
+        # It ended before the call, or was never the parent.
+        raise ProcessLookupError(f"--parent must be the parent process, got {pid}")

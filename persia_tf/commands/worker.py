@@ -1,0 +1,62 @@
+"""`persia worker`: runs one embedding worker in front of parameter server shards.
+
+It takes the requests of many trainers: it pools bags, asks the shards once for an id
+that several want, and may keep copies of hot rows. Trainers name it in the place of
+the shards.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from persia_tf.commands import arguments, serving
+
+if TYPE_CHECKING:
+    from persia_tf.commands.server import Server
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `persia worker`."""
+    parser.add_argument(
+        "--ps",
+        type=arguments.address_list,
+        required=True,
+        metavar="HOST:PORT,...",
+        help="the shards, in the order that every worker and trainer has",
+    )
+    serving.add_arguments(parser, default_port=7100)
+    parser.add_argument(
+        "--cache-rows",
+        type=arguments.at_least(0),
+        default=0,
+        metavar="N",
+        help="hot rows of each table to keep copies of (%(default)s)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=20.0,
+        metavar="SECONDS",
+        help="how long the shards may take to answer; less than the trainers' own "
+        "timeout, so that they learn which shard it was (%(default)g)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serves until SIGTERM or SIGINT; a second one ends the process at once."""
+
+    def start() -> Server:
+        from persia_tf.commands import server
+
+        return server.worker(
+            args.host,
+            args.port,
+            args.control_port,
+            args.io_threads,
+            shards=args.ps,
+            timeout=args.timeout,
+            cache_rows=args.cache_rows,
+        )
+
+    return serving.run(args, "Worker", start)
