@@ -29,6 +29,7 @@ from pathlib import Path
 import native_programs
 import numpy as np
 import workload_w1
+from processes import wait_until_idle
 from shard_processes import running_shards
 
 SHARDS = 2
@@ -70,8 +71,8 @@ def running_program(command: Sequence[object]) -> Iterator[RoundsProgram]:
 
 
 @contextlib.contextmanager
-def running_redis(folder: str) -> Iterator[int]:
-    """Starts a Redis that keeps nothing; its port."""
+def running_redis(folder: str) -> Iterator[tuple[int, int]]:
+    """Starts a Redis that keeps nothing; its process id and port."""
     program = shutil.which("redis-server")
     if program is None:
         raise SystemExit("there is no redis-server: `make redis` installs it")
@@ -85,7 +86,7 @@ def running_redis(folder: str) -> Iterator[int]:
     )
     try:
         _wait_for_port(port, process)
-        yield port
+        yield process.pid, port
     finally:
         process.terminate()
         process.wait()
@@ -144,12 +145,13 @@ def measure(arguments: argparse.Namespace) -> tuple[Round, dict[str, object]]:
                 + [arguments.tables, addresses]
             )
         )
-        port = stack.enter_context(running_redis(folder))
+        redis_pid, port = stack.enter_context(running_redis(folder))
         redis = stack.enter_context(
             running_program(
                 [native_programs.build("redis_bench"), workload, port, arguments.keys]
             )
         )
+        wait_until_idle([redis_pid, *(shard.pid for shard in shards)])
         rounds = _run_rounds(arguments, ours, redis)
     setup = {
         "requests": requests,

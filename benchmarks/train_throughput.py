@@ -69,6 +69,7 @@ def run(
     import tensorflow as tf
     import w1_model
     import workload_w1
+    from processes import cpu_seconds, peak_memory_mb
 
     batches = 20 if arguments.quick else 200
     data = workload_w1.load(batches, arguments.batch)
@@ -110,20 +111,6 @@ def run(
         **w1_model.versions(),
     }
     return figures, setup
-
-
-def cpu_seconds(pid: int) -> float:
-    """CPU time of a process so far, user and system."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        fields = stat.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def peak_memory_mb(pid: int) -> float:
-    """The largest resident size that a process had."""
-    with open(f"/proc/{pid}/status", encoding="ascii") as status:
-        [line] = [line for line in status if line.startswith("VmHWM")]
-    return int(line.split()[1]) / 1024
 
 
 def report(
