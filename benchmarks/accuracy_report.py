@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib
 from results_file import RESULTS, write_section
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
 
 PLOT = RESULTS.parent / "accuracy.png"
 _DOTS_AN_INCH = 80
@@ -66,6 +62,9 @@ def _difference(of_mode: Mapping[str, Any]) -> str:
 
 def plot(figures: Figures, titles: Mapping[str, str]) -> None:
     """Draws test AUC against the steps, a panel a data set."""
+    from matplotlib import pyplot  # Which the other programs do without.
+
+    pyplot.switch_backend("Agg")
     width = 3.6 * len(figures)
     canvas, panels = pyplot.subplots(1, len(figures), figsize=(width, 3), squeeze=False)
     for panel, (name, modes) in zip(panels[0], figures.items()):

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 _START_SECONDS = 60
 _SHARD = (sys.executable, "-m", "persia_tf.commands.main", "ps")
-_PROXY = Path(__file__).resolve().parent.parent / "tools/tcp_proxy.py"
+# Not resolved: a sandboxed run sees its sources through links.
+_PROXY = Path(__file__).absolute().parents[1] / "tools/tcp_proxy.py"
 
 
 class ShardProcess(NamedTuple):
