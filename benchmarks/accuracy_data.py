@@ -124,7 +124,7 @@ DATA_SETS = {
         source=locate.Source("criteo-sample", (_CRITEO_FILE,), url=""),
         load=_split(read_criteo),
         build=build_criteo,
-        adagrad={"learning_rate": 0.02, "initial_accumulator_value": 0.01},
+        adagrad={"learning_rate": 0.05, "initial_accumulator_value": 1e-5},
         scale=0.01,
         epochs=1,
         batch=256,
