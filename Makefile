@@ -10,7 +10,7 @@ BOTH_KERAS := $(wildcard tests/layers tests/ops)
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format
-.PHONY: compiler gtest bazel
+.PHONY: compiler gtest bazel redis
 
 demo: build
 	$(VENV)/bin/persia launch --ps 2 -- $(VENV)/bin/python examples/movielens/train.py
@@ -76,3 +76,7 @@ gtest:
 bazel:
 	@tools/system_packages.sh g++ bazel-bootstrap bazel-rules-java \
 	  bazel-rules-proto bazel-platforms bazel-skylib
+
+# What benchmarks/rows_over_redis.py compares with.
+redis:
+	@tools/system_packages.sh g++ redis-server libhiredis-dev

@@ -1,4 +1,4 @@
-"""Parameter server shards as processes of a benchmark."""
+"""Parameter server shards as processes of a benchmark, and a distance to them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 _START_SECONDS = 60
+_SHARD = (sys.executable, "-m", "persia_tf.commands.main", "ps")
+# Not resolved: a sandboxed run sees its sources through links.
+_PROXY = Path(__file__).absolute().parents[1] / "tools/tcp_proxy.py"
 
 
 class ShardProcess(NamedTuple):
-    """A running `persia ps`."""
+    """A running `persia ps`, or what stands before one."""
 
     pid: int
     address: str
@@ -27,20 +30,48 @@ def running_shards(count: int) -> Iterator[list[ShardProcess]]:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         yield [
-            stack.enter_context(_running_shard(folder / str(index)))
+            stack.enter_context(_listening(_SHARD, folder / str(index)))
             for index in range(count)
         ]
 
 
 @contextlib.contextmanager
-def _running_shard(port_file: Path) -> Iterator[ShardProcess]:
-    command = [sys.executable, "-m", "persia_tf.commands.main", "ps"]
-    process = subprocess.Popen([*command, "--port", "0", "--port-file", port_file])
+def running_proxies(
+    shards: Sequence[ShardProcess], delay_ms: float
+) -> Iterator[list[str]]:
+    """Puts a distance before each shard; the addresses at its end.
+
+    Args:
+        shards: The shards.
+        delay_ms: Of each direction. At 0 there is no proxy.
+    """
+    if not delay_ms:
+        yield [shard.address for shard in shards]
+        return
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        addresses = []
+        for index, shard in enumerate(shards):
+            command = [sys.executable, str(_PROXY), "--to", shard.address]
+            command += ["--delay-ms", str(delay_ms)]
+            running = _listening(command, folder / str(index))
+            addresses.append(stack.enter_context(running).address)
+        yield addresses
+
+
+@contextlib.contextmanager
+def _listening(command: Sequence[str], port_file: Path) -> Iterator[ShardProcess]:
+    """Starts a program that writes its port; ends it on leaving."""
+    # Its port is told by the file.
+    process = subprocess.Popen(
+        [*command, "--port", "0", "--port-file", str(port_file)],
+        stdout=subprocess.DEVNULL,
+    )
     try:
         give_up = time.monotonic() + _START_SECONDS
         while not port_file.exists():
             if process.poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError("a shard did not start: see its log above")
+                raise RuntimeError(f"{command} did not start: see its log above")
             time.sleep(0.01)
         port = port_file.read_text().split()[0]
         yield ShardProcess(process.pid, f"127.0.0.1:{port}")

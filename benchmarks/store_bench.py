@@ -14,14 +14,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
-import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-PROGRAM = ROOT / "build/native/store_bench"
+import native_programs
+
 PARTS = ("lookup", "update", "large", "growth")
 THREADS = 2
 QUICK = {
@@ -73,10 +71,10 @@ def main() -> None:
     for name in ("rows", "large_rows", "rounds", "seconds"):
         if getattr(arguments, name) is not None:
             sizes[name] = getattr(arguments, name)
-    build()
+    program = native_programs.build("store_bench")
     load = os.getloadavg()[0]
     begin = time.monotonic()
-    figures = run(arguments.only, sizes)
+    figures = run(program, arguments.only, sizes)
     setup = {
         **sizes,
         "parts": arguments.only,
@@ -85,56 +83,26 @@ def main() -> None:
         "minutes": round((time.monotonic() - begin) / 60, 2),
         # Of other work, so about 0 where the machine was ours.
         "load_average_before": round(load, 2),
-        **machine(),
+        **native_programs.machine(),
     }
     print(json.dumps({"benchmark": "store", "figures": figures, "setup": setup}))
 
 
-def build() -> None:
-    command = [sys.executable, str(ROOT / "cc/ninja_build.py"), "bench"]
-    built = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if built.returncode:
-        raise SystemExit(built.stdout)
-
-
-def run(parts: str, sizes: dict[str, float]) -> dict[str, float]:
+def run(program: Path, parts: str, sizes: dict[str, float]) -> dict[str, float]:
     """Runs the program; returns the figures of all its parts."""
     options = [f"{name}={value}" for name, value in sizes.items()]
     figures: dict[str, float] = {}
     with subprocess.Popen(
-        [str(PROGRAM), parts, *options], stdout=subprocess.PIPE, text=True
-    ) as program:
-        for line in program.stdout:
+        [str(program), parts, *options], stdout=subprocess.PIPE, text=True
+    ) as running:
+        for line in running.stdout:
             part = json.loads(line)
             for name, value in part["figures"].items():
                 print(f"{part['part']:8} {name:40} {value:10.4g}", flush=True)
             figures.update(part["figures"])
-    if program.returncode:
-        raise SystemExit(f"store_bench ended with status {program.returncode}")
+    if running.returncode:
+        raise SystemExit(f"store_bench ended with status {running.returncode}")
     return figures
-
-
-def machine() -> dict[str, object]:
-    """What the figures depend on: the processor, its memory, the compiler."""
-    cpu = dict(
-        line.split(":", 1)
-        for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
-    )
-    cpu = {name.strip(): value.strip() for name, value in cpu.items()}
-    flags = cpu.get("flags", "").split()
-    huge_pages = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    compiler = os.environ.get("CXX", "g++")
-    version = subprocess.run(
-        [compiler, "-dumpfullversion"], stdout=subprocess.PIPE, text=True
-    )
-    return {
-        "cores": os.cpu_count(),
-        "cpu": cpu.get("model name", platform.machine()),
-        "vectors": [f for f in ("avx2", "avx512f", "avx512bw") if f in flags],
-        "huge_pages": huge_pages.read_text().strip() if huge_pages.exists() else None,
-        "compiler": f"{compiler} {version.stdout.strip()}",
-        "kernel": platform.release(),
-    }
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Samples a second of one training program on the click model.
 
     python benchmarks/train_throughput.py --embedding persia-remote
+    python benchmarks/train_throughput.py --embedding persia-remote --delay-ms 10 \\
+      --staleness 0 --no-prefetch  # Synchronous, with a distance to the shards.
     TF_USE_LEGACY_KERAS=1 is set for `tf_keras`, whatever the environment says.
 
 The last line is one JSON object. Figures of several runs compare only as ratios,
@@ -30,6 +32,16 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--windows", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=6.0, help="of a window")
     parser.add_argument("--shards", type=int, default=2, help="for persia-remote")
+    parser.add_argument(
+        "--staleness", type=int, default=4, help="steps; 0: synchronous (%(default)s)"
+    )
+    parser.add_argument(
+        "--no-prefetch", action="store_true", help="look rows up in the step itself"
+    )
+    parser.add_argument(
+        "--delay-ms", type=float, default=0, help="to and from each shard, each way"
+    )
+    parser.add_argument("--wire-dtype", default="float32", help="of rows on the wire")
     parser.add_argument("--quick", action="store_true", help="a smoke test's size")
     arguments = parser.parse_args()
     if arguments.quick:
@@ -51,15 +63,23 @@ def main() -> None:
 
 @contextlib.contextmanager
 def external_shards(arguments: argparse.Namespace) -> Iterator[list[int]]:
-    """Starts shards for `persia-remote` and names them in the environment."""
+    """Starts shards for `persia-remote` and names them in the environment.
+
+    Args:
+        arguments: Of the command line.
+
+    Yields:
+        Their process ids.
+    """
     if arguments.embedding != "persia-remote":
         yield []
         return
-    from shard_processes import running_shards
+    from shard_processes import running_proxies, running_shards
 
     with running_shards(arguments.shards) as shards:
-        os.environ["PERSIA_PS"] = ",".join(shard.address for shard in shards)
-        yield [shard.pid for shard in shards]
+        with running_proxies(shards, arguments.delay_ms) as addresses:
+            os.environ["PERSIA_PS"] = ",".join(addresses)
+            yield [shard.pid for shard in shards]
 
 
 def run(
@@ -69,6 +89,9 @@ def run(
     import tensorflow as tf
     import w1_model
     import workload_w1
+    from processes import cpu_seconds, peak_memory_mb
+
+    import persia_tf as ptf
 
     batches = 20 if arguments.quick else 200
     data = workload_w1.load(batches, arguments.batch)
@@ -76,13 +99,20 @@ def run(
     ids = data.ids() if is_persia else data.indices()
     # One slice a batch, so that no input pipeline is measured.
     dataset = tf.data.Dataset.from_tensor_slices(((ids, data.dense), data.labels))
-    make = w1_model.make_persia if is_persia else w1_model.make_keras
-    model = make(workload_w1.vocabularies())
+    dataset = dataset.repeat()
+    if is_persia:
+        model = w1_model.make_persia(
+            workload_w1.vocabularies(), w1_model.cluster(arguments)
+        )
+        if not arguments.no_prefetch:
+            dataset = ptf.data.prefetch(dataset, model, staleness=arguments.staleness)
+    else:
+        model = w1_model.make_keras(workload_w1.vocabularies())
     windows = w1_model.Windows(arguments.windows, arguments.seconds, WARM_UP_STEPS)
     cpu = {pid: cpu_seconds(pid) for pid in [os.getpid(), *pids]}
     begin = time.monotonic()
     model.fit(
-        dataset.repeat(),
+        dataset,
         steps_per_epoch=10**9,
         epochs=1,
         verbose=0,
@@ -96,12 +126,19 @@ def run(
         "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "cpus_used": used / wall,
     }
+    if is_persia:
+        # Of the warm-up too: a step's bytes do not depend on how fast it was.
+        figures.update(w1_model.traffic(windows.total_steps))
     for index, pid in enumerate(pids):
         figures[f"peak_memory_mb_shard_{index}"] = peak_memory_mb(pid)
     setup = {
         "embedding": arguments.embedding,
         "batch": arguments.batch,
         "shards": len(pids),
+        "staleness": arguments.staleness,
+        "prefetch": not arguments.no_prefetch,
+        "delay_ms": arguments.delay_ms,
+        "wire_dtype": arguments.wire_dtype,
         "vocabulary": workload_w1.TOTAL_ROWS,
         "windows": rates,
         "seconds_a_window": arguments.seconds,
@@ -110,20 +147,6 @@ def run(
         **w1_model.versions(),
     }
     return figures, setup
-
-
-def cpu_seconds(pid: int) -> float:
-    """CPU time of a process so far, user and system."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        fields = stat.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def peak_memory_mb(pid: int) -> float:
-    """The largest resident size that a process had."""
-    with open(f"/proc/{pid}/status", encoding="ascii") as status:
-        [line] = [line for line in status if line.startswith("VmHWM")]
-    return int(line.split()[1]) / 1024
 
 
 def report(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import platform
 import time
 from collections.abc import Sequence
@@ -17,12 +18,22 @@ ADAGRAD = {"learning_rate": 0.05, "initial_accumulator_value": 0.1}
 DENSE_LEARNING_RATE = 0.001
 
 
-def make_persia(vocabularies: Sequence[int]) -> Any:
+def cluster(arguments: argparse.Namespace) -> ptf.Cluster:
+    """The cluster that a command line and the environment describe."""
+    if arguments.embedding == "persia-embedded":
+        return ptf.Cluster.embedded(staleness=arguments.staleness)
+    return ptf.Cluster(staleness=arguments.staleness, wire_dtype=arguments.wire_dtype)
+
+
+def make_persia(vocabularies: Sequence[int], cluster: ptf.Cluster) -> Any:
     """The model with rows on a cluster, compiled as any Keras model."""
 
     def embed(feature: int) -> Any:
         return ptf.layers.PersiaEmbedding(
-            DIM, table=f"c{feature}", optimizer=ptf.optimizers.Adagrad(**ADAGRAD)
+            DIM,
+            table=f"c{feature}",
+            optimizer=ptf.optimizers.Adagrad(**ADAGRAD),
+            cluster=cluster,
         )
 
     model = _make(keras.Model, [embed(f) for f in range(len(vocabularies))])
@@ -61,11 +72,13 @@ class Windows(keras.callbacks.Callback):
 
     Attributes:
         measured: `(steps, seconds)` of each window.
+        total_steps: Of the warm-up too.
     """
 
     def __init__(self, count: int, seconds: float, warm_up_steps: int) -> None:
         super().__init__()
         self.measured: list[tuple[int, float]] = []
+        self.total_steps = 0
         self._count = count
         self._seconds = seconds
         self._warm_up_steps = warm_up_steps
@@ -74,6 +87,7 @@ class Windows(keras.callbacks.Callback):
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         now = time.monotonic()
+        self.total_steps += 1
         if batch + 1 <= self._warm_up_steps:
             self._begin = now
             return
@@ -84,6 +98,18 @@ class Windows(keras.callbacks.Callback):
         self._steps, self._begin = 0, now
         if len(self.measured) == self._count:
             self.model.stop_training = True
+
+
+def traffic(steps: int) -> dict[str, float]:
+    """What this process's steps did on the wire so far."""
+    metrics = ptf.metrics()
+    return {
+        "staleness_max": metrics["staleness_max"],
+        "bytes_out_per_step": metrics["bytes_out"] / steps,
+        "bytes_in_per_step": metrics["bytes_in"] / steps,
+        "lookup_requests_per_step": metrics["lookup_requests"] / steps,
+        "retries": metrics["retries"],
+    }
 
 
 def versions() -> dict[str, str]:

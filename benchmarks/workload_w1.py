@@ -69,9 +69,16 @@ def splitmix64(x: np.ndarray) -> np.ndarray:
     return x ^ (x >> np.uint64(31))
 
 
-def ids_of(ranks: np.ndarray) -> np.ndarray:
-    """Returns the ids of `(..., 26)` ranks."""
-    feature = np.arange(1, FEATURES + 1, dtype=np.uint64) << np.uint64(48)
+def ids_of(ranks: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
+    """Returns the ids of ranks.
+
+    Args:
+        ranks: `(..., 26)`, or any shape that `features` broadcasts to.
+        features: Of the ranks; all of them in the last axis unless given.
+    """
+    if features is None:
+        features = np.arange(FEATURES)
+    feature = (features + 1).astype(np.uint64) << np.uint64(48)
     mixed = splitmix64(feature | ranks.astype(np.uint64))
     return (mixed >> np.uint64(1)).astype(np.int64)
 

@@ -5,6 +5,7 @@
     python cc/ninja_build.py test --sanitize thread   # the same under a sanitizer
     python cc/ninja_build.py test --up-to store       # of the lower modules only
     python cc/ninja_build.py bench                    # benchmarks/store_bench's program
+    python cc/ninja_build.py bench --program redis_bench   # another's
 
 libpersia.so is all of cc/ but cc/ops, and knows no TensorFlow; _persia_ops.so is
 cc/ops. Sources are found by their place: a new file needs no entry here. $CXX,
@@ -30,6 +31,17 @@ _EXPORTS = "cc/exports.map"
 # In the order in which they include each other.
 _MODULES = ("base", "optimizer", "store", "service", "wire", "server", "client")
 _MODULES += ("pipeline", "capi")
+
+# The programs under benchmarks/: the modules that each measures, no more of the core,
+# and libraries from elsewhere.
+_BENCHMARKS = {
+    "store_bench": (("base", "optimizer", "store"), []),
+    "lookup_bench": (
+        ("base", "optimizer", "store", "service", "wire", "client"),
+        [],
+    ),
+    "redis_bench": ((), ["-lhiredis"]),
+}
 
 _CXXFLAGS = (
     "-std=c++17 -Wall -Wextra -Werror -fvisibility=hidden -fPIC -pthread -I. "
@@ -65,10 +77,10 @@ def run_tests(kind=None, up_to=_MODULES[-1]):
     _run_ninja(manifest, manifest.add_tests(modules))
 
 
-def build_benchmark():
-    """Builds the store's benchmark; returns its program's path."""
+def build_benchmark(name):
+    """Builds the program of benchmarks/`name`; returns its path."""
     manifest = _Manifest(kind=None)
-    [program] = manifest.add_benchmark()
+    [program] = manifest.add_benchmark(name)
     _run_ninja(manifest, [program])
     return _ROOT / program
 
@@ -120,7 +132,7 @@ class _Manifest:
         )
         rule(
             "link_program",
-            "$cxx $ldflags $in -o $out",
+            "$cxx $ldflags $in $libs -o $out",
             description="link $out",
         )
         self._writer.pool("tests", depth=2)
@@ -187,12 +199,17 @@ class _Manifest:
             )
         return runs
 
-    def add_benchmark(self):
-        # The store and what it stands on: no more of the core than is measured.
-        sources = _module_sources("cc", ("base", "optimizer", "store"))
-        sources += _sources("benchmarks/store_bench/*.cc")
-        program = f"{self.folder}/store_bench"
-        return self._writer.build(program, "link_program", self._add_objects(sources))
+    def add_benchmark(self, name):
+        modules, libs = _BENCHMARKS[name]
+        sources = _module_sources("cc", modules)
+        sources += _sources("benchmarks/support/*.cc")
+        sources += _sources(f"benchmarks/{name}/*.cc")
+        return self._writer.build(
+            f"{self.folder}/{name}",
+            "link_program",
+            self._add_objects(sources),
+            variables={"libs": libs},
+        )
 
 
 def _sources(pattern):
@@ -235,6 +252,7 @@ def _main():
     parser.add_argument("what", nargs="?", choices=["libraries", "test", "bench"])
     parser.add_argument("--sanitize", choices=["address", "thread"])
     parser.add_argument("--up-to", choices=_MODULES, default=_MODULES[-1])
+    parser.add_argument("--program", choices=_BENCHMARKS, default="store_bench")
     arguments = parser.parse_args()
     try:
         if arguments.what == "test":
@@ -242,7 +260,7 @@ def _main():
         elif arguments.sanitize:
             parser.error("--sanitize goes with test")
         elif arguments.what == "bench":
-            build_benchmark()
+            build_benchmark(arguments.program)
         else:
             build_libraries(_ROOT / "persia_tf")
     except subprocess.CalledProcessError as error:

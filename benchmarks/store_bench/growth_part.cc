@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <vector>
 
-#include "benchmarks/store_bench/flat_array.h"
-#include "benchmarks/store_bench/measure.h"
 #include "benchmarks/store_bench/parts.h"
 #include "benchmarks/store_bench/requests.h"
+#include "benchmarks/support/flat_array.h"
+#include "benchmarks/support/measure.h"
 
 namespace persia::bench {
 namespace {

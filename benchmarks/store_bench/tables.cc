@@ -1,28 +1,22 @@
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "benchmarks/store_bench/flat_array.h"
-#include "benchmarks/store_bench/measure.h"
 #include "benchmarks/store_bench/parts.h"
 #include "benchmarks/store_bench/requests.h"
+#include "benchmarks/support/fail.h"
+#include "benchmarks/support/flat_array.h"
+#include "benchmarks/support/measure.h"
 
 namespace persia::bench {
 namespace {
-
-[[noreturn]] void Fail(const std::string& message) {
-  std::fprintf(stderr, "store_bench: %s\n", message.c_str());
-  std::exit(1);
-}
 
 std::unique_ptr<Table> Make(TableConfig config) {
   config.name = "store_bench";
   config.initializer = {"uniform", {{"minval", -0.05}, {"maxval", 0.05}}};
   auto table = MakeTable(config);
-  if (!table.ok()) Fail(table.status().message());
+  CheckOk(table.status());
   return std::move(*table);
 }
 

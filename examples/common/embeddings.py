@@ -37,10 +37,16 @@ class Settings:
 
 
 class PersiaRows:
-    """Rows in parameter servers: any int64 is an id, there is no vocabulary."""
+    """Rows in parameter servers: any int64 is an id, there is no vocabulary.
 
-    def __init__(self, settings: Settings) -> None:
+    Args:
+        settings: of the rows.
+        cluster: a `persia_tf.Cluster`, or None for the environment's.
+    """
+
+    def __init__(self, settings: Settings, cluster: Any = None) -> None:
         self._settings = settings
+        self._cluster = cluster
 
     def encode(self, train: Table, test: Table) -> tuple[Table, Table]:
         """Returns the tables as they are."""
@@ -66,6 +72,7 @@ class PersiaRows:
             optimizer=ptf.optimizers.Adagrad(**settings.adagrad),
             combiner="mean" if pooled else None,
             mask_zero=pooled,
+            cluster=self._cluster,
             name=f"{feature}_rows",
         )
 

@@ -1,13 +1,13 @@
-#include "benchmarks/store_bench/flat_array.h"
+#include "benchmarks/support/flat_array.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <string>
 
+#include "benchmarks/support/fail.h"
 #include "cc/base/vectorize.h"
 
 namespace persia::bench {
@@ -25,9 +25,7 @@ HugeArray::HugeArray(size_t bytes) : mapped_bytes_(bytes + kHugePage) {
   mapping_ = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping_ == MAP_FAILED) {
-    std::fprintf(stderr, "store_bench: no memory for a flat array of %zu B\n",
-                 bytes);
-    std::exit(1);
+    Fail("no memory for a flat array of " + std::to_string(bytes) + " B");
   }
   const auto address = reinterpret_cast<uintptr_t>(mapping_);
   data_ = reinterpret_cast<char*>((address + kHugePage - 1) & ~(kHugePage - 1));

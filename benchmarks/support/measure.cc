@@ -1,4 +1,4 @@
-#include "benchmarks/store_bench/measure.h"
+#include "benchmarks/support/measure.h"
 
 #include <pthread.h>
 #include <unistd.h>

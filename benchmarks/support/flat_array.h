@@ -1,8 +1,8 @@
 // The limit to compare a store with: rows in one flat array on huge pages, at
 // known indices. Nothing to find, nothing to lock.
 
-#ifndef PERSIA_BENCHMARKS_STORE_BENCH_FLAT_ARRAY_H_
-#define PERSIA_BENCHMARKS_STORE_BENCH_FLAT_ARRAY_H_
+#ifndef PERSIA_BENCHMARKS_SUPPORT_FLAT_ARRAY_H_
+#define PERSIA_BENCHMARKS_SUPPORT_FLAT_ARRAY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -49,4 +49,4 @@ void AdagradRows(char* flat, const uint32_t* indices, size_t count,
 
 }  // namespace persia::bench
 
-#endif  // PERSIA_BENCHMARKS_STORE_BENCH_FLAT_ARRAY_H_
+#endif  // PERSIA_BENCHMARKS_SUPPORT_FLAT_ARRAY_H_

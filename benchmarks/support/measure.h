@@ -1,7 +1,7 @@
 // Clocks, threads, medians, and the lines that a part prints.
 
-#ifndef PERSIA_BENCHMARKS_STORE_BENCH_MEASURE_H_
-#define PERSIA_BENCHMARKS_STORE_BENCH_MEASURE_H_
+#ifndef PERSIA_BENCHMARKS_SUPPORT_MEASURE_H_
+#define PERSIA_BENCHMARKS_SUPPORT_MEASURE_H_
 
 #include <cstddef>
 #include <functional>
@@ -44,4 +44,4 @@ void Print(const std::string& part, const Figures& figures);
 
 }  // namespace persia::bench
 
-#endif  // PERSIA_BENCHMARKS_STORE_BENCH_MEASURE_H_
+#endif  // PERSIA_BENCHMARKS_SUPPORT_MEASURE_H_

@@ -1,0 +1,153 @@
+"""The data sets on which accuracy is compared, and a model for each."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).absolute().parents[1] / "examples"))
+
+from adult_income import data as adult_data
+from adult_income import model as adult_model
+from common import locate
+from common.table import Table
+from movielens import data as movielens_data
+from movielens import model as movielens_model
+
+_TEST_FRACTION = 0.2
+
+
+@dataclasses.dataclass(frozen=True)
+class DataSet:
+    """What a training run needs to know.
+
+    Attributes:
+        source: Where its files are.
+        load: `(directory, seed)` to (training, test) tables.
+        build: The model, of a `PersiaRows`.
+        adagrad: Of rows and of the dense weights.
+        scale: New rows are uniform in [-scale, scale].
+        epochs: Passes over the training rows.
+        batch: Rows a step.
+    """
+
+    source: locate.Source
+    load: Callable[[pathlib.Path, int], tuple[Table, Table]]
+    build: Callable[[Any], Any]
+    adagrad: dict[str, float]
+    scale: float
+    epochs: int
+    batch: int
+
+
+_CRITEO_FILE = "train.txt"
+_CRITEO_NUMBERS = 13
+_CRITEO_CATEGORIES = 26
+
+
+def read_criteo(directory: pathlib.Path) -> Table:
+    """Reads the Criteo sample: `numbers`, and C1 to C26 as int64 ids.
+
+    An absent category is an id of its own; counts are shortened by a logarithm.
+
+    Raises:
+        ValueError: if a line is not in the publisher's format.
+    """
+    width = 1 + _CRITEO_NUMBERS + _CRITEO_CATEGORIES
+    lines = (directory / _CRITEO_FILE).read_text("ascii").splitlines()
+    rows = [line.split("\t") for line in lines]
+    for number, row in enumerate(rows, 1):
+        if len(row) != width:
+            raise ValueError(
+                f"{directory / _CRITEO_FILE}:{number}: a line must have {width} "
+                f"fields between tabs; got {len(row)}."
+            )
+    labels, *columns = zip(*rows)
+    counts = [[float(text or 0) for text in c] for c in columns[:_CRITEO_NUMBERS]]
+    counts = np.array(counts, np.float32).T
+    features = {"numbers": np.log1p(counts.clip(min=0)).astype(np.float32)}
+    for index, column in enumerate(columns[_CRITEO_NUMBERS:], 1):
+        # Values have 32 bits; no value is as large as what stands for none.
+        ids = [int(text, 16) if text else 1 << 32 for text in column]
+        features[f"C{index}"] = np.array(ids, np.int64)
+    return Table(features, np.array(labels, np.float32))
+
+
+def build_criteo(rows: Any, dim: int = 8, hidden: tuple[int, ...] = (64, 32)) -> Any:
+    """Returns a network over embedded categories and numbers."""
+    import tensorflow as tf
+
+    keras = tf.keras
+    inputs = {"numbers": keras.Input(shape=(_CRITEO_NUMBERS,), name="numbers")}
+    vectors = [inputs["numbers"]]
+    for index in range(1, _CRITEO_CATEGORIES + 1):
+        name = f"C{index}"
+        inputs[name] = keras.Input(shape=(), dtype="int64", name=name)
+        vectors.append(rows.layer(name, dim)(inputs[name]))
+    x = keras.layers.Concatenate()(vectors)
+    for width in hidden:
+        x = keras.layers.Dense(width, activation="relu")(x)
+    chance = keras.layers.Dense(1, activation="sigmoid")(x)
+    return keras.Model(inputs, chance, name="criteo")
+
+
+def _split(read: Callable[[pathlib.Path], Table]) -> Callable[..., Any]:
+    return lambda directory, seed: read(directory).split(_TEST_FRACTION, seed)
+
+
+DATA_SETS = {
+    "movielens": DataSet(
+        source=movielens_data.SOURCE,
+        load=_split(movielens_data.read),
+        build=movielens_model.build,
+        adagrad={"learning_rate": 0.06, "initial_accumulator_value": 1e-5},
+        scale=0.01,
+        epochs=4,
+        batch=2048,
+    ),
+    "adult": DataSet(
+        source=adult_data.SOURCE,
+        # The publisher's own split.
+        load=lambda directory, seed: adult_data.read(directory),
+        build=adult_model.build,
+        adagrad={"learning_rate": 0.02, "initial_accumulator_value": 1e-5},
+        scale=0.05,
+        epochs=20,
+        batch=512,
+    ),
+    "criteo": DataSet(
+        source=locate.Source("criteo-sample", (_CRITEO_FILE,), url=""),
+        load=_split(read_criteo),
+        build=build_criteo,
+        adagrad={"learning_rate": 0.05, "initial_accumulator_value": 1e-5},
+        scale=0.01,
+        epochs=1,
+        batch=256,
+    ),
+}
+
+
+def directory_of(name: str, root: str | None) -> pathlib.Path:
+    """Returns where a data set's files are.
+
+    Args:
+        name: Of the data set.
+        root: What `$PERSIA_TF_DATA` says.
+
+    Raises:
+        SystemExit: if they are not there.
+    """
+    source = DATA_SETS[name].source
+    folder = pathlib.Path(root or ".") / source.name
+    missing = [file for file in source.files if not (folder / file).is_file()]
+    if missing or not root:
+        raise SystemExit(
+            f"{name} needs {', '.join(source.files)} in $PERSIA_TF_DATA/{source.name}. "
+            f"PERSIA_TF_DATA is {root!r}."
+        )
+    return folder

@@ -1,0 +1,154 @@
+"""What training asynchronously, with lookups that run ahead, brings.
+
+    python benchmarks/hybrid_bench.py
+    python benchmarks/hybrid_bench.py --only hybrid_over_sync_10ms
+
+Each figure is a ratio of two sides that run in turn, as processes of their own
+(train_throughput.py and rows_over_redis.py say how each is measured):
+
+    remote_over_tf_keras     W1, rows in two shards, over tf_keras's own tables
+    remote_over_keras3       the same over Keras 3's
+    embedded_over_tf_keras   W1, rows in the program, over tf_keras's
+    hybrid_over_sync_10ms    shards 10 ms away each way, batch 512: hybrid over
+                             synchronous, which is staleness 0 without prefetch
+    hybrid_hides_10ms        hybrid there, over hybrid with shards at hand
+    rows_over_redis          W2: rows a second of the lookup service over Redis's
+    wire_bytes_over_naive    bytes a step on the wire in float16, over float32 with
+                             all duplicates, which is computed
+
+The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from typing import Any
+
+import workload_w1
+from turns import in_turn, median, run_program
+
+TRAIN = "train_throughput.py"
+DELAY_MS = 10
+DELAYED_BATCH = 512
+REMOTE = ("--embedding", "persia-remote", "--shards", 2)
+SIDES = {
+    "remote": REMOTE,
+    "embedded": ("--embedding", "persia-embedded"),
+    "tf_keras": ("--embedding", "tf_keras"),
+    "keras3": ("--embedding", "keras3"),
+}
+Figure = tuple[float, dict[str, Any]]  # And what it was made from.
+
+
+def over(numerator: str, denominator: str, sides: dict[str, Any], turns: int) -> Figure:
+    """Samples a second of one side over another's."""
+    said = in_turn(
+        TRAIN, {name: sides[name] for name in (numerator, denominator)}, turns
+    )
+    rates = {name: median(said[name], "samples_per_second") for name in said}
+    return rates[numerator] / rates[denominator], said
+
+
+def delayed_sides(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Hybrid training near the shards and far from them; synchronous, far."""
+    batch = (*REMOTE, "--batch", DELAYED_BATCH)
+    far = (*batch, "--delay-ms", DELAY_MS)
+    hybrid = ("--staleness", arguments.delayed_staleness)
+    return {
+        "hybrid_near": (*batch, *hybrid),
+        "hybrid_far": (*far, *hybrid),
+        "sync_far": (*far, "--staleness", 0, "--no-prefetch"),
+    }
+
+
+def rows_over_redis(arguments: argparse.Namespace) -> Figure:
+    """As rows_over_redis.py measures it."""
+    said = run_program("rows_over_redis.py", *(["--quick"] * arguments.quick))
+    return said["figures"]["rows_over_redis"], said
+
+
+def wire_bytes_over_naive(sides: dict[str, Any]) -> Figure:
+    """Bytes that a W1 step really sends and receives, over what it could."""
+    said = run_program(TRAIN, *sides["remote"], "--wire-dtype", "float16")
+    figures = said["figures"]
+    real = figures["bytes_out_per_step"] + figures["bytes_in_per_step"]
+    ids = said["setup"]["batch"] * workload_w1.FEATURES
+    # A lookup's id and row, an update's id and gradient.
+    naive = ids * 2 * (8 + 4 * workload_w1.DIM)
+    return real / naive, {**said, "naive_bytes_per_step": naive}
+
+
+def measure(name: str, arguments: argparse.Namespace) -> Figure:
+    """Returns the figure of a name, and what it was made from."""
+    sides = {**SIDES, **delayed_sides(arguments)}
+    windows = ["--windows", arguments.windows, "--seconds", arguments.seconds]
+    options = [*windows, *(["--quick"] * arguments.quick)]
+    sides = {side: (*of_side, *options) for side, of_side in sides.items()}
+    ratios = {
+        "remote_over_tf_keras": ("remote", "tf_keras"),
+        "remote_over_keras3": ("remote", "keras3"),
+        "embedded_over_tf_keras": ("embedded", "tf_keras"),
+        "hybrid_over_sync_10ms": ("hybrid_far", "sync_far"),
+        "hybrid_hides_10ms": ("hybrid_far", "hybrid_near"),
+    }
+    if name in ratios:
+        return over(*ratios[name], sides, arguments.turns)
+    if name == "rows_over_redis":
+        return rows_over_redis(arguments)
+    return wire_bytes_over_naive(sides)
+
+
+FIGURES = (
+    "remote_over_tf_keras",
+    "remote_over_keras3",
+    "embedded_over_tf_keras",
+    "hybrid_over_sync_10ms",
+    "hybrid_hides_10ms",
+    "rows_over_redis",
+    "wire_bytes_over_naive",
+)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--only", action="append", choices=FIGURES, help="figures; may be repeated")
+    add("--quick", action="store_true", help="a smoke test's size")
+    add("--turns", type=int, default=3, help="of each side")
+    add("--windows", type=int, default=4, help="of each turn")
+    add("--seconds", type=float, default=6.0, help="of a window")
+    add(
+        "--delayed-staleness",
+        type=int,
+        default=16,
+        help="steps, of hybrid training behind the distance; enough, if more bring "
+        "no more (%(default)s)",
+    )
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.turns = 1
+    return arguments
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    figures, sides = {}, {}
+    load = os.getloadavg()[0]
+    for name in arguments.only or FIGURES:
+        figures[name], sides[name] = measure(name, arguments)
+        print(f"{name:24} {figures[name]:8.3f}", flush=True)
+    setup = {
+        "turns": arguments.turns,
+        "delayed_staleness": arguments.delayed_staleness,
+        "cores": os.cpu_count(),
+        # Of other work, so about 0 where the machine was ours.
+        "load_average_before": round(load, 2),
+        "sides": sides,
+    }
+    print(json.dumps({"benchmark": "hybrid", "figures": figures, "setup": setup}))
+
+
+if __name__ == "__main__":
+    main()

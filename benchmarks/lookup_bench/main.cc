@@ -1,0 +1,61 @@
+// lookup_bench: lookups through RemoteService, and what limits them. Run by
+// benchmarks/rows_over_redis.py, which asks for rounds on standard input:
+//
+//   lookup_bench WORKLOAD_FILE TABLES HOST:PORT,HOST:PORT
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "benchmarks/lookup_bench/requesters.h"
+#include "benchmarks/support/fail.h"
+
+namespace persia::bench {
+namespace {
+
+size_t DistinctRows(const Workload& workload) {
+  const auto places = workload.places(0);
+  std::vector<uint32_t> sorted(places.begin(), places.end());
+  std::sort(sorted.begin(), sorted.end());
+  return std::unique(sorted.begin(), sorted.end()) - sorted.begin();
+}
+
+int Main(int argc, char** argv) {
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: %s WORKLOAD_FILE TABLES SHARD,SHARD\n",
+                 argv[0]);
+    return 2;
+  }
+  const Workload workload(argv[1]);
+  const size_t tables = std::strtoul(argv[2], nullptr, 10);
+  if (tables != 1 && tables != workload.features()) {
+    Fail("TABLES must be 1 or the number of features");
+  }
+  std::vector<std::string> shards;
+  std::istringstream list(argv[3]);
+  for (std::string shard; std::getline(list, shard, ',');) {
+    shards.push_back(shard);
+  }
+  const TransportServers transport(DistinctRows(workload));
+  FillShards(workload, shards, tables);
+  HugeArray flat(workload.rows() * kAdagradStride);
+  ServeRounds([&](const std::string& kind, int thread, int in_flight) {
+    const size_t first = thread * workload.requests() / 2;
+    if (kind == "remote") {
+      return MakeRemoteRequester(&workload, shards, tables, first, in_flight);
+    }
+    if (kind == "dedupe") return MakeDedupeRequester(&workload, tables, first);
+    if (kind == "gather") return MakeGatherRequester(&workload, &flat, first);
+    if (kind == "transport") return transport.MakeRequester(thread);
+    Fail("no such kind of round: " + kind);
+  });
+  return 0;
+}
+
+}  // namespace
+}  // namespace persia::bench
+
+int main(int argc, char** argv) { return persia::bench::Main(argc, argv); }

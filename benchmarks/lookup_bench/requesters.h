@@ -1,0 +1,66 @@
+// What the rounds of lookup_bench are made of: the service, and the limits to
+// compare it with. Each cycles through the workload's requests, a thread's
+// beginning elsewhere than another's.
+
+#ifndef PERSIA_BENCHMARKS_LOOKUP_BENCH_REQUESTERS_H_
+#define PERSIA_BENCHMARKS_LOOKUP_BENCH_REQUESTERS_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "benchmarks/support/flat_array.h"
+#include "benchmarks/support/rounds.h"
+#include "benchmarks/support/workload_file.h"
+
+namespace persia::bench {
+
+// Rows of 16 float32, in W1's tables.
+inline constexpr size_t kDim = 16;
+
+// Creates the tables on the shards, and every row of the workload. `tables`
+// is 1, or one a feature.
+void FillShards(const Workload& workload,
+                const std::vector<std::string>& shards, size_t tables);
+
+// Removes duplicates and looks rows up through a RemoteService of its own, so
+// on one connection a shard; up to `in_flight` requests at once.
+std::unique_ptr<Requester> MakeRemoteRequester(
+    const Workload* workload, const std::vector<std::string>& shards,
+    size_t tables, size_t first, int in_flight);
+
+// Removes duplicates, and nothing else.
+std::unique_ptr<Requester> MakeDedupeRequester(const Workload* workload,
+                                               size_t tables, size_t first);
+
+// Copies each distinct row of a request from `flat`, at places found before.
+std::unique_ptr<Requester> MakeGatherRequester(const Workload* workload,
+                                               HugeArray* flat, size_t first);
+
+// Processes that answer with bytes of a request's reply, and no more: what one
+// of `connections` carries of requests of `rows` rows.
+class TransportServers {
+ public:
+  // Forks, so no thread may run yet.
+  explicit TransportServers(size_t rows);
+  ~TransportServers();
+  TransportServers(const TransportServers&) = delete;
+  TransportServers& operator=(const TransportServers&) = delete;
+
+  // The share of a request that one of two connections has.
+  std::unique_ptr<Requester> MakeRequester(size_t server) const;
+
+ private:
+  struct Process {
+    int pid;
+    int port;
+  };
+
+  size_t rows_;
+  std::vector<Process> processes_;
+};
+
+}  // namespace persia::bench
+
+#endif  // PERSIA_BENCHMARKS_LOOKUP_BENCH_REQUESTERS_H_

@@ -1,0 +1,51 @@
+// The rows of a service and requests for them, as a driver wrote them: u64
+// requests, u64 lists a request (one a feature), u64 ids a list, of each
+// feature its u64 rows; then every row's id, i64, feature by feature; then the
+// requests, u32 each: places among those ids. In the machine's byte order.
+
+#ifndef PERSIA_BENCHMARKS_SUPPORT_WORKLOAD_FILE_H_
+#define PERSIA_BENCHMARKS_SUPPORT_WORKLOAD_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cc/base/span.h"
+
+namespace persia::bench {
+
+// Immutable, so thread-safe.
+class Workload {
+ public:
+  // Ends the program, with a message, if there is no such file.
+  explicit Workload(const std::string& path);
+
+  size_t requests() const { return requests_; }
+  size_t features() const { return sizes_.size(); }
+  size_t rows() const { return rows_.size(); }
+
+  // The ids of a feature's rows.
+  Span<const int64_t> rows_of(size_t feature) const;
+
+  // What a request asks of one feature, and of all; duplicates and all.
+  Span<const int64_t> ids(size_t request, size_t feature) const;
+  Span<const int64_t> ids(size_t request) const;
+
+  // Where the rows of ids(request) lie in a flat array of all rows.
+  Span<const uint32_t> places(size_t request) const;
+
+ private:
+  size_t request_size() const { return features() * list_size_; }
+
+  size_t requests_ = 0;
+  size_t list_size_ = 0;
+  std::vector<uint64_t> sizes_;
+  std::vector<int64_t> rows_;
+  std::vector<uint32_t> places_;
+  std::vector<int64_t> ids_;
+};
+
+}  // namespace persia::bench
+
+#endif  // PERSIA_BENCHMARKS_SUPPORT_WORKLOAD_FILE_H_

@@ -1,0 +1,57 @@
+"""Programs of this folder run in turn, so that a busy minute is in each of them."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+
+
+def run_program(name: str, *arguments: object) -> dict[str, Any]:
+    """Runs a benchmark in a process of its own; what its last line says.
+
+    Args:
+        name: Of its file in this folder.
+        *arguments: Of its command line.
+
+    Returns:
+        Its `benchmark`, `figures` and `setup`.
+    """
+    command = [sys.executable, str(_HERE / name), *map(str, arguments)]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if ended.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with status {ended.returncode}")
+    return json.loads(ended.stdout.splitlines()[-1])
+
+
+def in_turn(
+    name: str, sides: Mapping[str, Sequence[object]], turns: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Runs a benchmark with each side's arguments, A B A B ...
+
+    Args:
+        name: Of its file in this folder.
+        sides: Arguments, by side.
+        turns: Of each side.
+
+    Returns:
+        What each turn said, by side.
+    """
+    said: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
+    for turn in range(turns):
+        for side, arguments in sides.items():
+            said[side].append(run_program(name, *arguments))
+            figures = said[side][-1]["figures"]
+            print(f"turn {turn + 1}: {side}: {figures}", file=sys.stderr, flush=True)
+    return said
+
+
+def median(turns: Sequence[Mapping[str, Any]], figure: str) -> float:
+    """The median of a figure over the turns of a side."""
+    return statistics.median(turn["figures"][figure] for turn in turns)

@@ -1,0 +1,28 @@
+"""Ids of the click model."""
+
+import numpy as np
+import workload_w1
+
+
+def test_ids_are_those_that_the_workload_states():
+    def splitmix64(x):
+        mask = (1 << 64) - 1
+        x = (x + 0x9E3779B97F4A7C15) & mask
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+        return x ^ (x >> 31)
+
+    ranks = np.arange(2 * workload_w1.FEATURES).reshape(2, -1)
+    ids = workload_w1.ids_of(ranks)
+    assert ids[1, 3] == splitmix64(4 << 48 | int(ranks[1, 3])) >> 1
+
+
+def test_ids_of_some_features_are_those_of_all():
+    ranks = np.arange(3 * workload_w1.FEATURES).reshape(3, -1)
+    whole = workload_w1.ids_of(ranks)
+    np.testing.assert_array_equal(
+        workload_w1.ids_of(ranks[:, [7, 2]], np.array([7, 2])), whole[:, [7, 2]]
+    )
+    np.testing.assert_array_equal(
+        workload_w1.ids_of(ranks[:, 5], np.array(5)), whole[:, 5]
+    )

@@ -1,0 +1,223 @@
+"""A connection through the TCP proxy: two sockets, a line each way, maybe a cut."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import random
+import selectors
+import socket
+import struct
+
+from delay_line import DelayLine
+
+# Bytes a second that a line of `delay` can hold the bytes of, and the least a line
+# holds: more than one machine's loopback does.
+_BYTES_PER_SECOND = 1 << 30
+_LEAST_BYTES = 4 << 20
+# Linger for no time: the kernel drops what is unsent, and resets the connection.
+_RESET = struct.pack("ii", 1, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Cut:
+    """Where one connection is cut.
+
+    Attributes:
+        direction: 0: from the client, 1: to it.
+        after: Bytes of that direction that pass before.
+        reset: By a reset; else by an end of stream, whatever it is in the midst of.
+        hold: Seconds that all bytes are held back before.
+    """
+
+    direction: int
+    after: int
+    reset: bool
+    hold: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Cuts:
+    """Cuts every connection, at random and alike for equal seeds.
+
+    Attributes:
+        seed: Of the cuts.
+        mean_bytes: Which pass on average before a connection is cut.
+        hold: The most seconds that bytes are held back before a cut.
+    """
+
+    seed: int
+    mean_bytes: int
+    hold: float = 0.0
+
+    def of(self, connection: int) -> Cut:
+        """Returns the cut of the `connection`-th connection."""
+        drawn = random.Random(f"{self.seed}/{connection}")
+        return Cut(
+            direction=drawn.randrange(2),
+            after=1 + int(drawn.expovariate(1 / self.mean_bytes)),
+            reset=drawn.random() < 0.5,
+            hold=drawn.uniform(0, self.hold),
+        )
+
+
+class Connection:
+    """Passes bytes between two sockets until both directions ended. Not thread-safe.
+
+    Args:
+        selector: Where it registers its sockets, with itself as data.
+        client: The accepted socket, owned from now on.
+        server: A socket that is connected or about to be, owned from now on.
+        delay: Of each direction, seconds.
+        cut: Where it is cut, or None.
+    """
+
+    def __init__(
+        self,
+        selector: selectors.BaseSelector,
+        client: socket.socket,
+        server: socket.socket,
+        delay: float,
+        cut: Cut | None,
+    ) -> None:
+        capacity = max(_LEAST_BYTES, int(delay * _BYTES_PER_SECOND))
+        self._selector = selector
+        self._cut = cut
+        self._cut_at: float | None = None
+        # Socket, the line that it fills, the line that it drains.
+        lines = DelayLine(delay, capacity), DelayLine(delay, capacity)
+        self._ends = ((client, *lines), (server, *lines[::-1]))
+        self._lines = lines
+        self._interest = {client: 0, server: 0}
+        self._shut: set[socket.socket] = set()
+        self._discards = False
+        self.is_open = True
+        self.was_cut = False
+        for sock in self._interest:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._set_interest()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that passed, both ways."""
+        return sum(line.passed for line in self._lines)
+
+    @property
+    def wakes_at(self) -> float | None:
+        """When `advance` must be called though no socket is ready."""
+        if self._discards:
+            return None
+        if self._cut_at is not None:
+            return self._cut_at
+        times = [line.next_due for line in self._lines]
+        return min((time for time in times if time is not None), default=None)
+
+    def read(self, sock: socket.socket, now: float) -> None:
+        """Takes what a readable socket has."""
+        if self._discards:
+            self._discard(sock)
+            return
+        for end, fills, _ in self._ends:
+            if end is sock and fills.wants_bytes:
+                self._guarded(fills.fill, sock, now)
+
+    def advance(self, now: float) -> None:
+        """Passes what is due, cuts if that is due, closes what has ended."""
+        if not self.is_open or self._discards:
+            return
+        if self._cut_at is not None:
+            if now >= self._cut_at:
+                self.cut(self._cut.reset)
+            return
+        for direction, (_, line, _) in enumerate(self._ends):
+            sink = self._ends[1 - direction][0]
+            self._guarded(line.drain, sink, now, self._limit(direction))
+            if not self.is_open:
+                return
+            if line.is_done and sink not in self._shut:
+                self._shut.add(sink)
+                self._guarded(sink.shutdown, socket.SHUT_WR)
+        if len(self._shut) == 2:
+            self.close()
+        elif self._is_cut_due():
+            self._cut_at = now + self._cut.hold
+            self._set_interest()
+            self.advance(now)
+        else:
+            self._set_interest()
+
+    def cut(self, reset: bool = True) -> None:
+        """Ends both ends at once, in the midst of whatever they say."""
+        if not self.is_open:
+            return
+        self.was_cut = True
+        if not reset:
+            # Closing would reset where bytes came that were not read.
+            self._discards = True
+            for sock in self._interest:
+                with contextlib.suppress(OSError):
+                    sock.shutdown(socket.SHUT_WR)
+            self._set_interest()
+            return
+        for sock in self._interest:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self.close()
+
+    def close(self) -> None:
+        """Closes both sockets."""
+        self.is_open = False
+        for sock, interest in self._interest.items():
+            if interest:
+                self._selector.unregister(sock)
+            sock.close()
+
+    def _limit(self, direction: int) -> int | None:
+        cut = self._cut
+        return cut.after if cut and cut.direction == direction else None
+
+    def _is_cut_due(self) -> bool:
+        cut = self._cut
+        return bool(cut) and self._lines[cut.direction].passed >= cut.after
+
+    def _guarded(self, call, *arguments) -> None:
+        """Passes a broken connection on: the other end sees a reset, too."""
+        try:
+            call(*arguments)
+        except BlockingIOError:
+            pass
+        except OSError:
+            was_cut = self.was_cut
+            self.cut(reset=True)
+            self.was_cut = was_cut
+
+    def _discard(self, sock: socket.socket) -> None:
+        try:
+            ended = not sock.recv(1 << 16)
+        except BlockingIOError:
+            return
+        except OSError:
+            ended = True
+        if ended:
+            self._shut.add(sock)
+            self._set_interest()
+            if self._shut >= set(self._interest):
+                self.close()
+
+    def _set_interest(self) -> None:
+        for sock, fills, drains in self._ends:
+            if self._discards:
+                wants = 0 if sock in self._shut else selectors.EVENT_READ
+            elif self._cut_at is not None:
+                wants = 0
+            else:
+                wants = selectors.EVENT_READ if fills.wants_bytes else 0
+                wants |= selectors.EVENT_WRITE if drains.has_due_bytes else 0
+            had = self._interest[sock]
+            self._interest[sock] = wants
+            if wants and had and wants != had:
+                self._selector.modify(sock, wants, self)
+            elif wants and not had:
+                self._selector.register(sock, wants, self)
+            elif had and not wants:
+                self._selector.unregister(sock)

@@ -1,0 +1,219 @@
+"""A TCP proxy for tests and benchmarks: it delays bytes, and cuts connections.
+
+    python tools/tcp_proxy.py --to 127.0.0.1:7000 --port-file port --delay-ms 10
+    python tools/tcp_proxy.py --to 127.0.0.1:7000 --cut-bytes 1000000 --seed 1
+
+A delay is a distance, not a narrow road: bytes that come within it are all on their
+way at once. As a program it ends by SIGTERM or SIGINT, and cuts every connection by
+SIGUSR1. In a test:
+
+    with TcpProxy("127.0.0.1:7000", cuts=Cuts(seed=1, mean_bytes=100_000)) as proxy:
+        connect_to(proxy.address)
+        proxy.cut()
+"""
+
+from __future__ import annotations
+
+import argparse
+import select
+import selectors
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from proxy_connection import Connection, Cuts
+
+__all__ = ["Cuts", "TcpProxy"]
+
+_BACKLOG = 128
+_JOIN_SECONDS = 30
+
+
+class TcpProxy:
+    """Listens on loopback and connects each client to one server.
+
+    One thread moves all bytes: `run`'s caller, or, in a `with` block, one of its
+    own. Methods and properties may be used from any thread.
+
+    Args:
+        to: "host:port" of the server.
+        delay: Seconds that each direction takes.
+        cuts: Where connections are cut; None: only when `cut` is called.
+        port: To listen on; 0: any free one.
+
+    Attributes:
+        port: Where it listens.
+        connections: Accepted so far.
+        cut_connections: Of those, cut.
+        passed_bytes: Of connections that have ended, both ways.
+    """
+
+    def __init__(
+        self, to: str, *, delay: float = 0.0, cuts: Cuts | None = None, port: int = 0
+    ) -> None:
+        host, _, to_port = to.rpartition(":")
+        self._to = (host.strip("[]"), int(to_port))
+        self._delay = delay
+        self._cuts = cuts
+        self._open: set[Connection] = set()
+        self.connections = self.cut_connections = self.passed_bytes = 0
+        self._listener = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
+        self._listener.setblocking(False)
+        self.port = self._listener.getsockname()[1]
+        # What other threads (and signals) ask of the one that runs.
+        self._asked: list[Callable[[], None]] = []
+        self._waker, self._woken = socket.socketpair()
+        self._woken.setblocking(False)
+        self._selector = selectors.EpollSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        self._selector.register(self._woken, selectors.EVENT_READ)
+        self._stopping = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def address(self) -> str:
+        """The "host:port" to connect to."""
+        return f"127.0.0.1:{self.port}"
+
+    def cut(self, reset: bool = True) -> None:
+        """Has every open connection cut; returns when that is done.
+
+        Args:
+            reset: By resets; else by ends of stream.
+        """
+        done = threading.Event()
+        self.post_cut(reset, done)
+        if not done.wait(_JOIN_SECONDS):
+            raise TimeoutError("the proxy does not run: it could not cut")
+
+    def post_cut(self, reset: bool = True, done: threading.Event | None = None) -> None:
+        """Asks for what `cut` does, and returns at once."""
+
+        def cut_all() -> None:
+            for connection in list(self._open):
+                connection.cut(reset)
+            self._forget_closed()
+            if done:
+                done.set()
+
+        self._ask(cut_all)
+
+    def stop(self) -> None:
+        """Has `run` return."""
+        self._ask(lambda: setattr(self, "_stopping", True))
+
+    def run(self) -> None:
+        """Passes bytes until `stop`, then closes everything."""
+        while not self._stopping:
+            self._wait()
+            now = time.monotonic()
+            for key, events in self._selector.select(0):
+                if key.fileobj is self._listener:
+                    self._accept()
+                elif key.fileobj is self._woken:
+                    self._do_what_was_asked()
+                elif events & selectors.EVENT_READ and key.data.is_open:
+                    key.data.read(key.fileobj, now)
+            now = time.monotonic()
+            for connection in list(self._open):
+                connection.advance(now)
+            self._forget_closed()
+        for connection in self._open:
+            connection.close()
+        self._selector.close()
+        for sock in (self._listener, self._waker, self._woken):
+            sock.close()
+
+    def __enter__(self) -> TcpProxy:
+        self._thread = threading.Thread(target=self.run, name="tcp_proxy", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._thread.join(_JOIN_SECONDS)
+
+    def _wait(self) -> None:
+        times = [connection.wakes_at for connection in self._open]
+        times = [wakes for wakes in times if wakes is not None]
+        timeout = max(0.0, min(times) - time.monotonic()) if times else None
+        # Not by epoll's own time-out, which is in whole milliseconds.
+        select.select([self._selector.fileno()], [], [], timeout)
+
+    def _accept(self) -> None:
+        try:
+            client, _ = self._listener.accept()
+        except OSError:
+            return  # The client has gone again.
+        family = socket.AF_INET6 if ":" in self._to[0] else socket.AF_INET
+        server = socket.socket(family, socket.SOCK_STREAM)
+        server.setblocking(False)
+        server.connect_ex(self._to)  # If it fails, the first use of it does.
+        cut = self._cuts.of(self.connections) if self._cuts else None
+        self.connections += 1
+        self._open.add(Connection(self._selector, client, server, self._delay, cut))
+
+    def _ask(self, what: Callable[[], None]) -> None:
+        self._asked.append(what)
+        try:
+            self._waker.send(b"w")
+        except OSError:
+            pass  # It has ended.
+
+    def _do_what_was_asked(self) -> None:
+        self._woken.recv(1 << 12)
+        while self._asked:
+            self._asked.pop(0)()
+
+    def _forget_closed(self) -> None:
+        closed = {connection for connection in self._open if not connection.is_open}
+        self._open -= closed
+        self.passed_bytes += sum(connection.bytes for connection in closed)
+        self.cut_connections += sum(connection.was_cut for connection in closed)
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    cuts = None
+    if arguments.cut_bytes:
+        cuts = Cuts(arguments.seed, arguments.cut_bytes, arguments.hold_ms / 1e3)
+    delay = arguments.delay_ms / 1e3
+    proxy = TcpProxy(arguments.to, delay=delay, cuts=cuts, port=arguments.port)
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(signum, lambda *_: proxy.stop())
+    signal.signal(signal.SIGUSR1, lambda *_: proxy.post_cut())
+    if arguments.port_file:
+        partial = arguments.port_file.with_suffix(".part")
+        partial.write_text(f"{proxy.port}\n")
+        partial.replace(arguments.port_file)  # Nobody may read half of it.
+    print(proxy.port, flush=True)
+    proxy.run()
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--to", required=True, type=_address, metavar="HOST:PORT")
+    add("--port", type=int, default=0, help="to listen on; 0: any free one")
+    add("--port-file", type=Path, help="written with the port, which is printed too")
+    add("--delay-ms", type=float, default=0, help="of each direction (%(default)s)")
+    add("--cut-bytes", type=int, help="cut connections after so many bytes on average")
+    add(
+        "--hold-ms", type=float, default=0, help="hold bytes up to so long before a cut"
+    )
+    add("--seed", type=int, default=0, help="of the cuts (%(default)s)")
+    return parser.parse_args()
+
+
+def _address(text: str) -> str:
+    host, colon, port = text.rpartition(":")
+    if not (host and colon and port.isdigit()):
+        raise argparse.ArgumentTypeError(f"must be host:port. Received: {text!r}")
+    return text
+
+
+if __name__ == "__main__":
+    main()
