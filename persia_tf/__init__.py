@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from persia_tf import admission, compression, data, eviction, layers, optimizers
     from persia_tf.cluster import Cluster, flush
     from persia_tf.table import Table
+    from persia_tf.telemetry import metrics
 
 _MODULES = ("admission", "compression", "data", "eviction", "layers", "optimizers")
 _ATTRIBUTES = {
     "Cluster": "persia_tf.cluster",
     "Table": "persia_tf.table",
     "flush": "persia_tf.cluster",
+    "metrics": "persia_tf.telemetry",
 }
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "eviction",
     "flush",
     "layers",
+    "metrics",
     "optimizers",
 ]
 

@@ -71,6 +71,18 @@ class PageView(ctypes.Structure):
     ]
 
 
+class SessionOptions(ctypes.Structure):
+    """`persia_session_options`."""
+
+    _fields_ = [
+        ("addresses", ctypes.c_char_p),
+        ("timeout_seconds", ctypes.c_double),
+        ("staleness", ctypes.c_int),
+        ("wire_dtype", ctypes.c_char_p),
+        ("hot_rows", ctypes.c_uint64),
+    ]
+
+
 class SessionCounters(ctypes.Structure):
     """`persia_session_counters`."""
 
@@ -91,6 +103,13 @@ class SessionCounters(ctypes.Structure):
         ("registered", ctypes.c_uint64),
         ("staleness_last", ctypes.c_uint64),
         ("staleness_max", ctypes.c_uint64),
+        ("hot_hits", ctypes.c_uint64),
+        ("hot_misses", ctypes.c_uint64),
+        ("bytes_out", ctypes.c_uint64),
+        ("bytes_in", ctypes.c_uint64),
+        ("sent_requests", ctypes.c_uint64),
+        ("retries", ctypes.c_uint64),
+        ("reconnects", ctypes.c_uint64),
     ]
 
 
@@ -143,7 +162,7 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
         ctypes.POINTER(ServerHandle),
     ),
     "persia_server_stop": (ServerHandle, _SECONDS),
-    "persia_session_open": (_TEXT, _TEXT, _SECONDS, _INT),
+    "persia_session_open": (_TEXT, ctypes.POINTER(SessionOptions)),
     "persia_session_close": (_TEXT,),
     "persia_session_create_table": (
         *(_TEXT, _TEXT, ctypes.POINTER(TableSettings)),

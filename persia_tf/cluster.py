@@ -7,11 +7,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from persia_tf import checks, stats
 from persia_tf import session as session_lib
-from persia_tf import stats
 from persia_tf.session import Session, TableSettings
 
 SHARDS_VARIABLE = "PERSIA_PS"
+WIRE_DTYPES = ("float32", "float16", "bfloat16", "int8")
+MOST_STALENESS = 2**16
 
 
 class Cluster:
@@ -38,13 +40,24 @@ class Cluster:
             keep apart. Defaults to `""`.
         timeout: Seconds until a request that a shard does not answer fails.
             Defaults to `30.0`.
-        staleness: How many steps' updates of a table may be on their
-            way while training goes on. `0` makes updates synchronous. Defaults
-            to `4`.
+        staleness: How many earlier steps that update a table may be missing from
+            the rows that a training step uses. `0` makes training synchronous: a
+            step ends when its updates are applied. It is for datasets without
+            `ptf.data.prefetch`, which has a staleness of its own. Defaults to
+            `4`.
+        wire_dtype: How rows and gradients travel: `"float32"`, `"float16"`
+            (gradients scaled by their largest magnitude, so that small ones
+            survive), `"bfloat16"`, or `"int8"` with a scale a row. Shards hold
+            and step rows as before. Defaults to `"float32"`.
+        hot_rows: How many rows of each table this process may keep copies of.
+            A copy serves a lookup if it misses no more updates of this program
+            than the lookup may: with a staleness of 0, or while all the
+            staleness is spent on prefetching, it never does. Defaults to `0`.
 
     Raises:
-        ValueError: for an empty list, a number out of range, or a `TF_CONFIG` or
-            `$PERSIA_PS` that does not parse.
+        TypeError: for an argument of another type.
+        ValueError: for an empty list, an argument out of its range, or a
+            `TF_CONFIG` or `$PERSIA_PS` that does not parse.
     """
 
     def __init__(
@@ -54,6 +67,8 @@ class Cluster:
         namespace: str = "",
         timeout: float = 30.0,
         staleness: int = 4,
+        wire_dtype: str = "float32",
+        hot_rows: int = 0,
     ) -> None:
         if shards is None:
             shards = shards_of_environment()
@@ -63,19 +78,17 @@ class Cluster:
                 "None for those of the environment (Cluster.embedded() keeps rows in "
                 f"this process). Received: shards={shards!r}"
             )
-        self._set_up(shards, namespace, timeout, staleness)
-
-    def _set_up(
-        self,
-        shards: Sequence[str],
-        namespace: str,
-        timeout: float,
-        staleness: int,
-    ) -> None:
+        if wire_dtype not in WIRE_DTYPES:
+            raise ValueError(
+                f"`wire_dtype` must be one of {WIRE_DTYPES}. "
+                f"Received: wire_dtype={wire_dtype!r}"
+            )
         self.shards = tuple(shards)
         self.namespace = namespace
         self.timeout = float(timeout)
-        self.staleness = int(staleness)
+        self.staleness = checks.integer("staleness", staleness, 0, MOST_STALENESS)
+        self.wire_dtype = wire_dtype
+        self.hot_rows = checks.integer("hot_rows", hot_rows, 0, 2**32)
 
     @classmethod
     def embedded(cls, **options: Any) -> Cluster:
@@ -87,9 +100,9 @@ class Cluster:
         Returns:
             A `Cluster` whose rows live in this process.
         """
-        cluster = cls.__new__(cls)
-        defaults = {"namespace": "", "timeout": 30.0, "staleness": 4}
-        cluster._set_up((), **{**defaults, **options})
+        # Any address, which is never asked.
+        cluster = cls(["embedded:1"], **options)
+        cluster.shards = ()
         return cluster
 
     @property
@@ -106,9 +119,13 @@ class Cluster:
         """
         if self.is_embedded:
             _refuse_several_workers()
-        return session_lib.open_session(
-            self.shards, self.timeout, self.staleness
+        options = session_lib.SessionOptions(
+            timeout=self.timeout,
+            staleness=self.staleness,
+            wire_dtype=self.wire_dtype,
+            hot_rows=self.hot_rows,
         )
+        return session_lib.open_session(self.shards, options)
 
     def full_name(self, table: str) -> str:
         """Returns the name by which the shards know `table`."""
@@ -148,6 +165,8 @@ class Cluster:
             "namespace": self.namespace,
             "timeout": self.timeout,
             "staleness": self.staleness,
+            "wire_dtype": self.wire_dtype,
+            "hot_rows": self.hot_rows,
         }
 
     @classmethod

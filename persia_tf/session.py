@@ -12,6 +12,12 @@ from absl import logging
 
 from persia_tf import _native, errors
 
+# Names and types.
+COUNTERS = _native.SessionCounters._fields_
+
+# The last counts all that were as stale, or more.
+_STALENESS_BINS = 65
+
 
 @dataclasses.dataclass(frozen=True)
 class TableSettings:
@@ -49,6 +55,33 @@ class TableSettings:
             eviction=_native.utf8(self.eviction),
             seed=self.seed,
             default_value=0.0,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class SessionOptions:
+    """How this process talks to its shards; `Cluster` says what each means.
+
+    Attributes:
+        timeout: Seconds that a request may take.
+        staleness: Of batches that are not prefetched.
+        wire_dtype: How rows and gradients travel.
+        hot_rows: Rows of each table that this process may keep copies of.
+    """
+
+    timeout: float = 30.0
+    staleness: int = 4
+    wire_dtype: str = "float32"
+    hot_rows: int = 0
+
+    def native(self, addresses: str) -> _native.SessionOptions:
+        """Returns what the core takes."""
+        return _native.SessionOptions(
+            addresses=_native.utf8(addresses),
+            timeout_seconds=self.timeout,
+            staleness=self.staleness,
+            wire_dtype=_native.utf8(self.wire_dtype),
+            hot_rows=self.hot_rows,
         )
 
 
@@ -97,44 +130,51 @@ class Session:
         """Returns what passed through this session, by name."""
         counters = _native.SessionCounters()
         _native.library().persia_session_get_counters(self._key, ctypes.byref(counters))
-        return {name: getattr(counters, name) for name, *_ in counters._fields_}
+        return {name: getattr(counters, name) for name, *_ in COUNTERS}
+
+    def staleness_histogram(self) -> list[int]:
+        """Returns how many training batches had a staleness of 0, 1, 2, ..."""
+        bins = (ctypes.c_uint64 * _STALENESS_BINS)()
+        _native.library().persia_session_get_staleness(self._key, bins, len(bins))
+        return list(bins)
 
 
 _sessions: dict[str, Session] = {}
 _sessions_lock = threading.Lock()
 
 
-def open_session(
-    shards: Sequence[str], timeout: float, staleness: int
-) -> Session:
+def open_session(shards: Sequence[str], options: SessionOptions) -> Session:
     """Returns this process's session with `shards`, opening it on first use.
 
     Args:
         shards: `"host:port"` of each; none for the store in this process.
-        timeout: Seconds that a request may take.
-        staleness: See `Cluster`.
+        options: What else makes the session.
 
     Returns:
         The one `Session` of these arguments. The embedded store has one session
         whatever the other arguments of its first user were.
     """
     addresses = ",".join(shards)
-    name = f"{addresses} timeout={timeout} staleness={staleness}"
-    if not shards:
-        name = "embedded"
+    name = f"{addresses} {options}" if shards else "embedded"
     with _sessions_lock:
         if name not in _sessions:
+            native = options.native(addresses)
             _native.library().persia_session_open(
-                _native.utf8(name), _native.utf8(addresses), timeout, staleness
+                _native.utf8(name), ctypes.byref(native)
             )
             _sessions[name] = Session(name)
         return _sessions[name]
 
 
+def open_sessions() -> list[Session]:
+    """Returns every session of this process."""
+    return list(_sessions.values())
+
+
 def flush_all() -> None:
     """Flushes every session; raises the first error after trying all."""
     first: errors.PersiaError | None = None
-    for session in list(_sessions.values()):
+    for session in open_sessions():
         try:
             session.flush()
         except errors.PersiaError as error:

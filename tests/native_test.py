@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from persia_tf import _native, errors
+from persia_tf.session import SessionOptions
 
 HEADER = Path(__file__).parents[1] / "cc" / "capi" / "persia.h"
 
@@ -17,11 +18,16 @@ def native():
     return _native.library()
 
 
+def open_session(native, name):
+    options = SessionOptions(timeout=5.0).native("")
+    native.persia_session_open(name, ctypes.byref(options))
+
+
 @pytest.fixture
 def session(native, request):
     """An open session on the embedded store."""
     name = _native.utf8(request.node.name)
-    native.persia_session_open(name, b"", 5.0, 4)
+    open_session(native, name)
     yield name
     native.persia_session_close(name)
 
@@ -46,6 +52,7 @@ def test_declares_exactly_the_functions_of_the_header():
         (_native.TableSettings, "persia_table_settings"),
         (_native.ExportCursor, "persia_export_cursor"),
         (_native.PageView, "persia_page_view"),
+        (_native.SessionOptions, "persia_session_options"),
         (_native.SessionCounters, "persia_session_counters"),
         (_native.ProcessStats, "persia_process_stats"),
         (_native.TableStats, "persia_table_stats"),
@@ -62,6 +69,7 @@ def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
         for field in fields.split(",")
     ]
     types = {
+        "double": ctypes.c_double,
         "const char*": ctypes.c_char_p,
         "uint64_t": ctypes.c_uint64,
         "uint32_t": ctypes.c_uint32,
@@ -137,7 +145,7 @@ def test_an_unknown_session_raises_with_its_name(native):
 
 def test_a_session_name_in_use_raises(native, session):
     with pytest.raises(errors.AlreadyExistsError):
-        native.persia_session_open(session, b"", 5.0, 4)
+        open_session(native, session)
 
 
 def test_counters_of_a_new_session_are_zero(native, session):

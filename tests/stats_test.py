@@ -5,6 +5,7 @@ import ctypes
 import pytest
 
 from persia_tf import _native, stats
+from persia_tf.session import SessionOptions
 
 
 @pytest.fixture
@@ -12,7 +13,8 @@ def embedded(request):
     """The name of a session on the embedded store."""
     name = request.node.name
     native = _native.library()
-    native.persia_session_open(_native.utf8(name), b"", 5.0, 4)
+    options = SessionOptions(timeout=5.0).native("")
+    native.persia_session_open(_native.utf8(name), ctypes.byref(options))
     yield name
     native.persia_session_close(_native.utf8(name))
 

@@ -47,13 +47,16 @@ PERSIA_EXPORT void persia_server_free(persia_server* server);
 
 /* ---- Session: a trainer's end of a cluster, found by name by the ops. ---- */
 
-/* Opens a session. `addresses` is "host:port,host:port,..." or "" for the store
- * in this process. `name` is the session's key; an existing one is an error.
- * `timeout_seconds` bounds every request; `staleness` is that of batches which
- * are not prefetched (0: synchronous). */
-PERSIA_EXPORT int persia_session_open(const char* name, const char* addresses,
-                                      double timeout_seconds,
-                                      int staleness);
+typedef struct {
+  const char* addresses;  /* "host:port,host:port,..."; "": this process. */
+  double timeout_seconds; /* Of every request. */
+  int staleness;          /* Of batches that are not prefetched. */
+  const char* wire_dtype; /* float32, float16, bfloat16 or int8. */
+  uint64_t hot_rows;      /* Of each table that may be copied here; 0: none. */
+} persia_session_options;
+/* Opens a session. `name` is its key; an existing one is an error. */
+PERSIA_EXPORT int persia_session_open(const char* name,
+                                      const persia_session_options* options);
 /* Flushes (its error is returned), then ends the session. Blocks. */
 PERSIA_EXPORT int persia_session_close(const char* name);
 
@@ -96,6 +99,13 @@ typedef struct {
   uint64_t registered;       /* Prefetched batches that wait, now. */
   uint64_t staleness_last;   /* Of the newest training batch. */
   uint64_t staleness_max;    /* Of all training batches. */
+  uint64_t hot_hits;         /* Rows that copies in this process gave. */
+  uint64_t hot_misses;       /* Rows of such tables that came from shards. */
+  uint64_t bytes_out;        /* Whole frames; 0 for the store in this process. */
+  uint64_t bytes_in;
+  uint64_t sent_requests; /* To a shard, of any kind, repeats aside. */
+  uint64_t retries;       /* Requests sent again. */
+  uint64_t reconnects;
 } persia_session_counters;
 PERSIA_EXPORT int persia_session_get_counters(
     const char* name, persia_session_counters* counters);

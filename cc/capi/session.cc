@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -18,25 +19,47 @@ using persia::ReportStatus;
 namespace persia {
 namespace {
 
-Result<std::unique_ptr<EmbeddingService>> MakeService(const char* addresses) {
-  const std::vector<std::string> list = SplitAddresses(addresses);
-  if (list.empty()) return MakeLocalService();
-  return MakeRemoteService(list, RemoteServiceOptions());
+Status ParseWireDtype(const std::string& text, WireDtype* dtype) {
+  for (const auto& [name, value] :
+       {std::pair("float32", WireDtype::kFloat32),
+        std::pair("float16", WireDtype::kFloat16),
+        std::pair("bfloat16", WireDtype::kBfloat16),
+        std::pair("int8", WireDtype::kInt8)}) {
+    if (text != name) continue;
+    *dtype = value;
+    return Status();
+  }
+  return InvalidArgument(
+      "wire_dtype must be float32, float16, bfloat16 or int8, received \"",
+      text, "\"");
 }
 
-Status Open(const char* name, const char* addresses, double timeout_seconds,
-            int staleness) {
-  PERSIA_RETURN_IF_ERROR(CheckTimeout(timeout_seconds));
-  if (staleness < 0) {
+Result<std::unique_ptr<EmbeddingService>> MakeService(
+    const persia_session_options& options,
+    std::shared_ptr<WireCounters> counters) {
+  const std::vector<std::string> list = SplitAddresses(options.addresses);
+  if (list.empty()) return MakeLocalService();
+  RemoteServiceOptions remote;
+  remote.counters = std::move(counters);
+  PERSIA_RETURN_IF_ERROR(
+      ParseWireDtype(options.wire_dtype, &remote.wire_dtype));
+  return MakeRemoteService(list, remote);
+}
+
+Status Open(const char* name, const persia_session_options& options) {
+  PERSIA_RETURN_IF_ERROR(CheckTimeout(options.timeout_seconds));
+  if (options.staleness < 0) {
     return InvalidArgument("staleness must be at least 0, received ",
-                           staleness);
+                           options.staleness);
   }
-  auto service = MakeService(addresses);
+  SessionOptions session;
+  session.timeout_seconds = options.timeout_seconds;
+  session.staleness = options.staleness;
+  session.wire = std::make_shared<WireCounters>();
+  session.hot_rows = options.hot_rows;
+  auto service = MakeService(options, session.wire);
   if (!service.ok()) return service.status();
-  SessionOptions options;
-  options.timeout_seconds = timeout_seconds;
-  options.staleness = staleness;
-  return OpenSession(name, std::move(*service), options);
+  return OpenSession(name, std::move(*service), session);
 }
 
 Status ParseSetting(const char* text, Spec* setting) {
@@ -80,10 +103,9 @@ Status CreateTable(const char* name, const char* table,
 }  // namespace
 }  // namespace persia
 
-int persia_session_open(const char* name, const char* addresses,
-                        double timeout_seconds, int staleness) {
-  return ReportStatus(
-      persia::Open(name, addresses, timeout_seconds, staleness));
+int persia_session_open(const char* name,
+                        const persia_session_options* options) {
+  return ReportStatus(persia::Open(name, *options));
 }
 
 int persia_session_close(const char* name) {
@@ -122,6 +144,13 @@ int persia_session_get_counters(const char* name,
   counters->registered = from.registered;
   counters->staleness_last = from.staleness.last;
   counters->staleness_max = from.staleness.max;
+  counters->hot_hits = from.hot_hits;
+  counters->hot_misses = from.hot_misses;
+  counters->bytes_out = from.bytes_out;
+  counters->bytes_in = from.bytes_in;
+  counters->sent_requests = from.sent_requests;
+  counters->retries = from.retries;
+  counters->reconnects = from.reconnects;
   return 0;
 }
 

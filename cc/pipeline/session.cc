@@ -9,6 +9,7 @@
 #include "cc/pipeline/lookups.h"
 #include "cc/pipeline/push_queue.h"
 #include "cc/pipeline/step_ledger.h"
+#include "cc/service/caching_service.h"
 
 namespace persia {
 namespace {
@@ -53,12 +54,24 @@ std::vector<TableKey> TablesOf(const StepGroup& group) {
   return tables;
 }
 
+// With copies of hot rows in front, if any are wanted.
+std::unique_ptr<EmbeddingService> MakeService(
+    std::unique_ptr<EmbeddingService> service, const SessionOptions& options,
+    const CachingService** cache) {
+  if (options.hot_rows == 0) return service;
+  CacheOptions cached;
+  cached.rows = options.hot_rows;
+  auto caching = std::make_unique<CachingService>(std::move(service), cached);
+  *cache = caching.get();
+  return caching;
+}
+
 class SessionImpl : public Session {
  public:
   SessionImpl(std::unique_ptr<EmbeddingService> service,
               const SessionOptions& options)
       : options_(options),
-        service_(std::move(service)),
+        service_(MakeService(std::move(service), options, &cache_)),
         pushes_(service_.get(), options.timeout_seconds,
                 [this](DoneCallback done) {
                   return Lend(&senders_, std::move(done));
@@ -175,6 +188,8 @@ class SessionImpl : public Session {
     counters.waits = waits_;
     counters.wait_nanos = wait_nanos_;
     lookups_.AddTo(&counters);
+    AddWireTo(&counters);
+    AddCacheTo(&counters);
     return counters;
   }
 
@@ -214,6 +229,23 @@ class SessionImpl : public Session {
     });
   }
 
+  void AddWireTo(SessionCounters* counters) const {
+    if (options_.wire == nullptr) return;
+    counters->bytes_out = options_.wire->bytes_out;
+    counters->bytes_in = options_.wire->bytes_in;
+    counters->sent_requests = options_.wire->requests;
+    counters->retries = options_.wire->retries;
+    counters->reconnects = options_.wire->reconnects;
+  }
+
+  void AddCacheTo(SessionCounters* counters) const {
+    if (cache_ == nullptr) return;
+    for (const CachedTable& table : cache_->tables()) {
+      counters->hot_hits += table.rows.hits;
+      counters->hot_misses += table.rows.misses;
+    }
+  }
+
   void CountWait(Clock::time_point asked_at) {
     ++waits_;
     wait_nanos_ += std::chrono::nanoseconds(Clock::now() - asked_at).count();
@@ -230,6 +262,7 @@ class SessionImpl : public Session {
   // outstanding calls of the service are completed, then those who wait for
   // rows are called.
   CallbackThreads fetchers_;
+  const CachingService* cache_ = nullptr;  // Part of service_, or null.
   std::unique_ptr<EmbeddingService> service_;
   PushQueue pushes_;
   Lookups lookups_;

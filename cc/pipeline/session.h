@@ -36,6 +36,7 @@
 #include "cc/base/export.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
+#include "cc/client/wire_counters.h"
 #include "cc/pipeline/staleness_meter.h"
 #include "cc/service/embedding_service.h"
 
@@ -55,6 +56,11 @@ struct SessionOptions {
   // far below a step, and far above the time between two lookups of one. 0:
   // every lookup leaves alone.
   double linger_seconds = 0.001;
+  // Rows of each table that copies in this process may hold: see
+  // CachingService. 0: none.
+  uint64_t hot_rows = 0;
+  // What the service's client counts, if it is one; else null.
+  std::shared_ptr<WireCounters> wire;
 };
 
 struct SessionCounters {
@@ -73,6 +79,14 @@ struct SessionCounters {
   uint64_t unacknowledged = 0;  // Updates queued or on their way, now.
   uint64_t registered = 0;      // Prefetched batches that wait, now.
   StalenessHistogram staleness;  // Of training batches.
+  uint64_t hot_hits = 0;         // Rows that copies in this process gave.
+  uint64_t hot_misses = 0;
+  // As WireCounters.
+  uint64_t bytes_out = 0;
+  uint64_t bytes_in = 0;
+  uint64_t sent_requests = 0;
+  uint64_t retries = 0;
+  uint64_t reconnects = 0;
 };
 
 struct LookupCall {

@@ -7,10 +7,9 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf import checks
+from persia_tf.cluster import MOST_STALENESS
 from persia_tf.data.lookup_trace import LookupTrace
 from persia_tf.ops import load
-
-_MOST_STALENESS = 2**16
 
 
 def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
@@ -58,7 +57,7 @@ def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
             "`dataset` must be a tf.data.Dataset. "
             f"Received: dataset of type {type(dataset).__name__}"
         )
-    staleness = checks.integer("staleness", staleness, 0, _MOST_STALENESS)
+    staleness = checks.integer("staleness", staleness, 0, MOST_STALENESS)
     trace = LookupTrace(model, dataset.element_spec)
     replicas = _local_replicas(model)
     stages = [

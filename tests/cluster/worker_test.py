@@ -36,7 +36,7 @@ def start_worker():
 
 
 def cluster_of(addresses, timeout=20):
-    return ptf.Cluster(addresses, timeout=timeout, max_pending_pushes=0)
+    return ptf.Cluster(addresses, timeout=timeout, staleness=0)
 
 
 def make_model(table, cluster):

@@ -8,6 +8,7 @@ import pytest
 
 from persia_tf import _native, stats
 from persia_tf.commands import status
+from persia_tf.session import SessionOptions
 
 TABLE = stats.TableStats(
     name="job/user",
@@ -42,7 +43,8 @@ def session(request):
     def open_session(addresses):
         name = f"{request.node.name}-{addresses}"
         encoded = _native.utf8(name)
-        native.persia_session_open(encoded, _native.utf8(addresses), 30.0, 0)
+        options = SessionOptions(staleness=0).native(addresses)
+        native.persia_session_open(encoded, ctypes.byref(options))
         request.addfinalizer(lambda: native.persia_session_close(encoded))
         return name
 

@@ -29,6 +29,16 @@ void ExpectError(int returned, Code code, const std::string& part) {
 
 void ExpectOk(int returned) { EXPECT_EQ(returned, 0) << persia_last_error(); }
 
+int Open(const char* name, const std::string& addresses, double timeout,
+         int staleness, const char* wire_dtype = "float32") {
+  persia_session_options options = {};
+  options.addresses = addresses.c_str();
+  options.timeout_seconds = timeout;
+  options.staleness = staleness;
+  options.wire_dtype = wire_dtype;
+  return persia_session_open(name, &options);
+}
+
 int CreateTable(const char* session, const char* table, int dim,
                 const char* optimizer, uint64_t* rows) {
   persia_table_settings settings = {};
@@ -92,7 +102,7 @@ TEST_F(ServerTest, RefusesToStopInNoTimeThatTheClockKnows) {
 }
 
 TEST_F(ServerTest, ServesSessionsAndTellsOfThem) {
-  ExpectOk(persia_session_open("remote", address_.c_str(), kTimeout, 4));
+  ExpectOk(Open("remote", address_, kTimeout, 4));
   uint64_t rows = 1;
   ExpectOk(CreateTable("remote", "t", 4, "sgd", &rows));
   EXPECT_EQ(rows, 0u);
@@ -129,7 +139,7 @@ TEST_F(ServerTest, AWorkerServesSessionsInFrontOfIt) {
   ASSERT_NE(worker, nullptr);
   const std::string front =
       "127.0.0.1:" + std::to_string(persia_server_port(worker));
-  ExpectOk(persia_session_open("behind", front.c_str(), kTimeout, 0));
+  ExpectOk(Open("behind", front, kTimeout, 0));
   uint64_t rows = 1;
   ExpectOk(CreateTable("behind", "t", 2, "sgd", &rows));
   const int64_t ids[] = {5};
@@ -175,7 +185,7 @@ TEST(WorkerStart, RefusesArgumentsThatCannotBe) {
 
 class SessionTest : public testing::Test {
  protected:
-  SessionTest() { ExpectOk(persia_session_open(kName, "", kTimeout, 4)); }
+  SessionTest() { ExpectOk(Open(kName, "", kTimeout, 4)); }
   ~SessionTest() override { ExpectOk(persia_session_close(kName)); }
 
   static constexpr char kName[] = "embedded";
@@ -183,28 +193,28 @@ class SessionTest : public testing::Test {
 
 TEST(SessionOpen, RefusesTimeoutsThatNoDeadlineCanHave) {
   for (const double timeout : kBadTimeouts) {
-    ExpectError(persia_session_open("never", "", timeout, 4),
+    ExpectError(Open("never", "", timeout, 4),
                 Code::kInvalidArgument, "timeout must be above 0");
   }
 }
 
 TEST(SessionOpen, RefusesANegativeStaleness) {
-  ExpectError(persia_session_open("never", "", kTimeout, -1),
+  ExpectError(Open("never", "", kTimeout, -1),
               Code::kInvalidArgument, "staleness must be at least 0");
 }
 
 TEST(SessionOpen, RefusesAnAddressThatIsNone) {
-  ExpectError(persia_session_open("never", "no port", kTimeout, 4),
+  ExpectError(Open("never", "no port", kTimeout, 4),
               Code::kInvalidArgument, "no port");
 }
 
 TEST(SessionOpen, LeavesNoSessionBehindWhenItFails) {
-  EXPECT_NE(persia_session_open("never", "", 0, 4), 0);
+  EXPECT_NE(Open("never", "", 0, 4), 0);
   ExpectError(persia_session_flush("never"), Code::kNotFound, "'never'");
 }
 
 TEST_F(SessionTest, ANameIsOpenedOnce) {
-  ExpectError(persia_session_open(kName, "", kTimeout, 4), Code::kAlreadyExists,
+  ExpectError(Open(kName, "", kTimeout, 4), Code::kAlreadyExists,
               kName);
 }
 
