@@ -10,12 +10,28 @@ from typing import TYPE_CHECKING, Any
 from persia_tf._version import __version__
 
 if TYPE_CHECKING:
-    from persia_tf import admission, compression, data, eviction, layers, optimizers
+    from persia_tf import (
+        admission,
+        callbacks,
+        compression,
+        data,
+        eviction,
+        layers,
+        optimizers,
+    )
     from persia_tf.cluster import Cluster, flush
     from persia_tf.table import Table
     from persia_tf.telemetry import metrics
 
-_MODULES = ("admission", "compression", "data", "eviction", "layers", "optimizers")
+_MODULES = (
+    "admission",
+    "callbacks",
+    "compression",
+    "data",
+    "eviction",
+    "layers",
+    "optimizers",
+)
 _ATTRIBUTES = {
     "Cluster": "persia_tf.cluster",
     "Table": "persia_tf.table",
@@ -28,6 +44,7 @@ __all__ = [
     "Table",
     "__version__",
     "admission",
+    "callbacks",
     "compression",
     "data",
     "eviction",

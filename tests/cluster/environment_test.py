@@ -69,7 +69,7 @@ def test_embedded_rows_under_several_workers_are_refused(monkeypatch, table):
     ("option", "message"),
     [
         ({"timeout": 0}, "timeout must be above 0"),
-        ({"staleness": -1}, "staleness must be at least 0"),
+        ({"staleness": -1}, "`staleness` must be an integer from 0"),
     ],
 )
 def test_an_option_out_of_range_is_refused(option, message):
