@@ -101,7 +101,7 @@ typedef struct {
   uint64_t staleness_max;    /* Of all training batches. */
   uint64_t hot_hits;         /* Rows that copies in this process gave. */
   uint64_t hot_misses;       /* Rows of such tables that came from shards. */
-  uint64_t bytes_out;        /* Whole frames; 0 for the store in this process. */
+  uint64_t bytes_out; /* Whole frames; 0 for the store in this process. */
   uint64_t bytes_in;
   uint64_t sent_requests; /* To a shard, of any kind, repeats aside. */
   uint64_t retries;       /* Requests sent again. */

@@ -20,11 +20,10 @@ namespace persia {
 namespace {
 
 Status ParseWireDtype(const std::string& text, WireDtype* dtype) {
-  for (const auto& [name, value] :
-       {std::pair("float32", WireDtype::kFloat32),
-        std::pair("float16", WireDtype::kFloat16),
-        std::pair("bfloat16", WireDtype::kBfloat16),
-        std::pair("int8", WireDtype::kInt8)}) {
+  for (const auto& [name, value] : {std::pair("float32", WireDtype::kFloat32),
+                                    std::pair("float16", WireDtype::kFloat16),
+                                    std::pair("bfloat16", WireDtype::kBfloat16),
+                                    std::pair("int8", WireDtype::kInt8)}) {
     if (text != name) continue;
     *dtype = value;
     return Status();
@@ -157,8 +156,8 @@ int persia_session_get_counters(const char* name,
 int persia_session_get_staleness(const char* name, uint64_t* batches,
                                  int bins) {
   if (bins < 1) {
-    return ReportStatus(persia::InvalidArgument(
-        "bins must be at least 1, received ", bins));
+    return ReportStatus(
+        persia::InvalidArgument("bins must be at least 1, received ", bins));
   }
   auto session = persia::FindSession(name);
   if (!session.ok()) return ReportStatus(session.status());

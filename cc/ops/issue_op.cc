@@ -55,9 +55,8 @@ Status Issue(const IssueKernel& kernel, TF_OpKernelContext* context) {
   auto issued = (*session)->Issue(call);
   if (!issued.ok()) return issued.status();
   Values<Ticket>(*ticket)[0] = issued->ticket;
-  return SetOutput(
-      context, 0,
-      NewHandle({std::move(*session), std::move(issued->lookup)}));
+  return SetOutput(context, 0,
+                   NewHandle({std::move(*session), std::move(issued->lookup)}));
 }
 
 void Compute(void* kernel, TF_OpKernelContext* context) {

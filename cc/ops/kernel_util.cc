@@ -101,8 +101,8 @@ Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
   PERSIA_RETURN_IF_ERROR(GetSize(construction, name, &size));
   const TfStatus status = NewTfStatus();
   std::vector<TF_Bool> tf_values(size.list);
-  TF_OpKernelConstruction_GetAttrBoolList(
-      construction, name, tf_values.data(), size.list, status.get());
+  TF_OpKernelConstruction_GetAttrBoolList(construction, name, tf_values.data(),
+                                          size.list, status.get());
   values->assign(tf_values.begin(), tf_values.end());
   return FromTf(status);
 }

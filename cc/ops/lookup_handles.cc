@@ -11,7 +11,7 @@ namespace {
 
 struct Handles {
   std::mutex mutex;
-  int64_t last = 0;                                 // Guarded by mutex.
+  int64_t last = 0;                                     // Guarded by mutex.
   std::unordered_map<int64_t, LookupHandle> by_number;  // By mutex.
 };
 
@@ -48,9 +48,9 @@ Result<LookupHandle> FindHandle(int64_t number) {
   std::lock_guard<std::mutex> lock(handles.mutex);
   const auto found = handles.by_number.find(number);
   if (found != handles.by_number.end()) return found->second;
-  return Status(Code::kFailedPrecondition,
-                Concat("there is no lookup ", number,
-                       ": its handle's tensor is gone"));
+  return Status(
+      Code::kFailedPrecondition,
+      Concat("there is no lookup ", number, ": its handle's tensor is gone"));
 }
 
 }  // namespace persia

@@ -23,10 +23,9 @@ void Free(void* /*data*/, size_t /*size*/, void* owned) {
 
 TfTensor NewNumberTensor(int64_t number, std::function<void()> on_free) {
   auto* const owned = new Owned{number, std::move(on_free)};
-  return TfTensor(
-      TF_NewTensor(TF_INT64, nullptr, 0, &owned->number, sizeof(int64_t), Free,
-                   owned),
-      TF_DeleteTensor);
+  return TfTensor(TF_NewTensor(TF_INT64, nullptr, 0, &owned->number,
+                               sizeof(int64_t), Free, owned),
+                  TF_DeleteTensor);
 }
 
 }  // namespace persia

@@ -76,8 +76,7 @@ Result<StreamId> OpenStream(const PrefetchKernel& kernel, Session* session,
   auto opened = session->OpenStream(kernel.options);
   if (!opened.ok()) return opened.status();
   const TfTensor tensor = NewNumberTensor(
-      static_cast<int64_t>(*opened),
-      [name = kernel.session, stream = *opened] {
+      static_cast<int64_t>(*opened), [name = kernel.session, stream = *opened] {
         auto session = FindSession(name);
         if (session.ok()) (*session)->CloseStream(stream);
       });

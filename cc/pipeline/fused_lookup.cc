@@ -22,10 +22,9 @@ void FusedLookup::Send(EmbeddingService* service, const SendOptions& options) {
   request_.deadline = options.deadline;
   request_.client = options.client;
   request_.visible_sequence = options.visible_sequence;
-  service->Lookup(&request_,
-                  [self = shared_from_this()](const Status& status) {
-                    self->Finish(status);
-                  });
+  service->Lookup(&request_, [self = shared_from_this()](const Status& status) {
+    self->Finish(status);
+  });
 }
 
 void FusedLookup::Fail(const Status& status) {

@@ -3,8 +3,8 @@
 // A step issues its layers' lookups one after the other, without waiting for
 // rows. The gatherer holds them until the step has issued as many as it did
 // the last time that its first layer's lookup came first, or until none has
-// come for a moment, and sends them as one request. So a program whose lookups come one by
-// one waits that moment once, and then never again.
+// come for a moment, and sends them as one request. So a program whose lookups
+// come one by one waits that moment once, and then never again.
 //
 // How lookups are gathered changes requests, never rows.
 //

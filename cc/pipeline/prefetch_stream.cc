@@ -220,11 +220,12 @@ void PrefetchStream::Drop(Batch* claimed, std::vector<Batch>* dropped) {
 // Requires mutex_.
 void PrefetchStream::OpenSlot(Batch* batch) {
   const uint64_t number = batch->number;
-  batch->slot = std::make_shared<BatchSlot>(
-      id_, StepOf(number), options_.staleness,
-      [weak = weak_from_this(), number] {
-        if (auto self = weak.lock()) self->OnSlotFreed(number);
-      });
+  batch->slot =
+      std::make_shared<BatchSlot>(id_, StepOf(number), options_.staleness,
+                                  [weak = weak_from_this(), number] {
+                                    if (auto self = weak.lock())
+                                      self->OnSlotFreed(number);
+                                  });
   window_[number] = batch->slot->pushed();
 }
 
@@ -256,7 +257,8 @@ void PrefetchStream::SendAhead() {
       unpushed = UnpushedSteps(StepOf(batch->number));
       requests = Fuse(batch, /*ahead=*/true, [](const Entry&) { return true; });
     }
-    for (auto& request : requests) callbacks_.send(std::move(request), unpushed);
+    for (auto& request : requests)
+      callbacks_.send(std::move(request), unpushed);
   }
 }
 

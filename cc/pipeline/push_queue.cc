@@ -84,7 +84,8 @@ void PushQueue::WhenPendingAtMost(const std::vector<TableKey>& tables,
 Status PushQueue::Flush() {
   std::unique_lock<std::mutex> lock(mutex_);
   const uint64_t last = newest_sequence_;
-  ended_.wait(lock, [&] { return pending_.empty() || *pending_.begin() > last; });
+  ended_.wait(lock,
+              [&] { return pending_.empty() || *pending_.begin() > last; });
   const Status error = Error();
   first_error_ = Status();
   dropped_ = 0;
@@ -163,9 +164,10 @@ std::shared_ptr<PushQueue::Update> PushQueue::Prepare(uint64_t sequence,
 void PushQueue::Send(std::shared_ptr<Update> update) {
   UpdateRequest* const request = &update->request;
   request->deadline = DeadlineAfter(timeout_seconds_);
-  service_->Update(request,
-                   lend_([this, update = std::move(update)](
-                             const Status& status) { End(update.get(), status); }));
+  service_->Update(
+      request, lend_([this, update = std::move(update)](const Status& status) {
+        End(update.get(), status);
+      }));
 }
 
 void PushQueue::End(Update* update, const Status& status) {

@@ -29,9 +29,8 @@ DoneCallback Lend(CallbackThreads* threads, DoneCallback done) {
   const std::thread::id caller = std::this_thread::get_id();
   return [threads, caller, done = std::move(done)](Status status) mutable {
     if (std::this_thread::get_id() == caller) return done(std::move(status));
-    threads->Run([done = std::move(done), status = std::move(status)] {
-      done(status);
-    });
+    threads->Run(
+        [done = std::move(done), status = std::move(status)] { done(status); });
   };
 }
 
@@ -114,13 +113,13 @@ class SessionImpl : public Session {
              DoneCallback done) override {
     const Clock::time_point asked_at = Clock::now();
     const std::thread::id caller = std::this_thread::get_id();
-    lookup->WhenComplete(Lend(&fetchers_, [this, lookup, rows, asked_at, caller,
-                                           done = std::move(done)](
-                                              const Status& status) {
-      if (std::this_thread::get_id() != caller) CountWait(asked_at);
-      if (status.ok()) lookup->CopyRows(rows);
-      done(status);
-    }));
+    lookup->WhenComplete(
+        Lend(&fetchers_, [this, lookup, rows, asked_at, caller,
+                          done = std::move(done)](const Status& status) {
+          if (std::this_thread::get_id() != caller) CountWait(asked_at);
+          if (status.ok()) lookup->CopyRows(rows);
+          done(status);
+        }));
   }
 
   Result<StreamId> OpenStream(const StreamOptions& options) override {

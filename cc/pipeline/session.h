@@ -71,13 +71,13 @@ struct SessionCounters {
   uint64_t discarded = 0;
   uint64_t nonfinite = 0;
   uint64_t absent = 0;
-  uint64_t requests = 0;      // Lookup requests, of many layers each.
-  uint64_t prefetched = 0;    // Lookups that found what was sent ahead.
-  uint64_t stale = 0;         // Lookups whose prefetched rows were too old.
-  uint64_t waits = 0;         // Lookups whose rows had to be waited for.
-  uint64_t wait_nanos = 0;    // The sum of those waits.
-  uint64_t unacknowledged = 0;  // Updates queued or on their way, now.
-  uint64_t registered = 0;      // Prefetched batches that wait, now.
+  uint64_t requests = 0;         // Lookup requests, of many layers each.
+  uint64_t prefetched = 0;       // Lookups that found what was sent ahead.
+  uint64_t stale = 0;            // Lookups whose prefetched rows were too old.
+  uint64_t waits = 0;            // Lookups whose rows had to be waited for.
+  uint64_t wait_nanos = 0;       // The sum of those waits.
+  uint64_t unacknowledged = 0;   // Updates queued or on their way, now.
+  uint64_t registered = 0;       // Prefetched batches that wait, now.
   StalenessHistogram staleness;  // Of training batches.
   uint64_t hot_hits = 0;         // Rows that copies in this process gave.
   uint64_t hot_misses = 0;
@@ -120,7 +120,7 @@ struct PrefetchIds {
   TableKey table = 0;
   uint32_t dim = 0;
   bool trainable = true;
-  Span<const int64_t> ids;  // Duplicates allowed.
+  Span<const int64_t> ids;            // Duplicates allowed.
   std::shared_ptr<const void> owner;  // Keeps them alive and unchanged.
 };
 

@@ -164,8 +164,7 @@ void StepLedger::CloseTickets(Layer* layer) {
 // Tickets of the stream's earlier batches whose step has been made: what did
 // not commit then never will.
 void StepLedger::CloseEarlierSteps(const BatchSlot& slot) {
-  const auto [last, is_new] =
-      last_steps_.emplace(slot.stream(), slot.step());
+  const auto [last, is_new] = last_steps_.emplace(slot.stream(), slot.step());
   if (!is_new && last->second == slot.step()) return;
   last->second = slot.step();
   const auto is_over = [&](Ticket ticket) {
@@ -203,8 +202,8 @@ StepGroup StepLedger::ReleaseIfHeld(const std::vector<TableKey>& tables) {
 StepGroup StepLedger::TakeHeld(const std::vector<TableKey>& tables) {
   StepGroup group;
   for (auto held = held_.begin(); held != held_.end();) {
-    const bool is_asked = std::find(tables.begin(), tables.end(),
-                                    held->first) != tables.end();
+    const bool is_asked =
+        std::find(tables.begin(), tables.end(), held->first) != tables.end();
     if (!is_asked && open_by_table_[held->first] > 0) {
       ++held;
       continue;

@@ -193,19 +193,19 @@ class SessionTest : public testing::Test {
 
 TEST(SessionOpen, RefusesTimeoutsThatNoDeadlineCanHave) {
   for (const double timeout : kBadTimeouts) {
-    ExpectError(Open("never", "", timeout, 4),
-                Code::kInvalidArgument, "timeout must be above 0");
+    ExpectError(Open("never", "", timeout, 4), Code::kInvalidArgument,
+                "timeout must be above 0");
   }
 }
 
 TEST(SessionOpen, RefusesANegativeStaleness) {
-  ExpectError(Open("never", "", kTimeout, -1),
-              Code::kInvalidArgument, "staleness must be at least 0");
+  ExpectError(Open("never", "", kTimeout, -1), Code::kInvalidArgument,
+              "staleness must be at least 0");
 }
 
 TEST(SessionOpen, RefusesAnAddressThatIsNone) {
-  ExpectError(Open("never", "no port", kTimeout, 4),
-              Code::kInvalidArgument, "no port");
+  ExpectError(Open("never", "no port", kTimeout, 4), Code::kInvalidArgument,
+              "no port");
 }
 
 TEST(SessionOpen, LeavesNoSessionBehindWhenItFails) {
@@ -214,8 +214,7 @@ TEST(SessionOpen, LeavesNoSessionBehindWhenItFails) {
 }
 
 TEST_F(SessionTest, ANameIsOpenedOnce) {
-  ExpectError(Open(kName, "", kTimeout, 4), Code::kAlreadyExists,
-              kName);
+  ExpectError(Open(kName, "", kTimeout, 4), Code::kAlreadyExists, kName);
 }
 
 TEST(Session, AnUnknownOneIsAnErrorOfEveryCall) {

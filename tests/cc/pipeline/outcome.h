@@ -21,9 +21,8 @@ namespace persia {
 class Outcome {
  public:
   DoneCallback done() {
-    return [state = state_](Status status) {
-      state->Complete(std::move(status));
-    };
+    return
+        [state = state_](Status status) { state->Complete(std::move(status)); };
   }
 
   bool ready() const {

@@ -53,7 +53,9 @@ class PrefetchTest : public SessionFixture {
     ExpectOk(Commit(layer).status());
   }
 
-  void TrainOn(const Ids& ids) { StageAndCommit("a", *StartTraining("a", ids)); }
+  void TrainOn(const Ids& ids) {
+    StageAndCommit("a", *StartTraining("a", ids));
+  }
 
   Ids IdsOfLookup(size_t i) {
     return control_->WaitForLookups(i + 1).at(i).tables.at(0).ids;
@@ -210,7 +212,8 @@ TEST_F(PrefetchTest, AFrozenLayersRowsAreNotCreated) {
   const StreamId stream = OpenStream(4);
   for (const int64_t id : {1, 2}) {
     ExpectOk(session_->Prefetch(
-        stream, {For("a", {id}), For("frozen", {10 + id}, kOtherTable, false)}));
+        stream,
+        {For("a", {id}), For("frozen", {10 + id}, kOtherTable, false)}));
   }
   StartTraining("a", {1});
   const std::vector<SeenLookup> lookups = control_->WaitForLookups(4);

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "cc/pipeline/session.h"
 #include "cc/pipeline/push_queue.h"
+#include "cc/pipeline/session.h"
 #include "tests/cc/pipeline/session_fixture.h"
 
 namespace persia {
@@ -46,8 +46,7 @@ TEST_F(SessionPushTest, DiscardsAStepThatWasSkipped) {
 
 TEST_F(SessionPushTest, RefusesToCommitALookupThatWasNotForTraining) {
   const auto lookup = StartReadOnly({1});
-  ExpectOk(
-      session_->Stage("reader", lookup->ticket, MakeGradients({1})));
+  ExpectOk(session_->Stage("reader", lookup->ticket, MakeGradients({1})));
   const Outcome commit = Commit("reader");
   EXPECT_EQ(commit.status().code(), Code::kFailedPrecondition);
   ExpectMessage(commit.status(), "training=True");
@@ -56,10 +55,8 @@ TEST_F(SessionPushTest, RefusesToCommitALookupThatWasNotForTraining) {
 TEST_F(SessionPushTest, ALayerCalledTwiceIsPushedOnce) {
   const auto first = StartTraining("a", {1, 2});
   const auto second = StartTraining("a", {2});
-  ExpectOk(
-      session_->Stage("a", first->ticket, MakeGradients({1, 10})));
-  ExpectOk(
-      session_->Stage("a", second->ticket, MakeGradients({100})));
+  ExpectOk(session_->Stage("a", first->ticket, MakeGradients({1, 10})));
+  ExpectOk(session_->Stage("a", second->ticket, MakeGradients({100})));
   ExpectOk(Commit("a").status());
   ExpectOk(session_->Flush());
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(1);
@@ -209,9 +206,8 @@ TEST_F(SessionPushTest, AFailedPushFailsEveryCallUntilFlushReportsIt) {
 
   ExpectMessage(StartTraining("a", {2})->outcome.status(), "shard 3 is gone");
   ExpectMessage(StartReadOnly({2})->outcome.status(), "shard 3 is gone");
-  ExpectMessage(
-      session_->Stage("a", next->ticket, MakeGradients({1})),
-      "shard 3 is gone");
+  ExpectMessage(session_->Stage("a", next->ticket, MakeGradients({1})),
+                "shard 3 is gone");
   ExpectMessage(Commit("a").status(), "shard 3 is gone");
   ExpectMessage(Commit("never called").status(), "shard 3 is gone");
   ExpectMessage(session_->Flush(), "shard 3 is gone");

@@ -135,8 +135,8 @@ TEST_F(SessionRegistryTest, TheLastUserMayLetGoInACallback) {
   auto issued = target->Issue(call);
   ASSERT_TRUE(issued.ok());
   target->Fetch(issued->lookup, rows,
-                [done = outcome.done(), alive = std::move(session)](
-                    const Status& status) mutable {
+                [done = outcome.done(),
+                 alive = std::move(session)](const Status& status) mutable {
                   alive.reset();
                   done(status);
                 });

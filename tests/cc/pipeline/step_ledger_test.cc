@@ -337,8 +337,7 @@ TEST_F(StepLedgerTest, ABatchThatNobodySteppedStaysOpen) {
 
 TEST_F(StepLedgerTest, AStepThatIsOverFreesItsBatchsSlot) {
   int freed = 0;
-  const Ticket ticket =
-      OpenPrefetched("a", kTable, 0, [&freed] { ++freed; });
+  const Ticket ticket = OpenPrefetched("a", kTable, 0, [&freed] { ++freed; });
   slots_.clear();
   ExpectOk(Stage("a", ticket));
   StepGroup released = Commit("a");
