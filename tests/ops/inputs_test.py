@@ -35,14 +35,70 @@ def test_a_learning_rate_of_several_values_is_refused(session):
         )
 
 
-def test_a_session_that_this_process_lacks_says_what_to_do():
+def issue(session):
+    return load.ops().persia_issue(
+        ids=tf.constant([1], tf.int64),
+        anchor=NO_VALUE,
+        session=session,
+        layer="layer",
+        table="table",
+        dim=4,
+        replica=0,
+        training=False,
+        model_training=False,
+    )
+
+
+def prefetch(session, **options):
+    return load.ops().persia_prefetch(
+        stream=tf.constant(0, tf.int64),
+        ids=[tf.constant([1], tf.int64)],
+        session=session,
+        **{
+            "layers": ["layer"],
+            "tables": ["table"],
+            "dims": [4],
+            "trainable": [True],
+            "staleness": 4,
+            "replicas": 1,
+            **options,
+        },
+    )
+
+
+@pytest.mark.parametrize("op", [issue, prefetch])
+def test_a_session_that_this_process_lacks_says_what_to_do(op):
     with pytest.raises(tf.errors.NotFoundError, match="Build the model here"):
-        load.ops().persia_lookup(
+        op("no such session")
+
+
+def test_rows_of_a_lookup_that_never_was_are_refused():
+    with pytest.raises(tf.errors.FailedPreconditionError, match="no lookup 12345"):
+        load.ops().persia_rows(
+            lookup=tf.constant(12345, tf.int64),
             ids=tf.constant([1], tf.int64),
-            anchor=NO_VALUE,
-            session="no such session",
-            layer="layer",
-            table="table",
             dim=4,
-            training=False,
         )
+
+
+def test_a_lookup_ends_with_its_handle(session):
+    number = int(issue(session)[0])
+    with pytest.raises(tf.errors.FailedPreconditionError, match=f"lookup {number}"):
+        load.ops().persia_rows(
+            lookup=tf.constant(number, tf.int64),
+            ids=tf.constant([1], tf.int64),
+            dim=4,
+        )
+
+
+def test_a_stream_lives_as_long_as_its_tensor(session):
+    before = ptf.metrics()["batches_registered"]
+    stream = prefetch(session)
+    assert ptf.metrics()["batches_registered"] == before + 1
+    del stream
+    assert ptf.metrics()["batches_registered"] == before
+
+
+def test_lists_of_other_lengths_are_refused(session):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="received 1, 1, 2 and 1"):
+        prefetch(session, dims=[4, 4])
