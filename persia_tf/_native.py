@@ -97,6 +97,7 @@ class SessionCounters(ctypes.Structure):
         ("requests", ctypes.c_uint64),
         ("prefetched", ctypes.c_uint64),
         ("stale", ctypes.c_uint64),
+        ("dropped", ctypes.c_uint64),
         ("waits", ctypes.c_uint64),
         ("wait_nanoseconds", ctypes.c_uint64),
         ("unacknowledged", ctypes.c_uint64),

@@ -31,7 +31,8 @@ def metrics() -> dict[str, Any]:
           it; `training_lookups`, `readonly_lookups`: layers' lookups;
         - `prefetch_hits`: lookups that found what was sent ahead;
           `prefetch_stale`: lookups whose prefetched rows were too old, and were
-          asked for anew;
+          asked for anew; `prefetch_dropped`: batches that were registered, and
+          that no step took;
         - `lookup_waits`, `lookup_wait_seconds`: lookups that had to wait for rows,
           and for how long in all;
         - `updates`: updates that were acknowledged; `updates_pending`: those that
@@ -55,6 +56,7 @@ def metrics() -> dict[str, Any]:
         "readonly_lookups": total["readonly_lookups"],
         "prefetch_hits": total["prefetched"],
         "prefetch_stale": total["stale"],
+        "prefetch_dropped": total["dropped"],
         "lookup_waits": total["waits"],
         "lookup_wait_seconds": total["wait_nanoseconds"] / 1e9,
         "updates": total["pushed"],

@@ -93,6 +93,7 @@ typedef struct {
   uint64_t requests;         /* Lookup requests, of many layers each. */
   uint64_t prefetched;       /* Lookups that found what was sent ahead. */
   uint64_t stale;            /* Lookups whose prefetched rows were too old. */
+  uint64_t dropped;          /* Prefetched batches that no step took. */
   uint64_t waits;            /* Lookups that had to wait for their rows. */
   uint64_t wait_nanoseconds; /* The sum of those waits. */
   uint64_t unacknowledged;   /* Updates queued or on their way, now. */

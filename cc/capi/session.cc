@@ -137,6 +137,7 @@ int persia_session_get_counters(const char* name,
   counters->requests = from.requests;
   counters->prefetched = from.prefetched;
   counters->stale = from.stale;
+  counters->dropped = from.dropped;
   counters->waits = from.waits;
   counters->wait_nanoseconds = from.wait_nanos;
   counters->unacknowledged = from.unacknowledged;

@@ -18,7 +18,8 @@ namespace persia {
 
 class BatchSlot {
  public:
-  // `on_freed` may run on any thread, and must not block.
+  // `on_freed` may run on any thread, and takes its stream's lock: whoever may
+  // be the last to let go must hold neither that nor the push queue's.
   BatchSlot(uint64_t stream, uint64_t step, int staleness,
             std::function<void()> on_freed)
       : stream_(stream),

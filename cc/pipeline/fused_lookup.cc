@@ -1,8 +1,30 @@
 #include "cc/pipeline/fused_lookup.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace persia {
+namespace {
+
+// Those who wait copy rows and then run what TensorFlow has behind them: a few
+// threads share that, however many layers there are.
+constexpr size_t kMaxThreads = 4;
+
+void CallAll(std::vector<DoneCallback> waiters, const Status& status,
+             const FusedLookup::RunLater& run_later) {
+  const size_t threads = std::min(kMaxThreads, waiters.size());
+  for (size_t t = 0; t < threads; ++t) {
+    std::vector<DoneCallback> share;
+    for (size_t i = t; i < waiters.size(); i += threads) {
+      share.push_back(std::move(waiters[i]));
+    }
+    run_later([share = std::move(share), status] {
+      for (const DoneCallback& waiter : share) waiter(status);
+    });
+  }
+}
+
+}  // namespace
 
 void FusedLookup::Add(std::shared_ptr<LayerLookup> lookup) {
   lookups_.push_back(std::move(lookup));
@@ -18,17 +40,25 @@ std::vector<TableKey> FusedLookup::Tables() const {
 void FusedLookup::Send(EmbeddingService* service, const SendOptions& options) {
   PlaceRows();
   // Nothing to ask.
-  if (request_.tables.empty()) return Finish(Status());
+  if (request_.tables.empty()) return Finish(Status(), options.run_later);
   request_.deadline = options.deadline;
   request_.client = options.client;
   request_.visible_sequence = options.visible_sequence;
-  service->Lookup(&request_, [self = shared_from_this()](const Status& status) {
-    self->Finish(status);
+  service->Lookup(&request_, [self = shared_from_this(),
+                              run_later = options.run_later](
+                                 const Status& status) {
+    self->Finish(status, run_later);
   });
 }
 
-void FusedLookup::Fail(const Status& status) {
-  for (const auto& lookup : lookups_) lookup->Complete(status, {}, nullptr);
+void FusedLookup::Fail(const Status& status, const RunLater& run_later) {
+  std::vector<DoneCallback> waiters;
+  for (const auto& lookup : lookups_) {
+    for (DoneCallback& waiter : lookup->Complete(status, {}, nullptr)) {
+      waiters.push_back(std::move(waiter));
+    }
+  }
+  CallAll(std::move(waiters), status, run_later);
 }
 
 void FusedLookup::PlaceRows() {
@@ -51,16 +81,20 @@ void FusedLookup::PlaceRows() {
   }
 }
 
-void FusedLookup::Finish(const Status& status) {
-  if (!status.ok()) return Fail(status);
+void FusedLookup::Finish(const Status& status, const RunLater& run_later) {
+  if (!status.ok()) return Fail(status, run_later);
+  std::vector<DoneCallback> waiters;
   size_t next = 0;
   for (const auto& lookup : lookups_) {
     LookupRecord& record = *lookup->record();
     Span<const float> rows;
     if (!record.unique.ids.empty()) rows = request_.tables[next++].rows;
     record.generation = request_.generation;
-    lookup->Complete(status, rows, rows_);
+    for (DoneCallback& waiter : lookup->Complete(status, rows, rows_)) {
+      waiters.push_back(std::move(waiter));
+    }
   }
+  CallAll(std::move(waiters), status, run_later);
 }
 
 }  // namespace persia

@@ -6,6 +6,7 @@
 #ifndef PERSIA_CC_PIPELINE_FUSED_LOOKUP_H_
 #define PERSIA_CC_PIPELINE_FUSED_LOOKUP_H_
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,22 +30,25 @@ class FusedLookup : public std::enable_shared_from_this<FusedLookup> {
   // Of every lookup; a table may be named more than once.
   std::vector<TableKey> Tables() const;
 
+  // Runs work on a thread that may do anything.
+  using RunLater = std::function<void(std::function<void()>)>;
+
   struct SendOptions {
     Deadline deadline;
     uint64_t client = 0;  // As LookupRequest has them.
     uint64_t visible_sequence = 0;
+    RunLater run_later;  // Calls those who wait for rows.
   };
 
-  // Sends the request; its outcome completes every lookup, on the service's
-  // thread. Once.
+  // Sends the request; its outcome completes every lookup. Once.
   void Send(EmbeddingService* service, const SendOptions& options);
 
   // Completes every lookup with an error, instead of sending.
-  void Fail(const Status& status);
+  void Fail(const Status& status, const RunLater& run_later);
 
  private:
   void PlaceRows();
-  void Finish(const Status& status);
+  void Finish(const Status& status, const RunLater& run_later);
 
   std::vector<std::shared_ptr<LayerLookup>> lookups_;
   std::shared_ptr<float[]> rows_;  // Of all lookups, one after the other.

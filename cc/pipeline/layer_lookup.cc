@@ -4,18 +4,20 @@
 
 namespace persia {
 
-void LayerLookup::Complete(const Status& status, Span<const float> rows,
-                           std::shared_ptr<const void> owner) {
-  std::vector<DoneCallback> waiters;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    status_ = status;
-    rows_ = rows;
-    owner_ = std::move(owner);
-    completed_ = true;
-    waiters.swap(waiters_);
-  }
-  for (const DoneCallback& waiter : waiters) waiter(status);
+std::vector<DoneCallback> LayerLookup::Complete(
+    const Status& status, Span<const float> rows,
+    std::shared_ptr<const void> owner) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  status_ = status;
+  rows_ = rows;
+  owner_ = std::move(owner);
+  completed_ = true;
+  return std::exchange(waiters_, {});
+}
+
+bool LayerLookup::has_failed() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return completed_ && !status_.ok();
 }
 
 void LayerLookup::WhenComplete(DoneCallback done) {

@@ -38,12 +38,16 @@ class LayerLookup {
 
   const std::shared_ptr<LookupRecord>& record() const { return record_; }
 
-  // The outcome; once. `owner` keeps the rows of the unique ids alive. What
-  // waits is called on this thread.
-  void Complete(const Status& status, Span<const float> rows,
-                std::shared_ptr<const void> owner);
+  // The outcome; once. `owner` keeps the rows of the unique ids alive. Returns
+  // those who wait, to be called with the outcome.
+  std::vector<DoneCallback> Complete(const Status& status,
+                                     Span<const float> rows,
+                                     std::shared_ptr<const void> owner);
 
-  // Calls `done` with the outcome: now, or on the thread that completes it.
+  // Whether there is an outcome, and it is an error.
+  bool has_failed() const;
+
+  // Calls `done` with the outcome: now, or once there is one.
   void WhenComplete(DoneCallback done);
 
   // Spreads the rows over the batch that the ids came from. Precondition:
@@ -56,7 +60,7 @@ class LayerLookup {
  private:
   const std::shared_ptr<LookupRecord> record_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<DoneCallback> waiters_;  // Guarded by mutex_.
   bool completed_ = false;             // Guarded by mutex_.
   // Set once, before completed_.

@@ -25,10 +25,14 @@ int StalenessOf(const FusedLookup& request, int unless_prefetched) {
 }  // namespace
 
 Lookups::Lookups(EmbeddingService* service, PushQueue* pushes,
-                 CallbackThreads* senders, const SessionOptions& options)
+                 CallbackThreads* senders, CallbackThreads* fetchers,
+                 const SessionOptions& options)
     : service_(service),
       pushes_(pushes),
       senders_(senders),
+      run_later_([fetchers](std::function<void()> work) {
+        fetchers->Run(std::move(work));
+      }),
       options_(options),
       training_(/*read_only=*/false, options.linger_seconds,
                 [this](auto request) { SendWhenFresh(std::move(request)); }),
@@ -48,23 +52,24 @@ std::shared_ptr<LayerLookup> Lookups::Start(const LookupCall& call) {
   return lookup;
 }
 
-StreamId Lookups::OpenStream(const StreamOptions& options) {
+StreamId Lookups::OpenStream(StreamOptions options) {
+  options.has_copies = options_.hot_rows > 0;
   std::lock_guard<std::mutex> lock(mutex_);
   const StreamId id = ++last_stream_;
   PrefetchStream::Callbacks callbacks;
-  callbacks.send = [this, staleness = options.staleness](
-                       const std::shared_ptr<FusedLookup>& request,
-                       int unpushed) {
-    SendAhead(request, staleness, unpushed);
+  callbacks.send = [this](const std::shared_ptr<FusedLookup>& request,
+                          uint64_t visible_sequence) {
+    const Status error = pushes_->error();
+    if (!error.ok()) return Fail(request, error);
+    Send(request, visible_sequence);
   };
   callbacks.run_later = [this](std::function<void()> work) {
     senders_->Run(std::move(work));
   };
-  callbacks.progress = [this](TableKey table) {
-    return pushes_->ProgressOf(table);
-  };
+  callbacks.on_dropped = [this] { ++dropped_; };
   streams_[id] =
-      std::make_shared<PrefetchStream>(id, options, std::move(callbacks));
+      std::make_shared<PrefetchStream>(id, options, pushes_,
+                                       std::move(callbacks));
   return id;
 }
 
@@ -99,6 +104,7 @@ void Lookups::AddTo(SessionCounters* counters) const {
   counters->requests = requests_;
   counters->prefetched = prefetched_;
   counters->stale = stale_;
+  counters->dropped = dropped_;
   counters->staleness = staleness_.Get();
   for (const auto& stream : Streams()) counters->registered += stream->depth();
 }
@@ -126,28 +132,28 @@ std::vector<std::shared_ptr<PrefetchStream>> Lookups::Streams() const {
 
 // A request of a step that is under way: it waits for pushes, nothing else.
 void Lookups::SendWhenFresh(std::shared_ptr<FusedLookup> request) {
-  const std::vector<TableKey> tables = request->Tables();
   const int bound =
       request->read_only() ? 0 : StalenessOf(*request, options_.staleness);
-  pushes_->WhenPendingAtMost(
-      tables, bound,
-      [this, request = std::move(request), tables, bound](Status status) {
-        if (!status.ok()) return request->Fail(status);
-        if (!request->read_only()) staleness_.Add(MostPending(tables));
-        const uint64_t newest = pushes_->newest_sequence();
-        Send(request, newest - std::min<uint64_t>(newest, bound));
-      });
+  const FusedLookup& fused = *request;
+  WhenFresh(fused, bound,
+            [this, request = std::move(request), bound](const Status& status) {
+              if (!status.ok()) return Fail(request, status);
+              const uint64_t newest = pushes_->newest_sequence();
+              const uint64_t visible =
+                  newest - std::min<uint64_t>(newest, bound);
+              if (!request->read_only()) {
+                staleness_.Add(MostMissing(request->Tables(), visible));
+              }
+              Send(request, visible);
+            });
 }
 
-// A request of a step to come. The steps before it count as committed, as they
-// will be when its rows are used.
-void Lookups::SendAhead(const std::shared_ptr<FusedLookup>& request,
-                        int staleness, int unpushed) {
-  const Status error = pushes_->error();
-  if (!error.ok()) return request->Fail(error);
-  const int bound = request->read_only() ? 0 : staleness;
-  const uint64_t newest = pushes_->newest_sequence() + unpushed;
-  Send(request, newest - std::min<uint64_t>(newest, bound));
+void Lookups::WhenFresh(const FusedLookup& request, int bound,
+                        DoneCallback done) {
+  if (request.read_only()) {
+    return pushes_->WhenAcknowledged(request.Tables(), std::move(done));
+  }
+  pushes_->WhenPendingAtMost(request.Tables(), bound, std::move(done));
 }
 
 void Lookups::Send(const std::shared_ptr<FusedLookup>& request,
@@ -155,16 +161,31 @@ void Lookups::Send(const std::shared_ptr<FusedLookup>& request,
   ++requests_;
   FusedLookup::SendOptions options;
   options.deadline = DeadlineAfter(options_.timeout_seconds);
-  options.client = pushes_->client();
-  options.visible_sequence = visible_sequence;
+  options.run_later = run_later_;
+  // A copy may lack an update that is pending, and so must not answer who has
+  // to see that one.
+  if (pushes_->AreAcknowledged(visible_sequence)) {
+    options.client = pushes_->client();
+    options.visible_sequence = visible_sequence;
+  }
   request->Send(service_, options);
 }
 
-uint64_t Lookups::MostPending(const std::vector<TableKey>& tables) const {
+void Lookups::Fail(const std::shared_ptr<FusedLookup>& request,
+                   const Status& status) {
+  request->Fail(status, run_later_);
+}
+
+// Of a batch that is looked up now: steps that its rows do not reflect. Copies
+// in this process may lack more than the shards do.
+uint64_t Lookups::MostMissing(const std::vector<TableKey>& tables,
+                              uint64_t visible_sequence) const {
   uint64_t most = 0;
   for (const TableKey table : tables) {
     const PushQueue::Progress progress = pushes_->ProgressOf(table);
     most = std::max(most, progress.committed - progress.acknowledged);
+    if (options_.hot_rows == 0) continue;
+    most = std::max(most, pushes_->UpdatesAfter(table, visible_sequence));
   }
   return most;
 }

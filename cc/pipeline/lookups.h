@@ -26,9 +26,11 @@ namespace persia {
 
 class Lookups {
  public:
-  // All must outlive this. Calls that have to wait are made by `senders`.
+  // All must outlive this. Calls that have to wait are made by `senders`; those
+  // who wait for rows are called by `fetchers`.
   Lookups(EmbeddingService* service, PushQueue* pushes,
-          CallbackThreads* senders, const SessionOptions& options);
+          CallbackThreads* senders, CallbackThreads* fetchers,
+          const SessionOptions& options);
 
   // Closes every stream and sends what is gathered. Nothing may come after, but
   // what waits for pushes goes on.
@@ -37,7 +39,7 @@ class Lookups {
   // The lookup that a stream holds for `call`, or a new one on its way.
   std::shared_ptr<LayerLookup> Start(const LookupCall& call);
 
-  StreamId OpenStream(const StreamOptions& options);
+  StreamId OpenStream(StreamOptions options);
   void CloseStream(StreamId id);
   // kNotFound if there is no such stream.
   Status Register(StreamId id, std::vector<PrefetchIds> layers);
@@ -49,21 +51,24 @@ class Lookups {
   std::shared_ptr<LayerLookup> Claim(const LookupCall& call);
   std::vector<std::shared_ptr<PrefetchStream>> Streams() const;
   void SendWhenFresh(std::shared_ptr<FusedLookup> request);
-  void SendAhead(const std::shared_ptr<FusedLookup>& request, int staleness,
-                 int unpushed);
+  void WhenFresh(const FusedLookup& request, int bound, DoneCallback done);
   void Send(const std::shared_ptr<FusedLookup>& request,
             uint64_t visible_sequence);
-  uint64_t MostPending(const std::vector<TableKey>& tables) const;
+  void Fail(const std::shared_ptr<FusedLookup>& request, const Status& status);
+  uint64_t MostMissing(const std::vector<TableKey>& tables,
+                       uint64_t visible_sequence) const;
 
   EmbeddingService* const service_;
   PushQueue* const pushes_;
   CallbackThreads* const senders_;
+  const FusedLookup::RunLater run_later_;
   const SessionOptions options_;
 
   StalenessMeter staleness_;
   std::atomic<uint64_t> requests_{0};
   std::atomic<uint64_t> prefetched_{0};
   std::atomic<uint64_t> stale_{0};
+  std::atomic<uint64_t> dropped_{0};
 
   mutable std::mutex mutex_;
   StreamId last_stream_ = 0;  // Guarded by mutex_.

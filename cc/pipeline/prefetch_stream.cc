@@ -14,6 +14,8 @@ struct PrefetchStream::Entry {
   // enough while at most `allowance` more are committed.
   uint64_t reflected = 0;
   uint64_t allowance = 0;
+  // Of this program's updates: copies on the way may lack later ones.
+  uint64_t visible = 0;
   bool claimed = false;
 };
 
@@ -59,8 +61,11 @@ class Fuser {
 }  // namespace
 
 PrefetchStream::PrefetchStream(uint64_t id, const StreamOptions& options,
-                               Callbacks callbacks)
-    : id_(id), options_(options), callbacks_(std::move(callbacks)) {}
+                               const PushQueue* pushes, Callbacks callbacks)
+    : id_(id),
+      options_(options),
+      pushes_(pushes),
+      callbacks_(std::move(callbacks)) {}
 
 PrefetchStream::~PrefetchStream() = default;
 
@@ -77,11 +82,18 @@ void PrefetchStream::Register(std::vector<PrefetchIds> layers) {
     batch.entries.push_back(std::move(entry));
   }
   batch.unclaimed = batch.entries.size();
+  std::vector<Batch> dropped;  // Ended without the lock: see OnSlotFreed.
   std::lock_guard<std::mutex> lock(mutex_);
   if (closed_ || batch.entries.empty()) return;
   batch.number = next_number_++;
   batches_.push_back(std::move(batch));
+  if (batches_.size() > MostBatches()) DropOldest(&dropped);
   SendAheadLater();
+}
+
+size_t PrefetchStream::MostBatches() const {
+  const size_t window = (options_.staleness + size_t{1}) * options_.replicas;
+  return 2 * window + kSpareBatches;
 }
 
 PrefetchStream::Claim PrefetchStream::TakeMatch(const LookupCall& call) {
@@ -94,16 +106,18 @@ PrefetchStream::Claim PrefetchStream::TakeMatch(const LookupCall& call) {
   if (mode_ == Mode::kUnknown) {
     mode_ = call.model_training ? Mode::kTraining : Mode::kReading;
   }
+  if (mode_ == Mode::kReading && call.model_training) TrainAfterAll();
   if (Trains(*entry) != call.training) return claim;
 
   const bool is_first = batch->unclaimed == batch->entries.size();
-  claim.was_stale = batch->sent && IsStale(*entry);
+  const bool has_failed = batch->sent && entry->lookup->has_failed();
+  claim.was_stale = batch->sent && (has_failed || IsStale(*entry));
   if (is_first && batch->sent && batch->slot != nullptr && !claim.was_stale) {
     claim.staleness = StalenessOf(*batch);
   }
   if (!batch->sent || claim.was_stale) {
     const bool all = !batch->sent;
-    claim.to_send = Fuse(batch, /*ahead=*/false, [&](const Entry& other) {
+    claim.to_send = Fuse(batch, std::nullopt, [&](const Entry& other) {
       return all || Trains(other) == Trains(*entry);
     });
   }
@@ -146,6 +160,8 @@ bool PrefetchStream::Trains(const Entry& entry) const {
 PrefetchStream::Batch* PrefetchStream::Find(const LookupCall& call,
                                             Entry** match) {
   for (Batch& batch : batches_) {
+    // Its step is over, whatever of it is left.
+    if (batch.slot != nullptr && batch.slot->stepped()) continue;
     const size_t count = batch.entries.size();
     for (size_t i = 0; i < count; ++i) {
       Entry& entry = batch.entries[(batch.next + i) % count];
@@ -157,39 +173,55 @@ PrefetchStream::Batch* PrefetchStream::Find(const LookupCall& call,
   return nullptr;
 }
 
+// What was looked up for an evaluation is forgotten.
+void PrefetchStream::TrainAfterAll() {
+  mode_ = Mode::kTraining;
+  for (Batch& batch : batches_) batch.sent = false;
+}
+
 uint64_t PrefetchStream::MissingUpdates(const Entry& entry) const {
-  return callbacks_.progress(entry.ids.table).committed - entry.reflected;
+  return pushes_->ProgressOf(entry.ids.table).committed - entry.reflected;
 }
 
 bool PrefetchStream::IsStale(const Entry& entry) const {
-  return MissingUpdates(entry) > entry.allowance;
+  if (MissingUpdates(entry) > entry.allowance) return true;
+  const int bound = Trains(entry) ? options_.staleness : 0;
+  return pushes_->UpdatesAfter(entry.ids.table, entry.visible) >
+         static_cast<uint64_t>(bound);
 }
 
 uint64_t PrefetchStream::StalenessOf(const Batch& batch) const {
   uint64_t most = 0;
   for (const Entry& entry : batch.entries) {
-    if (Trains(entry)) most = std::max(most, MissingUpdates(entry));
+    if (!Trains(entry)) continue;
+    most = std::max(most, MissingUpdates(entry));
+    if (!options_.has_copies) continue;
+    most = std::max(most,
+                    pushes_->UpdatesAfter(entry.ids.table, entry.visible));
   }
   return most;
 }
 
-// Makes lookups of what is not claimed yet.
+// Makes lookups of what is not claimed yet: ahead of its step, to reflect the
+// updates up to `visible_ahead`, or for a step that is under way.
 std::vector<std::shared_ptr<FusedLookup>> PrefetchStream::Fuse(
-    Batch* batch, bool ahead,
+    Batch* batch, std::optional<uint64_t> visible_ahead,
     const std::function<bool(const Entry&)>& is_wanted) {
   if (mode_ == Mode::kTraining && batch->slot == nullptr) OpenSlot(batch);
   Fuser fuser;
   for (Entry& entry : batch->entries) {
     if (entry.claimed || !is_wanted(entry)) continue;
-    const PushQueue::Progress progress = callbacks_.progress(entry.ids.table);
-    if (ahead) {
+    const PushQueue::Progress progress = pushes_->ProgressOf(entry.ids.table);
+    if (visible_ahead) {
       entry.reflected = progress.acknowledged;
       entry.allowance = Trains(entry) ? options_.staleness : 0;
+      entry.visible = *visible_ahead;
     } else {
       // Who sends it now waits until the table's updates are far enough; only
       // later ones would be too many.
       entry.reflected = progress.committed;
       entry.allowance = 0;
+      entry.visible = UINT64_MAX;
     }
     if (Trains(entry)) entry.record->slot = batch->slot;
     entry.lookup = std::make_shared<LayerLookup>(entry.record);
@@ -203,16 +235,20 @@ std::vector<std::shared_ptr<FusedLookup>> PrefetchStream::Fuse(
 // `claimed` has passed over.
 void PrefetchStream::Drop(Batch* claimed, std::vector<Batch>* dropped) {
   const uint64_t step = StepOf(claimed->number);
-  while (StepOf(batches_.front().number) < step) {
-    dropped->push_back(std::move(batches_.front()));
-    batches_.pop_front();
-  }
+  while (StepOf(batches_.front().number) < step) DropOldest(dropped);
   if (claimed->unclaimed > 0) return;
   const auto at =
       std::find_if(batches_.begin(), batches_.end(),
                    [&](const Batch& batch) { return &batch == claimed; });
   dropped->push_back(std::move(*at));
   batches_.erase(at);
+}
+
+void PrefetchStream::DropOldest(std::vector<Batch>* dropped) {
+  const Batch& oldest = batches_.front();
+  if (oldest.unclaimed == oldest.entries.size()) callbacks_.on_dropped();
+  dropped->push_back(std::move(batches_.front()));
+  batches_.pop_front();
 }
 
 // ---- The window.
@@ -246,7 +282,7 @@ void PrefetchStream::SendAheadLater() {
 void PrefetchStream::SendAhead() {
   while (true) {
     std::vector<std::shared_ptr<FusedLookup>> requests;
-    int unpushed = 0;
+    uint64_t visible = 0;
     {
       std::lock_guard<std::mutex> lock(mutex_);
       Batch* const batch = closed_ ? nullptr : NextToSend();
@@ -254,11 +290,11 @@ void PrefetchStream::SendAhead() {
         sending_ = false;
         return;
       }
-      unpushed = UnpushedSteps(StepOf(batch->number));
-      requests = Fuse(batch, /*ahead=*/true, [](const Entry&) { return true; });
+      visible = VisibleTo(*batch);
+      requests = Fuse(batch, visible, [](const Entry&) { return true; });
     }
     for (auto& request : requests)
-      callbacks_.send(std::move(request), unpushed);
+      callbacks_.send(std::move(request), visible);
   }
 }
 
@@ -276,14 +312,19 @@ PrefetchStream::Batch* PrefetchStream::NextToSend() {
   return ahead_of_oldest <= most ? &*next : nullptr;
 }
 
-// Requires mutex_. Of the steps in the window.
-int PrefetchStream::UnpushedSteps(uint64_t before_step) const {
-  std::set<uint64_t> steps;
+// Requires mutex_. The newest update that rows of a batch that is sent ahead
+// must reflect. The steps before it count as pushed, as they will be when its
+// rows are used; the flags are read before the queue's newest, so that a step
+// that is pushed meanwhile counts twice rather than not at all.
+uint64_t PrefetchStream::VisibleTo(const Batch& batch) const {
+  std::set<uint64_t> unpushed_steps;
   for (const auto& [number, pushed] : window_) {
     const uint64_t step = StepOf(number);
-    if (!*pushed && step < before_step) steps.insert(step);
+    if (!*pushed && step < StepOf(batch.number)) unpushed_steps.insert(step);
   }
-  return static_cast<int>(steps.size());
+  const uint64_t newest = pushes_->newest_sequence() + unpushed_steps.size();
+  const uint64_t lack = mode_ == Mode::kTraining ? options_.staleness : 0;
+  return newest - std::min(newest, lack);
 }
 
 }  // namespace persia

@@ -10,7 +10,8 @@
 // Nothing waits for a claim that never comes.
 //
 // Whether a stream trains is told by its first claim, so its first batch is
-// never sent ahead. In evaluation a batch takes no place in the window.
+// never sent ahead. (An evaluation may claim what is then trained on: the first
+// claim of a training step decides anew.) In evaluation a batch takes no place in the window.
 //
 // Thread-safe; never blocks. It must be owned by a std::shared_ptr.
 
@@ -39,18 +40,22 @@ namespace persia {
 class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
  public:
   struct Callbacks {
-    // Sends ahead; from one thread at a time. At most `unpushed` steps of the
-    // stream come before and are not in the push queue yet.
-    std::function<void(std::shared_ptr<FusedLookup>, int unpushed)> send;
+    // Sends ahead; from one thread at a time. The rows must reflect the
+    // program's updates up to this one.
+    std::function<void(std::shared_ptr<FusedLookup>, uint64_t sequence)> send;
     // Runs work on another thread, soon.
     std::function<void(std::function<void()>)> run_later;
-    // How far the updates of a table are.
-    std::function<PushQueue::Progress(TableKey)> progress;
+    // A batch was dropped that no step has taken.
+    std::function<void()> on_dropped;
   };
 
-  // The id is the session's.
+  // Twice what the window holds, and this many, may wait for a claim; of more,
+  // the oldest is dropped: nobody claims it.
+  static constexpr size_t kSpareBatches = 64;
+
+  // The id is the session's. `pushes` must outlive the stream.
   PrefetchStream(uint64_t id, const StreamOptions& options,
-                 Callbacks callbacks);
+                 const PushQueue* pushes, Callbacks callbacks);
   ~PrefetchStream();
 
   // Adds the next batch.
@@ -93,19 +98,23 @@ class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
   uint64_t MissingUpdates(const Entry& entry) const;
   uint64_t StalenessOf(const Batch& batch) const;
   std::vector<std::shared_ptr<FusedLookup>> Fuse(
-      Batch* batch, bool ahead,
+      Batch* batch, std::optional<uint64_t> visible_ahead,
       const std::function<bool(const Entry&)>& is_wanted);
   void Drop(Batch* claimed, std::vector<Batch>* dropped);
+  void DropOldest(std::vector<Batch>* dropped);
 
   void OpenSlot(Batch* batch);
   void OnSlotFreed(uint64_t number);
   void SendAheadLater();
   void SendAhead();
   Batch* NextToSend();
-  int UnpushedSteps(uint64_t before_step) const;
+  uint64_t VisibleTo(const Batch& batch) const;
+  size_t MostBatches() const;
+  void TrainAfterAll();
 
   const uint64_t id_;
   const StreamOptions options_;
+  const PushQueue* const pushes_;
   const Callbacks callbacks_;
 
   mutable std::mutex mutex_;

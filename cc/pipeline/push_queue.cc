@@ -52,9 +52,13 @@ void PushQueue::Push(StepGroup group) {
     dropped_ += group.size();
     return;
   }
-  for (const TableStep& step : group) ++progress_[step.table].committed;
   pending_.insert(++newest_sequence_);
   for (const TableStep& step : group) {
+    Table& table = tables_[step.table];
+    ++table.progress.committed;
+    table.pending.insert(newest_sequence_);
+    table.newest.push_back(newest_sequence_);
+    if (table.newest.size() > kRemembered) table.newest.pop_front();
     for (const StagedGradients& part : step.parts) {
       if (part.lookup->slot != nullptr) part.lookup->slot->MarkPushed();
     }
@@ -65,20 +69,41 @@ void PushQueue::Push(StepGroup group) {
 
 void PushQueue::WhenPendingAtMost(const std::vector<TableKey>& tables,
                                   size_t pending, DoneCallback done) {
+  AddWaiter(std::unique_lock<std::mutex>(mutex_),
+            {[this, tables, pending] {
+               return std::all_of(
+                   tables.begin(), tables.end(), [&](TableKey table) {
+                     return tables_[table].pending.size() <= pending;
+                   });
+             },
+             std::move(done)});
+}
+
+void PushQueue::WhenAcknowledged(const std::vector<TableKey>& tables,
+                                 DoneCallback done) {
   std::unique_lock<std::mutex> lock(mutex_);
-  const auto ready = [this, tables, pending] {
-    return std::all_of(tables.begin(), tables.end(), [&](TableKey table) {
-      const Progress& progress = progress_[table];
-      return progress.committed - progress.acknowledged <= pending;
-    });
-  };
+  const uint64_t last = newest_sequence_;
+  AddWaiter(std::move(lock),
+            {[this, tables, last] {
+               return std::all_of(
+                   tables.begin(), tables.end(), [&](TableKey table) {
+                     const std::set<uint64_t>& pending =
+                         tables_[table].pending;
+                     return pending.empty() || *pending.begin() > last;
+                   });
+             },
+             std::move(done)});
+}
+
+void PushQueue::AddWaiter(std::unique_lock<std::mutex> lock, Waiter waiter) {
   const Status error = Error();
-  if (error.ok() && !ready()) {
-    waiters_.push_back({ready, lend_(std::move(done))});
+  if (error.ok() && !waiter.ready()) {
+    waiter.done = lend_(std::move(waiter.done));
+    waiters_.push_back(std::move(waiter));
     return;
   }
   lock.unlock();
-  done(error);
+  waiter.done(error);
 }
 
 Status PushQueue::Flush() {
@@ -106,8 +131,22 @@ PushQueue::Counters PushQueue::counters() const {
 
 PushQueue::Progress PushQueue::ProgressOf(TableKey table) const {
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = progress_.find(table);
-  return found == progress_.end() ? Progress() : found->second;
+  const auto found = tables_.find(table);
+  return found == tables_.end() ? Progress() : found->second.progress;
+}
+
+uint64_t PushQueue::UpdatesAfter(TableKey table, uint64_t sequence) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = tables_.find(table);
+  if (found == tables_.end()) return 0;
+  const std::deque<uint64_t>& newest = found->second.newest;
+  return newest.end() -
+         std::upper_bound(newest.begin(), newest.end(), sequence);
+}
+
+bool PushQueue::AreAcknowledged(uint64_t up_to_sequence) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return pending_.empty() || *pending_.begin() > up_to_sequence;
 }
 
 uint64_t PushQueue::newest_sequence() const {
@@ -172,6 +211,7 @@ void PushQueue::Send(std::shared_ptr<Update> update) {
 
 void PushQueue::End(Update* update, const Status& status) {
   std::vector<DoneCallback> ready;
+  Queue dropped;  // Ends without the lock.
   Status error;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -180,7 +220,7 @@ void PushQueue::End(Update* update, const Status& status) {
       counters_.nonfinite += update->request.counts.nonfinite;
       counters_.absent += update->request.counts.absent;
     } else {
-      Fail(status);
+      dropped = Fail(status);
     }
     EndGroup(update->request.sequence, update->group);
     ready = TakeReady();
@@ -196,8 +236,8 @@ void PushQueue::End(Update* update, const Status& status) {
   ended_.notify_all();
 }
 
-// Requires mutex_.
-void PushQueue::Fail(const Status& status) {
+// Requires mutex_. What was queued and will not be sent.
+PushQueue::Queue PushQueue::Fail(const Status& status) {
   if (first_error_.ok()) {
     first_error_ = Status(
         status.code(), Concat("an update was not applied: ", status.message()));
@@ -208,13 +248,17 @@ void PushQueue::Fail(const Status& status) {
     EndGroup(sequence, group);
     dropped_ += group.size();
   }
-  queued_.clear();
+  return std::exchange(queued_, {});
 }
 
 // Requires mutex_.
 void PushQueue::EndGroup(uint64_t sequence, const StepGroup& group) {
   pending_.erase(sequence);
-  for (const TableStep& step : group) ++progress_[step.table].acknowledged;
+  for (const TableStep& step : group) {
+    Table& table = tables_[step.table];
+    ++table.progress.acknowledged;
+    table.pending.erase(sequence);
+  }
 }
 
 // Requires mutex_.

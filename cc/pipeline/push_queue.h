@@ -47,6 +47,9 @@ class PushQueue {
     uint64_t acknowledged = 0;  // Or failed.
   };
 
+  // Newer updates of a table that UpdatesAfter can count.
+  static constexpr size_t kRemembered = 1024;
+
   // Hands an outcome to a thread that may run callbacks and end what they hold.
   using Lender = std::function<DoneCallback(DoneCallback)>;
 
@@ -69,6 +72,10 @@ class PushQueue {
   void WhenPendingAtMost(const std::vector<TableKey>& tables, size_t pending,
                          DoneCallback done);
 
+  // The same once every step that is pending now and updates one of `tables` is
+  // acknowledged. Later ones do not prolong the wait.
+  void WhenAcknowledged(const std::vector<TableKey>& tables, DoneCallback done);
+
   // Waits until every step that is pending now is acknowledged; returns, and
   // forgets, the first error.
   Status Flush();
@@ -78,11 +85,23 @@ class PushQueue {
 
   Progress ProgressOf(TableKey table) const;
 
+  // How many committed steps of a table have a sequence above this one.
+  uint64_t UpdatesAfter(TableKey table, uint64_t sequence) const;
+
   // By which the service knows this queue's updates, and the newest of them.
   uint64_t client() const { return client_; }
   uint64_t newest_sequence() const;
 
+  // Whether every update up to this one has been acknowledged.
+  bool AreAcknowledged(uint64_t up_to_sequence) const;
+
  private:
+  struct Table {
+    Progress progress;
+    std::set<uint64_t> pending;   // Sequences.
+    std::deque<uint64_t> newest;  // Sequences, rising.
+  };
+
   struct Waiter {
     std::function<bool()> ready;  // Requires mutex_.
     DoneCallback done;
@@ -93,7 +112,10 @@ class PushQueue {
   std::shared_ptr<Update> Prepare(uint64_t sequence, StepGroup group);
   void Send(std::shared_ptr<Update> update);
   void End(Update* update, const Status& status);
-  void Fail(const Status& status);
+  using Queue = std::deque<std::pair<uint64_t, StepGroup>>;
+
+  void AddWaiter(std::unique_lock<std::mutex> lock, Waiter waiter);
+  Queue Fail(const Status& status);
   void EndGroup(uint64_t sequence, const StepGroup& group);
   Status Error() const;
   std::vector<DoneCallback> TakeReady();
@@ -108,10 +130,12 @@ class PushQueue {
   std::condition_variable ended_;
   // All below: guarded by mutex_.
   uint64_t newest_sequence_ = 0;  // Of those that were queued.
-  std::deque<std::pair<uint64_t, StepGroup>> queued_;  // With its sequence.
+  // With its sequence. What a group holds must not end while mutex_ is held: it
+  // may be the last to hold a batch's slot.
+  Queue queued_;
   size_t in_flight_ = 0;
   std::set<uint64_t> pending_;  // Sequences that have not ended.
-  std::unordered_map<TableKey, Progress> progress_;
+  std::unordered_map<TableKey, Table> tables_;
   std::vector<Waiter> waiters_;
   Status first_error_;
   size_t dropped_ = 0;  // Behind first_error_.

@@ -75,7 +75,7 @@ class SessionImpl : public Session {
                 [this](DoneCallback done) {
                   return Lend(&senders_, std::move(done));
                 }),
-        lookups_(service_.get(), &pushes_, &senders_, options) {}
+        lookups_(service_.get(), &pushes_, &senders_, &fetchers_, options) {}
 
   // What waits for pushes is called by threads of senders_, so these are joined
   // while all that they use is still there.
@@ -97,6 +97,7 @@ class SessionImpl : public Session {
 
   Result<Issued> Issue(const LookupCall& call) override {
     PERSIA_RETURN_IF_ERROR(CheckIdCount(call.layer, call.ids.size()));
+    PERSIA_RETURN_IF_ERROR(pushes_.error());
     ++(call.training ? training_lookups_ : readonly_lookups_);
     pushes_.Push(ledger_.Release({call.table}));
     Issued issued;
@@ -113,13 +114,12 @@ class SessionImpl : public Session {
              DoneCallback done) override {
     const Clock::time_point asked_at = Clock::now();
     const std::thread::id caller = std::this_thread::get_id();
-    lookup->WhenComplete(
-        Lend(&fetchers_, [this, lookup, rows, asked_at, caller,
+    lookup->WhenComplete([this, lookup, rows, asked_at, caller,
                           done = std::move(done)](const Status& status) {
-          if (std::this_thread::get_id() != caller) CountWait(asked_at);
-          if (status.ok()) lookup->CopyRows(rows);
-          done(status);
-        }));
+      if (std::this_thread::get_id() != caller) CountWait(asked_at);
+      if (status.ok()) lookup->CopyRows(rows);
+      done(status);
+    });
   }
 
   Result<StreamId> OpenStream(const StreamOptions& options) override {

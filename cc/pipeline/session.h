@@ -74,6 +74,7 @@ struct SessionCounters {
   uint64_t requests = 0;         // Lookup requests, of many layers each.
   uint64_t prefetched = 0;       // Lookups that found what was sent ahead.
   uint64_t stale = 0;            // Lookups whose prefetched rows were too old.
+  uint64_t dropped = 0;          // Prefetched batches that no step took.
   uint64_t waits = 0;            // Lookups whose rows had to be waited for.
   uint64_t wait_nanos = 0;       // The sum of those waits.
   uint64_t unacknowledged = 0;   // Updates queued or on their way, now.
@@ -112,6 +113,7 @@ using StreamId = uint64_t;
 struct StreamOptions {
   int staleness = 4;
   int replicas = 1;  // Successive batches that one step takes.
+  bool has_copies = false;  // Set by the session: rows may come from copies.
 };
 
 // What a layer will look up in a batch to come.

@@ -40,9 +40,21 @@ class Recorder:
     def __init__(self) -> None:
         self.lookups: list[RecordedLookup] = []
         self.ids: list[Any] = []
+        self._graph = tf.compat.v1.get_default_graph()
 
     def add(self, ids: tf.Tensor, route: Route, trainable: bool) -> None:
-        """Notes one lookup."""
+        """Notes one lookup.
+
+        Raises:
+            ValueError: if it is made in a graph within the one that is traced: that
+                one would keep the zeros for good.
+        """
+        if tf.compat.v1.get_default_graph() is not self._graph:
+            raise ValueError(
+                f"layer '{route.layer}' is called within a tf.function, a condition "
+                "or a loop of the model, where `ptf.data.prefetch` cannot follow it. "
+                "Call it outside of that, or train without prefetch."
+            )
         self.lookups.append(RecordedLookup(route, trainable))
         self.ids.append(ids)
 

@@ -39,7 +39,7 @@ class LookupGathererTest : public testing::Test {
   static void CopyRows(const std::shared_ptr<LayerLookup>& lookup) {
     const std::vector<float> row{5};
     std::vector<float> batch(1);
-    lookup->Complete(Status(), row, nullptr);
+    EXPECT_TRUE(lookup->Complete(Status(), row, nullptr).empty());
     lookup->CopyRows(batch);
   }
 

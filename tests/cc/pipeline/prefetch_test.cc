@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/pipeline/prefetch_stream.h"
 #include "cc/pipeline/session.h"
 #include "tests/cc/pipeline/session_fixture.h"
 
@@ -275,19 +276,99 @@ TEST_F(PrefetchTest, ForwardPassesWithoutAStepDoNotStopTheStream) {
   }
 }
 
-TEST_F(PrefetchTest, AFailedLookupFailsItsClaim) {
+TEST_F(PrefetchTest, AClaimWaitsForALookupAheadAndItsError) {
   const StreamId stream = OpenStream(4);
   Register(stream, {1});
   Register(stream, {2});
-  TrainOn({1});
-  control_->WaitForLookups(2);
   control_->HoldLookups(true);
+  StartTraining("a", {1});
+  control_->WaitForLookups(2);
+  const auto second = StartTraining("a", {2});
+  control_->CompleteLookup();
+  control_->CompleteLookup(Status(Code::kUnavailable, "shard 2 is gone"));
+  ExpectMessage(second->outcome.status(), "shard 2 is gone");
+}
+
+TEST_F(PrefetchTest, WhatFailedBeforeItsStepIsAskedForAnew) {
+  const StreamId stream = OpenStream(4);
+  Register(stream, {1});
+  Register(stream, {2});
+  control_->HoldLookups(true);
+  const auto first = StartTraining("a", {1});
+  control_->WaitForLookups(2);
+  control_->CompleteLookup();
+  ExpectOk(first->outcome.status());
+  control_->CompleteLookup(Status(Code::kUnavailable, "shard 2 was gone"));
+  control_->HoldLookups(false);
+  // Its failure comes on the service's thread: what is held behind it, later.
   Register(stream, {3});
   control_->WaitForLookups(3);
-  control_->CompleteLookup(Status(Code::kUnavailable, "shard 2 is gone"));
+  const auto second = StartTraining("a", {2});
+  ExpectOk(second->outcome.status());
+  EXPECT_EQ(second->rows, (Floats{2}));
+  EXPECT_EQ(control_->WaitForLookups(4).size(), 4u);
+}
+
+TEST_F(PrefetchTest, AFailedPushStopsTheStreamWithItsError) {
+  const StreamId stream = OpenStream(4);
+  for (const int64_t id : {1, 2, 3}) Register(stream, {id});
+  control_->HoldUpdates(true);
+  TrainOn({1});
   TrainOn({2});
-  const auto failed = StartTraining("a", {3});
-  ExpectMessage(failed->outcome.status(), "shard 2 is gone");
+  control_->WaitForUpdates(2);
+  const auto waiting = StartReadOnly({1});
+  control_->CompleteUpdate(Status(Code::kUnavailable, "shard 3 is gone"));
+  EXPECT_FALSE(waiting->outcome.status().ok());
+  ExpectMessage(StartTraining("a", {3})->outcome.status(), "shard 3 is gone");
+  control_->ReleaseAll();
+  EXPECT_FALSE(session_->Flush().ok());
+  ExpectOk(StartTraining("a", {3})->outcome.status());
+}
+
+TEST_F(PrefetchTest, AnEvaluationOfItsBatchesDoesNotTakeAStreamFromTraining) {
+  const StreamId stream = OpenStream(1);
+  for (const int64_t id : {1, 2, 3, 4}) Register(stream, {id});
+  LookupCall call;
+  call.layer = "a";
+  call.table = kTable;
+  call.dim = 1;
+  Start(call, {1});
+  control_->WaitForLookups(4);
+  TrainOn({2});
+  control_->WaitForLookups(6);  // Its own, and batch 3's.
+  TrainOn({3});
+  EXPECT_EQ(session_->Counters().prefetched, 1u);
+  TrainOn({4});
+  ExpectOk(session_->Flush());
+  EXPECT_EQ(control_->updates(), 3u);
+  EXPECT_EQ(session_->Counters().registered, 0u);
+}
+
+TEST_F(PrefetchTest, BatchesThatNobodyTakesAreDropped) {
+  const StreamId stream = OpenStream(1);
+  constexpr size_t kMost = 4 + PrefetchStream::kSpareBatches;
+  for (size_t i = 0; i < kMost + 5; ++i) Register(stream, {1});
+  EXPECT_EQ(session_->Counters().registered, kMost);
+  EXPECT_EQ(session_->Counters().dropped, 5u);
+}
+
+// Of a batch that was passed over, a layer's entry with the same ids is left.
+TEST_F(PrefetchTest, AStepsTicketsAreNotClosedByTheNextBatch) {
+  const StreamId stream = OpenStream(4);
+  for (int64_t id = 1; id <= 4; ++id) {
+    ExpectOk(session_->Prefetch(
+        stream, {For("constant", {7}, kOtherTable), For("a", {id})}));
+  }
+  for (int64_t id = 2; id <= 4; ++id) {  // Batch 1 is skipped.
+    const auto constant = StartTraining("constant", {7}, kOtherTable);
+    const auto a = StartTraining("a", {id});
+    ExpectOk(constant->outcome.status());
+    ExpectOk(session_->Stage("constant", constant->ticket, MakeGradients({1})));
+    ExpectOk(session_->Stage("a", a->ticket, MakeGradients({1})));
+    ExpectOk(Commit("constant").status());
+    ExpectOk(Commit("a").status());
+  }
+  ExpectOk(session_->Flush());
 }
 
 TEST_F(PrefetchTest, TheSessionMayEndWithLookupsAhead) {

@@ -206,6 +206,44 @@ TEST_F(PushQueueTest, WaitsForEveryTableThatIsNamed) {
   ExpectOk(both.status());
 }
 
+TEST_F(PushQueueTest, CountsTheUpdatesOfATableAfterOne) {
+  for (const TableKey table : {kTable, kOtherTable, kTable, kTable}) {
+    Push(MakeOneIdStep(table, 1));
+  }
+  EXPECT_EQ(queue_->UpdatesAfter(kTable, 0), 3u);
+  EXPECT_EQ(queue_->UpdatesAfter(kTable, 1), 2u);
+  EXPECT_EQ(queue_->UpdatesAfter(kTable, 3), 1u);
+  EXPECT_EQ(queue_->UpdatesAfter(kTable, 4), 0u);
+  EXPECT_EQ(queue_->UpdatesAfter(kOtherTable, 1), 1u);
+  EXPECT_EQ(queue_->UpdatesAfter(33, 0), 0u);
+}
+
+TEST_F(PushQueueTest, KnowsWhatIsAcknowledgedWithoutGaps) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  PushHeld(MakeOneIdStep(kTable, 2));
+  EXPECT_TRUE(queue_->AreAcknowledged(0));
+  EXPECT_FALSE(queue_->AreAcknowledged(1));
+  control_->CompleteUpdate();
+  Outcome first;
+  queue_->WhenPendingAtMost({kTable}, 1, first.done());
+  ExpectOk(first.status());
+  EXPECT_TRUE(queue_->AreAcknowledged(1));
+  EXPECT_FALSE(queue_->AreAcknowledged(2));
+}
+
+TEST_F(PushQueueTest, LaterStepsDoNotProlongAWaitForAcknowledgement) {
+  PushHeld(MakeOneIdStep(kTable, 1));
+  Outcome earlier, all;
+  queue_->WhenAcknowledged({kTable}, earlier.done());
+  PushHeld(MakeOneIdStep(kTable, 2));
+  queue_->WhenAcknowledged({kTable}, all.done());
+  control_->CompleteUpdate();
+  ExpectOk(earlier.status());
+  EXPECT_FALSE(all.ready());
+  control_->CompleteUpdate();
+  ExpectOk(all.status());
+}
+
 TEST_F(PushQueueTest, FlushReturnsAnErrorOnce) {
   PushHeld(MakeOneIdStep(kTable, 1));
   control_->CompleteUpdate(Status(Code::kUnavailable, "shard 3 is gone"));

@@ -187,6 +187,16 @@ TEST_F(SessionPushTest, AReadOnlyLookupWaitsForPendingPushes) {
   EXPECT_NE(evaluation->outcome.thread(), control_->service_thread());
 }
 
+TEST_F(SessionPushTest, LaterStepsDoNotProlongAnEvaluationsWait) {
+  HeldStep("a", {1});
+  const auto evaluation = StartReadOnly({1});
+  Step("a", {2});
+  control_->WaitForUpdates(2);
+  EXPECT_FALSE(evaluation->outcome.ready());
+  control_->CompleteUpdate();
+  ExpectOk(evaluation->outcome.status());
+}
+
 // ---- Errors of pushes ----
 
 TEST_F(SessionPushTest, AFailedPushFailsTheCommitThatWaitsForIt) {
