@@ -186,14 +186,6 @@ def test_gradient_accumulation_is_refused(table):
         model.fit(IDS, LABELS, verbose=0)
 
 
-def test_loss_scaling_is_refused(table):
-    model = make_model(table)
-    scaled = keras.mixed_precision.LossScaleOptimizer(keras.optimizers.Adam())
-    model.compile(scaled, "mse")
-    with pytest.raises(NotImplementedError, match="loss scaling"):
-        model.fit(IDS, LABELS, verbose=0)
-
-
 def test_nonfinite_gradient_row_is_skipped_alone(table, pushes, embedded):
     layer = ptf.layers.PersiaEmbedding(
         2, table=table, optimizer=ptf.optimizers.SGD(1.0)
