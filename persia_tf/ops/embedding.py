@@ -79,6 +79,10 @@ def lookup(
         # The C API's shape inference cannot read `dim`.
         rows.set_shape(ids.shape.concatenate(route.dim))
         ticket.set_shape(())
+        # Gradients that do not depend on the rows would else be known, and pushed,
+        # before the rows have come and are there to be stepped.
+        with tf.control_dependencies([rows]):
+            ticket = tf.identity(ticket)
 
         def stage(gradients: tf.Tensor) -> tf.Tensor:
             return load.ops().persia_stage(

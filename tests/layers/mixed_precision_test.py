@@ -88,7 +88,7 @@ def rows_of(model):
 
 
 def powers_of_two(steps=4):
-    """(ids, labels) of some steps: each id at least once, in any order."""
+    """(ids, labels) of some steps; all ids occur in each, some several times."""
     random = np.random.default_rng(0)
     for _ in range(steps):
         ids = random.permutation([*IDS, *random.integers(0, len(IDS), size=8)])
@@ -147,15 +147,17 @@ def test_rows_are_as_in_float32(dtype, tolerance, scale, table, cluster):
 
     def train(dtype, optimizer):
         model = make_model(f"{table}_{dtype}", dtype, cluster)
+        # A static scale would overflow the sum that is the kernel's gradient.
+        model.layers[-1].trainable = False
         model.compile(optimizer, "mse")
-        model.fit(ids, targets, batch_size=32, shuffle=False, verbose=0)
+        for step in range(0, len(ids), 32):
+            model.train_on_batch(ids[step : step + 32], targets[step : step + 32])
+            cluster.flush()
         return rows_of(model)
 
-    # Of the static scales, 2^15 is too much for these gradients.
-    optimizer = scaled(scale, initial_scale=2.0**10) if scale != "2^15" else None
     expected = train("float32", keras.optimizers.SGD(0.0))
     assert np.abs(expected - 0.5).max() > 0.1
-    rows = train(dtype, optimizer or scaled("dynamic", initial_scale=2.0**8))
+    rows = train(dtype, scaled(scale))
     np.testing.assert_allclose(rows, expected, atol=tolerance)
 
 
@@ -164,12 +166,14 @@ def test_rows_are_as_in_float32(dtype, tolerance, scale, table, cluster):
 def test_rows_are_exact_under_prefetch(staleness, make, table, cluster):
     steps = list(powers_of_two(steps=8))
     model = make(table, "mixed_float16", cluster)
+    found_before = cluster.session.counters()["prefetched"]
     model.compile(scaled("dynamic"), output_times_label)
     dataset = ptf.data.prefetch(dataset_of(steps), model, staleness=staleness)
     model.fit(dataset, verbose=0, validation_data=dataset_of(steps))
     np.testing.assert_array_equal(rows_of(model), trained_by(steps))
     assert model.predict(IDS, verbose=0).dtype == np.float16
-    assert cluster.session.counters()["prefetched"] >= len(steps)
+    if staleness > 0:
+        assert cluster.session.counters()["prefetched"] > found_before
 
 
 @pytest.mark.parametrize("how", [{"steps_per_execution": 4}, {"run_eagerly": True}])
