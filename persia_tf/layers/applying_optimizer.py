@@ -35,22 +35,15 @@ def applies_scaled_gradients(layer_name: str) -> bool:
 
 def is_trained_with_scaled_loss() -> bool:
     """Whether a model that is being called was compiled to scale its loss."""
-    # By that name, since every eager call of a layer looks, and reading what the
-    # frames hold costs ten times what their names do.
-    models = (c for c in _callers("train_step") if isinstance(c, keras.Model))
+    models = (c for c in _callers() if isinstance(c, keras.Model))
     return any(_scales_loss(getattr(model, "optimizer", None)) for model in models)
 
 
-def _callers(method: str = "") -> Iterator[Any]:
-    """The objects whose methods are running, innermost first.
-
-    Args:
-        method: The end of the methods' names: AutoGraph puts a prefix before them.
-    """
+def _callers() -> Iterator[Any]:
+    """The objects whose methods are running, innermost first."""
     frame = inspect.currentframe()
     while frame is not None:
-        if frame.f_code.co_name.endswith(method):
-            yield frame.f_locals.get("self")
+        yield frame.f_locals.get("self")
         frame = frame.f_back
 
 

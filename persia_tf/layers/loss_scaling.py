@@ -35,8 +35,10 @@ class LossScaling:
         """
         return (1,) if self._expects_float16 else (0,)
 
-    def of_call(self) -> LossScale | None:
+    def of_call(self, training: bool | None) -> LossScale | None:
         """The scale, if the call that is running must find it out."""
+        if not training:
+            return None
         # Once it was needed: later loops of the same layer may scale it unseen.
         is_needed = (
             self._expects_float16

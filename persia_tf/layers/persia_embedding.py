@@ -183,7 +183,7 @@ class PersiaEmbedding(keras.layers.Layer):
             self._route,
             training=bool(training),
             trainable=self.trainable,
-            loss_scale=self._loss_scaling.of_call(),
+            loss_scale=self._loss_scaling.of_call(training),
         )
         if self.compression is not None:
             rows = self.compression.combine(rows)
