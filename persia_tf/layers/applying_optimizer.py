@@ -1,34 +1,60 @@
-"""Refuses optimizers whose way to apply gradients would step rows wrongly."""
+"""What optimizer is at work, of which Keras tells layers and constraints nothing.
+
+So these functions look for it among their callers.
+"""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
+from persia_tf._keras import keras
 
-def refuse_unsupported_optimizer(layer_name: str) -> None:
-    """Raises if the optimizer that is applying a constraint is not supported.
 
-    Rows get the gradients of each batch as they are. So an optimizer that
-    accumulates them over batches, or that unscales them after a scaled loss, would
-    have rows stepped wrongly. Keras tells a constraint nothing about the
-    optimizer that runs it; so this looks for it among its callers.
+def applies_scaled_gradients(layer_name: str) -> bool:
+    """Looks at the optimizer that is applying a constraint.
+
+    Rows get the gradients of each batch. So an optimizer that accumulates them over
+    batches would have rows stepped wrongly.
 
     Args:
         layer_name: For the message.
 
+    Returns:
+        Whether the gradients that it got were of a scaled loss.
+
     Raises:
-        NotImplementedError: if it accumulates gradients or scales the loss.
+        NotImplementedError: if it accumulates gradients.
     """
+    optimizers = [c for c in _callers() if hasattr(type(c), "apply_gradients")]
+    for optimizer in optimizers:
+        _refuse_accumulation(optimizer, layer_name)
+    return any(_scales_loss(optimizer) for optimizer in optimizers)
+
+
+def is_trained_with_scaled_loss() -> bool:
+    """Whether a model that is being called was compiled to scale its loss."""
+    models = (c for c in _callers() if isinstance(c, keras.Model))
+    return any(_scales_loss(getattr(model, "optimizer", None)) for model in models)
+
+
+def _callers() -> Iterator[Any]:
+    """The objects whose methods are running, innermost first."""
     frame = inspect.currentframe()
     while frame is not None:
-        caller = frame.f_locals.get("self")
-        if hasattr(type(caller), "apply_gradients"):
-            _check(caller, layer_name)
+        yield frame.f_locals.get("self")
         frame = frame.f_back
 
 
-def _check(optimizer: Any, layer_name: str) -> None:
+def _scales_loss(optimizer: Any) -> bool:
+    return (
+        getattr(optimizer, "loss_scale_factor", None) is not None
+        or "LossScaleOptimizer" in type(optimizer).__name__
+    )
+
+
+def _refuse_accumulation(optimizer: Any, layer_name: str) -> None:
     steps = getattr(optimizer, "gradient_accumulation_steps", None)
     if steps:
         raise NotImplementedError(
@@ -36,12 +62,4 @@ def _check(optimizer: Any, layer_name: str) -> None:
             "PersiaEmbedding yet, since its rows would be stepped at every "
             "micro-batch. Compile with gradient_accumulation_steps=None. "
             f"Received: gradient_accumulation_steps={steps}"
-        )
-    factor = getattr(optimizer, "loss_scale_factor", None)
-    if factor is not None or "LossScaleOptimizer" in type(optimizer).__name__:
-        raise NotImplementedError(
-            f"layer '{layer_name}': loss scaling is not supported with "
-            "PersiaEmbedding yet, since the scale would reach its rows. Use "
-            "float32 or mixed_bfloat16 computation. "
-            f"Received: an optimizer {type(optimizer).__name__} that scales the loss"
         )

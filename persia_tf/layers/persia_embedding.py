@@ -16,14 +16,12 @@ from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
 from persia_tf._keras import NO_AUTOCAST, keras, not_equal
 from persia_tf.cluster import Cluster
-from persia_tf.layers.applying_optimizer import refuse_unsupported_optimizer
+from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.combiners import COMBINERS, combine, replace_padding
+from persia_tf.layers.loss_scaling import LossScaling
 from persia_tf.ops import embedding
 from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.session import TableSettings
-
-# A weight without values: no parameters in `summary()`, nothing to all-reduce.
-_ANCHOR_SHAPE = (0,)
 
 # Of a row, as the core takes it.
 _MOST_WEIGHTS = 2**16
@@ -108,7 +106,7 @@ class PersiaEmbedding(keras.layers.Layer):
         TypeError: for an argument of another type.
         ValueError: for an argument out of its range, ids that are no integers,
             or an automatic name on an external cluster.
-        NotImplementedError: for float16 computation, or ids that are not dense.
+        NotImplementedError: for ids that are not dense.
         PersiaError: when the layer is built, if a shard does not answer in time
             (it is named), or if the table has other settings (both are shown).
     """
@@ -141,11 +139,6 @@ class PersiaEmbedding(keras.layers.Layer):
                 f"Received: combiner={combiner!r}"
             )
         super().__init__(**layer_kwargs)
-        if self.compute_dtype == "float16":
-            raise NotImplementedError(
-                f"layer '{self.name}': float16 computation is not supported yet, since "
-                "its loss scale would reach the rows. Give the layer dtype='float32'."
-            )
         self.output_dim = output_dim
         self.table = table
         self.embeddings_initializer = initializers.get(embeddings_initializer)
@@ -162,13 +155,14 @@ class PersiaEmbedding(keras.layers.Layer):
         self._anchor: Any = None
         self._route: embedding.Route | None = None
         self._steps = StepCounter()
+        self._loss_scaling = LossScaling(self)
 
     def build(self, input_shape: Any = None) -> None:
         _refuse_several_replicas(self.name)
         self._route = self._open_table()
         self._anchor = self.add_weight(
             name="anchor",
-            shape=_ANCHOR_SHAPE,
+            shape=self._loss_scaling.anchor_shape,
             dtype="float32",
             initializer="zeros",
             trainable=True,
@@ -189,6 +183,7 @@ class PersiaEmbedding(keras.layers.Layer):
             self._route,
             training=bool(training),
             trainable=self.trainable,
+            loss_scale=self._loss_scaling.of_call(training),
         )
         if self.compression is not None:
             rows = self.compression.combine(rows)
@@ -226,6 +221,9 @@ class PersiaEmbedding(keras.layers.Layer):
             else ",".join(self._cluster.shards),
         )
         super().save_own_variables(store)
+
+    def load_own_variables(self, store: Any) -> None:
+        """Loads nothing: the anchor's value is none, and its shape is the policy's."""
 
     def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
@@ -302,13 +300,17 @@ class PersiaEmbedding(keras.layers.Layer):
 
     def _commit(self, anchor: Any) -> tf.Tensor:
         """The anchor's constraint: Keras runs it after the optimizer's step."""
-        refuse_unsupported_optimizer(self.name)
-        return self.optimizer.use_learning_rate(
-            self._steps,
-            lambda rate: embedding.commit(
-                tf.convert_to_tensor(anchor), rate, self._route
-            ),
-        )
+        checks_before = []
+        if applies_scaled_gradients(self.name):
+            checks_before.append(self._loss_scaling.require_known())
+        with tf.control_dependencies(checks_before):
+            committed = self.optimizer.use_learning_rate(
+                self._steps,
+                lambda rate: embedding.commit(
+                    tf.convert_to_tensor(anchor), rate, self._route
+                ),
+            )
+        return self._loss_scaling.restored(committed)
 
     def _checked_ids(self, inputs: Any) -> tf.Tensor:
         if isinstance(inputs, (tf.RaggedTensor, tf.SparseTensor)):

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.ops import load, recording
+from persia_tf.ops.loss_scale import LossScale
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +35,7 @@ def lookup(
     training: bool,
     trainable: bool = True,
     replica: int = 0,
+    loss_scale: LossScale | None = None,
 ) -> tf.Tensor:
     """Looks rows up; in training, their gradients are staged for `commit`.
 
@@ -46,6 +48,8 @@ def lookup(
         trainable: Whether, in training, absent rows are created and gradients may
             follow.
         replica: Which replica of the layer this is, in this process.
+        loss_scale: Finds by what the loss is scaled, and takes it out of the
+            gradients. None: they are staged as they come.
 
     Returns:
         float32, `ids.shape + (route.dim,)`.
@@ -55,8 +59,11 @@ def lookup(
         recorder.add(ids, route, trainable)
         return tf.zeros(tf.concat([tf.shape(ids), [route.dim]], axis=0))
 
+    if not (training and trainable):
+        loss_scale = None
+
     @tf.custom_gradient
-    def looked_up(anchor: tf.Tensor) -> tuple[tf.Tensor, Any]:
+    def looked_up(anchor: tf.Tensor) -> tuple[Any, Any]:
         handle, ticket = load.ops().persia_issue(
             ids=ids,
             anchor=anchor,
@@ -72,19 +79,40 @@ def lookup(
         # The C API's shape inference cannot read `dim`.
         rows.set_shape(ids.shape.concatenate(route.dim))
         ticket.set_shape(())
+        # Gradients that do not depend on the rows would else be known, and pushed,
+        # before the rows have come and are there to be stepped.
+        with tf.control_dependencies([rows]):
+            ticket = tf.identity(ticket)
 
-        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+        def stage(gradients: tf.Tensor) -> tf.Tensor:
             return load.ops().persia_stage(
                 ticket=ticket,
-                gradients=tf.convert_to_tensor(upstream),
+                gradients=gradients,
                 anchor=anchor,
                 session=route.session,
                 layer=route.layer,
             )
 
-        return rows, gradient
+        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+            return stage(tf.convert_to_tensor(upstream))
 
-    return looked_up(anchor)
+        def scaled_gradient(
+            upstream: tf.Tensor, of_zero: tf.Tensor | None
+        ) -> tf.Tensor:
+            gradients, overflow = loss_scale.unscale(
+                tf.convert_to_tensor(upstream), of_zero
+            )
+            return stage(gradients) + overflow
+
+        if loss_scale is None:
+            return rows, gradient
+        return (rows, tf.zeros(())), scaled_gradient
+
+    if loss_scale is None:
+        return looked_up(anchor)
+    rows, zero = looked_up(anchor)
+    loss_scale.watch(zero)
+    return rows
 
 
 def commit(anchor: tf.Tensor, learning_rate: tf.Tensor, route: Route) -> tf.Tensor:

@@ -38,11 +38,16 @@ class Cell:
                 resource=self._handle, value=tf.constant(value, self._dtype)
             )
 
-    def add(self, value: float) -> None:
+    def write(self, value: tf.Tensor) -> None:
+        """Sets the number, when the graph runs."""
+        with tf.device("CPU:0"):
+            tf.raw_ops.AssignVariableOp(resource=self._handle, value=value)
+
+    def add(self, value: float | tf.Tensor) -> None:
         """Adds to the number, when the graph runs."""
         with tf.device("CPU:0"):
             tf.raw_ops.AssignAddVariableOp(
-                resource=self._handle, value=tf.constant(value, self._dtype)
+                resource=self._handle, value=tf.convert_to_tensor(value, self._dtype)
             )
 
     def read(self) -> tf.Tensor:

@@ -41,11 +41,6 @@ def test_unknown_combiner_is_refused():
         ptf.layers.PersiaEmbedding(4, combiner="max")
 
 
-def test_float16_computation_is_refused():
-    with pytest.raises(NotImplementedError, match="float16"):
-        ptf.layers.PersiaEmbedding(4, dtype="mixed_float16")
-
-
 def test_config_round_trip(table):
     layer = ptf.layers.PersiaEmbedding(
         4,

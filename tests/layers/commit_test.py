@@ -87,6 +87,29 @@ def test_custom_loop_commits_once_a_step(in_graph, table, pushes):
     assert pushes() == 5
 
 
+@pytest.mark.parametrize("repetition", range(3))
+def test_gradients_that_need_no_rows_wait_for_them(repetition, table, pushes, embedded):
+    layer = ptf.layers.PersiaEmbedding(
+        4, table=table, optimizer=ptf.optimizers.SGD(1.0), embeddings_initializer="ones"
+    )
+    layer.build((None,))
+    optimizer = keras.optimizers.SGD()
+    optimizer.build(layer.trainable_variables)
+
+    @tf.function
+    def step(ids):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(layer(ids, training=True))
+        gradients = tape.gradient(loss, layer.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, layer.trainable_variables))
+
+    step(tf.constant(IDS))
+    embedded.flush()
+    assert pushes("absent") == 0
+    np.testing.assert_array_equal(np.array(layer(tf.constant(IDS))), 0.0)
+    assert len(ptf.Table(table, cluster=embedded)) == len(IDS)
+
+
 def test_evaluate_and_predict_push_nothing(table, pushes):
     model = make_model(table)
     model.compile("adam", "mse")
@@ -183,14 +206,6 @@ def test_gradient_accumulation_is_refused(table):
     model = make_model(table)
     model.compile(keras.optimizers.Adam(gradient_accumulation_steps=2), "mse")
     with pytest.raises(NotImplementedError, match="gradient accumulation"):
-        model.fit(IDS, LABELS, verbose=0)
-
-
-def test_loss_scaling_is_refused(table):
-    model = make_model(table)
-    scaled = keras.mixed_precision.LossScaleOptimizer(keras.optimizers.Adam())
-    model.compile(scaled, "mse")
-    with pytest.raises(NotImplementedError, match="loss scaling"):
         model.fit(IDS, LABELS, verbose=0)
 
 
