@@ -71,6 +71,10 @@ def lookup(
         rows = load.ops().persia_rows(lookup=handle, ids=ids, dim=route.dim)
         # The C API's shape inference cannot read `dim`.
         rows.set_shape(ids.shape.concatenate(route.dim))
+        # Gradients need not depend on the rows: those of a sum do not. But an update
+        # must not overtake the lookup that creates its rows.
+        with tf.control_dependencies([rows]):
+            ticket = tf.identity(ticket)
         ticket.set_shape(())
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
