@@ -88,6 +88,43 @@ class StatsCall : public FanOut {
   std::vector<std::vector<ServiceStats>> processes_;  // By shard.
 };
 
+// Asks every server whether it stands before others.
+class LearnRouteCall : public FanOut {
+ public:
+  LearnRouteCall(const Channels* channels, TableRoutes* routes, TableKey table,
+                 Deadline deadline, DoneCallback done)
+      : FanOut(channels, deadline, std::move(done)),
+        routes_(routes),
+        table_(table),
+        processes_(shard_count()) {}
+
+  void Start() { AskAll(MessageType::kStatsReply); }
+
+ private:
+  OutFrame Encode(uint32_t /*shard*/, uint64_t request_id) override {
+    return EncodeStats(request_id);
+  }
+
+  Status OnReply(uint32_t shard, ConstBytes body) override {
+    std::vector<ServiceStats> processes;
+    PERSIA_RETURN_IF_ERROR(DecodeStatsReply(body, &processes));
+    processes_[shard] = processes.size();
+    return Status();
+  }
+
+  Status OnAllReplied() override {
+    // An embedding worker tells of itself and of its shards.
+    routes_->SetTakesBags(
+        table_, std::all_of(processes_.begin(), processes_.end(),
+                            [](size_t processes) { return processes > 1; }));
+    return Status();
+  }
+
+  TableRoutes* const routes_;
+  const TableKey table_;
+  std::vector<size_t> processes_;  // By shard.
+};
+
 }  // namespace
 
 void StartCreateTable(const Channels* channels, TableRoutes* routes,
@@ -99,6 +136,13 @@ void StartCreateTable(const Channels* channels, TableRoutes* routes,
 void StartStats(const Channels* channels, StatsRequest* request,
                 DoneCallback done) {
   std::make_shared<StatsCall>(channels, request, std::move(done))->Start();
+}
+
+void StartLearnRoute(const Channels* channels, TableRoutes* routes,
+                     TableKey table, Deadline deadline, DoneCallback done) {
+  std::make_shared<LearnRouteCall>(channels, routes, table, deadline,
+                                   std::move(done))
+      ->Start();
 }
 
 }  // namespace persia

@@ -16,6 +16,10 @@ void StartCreateTable(const Channels* channels, TableRoutes* routes,
 void StartStats(const Channels* channels, StatsRequest* request,
                 DoneCallback done);
 
+// Has `routes` know of a table that was not created through this client.
+void StartLearnRoute(const Channels* channels, TableRoutes* routes,
+                     TableKey table, Deadline deadline, DoneCallback done);
+
 }  // namespace persia
 
 #endif  // PERSIA_CC_CLIENT_CONTROL_CALLS_H_

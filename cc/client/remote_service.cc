@@ -57,7 +57,7 @@ class RemoteService : public EmbeddingService {
   }
 
   void Export(ExportRequest* request, DoneCallback done) override {
-    StartExport(&channels_, request, std::move(done));
+    StartExport(&channels_, &routes_, request, std::move(done));
   }
 
   void Assign(AssignRequest* request, DoneCallback done) override {

@@ -7,24 +7,22 @@ namespace persia {
 
 void TableRoutes::SetTakesBags(TableKey table, bool takes_bags) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (takes_bags) {
-    take_bags_.insert(table);
-  } else {
-    take_bags_.erase(table);
-  }
+  take_bags_[table] = takes_bags;
 }
 
-bool TableRoutes::TakesBags(TableKey table) const {
+std::optional<bool> TableRoutes::EachHasAllRows(TableKey table) const {
   if (address_count_ == 1) return true;
   std::lock_guard<std::mutex> lock(mutex_);
-  return take_bags_.count(table) > 0;
+  const auto found = take_bags_.find(table);
+  if (found == take_bags_.end()) return std::nullopt;
+  return found->second;
 }
 
 Result<Partition::Table> TableRoutes::Route(const TableIds& ids) const {
   const Status status = CheckBags(ids);
   if (!status.ok()) return status;
   if (ids.combiner == Combiner::kNone) return Partition::Split(ids.ids);
-  if (TakesBags(ids.table)) {
+  if (EachHasAllRows(ids.table).value_or(false)) {
     const auto key = static_cast<int64_t>(ids.table);
     return Partition::Whole(ids.ids, ids.vectors(),
                             ShardOf(key, address_count_));

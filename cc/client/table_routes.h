@@ -1,9 +1,10 @@
-// TableRoutes: how a table's ids are spread over the addresses of a client.
+// TableRoutes: how a table's rows are spread over the addresses of a client.
 //
 // Plain ids are split: each goes to address ShardOf(id, N). Bags cannot be, so
 // a table's bags go whole to address ShardOf(table key, N); which is right only
 // where each address stands before all of the table's rows, as embedding
-// workers do, and as they say when the table is created.
+// workers do, and as they say when the table is created. There, all rows are
+// exported from one address.
 //
 // Thread-safe; blocks for a short lock at most.
 
@@ -12,7 +13,8 @@
 
 #include <cstdint>
 #include <mutex>
-#include <unordered_set>
+#include <optional>
+#include <unordered_map>
 
 #include "cc/base/status.h"
 #include "cc/client/partition.h"
@@ -30,16 +32,18 @@ class TableRoutes {
   // What all addresses said of the table.
   void SetTakesBags(TableKey table, bool takes_bags);
 
+  // Whether each address stands before all of the table's rows, so that all
+  // together would give each row several times. Nothing if nobody said it yet.
+  std::optional<bool> EachHasAllRows(TableKey table) const;
+
   // InvalidArgument for ids that are not well-formed, and for bags where they
   // are not taken. A single address is left to judge for itself.
   Result<Partition::Table> Route(const TableIds& ids) const;
 
  private:
-  bool TakesBags(TableKey table) const;
-
   const uint32_t address_count_;
   mutable std::mutex mutex_;
-  std::unordered_set<TableKey> take_bags_;  // Guarded by mutex_.
+  std::unordered_map<TableKey, bool> take_bags_;  // Guarded by mutex_.
 };
 
 }  // namespace persia

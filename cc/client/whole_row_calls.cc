@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/client/control_calls.h"
 #include "cc/client/row_split.h"
 #include "cc/service/assign_check.h"
 #include "cc/wire/messages.h"
@@ -12,17 +13,19 @@ namespace persia {
 namespace {
 
 // Asks the shard that the cursor is at, and moves on to the next after its end.
+// Where each server has all rows, it asks the first alone, and hands on the
+// cursor: that one may itself stand before shards, whose number it knows.
 class ExportCall : public FanOut {
  public:
-  ExportCall(const Channels* channels, ExportRequest* request,
-             DoneCallback done)
+  ExportCall(const Channels* channels, bool each_has_all,
+             ExportRequest* request, DoneCallback done)
       : FanOut(channels, request->deadline, std::move(done)),
+        each_has_all_(each_has_all),
         request_(request) {}
 
   void Start() {
     const uint32_t shard = request_->cursor.shard;
-    // A single server may itself stand before shards, whose number it knows.
-    if (shard_count() == 1) return Ask({0}, MessageType::kExportReply, false);
+    if (each_has_all_) return Ask({0}, MessageType::kExportReply, false);
     if (shard < shard_count()) {
       return Ask({shard}, MessageType::kExportReply, false);
     }
@@ -32,7 +35,7 @@ class ExportCall : public FanOut {
 
  private:
   OutFrame Encode(uint32_t /*shard*/, uint64_t request_id) override {
-    if (shard_count() == 1) return EncodeExport(request_id, *request_);
+    if (each_has_all_) return EncodeExport(request_id, *request_);
     ExportRequest part;
     part.table = request_->table;
     part.cursor.position = request_->cursor.position;
@@ -49,7 +52,7 @@ class ExportCall : public FanOut {
       return Status(Code::kResourceExhausted,
                     Concat("no memory for a page of ", body.size(), " bytes"));
     }
-    if (shard_count() > 1 && reply.cursor.shard != 0) {
+    if (!each_has_all_ && reply.cursor.shard != 0) {
       return Status(Code::kUnimplemented,
                     "it stands before shards of its own: export from those");
     }
@@ -62,7 +65,7 @@ class ExportCall : public FanOut {
 
   void MoveOn(const ExportCursor& in_shard) {
     ExportCursor& cursor = request_->cursor;
-    if (shard_count() == 1) {
+    if (each_has_all_) {
       cursor = in_shard;
       return;
     }
@@ -74,6 +77,7 @@ class ExportCall : public FanOut {
 
   Status OnAllReplied() override { return Status(); }
 
+  const bool each_has_all_;
   ExportRequest* const request_;
 };
 
@@ -179,9 +183,21 @@ class RemoveCall : public FanOut {
 
 }  // namespace
 
-void StartExport(const Channels* channels, ExportRequest* request,
-                 DoneCallback done) {
-  std::make_shared<ExportCall>(channels, request, std::move(done))->Start();
+void StartExport(const Channels* channels, TableRoutes* routes,
+                 ExportRequest* request, DoneCallback done) {
+  const auto start = [channels, request, done](bool each_has_all) {
+    std::make_shared<ExportCall>(channels, each_has_all, request, done)
+        ->Start();
+  };
+  if (const auto known = routes->EachHasAllRows(request->table)) {
+    return start(*known);
+  }
+  StartLearnRoute(
+      channels, routes, request->table, request->deadline,
+      [routes, request, done, start](const Status& status) {
+        if (!status.ok()) return done(status);
+        start(routes->EachHasAllRows(request->table).value_or(false));
+      });
 }
 
 void StartAssign(const Channels* channels, RowScratchPool* pool,

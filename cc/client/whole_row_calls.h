@@ -5,13 +5,14 @@
 
 #include "cc/client/fan_out.h"
 #include "cc/client/row_calls.h"
+#include "cc/client/table_routes.h"
 #include "cc/service/embedding_service.h"
 
 namespace persia {
 
-// `channels` and `pool` must outlive the call.
-void StartExport(const Channels* channels, ExportRequest* request,
-                 DoneCallback done);
+// `channels`, `routes` and `pool` must outlive the call.
+void StartExport(const Channels* channels, TableRoutes* routes,
+                 ExportRequest* request, DoneCallback done);
 void StartAssign(const Channels* channels, RowScratchPool* pool,
                  AssignRequest* request, DoneCallback done);
 void StartRemove(const Channels* channels, RowScratchPool* pool,

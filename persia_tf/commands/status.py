@@ -59,9 +59,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints what the shards answer."""
-    processes = stats.fetch([str(shard) for shard in args.shards], args.timeout)
+    processes = each_once(
+        stats.fetch([str(shard) for shard in args.shards], args.timeout)
+    )
     print(to_json(processes) if args.json else to_text(processes))
     return 0
+
+
+def each_once(processes: Sequence[stats.ProcessStats]) -> list[stats.ProcessStats]:
+    """Leaves out shards that an earlier embedding worker told of, too."""
+    first: dict[str, stats.ProcessStats] = {}
+    for each in processes:
+        first.setdefault(each.address, each)
+    return list(first.values())
 
 
 def to_json(processes: Sequence[stats.ProcessStats]) -> str:

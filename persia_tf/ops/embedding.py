@@ -78,6 +78,10 @@ def lookup(
         rows = load.ops().persia_rows(lookup=handle, ids=ids, dim=route.dim)
         # The C API's shape inference cannot read `dim`.
         rows.set_shape(ids.shape.concatenate(route.dim))
+        # Gradients need not depend on the rows: those of a sum do not. But an update
+        # must not overtake the lookup that creates its rows.
+        with tf.control_dependencies([rows]):
+            ticket = tf.identity(ticket)
         ticket.set_shape(())
         # Gradients that do not depend on the rows would else be known, and pushed,
         # before the rows have come and are there to be stepped.

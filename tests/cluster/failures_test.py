@@ -1,6 +1,7 @@
 """Shards that are down, die, or come back: errors that name them, in time."""
 
 import contextlib
+import gc
 import os
 import signal
 import socket
@@ -99,3 +100,100 @@ def test_shard_that_lost_its_tables_is_an_error_not_a_fresh_start(table, start_s
     shard.start(port)
     with pytest.raises(tf.errors.NotFoundError, match=shard.address):
         layer(ids, training=True)
+
+
+def fit_until(model, dataset, stop):
+    """Trains without end, and calls `stop` in the sixth step."""
+
+    class Stop(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 5:
+                stop()
+
+    model.fit(dataset.repeat(), steps_per_epoch=10**6, verbose=0, callbacks=[Stop()])
+
+
+def dataset_of(model):
+    dataset = tf.data.Dataset.from_tensor_slices((IDS, LABELS)).batch(8)
+    return ptf.data.prefetch(dataset, model, staleness=4)
+
+
+def test_prefetched_training_ends_with_its_shard_and_goes_on_with_others(
+    table, shard_process, start_shards
+):
+    started = [shard_process() for _ in range(2)]
+    cluster = ptf.Cluster([address for _, address in started], timeout=2)
+    model = make_model(table, cluster)
+    victim, address = started[1]
+
+    def kill():
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+
+    begin = time.monotonic()
+    with pytest.raises(tf.errors.OpError, match=address):
+        fit_until(model, dataset_of(model), kill)
+    assert time.monotonic() - begin < 60
+    check_that_nothing_waits(cluster)
+
+    others = ptf.Cluster([shard.address for shard in start_shards(2)], timeout=20)
+    model = make_model(table, others)
+    model.fit(dataset_of(model), verbose=0)
+    assert len(ptf.Table(table, cluster=others)) == len(IDS)
+    assert others.session.counters()["prefetched"] > 0
+
+
+def test_prefetched_training_ends_with_a_shard_that_lost_its_tables(
+    table, start_shards
+):
+    shards = start_shards(2)
+    cluster = ptf.Cluster([shard.address for shard in shards], timeout=20)
+    model = make_model(table, cluster)
+
+    def restart():
+        port = shards[1].port
+        shards[1].stop()
+        shards[1].start(port)
+
+    with pytest.raises(tf.errors.NotFoundError, match=shards[1].address):
+        fit_until(model, dataset_of(model), restart)
+    check_that_nothing_waits(cluster)
+
+
+def test_an_iterator_that_is_abandoned_leaves_nothing_waiting_for_a_dead_shard(
+    table, start_shards
+):
+    shards = start_shards(2)
+    cluster = ptf.Cluster([shard.address for shard in shards], timeout=2)
+    model = make_model(table, cluster)
+    with pytest.raises(tf.errors.OpError, match=shards[1].address):
+        train_while_it_dies(model, cluster, shards[1])
+    check_that_nothing_waits(cluster)
+
+
+def train_while_it_dies(model, cluster, shard):
+    # Not in the test: its frame would keep the iterator, for the traceback.
+    batches = iter(dataset_of(model))
+    model.train_on_batch(*next(batches))
+    shard.stop()
+    try:
+        # Those that were sent ahead have come, or are on their way.
+        for _ in range(20):
+            model.train_on_batch(*next(batches))
+    finally:
+        assert cluster.session.counters()["registered"] > 0
+
+
+def check_that_nothing_waits(cluster):
+    """Whether all that was under way ends."""
+    with contextlib.suppress(errors.PersiaError):
+        cluster.flush()  # Of pushes that failed behind the step that raised.
+    gc.collect()
+    give_up = time.monotonic() + 60
+    while True:
+        counters = cluster.session.counters()
+        waiting = counters["registered"], counters["unacknowledged"]
+        if waiting == (0, 0):
+            return
+        assert time.monotonic() < give_up, f"these still wait: {waiting}"
+        time.sleep(0.01)

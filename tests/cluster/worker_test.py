@@ -1,42 +1,26 @@
 """An embedding worker between a training program and two shards."""
 
 import contextlib
-import ctypes
 
 import numpy as np
 import pytest
+import tcp_proxy
 import tensorflow as tf
 
 import persia_tf as ptf
-from persia_tf import _native, errors
+from persia_tf import errors
 from persia_tf._keras import keras
 
 IDS = np.random.default_rng(0).integers(0, 200, (320, 3))
 LABELS = IDS.sum(axis=1, keepdims=True).astype("float32") / 600
 
 
-@pytest.fixture
-def start_worker():
-    """Starts a worker in front of shards; gives its address. It ends with the test."""
-    native = _native.library()
-    started = []
-
-    def start(shards, timeout=20.0, cache_rows=0):
-        handle = _native.ServerHandle()
-        behind = _native.utf8(",".join(shard.address for shard in shards))
-        native.persia_worker_start(
-            *(b"127.0.0.1", 0, 2, behind, timeout, cache_rows, ctypes.byref(handle))
-        )
-        started.append(handle)
-        return f"127.0.0.1:{native.persia_server_port(handle)}"
-
-    yield start
-    for handle in started:
-        native.persia_server_free(handle)
+def addresses_of(servers):
+    return [server.address for server in servers]
 
 
-def cluster_of(addresses, timeout=20):
-    return ptf.Cluster(addresses, timeout=timeout, staleness=0)
+def cluster_of(addresses, timeout=20, **options):
+    return ptf.Cluster(addresses, timeout=timeout, **{"staleness": 0, **options})
 
 
 def make_model(table, cluster):
@@ -50,46 +34,118 @@ def make_model(table, cluster):
     return model
 
 
-def train(table, cluster):
+def train(table, cluster, rows_of):
     """The losses, and every row with its state, by id."""
     model = make_model(table, cluster)
     history = model.fit(
         IDS, LABELS, batch_size=32, epochs=2, shuffle=False, verbose=0
     ).history["loss"]
-    rows = {}
-    for page in ptf.Table(table, cluster=cluster).export():
-        for row_id, row, state in zip(page.ids, page.rows, page.state):
-            rows[int(row_id)] = np.concatenate([row, state])
     losses = [*history, model.evaluate(IDS, LABELS, batch_size=32, verbose=0)]
-    return losses, rows
+    return losses, rows_of(table, cluster)
 
 
+def check_same(trained, expected):
+    losses, rows = trained
+    expected_losses, expected_rows = expected
+    assert losses == expected_losses
+    assert rows.keys() == expected_rows.keys() == set(np.unique(IDS))
+    for row_id, row in expected_rows.items():
+        np.testing.assert_array_equal(rows[row_id], row)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("cache_rows", [0, 50])
-def test_training_through_a_worker_makes_the_same_rows(
-    table, start_shards, start_worker, cache_rows
+def test_training_through_workers_makes_the_same_rows(
+    table, start_shards, start_worker, rows_of, workers, cache_rows
 ):
-    direct = cluster_of([shard.address for shard in start_shards(2)])
-    losses, rows = train(table, direct)
-    through = cluster_of([start_worker(start_shards(2), cache_rows=cache_rows)])
-    worker_losses, worker_rows = train(table, through)
-    assert worker_losses == losses
-    assert worker_rows.keys() == rows.keys() == set(np.unique(IDS))
-    for row_id, row in rows.items():
-        np.testing.assert_array_equal(worker_rows[row_id], row)
+    expected = train(table, cluster_of(addresses_of(start_shards(2))), rows_of)
+    shards = addresses_of(start_shards(2))
+    through = cluster_of(
+        [start_worker(shards, cache_rows=cache_rows) for _ in range(workers)]
+    )
+    check_same(train(table, through, rows_of), expected)
+
+
+@pytest.mark.parametrize("staleness", [None, 4], ids=["plain", "prefetched"])
+def test_bad_connections_before_and_behind_a_worker_lose_and_repeat_no_update(
+    table, start_shards, start_worker, start_proxies, rows_of, counting_model, staleness
+):
+    shards = start_shards(2)
+    behind, before = (
+        tcp_proxy.Cuts(seed=seed, mean_bytes=4000, hold=0.001) for seed in (1, 2)
+    )
+    far = addresses_of(start_proxies(addresses_of(shards), delay=0.0005, cuts=behind))
+    worker = start_worker(far, cache_rows=20)
+    proxies = start_proxies([worker], delay=0.0005, cuts=before)
+    cluster = cluster_of(addresses_of(proxies), staleness=4)
+    counting = counting_model([table], cluster, steps=300)
+    counting.fit(staleness=staleness)
+    cluster.flush()
+    counters = cluster.session.counters()
+    assert counters["reconnects"] >= 10 and counters["absent"] == 0
+    assert counters["staleness_max"] <= 4
+    direct = cluster_of(addresses_of(shards))
+    assert sum(each.repeated_updates for each in direct.stats()) > 0
+    assert rows_of(table, direct) == counting.counts
+
+
+def test_copies_of_a_worker_serve_steps_that_may_be_stale(
+    table, start_shards, start_worker, start_proxies, rows_of, counting_model
+):
+    far = addresses_of(start_proxies(addresses_of(start_shards(2)), delay=0.002))
+    cluster = cluster_of([start_worker(far, cache_rows=1000)], staleness=4)
+    counting = counting_model([table], cluster, steps=100)
+    assert 0 < counting.worst_lag() <= 4
+    cluster.flush()
+    worker = cluster.stats()[0]
+    copies = worker.tables[0]
+    assert 0 < copies.rows_found < copies.rows_looked_up
+    assert cluster.session.counters()["staleness_max"] <= 4
+    assert rows_of(table, cluster) == counting.counts
+
+
+def test_copies_of_a_worker_serve_no_synchronous_step(
+    table, start_shards, start_worker, rows_of, counting_model
+):
+    worker = start_worker(addresses_of(start_shards(2)), cache_rows=1000)
+    cluster = cluster_of([worker])
+    counting = counting_model([table], cluster, steps=100)
+    assert counting.worst_lag() == 0
+    assert cluster.stats()[0].tables[0].rows_found == 0
+    assert rows_of(table, cluster) == counting.counts
+
+
+@pytest.mark.parametrize("wire_dtype", ["float16", "bfloat16", "int8"])
+def test_a_wire_dtype_holds_between_trainer_and_worker(
+    table, start_shards, start_worker, rows_of, wire_dtype
+):
+    plain, short = (
+        cluster_of(
+            [start_worker(addresses_of(start_shards(2)))],
+            wire_dtype=dtype,
+        )
+        for dtype in ("float32", wire_dtype)
+    )
+    losses, rows = train(table, plain, rows_of)
+    short_losses, short_rows = train(table, short, rows_of)
+    np.testing.assert_allclose(short_losses, losses, rtol=0.05)
+    assert short_rows.keys() == rows.keys()
+    sent = [each.session.counters()["bytes_in"] for each in (short, plain)]
+    assert sent[0] < sent[1]  # Of one byte a number, or two, and not four.
 
 
 def test_the_worker_tells_of_itself_and_then_of_its_shards(
     table, start_shards, start_worker
 ):
     shards = start_shards(2)
-    address = start_worker(shards)
+    address = start_worker(addresses_of(shards))
     cluster = cluster_of([address])
     layer = ptf.layers.PersiaEmbedding(2, table=table, cluster=cluster)
     layer(tf.constant([1, 2, 3], tf.int64), training=True)
     worker, *behind = cluster.stats()
     assert worker.address == address
     assert worker.lookups == 1
-    assert [each.address for each in behind] == [shard.address for shard in shards]
+    assert [each.address for each in behind] == addresses_of(shards)
     assert sum(each.tables[0].rows for each in behind) == 3
 
 
@@ -97,21 +153,35 @@ def test_the_worker_tells_of_itself_and_then_of_its_shards(
 def test_a_table_counts_the_rows_of_the_shards_alone(
     table, start_shards, start_worker, cache_rows
 ):
-    cluster = cluster_of([start_worker(start_shards(2), cache_rows=cache_rows)])
+    shards = addresses_of(start_shards(2))
+    cluster = cluster_of([start_worker(shards, cache_rows=cache_rows)])
     layer = ptf.layers.PersiaEmbedding(2, table=table, cluster=cluster)
     layer(tf.constant([1, 2, 3], tf.int64), training=True)
     assert len(ptf.Table(table, cluster=cluster)) == 3
 
 
+def test_rows_behind_several_workers_are_given_once(
+    table, start_shards, start_worker, rows_of
+):
+    shards = addresses_of(start_shards(2))
+    workers = [start_worker(shards) for _ in range(2)]
+    layer = ptf.layers.PersiaEmbedding(2, table=table, cluster=cluster_of(workers))
+    layer(tf.range(100, dtype=tf.int64), training=True)
+    # Of which the second made no table.
+    for cluster in (cluster_of(workers), cluster_of(workers, timeout=21)):
+        assert len(ptf.Table(table, cluster=cluster)) == 100
+        assert rows_of(table, cluster).keys() == set(range(100))
+
+
 def test_a_table_that_is_nowhere_is_not_found(start_shards, start_worker):
-    cluster = cluster_of([start_worker(start_shards(1))])
+    cluster = cluster_of([start_worker(addresses_of(start_shards(1)))])
     with pytest.raises(errors.NotFoundError, match="no table 'absent'"):
         len(ptf.Table("absent", cluster=cluster))
 
 
 def test_a_shard_that_dies_behind_a_worker_is_named(table, start_shards, start_worker):
     shards = start_shards(2)
-    cluster = cluster_of([start_worker(shards, timeout=1.0)], timeout=20)
+    cluster = cluster_of([start_worker(addresses_of(shards), timeout=1.0)], timeout=20)
     model = make_model(table, cluster)
     dead = shards[1].address
 

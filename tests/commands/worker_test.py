@@ -80,6 +80,17 @@ def test_status_shows_the_worker_and_then_its_shards(persia, start_ps, start_wor
     assert [each["address"] for each in processes] == [address, *shards]
 
 
+def test_status_shows_shards_behind_several_workers_once(
+    persia, start_ps, start_worker
+):
+    shards = [start_ps()[1] for _ in range(2)]
+    workers = [start_worker(shards)[1] for _ in range(2)]
+    command = persia("status", "--json", ",".join(workers))
+    assert command.wait() == 0, command.stderr
+    processes = json.loads(command.stdout)["processes"]
+    assert [each["address"] for each in processes] == [workers[0], *shards, workers[1]]
+
+
 def test_status_names_the_shard_that_is_down(persia, start_ps, start_worker):
     _, shard, _ = start_ps()
     with socket.socket() as closed:

@@ -65,6 +65,16 @@ TEST_F(TableRoutesTest, ASingleAddressIsNotAskedFirst) {
   EXPECT_TRUE(TableRoutes(1).Route(Bags(7)).ok());
 }
 
+TEST_F(TableRoutesTest, WhoHasAllRowsIsKnownOnceItWasSaid) {
+  TableRoutes routes(2);
+  EXPECT_FALSE(routes.EachHasAllRows(7).has_value());
+  routes.SetTakesBags(7, true);
+  EXPECT_EQ(routes.EachHasAllRows(7), true);
+  routes.SetTakesBags(7, false);
+  EXPECT_EQ(routes.EachHasAllRows(7), false);
+  EXPECT_EQ(TableRoutes(1).EachHasAllRows(7), true);
+}
+
 TEST_F(TableRoutesTest, IdsThatAreNotWellFormedAreRefused) {
   TableIds plain = Plain(7);
   plain.bag_offsets = offsets_;

@@ -8,6 +8,7 @@
 
 #include "cc/base/hash.h"
 #include "cc/client/part_client.h"
+#include "cc/service/worker_service.h"
 #include "tests/cc/client/workers_fixture.h"
 
 namespace persia {
@@ -85,6 +86,42 @@ TEST_F(WorkersTest, AnUpdateIsAppliedInFullAndOnce) {
   EXPECT_EQ(repeat.counts().applied, 0u);
   EXPECT_EQ(LookUpRows(client_.get(), kUser, ids), after);
   EXPECT_EQ(StatsOf(shard_.service())[0].repeated_updates, 2u);
+}
+
+TEST_F(WorkersTest, RowsBehindSeveralAreExportedOnce) {
+  CreateTable();
+  LookUpRows(client_.get(), kUser, FirstIds(100));
+  EXPECT_EQ(ExportRows(client_.get(), kUser, 7).size(), 100u);
+}
+
+// By how many shards stand behind the workers.
+class ShardsBehindWorkersTest : public testing::TestWithParam<size_t> {};
+
+INSTANTIATE_TEST_SUITE_P(Shards, ShardsBehindWorkersTest,
+                         testing::Values(1, 3));
+
+TEST_P(ShardsBehindWorkersTest, AClientThatMadeNoTableExportsRowsOnce) {
+  Cluster shards(GetParam());
+  LookUpRows(shards.client(), kUser, FirstIds(100));
+  std::vector<std::unique_ptr<EmbeddingService>> workers;
+  std::vector<std::unique_ptr<Server>> servers;
+  std::vector<std::string> addresses;
+  for (int i = 0; i < 2; ++i) {
+    workers.push_back(MakeWorkerService(MakeClient(shards.addresses()), 0));
+    auto server = StartServer(workers.back().get(), ServerOptions());
+    ASSERT_TRUE(server.ok()) << server.status().message();
+    addresses.push_back(LocalHost((*server)->port()));
+    servers.push_back(std::move(*server));
+  }
+  const auto client = MakeClient(addresses);
+  EXPECT_EQ(ExportRows(client.get(), kUser, 7).size(), 100u);
+  ExportRequest absent;
+  absent.deadline = DeadlineAfter(30);
+  absent.table = 12345;
+  absent.max_rows = 1;
+  CallResult result;
+  client->Export(&absent, result.done());
+  EXPECT_EQ(result.Wait().code(), Code::kNotFound);
 }
 
 // Bags of one table, and what a service makes of them.

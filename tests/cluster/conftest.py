@@ -1,0 +1,172 @@
+"""Fixtures: embedding workers, bad networks, and a model whose rows count updates."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+
+import numpy as np
+import pytest
+import tcp_proxy
+
+from persia_tf import _native
+
+COUNTED_IDS = 40
+
+
+@pytest.fixture
+def start_worker():
+    """Starts a worker in front of shards; gives its address. It ends with the test."""
+    native = _native.library()
+    started = []
+
+    def start(shards, timeout=20.0, cache_rows=0):
+        handle = _native.ServerHandle()
+        behind = _native.utf8(",".join(shards))
+        native.persia_worker_start(
+            *(b"127.0.0.1", 0, 2, behind, timeout, cache_rows, ctypes.byref(handle))
+        )
+        started.append(handle)
+        return f"127.0.0.1:{native.persia_server_port(handle)}"
+
+    yield start
+    for handle in started:
+        native.persia_server_free(handle)
+
+
+@pytest.fixture
+def start_proxies():
+    """Starts a proxy in front of each address; they end with the test."""
+    with contextlib.ExitStack() as running:
+
+        def start(addresses, **options):
+            return [
+                running.enter_context(tcp_proxy.TcpProxy(address, **options))
+                for address in addresses
+            ]
+
+        yield start
+
+
+@pytest.fixture
+def far_cluster(start_shards, start_proxies):
+    """Makes clusters of two shards that are some milliseconds away."""
+    import persia_tf as ptf
+
+    made = []
+
+    def make(staleness, **options):
+        addresses = [shard.address for shard in start_shards(2)]
+        proxies = start_proxies(addresses, delay=0.008)
+        shards = [proxy.address for proxy in proxies]
+        made.append(ptf.Cluster(shards, timeout=20, staleness=staleness, **options))
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        cluster.flush()
+
+
+@pytest.fixture
+def rows_of():
+    """Reads all of a table: each row with its state, by id."""
+    import persia_tf as ptf
+
+    def read(table, cluster):
+        rows = {}
+        for page in ptf.Table(table, cluster=cluster).export(batch_size=64):
+            for row_id, row, state in zip(page.ids, page.rows, page.state):
+                assert int(row_id) not in rows, f"row {row_id} was given twice"
+                rows[int(row_id)] = np.concatenate([row, state])
+        return rows
+
+    return read
+
+
+class CountingModel:
+    """A model and data by which a row's value is how often it was updated.
+
+    Rows begin as zeros, each occurrence of an id has the gradient -1, and each id
+    occurs once a batch at most.
+    """
+
+    def __init__(self, tables, cluster, *, steps, batch=8):
+        import tensorflow as tf
+
+        import persia_tf as ptf
+        from persia_tf._keras import keras
+
+        inputs = keras.Input(shape=(), dtype="int64")
+        vectors = [
+            ptf.layers.PersiaEmbedding(
+                1,
+                table=table,
+                cluster=cluster,
+                embeddings_initializer="zeros",
+                optimizer=ptf.optimizers.SGD(1.0),
+            )(inputs)
+            for table in tables
+        ]
+        self.model = keras.Model(inputs, vectors if len(vectors) > 1 else vectors[0])
+        loss = [lambda _, vector: -tf.reduce_sum(vector)] * len(vectors)
+        self.model.compile("sgd", loss if len(vectors) > 1 else loss[0])
+        draw = np.random.default_rng(5)
+        self.ids = np.stack(
+            [draw.permutation(COUNTED_IDS)[:batch] for _ in range(steps)]
+        )
+        labels = np.zeros((steps, batch, 1), "float32")
+        self.dataset = tf.data.Dataset.from_tensor_slices(
+            (self.ids, tuple([labels] * len(vectors)) if len(vectors) > 1 else labels)
+        )
+
+    def fit(self, staleness=None, epochs=1):
+        """Trains; with a `staleness`, prefetched."""
+        self.model.fit(self._dataset(staleness), epochs=epochs, verbose=0)
+
+    def worst_lag(self, staleness=None):
+        """Trains on one table step by step, and looks at the rows that steps use.
+
+        Returns:
+            The least number s for which each step saw all updates of the steps
+            that were more than s before it.
+        """
+        import tensorflow as tf
+
+        variables = self.model.trainable_variables
+        before, lag = [np.zeros(COUNTED_IDS)], 0
+        for ids, _ in self._dataset(staleness):
+            with tf.GradientTape() as tape:
+                rows = self.model(ids, training=True)
+                loss = -tf.reduce_sum(rows)
+            gradients = tape.gradient(loss, variables)
+            self.model.optimizer.apply_gradients(zip(gradients, variables))
+            seen = rows.numpy().ravel()
+            assert (seen <= before[-1][ids]).all(), "an update counted twice"
+            lag = max(lag, _lag(seen, [counts[ids] for counts in before[-10:]]))
+            before.append(before[-1] + np.isin(np.arange(COUNTED_IDS), ids))
+        return lag
+
+    def _dataset(self, staleness):
+        import persia_tf as ptf
+
+        if staleness is None:
+            return self.dataset
+        return ptf.data.prefetch(self.dataset, self.model, staleness=staleness)
+
+    @property
+    def counts(self):
+        """What rows hold after one epoch, by id."""
+        ids, counts = np.unique(self.ids, return_counts=True)
+        return {int(i): [float(count)] for i, count in zip(ids, counts)}
+
+
+def _lag(seen, before):
+    """How many of the newest counts `before` a step are more than what it saw."""
+    fresh = [i for i, counts in enumerate(before) if (seen >= counts).all()]
+    assert fresh, "rows lack more than the last steps"
+    return len(before) - 1 - fresh[-1]
+
+
+@pytest.fixture
+def counting_model():
+    return CountingModel

@@ -1,0 +1,97 @@
+"""Connections that break all the time lose no update, and apply none twice."""
+
+import numpy as np
+import pytest
+import tcp_proxy
+import tensorflow as tf
+
+import persia_tf as ptf
+from persia_tf._keras import keras
+
+STEPS = 1000
+LEAST_CUTS = 40
+IDS = np.random.default_rng(0).integers(0, 300, (STEPS, 8))
+LABELS = (IDS % 7).astype("float32")[..., None]
+
+
+def cluster_of(addresses, **options):
+    return ptf.Cluster(addresses, timeout=20, **options)
+
+
+def train(table, cluster, prefetched):
+    """Trains 1,000 steps, synchronously."""
+    keras.utils.set_random_seed(7)
+    inputs = keras.Input(shape=(), dtype="int64")
+    vectors = ptf.layers.PersiaEmbedding(
+        4, table=table, cluster=cluster, optimizer=ptf.optimizers.Adam(0.01)
+    )(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(1)(vectors))
+    model.compile("adam", "mse")
+    dataset = tf.data.Dataset.from_tensor_slices((IDS, LABELS))
+    if prefetched:
+        dataset = ptf.data.prefetch(dataset, model, staleness=0)
+    model.fit(dataset, verbose=0)
+
+
+def check_that_it_was_bad(cluster, shards):
+    """Whether connections broke, and shards got updates that they had applied."""
+    counters = cluster.session.counters()
+    assert counters["reconnects"] >= LEAST_CUTS
+    assert counters["retries"] >= LEAST_CUTS
+    assert counters["absent"] == counters["nonfinite"] == 0
+    processes = cluster_of([shard.address for shard in shards]).stats()
+    assert sum(process.repeated_updates for process in processes) > 0
+
+
+@pytest.mark.parametrize("prefetched", [False, True])
+def test_synchronous_training_makes_the_rows_of_an_undisturbed_one(
+    table, start_shards, start_proxies, rows_of, prefetched
+):
+    # With prefetching, its own staleness must count.
+    staleness = 4 if prefetched else 0
+    shards = start_shards(2)
+    undisturbed = cluster_of([shard.address for shard in shards], staleness=staleness)
+    train(table, undisturbed, prefetched)
+    expected = rows_of(table, undisturbed)
+
+    shards = start_shards(2)
+    addresses = [shard.address for shard in shards]
+    cuts = tcp_proxy.Cuts(seed=3, mean_bytes=10_000, hold=0.002)
+    proxies = start_proxies(addresses, delay=0.0002, cuts=cuts)
+    cluster = cluster_of([proxy.address for proxy in proxies], staleness=staleness)
+    train(table, cluster, prefetched)
+    cluster.flush()
+    check_that_it_was_bad(cluster, shards)
+    rows = rows_of(table, cluster_of(addresses))
+    assert rows.keys() == expected.keys()
+    for row_id, row in expected.items():
+        np.testing.assert_array_equal(rows[row_id], row)
+
+
+@pytest.mark.parametrize("prefetched", [False, True])
+def test_asynchronous_updates_are_applied_once_each(
+    table, start_shards, start_proxies, rows_of, counting_model, prefetched
+):
+    shards = start_shards(2)
+    addresses = [shard.address for shard in shards]
+    cuts = tcp_proxy.Cuts(seed=4, mean_bytes=5_000, hold=0.002)
+    proxies = start_proxies(addresses, delay=0.0005, cuts=cuts)
+    cluster = cluster_of([proxy.address for proxy in proxies], staleness=4)
+    counting = counting_model([table], cluster, steps=STEPS)
+    counting.fit(staleness=4 if prefetched else None)
+    cluster.flush()
+    check_that_it_was_bad(cluster, shards)
+    assert rows_of(table, cluster_of(addresses)) == counting.counts
+
+
+def test_an_update_does_not_overtake_the_lookup_that_creates_its_rows(
+    table, start_shards, counting_model
+):
+    # Gradients of a sum need no rows, and these never come.
+    [shard] = start_shards(1)
+    cluster = ptf.Cluster([shard.address], timeout=1)
+    counting = counting_model([table], cluster, steps=1)
+    shard.stop()
+    with pytest.raises(tf.errors.OpError, match=shard.address):
+        counting.fit()
+    assert cluster.session.counters()["committed"] == 0

@@ -1,0 +1,143 @@
+"""Rows and gradients that travel in few bits train all the same."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import persia_tf as ptf
+from persia_tf._keras import keras
+
+DTYPES = ["float32", "float16", "bfloat16", "int8"]
+# Of a row's numbers, relative to its largest, that a round trip may lose.
+PRECISION = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 1e-2, "int8": 1e-2}
+IDS = np.arange(100, dtype="int64")
+
+
+@pytest.fixture
+def cluster_of_dtype(start_shards):
+    addresses = [shard.address for shard in start_shards(2)]
+
+    def make(wire_dtype):
+        return ptf.Cluster(addresses, timeout=20, staleness=0, wire_dtype=wire_dtype)
+
+    return make
+
+
+def layer_of(table, cluster, dim=8, learning_rate=1.0, initializer="zeros"):
+    return ptf.layers.PersiaEmbedding(
+        dim,
+        table=table,
+        cluster=cluster,
+        embeddings_initializer=initializer,
+        optimizer=ptf.optimizers.SGD(learning_rate),
+    )
+
+
+def push(layer, ids, gradients):
+    """One step in which the rows of `ids` have these gradients."""
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(tf.constant(ids), training=True) * gradients)
+    variables = layer.trainable_variables
+    keras.optimizers.SGD().apply_gradients(
+        zip(tape.gradient(loss, variables), variables)
+    )
+
+
+def rows_of(table, cluster):
+    """In float32, since rows of exports always travel so."""
+    pages = list(ptf.Table(table, cluster=cluster).export())
+    ids = np.concatenate([page.ids for page in pages])
+    return np.concatenate([page.rows for page in pages])[np.argsort(ids)]
+
+
+@pytest.mark.parametrize("wire_dtype", DTYPES)
+def test_every_dtype_trains(table, cluster_of_dtype, wire_dtype):
+    keras.utils.set_random_seed(3)
+    inputs = keras.Input(shape=(), dtype="int64")
+    cluster = cluster_of_dtype(wire_dtype)
+    vectors = layer_of(table, cluster, learning_rate=2.0, initializer="uniform")(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(1)(vectors))
+    model.compile(keras.optimizers.Adam(0.05), "mse")
+    labels = np.sin(IDS)[:, None].astype("float32")
+    before = model.evaluate(IDS, labels, batch_size=20, verbose=0)
+    model.fit(IDS, labels, batch_size=20, epochs=10, shuffle=False, verbose=0)
+    after = model.evaluate(IDS, labels, batch_size=20, verbose=0)
+    assert after < 0.5 * before
+
+
+@pytest.mark.parametrize("wire_dtype", DTYPES)
+def test_what_a_dtype_may_lose_of_rows_and_gradients(
+    table, cluster_of_dtype, wire_dtype
+):
+    cluster = cluster_of_dtype(wire_dtype)
+    layer = layer_of(table, cluster)
+    layer.build((None,))
+    values, gradients = np.random.default_rng(1).normal(size=(2, 100, 8))
+    values = values.astype("float32")
+    ptf.Table(table, cluster=cluster).assign(IDS, values)
+    seen = layer(tf.constant(IDS)).numpy()
+    push(layer, IDS, gradients)
+    held = rows_of(table, cluster)
+    stepped = values - gradients.astype("float32")
+    for got, meant in ((seen, values), (held, stepped)):
+        largest = np.abs(meant).max()
+        np.testing.assert_allclose(got, meant, atol=PRECISION[wire_dtype] * largest)
+        # Else the dtype was not used.
+        assert np.array_equal(got, meant) == (wire_dtype == "float32")
+
+
+@pytest.mark.parametrize("magnitude", [1e-9, 1e-20, 1e9])
+@pytest.mark.parametrize("wire_dtype", DTYPES)
+def test_gradients_of_any_magnitude_survive(
+    table, cluster_of_dtype, wire_dtype, magnitude
+):
+    cluster = cluster_of_dtype(wire_dtype)
+    draw = np.random.default_rng(2)
+    factors = draw.uniform(0.5, 1.0, (100, 8)).astype("float32")
+    gradients = factors * np.float32(magnitude)
+    push(layer_of(table, cluster, learning_rate=1 / magnitude), IDS, gradients)
+    np.testing.assert_allclose(
+        rows_of(table, cluster), -factors, rtol=2 * PRECISION[wire_dtype]
+    )
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("wire_dtype", DTYPES)
+def test_a_gradient_that_is_not_finite_is_skipped_alone(
+    table, cluster_of_dtype, wire_dtype, value
+):
+    cluster = cluster_of_dtype(wire_dtype)
+    gradients = np.ones((100, 8), "float32")
+    gradients[[7, 42], [0, 5]] = value
+    push(layer_of(table, cluster), IDS, gradients)
+    expected = -np.ones((100, 8), "float32")
+    expected[[7, 42]] = 0
+    np.testing.assert_allclose(
+        rows_of(table, cluster), expected, atol=PRECISION[wire_dtype]
+    )
+    assert cluster.session.counters()["nonfinite"] == 2
+
+
+def test_a_smaller_dtype_takes_fewer_bytes(table, cluster_of_dtype):
+    dim, steps = 128, 10
+    numbers = len(IDS) * dim * steps
+    gradients = np.ones((100, dim), "float32")
+    taken = {}
+    for wire_dtype in DTYPES:
+        cluster = cluster_of_dtype(wire_dtype)
+        layer = layer_of(f"{table}_{wire_dtype}", cluster, dim)
+        layer.build((None,))
+        before = ptf.metrics()
+        for _ in range(steps):
+            push(layer, IDS, gradients)
+        cluster.flush()
+        after = ptf.metrics()
+        taken[wire_dtype] = {
+            name: (after[name] - before[name]) / numbers
+            for name in ("bytes_in", "bytes_out")
+        }
+    # Beside the numbers there are ids, and little else.
+    rest = 2 * 8 / dim + 0.1
+    for wire_dtype, size in zip(DTYPES, (4, 2, 2, 1)):
+        assert size <= taken[wire_dtype]["bytes_in"] < size + rest
+        assert size <= taken[wire_dtype]["bytes_out"] < size + rest
