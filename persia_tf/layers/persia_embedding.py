@@ -224,7 +224,7 @@ class PersiaEmbedding(keras.layers.Layer):
         # traces `call`, which checks too.
         self._check_dtype(inputs.dtype)
         spec = super().compute_output_spec(inputs, *args, **kwargs)
-        if not inputs.ragged or (self.combiner is not None and inputs.ragged_rank == 1):
+        if not inputs.ragged or len(spec.shape) == 2:
             return spec
         return keras.KerasTensor(spec.shape, spec.dtype, ragged=True)
 
