@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import time
 
@@ -26,6 +27,13 @@ def wait_until():
             time.sleep(0.002)
 
     return wait
+
+
+@pytest.fixture
+def nothing_registered(wait_until):
+    """Waits until the iterators of earlier tests are gone."""
+    gc.collect()
+    wait_until(lambda: ptf.metrics()["batches_registered"] == 0)
 
 
 class Passed:
