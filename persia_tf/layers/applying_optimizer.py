@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
+
+_OPTIMIZER_MODULE = re.compile(r"(keras|tf_keras)\..*(optimizers|mixed_precision)")
 
 
 def refuse_unsupported_optimizer(layer_name: str) -> None:
@@ -22,9 +25,12 @@ def refuse_unsupported_optimizer(layer_name: str) -> None:
     """
     frame = inspect.currentframe()
     while frame is not None:
-        caller = frame.f_locals.get("self")
-        if hasattr(type(caller), "apply_gradients"):
-            _check(caller, layer_name)
+        # To read a frame's locals keeps them alive for as long as it runs: iterators
+        # of the user's, for one.
+        if _OPTIMIZER_MODULE.match(frame.f_globals.get("__name__", "")):
+            caller = frame.f_locals.get("self")
+            if hasattr(type(caller), "apply_gradients"):
+                _check(caller, layer_name)
         frame = frame.f_back
 
 

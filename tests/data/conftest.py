@@ -13,7 +13,7 @@ import tensorflow as tf
 import persia_tf as ptf
 from persia_tf._keras import keras
 
-DEADLINE_SECONDS = 60
+DEADLINE_SECONDS = 20
 
 
 @pytest.fixture
