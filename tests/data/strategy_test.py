@@ -133,9 +133,9 @@ assert_close("replicated", expected_rows())
 
 
 @pytest.mark.parametrize(
-    "program", [PLAIN, SYNCHRONOUS, STALE, CUSTOM_LOOP], ids=[
-        "plain fit", "synchronous fit", "stale fit", "custom loop"
-    ]
+    "program",
+    [PLAIN, SYNCHRONOUS, STALE, CUSTOM_LOOP],
+    ids=["plain fit", "synchronous fit", "stale fit", "custom loop"],
 )
 def test_two_replicas_in_a_process(program, run_python):
     run_python(TWO_REPLICAS + program)

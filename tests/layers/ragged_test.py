@@ -111,9 +111,7 @@ def test_a_mask_has_the_shape_of_ids(make_layer):
 @pytest.mark.parametrize("mask_zero", [False, True])
 def test_a_compression_makes_ragged_vectors_too(combiner, mask_zero, make_layer):
     compression = ptf.compression.HashStack(buckets=5)
-    layer = make_layer(
-        combiner=combiner, mask_zero=mask_zero, compression=compression
-    )
+    layer = make_layer(combiner=combiner, mask_zero=mask_zero, compression=compression)
     dense = make_layer(compression=compression)
     rows = np.array(dense(tf.range(10), training=True))
     found = layer(tf.ragged.constant(BAGS, tf.int64), training=True)
