@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
-BOTH_KERAS := $(wildcard tests/layers tests/ops)
+BOTH_KERAS := $(wildcard tests/data tests/layers tests/ops)
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format

@@ -26,5 +26,7 @@ __all__ = ["IS_KERAS_3", "NO_AUTOCAST", "keras", "not_equal"]
 
 
 def not_equal(x: Any, y: Any) -> Any:
-    """Element-wise `x != y`, also for Keras 3's symbolic tensors."""
-    return keras.ops.not_equal(x, y) if IS_KERAS_3 else tf.not_equal(x, y)
+    """Element-wise `x != y`, also for Keras 3's symbolic tensors, and ragged ones."""
+    if IS_KERAS_3 and not isinstance(x, tf.RaggedTensor):
+        return keras.ops.not_equal(x, y)
+    return tf.not_equal(x, y)

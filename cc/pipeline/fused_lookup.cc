@@ -44,11 +44,10 @@ void FusedLookup::Send(EmbeddingService* service, const SendOptions& options) {
   request_.deadline = options.deadline;
   request_.client = options.client;
   request_.visible_sequence = options.visible_sequence;
-  service->Lookup(&request_, [self = shared_from_this(),
-                              run_later = options.run_later](
-                                 const Status& status) {
-    self->Finish(status, run_later);
-  });
+  service->Lookup(
+      &request_,
+      [self = shared_from_this(), run_later = options.run_later](
+          const Status& status) { self->Finish(status, run_later); });
 }
 
 void FusedLookup::Fail(const Status& status, const RunLater& run_later) {

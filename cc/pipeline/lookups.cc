@@ -67,9 +67,8 @@ StreamId Lookups::OpenStream(StreamOptions options) {
     senders_->Run(std::move(work));
   };
   callbacks.on_dropped = [this] { ++dropped_; };
-  streams_[id] =
-      std::make_shared<PrefetchStream>(id, options, pushes_,
-                                       std::move(callbacks));
+  streams_[id] = std::make_shared<PrefetchStream>(id, options, pushes_,
+                                                  std::move(callbacks));
   return id;
 }
 

@@ -196,8 +196,8 @@ uint64_t PrefetchStream::StalenessOf(const Batch& batch) const {
     if (!Trains(entry)) continue;
     most = std::max(most, MissingUpdates(entry));
     if (!options_.has_copies) continue;
-    most = std::max(most,
-                    pushes_->UpdatesAfter(entry.ids.table, entry.visible));
+    most =
+        std::max(most, pushes_->UpdatesAfter(entry.ids.table, entry.visible));
   }
   return most;
 }
@@ -293,8 +293,7 @@ void PrefetchStream::SendAhead() {
       visible = VisibleTo(*batch);
       requests = Fuse(batch, visible, [](const Entry&) { return true; });
     }
-    for (auto& request : requests)
-      callbacks_.send(std::move(request), visible);
+    for (auto& request : requests) callbacks_.send(std::move(request), visible);
   }
 }
 

@@ -11,7 +11,8 @@
 //
 // Whether a stream trains is told by its first claim, so its first batch is
 // never sent ahead. (An evaluation may claim what is then trained on: the first
-// claim of a training step decides anew.) In evaluation a batch takes no place in the window.
+// claim of a training step decides anew.) In evaluation a batch takes no place
+// in the window.
 //
 // Thread-safe; never blocks. It must be owned by a std::shared_ptr.
 

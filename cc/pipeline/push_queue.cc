@@ -87,8 +87,7 @@ void PushQueue::WhenAcknowledged(const std::vector<TableKey>& tables,
             {[this, tables, last] {
                return std::all_of(
                    tables.begin(), tables.end(), [&](TableKey table) {
-                     const std::set<uint64_t>& pending =
-                         tables_[table].pending;
+                     const std::set<uint64_t>& pending = tables_[table].pending;
                      return pending.empty() || *pending.begin() > last;
                    });
              },

@@ -112,7 +112,7 @@ using StreamId = uint64_t;
 
 struct StreamOptions {
   int staleness = 4;
-  int replicas = 1;  // Successive batches that one step takes.
+  int replicas = 1;         // Successive batches that one step takes.
   bool has_copies = false;  // Set by the session: rows may come from copies.
 };
 

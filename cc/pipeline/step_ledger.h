@@ -10,8 +10,8 @@
 // the step is over, and then released as one group: one update for all tables.
 // If some layer's commit never comes (its output did not reach the loss), the
 // next training lookup of a table that is held releases it and every other
-// table without open tickets; so do Release and ReleaseAll. Otherwise a table is
-// not released while another layer that shares it may still commit: the
+// table without open tickets; so do Release and ReleaseAll. Otherwise a table
+// is not released while another layer that shares it may still commit: the
 // gradients of one table within one step are summed before the optimizer runs
 // on its rows. (So a flush, or an evaluation of the table, in another thread
 // amid the commits of a step makes two updates of that step.)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,9 +29,7 @@ class LookupTrace:
 
     def __init__(self, model: Any, element_spec: Any) -> None:
         inputs_spec, *_ = keras.utils.unpack_x_y_sample_weight(element_spec)
-        if not model.built:
-            # Variables must not be made while the model is traced below.
-            model(tf.nest.map_structure(_zeros, inputs_spec), training=False)
+        _settle(model, inputs_spec)
         self._function, self.lookups = _trace(model, inputs_spec)
 
     lookups: Sequence[RecordedLookup]
@@ -47,6 +46,18 @@ class LookupTrace:
         """
         inputs, *_ = keras.utils.unpack_x_y_sample_weight(element)
         return self._function(*tf.nest.flatten(inputs, expand_composites=True))
+
+
+def _settle(model: Any, inputs_spec: Any) -> None:
+    """Calls the model once, so that it makes whatever it makes for new inputs.
+
+    Variables, if it is not built; tf_keras's `Sequential` traces itself anew for
+    another shape. Neither may happen while lookups are recorded. Nothing is run.
+    """
+    strategy = getattr(model, "distribute_strategy", None)
+    with strategy.scope() if strategy is not None else contextlib.nullcontext():
+        call = tf.function(lambda inputs: model(inputs, training=False))
+        call.get_concrete_function(inputs_spec)
 
 
 def _trace(
@@ -72,18 +83,3 @@ def _trace(
         )
     feeds = traced.inputs[: len(flat_specs)]
     return traced.prune(feeds, traced.structured_outputs), lookups
-
-
-def _zeros(spec: Any) -> Any:
-    """A value of a spec, all zeros; axes of unknown size have one entry."""
-    if isinstance(spec, tf.RaggedTensorSpec):
-        values = tf.zeros((0, *spec.shape[spec.ragged_rank + 1 :]), spec.dtype)
-        splits = tf.zeros((2,), spec.row_splits_dtype)
-        return tf.RaggedTensor.from_nested_row_splits(
-            values, [splits] * spec.ragged_rank
-        )
-    shape = [size or 1 for size in spec.shape]
-    if isinstance(spec, tf.SparseTensorSpec):
-        indices = tf.zeros((0, len(shape)), tf.int64)
-        return tf.SparseTensor(indices, tf.zeros((0,), spec.dtype), shape)
-    return tf.zeros(shape, spec.dtype)

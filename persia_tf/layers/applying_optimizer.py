@@ -6,10 +6,13 @@ So these functions look for it among their callers.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from persia_tf._keras import keras
+
+_KERAS_MODULE = re.compile(r"(keras|tf_keras)\.")
 
 
 def applies_scaled_gradients(layer_name: str) -> bool:
@@ -43,7 +46,10 @@ def _callers() -> Iterator[Any]:
     """The objects whose methods are running, innermost first."""
     frame = inspect.currentframe()
     while frame is not None:
-        yield frame.f_locals.get("self")
+        # To read a frame's locals keeps them alive for as long as it runs: iterators
+        # of the user's, for one. Keras's own frames are enough: they call the rest.
+        if _KERAS_MODULE.match(frame.f_globals.get("__name__", "")):
+            yield frame.f_locals.get("self")
         frame = frame.f_back
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import tensorflow as tf
 
 COMBINERS = ("sum", "mean", "sqrtn")
@@ -24,7 +27,12 @@ def replace_padding(ids: tf.Tensor) -> tf.Tensor:
     return tf.where(tf.equal(ids, 0), stand_in, ids)
 
 
-def combine(rows: tf.Tensor, combiner: str, mask: tf.Tensor | None) -> tf.Tensor:
+def flat_values(ids: Any) -> tf.Tensor:
+    """The ids of a ragged tensor without its row splits; others as they are."""
+    return ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids
+
+
+def combine(rows: tf.Tensor, combiner: str, mask: tf.Tensor | None, like: Any) -> Any:
     """Pools the last axis of ids.
 
     With `n` the number of ids that count: `"sum"` adds their rows, `"mean"`
@@ -33,23 +41,49 @@ def combine(rows: tf.Tensor, combiner: str, mask: tf.Tensor | None) -> tf.Tensor
     counts gives zeros.
 
     Args:
-        rows: float32, `(..., ids, dim)`.
+        rows: float32, `(..., dim)`: of the flat values of the ids.
         combiner: `"sum"`, `"mean"` or `"sqrtn"`.
-        mask: bool, `(..., ids)`, true for the ids that count; None for all.
+        mask: bool, of the shape of the flat values, true for the ids that count;
+            None for all.
+        like: The ids, dense or ragged: where each bag begins and ends.
 
     Returns:
-        float32, `(..., dim)`.
+        float32, `like.shape[:-1] + (dim,)`; ragged if one of those axes is.
     """
+    if not isinstance(like, tf.RaggedTensor):
+        return _pool(rows, combiner, mask, _sum_last_axis)
+    if like.flat_values.shape.rank > 1:
+        return like.with_flat_values(_pool(rows, combiner, mask, _sum_last_axis))
+    *outer_splits, splits = like.nested_row_splits
+
+    def sum_bags(values: tf.Tensor) -> tf.Tensor:
+        bags = tf.RaggedTensor.from_row_splits(values, splits, validate=False)
+        return tf.reduce_sum(bags, axis=1)
+
+    pooled = _pool(rows, combiner, mask, sum_bags)
+    return tf.RaggedTensor.from_nested_row_splits(pooled, outer_splits, validate=False)
+
+
+def _pool(
+    rows: tf.Tensor,
+    combiner: str,
+    mask: tf.Tensor | None,
+    sum_bags: Callable[[tf.Tensor], tf.Tensor],
+) -> tf.Tensor:
     if mask is None:
-        count = tf.cast(tf.shape(rows)[-2], rows.dtype)
+        counts = tf.ones_like(rows[..., :1])
     else:
         counts = tf.cast(mask, rows.dtype)[..., tf.newaxis]
         # Exactly zero, and so its gradient, whatever the other factor is.
         rows = tf.math.multiply_no_nan(rows, counts)
-        count = tf.reduce_sum(counts, axis=-2)
-    total = tf.reduce_sum(rows, axis=-2)
+    total = sum_bags(rows)
     if combiner == "sum":
         return total
+    count = sum_bags(counts)
     if combiner == "sqrtn":
         count = tf.sqrt(count)
     return tf.math.divide_no_nan(total, count)
+
+
+def _sum_last_axis(rows: tf.Tensor) -> tf.Tensor:
+    return tf.reduce_sum(rows, axis=-2)

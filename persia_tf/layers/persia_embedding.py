@@ -17,8 +17,14 @@ from persia_tf import eviction as eviction_lib
 from persia_tf._keras import NO_AUTOCAST, keras, not_equal
 from persia_tf.cluster import Cluster
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
-from persia_tf.layers.combiners import COMBINERS, combine, replace_padding
+from persia_tf.layers.combiners import (
+    COMBINERS,
+    combine,
+    flat_values,
+    replace_padding,
+)
 from persia_tf.layers.loss_scaling import LossScaling
+from persia_tf.layers.replicas import local_replica
 from persia_tf.ops import embedding
 from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.session import TableSettings
@@ -95,18 +101,19 @@ class PersiaEmbedding(keras.layers.Layer):
         **layer_kwargs: `name`, `trainable` and `dtype`, as for any layer.
 
     Input shape:
-        int32 or int64 ids of any rank and value (negative too); with a combiner,
-        of rank 2 or more.
+        int32 or int64 ids of any rank and value (negative too), dense or a
+        `tf.RaggedTensor`; with a combiner, of rank 2 or more.
 
     Output shape:
         `ids.shape + (output_dim,)`, or `ids.shape[:-1] + (output_dim,)` with a
-        combiner. An id that training never met gives zeros outside training.
+        combiner; ragged where those axes of `ids` are. An id that training never
+        met gives zeros outside training.
 
     Raises:
         TypeError: for an argument of another type.
         ValueError: for an argument out of its range, ids that are no integers,
             or an automatic name on an external cluster.
-        NotImplementedError: for ids that are not dense.
+        NotImplementedError: for sparse ids.
         PersiaError: when the layer is built, if a shard does not answer in time
             (it is named), or if the table has other settings (both are shown).
     """
@@ -158,7 +165,6 @@ class PersiaEmbedding(keras.layers.Layer):
         self._loss_scaling = LossScaling(self)
 
     def build(self, input_shape: Any = None) -> None:
-        _refuse_several_replicas(self.name)
         self._route = self._open_table()
         self._anchor = self.add_weight(
             name="anchor",
@@ -171,10 +177,11 @@ class PersiaEmbedding(keras.layers.Layer):
         )
         self.built = True
 
-    def call(self, inputs: Any, training: bool | None = None) -> tf.Tensor:
+    def call(self, inputs: Any, training: bool | None = None) -> Any:
         ids = self._checked_ids(inputs)
+        values = flat_values(ids)
         pools_padding = self.mask_zero and self.combiner is not None
-        parts = replace_padding(ids) if pools_padding else ids
+        parts = replace_padding(values) if pools_padding else values
         if self.compression is not None:
             parts = self.compression.row_ids(parts)
         rows = embedding.lookup(
@@ -183,13 +190,16 @@ class PersiaEmbedding(keras.layers.Layer):
             self._route,
             training=bool(training),
             trainable=self.trainable,
+            replica=local_replica(),
             loss_scale=self._loss_scaling.of_call(training),
         )
         if self.compression is not None:
             rows = self.compression.combine(rows)
         if self.combiner is not None:
-            mask = tf.not_equal(ids, 0) if pools_padding else None
-            rows = combine(rows, self.combiner, mask)
+            mask = tf.not_equal(values, 0) if pools_padding else None
+            rows = combine(rows, self.combiner, mask, like=ids)
+        elif isinstance(ids, tf.RaggedTensor):
+            rows = ids.with_flat_values(rows)
         return tf.cast(rows, self.compute_dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
@@ -208,7 +218,10 @@ class PersiaEmbedding(keras.layers.Layer):
         # Keras 3 builds functional models through here, without `call`; tf_keras
         # traces `call`, which checks too.
         self._check_dtype(inputs.dtype)
-        return super().compute_output_spec(inputs, *args, **kwargs)
+        spec = super().compute_output_spec(inputs, *args, **kwargs)
+        if not inputs.ragged or len(spec.shape) == 2:
+            return spec
+        return keras.KerasTensor(spec.shape, spec.dtype, ragged=True)
 
     def save_own_variables(self, store: Any) -> None:
         logging.warning(
@@ -312,13 +325,14 @@ class PersiaEmbedding(keras.layers.Layer):
             )
         return self._loss_scaling.restored(committed)
 
-    def _checked_ids(self, inputs: Any) -> tf.Tensor:
-        if isinstance(inputs, (tf.RaggedTensor, tf.SparseTensor)):
+    def _checked_ids(self, inputs: Any) -> tf.Tensor | tf.RaggedTensor:
+        if isinstance(inputs, tf.SparseTensor):
             raise NotImplementedError(
-                f"layer '{self.name}' takes dense ids only yet. "
+                f"layer '{self.name}' takes dense and ragged ids only yet. "
                 f"Received: {type(inputs).__name__}"
             )
-        ids = tf.convert_to_tensor(inputs)
+        is_ragged = isinstance(inputs, tf.RaggedTensor)
+        ids = inputs if is_ragged else tf.convert_to_tensor(inputs)
         self._check_dtype(ids.dtype.name)
         if self.combiner is not None:
             self._check_rank(ids.shape.rank)
@@ -340,18 +354,6 @@ class PersiaEmbedding(keras.layers.Layer):
                 "axis of ids, so they must have a rank of at least 2: (batch, ids). "
                 f"Received: ids of rank {rank}"
             )
-
-
-def _refuse_several_replicas(layer_name: str) -> None:
-    if not tf.distribute.has_strategy():
-        return
-    replicas = len(tf.distribute.get_strategy().extended.worker_devices)
-    if replicas > 1:
-        raise NotImplementedError(
-            f"layer '{layer_name}': several replicas in one process "
-            "(MirroredStrategy) are not supported yet, since their steps would be "
-            f"mixed. Received: a strategy with {replicas} replicas here"
-        )
 
 
 def _check_row_dtype(row_dtype: Any) -> None:

@@ -83,10 +83,6 @@ def lookup(
         with tf.control_dependencies([rows]):
             ticket = tf.identity(ticket)
         ticket.set_shape(())
-        # Gradients that do not depend on the rows would else be known, and pushed,
-        # before the rows have come and are there to be stepped.
-        with tf.control_dependencies([rows]):
-            ticket = tf.identity(ticket)
 
         def stage(gradients: tf.Tensor) -> tf.Tensor:
             return load.ops().persia_stage(

@@ -1,0 +1,148 @@
+"""What training through `ptf.data.prefetch` is compared with, and counted by."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import persia_tf as ptf
+from persia_tf._keras import keras
+
+DEADLINE_SECONDS = 20
+
+
+@pytest.fixture
+def wait_until():
+    """Waits for a condition, with a deadline."""
+
+    def wait(condition):
+        give_up = time.monotonic() + DEADLINE_SECONDS
+        while not condition():
+            assert time.monotonic() < give_up, "gave up waiting"
+            time.sleep(0.002)
+
+    return wait
+
+
+@pytest.fixture
+def nothing_registered(wait_until):
+    """Waits until the iterators of earlier tests are gone."""
+    gc.collect()
+    wait_until(lambda: ptf.metrics()["batches_registered"] == 0)
+
+
+class Passed:
+    """What `ptf.metrics()` counted since this was made."""
+
+    def __init__(self):
+        self._before = ptf.metrics()
+
+    def __getitem__(self, name):
+        return ptf.metrics()[name] - self._before[name]
+
+    @property
+    def staleness(self):
+        """Training batches by staleness."""
+        bins = itertools.zip_longest(
+            ptf.metrics()["staleness_histogram"],
+            self._before["staleness_histogram"],
+            fillvalue=0,
+        )
+        counts = [now - before for now, before in bins]
+        while counts and not counts[-1]:
+            counts.pop()
+        return counts
+
+
+@pytest.fixture
+def count():
+    """Starts counting; gives what is counted from then on."""
+    return Passed
+
+
+@pytest.fixture
+def make_layer(table, cluster):
+    """Makes layers of one table, whose rows begin alike under every name."""
+
+    def make(suffix="", **options):
+        options.setdefault("optimizer", ptf.optimizers.SGD(0.1))
+        return ptf.layers.PersiaEmbedding(
+            4,
+            table=table + suffix,
+            cluster=cluster,
+            embeddings_initializer="ones",
+            **options,
+        )
+
+    return make
+
+
+@pytest.fixture
+def rows_of(table, cluster):
+    """The rows of the test's table, by id."""
+
+    def rows(suffix=""):
+        pages = list(ptf.Table(table + suffix, cluster=cluster).export())
+        ids = np.concatenate([page.ids for page in pages])
+        weights = np.concatenate([page.rows for page in pages])
+        order = np.argsort(ids)
+        return ids[order], weights[order]
+
+    return rows
+
+
+class _FlushAfterEachStep(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        ptf.flush()
+
+
+@pytest.fixture
+def fit_synchronously():
+    """Trains without prefetching, each step's updates applied before the next."""
+
+    def fit(model, dataset, **options):
+        model.fit(dataset, verbose=0, callbacks=[_FlushAfterEachStep()], **options)
+
+    return fit
+
+
+@pytest.fixture
+def assert_same_rows():
+    """Compares two results of `rows_of`, bit by bit."""
+
+    def compare(first, second):
+        for one, other in zip(first, second):
+            np.testing.assert_array_equal(one, other)
+
+    return compare
+
+
+@pytest.fixture
+def dataset():
+    """10 batches of 8: 3 ids, of few, and a label."""
+    random = np.random.default_rng(0)
+    ids = random.integers(1, 30, (80, 3))
+    labels = random.normal(size=(80, 1)).astype("float32")
+    return tf.data.Dataset.from_tensor_slices((ids, labels)).batch(8)
+
+
+@pytest.fixture
+def make_model(make_layer):
+    """Makes equal models: ids, rows, Dense."""
+
+    def make(suffix="", **options):
+        keras.utils.set_random_seed(7)
+        inputs = keras.Input(shape=(3,), dtype="int64")
+        vectors = make_layer(suffix, **options)(inputs)
+        if "combiner" not in options:
+            vectors = keras.layers.Flatten()(vectors)
+        model = keras.Model(inputs, keras.layers.Dense(1)(vectors))
+        model.compile("sgd", "mse")
+        return model
+
+    return make
