@@ -145,7 +145,9 @@ WORKER = (
     COMMON
     + """
 strategy = tf.distribute.MultiWorkerMirroredStrategy(
-    tf.distribute.experimental.CommunicationOptions(timeout_seconds=60)
+    communication_options=tf.distribute.experimental.CommunicationOptions(
+        timeout_seconds=60
+    )
 )
 import os
 cluster = ptf.Cluster(os.environ["SHARDS"].split(","), timeout=20)
