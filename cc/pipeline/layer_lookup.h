@@ -28,6 +28,11 @@ struct LookupRecord {
   UniqueIds unique;
   std::atomic<uint64_t> generation{0};  // Known when the rows have come.
   std::shared_ptr<BatchSlot> slot;      // Null without prefetching.
+
+  // The staleness that the batch may have.
+  int staleness(int unless_prefetched) const {
+    return slot == nullptr ? unless_prefetched : slot->staleness();
+  }
 };
 
 // Thread-safe.

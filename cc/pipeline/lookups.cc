@@ -16,12 +16,6 @@ std::shared_ptr<LayerLookup> NewLookup(const LookupCall& call) {
   return std::make_shared<LayerLookup>(std::move(record));
 }
 
-// What a request's training batch may lack.
-int StalenessOf(const FusedLookup& request, int unless_prefetched) {
-  const auto& slot = request.lookups().front()->record()->slot;
-  return slot == nullptr ? unless_prefetched : slot->staleness();
-}
-
 }  // namespace
 
 Lookups::Lookups(EmbeddingService* service, PushQueue* pushes,
@@ -131,8 +125,9 @@ std::vector<std::shared_ptr<PrefetchStream>> Lookups::Streams() const {
 
 // A request of a step that is under way: it waits for pushes, nothing else.
 void Lookups::SendWhenFresh(std::shared_ptr<FusedLookup> request) {
+  const LookupRecord& first = *request->lookups().front()->record();
   const int bound =
-      request->read_only() ? 0 : StalenessOf(*request, options_.staleness);
+      request->read_only() ? 0 : first.staleness(options_.staleness);
   const FusedLookup& fused = *request;
   WhenFresh(fused, bound,
             [this, request = std::move(request), bound](const Status& status) {

@@ -38,10 +38,7 @@ DoneCallback Lend(CallbackThreads* threads, DoneCallback done) {
 bool IsSynchronous(const StepGroup& group, int unless_prefetched) {
   for (const TableStep& step : group) {
     for (const StagedGradients& part : step.parts) {
-      const auto& slot = part.lookup->slot;
-      if ((slot == nullptr ? unless_prefetched : slot->staleness()) == 0) {
-        return true;
-      }
+      if (part.lookup->staleness(unless_prefetched) == 0) return true;
     }
   }
   return false;

@@ -54,6 +54,15 @@ class PrefetchTest : public SessionFixture {
     ExpectOk(Commit(layer).status());
   }
 
+  // Of layer "a".
+  std::shared_ptr<Lookup> StartEvaluation(const Ids& ids) {
+    LookupCall call;
+    call.layer = "a";
+    call.table = kTable;
+    call.dim = 1;
+    return Start(call, ids);
+  }
+
   void TrainOn(const Ids& ids) {
     StageAndCommit("a", *StartTraining("a", ids));
   }
@@ -182,11 +191,7 @@ TEST_F(PrefetchTest, ReplicasShareAStep) {
 TEST_F(PrefetchTest, AnEvaluationTakesNoPlace) {
   const StreamId stream = OpenStream(1);
   for (const int64_t id : {1, 2, 3, 4}) Register(stream, {id});
-  LookupCall call;
-  call.layer = "a";
-  call.table = kTable;
-  call.dim = 1;
-  const auto first = Start(call, {1});
+  const auto first = StartEvaluation({1});
   const std::vector<SeenLookup> lookups = control_->WaitForLookups(4);
   for (const SeenLookup& lookup : lookups) EXPECT_TRUE(lookup.read_only);
   EXPECT_EQ(session_->Counters().staleness.batches[0], 0u);
@@ -196,16 +201,12 @@ TEST_F(PrefetchTest, AnEvaluationsRowsAreNeverStale) {
   const StreamId stream = OpenStream(4);
   Register(stream, {1});
   Register(stream, {2});
-  LookupCall call;
-  call.layer = "a";
-  call.table = kTable;
-  call.dim = 1;
-  Start(call, {1});
+  StartEvaluation({1});
   control_->WaitForLookups(2);
   Step("b", {2});
   ExpectOk(session_->Flush());
   const size_t before = control_->lookups();
-  ExpectOk(Start(call, {2})->outcome.status());
+  ExpectOk(StartEvaluation({2})->outcome.status());
   EXPECT_EQ(control_->lookups(), before + 1);
 }
 
@@ -330,11 +331,7 @@ TEST_F(PrefetchTest, AFailedPushStopsTheStreamWithItsError) {
 TEST_F(PrefetchTest, AnEvaluationOfItsBatchesDoesNotTakeAStreamFromTraining) {
   const StreamId stream = OpenStream(1);
   for (const int64_t id : {1, 2, 3, 4}) Register(stream, {id});
-  LookupCall call;
-  call.layer = "a";
-  call.table = kTable;
-  call.dim = 1;
-  Start(call, {1});
+  StartEvaluation({1});
   control_->WaitForLookups(4);
   TrainOn({2});
   control_->WaitForLookups(6);  // Its own, and batch 3's.
