@@ -30,6 +30,17 @@ def wait_until():
 
 
 @pytest.fixture
+def wait_until_none_registered(wait_until):
+    """Waits until iterators that nobody reads any more have left nothing."""
+
+    def wait(passed):
+        gc.collect()  # Keras and TensorFlow may leave an iterator in a cycle.
+        wait_until(lambda: passed["batches_registered"] == 0)
+
+    return wait
+
+
+@pytest.fixture
 def nothing_registered(wait_until):
     """Waits until the iterators of earlier tests are gone."""
     gc.collect()

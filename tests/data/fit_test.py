@@ -34,7 +34,7 @@ def test_steps_per_epoch_of_a_repeated_dataset(dataset, make_model, expect_rows)
 
 
 def test_batches_that_no_step_takes_hold_nothing_up(
-    dataset, make_model, count, wait_until, nothing_registered
+    dataset, make_model, count, wait_until_none_registered, nothing_registered
 ):
     model = make_model()
     passed = count()
@@ -43,7 +43,7 @@ def test_batches_that_no_step_takes_hold_nothing_up(
         model.fit(prefetched, steps_per_epoch=4, verbose=0)
     ptf.flush()
     assert passed["updates"] == 12
-    wait_until(lambda: passed["batches_registered"] == 0)
+    wait_until_none_registered(passed)
 
 
 def test_validation_takes_no_place_in_the_window(dataset, make_model, count):
@@ -86,7 +86,9 @@ def test_an_evaluation_sees_what_training_has_just_pushed(dataset, make_model):
         assert unflushed == model.evaluate(dataset, verbose=0)
 
 
-def test_early_stopping(dataset, make_model, count, wait_until, nothing_registered):
+def test_early_stopping(
+    dataset, make_model, count, wait_until_none_registered, nothing_registered
+):
     model = make_model()
     passed = count()
     stop = keras.callbacks.EarlyStopping("loss", min_delta=1e9, patience=1)
@@ -96,7 +98,7 @@ def test_early_stopping(dataset, make_model, count, wait_until, nothing_register
     assert len(history.epoch) == 2
     ptf.flush()
     assert passed["updates"] == 2 * BATCHES
-    wait_until(lambda: passed["batches_registered"] == 0)
+    wait_until_none_registered(passed)
 
 
 class _Stop(Exception):

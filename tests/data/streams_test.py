@@ -87,7 +87,12 @@ def test_two_streams_of_one_model(dataset, make_model, count):
 
 
 def test_an_abandoned_iterator_leaves_nothing(
-    dataset, make_model, count, wait_until, nothing_registered
+    dataset,
+    make_model,
+    count,
+    wait_until,
+    wait_until_none_registered,
+    nothing_registered,
 ):
     model = make_model()
     passed = count()
@@ -101,20 +106,20 @@ def test_an_abandoned_iterator_leaves_nothing(
         wait_until(lambda: passed["batches_registered"] > 0)
 
     train_a_while()
-    wait_until(lambda: passed["batches_registered"] == 0)
+    wait_until_none_registered(passed)
     model.fit(dataset, verbose=0)
     ptf.flush()
     assert passed["updates"] == 3 + BATCHES
 
 
 def test_an_iterator_that_no_step_reads_leaves_nothing(
-    dataset, make_model, count, wait_until, nothing_registered
+    dataset, make_model, count, wait_until_none_registered, nothing_registered
 ):
     model = make_model()
     passed = count()
     for _ in ptf.data.prefetch(dataset, model):
         pass
-    wait_until(lambda: passed["batches_registered"] == 0)
+    wait_until_none_registered(passed)
     assert passed["lookup_requests"] == 0
 
 
