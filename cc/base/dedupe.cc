@@ -1,5 +1,6 @@
 #include "cc/base/dedupe.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "cc/base/hash.h"
@@ -7,67 +8,83 @@
 namespace persia {
 namespace {
 
-// Enough to hide one cache miss behind the work of as many ids.
-constexpr size_t kPrefetchAhead = 24;
+// Enough to hide a miss of the second-level cache behind the work of as many
+// ids.
+constexpr size_t kAhead = 16;
 
-// An open-addressing table that is emptied by moving to the next epoch, so a
-// batch touches only the slots it uses.
+// An open-addressing table of places in `ids`, which are numbered from 1. Small
+// enough to stay in a core's cache: a slot has a place and as many bits of the
+// id's hash, lest ids that cannot be it are looked at.
 class Index {
  public:
-  // Readies the table for `count` ids.
+  // Empties the table, for `count` ids.
   void Reset(size_t count) {
-    size_t capacity = 1024;
+    size_t capacity = 256;
     while (capacity < 2 * count) capacity *= 2;
-    if (capacity > slots_.size() || ++epoch_ == 0) {
-      slots_.assign(capacity, Slot());
-      epoch_ = 1;
-    }
-    mask_ = slots_.size() - 1;
+    if (slots_.size() < capacity) slots_.resize(capacity);
+    std::fill_n(slots_.data(), capacity, 0);
+    mask_ = capacity - 1;
   }
 
-  void Prefetch(int64_t id) const {
-    __builtin_prefetch(&slots_[HashId(id) & mask_], 1);
+  void Prefetch(uint64_t hash) const {
+    __builtin_prefetch(&slots_[hash & mask_], 1);
   }
 
-  // The index that `id` got before, or `next` if it is new.
-  uint32_t FindOrAdd(int64_t id, uint32_t next) {
-    for (size_t at = HashId(id) & mask_;; at = (at + 1) & mask_) {
-      Slot& slot = slots_[at];
-      if (slot.epoch != epoch_) {
-        slot = {id, next, epoch_};
-        return next;
-      }
-      if (slot.id == id) return slot.index;
+  // The place of `id`, which is `next` if it is new: then it is written there.
+  // Writes to ids[next] in any case, for want of a branch: which ids are new
+  // cannot be predicted.
+  uint32_t FindOrAdd(int64_t id, uint64_t hash, uint32_t next, int64_t* ids) {
+    ids[next] = id;
+    for (size_t at = hash & mask_;; at = (at + 1) & mask_) {
+      const uint64_t added = (hash & kHashBits) | next;
+      uint64_t slot = slots_[at];
+      slot = slot == 0 ? added : slot;
+      const auto place = static_cast<uint32_t>(slot);
+      if (((slot ^ hash) & kHashBits) != 0 || ids[place] != id) continue;
+      slots_[at] = slot;
+      return place;
     }
   }
 
  private:
-  struct Slot {
-    int64_t id = 0;
-    uint32_t index = 0;
-    uint32_t epoch = 0;
-  };
-  std::vector<Slot> slots_;
+  static constexpr uint64_t kHashBits = ~uint64_t{0} << 32;
+
+  std::vector<uint64_t> slots_;  // 0: free.
   size_t mask_ = 0;
-  uint32_t epoch_ = 0;
+};
+
+struct Scratch {
+  Index index;
+  std::vector<int64_t> ids;  // From place 1 on.
 };
 
 }  // namespace
 
 UniqueIds Dedupe(Span<const int64_t> batch) {
-  thread_local Index index;
-  index.Reset(batch.size());
+  thread_local Scratch scratch;
+  const size_t count = batch.size();
+  Index& index = scratch.index;
+  index.Reset(count);
+  if (scratch.ids.size() < count + 2) scratch.ids.resize(count + 2);
+  int64_t* const ids = scratch.ids.data();
+
   UniqueIds unique;
-  unique.inverse.resize(batch.size());
-  for (size_t i = 0; i < batch.size(); ++i) {
-    if (i + kPrefetchAhead < batch.size()) {
-      index.Prefetch(batch[i + kPrefetchAhead]);
-    }
-    const auto next = static_cast<uint32_t>(unique.ids.size());
-    const uint32_t found = index.FindOrAdd(batch[i], next);
-    if (found == next) unique.ids.push_back(batch[i]);
-    unique.inverse[i] = found;
+  unique.inverse.resize(count);
+  uint64_t hashes[kAhead];
+  const auto ask = [&](size_t i) {
+    hashes[i % kAhead] = HashId(batch[i]);
+    index.Prefetch(hashes[i % kAhead]);
+  };
+  for (size_t i = 0; i < std::min(kAhead, count); ++i) ask(i);
+  uint32_t next = 1;
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t hash = hashes[i % kAhead];
+    if (i + kAhead < count) ask(i + kAhead);
+    const uint32_t place = index.FindOrAdd(batch[i], hash, next, ids);
+    next += place == next;
+    unique.inverse[i] = place - 1;
   }
+  unique.ids.assign(ids + 1, ids + next);
   return unique;
 }
 
