@@ -19,8 +19,9 @@ class Index {
  public:
   // Empties the table, for `count` ids.
   void Reset(size_t count) {
+    // Few batches have no duplicates, and what is not emptied is not touched.
     size_t capacity = 256;
-    while (capacity < 2 * count) capacity *= 2;
+    while (capacity < count + count / 5) capacity *= 2;
     if (slots_.size() < capacity) slots_.resize(capacity);
     std::fill_n(slots_.data(), capacity, 0);
     mask_ = capacity - 1;
