@@ -108,6 +108,9 @@ def traffic(steps: int) -> dict[str, float]:
         "bytes_out_per_step": metrics["bytes_out"] / steps,
         "bytes_in_per_step": metrics["bytes_in"] / steps,
         "lookup_requests_per_step": metrics["lookup_requests"] / steps,
+        "lookup_waits_per_step": metrics["lookup_waits"] / steps,
+        "lookup_wait_ms_per_step": metrics["lookup_wait_seconds"] * 1e3 / steps,
+        "prefetch_stale": metrics["prefetch_stale"],
         "retries": metrics["retries"],
     }
 
