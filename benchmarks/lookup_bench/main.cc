@@ -41,13 +41,15 @@ int Main(int argc, char** argv) {
   }
   const TransportServers transport(DistinctRows(workload));
   FillShards(workload, shards, tables);
+  const RequestIds ids(&workload, tables, shards.size());
   HugeArray flat(workload.rows() * kAdagradStride);
   ServeRounds([&](const std::string& kind, int thread, int in_flight) {
     const size_t first = thread * workload.requests() / 2;
-    if (kind == "remote") {
-      return MakeRemoteRequester(&workload, shards, tables, first, in_flight);
+    if (kind == "remote" || kind == "remote_dedupe") {
+      const bool dedupes = kind == "remote_dedupe";
+      return MakeRemoteRequester(&ids, dedupes, shards, first, in_flight);
     }
-    if (kind == "dedupe") return MakeDedupeRequester(&workload, tables, first);
+    if (kind == "dedupe") return MakeDedupeRequester(&ids, first);
     if (kind == "gather") return MakeGatherRequester(&workload, &flat, first);
     if (kind == "transport") return transport.MakeRequester(thread);
     Fail("no such kind of round: " + kind);

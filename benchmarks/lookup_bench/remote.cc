@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -6,7 +7,6 @@
 #include "benchmarks/lookup_bench/requesters.h"
 #include "benchmarks/support/fail.h"
 #include "benchmarks/support/measure.h"
-#include "cc/base/dedupe.h"
 #include "cc/base/hash.h"
 #include "cc/client/remote_service.h"
 #include "cc/pipeline/await.h"
@@ -32,40 +32,22 @@ std::unique_ptr<EmbeddingService> Connect(
   return std::move(*service);
 }
 
-// The parts that a request is deduplicated and asked for in.
-std::vector<UniqueIds> DedupeRequest(const Workload& workload, size_t request,
-                                     size_t tables) {
-  std::vector<UniqueIds> unique;
-  if (tables == 1) {
-    unique.push_back(Dedupe(workload.ids(request)));
-    return unique;
-  }
-  for (size_t feature = 0; feature < tables; ++feature) {
-    unique.push_back(Dedupe(workload.ids(request, feature)));
-  }
-  return unique;
-}
-
-size_t CountRows(const std::vector<UniqueIds>& unique) {
-  size_t rows = 0;
-  for (const UniqueIds& one : unique) rows += one.ids.size();
-  return rows;
-}
-
 class RemoteRequester : public Requester {
  public:
-  RemoteRequester(const Workload* workload,
-                  const std::vector<std::string>& shards, size_t tables,
-                  size_t first, int in_flight)
-      : workload_(workload),
-        tables_(tables),
-        turn_(first),
-        service_(Connect(shards)) {
-    for (size_t table = 0; table < tables; ++table) {
+  RemoteRequester(const RequestIds* ids, bool dedupes,
+                  const std::vector<std::string>& shards, size_t first,
+                  int in_flight)
+      : ids_(ids), dedupes_(dedupes), turn_(first), service_(Connect(shards)) {
+    for (size_t table = 0; table < ids->tables(); ++table) {
       keys_.push_back(HashName(ConfigOf(table).name));
     }
+    size_t most_rows = 0;
+    for (size_t request = 0; request < ids->requests(); ++request) {
+      const size_t rows = RequestIds::CountRows(ids->unique(request));
+      most_rows = std::max(most_rows, rows);
+    }
     for (int slot = 0; slot < in_flight; ++slot) {
-      slots_.push_back(std::make_unique<Slot>(workload->ids(0).size()));
+      slots_.push_back(std::make_unique<Slot>(most_rows));
       free_.push_back(slots_.back().get());
     }
   }
@@ -75,9 +57,9 @@ class RemoteRequester : public Requester {
   size_t Next() override {
     Slot* const slot = TakeFreeSlot();
     slot->begin = Now();
-    slot->unique = DedupeRequest(*workload_, turn_, tables_);
-    turn_ = (turn_ + 1) % workload_->requests();
-    Ask(slot);
+    if (dedupes_) slot->deduped = ids_->Dedupe(turn_);
+    Ask(slot, dedupes_ ? slot->deduped : ids_->unique(turn_));
+    turn_ = (turn_ + 1) % ids_->requests();
     return std::exchange(answered_rows_, 0);
   }
 
@@ -93,23 +75,25 @@ class RemoteRequester : public Requester {
   struct Slot {
     explicit Slot(size_t rows) : memory(rows * kDim * sizeof(float)) {}
 
-    std::vector<UniqueIds> unique;
+    RequestIds::OfTables deduped;
     HugeArray memory;
     LookupRequest request;
+    size_t rows = 0;
     double begin = 0;
     double end = 0;
     Status status;
   };
 
-  void Ask(Slot* slot) {
+  void Ask(Slot* slot, const RequestIds::OfTables& unique) {
+    slot->rows = RequestIds::CountRows(unique);
     slot->request = LookupRequest();
     slot->request.deadline = DeadlineAfter(kDeadlineSeconds);
     float* out = slot->memory.floats();
-    for (size_t table = 0; table < slot->unique.size(); ++table) {
+    for (size_t table = 0; table < unique.size(); ++table) {
       TableLookup lookup;
       lookup.ids.table = keys_[table];
       lookup.ids.dim = kDim;
-      lookup.ids.ids = slot->unique[table].ids;
+      lookup.ids.ids = unique[table].ids;
       lookup.rows = {out, lookup.ids.ids.size() * kDim};
       out += lookup.rows.size();
       slot->request.tables.push_back(lookup);
@@ -145,13 +129,13 @@ class RemoteRequester : public Requester {
 
   void Finish(Slot* slot) {
     CheckOk(slot->status);
-    answered_rows_ += CountRows(slot->unique);
+    answered_rows_ += slot->rows;
     seconds.push_back(slot->end - slot->begin);
     free_.push_back(slot);
   }
 
-  const Workload* const workload_;
-  const size_t tables_;
+  const RequestIds* const ids_;
+  const bool dedupes_;
   size_t turn_;
   std::vector<TableKey> keys_;
   std::vector<std::unique_ptr<Slot>> slots_;
@@ -169,20 +153,19 @@ class RemoteRequester : public Requester {
 
 class DedupeRequester : public Requester {
  public:
-  DedupeRequester(const Workload* workload, size_t tables, size_t first)
-      : workload_(workload), tables_(tables), turn_(first) {}
+  DedupeRequester(const RequestIds* ids, size_t first)
+      : ids_(ids), turn_(first) {}
 
   size_t Next() override {
-    turn_ = (turn_ + 1) % workload_->requests();
+    turn_ = (turn_ + 1) % ids_->requests();
     const double begin = Now();
-    const size_t rows = CountRows(DedupeRequest(*workload_, turn_, tables_));
+    const size_t rows = RequestIds::CountRows(ids_->Dedupe(turn_));
     seconds.push_back(Now() - begin);
     return rows;
   }
 
  private:
-  const Workload* const workload_;
-  const size_t tables_;
+  const RequestIds* const ids_;
   size_t turn_;
 };
 
@@ -245,15 +228,15 @@ void FillShards(const Workload& workload,
 }
 
 std::unique_ptr<Requester> MakeRemoteRequester(
-    const Workload* workload, const std::vector<std::string>& shards,
-    size_t tables, size_t first, int in_flight) {
-  return std::make_unique<RemoteRequester>(workload, shards, tables, first,
+    const RequestIds* ids, bool dedupes, const std::vector<std::string>& shards,
+    size_t first, int in_flight) {
+  return std::make_unique<RemoteRequester>(ids, dedupes, shards, first,
                                            in_flight);
 }
 
-std::unique_ptr<Requester> MakeDedupeRequester(const Workload* workload,
-                                               size_t tables, size_t first) {
-  return std::make_unique<DedupeRequester>(workload, tables, first);
+std::unique_ptr<Requester> MakeDedupeRequester(const RequestIds* ids,
+                                               size_t first) {
+  return std::make_unique<DedupeRequester>(ids, first);
 }
 
 }  // namespace persia::bench

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/lookup_bench/request_ids.h"
 #include "benchmarks/support/flat_array.h"
 #include "benchmarks/support/rounds.h"
 #include "benchmarks/support/workload_file.h"
@@ -24,15 +25,16 @@ inline constexpr size_t kDim = 16;
 void FillShards(const Workload& workload,
                 const std::vector<std::string>& shards, size_t tables);
 
-// Removes duplicates and looks rows up through a RemoteService of its own, so
-// on one connection a shard; up to `in_flight` requests at once.
+// Looks rows up through a RemoteService of its own, so on one connection a
+// shard; up to `in_flight` requests at once. If it `dedupes`, it removes the
+// requests' duplicates first; else that was done before.
 std::unique_ptr<Requester> MakeRemoteRequester(
-    const Workload* workload, const std::vector<std::string>& shards,
-    size_t tables, size_t first, int in_flight);
+    const RequestIds* ids, bool dedupes, const std::vector<std::string>& shards,
+    size_t first, int in_flight);
 
 // Removes duplicates, and nothing else.
-std::unique_ptr<Requester> MakeDedupeRequester(const Workload* workload,
-                                               size_t tables, size_t first);
+std::unique_ptr<Requester> MakeDedupeRequester(const RequestIds* ids,
+                                               size_t first);
 
 // Copies each distinct row of a request from `flat`, at places found before.
 std::unique_ptr<Requester> MakeGatherRequester(const Workload* workload,

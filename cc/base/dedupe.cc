@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "cc/base/hash.h"
 
@@ -57,12 +58,41 @@ class Index {
 struct Scratch {
   Index index;
   std::vector<int64_t> ids;  // From place 1 on.
+  std::vector<uint32_t> shards;
+  std::vector<uint32_t> moved_to;
 };
+
+Scratch& ThreadScratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
+
+// Keeps the order within a shard.
+void GroupByShard(uint32_t shard_count, UniqueIds* unique) {
+  const size_t count = unique->ids.size();
+  Scratch& scratch = ThreadScratch();
+  scratch.shards.resize(count);
+  scratch.moved_to.resize(count);
+  std::vector<uint32_t> next(shard_count + size_t{1}, 0);
+  for (size_t i = 0; i < count; ++i) {
+    scratch.shards[i] = ShardOf(unique->ids[i], shard_count);
+    ++next[scratch.shards[i] + 1];
+  }
+  for (uint32_t s = 1; s < shard_count; ++s) next[s] += next[s - 1];
+  std::vector<int64_t> grouped(count);
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t place = next[scratch.shards[i]]++;
+    grouped[place] = unique->ids[i];
+    scratch.moved_to[i] = place;
+  }
+  for (uint32_t& place : unique->inverse) place = scratch.moved_to[place];
+  unique->ids = std::move(grouped);
+}
 
 }  // namespace
 
 UniqueIds Dedupe(Span<const int64_t> batch) {
-  thread_local Scratch scratch;
+  Scratch& scratch = ThreadScratch();
   const size_t count = batch.size();
   Index& index = scratch.index;
   index.Reset(count);
@@ -86,6 +116,14 @@ UniqueIds Dedupe(Span<const int64_t> batch) {
     unique.inverse[i] = place - 1;
   }
   unique.ids.assign(ids + 1, ids + next);
+  return unique;
+}
+
+UniqueIds Dedupe(Span<const int64_t> batch, uint32_t shard_count) {
+  UniqueIds unique = Dedupe(batch);
+  if (shard_count > 1 && unique.had_duplicates()) {
+    GroupByShard(shard_count, &unique);
+  }
   return unique;
 }
 

@@ -10,9 +10,8 @@
 
 namespace persia {
 
-// Invariant: ids are distinct, in order of first appearance, and
-// ids[inverse[i]] is the batch's i-th id. So if the batch has no duplicates,
-// inverse is 0, 1, 2, ...
+// Invariant: ids are distinct, and ids[inverse[i]] is the batch's i-th id. If
+// the batch has no duplicates, inverse is 0, 1, 2, ...
 struct UniqueIds {
   std::vector<int64_t> ids;
   std::vector<uint32_t> inverse;
@@ -20,9 +19,14 @@ struct UniqueIds {
   bool had_duplicates() const { return ids.size() != inverse.size(); }
 };
 
-// Precondition: fewer than 2^31 ids. Keeps a hash table a thread between calls;
-// thread-safe.
+// The ids are in order of first appearance. Precondition: fewer than 2^31 ids.
+// Keeps a hash table a thread between calls; thread-safe.
 UniqueIds Dedupe(Span<const int64_t> batch);
+
+// The same, but if the batch has duplicates, the ids are in order of ShardOf,
+// and of first appearance within a shard: each shard's are neighbours, which
+// are sent, and whose rows are received, without a copy.
+UniqueIds Dedupe(Span<const int64_t> batch, uint32_t shard_count);
 
 // out[i] = rows[inverse[i]], rows of `dim`.
 void ExpandRows(Span<const uint32_t> inverse, Span<const float> rows,

@@ -56,6 +56,8 @@ Status Open(const char* name, const persia_session_options& options) {
   session.staleness = options.staleness;
   session.wire = std::make_shared<WireCounters>();
   session.hot_rows = options.hot_rows;
+  const size_t addresses = SplitAddresses(options.addresses).size();
+  session.shard_count = static_cast<uint32_t>(std::max(addresses, size_t{1}));
   auto service = MakeService(options, session.wire);
   if (!service.ok()) return service.status();
   return OpenSession(name, std::move(*service), session);

@@ -53,6 +53,7 @@ class ChannelImpl : public Channel {
   void WriteNext();
   void OnWritten(const ErrorCode& error);
   void ReadNext();
+  std::vector<MutableBytes> PlacesFor(const FrameHeader& header);
   void OnRead(ReadEnd end, const Status& status);
   void OnReply();
   Status TakeReply(MessageType type, const ShardRequest& request);
@@ -77,7 +78,9 @@ class ChannelImpl : public Channel {
   std::deque<uint64_t> to_write_;  // Ids; some may have left pending_.
   std::optional<uint64_t> writing_;
   bool was_connected_ = false;
-  ByteBuffer body_;  // Of the frame that is read.
+  ByteBuffer body_;  // Of the frame that is read, without what is placed.
+  // The request whose rows that frame is read to.
+  std::optional<uint64_t> placing_;
   // The frame in body_ answers the request that is still being written: that
   // one cannot be ended before.
   bool reply_waits_ = false;
@@ -132,6 +135,7 @@ void ChannelImpl::OnConnected() {
 void ChannelImpl::Drop(const Status& why) {
   to_write_.clear();
   writing_.reset();
+  placing_.reset();
   reply_waits_ = false;
   link_.Drop(why);
 }
@@ -168,10 +172,27 @@ void ChannelImpl::OnWritten(const ErrorCode& error) {
 }
 
 void ChannelImpl::ReadNext() {
-  link_.stream()->Read(&body_, [this, stream = link_.stream()](
-                                   ReadEnd end, const Status& status) {
-    if (stream == link_.stream()) OnRead(end, status);
-  });
+  placing_.reset();
+  link_.stream()->Read(
+      &body_,
+      [this, stream = link_.stream()](ReadEnd end, const Status& status) {
+        if (stream == link_.stream()) OnRead(end, status);
+      },
+      [this](const FrameHeader& header) { return PlacesFor(header); });
+}
+
+std::vector<MutableBytes> ChannelImpl::PlacesFor(const FrameHeader& header) {
+  const auto found = pending_.find(header.request_id);
+  if (found == pending_.end()) return {};
+  const ShardRequest& request = found->second.request;
+  if (header.type != request.reply_type || request.places.vectors.empty()) {
+    return {};
+  }
+  uint64_t bytes = request.places.head_bytes;
+  for (const MutableBytes part : request.places.vectors) bytes += part.size();
+  if (bytes != header.body_bytes) return {};
+  placing_ = header.request_id;
+  return request.places.vectors;
 }
 
 void ChannelImpl::OnRead(ReadEnd end, const Status& status) {
@@ -214,7 +235,9 @@ void ChannelImpl::OnReply() {
 
 Status ChannelImpl::TakeReply(MessageType type, const ShardRequest& request) {
   const ConstBytes body(body_.data(), body_.size());
-  if (type == request.reply_type) return request.on_reply(body);
+  if (type == request.reply_type) {
+    return request.on_reply(body, placing_.has_value());
+  }
   if (type == MessageType::kError) return DecodeError(body);
   return Status(Code::kDataLoss, Concat("answered with a message of type ",
                                         static_cast<int>(type), " instead of ",
@@ -264,21 +287,21 @@ void ChannelImpl::QueueDue(Clock::time_point now) {
 
 void ChannelImpl::FailExpired(Clock::time_point now) {
   std::vector<std::pair<ShardRequest, Status>> expired;
-  bool is_writing = false;
+  bool is_moving = false;
   for (auto it = pending_.begin(); it != pending_.end();) {
     if (it->second.request.deadline > now) {
       ++it;
       continue;
     }
-    is_writing |= writing_ == it->first;
+    is_moving |= writing_ == it->first || placing_ == it->first;
     Status error = DeadlineError(it->second);
     expired.emplace_back(std::move(it->second.request), std::move(error));
     it = pending_.erase(it);
   }
-  // Its memory is the caller's again once it ends, so the rest of the frame
-  // cannot be sent, and nothing can follow half a frame.
-  if (is_writing) {
-    Drop(Status(Code::kUnavailable, "it takes no data (is it stuck?)"));
+  // Its memory is the caller's again once it ends, so the rest of the frame can
+  // be neither sent nor read, and nothing can follow half a frame.
+  if (is_moving) {
+    Drop(Status(Code::kUnavailable, "a frame stopped midway (is it stuck?)"));
   }
   for (const auto& [request, error] : expired) request.done(error);
 }

@@ -31,8 +31,9 @@ void FanOut::Ask(const std::vector<uint32_t>& shards, MessageType reply_type,
     request.asked_at = asked_at_;
     request.deadline = deadline_;
     request.retry_unavailable = retry_unavailable;
-    request.on_reply = [this, shard](ConstBytes body) {
-      return OnReply(shard, body);
+    request.places = PlacesOf(shard);
+    request.on_reply = [this, shard](ConstBytes body, bool placed) {
+      return placed ? OnPlacedReply(shard, body) : OnReply(shard, body);
     };
     request.done = [self = shared_from_this(), shard](const Status& status) {
       self->End(shard, status);

@@ -14,6 +14,7 @@
 
 #include "cc/base/status.h"
 #include "cc/client/channel.h"
+#include "cc/client/shard_request.h"
 #include "cc/service/embedding_service.h"
 #include "cc/wire/frame.h"
 
@@ -45,6 +46,12 @@ class FanOut : public std::enable_shared_from_this<FanOut> {
   // The request's frame may refer to memory of this object and of the caller.
   virtual OutFrame Encode(uint32_t shard, uint64_t request_id) = 0;
   virtual Status OnReply(uint32_t shard, ConstBytes body) = 0;
+  // A call may give replies places of their own. All but their heads is there
+  // once they come.
+  virtual ReplyPlaces PlacesOf(uint32_t /*shard*/) { return ReplyPlaces(); }
+  virtual Status OnPlacedReply(uint32_t /*shard*/, ConstBytes /*head*/) {
+    return Status();
+  }
   virtual Status OnAllReplied() = 0;
 
  private:

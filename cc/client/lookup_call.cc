@@ -40,6 +40,32 @@ class LookupCall : public FanOut {
     return EncodeLookup(request_id, part, context_.dtype);
   }
 
+  // float32 rows that are neighbours need neither conversion nor scattering.
+  ReplyPlaces PlacesOf(uint32_t shard) override {
+    if (context_.dtype != WireDtype::kFloat32) return ReplyPlaces();
+    ReplyPlaces places{kLookupReplyHeadBytes, {}};
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      const VectorPlaces rows = scratch_->partition.places(t, shard);
+      const size_t dim = request_->tables[t].ids.dim;
+      const Span<float> all = request_->tables[t].rows;
+      if (!rows.contiguous()) return ReplyPlaces();
+      if (rows.count == 0) continue;
+      const Span<float> own = all.subspan(rows.first * dim, rows.count * dim);
+      places.vectors.emplace_back(reinterpret_cast<uint8_t*>(own.data()),
+                                  own.size_bytes());
+    }
+    return places;
+  }
+
+  Status OnPlacedReply(uint32_t shard, ConstBytes bytes) override {
+    LookupReplyHead head;
+    PERSIA_RETURN_IF_ERROR(DecodeLookupReplyHead(bytes, &head));
+    generations_[shard] = head.generation;
+    if (head.dtype == WireDtype::kFloat32) return Status();
+    return Status(Code::kDataLoss,
+                  "answered with another dtype than was asked for");
+  }
+
   Status OnReply(uint32_t shard, ConstBytes body) override {
     const Partition& partition = scratch_->partition;
     std::vector<VectorsShape> shapes;

@@ -6,13 +6,14 @@
 namespace persia {
 namespace {
 
-std::shared_ptr<LayerLookup> NewLookup(const LookupCall& call) {
+std::shared_ptr<LayerLookup> NewLookup(const LookupCall& call,
+                                       uint32_t shard_count) {
   auto record = std::make_shared<LookupRecord>();
   record->layer = call.layer;
   record->replica = call.replica;
   record->table = call.table;
   record->dim = call.dim;
-  record->unique = Dedupe(call.ids);
+  record->unique = Dedupe(call.ids, shard_count);
   return std::make_shared<LayerLookup>(std::move(record));
 }
 
@@ -41,13 +42,14 @@ void Lookups::Stop() {
 
 std::shared_ptr<LayerLookup> Lookups::Start(const LookupCall& call) {
   if (auto claimed = Claim(call)) return claimed;
-  std::shared_ptr<LayerLookup> lookup = NewLookup(call);
+  std::shared_ptr<LayerLookup> lookup = NewLookup(call, options_.shard_count);
   (call.training ? training_ : reading_).Add(lookup);
   return lookup;
 }
 
 StreamId Lookups::OpenStream(StreamOptions options) {
   options.has_copies = options_.hot_rows > 0;
+  options.shard_count = options_.shard_count;
   std::lock_guard<std::mutex> lock(mutex_);
   const StreamId id = ++last_stream_;
   PrefetchStream::Callbacks callbacks;

@@ -77,7 +77,7 @@ void PrefetchStream::Register(std::vector<PrefetchIds> layers) {
     entry.record->layer = layer.layer;
     entry.record->table = layer.table;
     entry.record->dim = layer.dim;
-    entry.record->unique = Dedupe(layer.ids);
+    entry.record->unique = Dedupe(layer.ids, options_.shard_count);
     entry.ids = std::move(layer);
     batch.entries.push_back(std::move(entry));
   }

@@ -59,6 +59,8 @@ struct SessionOptions {
   // Rows of each table that copies in this process may hold: see
   // CachingService. 0: none.
   uint64_t hot_rows = 0;
+  // Shards, or workers, that the service splits ids over, if it does.
+  uint32_t shard_count = 1;
   // What the service's client counts, if it is one; else null.
   std::shared_ptr<WireCounters> wire;
 };
@@ -114,6 +116,7 @@ struct StreamOptions {
   int staleness = 4;
   int replicas = 1;         // Successive batches that one step takes.
   bool has_copies = false;  // Set by the session: rows may come from copies.
+  uint32_t shard_count = 1;  // See SessionOptions.
 };
 
 // What a layer will look up in a batch to come.

@@ -5,8 +5,6 @@
 namespace persia {
 namespace {
 
-constexpr uint64_t kLookupReplyHeadBytes = 16;  // The generation and dtype.
-
 // No overflow: the ids fit a body, and dim is bounded.
 uint64_t NumberCount(const TableIds& ids) {
   return uint64_t{ids.vectors()} * ids.dim;

@@ -92,11 +92,14 @@ Status ParseFrameHeader(Span<const uint8_t, kFrameHeaderBytes> bytes,
   return Status();
 }
 
-Status CheckBody(const FrameHeader& header, ConstBytes body) {
-  if (body.size() == header.body_bytes &&
-      Crc32c(body.data(), body.size()) == header.body_crc) {
-    return Status();
+Status CheckBody(const FrameHeader& header, Span<const ConstBytes> parts) {
+  uint64_t bytes = 0;
+  uint32_t crc = 0;
+  for (const ConstBytes part : parts) {
+    bytes += part.size();
+    crc = ExtendCrc32c(crc, part.data(), part.size());
   }
+  if (bytes == header.body_bytes && crc == header.body_crc) return Status();
   return Status(Code::kDataLoss, "a frame's body was corrupted on its way");
 }
 

@@ -59,6 +59,8 @@ struct FrameHeader {
 
 // One part of a frame that is sent from where it lies.
 using ConstBytes = Span<const uint8_t>;
+// One part of a frame that is read to where it shall lie.
+using MutableBytes = Span<uint8_t>;
 
 // A frame that is ready to be written: `head` (frame header and the message's
 // fixed part), then `payload`, in order. Payload memory belongs to the message.
@@ -80,8 +82,12 @@ void SealFrame(MessageType type, uint64_t request_id, OutFrame* frame);
 Status ParseFrameHeader(Span<const uint8_t, kFrameHeaderBytes> bytes,
                         uint64_t max_body_bytes, FrameHeader* header);
 
-// kDataLoss if the body does not match its header's checksum.
-Status CheckBody(const FrameHeader& header, ConstBytes body);
+// kDataLoss if the body, which `parts` are in order, does not match its
+// header's checksum.
+Status CheckBody(const FrameHeader& header, Span<const ConstBytes> parts);
+inline Status CheckBody(const FrameHeader& header, ConstBytes body) {
+  return CheckBody(header, Span<const ConstBytes>(&body, 1));
+}
 
 }  // namespace persia
 

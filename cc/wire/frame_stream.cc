@@ -23,8 +23,11 @@ FrameStream::FrameStream(Socket socket, uint64_t max_body_bytes)
   TuneSocket(&socket_);
 }
 
-void FrameStream::Read(ByteBuffer* body, ReadCallback done) {
+void FrameStream::Read(ByteBuffer* body, ReadCallback done,
+                       PlaceCallback place) {
   body_ = body;
+  placed_.clear();
+  place_ = std::move(place);
   read_done_ = std::move(done);
   asio::async_read(
       socket_, asio::buffer(header_bytes_),
@@ -51,14 +54,23 @@ void FrameStream::OnHeader(const ErrorCode& error, size_t bytes) {
 }
 
 void FrameStream::ReadBody() {
-  if (!body_->Resize(header_.body_bytes)) {
+  uint64_t unplaced = header_.body_bytes;
+  if (place_ != nullptr) placed_ = place_(header_);
+  for (const MutableBytes part : placed_) unplaced -= part.size();
+  if (!body_->Resize(unplaced)) {
     return EndRead(ReadEnd::kTooLong,
                    Status(Code::kResourceExhausted,
                           Concat("no memory for a frame's body of ",
                                  header_.body_bytes, " bytes")));
   }
+  std::vector<asio::mutable_buffer> parts;
+  parts.reserve(1 + placed_.size());
+  parts.emplace_back(body_->data(), body_->size());
+  for (const MutableBytes part : placed_) {
+    parts.emplace_back(part.data(), part.size());
+  }
   asio::async_read(
-      socket_, asio::buffer(body_->data(), body_->size()), UntilDone,
+      socket_, std::move(parts), UntilDone,
       [self = shared_from_this()](const ErrorCode& error, size_t bytes) {
         self->OnBody(error, bytes);
       });
@@ -67,8 +79,9 @@ void FrameStream::ReadBody() {
 void FrameStream::OnBody(const ErrorCode& error, size_t /*bytes*/) {
   if (read_cancelled_) return EndReadAsCancelled();
   if (error) return EndReadOnError(error, true);
-  const Status status =
-      CheckBody(header_, ConstBytes(body_->data(), body_->size()));
+  std::vector<ConstBytes> parts{ConstBytes(body_->data(), body_->size())};
+  parts.insert(parts.end(), placed_.begin(), placed_.end());
+  const Status status = CheckBody(header_, parts);
   EndRead(status.ok() ? ReadEnd::kFrame : ReadEnd::kBadFrame, status);
 }
 

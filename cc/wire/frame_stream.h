@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "cc/base/byte_buffer.h"
 #include "cc/base/status.h"
@@ -33,11 +34,16 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   // `status` says why, unless the end is kFrame.
   using ReadCallback = std::function<void(ReadEnd, const Status& status)>;
   using WriteCallback = std::function<void(const ErrorCode&)>;
+  // Asked once a header came: where the last bytes of its body are read to. No
+  // more than the body has; they must live until the read is done or Close.
+  using PlaceCallback =
+      std::function<std::vector<MutableBytes>(const FrameHeader&)>;
 
   FrameStream(Socket socket, uint64_t max_body_bytes);
 
-  // Reads the next frame: its header to header(), its body to *body.
-  void Read(ByteBuffer* body, ReadCallback done);
+  // Reads the next frame: its header to header(), its body to *body, but for
+  // what `place`, if there is one, gives a place of its own.
+  void Read(ByteBuffer* body, ReadCallback done, PlaceCallback place = nullptr);
   const FrameHeader& header() const { return header_; }
 
   // `frame` and its payload must live until `done` or Close.
@@ -68,7 +74,10 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   std::array<uint8_t, kFrameHeaderBytes> header_bytes_;
   FrameHeader header_;
   bool read_cancelled_ = false;
-  ByteBuffer* body_ = nullptr;  // Of the read under way.
+  // Of the read under way:
+  ByteBuffer* body_ = nullptr;
+  std::vector<MutableBytes> placed_;  // What follows *body_.
+  PlaceCallback place_;
   ReadCallback read_done_;
 };
 

@@ -119,6 +119,14 @@ struct VectorsShape {
   uint64_t count = 0;
   uint32_t dim = 0;
 };
+// What a lookup's reply begins with; the rows of its tables follow, each padded
+// to a multiple of 8 bytes.
+inline constexpr size_t kLookupReplyHeadBytes = 16;
+struct LookupReplyHead {
+  uint64_t generation = 0;
+  WireDtype dtype = WireDtype::kFloat32;
+};
+Status DecodeLookupReplyHead(ConstBytes head, LookupReplyHead* decoded);
 // kDataLoss unless the reply has just the `tables`' rows.
 Status DecodeLookupReply(ConstBytes body,
                          const std::vector<VectorsShape>& tables,

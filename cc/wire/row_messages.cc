@@ -1,5 +1,6 @@
 // The messages that carry ids and rows: Lookup, Update and their replies.
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -92,17 +93,26 @@ OutFrame EncodeLookupReply(uint64_t request_id, uint64_t generation,
   return writer.Seal(MessageType::kLookupReply, request_id);
 }
 
+Status DecodeLookupReplyHead(ConstBytes head, LookupReplyHead* decoded) {
+  Reader reader(head);
+  decoded->generation = reader.U64();
+  decoded->dtype = ReadDtype(&reader);
+  reader.Zero32();
+  PERSIA_RETURN_IF_ERROR(reader.Finish("LookupReply"));
+  return CheckWireDtype(decoded->dtype);
+}
+
 Status DecodeLookupReply(ConstBytes body,
                          const std::vector<VectorsShape>& tables,
                          uint64_t* generation, std::vector<WireVectors>* rows) {
-  Reader reader(body);
-  *generation = reader.U64();
-  const WireDtype dtype = ReadDtype(&reader);
-  reader.Zero32();
-  PERSIA_RETURN_IF_ERROR(CheckWireDtype(dtype));
+  const size_t head_bytes = std::min(kLookupReplyHeadBytes, body.size());
+  LookupReplyHead head;
+  PERSIA_RETURN_IF_ERROR(DecodeLookupReplyHead(body.first(head_bytes), &head));
+  *generation = head.generation;
+  Reader reader(body.subspan(head_bytes));
   rows->clear();
   for (const VectorsShape& shape : tables) {
-    rows->push_back(ReadVectors(dtype, shape, &reader));
+    rows->push_back(ReadVectors(head.dtype, shape, &reader));
   }
   return reader.Finish("LookupReply");
 }

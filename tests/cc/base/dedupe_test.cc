@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <random>
 #include <thread>
 #include <unordered_map>
 #include <vector>
+
+#include "cc/base/hash.h"
 
 namespace persia {
 namespace {
@@ -73,6 +76,31 @@ TEST(Dedupe, ForgetsEarlierBatchesWhateverTheirSizes) {
       ASSERT_EQ(unique.inverse, expected.inverse) << "batch of " << size;
     }
   }
+}
+
+TEST(Dedupe, GroupsIdsByShard) {
+  std::mt19937_64 random(1);
+  for (const uint32_t shards : {1, 2, 7}) {
+    Ids batch(1000);
+    for (int64_t& id : batch) id = static_cast<int64_t>(random() % 300);
+    UniqueIds expected = ReferenceDedupe(batch);
+    std::stable_sort(expected.ids.begin(), expected.ids.end(),
+                     [&](int64_t a, int64_t b) {
+                       return ShardOf(a, shards) < ShardOf(b, shards);
+                     });
+    const UniqueIds unique = Dedupe(batch, shards);
+    EXPECT_EQ(unique.ids, expected.ids);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      ASSERT_EQ(unique.ids[unique.inverse[i]], batch[i]);
+    }
+  }
+}
+
+TEST(Dedupe, LeavesABatchWithoutDuplicatesAsItIsWhateverTheShards) {
+  const Ids batch{1, 2, 3, 4, 5, 6, 7, 8};
+  const UniqueIds unique = Dedupe(batch, 2);
+  EXPECT_EQ(unique.ids, batch);
+  EXPECT_EQ(unique.inverse, (Indices{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
 TEST(Dedupe, RunsOnManyThreadsAtOnce) {

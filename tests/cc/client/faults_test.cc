@@ -272,6 +272,16 @@ TEST(FaultsTest, ReplyOfAnotherSizeFailsTheCall) {
       Code::kDataLoss);
 }
 
+TEST(FaultsTest, ReplyOfAnotherDtypeFailsTheCall) {
+  // Just as long as the right one.
+  const std::vector<uint8_t> rows(2 * kRowDim * sizeof(float));
+  EXPECT_EQ(OutcomeOf([&](uint64_t id) {
+              return EncodeLookupReply(id, /*generation=*/0,
+                                       WireDtype::kBfloat16, {rows});
+            }).code(),
+            Code::kDataLoss);
+}
+
 TEST(FaultsTest, ReplyOfAnotherTypeFailsTheCall) {
   EXPECT_EQ(OutcomeOf([](uint64_t id) {
               return EncodeUpdateReply(id, UpdateCounts());
@@ -327,6 +337,34 @@ TEST(FaultsTest, RequestThatIsNotTakenByItsDeadlineFreesItsMemory) {
   ASSERT_TRUE(request.ok);
   second.Send(OnesReply(request.header.request_id, &memory, 2));
   EXPECT_TRUE(lookup.Wait().ok());
+}
+
+// Rows are read to the caller's memory at once.
+TEST(FaultsTest, ReplyThatStopsMidwayFreesItsRowsAtTheDeadline) {
+  RawListener listener;
+  const auto client = MakeClient({LocalHost(listener.port())});
+  const std::vector<int64_t> ids = FirstIds(2);
+  std::vector<float> memory;
+  std::vector<uint8_t> reply;
+  {
+    const PendingLookup lookup(client.get(), kUser, ids, 0.4);
+    RawSocket first = listener.Accept();
+    const RawFrame request = first.ReceiveFrame();
+    ASSERT_TRUE(request.ok);
+    reply = Bytes(OnesReply(request.header.request_id, &memory, 2));
+    reply.resize(reply.size() - 4);
+    first.Send(reply);
+    EXPECT_EQ(lookup.Wait().code(), Code::kDeadlineExceeded);
+    // Nothing that comes now could reach the rows.
+    EXPECT_TRUE(first.WaitForEnd());
+  }
+  const PendingLookup lookup(client.get(), kUser, ids);
+  RawSocket second = listener.Accept();
+  const RawFrame request = second.ReceiveFrame();
+  ASSERT_TRUE(request.ok);
+  second.Send(OnesReply(request.header.request_id, &memory, 2));
+  EXPECT_TRUE(lookup.Wait().ok());
+  EXPECT_EQ(lookup.rows(), memory);
 }
 
 TEST(FaultsTest, DestroyingAClientCancelsItsCalls) {

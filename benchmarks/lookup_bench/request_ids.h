@@ -1,0 +1,42 @@
+// RequestIds: the workload's requests without duplicates, table by table.
+
+#ifndef PERSIA_BENCHMARKS_LOOKUP_BENCH_REQUEST_IDS_H_
+#define PERSIA_BENCHMARKS_LOOKUP_BENCH_REQUEST_IDS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "benchmarks/support/workload_file.h"
+#include "cc/base/dedupe.h"
+
+namespace persia::bench {
+
+// Immutable, so thread-safe.
+class RequestIds {
+ public:
+  using OfTables = std::vector<UniqueIds>;
+
+  // `tables` is 1, or one a feature. The ids are in order of their shards.
+  RequestIds(const Workload* workload, size_t tables, size_t shards);
+
+  size_t requests() const { return unique_.size(); }
+  size_t tables() const { return tables_; }
+
+  // Those of a request, from when this was made.
+  const OfTables& unique(size_t request) const { return unique_[request]; }
+  static size_t CountRows(const OfTables& unique);
+
+  // The same, by removing the duplicates now.
+  OfTables Dedupe(size_t request) const;
+
+ private:
+  const Workload* const workload_;
+  const size_t tables_;
+  const uint32_t shards_;
+  std::vector<OfTables> unique_;
+};
+
+}  // namespace persia::bench
+
+#endif  // PERSIA_BENCHMARKS_LOOKUP_BENCH_REQUEST_IDS_H_
