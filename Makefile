@@ -7,6 +7,8 @@ VENV := .venv
 OLDEST := .venv-oldest
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
 BOTH_KERAS := $(wildcard tests/data tests/layers tests/ops)
+# Most tests leave a core idle while processes talk to each other.
+PYTEST := pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format
@@ -18,8 +20,8 @@ demo: build
 test: build $(VENV)/.test gtest
 	$(VENV)/bin/python cc/ninja_build.py test
 	$(VENV)/bin/python benchmarks/store_bench.py --quick  # Lest it rots.
-	$(VENV)/bin/pytest -q
-	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/pytest -q $(BOTH_KERAS)
+	$(VENV)/bin/$(PYTEST)
+	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(BOTH_KERAS)
 
 # The wheel that a user would get, under the oldest TensorFlow that it serves.
 test-oldest: build
@@ -30,8 +32,8 @@ test-oldest: build
 	$(OLDEST)/bin/python -m pip --quiet uninstall --yes persia_tf
 	$(OLDEST)/bin/python $(PIP_INSTALL) \
 	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==2.16.*'
-	$(OLDEST)/bin/pytest -q
-	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/pytest -q $(BOTH_KERAS)
+	$(OLDEST)/bin/$(PYTEST)
+	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) $(BOTH_KERAS)
 
 test-bazel: env $(VENV)/.test gtest bazel
 	bazel test --config=offline //...
