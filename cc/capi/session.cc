@@ -34,15 +34,12 @@ Status ParseWireDtype(const std::string& text, WireDtype* dtype) {
 }
 
 Result<std::unique_ptr<EmbeddingService>> MakeService(
-    const persia_session_options& options,
-    std::shared_ptr<WireCounters> counters) {
-  const std::vector<std::string> list = SplitAddresses(options.addresses);
-  if (list.empty()) return MakeLocalService();
+    const std::vector<std::string>& addresses, const SessionOptions& session) {
+  if (addresses.empty()) return MakeLocalService();
   RemoteServiceOptions remote;
-  remote.counters = std::move(counters);
-  PERSIA_RETURN_IF_ERROR(
-      ParseWireDtype(options.wire_dtype, &remote.wire_dtype));
-  return MakeRemoteService(list, remote);
+  remote.counters = session.wire;
+  remote.wire_dtype = session.wire_dtype;
+  return MakeRemoteService(addresses, remote);
 }
 
 Status Open(const char* name, const persia_session_options& options) {
@@ -56,9 +53,15 @@ Status Open(const char* name, const persia_session_options& options) {
   session.staleness = options.staleness;
   session.wire = std::make_shared<WireCounters>();
   session.hot_rows = options.hot_rows;
-  const size_t addresses = SplitAddresses(options.addresses).size();
-  session.shard_count = static_cast<uint32_t>(std::max(addresses, size_t{1}));
-  auto service = MakeService(options, session.wire);
+  PERSIA_RETURN_IF_ERROR(
+      ParseWireDtype(options.wire_dtype, &session.wire_dtype));
+  const std::vector<std::string> addresses = SplitAddresses(options.addresses);
+  session.shard_count =
+      static_cast<uint32_t>(std::max(addresses.size(), size_t{1}));
+  // Bags of a table go to one of several workers, its rows to all of them: a
+  // copy that one keeps would miss the updates that pass through another.
+  session.send_bags = addresses.size() == 1;
+  auto service = MakeService(addresses, session);
   if (!service.ok()) return service.status();
   return OpenSession(name, std::move(*service), session);
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cc/base/hash.h"
+#include "cc/ops/bags.h"
 #include "cc/ops/kernel_util.h"
 #include "cc/ops/layer_attrs.h"
 #include "cc/ops/lookup_handles.h"
@@ -21,15 +22,20 @@ struct IssueKernel {
 Status Configure(TF_OpKernelConstruction* construction, IssueKernel* kernel) {
   LayerAttrs attrs;
   std::string table;
+  std::string combiner;
   int32_t dim = 0;
   LookupCall* const call = &kernel->call;
   PERSIA_RETURN_IF_ERROR(GetLayerAttrs(construction, &attrs));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "table", &table));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "combiner", &combiner));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "dim", &dim));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "replica", &call->replica));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "training", &call->training));
   PERSIA_RETURN_IF_ERROR(
       GetAttr(construction, "model_training", &call->model_training));
+  auto parsed = ParseCombiner(combiner);
+  if (!parsed.ok()) return parsed.status();
+  call->combiner = *parsed;
   kernel->session = attrs.session;
   call->layer = attrs.layer;
   call->table = HashName(table);
@@ -48,10 +54,13 @@ Status Issue(const IssueKernel& kernel, TF_OpKernelContext* context) {
   if (!session.ok()) return session.status();
   auto ids = GetInput(context, 0);
   if (!ids.ok()) return ids.status();
+  auto splits = GetInput(context, 1);
+  if (!splits.ok()) return splits.status();
   auto ticket = AllocateOutput(context, 1, TF_INT64, {}, sizeof(Ticket));
   if (!ticket.ok()) return ticket.status();
   LookupCall call = kernel.call;
   call.ids = Values<const int64_t>(*ids);
+  call.bag_offsets = BagOffsets(*splits);
   auto issued = (*session)->Issue(call);
   if (!issued.ok()) return issued.status();
   Values<Ticket>(*ticket)[0] = issued->ticket;
@@ -69,11 +78,13 @@ void Compute(void* kernel, TF_OpKernelContext* context) {
 void RegisterIssueOp() {
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaIssue");
   TF_OpDefinitionBuilderAddInput(op, "ids: int64");
+  TF_OpDefinitionBuilderAddInput(op, "splits: int32");
   TF_OpDefinitionBuilderAddInput(op, "anchor: float");
   TF_OpDefinitionBuilderAddOutput(op, "lookup: int64");
   TF_OpDefinitionBuilderAddOutput(op, "ticket: int64");
   AddLayerAttrs(op);
   TF_OpDefinitionBuilderAddAttr(op, "table: string");
+  TF_OpDefinitionBuilderAddAttr(op, "combiner: string");
   TF_OpDefinitionBuilderAddAttr(op, "dim: int >= 1");
   TF_OpDefinitionBuilderAddAttr(op, "replica: int >= 0");
   TF_OpDefinitionBuilderAddAttr(op, "training: bool");

@@ -1,18 +1,21 @@
 // The ops and how they are registered. Only cc/ops includes TensorFlow, and
 // only its C API, so one binary serves every TensorFlow from 2.16 on.
 //
-//   PersiaPrefetch(stream, N x ids; session, N x layer, table, dim, ...)
+//   PersiaPrefetch(stream, N x ids, N x splits; session, N x layer, table, ...)
 //       -> stream             tells which ids each layer will look up; never
 //                             blocks
-//   PersiaIssue(ids, anchor; session, layer, table, dim, ...)
+//   PersiaIssue(ids, splits, anchor; session, layer, table, combiner, dim, ...)
 //       -> lookup, ticket     begins a lookup; in training, with a ticket;
 //                             never blocks on the network
-//   PersiaRows(lookup, ids; dim) -> rows
-//                             ids.shape + (dim,) rows, once they have come
+//   PersiaRows(lookup, like; dim) -> rows
+//                             like.shape + (dim,) rows, once they have come
 //   PersiaStage(ticket, gradients, anchor; session, layer) -> anchor gradient
 //                             hands the ticket its gradients; never blocks
 //   PersiaCommit(anchor, learning_rate; session, layer) -> anchor
 //                             the optimizer stepped the layer: push
+//
+// With a combiner, `splits` are where the bags of the flat ids begin and end,
+// and `rows` and their gradients have a vector a bag; with "none" it is empty.
 //
 // Ops name their session (an entry of a registry of this process), their layer
 // and its table by strings, so a graph holds no pointers. `anchor` is the

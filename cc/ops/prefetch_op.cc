@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cc/base/hash.h"
+#include "cc/ops/bags.h"
 #include "cc/ops/kernel_util.h"
 #include "cc/ops/number_tensor.h"
 #include "cc/ops/ops.h"
@@ -23,28 +24,34 @@ Status Configure(TF_OpKernelConstruction* construction,
                  PrefetchKernel* kernel) {
   std::vector<std::string> layers;
   std::vector<std::string> tables;
+  std::vector<std::string> combiners;
   std::vector<int32_t> dims;
   std::vector<bool> trainable;
   StreamOptions* const options = &kernel->options;
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "session", &kernel->session));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "layers", &layers));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "tables", &tables));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "combiners", &combiners));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "dims", &dims));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "trainable", &trainable));
   PERSIA_RETURN_IF_ERROR(
       GetAttr(construction, "staleness", &options->staleness));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "replicas", &options->replicas));
-  if (tables.size() != layers.size() || dims.size() != layers.size() ||
-      trainable.size() != layers.size()) {
+  if (tables.size() != layers.size() || combiners.size() != layers.size() ||
+      dims.size() != layers.size() || trainable.size() != layers.size()) {
     return InvalidArgument(
-        "layers, tables, dims and trainable must be equally long, received ",
-        layers.size(), ", ", tables.size(), ", ", dims.size(), " and ",
-        trainable.size());
+        "layers, tables, combiners, dims and trainable must be equally long, "
+        "received ",
+        layers.size(), ", ", tables.size(), ", ", combiners.size(), ", ",
+        dims.size(), " and ", trainable.size());
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     PrefetchIds layer;
     layer.layer = layers[i];
     layer.table = HashName(tables[i]);
+    auto combiner = ParseCombiner(combiners[i]);
+    if (!combiner.ok()) return combiner.status();
+    layer.combiner = *combiner;
     layer.dim = static_cast<uint32_t>(dims[i]);
     layer.trainable = trainable[i];
     kernel->layers.push_back(std::move(layer));
@@ -61,11 +68,18 @@ void* Create(TF_OpKernelConstruction* construction) {
 Result<std::vector<PrefetchIds>> TakeIds(const PrefetchKernel& kernel,
                                          TF_OpKernelContext* context) {
   std::vector<PrefetchIds> layers = kernel.layers;
-  for (size_t i = 0; i < layers.size(); ++i) {
+  const size_t count = layers.size();
+  for (size_t i = 0; i < count; ++i) {
     auto ids = GetInput(context, static_cast<int>(1 + i));
     if (!ids.ok()) return ids.status();
+    auto splits = GetInput(context, static_cast<int>(1 + count + i));
+    if (!splits.ok()) return splits.status();
     layers[i].ids = Values<const int64_t>(*ids);
-    layers[i].owner = std::shared_ptr<TF_Tensor>(std::move(*ids));
+    layers[i].bag_offsets = BagOffsets(*splits);
+    for (TfTensor* const tensor : {&*ids, &*splits}) {
+      layers[i].owners.push_back(
+          std::shared_ptr<TF_Tensor>(std::move(*tensor)));
+    }
   }
   return layers;
 }
@@ -117,11 +131,13 @@ void RegisterPrefetchOp() {
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaPrefetch");
   TF_OpDefinitionBuilderAddInput(op, "stream: int64");
   TF_OpDefinitionBuilderAddInput(op, "ids: N * int64");
+  TF_OpDefinitionBuilderAddInput(op, "splits: N * int32");
   TF_OpDefinitionBuilderAddOutput(op, "next_stream: int64");
   TF_OpDefinitionBuilderAddAttr(op, "N: int >= 1");
   TF_OpDefinitionBuilderAddAttr(op, "session: string");
   TF_OpDefinitionBuilderAddAttr(op, "layers: list(string)");
   TF_OpDefinitionBuilderAddAttr(op, "tables: list(string)");
+  TF_OpDefinitionBuilderAddAttr(op, "combiners: list(string)");
   TF_OpDefinitionBuilderAddAttr(op, "dims: list(int)");
   TF_OpDefinitionBuilderAddAttr(op, "trainable: list(bool)");
   TF_OpDefinitionBuilderAddAttr(op, "staleness: int >= 0");

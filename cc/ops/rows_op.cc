@@ -31,13 +31,13 @@ void* Create(TF_OpKernelConstruction* construction) {
   return CreateOrFail(construction, status, std::move(kernel));
 }
 
-// Of the ids' shape, and one axis more.
-Result<TfTensor> AllocateRows(TF_OpKernelContext* context, const TfTensor& ids,
+// Of the shape of `like`, and one axis more.
+Result<TfTensor> AllocateRows(TF_OpKernelContext* context, const TfTensor& like,
                               int32_t dim) {
   std::vector<int64_t> shape;
   int64_t floats = dim;
-  for (int d = 0; d < TF_NumDims(ids.get()); ++d) {
-    shape.push_back(TF_Dim(ids.get(), d));
+  for (int d = 0; d < TF_NumDims(like.get()); ++d) {
+    shape.push_back(TF_Dim(like.get(), d));
     floats *= shape.back();
   }
   shape.push_back(dim);
@@ -51,9 +51,9 @@ Result<std::shared_ptr<RowsState>> Prepare(const RowsKernel& kernel,
   if (!number.ok()) return number.status();
   auto handle = FindHandle(*number);
   if (!handle.ok()) return handle.status();
-  auto ids = GetInput(context, 1);
-  if (!ids.ok()) return ids.status();
-  auto rows = AllocateRows(context, *ids, kernel.dim);
+  auto like = GetInput(context, 1);
+  if (!like.ok()) return like.status();
+  auto rows = AllocateRows(context, *like, kernel.dim);
   if (!rows.ok()) return rows.status();
   return std::make_shared<RowsState>(RowsState{
       context, std::move(done), std::move(*handle), std::move(*rows)});
@@ -89,8 +89,9 @@ void Compute(void* kernel, TF_OpKernelContext* context,
 void RegisterRowsOp() {
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaRows");
   TF_OpDefinitionBuilderAddInput(op, "lookup: int64");
-  TF_OpDefinitionBuilderAddInput(op, "ids: int64");
+  TF_OpDefinitionBuilderAddInput(op, "like: T");
   TF_OpDefinitionBuilderAddOutput(op, "rows: float");
+  TF_OpDefinitionBuilderAddAttr(op, "T: {int32, int64}");
   TF_OpDefinitionBuilderAddAttr(op, "dim: int >= 1");
   RegisterOp(op, /*is_stateful=*/false);
   RegisterAsyncKernel("PersiaRows", Create, Compute, Delete<RowsKernel>);

@@ -63,7 +63,7 @@ void FusedLookup::Fail(const Status& status, const RunLater& run_later) {
 void FusedLookup::PlaceRows() {
   size_t floats = 0;
   for (const auto& lookup : lookups_) {
-    floats += lookup->record()->unique.ids.size() * lookup->record()->dim;
+    floats += lookup->record()->Asked().vectors() * lookup->record()->dim;
   }
   rows_ = std::shared_ptr<float[]>(new float[floats]);
   Span<float> rest(rows_.get(), floats);
@@ -71,10 +71,8 @@ void FusedLookup::PlaceRows() {
     const LookupRecord& record = *lookup->record();
     if (record.unique.ids.empty()) continue;
     TableLookup table;
-    table.ids.table = record.table;
-    table.ids.dim = record.dim;
-    table.ids.ids = record.unique.ids;
-    table.rows = rest.first(record.unique.ids.size() * record.dim);
+    table.ids = record.Asked();
+    table.rows = rest.first(table.ids.vectors() * record.dim);
     rest = rest.subspan(table.rows.size());
     request_.tables.push_back(table);
   }

@@ -1,29 +1,75 @@
 #include "cc/pipeline/gradient_sum.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace persia {
 namespace {
 
-SummedGradients SumOnePart(const StagedGradients& part, size_t dim) {
+// What an update of rows brings of one part.
+SummedGradients SumRows(const StagedGradients& part, const TableStep& step) {
   const UniqueIds& unique = part.lookup->unique;
+  const Span<const float> gradients = part.gradients.values;
   SummedGradients sum;
-  sum.ids = unique.ids;
-  if (!unique.had_duplicates()) {
-    sum.gradients = part.gradients.values;
+  sum.ids.table = step.table;
+  sum.ids.dim = step.dim;
+  sum.ids.ids = unique.ids;
+  const LookupBags* const bags = part.lookup->bags.get();
+  if (bags == nullptr && !unique.had_duplicates()) {
+    sum.gradients = gradients;
     return sum;
   }
-  sum.own_gradients.resize(unique.ids.size() * dim);
-  AddGradients(unique.inverse, part.gradients.values, dim, sum.own_gradients);
+  sum.own_gradients.resize(unique.ids.size() * step.dim);
+  if (bags == nullptr) {
+    AddGradients(unique.inverse, gradients, step.dim, sum.own_gradients);
+  } else {
+    bags->shares().Unpool(unique.inverse, gradients, sum.own_gradients);
+  }
   sum.gradients = sum.own_gradients;
   return sum;
 }
 
-}  // namespace
+SummedGradients SumPart(const StagedGradients& part, const TableStep& step) {
+  if (!part.lookup->sends_bags()) return SumRows(part, step);
+  SummedGradients sum;
+  sum.ids = part.lookup->bags->ids();
+  sum.gradients = part.gradients.values;
+  return sum;
+}
 
-SummedGradients SumGradients(const TableStep& step) {
-  if (step.parts.size() == 1) return SumOnePart(step.parts[0], step.dim);
+// Whether the parts can go as the bags of one update, as those of a layer's
+// replicas do.
+bool AreBagsOfOneKind(const std::vector<StagedGradients>& parts) {
+  return std::all_of(parts.begin(), parts.end(), [&](const auto& part) {
+    if (!part.lookup->sends_bags()) return false;
+    const TableIds& ids = part.lookup->bags->ids();
+    const TableIds& first = parts.front().lookup->bags->ids();
+    return ids.combiner == first.combiner && ids.weights.empty();
+  });
+}
 
+SummedGradients JoinBags(const TableStep& step) {
+  SummedGradients sum;
+  sum.own_offsets.push_back(0);
+  for (const StagedGradients& part : step.parts) {
+    const TableIds& bags = part.lookup->bags->ids();
+    const auto before = static_cast<uint32_t>(sum.own_ids.size());
+    for (const uint32_t end : bags.bag_offsets.subspan(1)) {
+      sum.own_offsets.push_back(before + end);
+    }
+    sum.own_ids.insert(sum.own_ids.end(), bags.ids.begin(), bags.ids.end());
+    sum.own_gradients.insert(sum.own_gradients.end(),
+                             part.gradients.values.begin(),
+                             part.gradients.values.end());
+  }
+  sum.ids = step.parts.front().lookup->bags->ids();
+  sum.ids.ids = sum.own_ids;
+  sum.ids.bag_offsets = sum.own_offsets;
+  sum.gradients = sum.own_gradients;
+  return sum;
+}
+
+SummedGradients MergeRows(const TableStep& step) {
   std::vector<int64_t> all_ids;
   for (const StagedGradients& part : step.parts) {
     const std::vector<int64_t>& ids = part.lookup->unique.ids;
@@ -36,14 +82,23 @@ SummedGradients SumGradients(const TableStep& step) {
   sum.own_gradients.resize(sum.own_ids.size() * step.dim);
   Span<const uint32_t> rest = merged.inverse;
   for (const StagedGradients& part : step.parts) {
-    const SummedGradients one = SumOnePart(part, step.dim);
-    AddGradients(rest.first(one.ids.size()), one.gradients, step.dim,
-                 sum.own_gradients);
-    rest = rest.subspan(one.ids.size());
+    const SummedGradients one = SumRows(part, step);
+    const size_t ids = one.ids.ids.size();
+    AddGradients(rest.first(ids), one.gradients, step.dim, sum.own_gradients);
+    rest = rest.subspan(ids);
   }
-  sum.ids = sum.own_ids;
+  sum.ids.table = step.table;
+  sum.ids.dim = step.dim;
+  sum.ids.ids = sum.own_ids;
   sum.gradients = sum.own_gradients;
   return sum;
+}
+
+}  // namespace
+
+SummedGradients SumGradients(const TableStep& step) {
+  if (step.parts.size() == 1) return SumPart(step.parts[0], step);
+  return AreBagsOfOneKind(step.parts) ? JoinBags(step) : MergeRows(step);
 }
 
 }  // namespace persia

@@ -1,8 +1,18 @@
 #include "cc/pipeline/layer_lookup.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace persia {
+
+TableIds LookupRecord::Asked() const {
+  if (sends_bags()) return bags->ids();
+  TableIds asked;
+  asked.table = table;
+  asked.dim = dim;
+  asked.ids = unique.ids;
+  return asked;
+}
 
 std::vector<DoneCallback> LayerLookup::Complete(
     const Status& status, Span<const float> rows,
@@ -32,7 +42,13 @@ void LayerLookup::WhenComplete(DoneCallback done) {
 }
 
 void LayerLookup::CopyRows(Span<float> batch) {
-  ExpandRows(record_->unique, rows_, record_->dim, batch);
+  if (record_->bags == nullptr) {
+    ExpandRows(record_->unique, rows_, record_->dim, batch);
+  } else if (record_->sends_bags()) {
+    std::copy(rows_.begin(), rows_.end(), batch.begin());
+  } else {
+    record_->bags->shares().Pool(record_->unique.inverse, rows_, batch);
+  }
   copied_ = true;
 }
 

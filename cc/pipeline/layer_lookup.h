@@ -1,5 +1,5 @@
 // LayerLookup: one layer's lookup, from its unique ids to the rows they stand
-// for.
+// for, or from its bags to their vectors.
 
 #ifndef PERSIA_CC_PIPELINE_LAYER_LOOKUP_H_
 #define PERSIA_CC_PIPELINE_LAYER_LOOKUP_H_
@@ -15,6 +15,7 @@
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/pipeline/batch_slot.h"
+#include "cc/pipeline/lookup_bags.h"
 #include "cc/service/embedding_service.h"
 
 namespace persia {
@@ -26,8 +27,23 @@ struct LookupRecord {
   TableKey table = 0;
   uint32_t dim = 0;
   UniqueIds unique;
-  std::atomic<uint64_t> generation{0};  // Known when the rows have come.
-  std::shared_ptr<BatchSlot> slot;      // Null without prefetching.
+  std::unique_ptr<const LookupBags> bags;  // Null: one vector an id.
+  std::atomic<uint64_t> generation{0};     // Known when the rows have come.
+  std::shared_ptr<BatchSlot> slot;         // Null without prefetching.
+
+  // What the layer gets and brings gradients for.
+  size_t vectors() const {
+    return bags == nullptr ? unique.inverse.size() : bags->count();
+  }
+
+  // Whether bags go to the service as they are.
+  bool sends_bags() const {
+    return bags != nullptr &&
+           bags->pooled_by() == LookupBags::PooledBy::kService;
+  }
+
+  // What the service is asked for: views of this record.
+  TableIds Asked() const;
 
   // The staleness that the batch may have.
   int staleness(int unless_prefetched) const {
@@ -43,8 +59,8 @@ class LayerLookup {
 
   const std::shared_ptr<LookupRecord>& record() const { return record_; }
 
-  // The outcome; once. `owner` keeps the rows of the unique ids alive. Returns
-  // those who wait, to be called with the outcome.
+  // The outcome; once. `rows` are what the record asks for, kept alive by
+  // `owner`. Returns those who wait, to be called with the outcome.
   std::vector<DoneCallback> Complete(const Status& status,
                                      Span<const float> rows,
                                      std::shared_ptr<const void> owner);
@@ -55,8 +71,9 @@ class LayerLookup {
   // Calls `done` with the outcome: now, or once there is one.
   void WhenComplete(DoneCallback done);
 
-  // Spreads the rows over the batch that the ids came from. Precondition:
-  // completed, without an error.
+  // Spreads the rows over the batch that the ids came from, or pools them, if
+  // the service has not: fills vectors() x dim. Precondition: completed,
+  // without an error.
   void CopyRows(Span<float> batch);
 
   // Whether somebody has copied the rows.

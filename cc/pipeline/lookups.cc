@@ -4,21 +4,6 @@
 #include <utility>
 
 namespace persia {
-namespace {
-
-std::shared_ptr<LayerLookup> NewLookup(const LookupCall& call,
-                                       uint32_t shard_count) {
-  auto record = std::make_shared<LookupRecord>();
-  record->layer = call.layer;
-  record->replica = call.replica;
-  record->table = call.table;
-  record->dim = call.dim;
-  record->unique = Dedupe(call.ids, shard_count);
-  return std::make_shared<LayerLookup>(std::move(record));
-}
-
-}  // namespace
-
 Lookups::Lookups(EmbeddingService* service, PushQueue* pushes,
                  CallbackThreads* senders, CallbackThreads* fetchers,
                  const SessionOptions& options)
@@ -29,6 +14,7 @@ Lookups::Lookups(EmbeddingService* service, PushQueue* pushes,
         fetchers->Run(std::move(work));
       }),
       options_(options),
+      planner_(options.shard_count, options.wire_dtype),
       training_(/*read_only=*/false, options.linger_seconds,
                 [this](auto request) { SendWhenFresh(std::move(request)); }),
       reading_(/*read_only=*/true, options.linger_seconds,
@@ -42,14 +28,15 @@ void Lookups::Stop() {
 
 std::shared_ptr<LayerLookup> Lookups::Start(const LookupCall& call) {
   if (auto claimed = Claim(call)) return claimed;
-  std::shared_ptr<LayerLookup> lookup = NewLookup(call, options_.shard_count);
+  std::shared_ptr<LookupRecord> record = planner_.Plan(call.layer, call);
+  record->replica = call.replica;
+  auto lookup = std::make_shared<LayerLookup>(std::move(record));
   (call.training ? training_ : reading_).Add(lookup);
   return lookup;
 }
 
 StreamId Lookups::OpenStream(StreamOptions options) {
   options.has_copies = options_.hot_rows > 0;
-  options.shard_count = options_.shard_count;
   std::lock_guard<std::mutex> lock(mutex_);
   const StreamId id = ++last_stream_;
   PrefetchStream::Callbacks callbacks;
@@ -63,8 +50,8 @@ StreamId Lookups::OpenStream(StreamOptions options) {
     senders_->Run(std::move(work));
   };
   callbacks.on_dropped = [this] { ++dropped_; };
-  streams_[id] = std::make_shared<PrefetchStream>(id, options, pushes_,
-                                                  std::move(callbacks));
+  streams_[id] = std::make_shared<PrefetchStream>(
+      id, options, &planner_, pushes_, std::move(callbacks));
   return id;
 }
 

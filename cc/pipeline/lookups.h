@@ -17,6 +17,7 @@
 #include "cc/pipeline/fused_lookup.h"
 #include "cc/pipeline/layer_lookup.h"
 #include "cc/pipeline/lookup_gatherer.h"
+#include "cc/pipeline/lookup_planner.h"
 #include "cc/pipeline/prefetch_stream.h"
 #include "cc/pipeline/push_queue.h"
 #include "cc/pipeline/session.h"
@@ -35,6 +36,9 @@ class Lookups {
   // Closes every stream and sends what is gathered. Nothing may come after, but
   // what waits for pushes goes on.
   void Stop();
+
+  // Of lookups from now on, if they move less so.
+  void SendBagsOf(TableKey table) { planner_.SendBagsOf(table); }
 
   // The lookup that a stream holds for `call`, or a new one on its way.
   std::shared_ptr<LayerLookup> Start(const LookupCall& call);
@@ -63,6 +67,7 @@ class Lookups {
   CallbackThreads* const senders_;
   const FusedLookup::RunLater run_later_;
   const SessionOptions options_;
+  LookupPlanner planner_;
 
   StalenessMeter staleness_;
   std::atomic<uint64_t> requests_{0};

@@ -30,11 +30,19 @@ struct PrefetchStream::Batch {
 
 namespace {
 
+template <typename T>
+bool AreEqual(Span<const T> a, Span<const T> b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+bool AreSame(const TableIds& a, const TableIds& b) {
+  return a.table == b.table && a.dim == b.dim && a.combiner == b.combiner &&
+         AreEqual(a.ids, b.ids) && AreEqual(a.bag_offsets, b.bag_offsets) &&
+         AreEqual(a.weights, b.weights);
+}
+
 bool IsFor(const PrefetchIds& registered, const LookupCall& call) {
-  const Span<const int64_t> ids = registered.ids;
-  return registered.layer == call.layer && registered.table == call.table &&
-         registered.dim == call.dim && ids.size() == call.ids.size() &&
-         std::equal(ids.begin(), ids.end(), call.ids.begin());
+  return registered.layer == call.layer && AreSame(registered, call);
 }
 
 // One request for what may create rows, one for the rest.
@@ -61,9 +69,11 @@ class Fuser {
 }  // namespace
 
 PrefetchStream::PrefetchStream(uint64_t id, const StreamOptions& options,
+                               const LookupPlanner* planner,
                                const PushQueue* pushes, Callbacks callbacks)
     : id_(id),
       options_(options),
+      planner_(planner),
       pushes_(pushes),
       callbacks_(std::move(callbacks)) {}
 
@@ -73,11 +83,7 @@ void PrefetchStream::Register(std::vector<PrefetchIds> layers) {
   Batch batch;
   for (PrefetchIds& layer : layers) {
     Entry entry;
-    entry.record = std::make_shared<LookupRecord>();
-    entry.record->layer = layer.layer;
-    entry.record->table = layer.table;
-    entry.record->dim = layer.dim;
-    entry.record->unique = Dedupe(layer.ids, options_.shard_count);
+    entry.record = planner_->Plan(layer.layer, layer);
     entry.ids = std::move(layer);
     batch.entries.push_back(std::move(entry));
   }

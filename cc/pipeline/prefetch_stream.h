@@ -4,10 +4,10 @@
 // A batch's lookups are sent, as one request, once at most `staleness` earlier
 // steps of the stream are between their lookup and the acknowledgement of their
 // update. The step's own lookups then claim them: a claim is matched by layer
-// and ids, first in, first out. A claim of a batch that was not sent yet takes
-// it over, to be sent at once. Batches that were passed over, because a later
-// one is claimed, are dropped; so is everything once the stream is closed.
-// Nothing waits for a claim that never comes.
+// and ids (and what bags they are in), first in, first out. A claim of a batch
+// that was not sent yet takes it over, to be sent at once. Batches that were
+// passed over, because a later one is claimed, are dropped; so is everything
+// once the stream is closed. Nothing waits for a claim that never comes.
 //
 // Whether a stream trains is told by its first claim, so its first batch is
 // never sent ahead. (An evaluation may claim what is then trained on: the first
@@ -33,6 +33,7 @@
 #include "cc/base/span.h"
 #include "cc/pipeline/fused_lookup.h"
 #include "cc/pipeline/layer_lookup.h"
+#include "cc/pipeline/lookup_planner.h"
 #include "cc/pipeline/push_queue.h"
 #include "cc/pipeline/session.h"
 
@@ -54,9 +55,10 @@ class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
   // the oldest is dropped: nobody claims it.
   static constexpr size_t kSpareBatches = 64;
 
-  // The id is the session's. `pushes` must outlive the stream.
+  // The id is the session's. `planner` and `pushes` must outlive the stream.
   PrefetchStream(uint64_t id, const StreamOptions& options,
-                 const PushQueue* pushes, Callbacks callbacks);
+                 const LookupPlanner* planner, const PushQueue* pushes,
+                 Callbacks callbacks);
   ~PrefetchStream();
 
   // Adds the next batch.
@@ -115,6 +117,7 @@ class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
 
   const uint64_t id_;
   const StreamOptions options_;
+  const LookupPlanner* const planner_;
   const PushQueue* const pushes_;
   const Callbacks callbacks_;
 

@@ -185,9 +185,7 @@ std::shared_ptr<PushQueue::Update> PushQueue::Prepare(uint64_t sequence,
   for (const TableStep& step : update->group) {
     update->sums.push_back(SumGradients(step));
     TableUpdate table;
-    table.ids.table = step.table;
-    table.ids.dim = step.dim;
-    table.ids.ids = update->sums.back().ids;
+    table.ids = update->sums.back().ids;
     table.gradients = update->sums.back().gradients;
     table.learning_rate = step.learning_rate;
     request.tables.push_back(table);

@@ -4,23 +4,30 @@
 #include <thread>
 #include <utility>
 
+#include "cc/base/hash.h"
 #include "cc/pipeline/await.h"
 #include "cc/pipeline/callback_threads.h"
 #include "cc/pipeline/lookups.h"
 #include "cc/pipeline/push_queue.h"
 #include "cc/pipeline/step_ledger.h"
 #include "cc/service/caching_service.h"
+#include "cc/service/pooling.h"
 
 namespace persia {
 namespace {
 
 constexpr size_t kMaxBatchIds = (size_t{1} << 31) - 1;
 
-Status CheckIdCount(const std::string& layer, size_t count) {
-  if (count <= kMaxBatchIds) return Status();
-  return InvalidArgument("layer '", layer, "': a batch may have at most ",
-                         kMaxBatchIds, " ids, received ", count,
-                         "; make batches smaller");
+Status CheckIds(const std::string& layer, const TableIds& ids) {
+  if (ids.ids.size() > kMaxBatchIds) {
+    return InvalidArgument("layer '", layer, "': a batch may have at most ",
+                           kMaxBatchIds, " ids, received ", ids.ids.size(),
+                           "; make batches smaller");
+  }
+  const Status status = CheckBags(ids);
+  if (status.ok()) return status;
+  return Status(status.code(),
+                Concat("layer '", layer, "': ", status.message()));
 }
 
 // `done` on the calling thread if the outcome is known before it returns,
@@ -89,11 +96,14 @@ class SessionImpl : public Session {
     PERSIA_RETURN_IF_ERROR(Await([&](DoneCallback done) {
       service_->CreateTable(&request, std::move(done));
     }));
+    if (options_.send_bags && options_.hot_rows == 0 && request.takes_bags) {
+      lookups_.SendBagsOf(HashName(config.name));
+    }
     return request.rows;
   }
 
   Result<Issued> Issue(const LookupCall& call) override {
-    PERSIA_RETURN_IF_ERROR(CheckIdCount(call.layer, call.ids.size()));
+    PERSIA_RETURN_IF_ERROR(CheckIds(call.layer, call));
     PERSIA_RETURN_IF_ERROR(pushes_.error());
     ++(call.training ? training_lookups_ : readonly_lookups_);
     pushes_.Push(ledger_.Release({call.table}));
@@ -109,6 +119,12 @@ class SessionImpl : public Session {
 
   void Fetch(const std::shared_ptr<LayerLookup>& lookup, Span<float> rows,
              DoneCallback done) override {
+    const LookupRecord& record = *lookup->record();
+    if (rows.size() != record.vectors() * record.dim) {
+      return done(InvalidArgument("layer '", record.layer, "' looks up ",
+                                  record.vectors(), " x ", record.dim,
+                                  " numbers, received room for ", rows.size()));
+    }
     const Clock::time_point asked_at = Clock::now();
     const std::thread::id caller = std::this_thread::get_id();
     lookup->WhenComplete([this, lookup, rows, asked_at, caller,
@@ -138,7 +154,7 @@ class SessionImpl : public Session {
 
   Status Prefetch(StreamId stream, std::vector<PrefetchIds> layers) override {
     for (const PrefetchIds& layer : layers) {
-      PERSIA_RETURN_IF_ERROR(CheckIdCount(layer.layer, layer.ids.size()));
+      PERSIA_RETURN_IF_ERROR(CheckIds(layer.layer, layer));
     }
     return lookups_.Register(stream, std::move(layers));
   }

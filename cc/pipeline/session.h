@@ -39,6 +39,7 @@
 #include "cc/client/wire_counters.h"
 #include "cc/pipeline/staleness_meter.h"
 #include "cc/service/embedding_service.h"
+#include "cc/wire/wire_dtype.h"
 
 namespace persia {
 
@@ -61,6 +62,11 @@ struct SessionOptions {
   uint64_t hot_rows = 0;
   // Shards, or workers, that the service splits ids over, if it does.
   uint32_t shard_count = 1;
+  // Whether bags may go to a service that takes them, and how numbers travel
+  // there, by which it is seen whether they move less: see LookupPlanner. Not
+  // with copies here, which are of rows.
+  bool send_bags = false;
+  WireDtype wire_dtype = WireDtype::kFloat32;
   // What the service's client counts, if it is one; else null.
   std::shared_ptr<WireCounters> wire;
 };
@@ -92,14 +98,12 @@ struct SessionCounters {
   uint64_t reconnects = 0;
 };
 
-struct LookupCall {
-  std::string layer;  // Unique to a layer object of this process.
-  int replica = 0;    // Of the layer, in this process.
-  TableKey table = 0;
-  uint32_t dim = 0;
+// Ids may repeat. With a combiner, the layer gets a vector a bag.
+struct LookupCall : TableIds {
+  std::string layer;            // Unique to a layer object of this process.
+  int replica = 0;              // Of the layer, in this process.
   bool training = false;        // Rows may be created; gradients may follow.
   bool model_training = false;  // What the layer was told; it may be frozen.
-  Span<const int64_t> ids;      // Duplicates allowed.
 };
 
 class LayerLookup;
@@ -116,20 +120,17 @@ struct StreamOptions {
   int staleness = 4;
   int replicas = 1;         // Successive batches that one step takes.
   bool has_copies = false;  // Set by the session: rows may come from copies.
-  uint32_t shard_count = 1;  // See SessionOptions.
 };
 
-// What a layer will look up in a batch to come.
-struct PrefetchIds {
+// What a layer will look up in a batch to come. Ids may repeat.
+struct PrefetchIds : TableIds {
   std::string layer;
-  TableKey table = 0;
-  uint32_t dim = 0;
   bool trainable = true;
-  Span<const int64_t> ids;            // Duplicates allowed.
-  std::shared_ptr<const void> owner;  // Keeps them alive and unchanged.
+  // Keep ids, offsets and weights alive and unchanged.
+  std::vector<std::shared_ptr<const void>> owners;
 };
 
-// Gradients of a lookup's output, ids.size() x dim, kept alive by the pointer.
+// Gradients of a lookup's output, vectors x dim, kept alive by the pointer.
 struct SharedGradients {
   std::shared_ptr<const void> owner;
   Span<const float> values;
@@ -139,7 +140,8 @@ class PERSIA_EXPORT Session {
  public:
   virtual ~Session() = default;
 
-  // Makes the table or attaches to it; the number of rows it held.
+  // Makes the table or attaches to it; the number of rows it held. Later
+  // lookups of it may send bags, if it takes them.
   virtual Result<uint64_t> CreateTable(const TableConfig& config) = 0;
 
   // Begins a lookup. The ids need to live until this returns. One that is not
@@ -147,7 +149,7 @@ class PERSIA_EXPORT Session {
   // was committed before, so that an evaluation sees what was trained.
   virtual Result<Issued> Issue(const LookupCall& call) = 0;
 
-  // Fills `rows` (ids x dim, alive until `done`) once they have come.
+  // Fills `rows` (vectors() x dim, alive until `done`) once they have come.
   virtual void Fetch(const std::shared_ptr<LayerLookup>& lookup,
                      Span<float> rows, DoneCallback done) = 0;
 

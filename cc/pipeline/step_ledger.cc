@@ -64,13 +64,13 @@ Status StepLedger::Stage(const std::string& layer_name, Ticket ticket,
                          "before the layer's next training call"));
   }
   const auto& lookup = found->second;
-  const size_t expected = lookup->unique.inverse.size() * lookup->dim;
+  const size_t expected = lookup->vectors() * lookup->dim;
   if (gradients.values.size() != expected) {
     return InvalidArgument("gradients of layer '", layer_name, "' must have ",
                            expected, " values, as its output had, received ",
                            gradients.values.size());
   }
-  if (expected == 0) return Status();
+  if (lookup->unique.ids.empty()) return Status();
   for (const StagedGradients& part : layer.staged) {
     if (part.lookup == lookup) layer.refusal = StagedTwiceRefusal(layer_name);
   }

@@ -7,22 +7,28 @@ namespace persia {
 namespace {
 
 // What a bag's weighted sum is divided by.
-float Divisor(Combiner combiner, Span<const float> weights) {
-  float sum = 0;
-  if (combiner == Combiner::kMean) {
-    for (const float weight : weights) sum += weight;
-    return sum;
-  }
-  if (combiner == Combiner::kSqrtN) {
-    for (const float weight : weights) sum += weight * weight;
-    return std::sqrt(sum);
-  }
-  return 1;
+float Divisor(Combiner combiner, size_t ids, Span<const float> weights) {
+  if (combiner == Combiner::kSum) return 1;
+  float sum = weights.empty() ? static_cast<float>(ids) : 0;
+  const bool squares = combiner == Combiner::kSqrtN;
+  for (const float weight : weights) sum += squares ? weight * weight : weight;
+  return squares ? std::sqrt(sum) : sum;
+}
+
+void Add(const float* __restrict from, size_t dim, float* __restrict to) {
+  for (size_t d = 0; d < dim; ++d) to[d] += from[d];
 }
 
 void AddScaled(const float* __restrict from, float factor, size_t dim,
                float* __restrict to) {
   for (size_t d = 0; d < dim; ++d) to[d] += factor * from[d];
+}
+
+// Nothing divided by nothing is nothing.
+void Divide(const float* from, float divisor, size_t dim, float* to) {
+  for (size_t d = 0; d < dim; ++d) {
+    to[d] = divisor == 0 ? 0 : from[d] / divisor;
+  }
 }
 
 }  // namespace
@@ -57,45 +63,52 @@ Status CheckBags(const TableIds& ids) {
   return Status();
 }
 
-void BagPooler::Build(const TableIds& bags) {
-  bags_ = bags;
-  unique_ = Dedupe(bags.ids);
-  SetFactors();
-}
-
-void BagPooler::SetFactors() {
-  factors_.assign(bags_.weights.begin(), bags_.weights.end());
-  factors_.resize(bags_.ids.size(), 1.0f);
-  for (size_t b = 0; b + 1 < bags_.bag_offsets.size(); ++b) {
-    const uint32_t begin = bags_.bag_offsets[b];
-    const Span<float> bag(factors_.data() + begin,
-                          bags_.bag_offsets[b + 1] - begin);
-    const float divisor = Divisor(bags_.combiner, bag);
-    for (float& factor : bag) factor = divisor == 0 ? 0 : factor / divisor;
+void BagShares::Build(const TableIds& bags) {
+  dim_ = bags.dim;
+  offsets_ = bags.bag_offsets;
+  weights_.assign(bags.weights.begin(), bags.weights.end());
+  divisors_.clear();
+  for (size_t b = 0; b + 1 < offsets_.size(); ++b) {
+    const size_t ids = offsets_[b + 1] - offsets_[b];
+    const Span<const float> weights(weights_);
+    divisors_.push_back(
+        Divisor(bags.combiner, ids,
+                weights.empty() ? weights : weights.subspan(offsets_[b], ids)));
   }
 }
 
-void BagPooler::Pool(Span<const float> rows, Span<float> vectors) const {
-  const size_t dim = bags_.dim;
+void BagShares::Pool(Span<const uint32_t> inverse, Span<const float> rows,
+                     Span<float> vectors) const {
   std::fill(vectors.begin(), vectors.end(), 0.0f);
-  for (size_t b = 0; b + 1 < bags_.bag_offsets.size(); ++b) {
-    for (uint32_t i = bags_.bag_offsets[b]; i < bags_.bag_offsets[b + 1]; ++i) {
-      AddScaled(rows.data() + unique_.inverse[i] * dim, factors_[i], dim,
-                vectors.data() + b * dim);
+  for (size_t b = 0; b < divisors_.size(); ++b) {
+    float* const vector = vectors.data() + b * dim_;
+    for (uint32_t i = offsets_[b]; i < offsets_[b + 1]; ++i) {
+      AddPlace(i, rows.data() + inverse[i] * dim_, vector);
+    }
+    if (divisors_[b] != 1) Divide(vector, divisors_[b], dim_, vector);
+  }
+}
+
+void BagShares::Unpool(Span<const uint32_t> inverse,
+                       Span<const float> vector_gradients,
+                       Span<float> row_gradients) const {
+  std::fill(row_gradients.begin(), row_gradients.end(), 0.0f);
+  std::vector<float> divided(dim_);
+  for (size_t b = 0; b < divisors_.size(); ++b) {
+    const float* gradient = vector_gradients.data() + b * dim_;
+    if (divisors_[b] != 1) {
+      Divide(gradient, divisors_[b], dim_, divided.data());
+      gradient = divided.data();
+    }
+    for (uint32_t i = offsets_[b]; i < offsets_[b + 1]; ++i) {
+      AddPlace(i, gradient, row_gradients.data() + inverse[i] * dim_);
     }
   }
 }
 
-void BagPooler::Unpool(Span<const float> vector_gradients,
-                       Span<float> row_gradients) const {
-  const size_t dim = bags_.dim;
-  std::fill(row_gradients.begin(), row_gradients.end(), 0.0f);
-  for (size_t b = 0; b + 1 < bags_.bag_offsets.size(); ++b) {
-    for (uint32_t i = bags_.bag_offsets[b]; i < bags_.bag_offsets[b + 1]; ++i) {
-      AddScaled(vector_gradients.data() + b * dim, factors_[i], dim,
-                row_gradients.data() + unique_.inverse[i] * dim);
-    }
-  }
+void BagShares::AddPlace(uint32_t place, const float* from, float* to) const {
+  if (weights_.empty()) return Add(from, dim_, to);
+  AddScaled(from, weights_[place], dim_, to);
 }
 
 }  // namespace persia

@@ -33,16 +33,16 @@ class LookupTrace:
         self._function, self.lookups = _trace(model, inputs_spec)
 
     lookups: Sequence[RecordedLookup]
-    """In the order of the calls; `ids` gives as many tensors."""
+    """In the order of the calls; `ids` gives as many pairs."""
 
-    def ids(self, element: Any) -> list[tf.Tensor]:
+    def ids(self, element: Any) -> list[tuple[tf.Tensor, tf.Tensor]]:
         """Returns the ids of each lookup for an element of the dataset.
 
         Args:
             element: Of the traced spec.
 
         Returns:
-            int64 tensors, one a lookup.
+            Of each lookup the ids, int64, and the splits of its bags, int32.
         """
         inputs, *_ = keras.utils.unpack_x_y_sample_weight(element)
         return self._function(*tf.nest.flatten(inputs, expand_composites=True))
@@ -62,10 +62,10 @@ def _settle(model: Any, inputs_spec: Any) -> None:
 
 def _trace(
     model: Any, inputs_spec: Any
-) -> tuple[Callable[..., list[tf.Tensor]], list[RecordedLookup]]:
+) -> tuple[Callable[..., list[tuple[tf.Tensor, tf.Tensor]]], list[RecordedLookup]]:
     lookups: list[RecordedLookup] = []
 
-    def record(*flat_inputs: tf.Tensor) -> list[tf.Tensor]:
+    def record(*flat_inputs: tf.Tensor) -> list[tuple[tf.Tensor, tf.Tensor]]:
         inputs = tf.nest.pack_sequence_as(
             inputs_spec, flat_inputs, expand_composites=True
         )

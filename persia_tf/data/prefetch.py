@@ -91,16 +91,19 @@ class _Stage:
             "session": session,
             "layers": [lookup.route.layer for lookup in lookups],
             "tables": [lookup.route.table for lookup in lookups],
+            "combiners": [lookup.combiner for lookup in lookups],
             "dims": [lookup.route.dim for lookup in lookups],
             "trainable": [lookup.trainable for lookup in lookups],
             "staleness": staleness,
             "replicas": replicas,
         }
 
-    def __call__(self, stream: tf.Tensor, ids: list[tf.Tensor]) -> tf.Tensor:
-        own = [ids[place] for place in self._places]
+    def __call__(
+        self, stream: tf.Tensor, ids: list[tuple[tf.Tensor, tf.Tensor]]
+    ) -> tf.Tensor:
+        own, splits = zip(*(ids[place] for place in self._places))
         following = load.ops().persia_prefetch(
-            stream=stream, ids=own, **self._attributes
+            stream=stream, ids=own, splits=splits, **self._attributes
         )
         following.set_shape(())
         return following

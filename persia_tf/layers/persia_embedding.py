@@ -17,6 +17,7 @@ from persia_tf import eviction as eviction_lib
 from persia_tf._keras import NO_AUTOCAST, keras, not_equal
 from persia_tf.cluster import Cluster
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
+from persia_tf.layers.bags import bags_of, in_shape_of
 from persia_tf.layers.combiners import (
     COMBINERS,
     combine,
@@ -26,6 +27,7 @@ from persia_tf.layers.combiners import (
 from persia_tf.layers.loss_scaling import LossScaling
 from persia_tf.layers.replicas import local_replica
 from persia_tf.ops import embedding
+from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.session import TableSettings
 
@@ -75,13 +77,14 @@ class PersiaEmbedding(keras.layers.Layer):
         optimizer: A `persia_tf.optimizers` object or its name: the rule that
             steps this table's rows. Defaults to `"adagrad"`.
         combiner: None for one vector an id; `"sum"`, `"mean"` or `"sqrtn"` to
-            pool the last axis of ids into one vector.
+            pool the last axis of ids into one vector. An embedding worker, or a
+            single shard, pools before the wire where that moves less.
         mask_zero: Whether id 0 is padding. With a combiner, 0 is left out of the
-            pool, and has no row (but of a batch of nothing else). Without one the
-            output carries a Keras mask; 0 is looked up as any id then, and its
-            row, or with a compression its rows, which other ids share, are
-            stepped by the gradients that the layers behind give it: zeros, if
-            they heed the mask.
+            pool, and has no row (but with a compression, in a batch of nothing
+            else). Without one the output carries a Keras mask; 0 is looked up as
+            any id then, and its row, or with a compression its rows, which other
+            ids share, are stepped by the gradients that the layers behind give
+            it: zeros, if they heed the mask.
         capacity: The most that the table holds, over all shards: an int, a number
             of rows, or a str, a number of bytes such as `"64GiB"` or `"500MB"`.
             Defaults to None: no limit.
@@ -179,28 +182,43 @@ class PersiaEmbedding(keras.layers.Layer):
 
     def call(self, inputs: Any, training: bool | None = None) -> Any:
         ids = self._checked_ids(inputs)
+        if self.combiner is None:
+            vectors = self._vectors(flat_values(ids), training)
+            if isinstance(ids, tf.RaggedTensor):
+                vectors = ids.with_flat_values(vectors)
+        elif self.compression is None:
+            flat, bags = bags_of(ids, self.combiner, leave_out_zero=self.mask_zero)
+            vectors = in_shape_of(ids, self._lookup(flat, training, bags))
+        else:
+            vectors = self._combined(ids, training)
+        return tf.cast(vectors, self.compute_dtype)
+
+    def _combined(self, ids: Any, training: bool | None) -> Any:
+        """Pools vectors that are made of several rows, and so have no bag of ids."""
         values = flat_values(ids)
-        pools_padding = self.mask_zero and self.combiner is not None
-        parts = replace_padding(values) if pools_padding else values
-        if self.compression is not None:
-            parts = self.compression.row_ids(parts)
-        rows = embedding.lookup(
-            parts,
+        mask = tf.not_equal(values, 0) if self.mask_zero else None
+        known = replace_padding(values) if self.mask_zero else values
+        return combine(self._vectors(known, training), self.combiner, mask, like=ids)
+
+    def _vectors(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
+        if self.compression is None:
+            return self._lookup(ids, training)
+        rows = self._lookup(self.compression.row_ids(ids), training)
+        return self.compression.combine(rows)
+
+    def _lookup(
+        self, ids: tf.Tensor, training: bool | None, bags: Bags = NO_BAGS
+    ) -> tf.Tensor:
+        return embedding.lookup(
+            ids,
             tf.convert_to_tensor(self._anchor),
             self._route,
             training=bool(training),
             trainable=self.trainable,
             replica=local_replica(),
             loss_scale=self._loss_scaling.of_call(training),
+            bags=bags,
         )
-        if self.compression is not None:
-            rows = self.compression.combine(rows)
-        if self.combiner is not None:
-            mask = tf.not_equal(values, 0) if pools_padding else None
-            rows = combine(rows, self.combiner, mask, like=ids)
-        elif isinstance(ids, tf.RaggedTensor):
-            rows = ids.with_flat_values(rows)
-        return tf.cast(rows, self.compute_dtype)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         if not self.mask_zero or self.combiner is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.ops import load, recording
+from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.ops.loss_scale import LossScale
 
 
@@ -36,11 +37,12 @@ def lookup(
     trainable: bool = True,
     replica: int = 0,
     loss_scale: LossScale | None = None,
+    bags: Bags = NO_BAGS,
 ) -> tf.Tensor:
     """Looks rows up; in training, their gradients are staged for `commit`.
 
     Args:
-        ids: int64, any shape; duplicates are asked for once.
+        ids: int64, any shape; duplicates are asked for once. With bags, of rank 1.
         anchor: The layer's anchor, read now: it puts the step's ops in order,
             and makes TensorFlow ask for gradients.
         route: Where to look.
@@ -50,14 +52,17 @@ def lookup(
         replica: Which replica of the layer this is, in this process.
         loss_scale: Finds by what the loss is scaled, and takes it out of the
             gradients. None: they are staged as they come.
+        bags: How the rows are pooled: here, or where they come from, whichever
+            moves less.
 
     Returns:
-        float32, `ids.shape + (route.dim,)`.
+        float32, `ids.shape + (route.dim,)`; with bags, `(bags, route.dim)`.
     """
+    like = bags.like(ids)
     recorder = recording.recorder()
     if recorder is not None:
-        recorder.add(ids, route, trainable)
-        return tf.zeros(tf.concat([tf.shape(ids), [route.dim]], axis=0))
+        recorder.add(ids, bags, route, trainable)
+        return tf.zeros(tf.concat([tf.shape(like), [route.dim]], axis=0))
 
     if not (training and trainable):
         loss_scale = None
@@ -66,18 +71,20 @@ def lookup(
     def looked_up(anchor: tf.Tensor) -> tuple[Any, Any]:
         handle, ticket = load.ops().persia_issue(
             ids=ids,
+            splits=bags.splits,
             anchor=anchor,
             session=route.session,
             layer=route.layer,
             table=route.table,
+            combiner=bags.combiner,
             dim=route.dim,
             replica=replica,
             training=training and trainable,
             model_training=training,
         )
-        rows = load.ops().persia_rows(lookup=handle, ids=ids, dim=route.dim)
+        rows = load.ops().persia_rows(lookup=handle, like=like, dim=route.dim)
         # The C API's shape inference cannot read `dim`.
-        rows.set_shape(ids.shape.concatenate(route.dim))
+        rows.set_shape(like.shape.concatenate(route.dim))
         # Gradients need not depend on the rows: those of a sum do not. But an update
         # must not overtake the lookup that creates its rows.
         with tf.control_dependencies([rows]):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import tensorflow as tf
 
 if TYPE_CHECKING:
+    from persia_tf.ops.bags import Bags
     from persia_tf.ops.embedding import Route
 
 _current = threading.local()
@@ -23,10 +24,12 @@ class RecordedLookup:
     Attributes:
         route: Where it goes.
         trainable: Whether it is for training where the model is.
+        combiner: Of its bags.
     """
 
     route: Route
     trainable: bool
+    combiner: str
 
 
 class Recorder:
@@ -34,15 +37,15 @@ class Recorder:
 
     Attributes:
         lookups: In the order of the calls.
-        ids: Of each lookup: int64, any shape.
+        ids: Of each lookup: int64, any shape; and the splits of its bags.
     """
 
     def __init__(self) -> None:
         self.lookups: list[RecordedLookup] = []
-        self.ids: list[Any] = []
+        self.ids: list[tuple[Any, Any]] = []
         self._graph = tf.compat.v1.get_default_graph()
 
-    def add(self, ids: tf.Tensor, route: Route, trainable: bool) -> None:
+    def add(self, ids: tf.Tensor, bags: Bags, route: Route, trainable: bool) -> None:
         """Notes one lookup.
 
         Raises:
@@ -55,8 +58,9 @@ class Recorder:
                 "or a loop of the model, where `ptf.data.prefetch` cannot follow it. "
                 "Call it outside of that, or train without prefetch."
             )
-        self.lookups.append(RecordedLookup(route, trainable))
-        self.ids.append(ids)
+        self.lookups.append(RecordedLookup(route, trainable, bags.combiner))
+        # The splits of no bags are of no graph.
+        self.ids.append((ids, tf.convert_to_tensor(bags.splits)))
 
 
 @contextlib.contextmanager

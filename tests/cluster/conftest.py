@@ -87,21 +87,22 @@ class CountingModel:
     """A model and data by which a row's value is how often it was updated.
 
     Rows begin as zeros, each occurrence of an id has the gradient -1, and each id
-    occurs once a batch at most.
+    occurs once a batch at most. With a `bag`, a sample is so many ids, summed.
     """
 
-    def __init__(self, tables, cluster, *, steps, batch=8):
+    def __init__(self, tables, cluster, *, steps, batch=8, bag=None):
         import tensorflow as tf
 
         import persia_tf as ptf
         from persia_tf._keras import keras
 
-        inputs = keras.Input(shape=(), dtype="int64")
+        inputs = keras.Input(shape=(bag,) if bag else (), dtype="int64")
         vectors = [
             ptf.layers.PersiaEmbedding(
                 1,
                 table=table,
                 cluster=cluster,
+                combiner="sum" if bag else None,
                 embeddings_initializer="zeros",
                 optimizer=ptf.optimizers.SGD(1.0),
             )(inputs)
@@ -114,9 +115,10 @@ class CountingModel:
         self.ids = np.stack(
             [draw.permutation(COUNTED_IDS)[:batch] for _ in range(steps)]
         )
-        labels = np.zeros((steps, batch, 1), "float32")
+        samples = self.ids.reshape(steps, -1, bag) if bag else self.ids
+        labels = np.zeros((*samples.shape[:2], 1), "float32")
         self.dataset = tf.data.Dataset.from_tensor_slices(
-            (self.ids, tuple([labels] * len(vectors)) if len(vectors) > 1 else labels)
+            (samples, tuple([labels] * len(vectors)) if len(vectors) > 1 else labels)
         )
 
     def fit(self, staleness=None, epochs=1):

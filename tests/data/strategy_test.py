@@ -28,12 +28,12 @@ def batches(size, number=0, of=1):
     return data.shard(of, number)
 
 
-def make_model(table, cluster=None):
+def make_model(table, cluster=None, combiner=None):
     keras.utils.set_random_seed(1)
     inputs = keras.Input((3,), dtype="int64")
     vectors = ptf.layers.PersiaEmbedding(
         4, table=table, cluster=cluster, embeddings_initializer="ones",
-        optimizer=ptf.optimizers.SGD(0.1),
+        optimizer=ptf.optimizers.SGD(0.1), combiner=combiner,
     )(inputs)
     model = keras.Model(inputs, keras.layers.Dense(1)(keras.layers.Flatten()(vectors)))
     model.compile("sgd", "mse")
@@ -49,8 +49,9 @@ def fit(model, dataset, **options):
     model.fit(dataset, steps_per_epoch=STEPS, epochs=EPOCHS, verbose=0, **options)
 
 
-def expected_rows():
-    fit(make_model("expected"), batches(16).repeat(), callbacks=[Flush()])
+def expected_rows(combiner=None):
+    model = make_model("expected", combiner=combiner)
+    fit(model, batches(16).repeat(), callbacks=[Flush()])
     return ptf.Table("expected").lookup(np.arange(30))
 
 
@@ -70,9 +71,9 @@ tf.config.set_logical_device_configuration(
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
-def replicated(table):
+def replicated(table, *arguments):
     with strategy.scope():
-        return make_model(table)
+        return make_model(table, *arguments)
 
 
 def prefetched(model, staleness):
@@ -96,6 +97,25 @@ assert after["updates"] - before["updates"] == STEPS * EPOCHS, after
 assert after["staleness_max"] == 0, after
 assert after["prefetch_hits"] > 0, after
 assert_close("replicated", expected_rows())
+"""
+
+# The only shard pools, and takes the bags of both replicas in one update.
+BAGS = """
+import ctypes
+from persia_tf import _native
+
+server = _native.ServerHandle()
+_native.library().persia_server_start(b"127.0.0.1", 0, 2, ctypes.byref(server))
+port = _native.library().persia_server_port(server)
+cluster = ptf.Cluster([f"127.0.0.1:{port}"], timeout=20)
+fit(
+    replicated("replicated", cluster, "mean"),
+    batches(16).repeat(),
+    callbacks=[Flush()],
+)
+[shard] = cluster.stats()
+assert shard.updates == STEPS * EPOCHS, shard
+assert_close("replicated", expected_rows("mean"), cluster)
 """
 
 STALE = """
@@ -134,8 +154,8 @@ assert_close("replicated", expected_rows())
 
 @pytest.mark.parametrize(
     "program",
-    [PLAIN, SYNCHRONOUS, STALE, CUSTOM_LOOP],
-    ids=["plain fit", "synchronous fit", "stale fit", "custom loop"],
+    [PLAIN, SYNCHRONOUS, BAGS, STALE, CUSTOM_LOOP],
+    ids=["plain fit", "synchronous fit", "bags", "stale fit", "custom loop"],
 )
 def test_two_replicas_in_a_process(program, run_python):
     run_python(TWO_REPLICAS + program)

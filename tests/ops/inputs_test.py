@@ -38,10 +38,12 @@ def test_a_learning_rate_of_several_values_is_refused(session):
 def issue(session):
     return load.ops().persia_issue(
         ids=tf.constant([1], tf.int64),
+        splits=tf.zeros((0,), tf.int32),
         anchor=NO_VALUE,
         session=session,
         layer="layer",
         table="table",
+        combiner="none",
         dim=4,
         replica=0,
         training=False,
@@ -53,10 +55,12 @@ def prefetch(session, **options):
     return load.ops().persia_prefetch(
         stream=tf.constant(0, tf.int64),
         ids=[tf.constant([1], tf.int64)],
+        splits=[tf.zeros((0,), tf.int32)],
         session=session,
         **{
             "layers": ["layer"],
             "tables": ["table"],
+            "combiners": ["none"],
             "dims": [4],
             "trainable": [True],
             "staleness": 4,
@@ -76,7 +80,7 @@ def test_rows_of_a_lookup_that_never_was_are_refused():
     with pytest.raises(tf.errors.FailedPreconditionError, match="no lookup 12345"):
         load.ops().persia_rows(
             lookup=tf.constant(12345, tf.int64),
-            ids=tf.constant([1], tf.int64),
+            like=tf.constant([1], tf.int64),
             dim=4,
         )
 
@@ -86,7 +90,7 @@ def test_a_lookup_ends_with_its_handle(session):
     with pytest.raises(tf.errors.FailedPreconditionError, match=f"lookup {number}"):
         load.ops().persia_rows(
             lookup=tf.constant(number, tf.int64),
-            ids=tf.constant([1], tf.int64),
+            like=tf.constant([1], tf.int64),
             dim=4,
         )
 
@@ -100,5 +104,7 @@ def test_a_stream_lives_as_long_as_its_tensor(session):
 
 
 def test_lists_of_other_lengths_are_refused(session):
-    with pytest.raises(tf.errors.InvalidArgumentError, match="received 1, 1, 2 and 1"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="received 1, 1, 1, 2 and 1"
+    ):
         prefetch(session, dims=[4, 4])

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cc/service/pooling.h"
 #include "tests/cc/pipeline/wait.h"
 
 namespace persia {
@@ -15,6 +16,11 @@ void FakeControl::HoldLookups(bool hold) {
 void FakeControl::HoldUpdates(bool hold) {
   std::lock_guard<std::mutex> lock(mutex_);
   hold_updates_ = hold;
+}
+
+void FakeControl::TakeBags() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  takes_bags_ = true;
 }
 
 void FakeControl::CompleteLookup(const Status& status) {
@@ -120,6 +126,10 @@ class FakeService : public EmbeddingService {
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
     request->rows = request->config.seed;
+    {
+      std::lock_guard<std::mutex> lock(control_->mutex_);
+      request->takes_bags = control_->takes_bags_;
+    }
     done(Status());
   }
 
@@ -173,17 +183,31 @@ class FakeService : public EmbeddingService {
     seen.table = ids.table;
     seen.dim = ids.dim;
     seen.ids.assign(ids.ids.begin(), ids.ids.end());
+    seen.combiner = ids.combiner;
+    seen.bag_offsets.assign(ids.bag_offsets.begin(), ids.bag_offsets.end());
     return seen;
   }
 
   static void FillRows(TableLookup* table) {
     const TableIds& ids = table->ids;
-    EXPECT_EQ(table->rows.size(), ids.ids.size() * ids.dim);
+    EXPECT_EQ(table->rows.size(), ids.vectors() * ids.dim);
+    if (ids.combiner != Combiner::kNone) return FillVectors(table);
     float* row = table->rows.data();
     for (const int64_t id : ids.ids) {
       std::fill(row, row + ids.dim, static_cast<float>(id));
       row += ids.dim;
     }
+  }
+
+  static void FillVectors(TableLookup* table) {
+    const TableIds& ids = table->ids;
+    BagPooler pooler;
+    pooler.Build(ids);
+    std::vector<float> rows;
+    for (const int64_t id : pooler.unique_ids()) {
+      rows.insert(rows.end(), ids.dim, static_cast<float>(id));
+    }
+    pooler.Pool(rows, table->rows);
   }
 
   void FinishCall(std::unique_lock<std::mutex> lock, bool hold,

@@ -1,8 +1,8 @@
 // FakeService: a service that tells what it was asked, and completes its calls
 // when a test says so.
 //
-// Every row is {id, id, ...}. What is not held is completed before the call
-// returns; what is held, on a thread of the service.
+// Every row is {id, id, ...}; bags are pooled. What is not held is completed
+// before the call returns; what is held, on a thread of the service.
 
 #ifndef PERSIA_TESTS_CC_PIPELINE_FAKE_SERVICE_H_
 #define PERSIA_TESTS_CC_PIPELINE_FAKE_SERVICE_H_
@@ -24,6 +24,8 @@ struct SeenTable {
   TableKey table = 0;
   uint32_t dim = 0;
   std::vector<int64_t> ids;
+  Combiner combiner = Combiner::kNone;
+  std::vector<uint32_t> bag_offsets;
   std::vector<float> gradients;  // Of an update.
   float learning_rate = 0;
 };
@@ -55,6 +57,9 @@ class FakeControl {
   // Completes what is held, and holds no more, so that a test can end.
   void ReleaseAll();
 
+  // Tables that are made from now on take bags.
+  void TakeBags();
+
   // What lookups tell, and what updates are said to have done, from now on.
   void SetGeneration(uint64_t generation);
   void SetCounts(const UpdateCounts& counts);
@@ -78,6 +83,7 @@ class FakeControl {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // All below: guarded by mutex_.
+  bool takes_bags_ = false;
   bool hold_lookups_ = false;
   bool hold_updates_ = false;
   uint64_t generation_ = 0;

@@ -38,7 +38,7 @@ class PrefetchTest : public SessionFixture {
     prefetched.dim = 1;
     prefetched.trainable = trainable;
     prefetched.ids = *owner;
-    prefetched.owner = std::move(owner);
+    prefetched.owners = {std::move(owner)};
     return prefetched;
   }
 

@@ -41,9 +41,13 @@ class SessionFixture : public testing::Test {
 
   // Ends the session that there is, if any.
   void MakeSession(int staleness) {
-    session_.reset();
     SessionOptions options;
     options.staleness = staleness;
+    MakeSession(options);
+  }
+
+  void MakeSession(SessionOptions options) {
+    session_.reset();
     options.linger_seconds = 0;
     session_ = persia::MakeSession(MakeFakeService(control_), options);
   }
@@ -53,7 +57,7 @@ class SessionFixture : public testing::Test {
     call.model_training = call.training;
     call.ids = ids;
     auto lookup = std::make_shared<Lookup>();
-    lookup->rows.resize(ids.size() * call.dim);
+    lookup->rows.resize(call.vectors() * call.dim);
     lookups_.push_back(lookup);
     auto issued = session_->Issue(call);
     if (!issued.ok()) {

@@ -89,6 +89,14 @@ TEST(BagPooler, TakesNoWeightsAsOnes) {
   ExpectNear(Pooled(bags, Combiner::kSqrtN), {120 / std::sqrt(3.0f), 0, 100});
 }
 
+TEST(BagPooler, RoundsADivisionOnceABag) {
+  Bags bags;
+  bags.ids = {7, 8, 7, 7, 7, 7, 7};
+  bags.offsets = {0, 7};
+  bags.weights.clear();
+  EXPECT_EQ(Pooled(bags, Combiner::kMean), Floats{160 / 7.0f});
+}
+
 TEST(BagPooler, GivesZeroWhereItWouldDivideByZero) {
   Bags bags;
   bags.weights = {1, -2, 1, 0};

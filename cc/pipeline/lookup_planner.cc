@@ -1,0 +1,47 @@
+#include "cc/pipeline/lookup_planner.h"
+
+#include <utility>
+
+#include "cc/wire/vector_codec.h"
+
+namespace persia {
+
+void LookupPlanner::SendBagsOf(TableKey table) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  tables_.insert(table);
+}
+
+std::shared_ptr<LookupRecord> LookupPlanner::Plan(const std::string& layer,
+                                                  const TableIds& ids) const {
+  auto record = std::make_shared<LookupRecord>();
+  record->layer = layer;
+  record->table = ids.table;
+  record->dim = ids.dim;
+  record->unique = Dedupe(ids.ids, shard_count_);
+  if (ids.combiner == Combiner::kNone) return record;
+  const bool by_service = PoolsBagsOf(ids.table) &&
+                          MoveLessThanRows(ids, record->unique.ids.size());
+  record->bags = std::make_unique<LookupBags>(
+      ids,
+      by_service ? LookupBags::PooledBy::kService : LookupBags::PooledBy::kUs);
+  return record;
+}
+
+// Each way: ids and vectors of an update are those of its lookup.
+bool LookupPlanner::MoveLessThanRows(const TableIds& bags,
+                                     size_t unique_ids) const {
+  const auto bytes = [&](size_t ids, size_t vectors) {
+    return ids * sizeof(int64_t) + EncodedBytes(wire_dtype_, vectors, bags.dim);
+  };
+  const uint64_t beside = bags.bag_offsets.size() * sizeof(uint32_t) +
+                          bags.weights.size() * sizeof(float);
+  return bytes(bags.ids.size(), bags.vectors()) + beside <
+         bytes(unique_ids, unique_ids);
+}
+
+bool LookupPlanner::PoolsBagsOf(TableKey table) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return tables_.count(table) > 0;
+}
+
+}  // namespace persia

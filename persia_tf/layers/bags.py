@@ -1,0 +1,65 @@
+"""The bags of a layer's ids: their last axis, dense or ragged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf.ops.bags import Bags
+
+
+def bags_of(ids: Any, combiner: str, leave_out_zero: bool) -> tuple[tf.Tensor, Bags]:
+    """Makes each innermost row of ids a bag.
+
+    Args:
+        ids: int64, dense or ragged, of rank 2 or more.
+        combiner: `"sum"`, `"mean"` or `"sqrtn"`.
+        leave_out_zero: Whether id 0 is padding, and in no bag.
+
+    Returns:
+        The ids, rank 1, and their bags, in order.
+    """
+    values = ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids
+    splits = _inner_splits(ids)
+    flat = tf.reshape(values, [-1])
+    if leave_out_zero:
+        counts = tf.not_equal(flat, 0)
+        before = tf.cumsum(tf.cast(counts, tf.int32))
+        splits = tf.gather(tf.concat([[0], before], axis=0), splits)
+        flat = tf.boolean_mask(flat, counts)
+    return flat, Bags(combiner, splits)
+
+
+def in_shape_of(ids: Any, vectors: tf.Tensor) -> Any:
+    """Gives bags' vectors the shape of the ids that they are of.
+
+    Args:
+        ids: As `bags_of` takes them.
+        vectors: `(bags, dim)`.
+
+    Returns:
+        `ids.shape[:-1] + (dim,)`; ragged if one of those axes is.
+    """
+    if not isinstance(ids, tf.RaggedTensor):
+        return _dense_in_shape_of(ids, vectors)
+    if ids.flat_values.shape.rank > 1:
+        return ids.with_flat_values(_dense_in_shape_of(ids.flat_values, vectors))
+    *outer_splits, _ = ids.nested_row_splits
+    return tf.RaggedTensor.from_nested_row_splits(vectors, outer_splits, validate=False)
+
+
+def _inner_splits(ids: Any) -> tf.Tensor:
+    if isinstance(ids, tf.RaggedTensor):
+        if ids.flat_values.shape.rank == 1:
+            return tf.cast(ids.nested_row_splits[-1], tf.int32)
+        ids = ids.flat_values
+    shape = tf.shape(ids)
+    return tf.range(tf.reduce_prod(shape[:-1]) + 1) * shape[-1]
+
+
+def _dense_in_shape_of(ids: tf.Tensor, vectors: tf.Tensor) -> tf.Tensor:
+    dim = vectors.shape[-1]
+    shaped = tf.reshape(vectors, tf.concat([tf.shape(ids)[:-1], [dim]], axis=0))
+    shaped.set_shape(ids.shape[:-1].concatenate(dim))
+    return shaped

@@ -1,0 +1,77 @@
+#include "cc/pipeline/lookup_planner.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace persia {
+namespace {
+
+constexpr TableKey kTable = 7;
+
+// One bag of `ids` unique ids, of rows of four numbers.
+bool SendsOneBag(LookupPlanner* planner, size_t ids, TableKey table = kTable) {
+  std::vector<int64_t> numbers;
+  for (size_t i = 0; i < ids; ++i) numbers.push_back(static_cast<int64_t>(i));
+  const std::vector<uint32_t> offsets = {0, static_cast<uint32_t>(ids)};
+  TableIds bags;
+  bags.table = table;
+  bags.dim = 4;
+  bags.ids = numbers;
+  bags.combiner = Combiner::kMean;
+  bags.bag_offsets = offsets;
+  planner->SendBagsOf(kTable);
+  return planner->Plan("layer", bags)->sends_bags();
+}
+
+// A row is 16 bytes, two offsets are 8: with one id the row is less, with two
+// the vector.
+TEST(LookupPlanner, SendsWhatMovesLess) {
+  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32);
+  EXPECT_FALSE(SendsOneBag(&planner, 1));
+  EXPECT_TRUE(SendsOneBag(&planner, 2));
+}
+
+// A row is 8 bytes, as the offsets are: it is even with two ids.
+TEST(LookupPlanner, CountsBytesAsTheyTravel) {
+  LookupPlanner planner(/*shard_count=*/1, WireDtype::kBfloat16);
+  EXPECT_FALSE(SendsOneBag(&planner, 2));
+  EXPECT_TRUE(SendsOneBag(&planner, 3));
+}
+
+TEST(LookupPlanner, SendsBagsOfTheirTablesAlone) {
+  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32);
+  EXPECT_FALSE(SendsOneBag(&planner, 100, kTable + 1));
+}
+
+TEST(LookupPlanner, KeepsWhatABagNeeds) {
+  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32);
+  planner.SendBagsOf(kTable);
+  std::vector<int64_t> numbers = {5, 6, 5, 7, 8, 9, 10};
+  std::vector<uint32_t> offsets = {0, 7};
+  std::vector<float> weights = {1, 2, 3, 4, 5, 6, 7};
+  TableIds bags;
+  bags.table = kTable;
+  bags.dim = 4;
+  bags.ids = numbers;
+  bags.combiner = Combiner::kSum;
+  bags.bag_offsets = offsets;
+  bags.weights = weights;
+  const auto record = planner.Plan("layer", bags);
+  numbers.assign(numbers.size(), 0);
+  offsets.assign(offsets.size(), 0);
+  weights.assign(weights.size(), 0);
+  const TableIds asked = record->Asked();
+  EXPECT_EQ(asked.table, kTable);
+  EXPECT_EQ(asked.dim, 4u);
+  EXPECT_EQ(asked.combiner, Combiner::kSum);
+  EXPECT_EQ(std::vector<int64_t>(asked.ids.begin(), asked.ids.end()),
+            (std::vector<int64_t>{5, 6, 5, 7, 8, 9, 10}));
+  EXPECT_EQ(asked.bag_offsets[1], 7u);
+  EXPECT_EQ(asked.weights[6], 7.0f);
+  EXPECT_EQ(record->unique.ids, (std::vector<int64_t>{5, 6, 7, 8, 9, 10}));
+}
+
+}  // namespace
+}  // namespace persia
