@@ -1,7 +1,7 @@
-// Nothing throws across this module's edge: memory that runs out is an error.
+// Nothing throws across a module's edge: memory that runs out is an error.
 
-#ifndef PERSIA_CC_SERVICE_CATCH_BAD_ALLOC_H_
-#define PERSIA_CC_SERVICE_CATCH_BAD_ALLOC_H_
+#ifndef PERSIA_CC_BASE_CATCH_BAD_ALLOC_H_
+#define PERSIA_CC_BASE_CATCH_BAD_ALLOC_H_
 
 #include <new>
 
@@ -9,17 +9,20 @@
 
 namespace persia {
 
-// What `work` returns, or kResourceExhausted if its memory ran out.
+// What `work` returns, a Status or a Result, or kResourceExhausted if its
+// memory ran out.
 template <typename Work>
-Status CatchBadAlloc(const Work& work) {
+auto CatchBadAlloc(const Work& work) -> decltype(work()) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    return Status(Code::kResourceExhausted,
-                  "out of memory; add shards or give this process more");
+    return Status(
+        Code::kResourceExhausted,
+        "out of memory: give this process more, make batches smaller, or "
+        "spread rows over more shards");
   }
 }
 
 }  // namespace persia
 
-#endif  // PERSIA_CC_SERVICE_CATCH_BAD_ALLOC_H_
+#endif  // PERSIA_CC_BASE_CATCH_BAD_ALLOC_H_
