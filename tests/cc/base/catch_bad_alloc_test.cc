@@ -14,7 +14,8 @@ TEST(CatchBadAlloc, GivesWhatTheWorkReturns) {
 }
 
 TEST(CatchBadAlloc, MemoryThatRunsOutIsAnError) {
-  const Status status = CatchBadAlloc([]() -> Status { throw std::bad_alloc(); });
+  const Status status =
+      CatchBadAlloc([]() -> Status { throw std::bad_alloc(); });
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
   const Result<int> result =
       CatchBadAlloc([]() -> Result<int> { throw std::bad_alloc(); });
