@@ -24,8 +24,12 @@ class Cluster:
     then rows are embedded, that is, they live in this process.
 
     The order and the number of shards decide where a row lives, so they are part
-    of a table: another order is refused. Clusters with equal arguments share one
-    session with the shards.
+    of a table: another order is refused.
+
+    Clusters of one program that name the same shards share one session with them,
+    and so must agree on `staleness`, `wire_dtype` and `hot_rows`; so must those that
+    embed rows. Another `timeout` makes another session, as another program would
+    have it: it does not wait for the updates of the first, nor bound by them.
 
     Example:
 
@@ -116,6 +120,8 @@ class Cluster:
 
         Raises:
             RuntimeError: if rows would be embedded in each of several workers.
+            ValueError: if another cluster of these shards and this time-out opened
+                it with another staleness, wire dtype or number of hot rows.
         """
         if self.is_embedded:
             _refuse_several_workers()

@@ -18,6 +18,9 @@ COUNTERS = _native.SessionCounters._fields_
 # The last counts all that were as stale, or more.
 _STALENESS_BINS = 65
 
+# Of `SessionOptions`: what all users of a session must agree on.
+_SHARED_OPTIONS = ("staleness", "wire_dtype", "hot_rows")
+
 
 @dataclasses.dataclass(frozen=True)
 class TableSettings:
@@ -90,13 +93,30 @@ class Session:
 
     Args:
         name: Its key in the core's registry, by which ops find it.
+        where: Its shards, for messages.
+        options: What it was opened with.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, where: str, options: SessionOptions) -> None:
         self.name = name
+        self._where = where
+        self._options = options
         self._key = _native.utf8(name)
         self._tables: dict[str, TableSettings] = {}
         self._lock = threading.Lock()
+
+    def check_same(self, options: SessionOptions) -> None:
+        """Raises ValueError if a later user of the session asks for other options."""
+        for name in _SHARED_OPTIONS:
+            first, now = getattr(self._options, name), getattr(options, name)
+            if first == now:
+                continue
+            raise ValueError(
+                f"`{name}` must be the same in every Cluster of one program that names "
+                f"the same shards ({self._where}), since these share what it bounds. "
+                "Give them one value, or make one Cluster and pass it on. "
+                f"Received: {name}={now!r}, after {name}={first!r}"
+            )
 
     def create_table(self, table: str, settings: TableSettings) -> int:
         """Makes `table` on every shard or attaches to it; the rows it held."""
@@ -151,18 +171,21 @@ def open_session(shards: Sequence[str], options: SessionOptions) -> Session:
         options: What else makes the session.
 
     Returns:
-        The one `Session` of these arguments. The embedded store has one session
-        whatever the other arguments of its first user were.
+        The one `Session` of these shards and this time-out. The embedded store has
+        one session, and needs no time-out.
+
+    Raises:
+        ValueError: if the session is open with other options.
     """
     addresses = ",".join(shards)
-    name = f"{addresses} {options}" if shards else "embedded"
+    name = f"{addresses} timeout={options.timeout}" if shards else "embedded"
     with _sessions_lock:
-        if name not in _sessions:
-            native = options.native(addresses)
-            _native.library().persia_session_open(
-                _native.utf8(name), ctypes.byref(native)
-            )
-            _sessions[name] = Session(name)
+        if name in _sessions:
+            _sessions[name].check_same(options)
+            return _sessions[name]
+        native = options.native(addresses)
+        _native.library().persia_session_open(_native.utf8(name), ctypes.byref(native))
+        _sessions[name] = Session(name, addresses or "embedded", options)
         return _sessions[name]
 
 

@@ -26,7 +26,12 @@ def metrics() -> dict[str, Any]:
         - `staleness_last`, `staleness_max`: how many steps of this program were
           missing from the rows of the newest training batch, and of any;
         - `staleness_histogram`: how many training batches had a staleness of 0,
-          1, 2, ... up to the most that occurred (64: that, or more);
+          1, 2, ... up to the most that occurred (64: that, or more). What counts
+          is what is asked for together: a batch that was prefetched counts once,
+          and each replica's is one of its own; another once for each request that
+          its lookups leave in. That is one, unless they come one after the other
+          (ids that are computed from rows), or more than a millisecond apart
+          before the program has learned how many come;
         - `lookup_requests`: fused requests, each to every shard that has a row of
           it; `training_lookups`, `readonly_lookups`: layers' lookups;
         - `prefetch_hits`: lookups that found what was sent ahead;

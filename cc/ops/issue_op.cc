@@ -69,8 +69,8 @@ Status Issue(const IssueKernel& kernel, TF_OpKernelContext* context) {
 }
 
 void Compute(void* kernel, TF_OpKernelContext* context) {
-  const Status status = Issue(*static_cast<IssueKernel*>(kernel), context);
-  if (!status.ok()) FailOp(context, status);
+  RunKernel(context,
+            [&] { return Issue(*static_cast<IssueKernel*>(kernel), context); });
 }
 
 }  // namespace

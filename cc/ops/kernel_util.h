@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "tensorflow/c/kernels.h"
@@ -26,6 +27,13 @@ void SetTfStatus(const Status& status, TF_Status* out);
 
 // Fails the op with `status`; the kernel must then complete.
 void FailOp(TF_OpKernelContext* context, const Status& status);
+
+// Does a kernel's work; if that fails, or memory runs out, so does the op.
+template <typename Work>
+void RunKernel(TF_OpKernelContext* context, const Work& work) {
+  const Status status = CatchBadAlloc(work);
+  if (!status.ok()) FailOp(context, status);
+}
 
 // Attributes of the node. A missing one is kInvalidArgument.
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,

@@ -120,9 +120,9 @@ Status Prefetch(const PrefetchKernel& kernel, TF_OpKernelContext* context) {
 }
 
 void Compute(void* kernel, TF_OpKernelContext* context) {
-  const Status status =
-      Prefetch(*static_cast<PrefetchKernel*>(kernel), context);
-  if (!status.ok()) FailOp(context, status);
+  RunKernel(context, [&] {
+    return Prefetch(*static_cast<PrefetchKernel*>(kernel), context);
+  });
 }
 
 }  // namespace

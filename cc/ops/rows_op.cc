@@ -70,7 +70,9 @@ void Finish(const std::shared_ptr<RowsState>& state, const Status& status) {
 void Compute(void* kernel, TF_OpKernelContext* context,
              TF_AsyncOpKernelDoneCallback* tf_done) {
   std::function<void()> done = CopyDone(tf_done);
-  auto prepared = Prepare(*static_cast<RowsKernel*>(kernel), context, done);
+  auto prepared = CatchBadAlloc([&] {
+    return Prepare(*static_cast<RowsKernel*>(kernel), context, done);
+  });
   if (!prepared.ok()) {
     FailOp(context, prepared.status());
     return done();

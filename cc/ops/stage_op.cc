@@ -54,8 +54,8 @@ Status Stage(const LayerAttrs& attrs, TF_OpKernelContext* context) {
 }
 
 void Compute(void* attrs, TF_OpKernelContext* context) {
-  const Status status = Stage(*static_cast<LayerAttrs*>(attrs), context);
-  if (!status.ok()) FailOp(context, status);
+  RunKernel(context,
+            [&] { return Stage(*static_cast<LayerAttrs*>(attrs), context); });
 }
 
 }  // namespace

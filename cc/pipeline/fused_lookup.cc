@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cc/base/catch_bad_alloc.h"
+
 namespace persia {
 namespace {
 
@@ -38,9 +40,13 @@ std::vector<TableKey> FusedLookup::Tables() const {
 }
 
 void FusedLookup::Send(EmbeddingService* service, const SendOptions& options) {
-  PlaceRows();
-  // Nothing to ask.
-  if (request_.tables.empty()) return Finish(Status(), options.run_later);
+  const Status placed = CatchBadAlloc([this] {
+    PlaceRows();
+    return Status();
+  });
+  if (!placed.ok() || request_.tables.empty()) {  // Empty: nothing to ask.
+    return Finish(placed, options.run_later);
+  }
   request_.deadline = options.deadline;
   request_.client = options.client;
   request_.visible_sequence = options.visible_sequence;

@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/pipeline/gradient_sum.h"
 
 namespace persia {
@@ -167,20 +168,25 @@ void PushQueue::Work() {
       queued_.pop_front();
       ++in_flight_;
     }
-    Send(Prepare(next.first, std::move(next.second)));
+    auto update = std::make_shared<Update>();
+    update->request.sequence = next.first;
+    update->group = std::move(next.second);
+    const Status prepared =
+        CatchBadAlloc([&] { return Prepare(update.get()); });
+    if (prepared.ok()) {
+      Send(std::move(update));
+    } else {
+      End(update.get(), prepared);
+    }
   }
 }
 
 // The generation is the oldest that any of the step's lookups saw, so that an
 // update from before a restore is refused.
-std::shared_ptr<PushQueue::Update> PushQueue::Prepare(uint64_t sequence,
-                                                      StepGroup group) {
-  auto update = std::make_shared<Update>();
-  update->group = std::move(group);
+Status PushQueue::Prepare(Update* update) {
   update->sums.reserve(update->group.size());
   UpdateRequest& request = update->request;
   request.client = client_;
-  request.sequence = sequence;
   request.generation = UINT64_MAX;
   for (const TableStep& step : update->group) {
     update->sums.push_back(SumGradients(step));
@@ -194,7 +200,7 @@ std::shared_ptr<PushQueue::Update> PushQueue::Prepare(uint64_t sequence,
           std::min(request.generation, part.lookup->generation.load());
     }
   }
-  return update;
+  return Status();
 }
 
 void PushQueue::Send(std::shared_ptr<Update> update) {

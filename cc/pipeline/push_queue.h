@@ -109,7 +109,7 @@ class PushQueue {
   struct Update;
 
   void Work();
-  std::shared_ptr<Update> Prepare(uint64_t sequence, StepGroup group);
+  Status Prepare(Update* update);
   void Send(std::shared_ptr<Update> update);
   void End(Update* update, const Status& status);
   using Queue = std::deque<std::pair<uint64_t, StepGroup>>;

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/base/hash.h"
 #include "cc/pipeline/await.h"
 #include "cc/pipeline/callback_threads.h"
@@ -105,16 +106,7 @@ class SessionImpl : public Session {
   Result<Issued> Issue(const LookupCall& call) override {
     PERSIA_RETURN_IF_ERROR(CheckIds(call.layer, call));
     PERSIA_RETURN_IF_ERROR(pushes_.error());
-    ++(call.training ? training_lookups_ : readonly_lookups_);
-    pushes_.Push(ledger_.Release({call.table}));
-    Issued issued;
-    issued.lookup = lookups_.Start(call);
-    if (call.training) {
-      StepLedger::Opened opened = ledger_.Open(issued.lookup->record());
-      issued.ticket = opened.ticket;
-      pushes_.Push(std::move(opened.released));
-    }
-    return issued;
+    return CatchBadAlloc([&] { return Begin(call); });
   }
 
   void Fetch(const std::shared_ptr<LayerLookup>& lookup, Span<float> rows,
@@ -156,20 +148,23 @@ class SessionImpl : public Session {
     for (const PrefetchIds& layer : layers) {
       PERSIA_RETURN_IF_ERROR(CheckIds(layer.layer, layer));
     }
-    return lookups_.Register(stream, std::move(layers));
+    return CatchBadAlloc(
+        [&] { return lookups_.Register(stream, std::move(layers)); });
   }
 
   Status Stage(const std::string& layer, Ticket ticket,
                SharedGradients gradients) override {
     PERSIA_RETURN_IF_ERROR(pushes_.error());
-    return ledger_.Stage(layer, ticket, std::move(gradients));
+    return CatchBadAlloc(
+        [&] { return ledger_.Stage(layer, ticket, std::move(gradients)); });
   }
 
   void Commit(const std::string& layer, float learning_rate,
               DoneCallback done) override {
     const Status error = pushes_.error();
     if (!error.ok()) return done(error);
-    auto committed = ledger_.Commit(layer, learning_rate);
+    auto committed =
+        CatchBadAlloc([&] { return ledger_.Commit(layer, learning_rate); });
     if (!committed.ok()) return done(committed.status());
     if (committed->took_any) ++committed_;
     if (!IsSynchronous(committed->released, options_.staleness)) {
@@ -228,6 +223,19 @@ class SessionImpl : public Session {
   }
 
  private:
+  Result<Issued> Begin(const LookupCall& call) {
+    ++(call.training ? training_lookups_ : readonly_lookups_);
+    pushes_.Push(ledger_.Release({call.table}));
+    Issued issued;
+    issued.lookup = lookups_.Start(call);
+    if (call.training) {
+      StepLedger::Opened opened = ledger_.Open(issued.lookup->record());
+      issued.ticket = opened.ticket;
+      pushes_.Push(std::move(opened.released));
+    }
+    return issued;
+  }
+
   Deadline NewDeadline() const {
     return DeadlineAfter(options_.timeout_seconds);
   }

@@ -10,9 +10,12 @@ Status NotTrainingRefusal(const std::string& layer) {
   return Status(
       Code::kFailedPrecondition,
       Concat("layer '", layer,
-             "' was called with training=False, but the optimizer steps it: "
-             "its rows were not looked up for training. Call the model with "
-             "training=True inside the gradient tape"));
+             "' must be called for training if the optimizer steps it, but was "
+             "called with training=False or without `training`: its rows were "
+             "not looked up for training. In a gradient tape, call the model "
+             "with training=True. In fit, give a subclassed model's `call` the "
+             "argument `training=None`: without it Keras 3 does not tell a "
+             "model's layers that it is being trained"));
 }
 
 Status StagedTwiceRefusal(const std::string& layer) {

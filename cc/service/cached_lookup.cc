@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cc/service/catch_bad_alloc.h"
+#include "cc/base/catch_bad_alloc.h"
 
 namespace persia {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/base/hash.h"
 #include "cc/service/cached_lookup.h"
-#include "cc/service/catch_bad_alloc.h"
 
 namespace persia {
 namespace {

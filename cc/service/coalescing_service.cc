@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cc/service/catch_bad_alloc.h"
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/service/forwarding_service.h"
 #include "cc/service/joined_lookup.h"
 

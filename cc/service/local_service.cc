@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/base/number.h"
 #include "cc/service/assign_check.h"
-#include "cc/service/catch_bad_alloc.h"
 #include "cc/service/pooling.h"
 #include "cc/service/update_window.h"
 #include "cc/store/store.h"

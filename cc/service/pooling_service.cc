@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cc/base/byte_buffer.h"
-#include "cc/service/catch_bad_alloc.h"
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/service/forwarding_service.h"
 #include "cc/service/pooling.h"
 

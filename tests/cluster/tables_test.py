@@ -15,7 +15,8 @@ def shards(start_shards):
 
 
 def cluster_of(shards, **options):
-    return ptf.Cluster([shard.address for shard in shards], timeout=20, **options)
+    addresses = [shard.address for shard in shards]
+    return ptf.Cluster(addresses, **{"timeout": 20, **options})
 
 
 def test_automatic_layer_name_is_refused_on_external_shards(shards):
@@ -60,7 +61,7 @@ def test_layers_that_give_a_table_different_settings_are_refused(other, shards, 
 def test_programs_that_give_a_table_different_settings_are_refused(shards, table):
     ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster_of(shards)).build(())
     # Another session stands for another program.
-    later = cluster_of(shards, staleness=1)
+    later = cluster_of(shards, timeout=21)
     with pytest.raises(errors.AlreadyExistsError) as raised:
         ptf.layers.PersiaEmbedding(
             4, table=table, optimizer="adam", cluster=later
@@ -73,7 +74,8 @@ def test_a_later_program_attaches_and_finds_the_rows(shards, table):
     ids = tf.range(10, dtype=tf.int64)
     first = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster_of(shards))
     rows = np.array(first(ids, training=True))
-    later = cluster_of(shards, staleness=1)
+    # Another session stands for another program.
+    later = cluster_of(shards, timeout=21)
     second = ptf.layers.PersiaEmbedding(4, table=table, cluster=later)
     np.testing.assert_array_equal(np.array(second(ids, training=False)), rows)
 
@@ -103,3 +105,26 @@ def test_namespaces_keep_jobs_apart(shards, table):
         layer(ids, training=True)
     names = {found.name for found in cluster.stats()[0].tables}
     assert names == {f"a/{table}", f"b/{table}"}
+
+
+@pytest.mark.parametrize(
+    ("first", "now", "received"),
+    [
+        ({"staleness": 2}, {}, "staleness=4, after staleness=2"),
+        ({}, {"wire_dtype": "int8"}, "wire_dtype='int8', after wire_dtype='float32'"),
+        ({}, {"hot_rows": 9}, "hot_rows=9, after hot_rows=0"),
+    ],
+)
+def test_clusters_of_the_same_shards_must_agree(first, now, received, shards):
+    cluster_of(shards, **first).flush()
+    cluster_of(shards, namespace="any", **first).flush()
+    with pytest.raises(ValueError, match=received) as raised:
+        cluster_of(shards, **now).flush()
+    assert shards[0].address in str(raised.value)
+
+
+def test_embedded_clusters_must_agree():
+    ptf.Cluster.embedded().flush()
+    ptf.Cluster.embedded(timeout=3, namespace="any").flush()
+    with pytest.raises(ValueError, match="embedded.*staleness=0, after staleness=4"):
+        ptf.Cluster.embedded(staleness=0).flush()

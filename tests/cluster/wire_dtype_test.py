@@ -15,9 +15,10 @@ IDS = np.arange(100, dtype="int64")
 
 @pytest.fixture
 def cluster_of_dtype(start_shards):
-    addresses = [shard.address for shard in start_shards(2)]
+    """Makes clusters, each of shards of its own."""
 
     def make(wire_dtype):
+        addresses = [shard.address for shard in start_shards(2)]
         return ptf.Cluster(addresses, timeout=20, staleness=0, wire_dtype=wire_dtype)
 
     return make

@@ -129,15 +129,21 @@ def persia(tmp_path):
 
 
 @pytest.fixture
-def start_ps(persia):
-    """Starts a shard; gives the command, its data and its control address."""
+def start_server(persia):
+    """Starts a server by its role; gives the command, its data and control address."""
 
-    def start(*args):
-        command = persia("ps", "--port=0", *args)
+    def start(role, *args):
+        command = persia(role, "--port=0", *args)
         (log,) = command.wait_for(r"listening on (\S+); health checks on (\S+)")
         return command, log[1], log[2]
 
     return start
+
+
+@pytest.fixture
+def start_ps(start_server):
+    """The same for a shard."""
+    return lambda *args: start_server("ps", *args)
 
 
 @pytest.fixture

@@ -187,6 +187,46 @@ def test_stepping_a_call_that_was_not_for_training_says_training_true(table):
         )
 
 
+@pytest.mark.parametrize("prefetched", [False, True])
+def test_a_model_whose_call_takes_no_training(prefetched, table, pushes):
+    class Plain(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.embedding = ptf.layers.PersiaEmbedding(4, table=table)
+
+        def call(self, inputs):
+            return self.embedding(inputs)
+
+    model = Plain()
+    model.compile("sgd", "mse")
+    dataset = tf.data.Dataset.from_tensors((IDS, LABELS))
+    if prefetched:
+        dataset = ptf.data.prefetch(dataset, model)
+    if IS_KERAS_3:
+        with pytest.raises(tf.errors.FailedPreconditionError) as raised:
+            model.fit(dataset, verbose=0)
+        for part in ("must be called for training", "`call`", "`training=None`"):
+            assert part in str(raised.value)
+    else:
+        model.fit(dataset, verbose=0)
+    assert pushes() == (0 if IS_KERAS_3 else 1)
+
+
+def test_a_model_whose_call_takes_training_need_not_hand_it_on(table, pushes):
+    class Telling(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.embedding = ptf.layers.PersiaEmbedding(4, table=table)
+
+        def call(self, inputs, training=None):
+            return self.embedding(inputs)
+
+    model = Telling()
+    model.compile("sgd", "mse")
+    model.fit(IDS, LABELS, verbose=0)
+    assert pushes() == 1
+
+
 def test_two_gradients_of_one_call_are_refused_when_stepped(table):
     layer = ptf.layers.PersiaEmbedding(4, table=table)
     ids = tf.constant([1], tf.int64)

@@ -11,13 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "cc/service/forwarding_service.h"
 #include "tests/cc/client/shards_fixture.h"
 
 namespace persia {
 
 // A service before a shard that says that it takes bags, and remembers the
 // lookups that came.
-class WorkerService : public EmbeddingService {
+class WorkerService : public ForwardingService {
  public:
   struct Asked {
     uint64_t client;
@@ -25,7 +26,8 @@ class WorkerService : public EmbeddingService {
   };
 
   explicit WorkerService(const std::string& shard)
-      : shard_(MakeClient({shard})) {}
+      : ForwardingService(MakeClient({shard})) {}
+  ~WorkerService() override { EndInner(); }
 
   void RefuseBags() { takes_bags_ = false; }
 
@@ -35,7 +37,7 @@ class WorkerService : public EmbeddingService {
   }
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
-    shard_->CreateTable(request, [this, request, done](const Status& status) {
+    inner()->CreateTable(request, [this, request, done](const Status& status) {
       request->takes_bags = takes_bags_;
       done(status);
     });
@@ -46,27 +48,10 @@ class WorkerService : public EmbeddingService {
       std::lock_guard<std::mutex> lock(mutex_);
       lookups_.push_back({request->client, request->visible_sequence});
     }
-    shard_->Lookup(request, std::move(done));
-  }
-
-  void Update(UpdateRequest* request, DoneCallback done) override {
-    shard_->Update(request, std::move(done));
-  }
-  void Stats(StatsRequest* request, DoneCallback done) override {
-    shard_->Stats(request, std::move(done));
-  }
-  void Export(ExportRequest* request, DoneCallback done) override {
-    shard_->Export(request, std::move(done));
-  }
-  void Assign(AssignRequest* request, DoneCallback done) override {
-    shard_->Assign(request, std::move(done));
-  }
-  void Remove(RemoveRequest* request, DoneCallback done) override {
-    shard_->Remove(request, std::move(done));
+    inner()->Lookup(request, std::move(done));
   }
 
  private:
-  const std::unique_ptr<EmbeddingService> shard_;
   bool takes_bags_ = true;
   std::mutex mutex_;
   std::vector<Asked> lookups_;  // Guarded by mutex_.

@@ -87,6 +87,16 @@ TEST_F(SessionPushTest, AStepThatIsHeldIsPushedByTheNextLookup) {
   EXPECT_EQ(control_->WaitForUpdates(1).at(0).tables.at(0).ids, (Ids{1}));
 }
 
+TEST_F(SessionPushTest, AModelThatNobodyStepsDelaysEachUpdateByOneLookup) {
+  StartTraining("never stepped", {9}, kOtherTable);
+  for (size_t step = 1; step <= 3; ++step) {
+    ExpectOk(Step("a", {1}).status());
+    EXPECT_EQ(control_->WaitForUpdates(step - 1).size(), step - 1);
+    StartTraining("a", {2});
+    control_->WaitForUpdates(step);
+  }
+}
+
 TEST_F(SessionPushTest, AStepThatIsHeldIsPushedByFlush) {
   StartTraining("frozen", {9});
   ExpectOk(Step("a", {1}).status());

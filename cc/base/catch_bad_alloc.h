@@ -1,0 +1,28 @@
+// Nothing throws across a module's edge: memory that runs out is an error.
+
+#ifndef PERSIA_CC_BASE_CATCH_BAD_ALLOC_H_
+#define PERSIA_CC_BASE_CATCH_BAD_ALLOC_H_
+
+#include <new>
+
+#include "cc/base/status.h"
+
+namespace persia {
+
+// What `work` returns, a Status or a Result, or kResourceExhausted if its
+// memory ran out.
+template <typename Work>
+auto CatchBadAlloc(const Work& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Status(
+        Code::kResourceExhausted,
+        "out of memory: give this process more, make batches smaller, or "
+        "spread rows over more shards");
+  }
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_BASE_CATCH_BAD_ALLOC_H_

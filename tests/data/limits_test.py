@@ -1,0 +1,58 @@
+"""What lookups ahead leave behind, and where the stage cannot stand."""
+
+import gc
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import persia_tf as ptf
+
+BATCH = 8
+
+
+@pytest.fixture
+def new_ids():
+    """10 batches whose ids are all different, from 1 on."""
+    ids = np.arange(1, 10 * BATCH * 3 + 1).reshape(10 * BATCH, 3)
+    labels = np.ones((10 * BATCH, 1), "float32")
+    return tf.data.Dataset.from_tensor_slices((ids, labels)).batch(BATCH)
+
+
+def test_rows_looked_up_ahead_are_created(
+    new_ids, make_model, table, cluster, rows_of, wait_until
+):
+    model = make_model()
+    iterator = iter(ptf.data.prefetch(new_ids, model, staleness=2))
+    model.train_on_batch(*next(iterator))
+    stepped = BATCH * 3
+    wait_until(lambda: len(ptf.Table(table, cluster=cluster)) > stepped)
+    del iterator
+    gc.collect()
+    ptf.flush()
+    ids, rows = rows_of()
+    assert (rows[ids <= stepped] != 1).any(axis=1).all()
+    np.testing.assert_array_equal(rows[ids > stepped], 1)
+
+
+def test_an_iterator_cannot_be_saved(new_ids, make_model, tmp_path):
+    iterator = iter(ptf.data.prefetch(new_ids, make_model()))
+    next(iterator)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="stateful"):
+        tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "checkpoint"))
+
+
+def test_behind_the_tf_data_service_lookups_run_ahead(new_ids, make_model, count):
+    service = tf.data.experimental.service
+    dispatcher = service.DispatchServer()
+    address = dispatcher.target.split("://")[1]
+    worker = service.WorkerServer(service.WorkerConfig(dispatcher_address=address))
+    remote = new_ids.apply(
+        service.distribute(processing_mode="parallel_epochs", service=dispatcher.target)
+    )
+    model = make_model()
+    passed = count()
+    model.fit(ptf.data.prefetch(remote, model), verbose=0)
+    del worker
+    assert passed["training_lookups"] == 10
+    assert passed["prefetch_hits"] >= 10 - 1  # But for the first.
