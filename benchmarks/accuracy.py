@@ -4,11 +4,12 @@
     python benchmarks/accuracy.py --data-set adult --seeds 1
 
 Rows in two shards. Hybrid training runs lookups ahead, with at most 4 or 16 steps
-between a lookup and its update; asynchronous training has dense gradients arrive 4 or
-16 steps late besides. The shards stand behind a delaying proxy then, so that steps are
-really stale: the staleness that was met is told. Each training is a process of its
-own. With --write, benchmarks/RESULTS.md gets a table and a plot (which needs
-`pip install '.[bench]'`). The last line is one JSON object.
+between a lookup and its update; asynchronous dense training has dense gradients arrive
+4 or 16 steps late besides. The shards stand behind a delaying proxy then: the staleness
+that was met is told. Each training is a process of its own; --runs keeps a file of
+those that are done, and a rerun goes on from there. With --write,
+benchmarks/RESULTS.md gets a table and a plot (which needs `pip install '.[bench]'`).
+The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -18,32 +19,66 @@ import importlib.metadata
 import json
 import platform
 import statistics
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from accuracy_data import DATA_SETS
+from accuracy_runs import Runs
 from accuracy_training import MODES, SHARDS, train
 from turns import run_program
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, dict[str, dict[str, Any]]]:
     """Trains in every mode with every seed; results by data set and mode."""
-    options = ["--delay-ms", arguments.delay_ms, *(["--quick"] * arguments.quick)]
+    done = Runs(arguments.runs)
     results: dict[str, dict[str, dict[str, Any]]] = {}
     for name in arguments.data_set or DATA_SETS:
         runs: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
         for seed in range(arguments.seeds):
             for mode in MODES:
-                what = ["--data-set", name, "--mode", mode, "--seed", seed]
-                runs[mode].append(
-                    run_program("accuracy.py", *options, *what)["figures"]
-                )
+                runs[mode].append(_run(done, arguments, name, mode, seed))
                 print(f"{name} {mode} seed {seed}: {runs[mode][-1]}", flush=True)
         results[name] = {mode: summary(runs[mode], runs["sync"]) for mode in MODES}
     return results
 
 
+def _run(
+    done: Runs, arguments: argparse.Namespace, name: str, mode: str, seed: int
+) -> dict[str, Any]:
+    figures = done.find(setup_of(arguments, name, mode, seed))
+    if figures is None:
+        what = ["--data-set", name, "--mode", mode, "--seed", seed]
+        what += ["--delay-ms", arguments.delay_ms, *(["--quick"] * arguments.quick)]
+        said = run_program("accuracy.py", *what)
+        done.add(said)
+        figures = said["figures"]
+    return figures
+
+
+def setup_of(
+    arguments: argparse.Namespace, name: str, mode: str, seed: int
+) -> dict[str, Any]:
+    """Returns what decides a training's result."""
+    facts = {"data_set": name, "mode": mode, "seed": seed, "quick": arguments.quick}
+    return {**facts, **common_setup(arguments)}
+
+
+def common_setup(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Returns what is the same for all trainings."""
+    packages = ("tensorflow", "keras", "numpy")  # Which this process does not load.
+    return {
+        "shards": SHARDS,
+        "delay_ms": arguments.delay_ms,
+        "versions": {
+            **{name: importlib.metadata.version(name) for name in packages},
+            "python": platform.python_version(),
+        },
+    }
+
+
 def summary(
-    runs: list[dict[str, Any]], references: list[dict[str, Any]]
+    runs: Sequence[dict[str, Any]], references: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """Means over the seeds; each seed is compared with itself."""
     aucs = [run["auc"] for run in runs]
@@ -60,15 +95,6 @@ def summary(
     }
 
 
-def versions() -> dict[str, str]:
-    """Of what decides the result; this process does not load them."""
-    packages = ("tensorflow", "keras", "numpy")
-    return {
-        **{name: importlib.metadata.version(name) for name in packages},
-        "python": platform.python_version(),
-    }
-
-
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
@@ -76,6 +102,7 @@ def parse_arguments() -> argparse.Namespace:
     add("--data-set", action="append", choices=DATA_SETS, help="may be repeated")
     add("--seeds", type=int, default=3, help="of which the mean is taken")
     add("--delay-ms", type=float, default=20, help="each way to a shard, unless sync")
+    add("--runs", type=Path, help="a file that keeps trainings that are done")
     add("--write", action="store_true", help="write RESULTS.md and its plot")
     one = parser.add_argument_group("one training only, of one data set")
     one.add_argument("--mode", choices=MODES)
@@ -90,13 +117,13 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> None:
     arguments = parse_arguments()
-    setup: dict[str, Any] = {"shards": SHARDS, "delay_ms": arguments.delay_ms}
     if arguments.mode:
+        [name] = arguments.data_set
         figures = train(arguments)
-        setup.update(mode=arguments.mode, seed=arguments.seed)
+        setup = setup_of(arguments, name, arguments.mode, arguments.seed)
     else:
         figures = compare(arguments)
-        setup.update(seeds=arguments.seeds, versions=versions())
+        setup = {"seeds": arguments.seeds, **common_setup(arguments)}
         if arguments.write:
             import accuracy_report
 

@@ -42,28 +42,32 @@ def text(figures: Figures, setup: Mapping[str, Any], titles: Mapping[str, str]) 
         for mode in titles
     ]
     data = [_data_row(name, modes["sync"]) for name, modes in figures.items()]
-    plotted = f"![Test AUC as training goes on]({PLOT.relative_to(RESULTS.parent)})"
-    tables = ["\n".join([_FIGURES_HEAD, *rows]), plotted, _setup(setup)]
-    return "\n\n".join([_HEADING, _explanation(setup), *tables, _data_table(data)])
+    parts = [
+        _HEADING,
+        _explanation(setup),
+        "\n".join([_FIGURES_HEAD, *rows]),
+        f"![Test AUC as training goes on]({PLOT.relative_to(RESULTS.parent)})",
+        _setup(setup),
+        "\n".join([_DATA_HEAD, *data]),
+    ]
+    return "\n\n".join(parts)
 
 
 def _explanation(setup: Mapping[str, Any]) -> str:
     return f"""\
 `PERSIA_TF_DATA=... python benchmarks/accuracy.py --write`: test AUC after training, the
-mean of {setup["seeds"]} seeds ± their standard deviation. A seed is of the initial weights, of
-the order of rows and, except for Adult, which has its publisher's, of the split. "Over
-synchronous" compares each seed with itself: the mean difference ± the standard
-deviation, and each seed's.
+mean of {setup["seeds"]} seeds ± their standard deviation. A seed is that of the initial
+weights, of the order of rows and, except for Adult, which has its publisher's, of the
+split. "Over synchronous" compares each seed with itself: the mean difference ± the
+standard deviation, and each seed's.
 
 Staleness is how many earlier steps were missing from a step's rows. In asynchronous
 dense training rows are trained as in hybrid training of that staleness, and each dense
-gradient is applied so many steps after it was taken, by one program: that is the delay of
-asynchronous workers, without their number."""
+gradient is applied so many steps after it was taken, by one program: that is the delay
+of asynchronous workers, without their number."""
 
 
-def _figures_row(
-    name: str, title: str, mode: str, of_mode: Mapping[str, Any]
-) -> str:
+def _figures_row(name: str, title: str, mode: str, of_mode: Mapping[str, Any]) -> str:
     differences = of_mode["minus_sync_of_each_seed"]
     each = ", ".join(f"{difference:+.4f}" for difference in differences)
     over = f"{_spread(differences, '+.4f')} ({each})"
@@ -85,14 +89,11 @@ def _spread(values: Sequence[float], form: str) -> str:
 def _setup(setup: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {v}" for name, v in setup["versions"].items())
     return (
-        f"Set-up: rows in {setup['shards']} shards, which stand {setup['delay_ms']:g} ms "
-        f"away each way unless training is synchronous; seeds 0 to {setup['seeds'] - 1}; "
+        f"Set-up: rows in {setup['shards']} shards, which stand "
+        f"{setup['delay_ms']:g} ms away each way unless training is synchronous; "
+        f"Adagrad for rows and dense weights; seeds 0 to {setup['seeds'] - 1}; "
         f"{versions}."
     )
-
-
-def _data_table(rows: Sequence[str]) -> str:
-    return "\n".join([_DATA_HEAD, *rows])
 
 
 def _data_row(name: str, of_mode: Mapping[str, Any]) -> str:

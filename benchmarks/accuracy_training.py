@@ -42,22 +42,59 @@ MODES = {
 def train(arguments: argparse.Namespace) -> dict[str, Any]:
     """Trains one model; returns its test AUC, and at each evaluation."""
     import tensorflow as tf
-    from common.embeddings import PersiaRows, Settings
-    from common.metrics import roc_auc
     from shard_processes import running_proxies, running_shards
 
     import persia_tf as ptf
 
-    name, mode = arguments.data_set[0], MODES[arguments.mode]
+    [name], mode = arguments.data_set, MODES[arguments.mode]
     data = DATA_SETS[name]
-    folder = directory_of(name, os.environ.get("PERSIA_TF_DATA"))
-    train_rows, test_rows = data.load(folder, arguments.seed)
-    if arguments.quick:
-        train_rows, test_rows = (
-            rows.take(slice(QUICK_ROWS)) for rows in (train_rows, test_rows)
-        )
+    train_rows, test_rows = _load(name, arguments.seed, arguments.quick)
+    steps = data.epochs * (len(train_rows) // data.batch) // EVALUATIONS or 1
     tf.keras.utils.set_random_seed(arguments.seed)
-    settings = Settings(name, data.adagrad, scale=data.scale, seed=arguments.seed)
+    with running_shards(SHARDS) as shards:
+        delay_ms = arguments.delay_ms if mode.staleness else 0
+        with running_proxies(shards, delay_ms) as addresses:
+            cluster = ptf.Cluster(addresses, staleness=mode.staleness)
+            model = _model(name, mode, cluster, arguments.seed)
+            dataset = train_rows.batches(data.batch, arguments.seed).repeat()
+            if mode.staleness:
+                dataset = ptf.data.prefetch(dataset, model, staleness=mode.staleness)
+            aucs = _fit(model, dataset, steps, test_rows)
+            metrics = ptf.metrics()
+    return {
+        "auc": aucs[-1],
+        "aucs": aucs,
+        "steps": steps * EVALUATIONS,
+        "updates": metrics["updates"],
+        "staleness_max": metrics["staleness_max"],
+        "staleness_mean": _mean_of(metrics["staleness_histogram"]),
+        "rows": [len(train_rows), len(test_rows)],
+        "batch": data.batch,
+    }
+
+
+def _load(name: str, seed: int, quick: bool) -> Sequence[Any]:
+    """Returns the training and the test table."""
+    folder = directory_of(name, os.environ.get("PERSIA_TF_DATA"))
+    tables = DATA_SETS[name].load(folder, seed)
+    return [table.take(slice(QUICK_ROWS)) for table in tables] if quick else tables
+
+
+def _model(name: str, mode: Mode, cluster: Any, seed: int) -> Any:
+    from common.embeddings import PersiaRows, Settings
+
+    data = DATA_SETS[name]
+    settings = Settings(name, data.adagrad, scale=data.scale, seed=seed)
+    model = data.build(PersiaRows(settings, cluster))
+    model.compile(_dense_optimizer(data, mode), loss="binary_crossentropy")
+    return model
+
+
+def _fit(model: Any, dataset: Any, steps: int, test_rows: Any) -> list[float]:
+    """Trains in EVALUATIONS parts of `steps` steps; the test AUC after each."""
+    import tensorflow as tf
+    from common.metrics import roc_auc
+
     aucs: list[float] = []
 
     class Evaluate(tf.keras.callbacks.Callback):
@@ -65,38 +102,15 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
             scores = self.model.predict(test_rows.batches(PREDICT_BATCH), verbose=0)
             aucs.append(roc_auc(test_rows.labels, scores[:, 0]))
 
-    with running_shards(SHARDS) as shards:
-        delay_ms = arguments.delay_ms if mode.staleness else 0
-        with running_proxies(shards, delay_ms) as addresses:
-            cluster = ptf.Cluster(addresses, staleness=mode.staleness)
-            model = data.build(PersiaRows(settings, cluster))
-            model.compile(
-                optimizer=_dense_optimizer(data, mode), loss="binary_crossentropy"
-            )
-            batches = train_rows.batches(data.batch, shuffle_seed=arguments.seed)
-            steps = max(EVALUATIONS, data.epochs * (len(train_rows) // data.batch))
-            dataset = batches.repeat()
-            if mode.staleness:
-                dataset = ptf.data.prefetch(dataset, model, staleness=mode.staleness)
-            model.fit(
-                dataset,
-                steps_per_epoch=steps // EVALUATIONS,
-                epochs=EVALUATIONS,
-                shuffle=False,  # The batches are shuffled already.
-                verbose=0,
-                callbacks=[Evaluate()],
-            )
-            metrics = ptf.metrics()
-    return {
-        "auc": aucs[-1],
-        "aucs": aucs,
-        "steps": steps // EVALUATIONS * EVALUATIONS,
-        "updates": metrics["updates"],
-        "staleness_max": metrics["staleness_max"],
-        "staleness_mean": _mean_of(metrics["staleness_histogram"]),
-        "rows": [len(train_rows), len(test_rows)],
-        "batch": data.batch,
-    }
+    model.fit(
+        dataset,
+        steps_per_epoch=steps,
+        epochs=EVALUATIONS,
+        shuffle=False,  # The batches are shuffled already.
+        verbose=0,
+        callbacks=[Evaluate()],
+    )
+    return aucs
 
 
 def _dense_optimizer(data: DataSet, mode: Mode) -> Any:
