@@ -35,7 +35,7 @@ def compare(arguments: argparse.Namespace) -> dict[str, dict[str, dict[str, Any]
     results: dict[str, dict[str, dict[str, Any]]] = {}
     for name in arguments.data_set or DATA_SETS:
         runs: dict[str, list[dict[str, Any]]] = {mode: [] for mode in MODES}
-        for seed in range(arguments.seeds):
+        for seed in range(arguments.seeds or DATA_SETS[name].seeds):
             for mode in MODES:
                 runs[mode].append(_run(done, arguments, name, mode, seed))
                 print(f"{name} {mode} seed {seed}: {runs[mode][-1]}", flush=True)
@@ -100,7 +100,7 @@ def parse_arguments() -> argparse.Namespace:
     add = parser.add_argument
     add("--quick", action="store_true", help="a smoke test's size")
     add("--data-set", action="append", choices=DATA_SETS, help="may be repeated")
-    add("--seeds", type=int, default=3, help="of which the mean is taken")
+    add("--seeds", type=int, help="of which the mean is taken; else the data set's")
     add("--delay-ms", type=float, default=20, help="each way to a shard, unless sync")
     add("--runs", type=Path, help="a file that keeps trainings that are done")
     add("--write", action="store_true", help="write RESULTS.md and its plot")
@@ -123,7 +123,7 @@ def main() -> None:
         setup = setup_of(arguments, name, arguments.mode, arguments.seed)
     else:
         figures = compare(arguments)
-        setup = {"seeds": arguments.seeds, **common_setup(arguments)}
+        setup = common_setup(arguments)
         if arguments.write:
             import accuracy_report
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,8 +16,20 @@ _FIGURES_HEAD = """\
 | data | training | staleness met, mean (most) | test AUC | over synchronous |
 |---|---|---|---|---|"""
 _DATA_HEAD = """\
-| data | training rows | test rows | rows a step | steps |
-|---|---|---|---|---|"""
+| data | training rows | test rows | rows a step | steps | seeds |
+|---|---|---|---|---|---|"""
+_EXPLANATION = """\
+`PERSIA_TF_DATA=... python benchmarks/accuracy.py --write`: test AUC after training, the
+mean over seeds ± their standard deviation. A seed is that of the initial weights, of
+the order of rows and, except for Adult, which has its publisher's, of the split. "Over
+synchronous" compares each seed with itself: the mean difference ± its standard error,
+and the least and the greatest.
+
+Staleness is how many earlier steps were missing from a step's rows. In asynchronous
+dense training rows are trained as in hybrid training of that staleness, and each dense
+gradient is applied so many steps after it was taken, by one program: that is the delay
+of asynchronous workers, without their number. Learning rates are those of synchronous
+training throughout; none was tuned for a delay."""
 Figures = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
@@ -44,7 +57,7 @@ def text(figures: Figures, setup: Mapping[str, Any], titles: Mapping[str, str]) 
     data = [_data_row(name, modes["sync"]) for name, modes in figures.items()]
     parts = [
         _HEADING,
-        _explanation(setup),
+        _EXPLANATION,
         "\n".join([_FIGURES_HEAD, *rows]),
         f"![Test AUC as training goes on]({PLOT.relative_to(RESULTS.parent)})",
         _setup(setup),
@@ -53,37 +66,26 @@ def text(figures: Figures, setup: Mapping[str, Any], titles: Mapping[str, str]) 
     return "\n\n".join(parts)
 
 
-def _explanation(setup: Mapping[str, Any]) -> str:
-    return f"""\
-`PERSIA_TF_DATA=... python benchmarks/accuracy.py --write`: test AUC after training, the
-mean of {setup["seeds"]} seeds ± their standard deviation. A seed is that of the initial
-weights, of the order of rows and, except for Adult, which has its publisher's, of the
-split. "Over synchronous" compares each seed with itself: the mean difference ± the
-standard deviation, and each seed's.
-
-Staleness is how many earlier steps were missing from a step's rows. In asynchronous
-dense training rows are trained as in hybrid training of that staleness, and each dense
-gradient is applied so many steps after it was taken, by one program: that is the delay
-of asynchronous workers, without their number."""
-
-
 def _figures_row(name: str, title: str, mode: str, of_mode: Mapping[str, Any]) -> str:
     differences = of_mode["minus_sync_of_each_seed"]
-    each = ", ".join(f"{difference:+.4f}" for difference in differences)
-    over = f"{_spread(differences, '+.4f')} ({each})"
+    over = f"{of_mode['minus_sync']:+.4f}{_standard_error(differences)} "
+    over += f"({min(differences):+.4f} to {max(differences):+.4f})"
     return (
         f"| {name} | {title} "
         f"| {of_mode['staleness_mean']:.1f} ({of_mode['staleness_max']}) "
-        f"| {_spread(of_mode['auc_of_each_seed'], '.4f')} "
+        f"| {of_mode['auc']:.4f}{_deviation(of_mode['auc_of_each_seed'])} "
         f"| {'' if mode == 'sync' else over} |"
     )
 
 
-def _spread(values: Sequence[float], form: str) -> str:
-    mean = format(statistics.mean(values), form)
+def _deviation(values: Sequence[float]) -> str:
+    return f" ± {statistics.stdev(values):.4f}" if len(values) > 1 else ""
+
+
+def _standard_error(values: Sequence[float]) -> str:
     if len(values) < 2:
-        return mean
-    return f"{mean} ± {statistics.stdev(values):.4f}"
+        return ""
+    return f" ± {statistics.stdev(values) / math.sqrt(len(values)):.4f}"
 
 
 def _setup(setup: Mapping[str, Any]) -> str:
@@ -91,15 +93,14 @@ def _setup(setup: Mapping[str, Any]) -> str:
     return (
         f"Set-up: rows in {setup['shards']} shards, which stand "
         f"{setup['delay_ms']:g} ms away each way unless training is synchronous; "
-        f"Adagrad for rows and dense weights; seeds 0 to {setup['seeds'] - 1}; "
-        f"{versions}."
+        f"Adagrad for rows and dense weights; {versions}."
     )
 
 
 def _data_row(name: str, of_mode: Mapping[str, Any]) -> str:
-    train_rows, test_rows = of_mode["rows"]
-    steps = of_mode["steps"]
-    return f"| {name} | {train_rows} | {test_rows} | {of_mode['batch']} | {steps} |"
+    facts = [*of_mode["rows"], of_mode["batch"], of_mode["steps"]]
+    facts.append(len(of_mode["auc_of_each_seed"]))
+    return f"| {name} | {' | '.join(map(str, facts))} |"
 
 
 def plot(figures: Figures, titles: Mapping[str, str]) -> None:
