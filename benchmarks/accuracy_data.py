@@ -111,6 +111,7 @@ DATA_SETS = {
         scale=0.01,
         epochs=4,
         batch=2048,
+        seeds=6,
     ),
     "adult": DataSet(
         source=adult_data.SOURCE,
@@ -130,7 +131,7 @@ DATA_SETS = {
         scale=0.01,
         epochs=1,
         batch=256,
-        seeds=8,
+        seeds=6,
     ),
 }
 
