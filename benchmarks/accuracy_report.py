@@ -11,6 +11,8 @@ from results_file import RESULTS, write_section
 
 PLOT = RESULTS.parent / "results" / "accuracy.svg"
 _MARKS = "osd^v"
+# Of the lower plots: what counts as close, and how much of a difference is shown.
+_CLOSE, _SHOWN_DIFFERENCE = 0.001, 0.003
 _HEADING = "## Accuracy"
 _FIGURES_HEAD = """\
 | data | training | staleness met, mean (most) | test AUC | over synchronous |
@@ -29,7 +31,11 @@ Staleness is how many earlier steps were missing from a step's rows. In asynchro
 dense training rows are trained as in hybrid training of that staleness, and each dense
 gradient is applied so many steps after it was taken, by one program: that is the delay
 of asynchronous workers, without their number. Learning rates are those of synchronous
-training throughout; none was tuned for a delay."""
+training throughout; none was tuned for a delay.
+
+The plot shows the means as training goes on: test AUC, and below it the difference from
+synchronous training, grey where it is within 0.001 (asynchronous dense training is out
+of sight there)."""
 Figures = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
@@ -104,26 +110,30 @@ def _data_row(name: str, of_mode: Mapping[str, Any]) -> str:
 
 
 def plot(figures: Figures, titles: Mapping[str, str]) -> None:
-    """Draws test AUC against the steps, a panel a data set."""
+    """Draws test AUC against the steps, and below that over synchronous training."""
     from matplotlib import pyplot  # Which the other programs do without.
 
     pyplot.switch_backend("Agg")
     # Equal figures give equal bytes, and text stays text.
     pyplot.rcParams.update({"svg.hashsalt": "accuracy", "svg.fonttype": "none"})
-    width = 3.6 * len(figures)
-    canvas, panels = pyplot.subplots(1, len(figures), figsize=(width, 3), squeeze=False)
-    for panel, (name, modes) in zip(panels[0], figures.items()):
-        for mark, (mode, title) in zip(_MARKS, titles.items()):
+    size = (3.6 * len(figures), 5.4)
+    canvas, panels = pyplot.subplots(2, len(figures), figsize=size, squeeze=False)
+    for (above, below), (name, modes) in zip(panels.T, figures.items()):
+        above.set_title(name)
+        below.set_xlabel("steps")
+        below.axhspan(-_CLOSE, _CLOSE, color="0.9")
+        below.set_ylim(-_SHOWN_DIFFERENCE, _SHOWN_DIFFERENCE)
+        reference = modes["sync"]["curve"]
+        for mark, mode in zip(_MARKS, titles):
             curve = modes[mode]["curve"]
-            steps = [
-                modes[mode]["steps"] * (i + 1) / len(curve) for i in range(len(curve))
-            ]
-            panel.plot(steps, curve, marker=mark, markersize=4, label=title)
-        panel.set_title(name)
-        panel.set_xlabel("steps")
-        panel.grid(alpha=0.3)
+            parts = range(1, len(curve) + 1)
+            steps = [modes[mode]["steps"] * part / len(curve) for part in parts]
+            above.plot(steps, curve, marker=mark, markersize=4)
+            over = [auc - other for auc, other in zip(curve, reference)]
+            below.plot(steps, over, marker=mark, markersize=4)
     panels[0][0].set_ylabel("test AUC")
-    panels[0][0].legend(fontsize=7)
-    canvas.tight_layout()
+    panels[1][0].set_ylabel("over synchronous")
+    canvas.legend(panels[0][0].lines, titles.values(), loc="lower center", ncols=3)
+    canvas.tight_layout(rect=(0, 0.1, 1, 1))
     PLOT.parent.mkdir(exist_ok=True)
     canvas.savefig(PLOT, metadata={"Date": None})
