@@ -34,8 +34,8 @@ of asynchronous workers, without their number. Learning rates are those of synch
 training throughout; none was tuned for a delay.
 
 The plot shows the means as training goes on: test AUC, and below it the difference from
-synchronous training, grey where it is within 0.001 (asynchronous dense training is out
-of sight there)."""
+synchronous training, grey where it is within 0.001 (what is beyond 0.003 is out of
+sight there)."""
 Figures = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
