@@ -34,6 +34,7 @@ class DataSet:
         scale: New rows are uniform in [-scale, scale].
         epochs: Passes over the training rows.
         batch: Rows a step.
+        seeds: Of which the mean is taken: more, where trainings differ more.
     """
 
     source: locate.Source
@@ -43,6 +44,7 @@ class DataSet:
     scale: float
     epochs: int
     batch: int
+    seeds: int = 3
 
 
 _CRITEO_FILE = "train.txt"
@@ -109,6 +111,7 @@ DATA_SETS = {
         scale=0.01,
         epochs=4,
         batch=2048,
+        seeds=6,
     ),
     "adult": DataSet(
         source=adult_data.SOURCE,
@@ -128,6 +131,7 @@ DATA_SETS = {
         scale=0.01,
         epochs=1,
         batch=256,
+        seeds=6,
     ),
 }
 

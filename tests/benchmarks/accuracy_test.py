@@ -1,5 +1,6 @@
 """What accuracy.py reads and writes."""
 
+import accuracy
 import accuracy_data
 import accuracy_report
 import numpy as np
@@ -35,22 +36,45 @@ def test_data_that_is_not_there_is_named(tmp_path):
         accuracy_data.directory_of("criteo", None)
 
 
-def test_the_report_shows_differences_from_synchronous_training():
-    def result(auc, differences, met):
-        return {
-            "auc": auc,
-            "minus_sync": sum(differences) / len(differences),
-            "minus_sync_of_each_seed": differences,
-            "staleness_met": met,
-            "steps": 100,
-            "curve": [auc],
-        }
+def run(auc, staleness=0):
+    return {
+        "auc": auc,
+        "aucs": [0.5, auc],
+        "steps": 100,
+        "staleness_max": staleness,
+        "staleness_mean": staleness / 2,
+        "rows": [40, 10],
+        "batch": 8,
+    }
 
-    text = accuracy_report.text(
-        {"adult": {"sync": result(0.9, [0.0], 0), "h": result(0.899, [-0.002, 0], 4)}},
-        {"seeds": 2, "shards": 2, "delay_ms": 20},
-        {"sync": "synchronous", "h": "hybrid"},
+
+TITLES = {"sync": "synchronous", "h": "hybrid"}
+SETUP = {"shards": 2, "delay_ms": 20, "versions": {"keras": "3"}}
+
+
+def figures(sync, hybrid):
+    return {
+        "adult": {
+            "sync": accuracy.summary(sync, sync),
+            "h": accuracy.summary(hybrid, sync),
+        }
+    }
+
+
+def test_the_report_compares_each_seed_with_itself():
+    shown = figures([run(0.9), run(0.8)], [run(0.898, 4), run(0.8, 3)])
+    text = accuracy_report.text(shown, SETUP, TITLES)
+    assert "| adult | synchronous | 0.0 (0) | 0.8500 ± 0.0707 |  |" in text
+    assert (
+        "| adult | hybrid | 1.8 (4) | 0.8490 ± 0.0693 "
+        "| -0.0010 ± 0.0010 (-0.0020 to +0.0000) |"
+    ) in text
+    assert "| adult | 40 | 10 | 8 | 100 | 2 |" in text
+    assert "keras 3" in text
+
+
+def test_the_report_of_one_seed_has_no_deviation():
+    text = accuracy_report.text(figures([run(0.9)], [run(0.9)]), SETUP, TITLES)
+    assert (
+        "| adult | hybrid | 0.0 (0) | 0.9000 | +0.0000 (+0.0000 to +0.0000) |" in text
     )
-    assert "| adult | synchronous | 100 | 0 | 0.9000 |  |" in text
-    expected = "| adult | hybrid | 100 | 4 | 0.8990 | -0.0010 (-0.0020 to +0.0000) |"
-    assert expected in text

@@ -1,0 +1,129 @@
+"""One training of those that accuracy.py compares."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from accuracy_data import DATA_SETS, DataSet, directory_of
+
+SHARDS = 2
+# Each training is evaluated so many times, at equal distances.
+EVALUATIONS = 5
+PREDICT_BATCH = 8192
+QUICK_ROWS = 4096
+
+
+class Mode(NamedTuple):
+    """How a model is trained.
+
+    Attributes:
+        title: For the reader.
+        staleness: Of rows, at most.
+        dense_delay: Steps by which the gradients of dense weights are late.
+    """
+
+    title: str
+    staleness: int
+    dense_delay: int
+
+
+MODES = {
+    "sync": Mode("synchronous", 0, 0),
+    "hybrid4": Mode("hybrid, staleness 4", 4, 0),
+    "hybrid16": Mode("hybrid, staleness 16", 16, 0),
+    "async4": Mode("asynchronous dense (simulated delay 4)", 4, 4),
+    "async16": Mode("asynchronous dense (simulated delay 16)", 16, 16),
+}
+
+
+def train(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Trains one model; returns its test AUC, and at each evaluation."""
+    import tensorflow as tf
+    from shard_processes import running_proxies, running_shards
+
+    import persia_tf as ptf
+
+    [name], mode = arguments.data_set, MODES[arguments.mode]
+    data = DATA_SETS[name]
+    train_rows, test_rows = _load(name, arguments.seed, arguments.quick)
+    steps = data.epochs * (len(train_rows) // data.batch) // EVALUATIONS or 1
+    tf.keras.utils.set_random_seed(arguments.seed)
+    with running_shards(SHARDS) as shards:
+        delay_ms = arguments.delay_ms if mode.staleness else 0
+        with running_proxies(shards, delay_ms) as addresses:
+            cluster = ptf.Cluster(addresses, staleness=mode.staleness)
+            model = _model(name, mode, cluster, arguments.seed)
+            dataset = train_rows.batches(data.batch, arguments.seed).repeat()
+            if mode.staleness:
+                dataset = ptf.data.prefetch(dataset, model, staleness=mode.staleness)
+            aucs = _fit(model, dataset, steps, test_rows)
+            metrics = ptf.metrics()
+    return {
+        "auc": aucs[-1],
+        "aucs": aucs,
+        "steps": steps * EVALUATIONS,
+        "updates": metrics["updates"],
+        "staleness_max": metrics["staleness_max"],
+        "staleness_mean": _mean_of(metrics["staleness_histogram"]),
+        "rows": [len(train_rows), len(test_rows)],
+        "batch": data.batch,
+    }
+
+
+def _load(name: str, seed: int, quick: bool) -> Sequence[Any]:
+    """Returns the training and the test table."""
+    folder = directory_of(name, os.environ.get("PERSIA_TF_DATA"))
+    tables = DATA_SETS[name].load(folder, seed)
+    return [table.take(slice(QUICK_ROWS)) for table in tables] if quick else tables
+
+
+def _model(name: str, mode: Mode, cluster: Any, seed: int) -> Any:
+    from common.embeddings import PersiaRows, Settings
+
+    data = DATA_SETS[name]
+    settings = Settings(name, data.adagrad, scale=data.scale, seed=seed)
+    model = data.build(PersiaRows(settings, cluster))
+    model.compile(_dense_optimizer(data, mode), loss="binary_crossentropy")
+    return model
+
+
+def _fit(model: Any, dataset: Any, steps: int, test_rows: Any) -> list[float]:
+    """Trains in EVALUATIONS parts of `steps` steps; the test AUC after each."""
+    import tensorflow as tf
+    from common.metrics import roc_auc
+
+    aucs: list[float] = []
+
+    class Evaluate(tf.keras.callbacks.Callback):
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            scores = self.model.predict(test_rows.batches(PREDICT_BATCH), verbose=0)
+            aucs.append(roc_auc(test_rows.labels, scores[:, 0]))
+
+    model.fit(
+        dataset,
+        steps_per_epoch=steps,
+        epochs=EVALUATIONS,
+        shuffle=False,  # The batches are shuffled already.
+        verbose=0,
+        callbacks=[Evaluate()],
+    )
+    return aucs
+
+
+def _dense_optimizer(data: DataSet, mode: Mode) -> Any:
+    """The optimizer of the dense weights, which have the rows' rule."""
+    import tensorflow as tf
+    from delayed_gradients import delayed
+
+    adagrad = tf.keras.optimizers.Adagrad
+    if mode.dense_delay:
+        adagrad = delayed(adagrad, mode.dense_delay)
+    return adagrad(**data.adagrad)
+
+
+def _mean_of(histogram: Sequence[int]) -> float:
+    """The mean of 0, 1, 2, ... that occurred so many times each."""
+    return sum(value * count for value, count in enumerate(histogram)) / sum(histogram)
