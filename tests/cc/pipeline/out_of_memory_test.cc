@@ -105,14 +105,15 @@ TEST_F(OutOfMemoryTest, RowsThatAreTooManyFailTheirLookup) {
   const std::vector<int64_t> ids = Ids(kFewIds);
   LookupCall call = Call(kLargeDim);
   call.ids = ids;
+  std::vector<float> rows(kFewIds * kLargeDim);
   Outcome outcome;
   {
     const AllocationLimit limit(kLimit);
     const auto issued = session_->Issue(call);
     ASSERT_TRUE(issued.ok()) << issued.status().message();
-    session_->Fetch(issued->lookup, {}, outcome.done());
+    session_->Fetch(issued->lookup, rows, outcome.done());
+    ExpectExhausted(outcome.status());
   }
-  ExpectExhausted(outcome.status());
   ExpectThatStepsGoOn();
 }
 
