@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import native_programs
+
 _START_SECONDS = 60
 _SHARD = (sys.executable, "-m", "persia_tf.commands.main", "ps")
 # Not resolved: a sandboxed run sees its sources through links.
@@ -37,23 +39,27 @@ def running_shards(count: int) -> Iterator[list[ShardProcess]]:
 
 @contextlib.contextmanager
 def running_proxies(
-    shards: Sequence[ShardProcess], delay_ms: float
+    shards: Sequence[ShardProcess], delay_ms: float, native: bool = False
 ) -> Iterator[list[str]]:
     """Puts a distance before each shard; the addresses at its end.
 
     Args:
         shards: The shards.
         delay_ms: Of each direction. At 0 there is no proxy.
+        native: By benchmarks/delay_proxy, which is built for it, and leaves more of
+            the processor to what is measured.
     """
     if not delay_ms:
         yield [shard.address for shard in shards]
         return
+    program = [sys.executable, str(_PROXY)]
+    if native:
+        program = [str(native_programs.build("delay_proxy"))]
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         addresses = []
         for index, shard in enumerate(shards):
-            command = [sys.executable, str(_PROXY), "--to", shard.address]
-            command += ["--delay-ms", str(delay_ms)]
+            command = [*program, "--to", shard.address, "--delay-ms", str(delay_ms)]
             running = _listening(command, folder / str(index))
             addresses.append(stack.enter_context(running).address)
         yield addresses

@@ -77,7 +77,7 @@ def external_shards(arguments: argparse.Namespace) -> Iterator[list[int]]:
     from shard_processes import running_proxies, running_shards
 
     with running_shards(arguments.shards) as shards:
-        with running_proxies(shards, arguments.delay_ms) as addresses:
+        with running_proxies(shards, arguments.delay_ms, native=True) as addresses:
             os.environ["PERSIA_PS"] = ",".join(addresses)
             yield [shard.pid for shard in shards]
 

@@ -41,6 +41,7 @@ _BENCHMARKS = {
         [],
     ),
     "redis_bench": ((), ["-lhiredis"]),
+    "delay_proxy": (("base", "optimizer", "store", "service", "wire"), []),
 }
 
 _CXXFLAGS = (

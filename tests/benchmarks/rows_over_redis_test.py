@@ -41,6 +41,7 @@ def test_figures_are_ratios_of_medians():
     made = rows_over_redis.figures(
         {
             "ours": rounds(60, 1, 70),
+            "ours_with_dedupe": rounds(45),
             "redis": rounds(3, 2, 900),
             "ours_two_clients": rounds(10),
             "redis_two_clients": rounds(5),
@@ -51,6 +52,7 @@ def test_figures_are_ratios_of_medians():
         }
     )
     assert made["rows_over_redis"] == 20
+    assert made["rows_over_redis_with_dedupe"] == 15
     assert made["rows_over_redis_two_clients"] == 2
     assert made["rows_over_gather"] == 0.1
     assert made["rows_over_transport"] == 0.5

@@ -1,19 +1,43 @@
 """Shards of a benchmark, and the distance to them."""
 
+import importlib.util
 import os
+import time
 
+import native_programs
+import pytest
 import shard_processes
 
 import persia_tf.stats
 
 
-def test_shards_answer_through_their_proxies_and_end(monkeypatch):
+@pytest.fixture
+def shards(monkeypatch):
+    """Two shards, which end."""
     package = os.path.dirname(os.path.dirname(persia_tf.__file__))
     monkeypatch.setenv("PYTHONPATH", package)
-    with shard_processes.running_shards(2) as shards:
-        with shard_processes.running_proxies(shards, delay_ms=1) as addresses:
-            assert not set(addresses) & {shard.address for shard in shards}
-            assert len(persia_tf.stats.fetch(addresses)) == 2
-        with shard_processes.running_proxies(shards, delay_ms=0) as addresses:
-            assert addresses == [shard.address for shard in shards]
-    assert not any(os.path.exists(f"/proc/{shard.pid}") for shard in shards)
+    with shard_processes.running_shards(2) as running:
+        yield running
+    assert not any(os.path.exists(f"/proc/{shard.pid}") for shard in running)
+
+
+def test_shards_answer_through_their_proxies(shards):
+    with shard_processes.running_proxies(shards, delay_ms=1) as addresses:
+        assert not set(addresses) & {shard.address for shard in shards}
+        assert len(persia_tf.stats.fetch(addresses)) == 2
+    with shard_processes.running_proxies(shards, delay_ms=0) as addresses:
+        assert addresses == [shard.address for shard in shards]
+
+
+def _can_build() -> bool:
+    sources = native_programs.ROOT / "cc/ninja_build.py"
+    return sources.exists() and importlib.util.find_spec("ninja") is not None
+
+
+@pytest.mark.skipif(not _can_build(), reason="native programs cannot be built here")
+def test_a_native_proxy_is_as_far_as_it_says(shards):
+    with shard_processes.running_proxies(shards, 20, native=True) as addresses:
+        assert not set(addresses) & {shard.address for shard in shards}
+        begin = time.monotonic()
+        assert len(persia_tf.stats.fetch(addresses)) == 2
+        assert time.monotonic() - begin >= 2 * 0.020
