@@ -22,7 +22,7 @@ LAYERS = [
     {"pipeline"},
     {"capi", "ops"},
 ]
-RANKS = {module: rank for rank, row in enumerate(LAYERS) for module in row}
+RANKS = {module: rank for rank, row in enumerate(LAYERS) for module in sorted(row)}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
