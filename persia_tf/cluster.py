@@ -27,9 +27,11 @@ class Cluster:
     of a table: another order is refused.
 
     Clusters of one program that name the same shards share one session with them,
-    and so must agree on `staleness`, `wire_dtype` and `hot_rows`; so must those that
-    embed rows. Another `timeout` makes another session, as another program would
-    have it: it does not wait for the updates of the first, nor bound by them.
+    which is opened by the first that is used: layers of others must agree with it on
+    `staleness`, `wire_dtype` and `hot_rows`; so must those that embed rows. Another
+    `timeout`, or another name of an address, makes another session, as another
+    program would have it: it does not wait for the updates of the first, nor bound
+    by them.
 
     Example:
 
@@ -120,18 +122,18 @@ class Cluster:
 
         Raises:
             RuntimeError: if rows would be embedded in each of several workers.
-            ValueError: if another cluster of these shards and this time-out opened
-                it with another staleness, wire dtype or number of hot rows.
         """
         if self.is_embedded:
             _refuse_several_workers()
-        options = session_lib.SessionOptions(
+        return session_lib.open_session(self.shards, self._session_options())
+
+    def _session_options(self) -> session_lib.SessionOptions:
+        return session_lib.SessionOptions(
             timeout=self.timeout,
             staleness=self.staleness,
             wire_dtype=self.wire_dtype,
             hot_rows=self.hot_rows,
         )
-        return session_lib.open_session(self.shards, options)
 
     def full_name(self, table: str) -> str:
         """Returns the name by which the shards know `table`."""
@@ -150,8 +152,13 @@ class Cluster:
         Raises:
             PersiaError: if a shard does not answer in time (it is named), or the
                 table has other settings (both are shown).
+            ValueError: if another cluster of these shards and this time-out opened
+                their session with another staleness, wire dtype or number of hot
+                rows.
         """
-        return self.session.create_table(self.full_name(table), settings)
+        session = self.session
+        session.check_same(self._session_options())
+        return session.create_table(self.full_name(table), settings)
 
     def flush(self) -> None:
         """Waits until the shards have applied every update of this process.

@@ -171,17 +171,13 @@ def open_session(shards: Sequence[str], options: SessionOptions) -> Session:
         options: What else makes the session.
 
     Returns:
-        The one `Session` of these shards and this time-out. The embedded store has
-        one session, and needs no time-out.
-
-    Raises:
-        ValueError: if the session is open with other options.
+        The one `Session` of these shards and this time-out, whatever it was opened
+        with. The embedded store has one session, and needs no time-out.
     """
     addresses = ",".join(shards)
     name = f"{addresses} timeout={options.timeout}" if shards else "embedded"
     with _sessions_lock:
         if name in _sessions:
-            _sessions[name].check_same(options)
             return _sessions[name]
         native = options.native(addresses)
         _native.library().persia_session_open(_native.utf8(name), ctypes.byref(native))

@@ -63,7 +63,7 @@ class ChannelImpl : public Channel {
   void OnWake();
   void FailExpired(Clock::time_point now);
   void QueueDue(Clock::time_point now);
-  Status DeadlineError(const Pending& pending) const;
+  Status DeadlineError(const Pending& pending, bool connected) const;
   void FailAll(const Status& status);
 
   const std::shared_ptr<Mailbox> mailbox_;
@@ -236,7 +236,7 @@ void ChannelImpl::OnReply() {
 Status ChannelImpl::TakeReply(MessageType type, const ShardRequest& request) {
   const ConstBytes body(body_.data(), body_.size());
   if (type == request.reply_type) {
-    return request.on_reply(body, placing_.has_value());
+    return request.on_reply(body, placing_ == request.id);
   }
   if (type == MessageType::kError) return DecodeError(body);
   return Status(Code::kDataLoss, Concat("answered with a message of type ",
@@ -286,34 +286,36 @@ void ChannelImpl::QueueDue(Clock::time_point now) {
 }
 
 void ChannelImpl::FailExpired(Clock::time_point now) {
-  std::vector<std::pair<ShardRequest, Status>> expired;
-  bool is_moving = false;
+  const bool connected = link_.stream() != nullptr;
+  const auto has_expired = [&](std::optional<uint64_t> id) {
+    const auto found = id ? pending_.find(*id) : pending_.end();
+    return found != pending_.end() && found->second.request.deadline <= now;
+  };
+  // Its memory is the caller's again once it ends, so the rest of the frame can
+  // be neither sent nor read, and nothing can follow half a frame.
+  if (has_expired(writing_) || has_expired(placing_)) {
+    Drop(Status(Code::kUnavailable, "a frame stopped midway (is it stuck?)"));
+  }
   for (auto it = pending_.begin(); it != pending_.end();) {
     if (it->second.request.deadline > now) {
       ++it;
       continue;
     }
-    is_moving |= writing_ == it->first || placing_ == it->first;
-    Status error = DeadlineError(it->second);
-    expired.emplace_back(std::move(it->second.request), std::move(error));
-    it = pending_.erase(it);
+    const Status error = DeadlineError(it->second, connected);
+    const auto ended = pending_.extract(it++);
+    ended.mapped().request.done(error);
   }
-  // Its memory is the caller's again once it ends, so the rest of the frame can
-  // be neither sent nor read, and nothing can follow half a frame.
-  if (is_moving) {
-    Drop(Status(Code::kUnavailable, "a frame stopped midway (is it stuck?)"));
-  }
-  for (const auto& [request, error] : expired) request.done(error);
 }
 
-Status ChannelImpl::DeadlineError(const Pending& pending) const {
+Status ChannelImpl::DeadlineError(const Pending& pending,
+                                  bool connected) const {
   const ShardRequest& request = pending.request;
   const double seconds =
       std::chrono::duration<double>(request.deadline - request.asked_at)
           .count();
   const std::string what =
       Concat(name_, " did not answer within ", Rounded(seconds), " s");
-  if (link_.stream() == nullptr) {
+  if (!connected) {
     return Status(Code::kUnavailable,
                   Concat(what, ": ", link_.last_error().message()));
   }

@@ -38,9 +38,10 @@ void Link::OnConnect(const Status& status, std::optional<Socket> socket) {
 }
 
 void Link::Drop(const Status& why) {
-  last_error_ = why;
+  // First, whatever fails after it: callers end requests whose memory it uses.
   stream_->Close();
   stream_ = nullptr;
+  last_error_ = why;
   BackOff();
 }
 

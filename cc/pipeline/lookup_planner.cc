@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cc/service/pooling_service.h"
 #include "cc/wire/vector_codec.h"
 
 namespace persia {
@@ -19,8 +20,11 @@ std::shared_ptr<LookupRecord> LookupPlanner::Plan(const std::string& layer,
   record->dim = ids.dim;
   record->unique = Dedupe(ids.ids, shard_count_);
   if (ids.combiner == Combiner::kNone) return record;
-  const bool by_service = PoolsBagsOf(ids.table) &&
-                          MoveLessThanRows(ids, record->unique.ids.size());
+  const size_t rows = record->unique.ids.size();
+  const bool by_service =
+      PoolsBagsOf(ids.table) &&
+      rows * ids.dim * sizeof(float) <= kMaxPooledRowBytes &&
+      MoveLessThanRows(ids, rows);
   record->bags = std::make_unique<LookupBags>(
       ids,
       by_service ? LookupBags::PooledBy::kService : LookupBags::PooledBy::kUs);

@@ -4,7 +4,8 @@
 // Bags go to the service if it pools the bags of their table, and if they then
 // move fewer bytes than the unique ids and their rows would: where ids repeat
 // from bag to bag, their rows may be fewer than the vectors. The choice depends
-// on the ids alone; it changes bytes, never results.
+// on the ids alone. It changes bytes, and no result where float32 travels;
+// another dtype rounds vectors where it would have rounded rows.
 //
 // Thread-safe; blocks for a short lock at most.
 

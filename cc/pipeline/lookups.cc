@@ -140,7 +140,7 @@ void Lookups::WhenFresh(const FusedLookup& request, int bound,
 }
 
 void Lookups::Send(const std::shared_ptr<FusedLookup>& request,
-                   uint64_t visible_sequence) {
+                   uint64_t visible_sequence) noexcept {
   ++requests_;
   FusedLookup::SendOptions options;
   options.deadline = DeadlineAfter(options_.timeout_seconds);

@@ -56,8 +56,10 @@ class Lookups {
   std::vector<std::shared_ptr<PrefetchStream>> Streams() const;
   void SendWhenFresh(std::shared_ptr<FusedLookup> request);
   void WhenFresh(const FusedLookup& request, int bound, DoneCallback done);
+  // A request of several layers, which one of them sends: an exception would
+  // reach that one, and leave the others waiting.
   void Send(const std::shared_ptr<FusedLookup>& request,
-            uint64_t visible_sequence);
+            uint64_t visible_sequence) noexcept;
   void Fail(const std::shared_ptr<FusedLookup>& request, const Status& status);
   uint64_t MostMissing(const std::vector<TableKey>& tables,
                        uint64_t visible_sequence) const;

@@ -46,7 +46,7 @@ void PushQueue::Stop() {
   ended_.wait(lock, [&] { return in_flight_ == 0; });
 }
 
-void PushQueue::Push(StepGroup group) {
+void PushQueue::Push(StepGroup group) noexcept {
   if (group.empty()) return;
   std::lock_guard<std::mutex> lock(mutex_);
   if (!first_error_.ok()) {

@@ -63,8 +63,9 @@ class PushQueue {
   void Stop();
 
   // Queues a step; an empty one is none. While there is an error, drops it and
-  // counts it in the error.
-  void Push(StepGroup group);
+  // counts it in the error. Without memory for its few words it ends the
+  // program: a step that is half queued would be waited for.
+  void Push(StepGroup group) noexcept;
 
   // Calls `done` once at most `pending` steps of each of `tables` are not
   // acknowledged, or with the error once there is one. At once, if that is so

@@ -155,16 +155,14 @@ class SessionImpl : public Session {
   Status Stage(const std::string& layer, Ticket ticket,
                SharedGradients gradients) override {
     PERSIA_RETURN_IF_ERROR(pushes_.error());
-    return CatchBadAlloc(
-        [&] { return ledger_.Stage(layer, ticket, std::move(gradients)); });
+    return ledger_.Stage(layer, ticket, std::move(gradients));
   }
 
   void Commit(const std::string& layer, float learning_rate,
               DoneCallback done) override {
     const Status error = pushes_.error();
     if (!error.ok()) return done(error);
-    auto committed =
-        CatchBadAlloc([&] { return ledger_.Commit(layer, learning_rate); });
+    auto committed = ledger_.Commit(layer, learning_rate);
     if (!committed.ok()) return done(committed.status());
     if (committed->took_any) ++committed_;
     if (!IsSynchronous(committed->released, options_.staleness)) {

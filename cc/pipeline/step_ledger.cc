@@ -30,7 +30,7 @@ Status StagedTwiceRefusal(const std::string& layer) {
 }  // namespace
 
 StepLedger::Opened StepLedger::Open(
-    std::shared_ptr<const LookupRecord> lookup) {
+    std::shared_ptr<const LookupRecord> lookup) noexcept {
   std::lock_guard<std::mutex> lock(mutex_);
   Opened opened;
   Layer& layer = layers_[lookup->layer];
@@ -51,7 +51,7 @@ StepLedger::Opened StepLedger::Open(
 }
 
 Status StepLedger::Stage(const std::string& layer_name, Ticket ticket,
-                         SharedGradients gradients) {
+                         SharedGradients gradients) noexcept {
   std::lock_guard<std::mutex> lock(mutex_);
   Layer& layer = layers_[layer_name];
   if (ticket == 0) {
@@ -82,7 +82,7 @@ Status StepLedger::Stage(const std::string& layer_name, Ticket ticket,
 }
 
 Result<StepLedger::Committed> StepLedger::Commit(const std::string& layer_name,
-                                                 float learning_rate) {
+                                                 float learning_rate) noexcept {
   std::lock_guard<std::mutex> lock(mutex_);
   Committed committed;
   const auto found = layers_.find(layer_name);
@@ -104,7 +104,7 @@ Result<StepLedger::Committed> StepLedger::Commit(const std::string& layer_name,
   return committed;
 }
 
-StepGroup StepLedger::Release(const std::vector<TableKey>& tables) {
+StepGroup StepLedger::Release(const std::vector<TableKey>& tables) noexcept {
   std::lock_guard<std::mutex> lock(mutex_);
   return ReleaseIfHeld(tables);
 }

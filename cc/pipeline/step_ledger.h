@@ -54,6 +54,8 @@ struct TableStep {
 // What becomes one update: the tables of a step.
 using StepGroup = std::vector<TableStep>;
 
+// What it notes of a step is small: without memory for that it ends the
+// program, since half of a step would be applied, or waited for.
 class StepLedger {
  public:
   // A layer's tickets beyond this: the oldest is forgotten.
@@ -70,22 +72,23 @@ class StepLedger {
   };
 
   // Begins a training lookup.
-  Opened Open(std::shared_ptr<const LookupRecord> lookup);
+  Opened Open(std::shared_ptr<const LookupRecord> lookup) noexcept;
 
   // Answers a ticket. A ticket of 0 (not a training lookup) and one that is
   // staged twice are remembered, and fail the layer's commit if one comes.
   // kInvalidArgument if the gradients have another size than the lookup;
   // kFailedPrecondition if the ticket is closed.
   Status Stage(const std::string& layer, Ticket ticket,
-               SharedGradients gradients);
+               SharedGradients gradients) noexcept;
 
   // Takes what `layer` staged, and releases what may be pushed now. On failure
   // what was staged is discarded.
-  Result<Committed> Commit(const std::string& layer, float learning_rate);
+  Result<Committed> Commit(const std::string& layer,
+                           float learning_rate) noexcept;
 
   // If any of `tables` is held: what is held of them, and of those without open
   // tickets.
-  StepGroup Release(const std::vector<TableKey>& tables);
+  StepGroup Release(const std::vector<TableKey>& tables) noexcept;
 
   // Everything that is held.
   StepGroup ReleaseAll();

@@ -12,9 +12,6 @@
 namespace persia {
 namespace {
 
-// Bounds the memory that a request may claim by its `dim`, which only the store
-// can compare with the table's.
-constexpr size_t kMaxRowBytes = size_t{1} << 30;
 constexpr size_t kMaxBagIds = (size_t{1} << 31) - 1;  // What Dedupe takes.
 
 // One table of a request whose bags become unique ids.
@@ -54,7 +51,7 @@ Status Unite(const TableIds& ids, size_t table, Bags* bags) {
   bags->pooler.Build(ids);
   const size_t floats = bags->pooler.unique_ids().size() * ids.dim;
   const size_t bytes = floats * sizeof(float);
-  if (bytes > kMaxRowBytes || !bags->memory.Resize(bytes)) {
+  if (bytes > kMaxPooledRowBytes || !bags->memory.Resize(bytes)) {
     return Status(Code::kResourceExhausted,
                   Concat("the rows of a request's bags take ", bytes,
                          " bytes, which is too much: make batches smaller"));

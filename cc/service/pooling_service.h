@@ -12,11 +12,17 @@
 #ifndef PERSIA_CC_SERVICE_POOLING_SERVICE_H_
 #define PERSIA_CC_SERVICE_POOLING_SERVICE_H_
 
+#include <cstddef>
 #include <memory>
 
 #include "cc/service/embedding_service.h"
 
 namespace persia {
+
+// Of the unique ids' rows of one table in a request; more is refused. Bounds
+// the memory that a request may claim by its `dim`, which only the store can
+// compare with the table's.
+inline constexpr size_t kMaxPooledRowBytes = size_t{1} << 30;
 
 std::unique_ptr<EmbeddingService> MakePoolingService(
     std::unique_ptr<EmbeddingService> inner);

@@ -19,6 +19,10 @@ def cluster_of(shards, **options):
     return ptf.Cluster(addresses, **{"timeout": 20, **options})
 
 
+def build_layer(table, cluster):
+    ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster).build((None,))
+
+
 def test_automatic_layer_name_is_refused_on_external_shards(shards):
     layer = ptf.layers.PersiaEmbedding(4, cluster=cluster_of(shards))
     with pytest.raises(ValueError, match="automatic name.*`table=`"):
@@ -115,16 +119,23 @@ def test_namespaces_keep_jobs_apart(shards, table):
         ({}, {"hot_rows": 9}, "hot_rows=9, after hot_rows=0"),
     ],
 )
-def test_clusters_of_the_same_shards_must_agree(first, now, received, shards):
-    cluster_of(shards, **first).flush()
-    cluster_of(shards, namespace="any", **first).flush()
+def test_layers_of_the_same_shards_must_agree(first, now, received, shards, table):
+    build_layer(table, cluster_of(shards, **first))
+    build_layer(table, cluster_of(shards, namespace="any", **first))
     with pytest.raises(ValueError, match=received) as raised:
-        cluster_of(shards, **now).flush()
+        build_layer(table, cluster_of(shards, **now))
     assert shards[0].address in str(raised.value)
 
 
-def test_embedded_clusters_must_agree():
-    ptf.Cluster.embedded().flush()
-    ptf.Cluster.embedded(timeout=3, namespace="any").flush()
+def test_embedded_layers_must_agree(table):
+    build_layer(table, ptf.Cluster.embedded())
+    build_layer(table, ptf.Cluster.embedded(timeout=3, namespace="any"))
     with pytest.raises(ValueError, match="embedded.*staleness=0, after staleness=4"):
-        ptf.Cluster.embedded(staleness=0).flush()
+        build_layer(table, ptf.Cluster.embedded(staleness=0))
+
+
+def test_who_only_reads_need_not_agree(shards, table):
+    build_layer(table, cluster_of(shards, staleness=2))
+    assert len(ptf.Table(table, cluster_of(shards))) == 0
+    assert cluster_of(shards).stats()
+    cluster_of(shards).flush()

@@ -122,6 +122,7 @@ def test_training_goes_on_after_an_exception(
     prefetched = ptf.data.prefetch(dataset, model, 0)
     with pytest.raises(_Stop):
         model.fit(prefetched, callbacks=[_StopAt(3)], verbose=0)
+    ptf.flush()
     passed = count()
     model.fit(prefetched, verbose=0)
     ptf.flush()
