@@ -1,6 +1,6 @@
-// delay_proxy: stands before a server, and adds a distance to it. It takes a
-// fifth of the processor that tools/tcp_proxy.py does, which a benchmark shares
-// with what it measures; that one can cut connections, too.
+// delay_proxy: stands before a server, and adds a distance to it. It takes less
+// of the processor, which a benchmark's programs share, than tools/tcp_proxy.py
+// does; that one can cut connections, too.
 //
 //   delay_proxy --to HOST:PORT --delay-ms MS --port PORT --port-file FILE
 //
