@@ -136,15 +136,17 @@ def markdown(results: dict[str, list[dict[str, Any]]]) -> str:
     """Returns a table of all sweeps."""
     lines = [
         "| varied | columns | tables | shards | batch | ms a step | µs a 1000 ids "
-        "| lookup requests a step |",
-        "|---|---|---|---|---|---|---|---|",
+        "| kB a step, both ways | ms a MB | lookup requests a step |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for sweep, points in results.items():
         for point in points:
+            kilobytes = (point["bytes_out_per_step"] + point["bytes_in_per_step"]) / 1e3
             lines.append(
                 f"| {sweep} | {point['columns']} | {point['tables']} "
                 f"| {point['shards']} | {point['batch']} "
                 f"| {point['ms_per_step']:.2f} | {point['us_per_1000_ids']:.1f} "
+                f"| {kilobytes:.0f} | {1e3 * point['ms_per_step'] / kilobytes:.1f} "
                 f"| {point['lookup_requests_per_step']:.2f} |"
             )
     return "\n".join(lines) + "\n"
