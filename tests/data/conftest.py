@@ -33,18 +33,17 @@ def wait_until():
 def wait_until_none_registered(wait_until):
     """Waits until iterators that nobody reads any more have left nothing."""
 
-    def wait(passed):
+    def wait():
         gc.collect()  # Keras and TensorFlow may leave an iterator in a cycle.
-        wait_until(lambda: passed["batches_registered"] == 0)
+        wait_until(lambda: ptf.metrics()["batches_registered"] == 0)
 
     return wait
 
 
 @pytest.fixture
-def nothing_registered(wait_until):
+def nothing_registered(wait_until_none_registered):
     """Waits until the iterators of earlier tests are gone."""
-    gc.collect()
-    wait_until(lambda: ptf.metrics()["batches_registered"] == 0)
+    wait_until_none_registered()
 
 
 class Passed:

@@ -43,7 +43,7 @@ def test_batches_that_no_step_takes_hold_nothing_up(
         model.fit(prefetched, steps_per_epoch=4, verbose=0)
     ptf.flush()
     assert passed["updates"] == 12
-    wait_until_none_registered(passed)
+    wait_until_none_registered()
 
 
 def test_validation_takes_no_place_in_the_window(dataset, make_model, count):
@@ -98,7 +98,7 @@ def test_early_stopping(
     assert len(history.epoch) == 2
     ptf.flush()
     assert passed["updates"] == 2 * BATCHES
-    wait_until_none_registered(passed)
+    wait_until_none_registered()
 
 
 class _Stop(Exception):

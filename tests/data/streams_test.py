@@ -106,7 +106,7 @@ def test_an_abandoned_iterator_leaves_nothing(
         wait_until(lambda: passed["batches_registered"] > 0)
 
     train_a_while()
-    wait_until_none_registered(passed)
+    wait_until_none_registered()
     model.fit(dataset, verbose=0)
     ptf.flush()
     assert passed["updates"] == 3 + BATCHES
@@ -119,7 +119,7 @@ def test_an_iterator_that_no_step_reads_leaves_nothing(
     passed = count()
     for _ in ptf.data.prefetch(dataset, model):
         pass
-    wait_until_none_registered(passed)
+    wait_until_none_registered()
     assert passed["lookup_requests"] == 0
 
 

@@ -10,17 +10,25 @@ namespace {
 
 constexpr TableKey kTable = 7;
 
-// One bag of `ids` unique ids, of rows of four numbers.
+// One bag of rows of four numbers; refers to its arguments.
+TableIds OneBag(const std::vector<int64_t>& ids,
+                const std::vector<uint32_t>& offsets, Combiner combiner) {
+  TableIds bags;
+  bags.table = kTable;
+  bags.dim = 4;
+  bags.ids = ids;
+  bags.combiner = combiner;
+  bags.bag_offsets = offsets;
+  return bags;
+}
+
+// One bag of `ids` unique ids.
 bool SendsOneBag(LookupPlanner* planner, size_t ids, TableKey table = kTable) {
   std::vector<int64_t> numbers;
   for (size_t i = 0; i < ids; ++i) numbers.push_back(static_cast<int64_t>(i));
   const std::vector<uint32_t> offsets = {0, static_cast<uint32_t>(ids)};
-  TableIds bags;
+  TableIds bags = OneBag(numbers, offsets, Combiner::kMean);
   bags.table = table;
-  bags.dim = 4;
-  bags.ids = numbers;
-  bags.combiner = Combiner::kMean;
-  bags.bag_offsets = offsets;
   planner->SendBagsOf(kTable);
   return planner->Plan("layer", bags)->sends_bags();
 }
@@ -51,12 +59,7 @@ TEST(LookupPlanner, KeepsWhatABagNeeds) {
   std::vector<int64_t> numbers = {5, 6, 5, 7, 8, 9, 10};
   std::vector<uint32_t> offsets = {0, 7};
   std::vector<float> weights = {1, 2, 3, 4, 5, 6, 7};
-  TableIds bags;
-  bags.table = kTable;
-  bags.dim = 4;
-  bags.ids = numbers;
-  bags.combiner = Combiner::kSum;
-  bags.bag_offsets = offsets;
+  TableIds bags = OneBag(numbers, offsets, Combiner::kSum);
   bags.weights = weights;
   const auto record = planner.Plan("layer", bags);
   numbers.assign(numbers.size(), 0);
