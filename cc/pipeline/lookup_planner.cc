@@ -1,7 +1,5 @@
 #include "cc/pipeline/lookup_planner.h"
 
-#include <utility>
-
 #include "cc/service/pooling_service.h"
 #include "cc/wire/vector_codec.h"
 
