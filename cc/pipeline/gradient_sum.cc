@@ -11,9 +11,7 @@ SummedGradients SumRows(const StagedGradients& part, const TableStep& step) {
   const UniqueIds& unique = part.lookup->unique;
   const Span<const float> gradients = part.gradients.values;
   SummedGradients sum;
-  sum.ids.table = step.table;
-  sum.ids.dim = step.dim;
-  sum.ids.ids = unique.ids;
+  sum.ids = part.lookup->UniqueRows();
   const LookupBags* const bags = part.lookup->bags.get();
   if (bags == nullptr && !unique.had_duplicates()) {
     sum.gradients = gradients;

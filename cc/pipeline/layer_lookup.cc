@@ -5,13 +5,12 @@
 
 namespace persia {
 
-TableIds LookupRecord::Asked() const {
-  if (sends_bags()) return bags->ids();
-  TableIds asked;
-  asked.table = table;
-  asked.dim = dim;
-  asked.ids = unique.ids;
-  return asked;
+TableIds LookupRecord::UniqueRows() const {
+  TableIds rows;
+  rows.table = table;
+  rows.dim = dim;
+  rows.ids = unique.ids;
+  return rows;
 }
 
 std::vector<DoneCallback> LayerLookup::Complete(

@@ -42,8 +42,11 @@ struct LookupRecord {
            bags->pooled_by() == LookupBags::PooledBy::kService;
   }
 
+  // The unique ids of the table; a view of this record.
+  TableIds UniqueRows() const;
+
   // What the service is asked for: views of this record.
-  TableIds Asked() const;
+  TableIds Asked() const { return sends_bags() ? bags->ids() : UniqueRows(); }
 
   // The staleness that the batch may have.
   int staleness(int unless_prefetched) const {
