@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cc/base/hash.h"
+#include "cc/base/prefetch.h"
 
 namespace persia {
 namespace {
@@ -28,8 +29,8 @@ class Index {
     mask_ = capacity - 1;
   }
 
-  void Prefetch(uint64_t hash) const {
-    __builtin_prefetch(&slots_[hash & mask_], 1);
+  void Ask(uint64_t hash) const {
+    Prefetch<For::kWrite>(&slots_[hash & mask_]);
   }
 
   // The place of `id`, which is `next` if it is new: then it is written there.
@@ -104,7 +105,7 @@ UniqueIds Dedupe(Span<const int64_t> batch) {
   uint64_t hashes[kAhead];
   const auto ask = [&](size_t i) {
     hashes[i % kAhead] = HashId(batch[i]);
-    index.Prefetch(hashes[i % kAhead]);
+    index.Ask(hashes[i % kAhead]);
   };
   for (size_t i = 0; i < std::min(kAhead, count); ++i) ask(i);
   uint32_t next = 1;

@@ -56,11 +56,13 @@ Status Issue(const IssueKernel& kernel, TF_OpKernelContext* context) {
   if (!ids.ok()) return ids.status();
   auto splits = GetInput(context, 1);
   if (!splits.ok()) return splits.status();
+  auto bags = BagOffsets::Of(kernel.call.combiner, *ids, std::move(*splits));
+  if (!bags.ok()) return bags.status();
   auto ticket = AllocateOutput(context, 1, TF_INT64, {}, sizeof(Ticket));
   if (!ticket.ok()) return ticket.status();
   LookupCall call = kernel.call;
   call.ids = Values<const int64_t>(*ids);
-  call.bag_offsets = BagOffsets(*splits);
+  call.bag_offsets = bags->offsets();
   auto issued = (*session)->Issue(call);
   if (!issued.ok()) return issued.status();
   Values<Ticket>(*ticket)[0] = issued->ticket;

@@ -74,12 +74,13 @@ Result<std::vector<PrefetchIds>> TakeIds(const PrefetchKernel& kernel,
     if (!ids.ok()) return ids.status();
     auto splits = GetInput(context, static_cast<int>(1 + count + i));
     if (!splits.ok()) return splits.status();
+    auto bags = BagOffsets::Of(layers[i].combiner, *ids, std::move(*splits));
+    if (!bags.ok()) return bags.status();
+    const auto kept = std::make_shared<const BagOffsets>(std::move(*bags));
+    layers[i].bag_offsets = kept->offsets();
+    layers[i].owners.push_back(kept);
     layers[i].ids = Values<const int64_t>(*ids);
-    layers[i].bag_offsets = BagOffsets(*splits);
-    for (TfTensor* const tensor : {&*ids, &*splits}) {
-      layers[i].owners.push_back(
-          std::shared_ptr<TF_Tensor>(std::move(*tensor)));
-    }
+    layers[i].owners.push_back(std::shared_ptr<TF_Tensor>(std::move(*ids)));
   }
   return layers;
 }

@@ -15,6 +15,7 @@ namespace {
 
 struct RowsKernel {
   int32_t dim = 0;
+  bool pooled = false;
 };
 
 // What must stay alive from compute to completion.
@@ -27,20 +28,24 @@ struct RowsState {
 
 void* Create(TF_OpKernelConstruction* construction) {
   auto kernel = std::make_unique<RowsKernel>();
-  const Status status = GetAttr(construction, "dim", &kernel->dim);
+  Status status = GetAttr(construction, "dim", &kernel->dim);
+  if (status.ok()) status = GetAttr(construction, "pooled", &kernel->pooled);
   return CreateOrFail(construction, status, std::move(kernel));
 }
 
-// Of the shape of `like`, and one axis more.
-Result<TfTensor> AllocateRows(TF_OpKernelContext* context, const TfTensor& like,
-                              int32_t dim) {
+// Of the shape of `like`, and one axis more, or another one instead of the
+// innermost, which is pooled.
+Result<TfTensor> AllocateRows(const RowsKernel& kernel,
+                              TF_OpKernelContext* context,
+                              const TfTensor& like) {
   std::vector<int64_t> shape;
-  int64_t floats = dim;
-  for (int d = 0; d < TF_NumDims(like.get()); ++d) {
+  int64_t floats = kernel.dim;
+  const int axes = TF_NumDims(like.get()) - (kernel.pooled ? 1 : 0);
+  for (int d = 0; d < axes; ++d) {
     shape.push_back(TF_Dim(like.get(), d));
     floats *= shape.back();
   }
-  shape.push_back(dim);
+  shape.push_back(kernel.dim);
   return AllocateOutput(context, 0, TF_FLOAT, shape, floats * sizeof(float));
 }
 
@@ -53,7 +58,7 @@ Result<std::shared_ptr<RowsState>> Prepare(const RowsKernel& kernel,
   if (!handle.ok()) return handle.status();
   auto like = GetInput(context, 1);
   if (!like.ok()) return like.status();
-  auto rows = AllocateRows(context, *like, kernel.dim);
+  auto rows = AllocateRows(kernel, context, *like);
   if (!rows.ok()) return rows.status();
   return std::make_shared<RowsState>(RowsState{
       context, std::move(done), std::move(*handle), std::move(*rows)});
@@ -95,6 +100,7 @@ void RegisterRowsOp() {
   TF_OpDefinitionBuilderAddOutput(op, "rows: float");
   TF_OpDefinitionBuilderAddAttr(op, "T: {int32, int64}");
   TF_OpDefinitionBuilderAddAttr(op, "dim: int >= 1");
+  TF_OpDefinitionBuilderAddAttr(op, "pooled: bool");
   RegisterOp(op, /*is_stateful=*/false);
   RegisterAsyncKernel("PersiaRows", Create, Compute, Delete<RowsKernel>);
 }

@@ -24,8 +24,6 @@ namespace persia {
 
 class Evictor {
  public:
-  using SubShards = std::vector<std::unique_ptr<SubShard>>;
-
   // All must outlive the evictor. `rows` counts the rows of all sub-shards.
   Evictor(const Eviction* eviction, uint64_t capacity_rows,
           const SubShards* sub_shards, std::atomic<int64_t>* rows)

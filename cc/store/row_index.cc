@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "cc/base/prefetch.h"
 #include "cc/store/block_pool.h"
 
 namespace persia {
@@ -94,6 +95,17 @@ RowIndex::Row* RowIndex::FindMutable(int64_t id) {
   return &segment.buckets[place.bucket].rows[__builtin_ctz(place.match)];
 }
 
+void RowIndex::AskForSegments() const {
+  Prefetch(directory_.data());
+  Prefetch(segments_.data());
+}
+
+void RowIndex::AskFor(Span<const int64_t> ids) const {
+  for (const int64_t id : ids.first(std::min(kAhead, ids.size()))) {
+    Prefetch(HomeBucket(id));
+  }
+}
+
 void RowIndex::Find(Span<const int64_t> ids, Row* rows) const {
   const size_t count = ids.size();
   const Bucket* homes[kAhead];
@@ -102,7 +114,7 @@ void RowIndex::Find(Span<const int64_t> ids, Row* rows) const {
   size_t passed = 0;
   const auto ask = [&](size_t i) {
     homes[i % kAhead] = HomeBucket(ids[i]);
-    __builtin_prefetch(homes[i % kAhead]);
+    Prefetch(homes[i % kAhead]);
   };
   const auto find_passed_on = [&] {
     for (size_t p = 0; p < passed; ++p) {
@@ -117,7 +129,7 @@ void RowIndex::Find(Span<const int64_t> ids, Row* rows) const {
     const uint32_t match = home->Match(ids[i]);
     rows[i] = match != 0 ? home->rows[__builtin_ctz(match)] : kAbsent;
     if (match != 0 || home->passed == 0) continue;
-    __builtin_prefetch(home + 1);
+    Prefetch(home + 1);
     passed_on[passed++] = static_cast<uint32_t>(i);
     if (passed == kMostPassedOn) find_passed_on();
   }

@@ -31,6 +31,11 @@ class RowIndex {
   RowIndex(const RowIndex&) = delete;
   RowIndex& operator=(const RowIndex&) = delete;
 
+  // Each asks for memory that the next call here needs: where the segments are,
+  // then the first buckets of `ids`, for Find.
+  void AskForSegments() const;
+  void AskFor(Span<const int64_t> ids) const;
+
   // The row of each id, or kAbsent. Overlaps the memory accesses of many ids.
   // Precondition: rows has room for ids.size().
   void Find(Span<const int64_t> ids, Row* rows) const;

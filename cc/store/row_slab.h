@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "cc/base/prefetch.h"
 #include "cc/store/block_pool.h"
 
 namespace persia {
@@ -28,6 +29,9 @@ class RowSlab {
   std::byte* at(Row row) const {
     return chunks_[row >> chunk_bits_] + (row & chunk_mask_) * row_bytes_;
   }
+
+  // Asks for the memory that says where rows are.
+  void AskForChunks() const { Prefetch(chunks_.data()); }
 
   // A row of undefined contents. Throws std::bad_alloc if there is no memory,
   // and changes nothing then.

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "cc/base/hash.h"
+#include "cc/base/prefetch.h"
 #include "cc/store/finite.h"
 
 namespace persia {
@@ -19,21 +20,24 @@ constexpr size_t kMostPrefetchBytes = 256;
 
 constexpr size_t kCacheLine = 64;
 
-template <bool kForWrite>
-void Prefetch(const std::byte* row, size_t bytes) {
+template <For kUse>
+void PrefetchStart(const std::byte* memory, size_t bytes) {
   const size_t end = std::min(bytes, kMostPrefetchBytes);
-  for (size_t at = 0; at < end; at += kCacheLine) {
-    __builtin_prefetch(row + at, kForWrite);
-  }
-  if (end % kCacheLine != 0) __builtin_prefetch(row + end - 1, kForWrite);
+  for (size_t at = 0; at < end; at += kCacheLine) Prefetch<kUse>(memory + at);
+  if (end % kCacheLine != 0) Prefetch<kUse>(memory + end - 1);
 }
 
-// Calls ask(i) for each i below `count`, and use(begin, end) for all in
+// Calls ask(i) for the first slice of `count`.
+template <typename Ask>
+void AskFirst(size_t count, const Ask& ask) {
+  for (size_t i = 0; i < std::min(kSlice, count); ++i) ask(i);
+}
+
+// After AskFirst: calls ask(i) for the others, and use(begin, end) for all in
 // slices, each slice some time after it was asked for.
 template <typename Ask, typename Use>
 void InSlices(size_t count, const Ask& ask, const Use& use) {
   size_t asked = std::min(kSlice, count);
-  for (size_t i = 0; i < asked; ++i) ask(i);
   for (size_t begin = 0; begin < count;) {
     const size_t end = asked;
     asked = std::min(asked + kSlice, count);
@@ -50,12 +54,6 @@ RowIndex::Row* ThreadRows(size_t count) {
   return rows.data();
 }
 
-std::byte** ThreadPointers(size_t count) {
-  thread_local std::vector<std::byte*> pointers;
-  if (pointers.size() < count) pointers.resize(count);
-  return pointers.data();
-}
-
 float* ThreadWeights(size_t dim) {
   thread_local std::vector<float> weights;
   if (weights.size() < dim) weights.resize(dim);
@@ -64,38 +62,72 @@ float* ThreadWeights(size_t dim) {
 
 }  // namespace
 
-void SubShard::Lookup(IdGroup group, bool read_only, uint32_t now, float* out,
-                      LookupCounts* counts) {
+void SubShard::Ask() const {
+  PrefetchStart<For::kWrite>(reinterpret_cast<const std::byte*>(this),
+                             sizeof(*this));
+}
+
+void SubShard::Lock() {
+  mutex_.lock();
+  index_.AskForSegments();
+  slab_.AskForChunks();
+}
+
+void SubShard::AskForIndex(Span<const int64_t> ids) const {
+  index_.AskFor(ids);
+}
+
+void SubShard::StartLookup(IdGroup group, bool read_only, uint32_t now,
+                           std::byte** rows, LookupCounts* counts) {
   const size_t count = group.ids.size();
-  const size_t dim = rules_.dim;
-  const size_t read_bytes = rules_.eviction.evicts()
-                                ? rules_.use_offset + sizeof(RowUse)
-                                : rules_.format->weight_bytes(dim);
-  RowIndex::Row* rows = ThreadRows(count);
-  std::byte** pointers = ThreadPointers(count);
-  std::lock_guard<SpinMutex> lock(mutex_);
-  index_.Find(group.ids, rows);
+  RowIndex::Row* numbers = ThreadRows(count);
+  index_.Find(group.ids, numbers);
   if (!read_only) {
-    if (rules_.eviction.expires()) EraseExpired(group.ids, now, rows, counts);
-    CreateAbsent(group.ids, now, rows, counts);
+    if (rules_.eviction.expires()) {
+      EraseExpired(group.ids, now, numbers, counts);
+    }
+    CreateAbsent(group.ids, now, numbers, counts);
   }
-  const auto ask = [&](size_t i) {
-    pointers[i] = rows[i] == RowIndex::kAbsent ? nullptr : slab_.at(rows[i]);
-    if (pointers[i] != nullptr) Prefetch<false>(pointers[i], read_bytes);
-  };
+  PointTo(numbers, count, rows);
+  AskFirst(count, [&](size_t i) { AskToRead(rows[i]); });
+}
+
+void SubShard::FinishLookup(IdGroup group, bool read_only, uint32_t now,
+                            std::byte** rows, float* out,
+                            LookupCounts* counts) const {
+  const size_t dim = rules_.dim;
   const auto use = [&](size_t begin, size_t end) {
     if (rules_.eviction.evicts()) {
-      NoteUse(pointers + begin, end - begin, read_only, now);
+      NoteUse(rows + begin, end - begin, read_only, now);
     }
-    rules_.format->Read(pointers + begin, group.places.data() + begin,
-                        end - begin, dim, out);
+    rules_.format->Read(rows + begin, group.places.data() + begin, end - begin,
+                        dim, out);
     for (size_t i = begin; i < end; ++i) {
-      if (pointers[i] != nullptr) continue;
+      if (rows[i] != nullptr) continue;
       ++counts->absent;
       FillAbsent(group.ids[i], read_only, out + group.places[i] * dim);
     }
   };
-  InSlices(count, ask, use);
+  InSlices(group.ids.size(), [&](size_t i) { AskToRead(rows[i]); }, use);
+}
+
+void SubShard::PointTo(const RowIndex::Row* numbers, size_t count,
+                       std::byte** rows) const {
+  for (size_t i = 0; i < count; ++i) {
+    rows[i] = numbers[i] == RowIndex::kAbsent ? nullptr : slab_.at(numbers[i]);
+  }
+}
+
+void SubShard::AskToRead(const std::byte* row) const {
+  if (row == nullptr) return;
+  PrefetchStart<For::kRead>(row, rules_.eviction.evicts()
+                                     ? rules_.use_offset + sizeof(RowUse)
+                                     : rules_.format->weight_bytes(rules_.dim));
+}
+
+void SubShard::AskToStep(const std::byte* row, const float* gradient) const {
+  if (row != nullptr) PrefetchStart<For::kWrite>(row, rules_.row_bytes);
+  Prefetch(gradient);
 }
 
 // Takes no memory for rows: so a row that is there twice is still seen to be
@@ -104,9 +136,10 @@ void SubShard::EraseExpired(Span<const int64_t> ids, uint32_t now,
                             RowIndex::Row* rows, LookupCounts* counts) {
   const auto ask = [&](size_t i) {
     if (rows[i] != RowIndex::kAbsent) {
-      __builtin_prefetch(use(slab_.at(rows[i])));
+      Prefetch(use(slab_.at(rows[i])));
     }
   };
+  AskFirst(ids.size(), ask);
   InSlices(ids.size(), ask, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (rows[i] == RowIndex::kAbsent) continue;
@@ -192,23 +225,28 @@ void SubShard::FillAbsent(int64_t id, bool read_only, float* out) const {
   }
 }
 
-void SubShard::Update(IdGroup group, const float* gradients,
-                      float learning_rate, UpdateCounts* counts) {
+void SubShard::StartUpdate(IdGroup group, const float* gradients,
+                           std::byte** rows) {
   const size_t count = group.ids.size();
-  RowIndex::Row* rows = ThreadRows(count);
-  std::byte** pointers = ThreadPointers(count);
-  std::lock_guard<SpinMutex> lock(mutex_);
-  index_.Find(group.ids, rows);
+  RowIndex::Row* numbers = ThreadRows(count);
+  index_.Find(group.ids, numbers);
+  PointTo(numbers, count, rows);
+  AskFirst(count, [&](size_t i) {
+    AskToStep(rows[i], gradients + group.places[i] * rules_.dim);
+  });
+}
+
+void SubShard::FinishUpdate(IdGroup group, std::byte** rows,
+                            const float* gradients, float learning_rate,
+                            UpdateCounts* counts) {
   const auto ask = [&](size_t i) {
-    pointers[i] = rows[i] == RowIndex::kAbsent ? nullptr : slab_.at(rows[i]);
-    if (pointers[i] != nullptr) Prefetch<true>(pointers[i], rules_.row_bytes);
-    __builtin_prefetch(gradients + group.places[i] * rules_.dim);
+    AskToStep(rows[i], gradients + group.places[i] * rules_.dim);
   };
   const auto use = [&](size_t begin, size_t end) {
-    UpdateSlice(pointers + begin, group.places.data() + begin, end - begin,
+    UpdateSlice(rows + begin, group.places.data() + begin, end - begin,
                 gradients, learning_rate, counts);
   };
-  InSlices(count, ask, use);
+  InSlices(group.ids.size(), ask, use);
 }
 
 // `count` is kSlice at most.
@@ -333,7 +371,7 @@ uint64_t SubShard::WalkUses(uint64_t from, size_t least,
   const uint64_t next =
       index_.Walk(from, least, [&](int64_t id, RowIndex::Row row) {
         seen.push_back({id, use(slab_.at(row))});
-        __builtin_prefetch(seen.back().use);
+        Prefetch(seen.back().use);
       });
   for (const Seen& row : seen) visit(row.id, *row.use);
   return next;

@@ -1,8 +1,9 @@
 // SubShard: a table's rows whose ids share a sub-shard, under one lock.
 //
 // A call works on a group: ids of a batch, and their places in it, which are
-// those of their rows and gradients. Thread-safe. Calls throw std::bad_alloc
-// when memory runs out; what they did by then stays, every row whole.
+// those of their rows and gradients. Thread-safe, but for the steps of lookups
+// and updates, which a Bundle makes. Calls throw std::bad_alloc when memory
+// runs out; what they did by then stays, every row whole.
 
 #ifndef PERSIA_CC_STORE_SUB_SHARD_H_
 #define PERSIA_CC_STORE_SUB_SHARD_H_
@@ -75,11 +76,26 @@ class SubShard {
         admission_(std::move(admission)),
         slab_(rules->row_bytes) {}
 
-  // See Table. `now` is the time of RowUse. Adds to `counts`.
-  void Lookup(IdGroup group, bool read_only, uint32_t now, float* out,
-              LookupCounts* counts);
-  void Update(IdGroup group, const float* gradients, float learning_rate,
-              UpdateCounts* counts);
+  // A lookup or an update takes these steps, in this order, from the third on
+  // under the lock. Each asks for the memory that the next one needs: who works
+  // on several sub-shards takes each step of all of them before the next, and
+  // so waits for memory once.
+  void Ask() const;
+  void Lock();
+  void AskForIndex(Span<const int64_t> ids) const;
+  // Finds rows, or null for absent ids, and makes those that training lacks.
+  // `now` is the time of RowUse. Adds to `counts`.
+  void StartLookup(IdGroup group, bool read_only, uint32_t now,
+                   std::byte** rows, LookupCounts* counts);
+  void StartUpdate(IdGroup group, const float* gradients, std::byte** rows);
+  // See Table. The rows are what the step before has found.
+  void FinishLookup(IdGroup group, bool read_only, uint32_t now,
+                    std::byte** rows, float* out, LookupCounts* counts) const;
+  void FinishUpdate(IdGroup group, std::byte** rows, const float* gradients,
+                    float learning_rate, UpdateCounts* counts);
+  void Unlock() { mutex_.unlock(); }
+
+  // See Table.
   void Assign(IdGroup group, const float* weights, const float* states,
               uint32_t now, LookupCounts* counts);
   uint64_t Remove(Span<const int64_t> ids);
@@ -102,6 +118,10 @@ class SubShard {
 
  private:
   // All below expect mutex_ to be held.
+  void PointTo(const RowIndex::Row* numbers, size_t count,
+               std::byte** rows) const;
+  void AskToRead(const std::byte* row) const;
+  void AskToStep(const std::byte* row, const float* gradient) const;
   void EraseExpired(Span<const int64_t> ids, uint32_t now, RowIndex::Row* rows,
                     LookupCounts* counts);
   void CreateAbsent(Span<const int64_t> ids, uint32_t now, RowIndex::Row* rows,
@@ -140,6 +160,9 @@ class SubShard {
   RowSlab slab_;
   uint64_t encoded_updates_ = 0;  // Seeds the rounding of each.
 };
+
+// A table's, in the order of their numbers.
+using SubShards = std::vector<std::unique_ptr<SubShard>>;
 
 }  // namespace persia
 

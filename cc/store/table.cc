@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cc/base/clock.h"
+#include "cc/store/bundle.h"
 #include "cc/store/capacity.h"
 #include "cc/store/evictor.h"
 #include "cc/store/id_groups.h"
@@ -51,10 +52,18 @@ class ShardedTable : public Table {
               Span<float> rows) override {
     const uint32_t now = Now(!read_only);
     LookupCounts counts;
-    ForEachGroup(ids, [&](SubShard* sub_shard, IdGroup group) {
+    const auto start = [&](const Bundle::Part& part) {
+      part.sub_shard->StartLookup(part.group, read_only, now, part.rows,
+                                  &counts);
+    };
+    const auto finish = [&](const Bundle::Part& part) {
+      part.sub_shard->FinishLookup(part.group, read_only, now, part.rows,
+                                   rows.data(), &counts);
+    };
+    {
       const CountOnExit count(this, &counts);
-      sub_shard->Lookup(group, read_only, now, rows.data(), &counts);
-    });
+      InBundles(ids, start, finish);
+    }
     Add(&rows_looked_up_, ids.size());
     Add(&rows_found_, ids.size() - counts.absent - counts.created);
     Add(&refused_, counts.refused);
@@ -65,9 +74,14 @@ class ShardedTable : public Table {
   UpdateCounts Update(Span<const int64_t> ids, Span<const float> gradients,
                       float learning_rate) override {
     UpdateCounts counts;
-    ForEachGroup(ids, [&](SubShard* sub_shard, IdGroup group) {
-      sub_shard->Update(group, gradients.data(), learning_rate, &counts);
-    });
+    const auto start = [&](const Bundle::Part& part) {
+      part.sub_shard->StartUpdate(part.group, gradients.data(), part.rows);
+    };
+    const auto finish = [&](const Bundle::Part& part) {
+      part.sub_shard->FinishUpdate(part.group, part.rows, gradients.data(),
+                                   learning_rate, &counts);
+    };
+    InBundles(ids, start, finish);
     Add(&rows_updated_, counts.applied);
     Add(&nonfinite_, counts.nonfinite);
     Add(&absent_, counts.absent);
@@ -134,6 +148,18 @@ class ShardedTable : public Table {
     counter->fetch_add(count, std::memory_order_relaxed);
   }
 
+  // start, finish: void(const Bundle::Part&)
+  template <typename Start, typename Finish>
+  void InBundles(Span<const int64_t> ids, const Start& start,
+                 const Finish& finish) {
+    const IdGroups& groups = GroupIds(ids);
+    for (size_t next = 0; next < kSubShards;) {
+      const Bundle bundle(groups, sub_shards_, &next);
+      for (const Bundle::Part& part : bundle) start(part);
+      for (const Bundle::Part& part : bundle) finish(part);
+    }
+  }
+
   // work: void(SubShard*, IdGroup)
   template <typename Work>
   void ForEachGroup(Span<const int64_t> ids, const Work& work) {
@@ -179,7 +205,7 @@ class ShardedTable : public Table {
   const TableConfig config_;
   const std::unique_ptr<RowRules> rules_;
   const SecondsClock seconds_;
-  std::vector<std::unique_ptr<SubShard>> sub_shards_;
+  SubShards sub_shards_;
   std::atomic<int64_t> rows_{0};
   Evictor evictor_;
   mutable std::atomic<uint32_t> steps_{0};

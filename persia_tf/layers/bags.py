@@ -18,8 +18,11 @@ def bags_of(ids: Any, combiner: str, leave_out_zero: bool) -> tuple[tf.Tensor, B
         leave_out_zero: Whether id 0 is padding, and in no bag.
 
     Returns:
-        The ids, rank 1, and their bags, in order.
+        The ids, and their bags, in order. Dense ids as they are, if all of them
+        count; others of rank 1.
     """
+    if not leave_out_zero and not isinstance(ids, tf.RaggedTensor):
+        return ids, Bags(combiner)
     values = ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids
     splits = _inner_splits(ids)
     flat = tf.reshape(values, [-1])
@@ -31,16 +34,19 @@ def bags_of(ids: Any, combiner: str, leave_out_zero: bool) -> tuple[tf.Tensor, B
     return flat, Bags(combiner, splits)
 
 
-def in_shape_of(ids: Any, vectors: tf.Tensor) -> Any:
+def in_shape_of(ids: Any, bags: Bags, vectors: tf.Tensor) -> Any:
     """Gives bags' vectors the shape of the ids that they are of.
 
     Args:
         ids: As `bags_of` takes them.
-        vectors: `(bags, dim)`.
+        bags: Theirs.
+        vectors: Of the bags, as they were looked up.
 
     Returns:
         `ids.shape[:-1] + (dim,)`; ragged if one of those axes is.
     """
+    if bags.pool_last_axis:
+        return vectors
     if not isinstance(ids, tf.RaggedTensor):
         return _dense_in_shape_of(ids, vectors)
     if ids.flat_values.shape.rank > 1:

@@ -187,8 +187,8 @@ class PersiaEmbedding(keras.layers.Layer):
             if isinstance(ids, tf.RaggedTensor):
                 vectors = ids.with_flat_values(vectors)
         elif self.compression is None:
-            flat, bags = bags_of(ids, self.combiner, leave_out_zero=self.mask_zero)
-            vectors = in_shape_of(ids, self._lookup(flat, training, bags))
+            kept, bags = bags_of(ids, self.combiner, leave_out_zero=self.mask_zero)
+            vectors = in_shape_of(ids, bags, self._lookup(kept, training, bags))
         else:
             vectors = self._combined(ids, training)
         return tf.cast(vectors, self.compute_dtype)

@@ -42,7 +42,8 @@ def lookup(
     """Looks rows up; in training, their gradients are staged for `commit`.
 
     Args:
-        ids: int64, any shape; duplicates are asked for once. With bags, of rank 1.
+        ids: int64, any shape; duplicates are asked for once. With splits of bags,
+            of rank 1.
         anchor: The layer's anchor, read now: it puts the step's ops in order,
             and makes TensorFlow ask for gradients.
         route: Where to look.
@@ -56,13 +57,13 @@ def lookup(
             moves less.
 
     Returns:
-        float32, `ids.shape + (route.dim,)`; with bags, `(bags, route.dim)`.
+        float32, `ids.shape + (route.dim,)`; with bags, `ids.shape[:-1] +
+        (route.dim,)`, or `(bags, route.dim)` where they have splits.
     """
-    like = bags.like(ids)
     recorder = recording.recorder()
     if recorder is not None:
         recorder.add(ids, bags, route, trainable)
-        return tf.zeros(tf.concat([tf.shape(like), [route.dim]], axis=0))
+        return tf.zeros(bags.dynamic_shape(ids, route.dim))
 
     if not (training and trainable):
         loss_scale = None
@@ -71,7 +72,7 @@ def lookup(
     def looked_up(anchor: tf.Tensor) -> tuple[Any, Any]:
         handle, ticket = load.ops().persia_issue(
             ids=ids,
-            splits=bags.splits,
+            splits=bags.splits_input,
             anchor=anchor,
             session=route.session,
             layer=route.layer,
@@ -82,9 +83,14 @@ def lookup(
             training=training and trainable,
             model_training=training,
         )
-        rows = load.ops().persia_rows(lookup=handle, like=like, dim=route.dim)
+        rows = load.ops().persia_rows(
+            lookup=handle,
+            like=bags.like(ids),
+            dim=route.dim,
+            pooled=bags.pool_last_axis,
+        )
         # The C API's shape inference cannot read `dim`.
-        rows.set_shape(like.shape.concatenate(route.dim))
+        rows.set_shape(bags.static_shape(ids, route.dim))
         # Gradients need not depend on the rows: those of a sum do not. But an update
         # must not overtake the lookup that creates its rows.
         with tf.control_dependencies([rows]):

@@ -59,8 +59,8 @@ class Recorder:
                 "Call it outside of that, or train without prefetch."
             )
         self.lookups.append(RecordedLookup(route, trainable, bags.combiner))
-        # The splits of no bags are of no graph.
-        self.ids.append((ids, tf.convert_to_tensor(bags.splits)))
+        # Where there are none, they are of no graph.
+        self.ids.append((ids, tf.convert_to_tensor(bags.splits_input)))
 
 
 @contextlib.contextmanager
