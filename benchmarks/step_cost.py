@@ -3,10 +3,11 @@
     python benchmarks/step_cost.py --write
 
 A model of embeddings and next to nothing else, rows in external shards, lookups that
-run ahead. One of the three numbers changes at a time. The ids of a step are the same
-however many tables they are spread over: 200 columns of the click model's ids. Against
-shards and batch, 26 columns in 26 tables. Points run in turn, all once and then all
-again; each is a process of its own. The last line is one JSON object.
+run ahead. One of the three numbers changes at a time, from 26 tables, 2 shards and the
+batch of the sweep. A table brings a column of ids; in a sweep of its own the same 200
+columns are spread over more tables, so that only the tables change. Points run in turn,
+all once and then all again; each is a process of its own. The last line is one JSON
+object.
 """
 
 from __future__ import annotations
@@ -40,12 +41,14 @@ class Point(NamedTuple):
 
 
 SWEEPS = {
-    "tables": [Point(200, tables, 2, 512) for tables in (1, 26, 200)],
+    "tables": [Point(tables, tables, 2, 512) for tables in (1, 26, 200)],
+    "tables, same ids": [Point(200, tables, 2, 512) for tables in (1, 26, 200)],
     "shards": [Point(26, 26, shards, 4096) for shards in (1, 2, 8)],
     "batch": [Point(26, 26, 2, 1 << power) for power in range(9, 15)],
 }
 QUICK_SWEEPS = {
-    "tables": [Point(8, tables, 2, 64) for tables in (1, 8)],
+    "tables": [Point(tables, tables, 2, 64) for tables in (1, 8)],
+    "tables, same ids": [Point(8, tables, 2, 64) for tables in (1, 8)],
     "shards": [Point(8, 8, shards, 64) for shards in (1, 2)],
     "batch": [Point(8, 8, 2, batch) for batch in (64, 128)],
 }

@@ -58,16 +58,14 @@ Status Issue(const IssueKernel& kernel, TF_OpKernelContext* context) {
   if (!splits.ok()) return splits.status();
   auto bags = BagOffsets::Of(kernel.call.combiner, *ids, std::move(*splits));
   if (!bags.ok()) return bags.status();
-  auto ticket = AllocateOutput(context, 1, TF_INT64, {}, sizeof(Ticket));
-  if (!ticket.ok()) return ticket.status();
   LookupCall call = kernel.call;
   call.ids = Values<const int64_t>(*ids);
   call.bag_offsets = bags->offsets();
   auto issued = (*session)->Issue(call);
   if (!issued.ok()) return issued.status();
-  Values<Ticket>(*ticket)[0] = issued->ticket;
   return SetOutput(context, 0,
-                   NewHandle({std::move(*session), std::move(issued->lookup)}));
+                   NewHandle({std::move(*session), std::move(issued->lookup),
+                              issued->ticket}));
 }
 
 void Compute(void* kernel, TF_OpKernelContext* context) {
@@ -83,7 +81,6 @@ void RegisterIssueOp() {
   TF_OpDefinitionBuilderAddInput(op, "splits: int32");
   TF_OpDefinitionBuilderAddInput(op, "anchor: float");
   TF_OpDefinitionBuilderAddOutput(op, "lookup: int64");
-  TF_OpDefinitionBuilderAddOutput(op, "ticket: int64");
   AddLayerAttrs(op);
   TF_OpDefinitionBuilderAddAttr(op, "table: string");
   TF_OpDefinitionBuilderAddAttr(op, "combiner: string");

@@ -16,10 +16,11 @@
 
 namespace persia {
 
-// Both stay alive while the handle does.
+// All stay alive while the handle does.
 struct LookupHandle {
   std::shared_ptr<Session> session;
   std::shared_ptr<LayerLookup> lookup;
+  Ticket ticket = 0;  // For its gradients.
 };
 
 // A scalar int64 that is the handle's number. Never null.

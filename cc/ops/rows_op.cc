@@ -60,6 +60,9 @@ Result<std::shared_ptr<RowsState>> Prepare(const RowsKernel& kernel,
   if (!like.ok()) return like.status();
   auto rows = AllocateRows(kernel, context, *like);
   if (!rows.ok()) return rows.status();
+  auto ticket = AllocateOutput(context, 1, TF_INT64, {}, sizeof(Ticket));
+  if (!ticket.ok()) return ticket.status();
+  Values<Ticket>(*ticket)[0] = handle->ticket;
   return std::make_shared<RowsState>(RowsState{
       context, std::move(done), std::move(*handle), std::move(*rows)});
 }
@@ -93,11 +96,16 @@ void Compute(void* kernel, TF_OpKernelContext* context,
 // Stateless, unlike the others: TensorFlow runs stateful ops of a function one
 // after the other, and so would wait for one layer's rows before it issued the
 // next layer's lookup.
+//
+// The ticket comes with the rows: gradients need not depend on these, as those
+// of a sum do not, but an update must not overtake the lookup that creates its
+// rows.
 void RegisterRowsOp() {
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaRows");
   TF_OpDefinitionBuilderAddInput(op, "lookup: int64");
   TF_OpDefinitionBuilderAddInput(op, "like: T");
   TF_OpDefinitionBuilderAddOutput(op, "rows: float");
+  TF_OpDefinitionBuilderAddOutput(op, "ticket: int64");
   TF_OpDefinitionBuilderAddAttr(op, "T: {int32, int64}");
   TF_OpDefinitionBuilderAddAttr(op, "dim: int >= 1");
   TF_OpDefinitionBuilderAddAttr(op, "pooled: bool");

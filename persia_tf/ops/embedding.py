@@ -70,7 +70,7 @@ def lookup(
 
     @tf.custom_gradient
     def looked_up(anchor: tf.Tensor) -> tuple[Any, Any]:
-        handle, ticket = load.ops().persia_issue(
+        handle = load.ops().persia_issue(
             ids=ids,
             splits=bags.splits_input,
             anchor=anchor,
@@ -83,7 +83,7 @@ def lookup(
             training=training and trainable,
             model_training=training,
         )
-        rows = load.ops().persia_rows(
+        rows, ticket = load.ops().persia_rows(
             lookup=handle,
             like=bags.like(ids),
             dim=route.dim,
@@ -91,10 +91,6 @@ def lookup(
         )
         # The C API's shape inference cannot read `dim`.
         rows.set_shape(bags.static_shape(ids, route.dim))
-        # Gradients need not depend on the rows: those of a sum do not. But an update
-        # must not overtake the lookup that creates its rows.
-        with tf.control_dependencies([rows]):
-            ticket = tf.identity(ticket)
         ticket.set_shape(())
 
         def stage(gradients: tf.Tensor) -> tf.Tensor:

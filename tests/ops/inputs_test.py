@@ -35,15 +35,15 @@ def test_a_learning_rate_of_several_values_is_refused(session):
         )
 
 
-def issue(session):
+def issue(session, ids=(1,), combiner="none"):
     return load.ops().persia_issue(
-        ids=tf.constant([1], tf.int64),
+        ids=tf.constant(ids, tf.int64),
         splits=tf.zeros((0,), tf.int32),
         anchor=NO_VALUE,
         session=session,
         layer="layer",
         table="table",
-        combiner="none",
+        combiner=combiner,
         dim=4,
         replica=0,
         training=False,
@@ -82,16 +82,18 @@ def test_rows_of_a_lookup_that_never_was_are_refused():
             lookup=tf.constant(12345, tf.int64),
             like=tf.constant([1], tf.int64),
             dim=4,
+            pooled=False,
         )
 
 
 def test_a_lookup_ends_with_its_handle(session):
-    number = int(issue(session)[0])
+    number = int(issue(session))
     with pytest.raises(tf.errors.FailedPreconditionError, match=f"lookup {number}"):
         load.ops().persia_rows(
             lookup=tf.constant(number, tf.int64),
             like=tf.constant([1], tf.int64),
             dim=4,
+            pooled=False,
         )
 
 
@@ -108,3 +110,8 @@ def test_lists_of_other_lengths_are_refused(session):
         tf.errors.InvalidArgumentError, match="received 1, 1, 1, 2 and 1"
     ):
         prefetch(session, dims=[4, 4])
+
+
+def test_a_scalar_has_no_axis_to_pool(session):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have an axis"):
+        issue(session, ids=7, combiner="sum")
