@@ -29,7 +29,16 @@ LIBRARIES = ("libpersia.so", "ops/_persia_ops.so")
 _EXPORTS = "cc/exports.map"
 
 # In the order in which they include each other.
-_MODULES = ("base", "optimizer", "store", "service", "wire", "server", "client")
+_MODULES = (
+    "base",
+    "files",
+    "optimizer",
+    "store",
+    "service",
+    "wire",
+    "server",
+    "client",
+)
 _MODULES += ("pipeline", "capi")
 
 # The programs under benchmarks/: the modules that each measures, no more of the core,

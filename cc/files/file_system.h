@@ -1,0 +1,78 @@
+// FileSystem: where checkpoints and update logs are kept.
+//
+// Everything here blocks for as long as the device takes. A FileSystem is
+// thread-safe; a file belongs to one thread at a time. Errors name the path and
+// what the system says: kNotFound, kAlreadyExists, kResourceExhausted (no space
+// is left) or kUnavailable.
+
+#ifndef PERSIA_CC_FILES_FILE_SYSTEM_H_
+#define PERSIA_CC_FILES_FILE_SYSTEM_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+
+namespace persia {
+
+// A file that is being written. Destroyed without Close, it is closed all the
+// same, but nobody is told what failed.
+class WritableFile {
+ public:
+  virtual ~WritableFile() = default;
+
+  // Appends all of `bytes`. After an error a part may have been written.
+  virtual Status Append(Span<const uint8_t> bytes) = 0;
+
+  // What was appended survives a loss of power once this returns.
+  virtual Status Sync() = 0;
+
+  virtual Status Close() = 0;
+};
+
+class ReadableFile {
+ public:
+  virtual ~ReadableFile() = default;
+
+  // Reads on; fewer bytes than asked for only at the end of the file.
+  virtual Result<size_t> Read(Span<uint8_t> bytes) = 0;
+};
+
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  // An empty file; one that was there is replaced.
+  virtual Result<std::unique_ptr<WritableFile>> Create(
+      const std::string& path) = 0;
+
+  virtual Result<std::unique_ptr<ReadableFile>> Open(
+      const std::string& path) = 0;
+
+  virtual Result<uint64_t> Size(const std::string& path) = 0;
+
+  // In one step; what was at `to` is replaced. It survives a loss of power.
+  virtual Status Rename(const std::string& from, const std::string& to) = 0;
+
+  // A file. One that is not there is no error.
+  virtual Status Remove(const std::string& path) = 0;
+
+  // Names in a folder, sorted. A folder that is not there has none.
+  virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
+
+  // With those that it lies in. One that is there is no error.
+  virtual Status MakeFolder(const std::string& folder) = 0;
+
+  // An empty folder. One that is not there is no error.
+  virtual Status RemoveFolder(const std::string& folder) = 0;
+};
+
+// That of the operating system. Lives for ever.
+FileSystem* LocalFiles();
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_FILES_FILE_SYSTEM_H_
