@@ -178,13 +178,19 @@ RowIndex::Row SubShard::Create(int64_t id, uint32_t now) {
   WriteInitial(id, memory);
   rules_.optimizer->InitState(state(memory), rules_.dim);
   if (rules_.eviction.evicts()) *use(memory) = {now, 0};
+  Insert(id, row);
+  return row;
+}
+
+// Frees the row if there is no memory to find it by.
+void SubShard::Insert(int64_t id, RowIndex::Row row) {
   try {
     index_.Insert(id, row);
   } catch (...) {
     slab_.Free(row);
     throw;
   }
-  return row;
+  if (kept_) kept_->KeepAbsent(id);
 }
 
 void SubShard::WriteInitial(int64_t id, std::byte* row) const {
@@ -199,6 +205,7 @@ void SubShard::WriteInitial(int64_t id, std::byte* row) const {
 bool SubShard::Erase(int64_t id) {
   const RowIndex::Row row = index_.Erase(id);
   if (row == RowIndex::kAbsent) return false;
+  KeepRow(id, slab_.at(row));
   slab_.Free(row);
   return true;
 }
@@ -243,6 +250,9 @@ void SubShard::FinishUpdate(IdGroup group, std::byte** rows,
     AskToStep(rows[i], gradients + group.places[i] * rules_.dim);
   };
   const auto use = [&](size_t begin, size_t end) {
+    if (kept_) {
+      for (size_t i = begin; i < end; ++i) KeepRow(group.ids[i], rows[i]);
+    }
     UpdateSlice(rows + begin, group.places.data() + begin, end - begin,
                 gradients, learning_rate, counts);
   };
@@ -312,6 +322,7 @@ void SubShard::Assign(IdGroup group, const float* weights, const float* states,
       ++counts->created;
     }
     std::byte* memory = slab_.at(row);
+    KeepRow(group.ids[i], memory);
     rules_.format->Write(weights + group.places[i] * rules_.dim, rules_.dim,
                          memory);
     if (states != nullptr) {
@@ -347,6 +358,59 @@ uint64_t SubShard::Export(uint64_t from, size_t max_rows, uint32_t now,
         reinterpret_cast<const float*>(memory + rules_.state_offset);
     page->state.insert(page->state.end(), states, states + rules_.state_size);
   });
+}
+
+void SubShard::Freeze() {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  kept_.emplace(rules_.row_bytes);
+}
+
+Result<bool> SubShard::ReadFrozen(size_t least, RawRows* rows) {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  if (kept_->failed()) {
+    return Status(Code::kResourceExhausted,
+                  "no memory was left to keep rows as they were while they "
+                  "were read; they were not all read");
+  }
+  if (kept_->ended()) return false;
+  const auto append = [&](int64_t id, const std::byte* row) {
+    AppendRow(id, row, rows);
+  };
+  const uint64_t next =
+      index_.Walk(kept_->next(), least, [&](int64_t id, RowIndex::Row row) {
+        if (!kept_->Has(id)) append(id, slab_.at(row));
+      });
+  kept_->ReadTo(next, append);
+  return !kept_->ended();
+}
+
+void SubShard::Thaw() {
+  std::optional<KeptRows> ended;  // Outside the lock: it may be large.
+  std::lock_guard<SpinMutex> lock(mutex_);
+  ended.swap(kept_);
+}
+
+void SubShard::AppendRow(int64_t id, const std::byte* row,
+                         RawRows* rows) const {
+  rows->ids.push_back(id);
+  rows->bytes.insert(rows->bytes.end(), row, row + rules_.row_bytes);
+}
+
+void SubShard::Restore(IdGroup group, const std::byte* rows,
+                       LookupCounts* counts) {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  for (size_t i = 0; i < group.ids.size(); ++i) {
+    const int64_t id = group.ids[i];
+    RowIndex::Row row = index_.Find(id);
+    if (row == RowIndex::kAbsent) {
+      row = slab_.Allocate();
+      Insert(id, row);
+      ++counts->created;
+    }
+    KeepRow(id, slab_.at(row));
+    std::memcpy(slab_.at(row), rows + group.places[i] * rules_.row_bytes,
+                rules_.row_bytes);
+  }
 }
 
 uint64_t SubShard::FindCandidates(

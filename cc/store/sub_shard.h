@@ -11,14 +11,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cc/base/hash.h"
 #include "cc/base/span.h"
+#include "cc/base/status.h"
 #include "cc/optimizer/optimizer.h"
 #include "cc/store/admission.h"
 #include "cc/store/eviction.h"
 #include "cc/store/initializer.h"
+#include "cc/store/kept_rows.h"
 #include "cc/store/row_format.h"
 #include "cc/store/row_index.h"
 #include "cc/store/row_slab.h"
@@ -110,6 +113,18 @@ class SubShard {
   uint64_t Sweep(uint64_t from, size_t least, uint32_t now, size_t* seen,
                  uint64_t* expired);
 
+  // From Freeze to Thaw, ReadFrozen gives the rows as they were at Freeze; but
+  // how a row was used may be newer. It walks as RowIndex::Walk does, from
+  // where it was, and returns whether there is more. kResourceExhausted if
+  // there was no memory to keep what changed.
+  void Freeze();
+  Result<bool> ReadFrozen(size_t least, RawRows* rows);
+  void Thaw();
+
+  // Sets whole rows, creating those that are absent: `rows` has as many of the
+  // table's rows as `ids` are, one after the other.
+  void Restore(IdGroup group, const std::byte* rows, LookupCounts* counts);
+
   // Removes those candidates whose rank did not rise since; returns how many.
   uint64_t Evict(Span<const EvictionCandidate> candidates, uint32_t now);
 
@@ -128,7 +143,12 @@ class SubShard {
                     LookupCounts* counts);
   RowIndex::Row FindOrCreate(int64_t id, uint32_t now, LookupCounts* counts);
   RowIndex::Row Create(int64_t id, uint32_t now);
+  void Insert(int64_t id, RowIndex::Row row);
   void WriteInitial(int64_t id, std::byte* row) const;
+  void AppendRow(int64_t id, const std::byte* row, RawRows* rows) const;
+  void KeepRow(int64_t id, const std::byte* row) {
+    if (kept_ && row != nullptr) kept_->Keep(id, row);
+  }
   bool Erase(int64_t id);
   void NoteUse(std::byte** rows, size_t count, bool read_only,
                uint32_t now) const;
@@ -158,6 +178,7 @@ class SubShard {
   const std::unique_ptr<Admission> admission_;
   RowIndex index_;
   RowSlab slab_;
+  std::optional<KeptRows> kept_;  // While the sub-shard is frozen.
   uint64_t encoded_updates_ = 0;  // Seeds the rounding of each.
 };
 

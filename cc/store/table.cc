@@ -25,6 +25,36 @@ const IdGroups& GroupIds(Span<const int64_t> ids) {
 constexpr int kSubShardBits = 6;
 static_assert(kSubShards == 1 << kSubShardBits, "a cursor has room for them");
 
+class FrozenTable : public FrozenRows {
+ public:
+  // Sets `*frozen` to false when it ends.
+  FrozenTable(SubShards* sub_shards, std::atomic<bool>* frozen)
+      : sub_shards_(*sub_shards), frozen_(*frozen) {
+    for (const auto& sub_shard : sub_shards_) sub_shard->Freeze();
+  }
+
+  ~FrozenTable() override {
+    for (const auto& sub_shard : sub_shards_) sub_shard->Thaw();
+    frozen_ = false;
+  }
+
+  Result<bool> Read(size_t count, RawRows* rows) override {
+    const size_t end = rows->ids.size() + count;
+    while (next_ < sub_shards_.size() && rows->ids.size() < end) {
+      const size_t least = std::min(end - rows->ids.size(), kMostRowsALock);
+      auto more = sub_shards_[next_]->ReadFrozen(least, rows);
+      if (!more.ok()) return more.status();
+      if (!*more) ++next_;
+    }
+    return next_ < sub_shards_.size();
+  }
+
+ private:
+  SubShards& sub_shards_;
+  std::atomic<bool>& frozen_;
+  size_t next_ = 0;
+};
+
 class ShardedTable : public Table {
  public:
   ShardedTable(const TableConfig& config, std::unique_ptr<RowRules> rules,
@@ -36,12 +66,7 @@ class ShardedTable : public Table {
                  CapacityRows(config.capacity, config.shard_count,
                               rules_->row_bytes),
                  &sub_shards_, &rows_) {
-    for (size_t s = 0; s < kSubShards; ++s) {
-      const double share = ShareOf(s) / config.shard_count;
-      sub_shards_.push_back(std::make_unique<SubShard>(
-          rules_.get(), s,
-          MakeAdmission(config.admission, rules_->table_seed, share)));
-    }
+    MakeSubShards();
   }
 
   const TableConfig& config() const override { return config_; }
@@ -126,6 +151,36 @@ class ShardedTable : public Table {
     return sub_shard << (64 - kSubShardBits) | hash >> kSubShardBits;
   }
 
+  Result<std::unique_ptr<FrozenRows>> Freeze() override {
+    if (frozen_.exchange(true)) {
+      return Status(Code::kFailedPrecondition,
+                    Concat("the rows of table \"", config_.name,
+                           "\" are being read already; wait until that ends"));
+    }
+    return std::unique_ptr<FrozenRows>(
+        std::make_unique<FrozenTable>(&sub_shards_, &frozen_));
+  }
+
+  RowLayout layout() const override {
+    return {rules_->row_bytes, rules_->use_offset, rules_->state_offset};
+  }
+
+  void Restore(const RawRows& rows) override {
+    const uint32_t now = Now(false);
+    LookupCounts counts;
+    ForEachGroup(rows.ids, [&](SubShard* sub_shard, IdGroup group) {
+      const CountOnExit count(this, &counts);
+      sub_shard->Restore(group, rows.bytes.data(), &counts);
+    });
+    Evict(rows.ids.size(), counts.created, now);
+  }
+
+  void Clear() override {
+    sub_shards_.clear();
+    rows_.store(0, std::memory_order_relaxed);
+    MakeSubShards();
+  }
+
   TableStats Stats() const override {
     TableStats stats;
     stats.name = config_.name;
@@ -143,6 +198,15 @@ class ShardedTable : public Table {
 
  private:
   using Counter = std::atomic<uint64_t>;
+
+  void MakeSubShards() {
+    for (size_t s = 0; s < kSubShards; ++s) {
+      const double share = ShareOf(s) / config_.shard_count;
+      sub_shards_.push_back(std::make_unique<SubShard>(
+          rules_.get(), s,
+          MakeAdmission(config_.admission, rules_->table_seed, share)));
+    }
+  }
 
   static void Add(Counter* counter, uint64_t count) {
     counter->fetch_add(count, std::memory_order_relaxed);
@@ -209,6 +273,7 @@ class ShardedTable : public Table {
   std::atomic<int64_t> rows_{0};
   Evictor evictor_;
   mutable std::atomic<uint32_t> steps_{0};
+  std::atomic<bool> frozen_{false};
 
   Counter rows_looked_up_{0};
   Counter rows_found_{0};

@@ -11,6 +11,7 @@
 #ifndef PERSIA_CC_STORE_TABLE_H_
 #define PERSIA_CC_STORE_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -51,6 +52,39 @@ struct RowPage {
   std::vector<int64_t> ids;
   std::vector<float> weights;
   std::vector<float> state;
+};
+
+// Rows as the table holds them: row_bytes each, see RowLayout.
+struct RawRows {
+  std::vector<int64_t> ids;
+  std::vector<std::byte> bytes;
+
+  void clear() {
+    ids.clear();
+    bytes.clear();
+  }
+};
+
+// Where in a row what is: see RowFormat. Offsets and sizes in bytes.
+struct RowLayout {
+  size_t row_bytes;
+  size_t use_offset;
+  size_t state_offset;
+};
+
+// A table's rows as they were at one moment, while the table is in use. Not
+// thread-safe.
+class FrozenRows {
+ public:
+  // Lets the table forget them.
+  virtual ~FrozenRows() = default;
+
+  // Appends some rows, about `count`, of those not yet read; false once there
+  // are no more. Each row is read once, with the state that it had with its
+  // weights; but when it was last looked up may be newer. Blocks as a lookup
+  // does. kResourceExhausted if there was no memory to keep rows that changed
+  // meanwhile; the table itself went on.
+  virtual Result<bool> Read(size_t count, RawRows* rows) = 0;
 };
 
 class Table {
@@ -96,6 +130,20 @@ class Table {
   // happens to others meanwhile.
   virtual uint64_t Export(uint64_t cursor, size_t max_rows,
                           RowPage* page) const = 0;
+
+  // The rows as they are now: between two requests, if no lookup that trains,
+  // no update and no other change runs meanwhile. What is returned must end
+  // before the table does. kFailedPrecondition if an earlier one has not ended.
+  virtual Result<std::unique_ptr<FrozenRows>> Freeze() = 0;
+
+  virtual RowLayout layout() const = 0;
+
+  // Sets whole rows, in this table's layout, creating those that are absent
+  // whatever admission says. Then evicts as Lookup does.
+  virtual void Restore(const RawRows& rows) = 0;
+
+  // Removes all rows. No other call may run meanwhile.
+  virtual void Clear() = 0;
 
   virtual TableStats Stats() const = 0;
 };
