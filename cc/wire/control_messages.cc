@@ -5,7 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "cc/wire/byte_io.h"
+#include "cc/base/byte_reader.h"
+#include "cc/store/table_config_codec.h"
+#include "cc/wire/frame_writer.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
@@ -16,11 +18,6 @@ constexpr size_t kLeastProcessBytes = 64;
 constexpr size_t kLeastTableStatsBytes = 96;
 
 // A table's settings that travel as text, in their order.
-constexpr std::array<Spec TableConfig::*, 6> kSpecs = {
-    &TableConfig::initializer, &TableConfig::optimizer, &TableConfig::row_dtype,
-    &TableConfig::capacity,    &TableConfig::admission, &TableConfig::eviction,
-};
-
 bool IsErrorCode(uint32_t number) {
   switch (static_cast<Code>(number)) {
     case Code::kCancelled:
@@ -41,7 +38,7 @@ bool IsErrorCode(uint32_t number) {
   return false;
 }
 
-void WriteTableStats(const TableStats& table, Writer* writer) {
+void WriteTableStats(const TableStats& table, FrameWriter* writer) {
   writer->Text(table.name);
   writer->U32(table.dim);
   writer->U32(0);
@@ -57,7 +54,7 @@ void WriteTableStats(const TableStats& table, Writer* writer) {
   writer->U64(table.refused);
 }
 
-TableStats ReadTableStats(Reader* reader) {
+TableStats ReadTableStats(ByteReader* reader) {
   TableStats table;
   table.name = reader->Text();
   table.dim = reader->U32();
@@ -75,7 +72,7 @@ TableStats ReadTableStats(Reader* reader) {
   return table;
 }
 
-void WriteProcess(const ServiceStats& process, Writer* writer) {
+void WriteProcess(const ServiceStats& process, FrameWriter* writer) {
   writer->Text(process.address);
   writer->U64(process.generation);
   writer->U64(process.lookups);
@@ -90,7 +87,7 @@ void WriteProcess(const ServiceStats& process, Writer* writer) {
   }
 }
 
-ServiceStats ReadProcess(Reader* reader) {
+ServiceStats ReadProcess(ByteReader* reader) {
   ServiceStats process;
   process.address = reader->Text();
   process.generation = reader->U64();
@@ -111,7 +108,7 @@ ServiceStats ReadProcess(Reader* reader) {
 }  // namespace
 
 OutFrame EncodeError(uint64_t request_id, const Status& status) {
-  Writer writer;
+  FrameWriter writer;
   writer.U32(static_cast<uint32_t>(status.code()));
   writer.U32(0);
   writer.Text(status.message());
@@ -119,7 +116,7 @@ OutFrame EncodeError(uint64_t request_id, const Status& status) {
 }
 
 Status DecodeError(ConstBytes body) {
-  Reader reader(body);
+  ByteReader reader(body);
   const uint32_t code = reader.U32();
   reader.Zero32();
   std::string message = reader.Text();
@@ -132,41 +129,22 @@ Status DecodeError(ConstBytes body) {
 }
 
 OutFrame EncodeCreateTable(uint64_t request_id, const TableConfig& config) {
-  Writer writer;
-  writer.U32(config.dim);
-  writer.F32(config.default_value);
-  writer.U64(config.seed);
-  writer.U32(config.shard_index);
-  writer.U32(config.shard_count);
-  writer.Text(config.name);
-  for (const Spec TableConfig::*setting : kSpecs) {
-    writer.Text((config.*setting).ToString());
-  }
+  FrameWriter writer;
+  WriteTableConfig(config, writer.head());
   return writer.Seal(MessageType::kCreateTable, request_id);
 }
 
 Status DecodeCreateTable(ConstBytes body, TableConfig* config) {
-  Reader reader(body);
-  config->dim = reader.U32();
-  config->default_value = reader.F32();
-  config->seed = reader.U64();
-  config->shard_index = reader.U32();
-  config->shard_count = reader.U32();
-  config->name = reader.Text();
-  std::array<std::string, kSpecs.size()> texts;
-  for (std::string& text : texts) text = reader.Text();
+  ByteReader reader(body);
+  const Status read = ReadTableConfig(&reader, config);
+  // Bytes that are no message say more than the setting that they seem to have.
   PERSIA_RETURN_IF_ERROR(reader.Finish("CreateTable"));
-  for (size_t i = 0; i < kSpecs.size(); ++i) {
-    Result<Spec> spec = Spec::Parse(texts[i]);
-    if (!spec.ok()) return spec.status();
-    config->*kSpecs[i] = std::move(*spec);
-  }
-  return Status();
+  return read;
 }
 
 OutFrame EncodeCreateTableReply(uint64_t request_id,
                                 const CreateTableRequest& request) {
-  Writer writer;
+  FrameWriter writer;
   writer.U64(request.rows);
   writer.U64(request.generation);
   writer.U32(request.takes_bags ? 1 : 0);
@@ -175,7 +153,7 @@ OutFrame EncodeCreateTableReply(uint64_t request_id,
 }
 
 Status DecodeCreateTableReply(ConstBytes body, CreateTableRequest* request) {
-  Reader reader(body);
+  ByteReader reader(body);
   request->rows = reader.U64();
   request->generation = reader.U64();
   request->takes_bags = reader.Bool32();
@@ -184,12 +162,12 @@ Status DecodeCreateTableReply(ConstBytes body, CreateTableRequest* request) {
 }
 
 OutFrame EncodeStats(uint64_t request_id) {
-  return Writer().Seal(MessageType::kStats, request_id);
+  return FrameWriter().Seal(MessageType::kStats, request_id);
 }
 
 OutFrame EncodeStatsReply(uint64_t request_id,
                           const std::vector<ServiceStats>& processes) {
-  Writer writer;
+  FrameWriter writer;
   writer.U32(static_cast<uint32_t>(processes.size()));
   writer.U32(0);
   for (const ServiceStats& process : processes) WriteProcess(process, &writer);
@@ -197,7 +175,7 @@ OutFrame EncodeStatsReply(uint64_t request_id,
 }
 
 Status DecodeStatsReply(ConstBytes body, std::vector<ServiceStats>* processes) {
-  Reader reader(body);
+  ByteReader reader(body);
   const uint32_t count = reader.Count(kLeastProcessBytes);
   reader.Zero32();
   processes->clear();

@@ -57,11 +57,6 @@ struct FrameHeader {
   uint32_t body_crc = 0;
 };
 
-// One part of a frame that is sent from where it lies.
-using ConstBytes = Span<const uint8_t>;
-// One part of a frame that is read to where it shall lie.
-using MutableBytes = Span<uint8_t>;
-
 // A frame that is ready to be written: `head` (frame header and the message's
 // fixed part), then `payload`, in order. Payload memory belongs to the message.
 struct OutFrame {

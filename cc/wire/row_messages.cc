@@ -4,7 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "cc/wire/byte_io.h"
+#include "cc/base/byte_reader.h"
+#include "cc/wire/frame_writer.h"
 #include "cc/wire/messages.h"
 #include "cc/wire/table_ids_codec.h"
 
@@ -16,16 +17,17 @@ constexpr size_t kUpdateRecordBytes = kTableRecordBytes + 8;
 
 // Reads the arrays of one table and hands back what is wrong with it, if the
 // body was long enough to tell.
-Status ReadTableIds(const TableRecord& record, Reader* reader, TableIds* ids) {
+Status ReadTableIds(const TableRecord& record, ByteReader* reader,
+                    TableIds* ids) {
   *ids = ReadTableArrays(record, reader);
   return reader->failed() ? Status() : CheckTableIds(*ids);
 }
 
-WireDtype ReadDtype(Reader* reader) {
+WireDtype ReadDtype(ByteReader* reader) {
   return static_cast<WireDtype>(reader->U32());
 }
 
-void WriteVectors(ConstBytes vectors, Writer* writer) {
+void WriteVectors(ConstBytes vectors, FrameWriter* writer) {
   writer->Array(vectors);
   writer->PadArrays();
 }
@@ -33,7 +35,7 @@ void WriteVectors(ConstBytes vectors, Writer* writer) {
 // Precondition: the dtype and dim were checked. No overflow: a body's ids and
 // bags are less than 2^30.
 WireVectors ReadVectors(WireDtype dtype, const VectorsShape& shape,
-                        Reader* reader) {
+                        ByteReader* reader) {
   const uint64_t bytes = EncodedBytes(dtype, shape.count, shape.dim);
   const WireVectors vectors{dtype, reader->Array<uint8_t>(bytes)};
   reader->SkipPadding();
@@ -44,7 +46,7 @@ WireVectors ReadVectors(WireDtype dtype, const VectorsShape& shape,
 
 OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request,
                       WireDtype reply_dtype) {
-  Writer writer;
+  FrameWriter writer;
   writer.U64(request.client);
   writer.U64(request.visible_sequence);
   writer.U32(request.read_only ? kReadOnlyFlag : 0);
@@ -62,7 +64,7 @@ OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request,
 
 Status DecodeLookup(ConstBytes body, LookupRequest* request,
                     WireDtype* reply_dtype) {
-  Reader reader(body);
+  ByteReader reader(body);
   request->client = reader.U64();
   request->visible_sequence = reader.U64();
   const uint32_t flags = reader.U32();
@@ -85,7 +87,7 @@ Status DecodeLookup(ConstBytes body, LookupRequest* request,
 OutFrame EncodeLookupReply(uint64_t request_id, uint64_t generation,
                            WireDtype dtype,
                            const std::vector<ConstBytes>& rows) {
-  Writer writer;
+  FrameWriter writer;
   writer.U64(generation);
   writer.U32(static_cast<uint32_t>(dtype));
   writer.U32(0);
@@ -94,7 +96,7 @@ OutFrame EncodeLookupReply(uint64_t request_id, uint64_t generation,
 }
 
 Status DecodeLookupReplyHead(ConstBytes head, LookupReplyHead* decoded) {
-  Reader reader(head);
+  ByteReader reader(head);
   decoded->generation = reader.U64();
   decoded->dtype = ReadDtype(&reader);
   reader.Zero32();
@@ -109,7 +111,7 @@ Status DecodeLookupReply(ConstBytes body,
   LookupReplyHead head;
   PERSIA_RETURN_IF_ERROR(DecodeLookupReplyHead(body.first(head_bytes), &head));
   *generation = head.generation;
-  Reader reader(body.subspan(head_bytes));
+  ByteReader reader(body.subspan(head_bytes));
   rows->clear();
   for (const VectorsShape& shape : tables) {
     rows->push_back(ReadVectors(head.dtype, shape, &reader));
@@ -119,7 +121,7 @@ Status DecodeLookupReply(ConstBytes body,
 
 OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request,
                       const std::vector<WireVectors>& gradients) {
-  Writer writer;
+  FrameWriter writer;
   writer.U64(request.client);
   writer.U64(request.sequence);
   writer.U64(request.generation);
@@ -139,7 +141,7 @@ OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request,
 
 Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
                     std::vector<WireVectors>* gradients) {
-  Reader reader(body);
+  ByteReader reader(body);
   request->client = reader.U64();
   request->sequence = reader.U64();
   request->generation = reader.U64();
@@ -165,7 +167,7 @@ Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
 }
 
 OutFrame EncodeUpdateReply(uint64_t request_id, const UpdateCounts& counts) {
-  Writer writer;
+  FrameWriter writer;
   writer.U64(counts.applied);
   writer.U64(counts.nonfinite);
   writer.U64(counts.absent);
@@ -173,7 +175,7 @@ OutFrame EncodeUpdateReply(uint64_t request_id, const UpdateCounts& counts) {
 }
 
 Status DecodeUpdateReply(ConstBytes body, UpdateCounts* counts) {
-  Reader reader(body);
+  ByteReader reader(body);
   counts->applied = reader.U64();
   counts->nonfinite = reader.U64();
   counts->absent = reader.U64();

@@ -3,7 +3,7 @@
 #include "cc/service/pooling.h"
 
 namespace persia {
-void WriteTableRecord(const TableIds& ids, Writer* writer) {
+void WriteTableRecord(const TableIds& ids, FrameWriter* writer) {
   writer->U64(ids.table);
   writer->U64(ids.ids.size());
   writer->U32(ids.dim);
@@ -12,7 +12,7 @@ void WriteTableRecord(const TableIds& ids, Writer* writer) {
   writer->U64(ids.weights.size());
 }
 
-void WriteTableArrays(const TableIds& ids, Writer* writer) {
+void WriteTableArrays(const TableIds& ids, FrameWriter* writer) {
   writer->Array(ids.ids);
   writer->Array(ids.bag_offsets);
   writer->PadArrays();
@@ -20,7 +20,7 @@ void WriteTableArrays(const TableIds& ids, Writer* writer) {
   writer->PadArrays();
 }
 
-TableRecord ReadTableRecord(Reader* reader) {
+TableRecord ReadTableRecord(ByteReader* reader) {
   TableRecord record;
   record.ids.table = reader->U64();
   record.id_count = reader->U64();
@@ -31,7 +31,7 @@ TableRecord ReadTableRecord(Reader* reader) {
   return record;
 }
 
-TableIds ReadTableArrays(const TableRecord& record, Reader* reader) {
+TableIds ReadTableArrays(const TableRecord& record, ByteReader* reader) {
   TableIds ids = record.ids;
   ids.ids = reader->Array<int64_t>(record.id_count);
   ids.bag_offsets = reader->Array<uint32_t>(record.offset_count);

@@ -6,9 +6,10 @@
 
 #include <cstdint>
 
+#include "cc/base/byte_reader.h"
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
-#include "cc/wire/byte_io.h"
+#include "cc/wire/frame_writer.h"
 
 namespace persia {
 
@@ -22,13 +23,13 @@ struct TableRecord {
   uint64_t weight_count = 0;
 };
 
-void WriteTableRecord(const TableIds& ids, Writer* writer);
-void WriteTableArrays(const TableIds& ids, Writer* writer);
+void WriteTableRecord(const TableIds& ids, FrameWriter* writer);
+void WriteTableArrays(const TableIds& ids, FrameWriter* writer);
 
-TableRecord ReadTableRecord(Reader* reader);
+TableRecord ReadTableRecord(ByteReader* reader);
 // kInvalidArgument if what was read contradicts itself. Look at the reader
 // first: a failed one gives empty arrays.
-TableIds ReadTableArrays(const TableRecord& record, Reader* reader);
+TableIds ReadTableArrays(const TableRecord& record, ByteReader* reader);
 Status CheckTableIds(const TableIds& ids);
 
 }  // namespace persia

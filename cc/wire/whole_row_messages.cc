@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "cc/wire/byte_io.h"
+#include "cc/base/byte_reader.h"
+#include "cc/wire/frame_writer.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
@@ -19,7 +20,7 @@ struct RowArrays {
   Span<const float> state;
 };
 
-void WriteRows(const RowArrays& rows, Writer* writer) {
+void WriteRows(const RowArrays& rows, FrameWriter* writer) {
   writer->U64(rows.ids.size());
   writer->Array(rows.ids);
   writer->Array(rows.weights);
@@ -37,7 +38,7 @@ Status CheckWidths(uint32_t dim, uint32_t state_size) {
 
 // Points into the body. Hands back what is wrong with the widths, if the body
 // was long enough to tell.
-Status ReadRows(uint32_t dim, uint32_t state_size, Reader* reader,
+Status ReadRows(uint32_t dim, uint32_t state_size, ByteReader* reader,
                 RowArrays* rows) {
   const uint64_t count = reader->U64();
   if (reader->failed()) return Status();
@@ -58,7 +59,7 @@ std::vector<T> Copy(Span<const T> values) {
 }  // namespace
 
 OutFrame EncodeExport(uint64_t request_id, const ExportRequest& request) {
-  Writer writer;
+  FrameWriter writer;
   writer.U64(request.table);
   writer.U64(request.cursor.position);
   writer.U32(request.cursor.shard);
@@ -68,7 +69,7 @@ OutFrame EncodeExport(uint64_t request_id, const ExportRequest& request) {
 }
 
 Status DecodeExport(ConstBytes body, ExportRequest* request) {
-  Reader reader(body);
+  ByteReader reader(body);
   request->table = reader.U64();
   request->cursor.position = reader.U64();
   request->cursor.shard = reader.U32();
@@ -78,7 +79,7 @@ Status DecodeExport(ConstBytes body, ExportRequest* request) {
 }
 
 OutFrame EncodeExportReply(uint64_t request_id, const ExportRequest& request) {
-  Writer writer;
+  FrameWriter writer;
   writer.U64(request.cursor.position);
   writer.U32(request.cursor.shard);
   writer.U32(request.dim);
@@ -90,7 +91,7 @@ OutFrame EncodeExportReply(uint64_t request_id, const ExportRequest& request) {
 }
 
 Status DecodeExportReply(ConstBytes body, ExportRequest* request) {
-  Reader reader(body);
+  ByteReader reader(body);
   request->cursor.position = reader.U64();
   request->cursor.shard = reader.U32();
   request->dim = reader.U32();
@@ -105,7 +106,7 @@ Status DecodeExportReply(ConstBytes body, ExportRequest* request) {
 }
 
 OutFrame EncodeAssign(uint64_t request_id, const AssignRequest& request) {
-  Writer writer;
+  FrameWriter writer;
   writer.U64(request.table);
   writer.U32(request.dim);
   writer.U32(request.state_size);
@@ -114,7 +115,7 @@ OutFrame EncodeAssign(uint64_t request_id, const AssignRequest& request) {
 }
 
 Status DecodeAssign(ConstBytes body, AssignRequest* request) {
-  Reader reader(body);
+  ByteReader reader(body);
   request->table = reader.U64();
   request->dim = reader.U32();
   request->state_size = reader.U32();
@@ -128,15 +129,15 @@ Status DecodeAssign(ConstBytes body, AssignRequest* request) {
 }
 
 OutFrame EncodeAssignReply(uint64_t request_id) {
-  return Writer().Seal(MessageType::kAssignReply, request_id);
+  return FrameWriter().Seal(MessageType::kAssignReply, request_id);
 }
 
 Status DecodeAssignReply(ConstBytes body) {
-  return Reader(body).Finish("AssignReply");
+  return ByteReader(body).Finish("AssignReply");
 }
 
 OutFrame EncodeRemove(uint64_t request_id, const RemoveRequest& request) {
-  Writer writer;
+  FrameWriter writer;
   writer.U64(request.table);
   writer.U64(request.ids.size());
   writer.Array(request.ids);
@@ -144,7 +145,7 @@ OutFrame EncodeRemove(uint64_t request_id, const RemoveRequest& request) {
 }
 
 Status DecodeRemove(ConstBytes body, RemoveRequest* request) {
-  Reader reader(body);
+  ByteReader reader(body);
   request->table = reader.U64();
   const uint64_t count = reader.U64();
   request->ids = reader.Array<int64_t>(count);
@@ -152,13 +153,13 @@ Status DecodeRemove(ConstBytes body, RemoveRequest* request) {
 }
 
 OutFrame EncodeRemoveReply(uint64_t request_id, uint64_t removed) {
-  Writer writer;
+  FrameWriter writer;
   writer.U64(removed);
   return writer.Seal(MessageType::kRemoveReply, request_id);
 }
 
 Status DecodeRemoveReply(ConstBytes body, uint64_t* removed) {
-  Reader reader(body);
+  ByteReader reader(body);
   *removed = reader.U64();
   return reader.Finish("RemoveReply");
 }

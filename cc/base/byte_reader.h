@@ -1,59 +1,28 @@
-// Writer and Reader: little-endian numbers, texts and arrays in a body.
+// ByteReader: reads what a ByteWriter wrote, from bytes that nobody vouches
+// for.
 //
 // Not thread-safe.
 
-#ifndef PERSIA_CC_WIRE_BYTE_IO_H_
-#define PERSIA_CC_WIRE_BYTE_IO_H_
+#ifndef PERSIA_CC_BASE_BYTE_READER_H_
+#define PERSIA_CC_BASE_BYTE_READER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "cc/base/byte_writer.h"
 #include "cc/base/span.h"
-#include "cc/wire/frame.h"
+#include "cc/base/status.h"
 
 namespace persia {
 
-static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-              "bodies are read and written where they lie");
-
-// Builds a frame: numbers and texts are copied to its head, arrays stay where
-// they are. The body's alignment is kept by zero padding.
-class Writer {
- public:
-  Writer() : frame_{std::vector<uint8_t>(kFrameHeaderBytes), {}} {}
-
-  void U32(uint32_t value) { Copy(&value, sizeof(value)); }
-  void U64(uint64_t value) { Copy(&value, sizeof(value)); }
-  void F32(float value) { Copy(&value, sizeof(value)); }
-  void Text(std::string_view text);
-
-  // Refers to the array. Nothing is copied to the head after the first.
-  template <typename T>
-  void Array(Span<T> values) {
-    Refer(reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes());
-  }
-
-  void PadArrays();  // To a multiple of 8 from the body's start.
-
-  // The finished frame; the writer is then empty.
-  OutFrame Seal(MessageType type, uint64_t request_id);
-
- private:
-  void Copy(const void* bytes, size_t size);
-  void Refer(const uint8_t* bytes, size_t size);
-
-  OutFrame frame_;
-  size_t payload_bytes_ = 0;
-};
-
 // Reads a body front to back. A read beyond its end gives zeros or an empty
 // view and fails the reader for good, so that callers check once, at the end.
-class Reader {
+class ByteReader {
  public:
-  explicit Reader(ConstBytes body) : body_(body) {}
+  explicit ByteReader(ConstBytes body) : body_(body) {}
 
   uint32_t U32() { return Number<uint32_t>(); }
   uint64_t U64() { return Number<uint64_t>(); }
@@ -80,9 +49,9 @@ class Reader {
 
   bool failed() const { return failed_; }
 
-  // kDataLoss, naming the message, unless all went well and the body ends
+  // kDataLoss, naming what it is, unless all went well and the body ends
   // here.
-  Status Finish(std::string_view message) const;
+  Status Finish(std::string_view what) const;
 
  private:
   template <typename T>
@@ -104,4 +73,4 @@ class Reader {
 
 }  // namespace persia
 
-#endif  // PERSIA_CC_WIRE_BYTE_IO_H_
+#endif  // PERSIA_CC_BASE_BYTE_READER_H_

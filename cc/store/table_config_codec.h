@@ -1,0 +1,26 @@
+// How a TableConfig stands in a message or a file:
+//
+//   config = dim, default value, 32 bits each; seed, 64 bits; shard index,
+//   shard
+//            count, 32 bits each; the texts of name, initializer, optimizer,
+//            row_dtype, capacity, admission and eviction
+
+#ifndef PERSIA_CC_STORE_TABLE_CONFIG_CODEC_H_
+#define PERSIA_CC_STORE_TABLE_CONFIG_CODEC_H_
+
+#include "cc/base/byte_reader.h"
+#include "cc/base/byte_writer.h"
+#include "cc/base/status.h"
+#include "cc/store/table_config.h"
+
+namespace persia {
+
+void WriteTableConfig(const TableConfig& config, ByteWriter* writer);
+
+// InvalidArgument for a text that is no Spec; nothing else is checked. If the
+// bytes end too early, the reader says so.
+Status ReadTableConfig(ByteReader* reader, TableConfig* config);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_STORE_TABLE_CONFIG_CODEC_H_

@@ -1,0 +1,50 @@
+// FrameWriter: builds a frame. Numbers and texts are copied to its head, arrays
+// stay where they are. The body's alignment is kept by zero padding.
+//
+// Not thread-safe.
+
+#ifndef PERSIA_CC_WIRE_FRAME_WRITER_H_
+#define PERSIA_CC_WIRE_FRAME_WRITER_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "cc/base/byte_writer.h"
+#include "cc/base/span.h"
+#include "cc/wire/frame.h"
+
+namespace persia {
+
+class FrameWriter {
+ public:
+  FrameWriter() : head_(kFrameHeaderBytes) {}
+
+  void U32(uint32_t value) { head_.U32(value); }
+  void U64(uint64_t value) { head_.U64(value); }
+  void F32(float value) { head_.F32(value); }
+  void Text(std::string_view text) { head_.Text(text); }
+  ByteWriter* head() { return &head_; }
+
+  // Refers to the array. Nothing is copied to the head after the first.
+  template <typename T>
+  void Array(Span<T> values) {
+    Refer(reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes());
+  }
+
+  void PadArrays();  // To a multiple of 8 from the body's start.
+
+  // The finished frame; the writer is then empty.
+  OutFrame Seal(MessageType type, uint64_t request_id);
+
+ private:
+  void Refer(const uint8_t* bytes, size_t size);
+
+  ByteWriter head_;
+  std::vector<ConstBytes> payload_;
+  size_t payload_bytes_ = 0;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_WIRE_FRAME_WRITER_H_
