@@ -34,6 +34,7 @@ _MODULES = (
     "files",
     "optimizer",
     "store",
+    "checkpoint",
     "service",
     "wire",
     "server",

@@ -16,6 +16,7 @@ LAYERS = [
     {"base"},
     {"optimizer", "files"},
     {"store"},
+    {"checkpoint"},
     {"service"},
     {"wire"},
     {"server", "client"},

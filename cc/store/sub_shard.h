@@ -43,6 +43,8 @@ struct RowRules {
   std::unique_ptr<const Initializer> initializer;
   std::unique_ptr<const Optimizer> optimizer;
   std::unique_ptr<const RowFormat> format;
+
+  RowLayout layout() const { return {row_bytes, use_offset, state_offset}; }
 };
 
 struct IdGroup {

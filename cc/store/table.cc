@@ -66,7 +66,12 @@ class ShardedTable : public Table {
                  CapacityRows(config.capacity, config.shard_count,
                               rules_->row_bytes),
                  &sub_shards_, &rows_) {
-    MakeSubShards();
+    for (size_t s = 0; s < kSubShards; ++s) {
+      const double share = ShareOf(s) / config.shard_count;
+      sub_shards_.push_back(std::make_unique<SubShard>(
+          rules_.get(), s,
+          MakeAdmission(config.admission, rules_->table_seed, share)));
+    }
   }
 
   const TableConfig& config() const override { return config_; }
@@ -161,9 +166,7 @@ class ShardedTable : public Table {
         std::make_unique<FrozenTable>(&sub_shards_, &frozen_));
   }
 
-  RowLayout layout() const override {
-    return {rules_->row_bytes, rules_->use_offset, rules_->state_offset};
-  }
+  RowLayout layout() const override { return rules_->layout(); }
 
   void Restore(const RawRows& rows) override {
     const uint32_t now = Now(false);
@@ -173,12 +176,6 @@ class ShardedTable : public Table {
       sub_shard->Restore(group, rows.bytes.data(), &counts);
     });
     Evict(rows.ids.size(), counts.created, now);
-  }
-
-  void Clear() override {
-    sub_shards_.clear();
-    rows_.store(0, std::memory_order_relaxed);
-    MakeSubShards();
   }
 
   TableStats Stats() const override {
@@ -198,15 +195,6 @@ class ShardedTable : public Table {
 
  private:
   using Counter = std::atomic<uint64_t>;
-
-  void MakeSubShards() {
-    for (size_t s = 0; s < kSubShards; ++s) {
-      const double share = ShareOf(s) / config_.shard_count;
-      sub_shards_.push_back(std::make_unique<SubShard>(
-          rules_.get(), s,
-          MakeAdmission(config_.admission, rules_->table_seed, share)));
-    }
-  }
 
   static void Add(Counter* counter, uint64_t count) {
     counter->fetch_add(count, std::memory_order_relaxed);
@@ -311,6 +299,13 @@ double SteadySeconds() {
 }
 
 }  // namespace
+
+Result<RowLayout> LayoutOf(const TableConfig& config) {
+  PERSIA_RETURN_IF_ERROR(config.Validate());
+  const auto rules = MakeRules(config);
+  if (!rules.ok()) return rules.status();
+  return (*rules)->layout();
+}
 
 Result<std::unique_ptr<Table>> MakeTable(const TableConfig& config,
                                          SecondsClock seconds) {

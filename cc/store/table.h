@@ -142,11 +142,11 @@ class Table {
   // whatever admission says. Then evicts as Lookup does.
   virtual void Restore(const RawRows& rows) = 0;
 
-  // Removes all rows. No other call may run meanwhile.
-  virtual void Clear() = 0;
-
   virtual TableStats Stats() const = 0;
 };
+
+// That of a table's rows. InvalidArgument if `config` does not validate.
+Result<RowLayout> LayoutOf(const TableConfig& config);
 
 // The time, in seconds from any beginning, for rows that expire by seconds.
 using SecondsClock = std::function<double()>;

@@ -196,16 +196,6 @@ TEST(TableFreezeOnce, WhatIsEvictedIsKept) {
   EXPECT_EQ(ReadAll(config, frozen.get()), before);
 }
 
-TEST(TableClear, RemovesAllRows) {
-  const auto table = TableOf(Config());
-  Look(table.get(), Range(0, 3000));
-  table->Clear();
-  EXPECT_EQ(table->Stats().rows, 0u);
-  EXPECT_TRUE(ExportAll(*table).empty());
-  Look(table.get(), Range(0, 10));
-  EXPECT_EQ(table->Stats().rows, 10u);
-}
-
 TEST(TableRestore, ReplacesRowsThatAreThere) {
   const auto table = TableOf(Config());
   Look(table.get(), Range(0, 100));

@@ -1,0 +1,71 @@
+// A shard's file of a checkpoint: how it is written and read. See block.h for
+// its bytes.
+//
+// Both block for as long as the device takes.
+
+#ifndef PERSIA_CC_CHECKPOINT_SHARD_FILE_H_
+#define PERSIA_CC_CHECKPOINT_SHARD_FILE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+#include "cc/checkpoint/client_window.h"
+#include "cc/files/file_system.h"
+#include "cc/store/table.h"
+#include "cc/store/table_config.h"
+
+namespace persia {
+
+struct ShardHeader {
+  uint64_t save_id = 0;
+  uint32_t shard_index = 0;
+  uint32_t shard_count = 1;
+};
+
+// What a save or a restore has done so far. Thread-safe.
+struct ShardProgress {
+  std::atomic<uint64_t> rows{0};
+  std::atomic<uint64_t> bytes{0};
+  std::atomic<bool> cancelled{false};  // Ends it soon, with kCancelled.
+};
+
+struct SavedTable {
+  TableConfig config;
+  RowLayout layout;
+  FrozenRows* rows;
+};
+
+// Writes the file at `path`, which is on the device when this returns. After an
+// error what there is of it is of no use.
+Status WriteShard(FileSystem* files, const std::string& path,
+                  const ShardHeader& header,
+                  const std::vector<SavedTable>& tables,
+                  const std::vector<ClientWindow>& clients,
+                  ShardProgress* progress);
+
+// Takes what a file holds, in its order. A failure ends the reading.
+class ShardVisitor {
+ public:
+  virtual ~ShardVisitor() = default;
+  virtual Status OnHeader(const ShardHeader& header) = 0;
+  // The config is valid, and the layout is that of its rows.
+  virtual Status OnTable(const TableConfig& config,
+                         const RowLayout& layout) = 0;
+  // Of the last table; the spans end with the call.
+  virtual Status OnRows(Span<const int64_t> ids,
+                        Span<const std::byte> rows) = 0;
+  virtual Status OnClients(const std::vector<ClientWindow>& clients) = 0;
+};
+
+// Reads all of it. kDataLoss, naming the file and the place, if it is not just
+// what WriteShard wrote.
+Status ReadShard(FileSystem* files, const std::string& path,
+                 ShardVisitor* visitor, ShardProgress* progress);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_CHECKPOINT_SHARD_FILE_H_
