@@ -13,8 +13,9 @@
 //
 //   File    = "PCKP", format version, 32 bits each; save id, 64 bits; shard
 //             index, shard count, 32 bits each
-//   Table   = row bytes, use offset, state offset, 0, 32 bits each; config, see
-//             table_config_codec.h
+//   Table   = row bytes, use offset, state offset, time, 32 bits each; config,
+//             see table_config_codec.h. The time is RowUse's, when the rows
+//             were as they are here
 //   Rows    = count, 64 bits; that many ids, 64 bits each, and as many rows of
 //             the last Table, see RowFormat
 //   Clients = count, 64 bits; for each its number and the highest sequence

@@ -36,6 +36,7 @@ struct ShardProgress {
 struct SavedTable {
   TableConfig config;
   RowLayout layout;
+  uint32_t time;  // When it was frozen: see Table::time.
   FrozenRows* rows;
 };
 
@@ -52,9 +53,8 @@ class ShardVisitor {
  public:
   virtual ~ShardVisitor() = default;
   virtual Status OnHeader(const ShardHeader& header) = 0;
-  // The config is valid, and the layout is that of its rows.
-  virtual Status OnTable(const TableConfig& config,
-                         const RowLayout& layout) = 0;
+  // The config is valid; rows are as LayoutOf says.
+  virtual Status OnTable(const TableConfig& config, uint32_t time) = 0;
   // Of the last table; the spans end with the call.
   virtual Status OnRows(Span<const int64_t> ids,
                         Span<const std::byte> rows) = 0;

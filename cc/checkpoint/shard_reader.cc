@@ -92,7 +92,7 @@ class ShardReader {
     layout_.row_bytes = reader.U32();
     layout_.use_offset = reader.U32();
     layout_.state_offset = reader.U32();
-    reader.Zero32();
+    const uint32_t time = reader.U32();
     TableConfig config;
     const Status read = ReadTableConfig(&reader, &config);
     PERSIA_RETURN_IF_ERROR(reader.Finish("table"));
@@ -105,7 +105,7 @@ class ShardReader {
                            "\" have a layout that its settings do not give"));
     }
     has_table_ = true;
-    return visitor_.OnTable(config, layout_);
+    return visitor_.OnTable(config, time);
   }
 
   Status ReadRows(ConstBytes body) {

@@ -52,7 +52,7 @@ class ShardWriter {
     body.U32(static_cast<uint32_t>(table.layout.row_bytes));
     body.U32(static_cast<uint32_t>(table.layout.use_offset));
     body.U32(static_cast<uint32_t>(table.layout.state_offset));
-    body.U32(0);
+    body.U32(table.time);
     WriteTableConfig(table.config, &body);
     return Put(BlockType::kTable, body.Take());
   }

@@ -67,17 +67,26 @@ Result<Table*> Store::Find(TableKey key) const {
                        "the process that holds it"));
 }
 
-std::vector<TableStats> Store::Stats() const {
-  std::vector<const Table*> tables;
+std::vector<Table*> Store::All() const {
+  std::vector<Table*> tables;
   {
     std::shared_lock<std::shared_mutex> lock(mutex_);
     for (const auto& [key, table] : tables_) tables.push_back(table.get());
   }
+  std::sort(tables.begin(), tables.end(), [](const Table* a, const Table* b) {
+    return a->config().name < b->config().name;
+  });
+  return tables;
+}
+
+void Store::Replace(Tables* tables) {
+  std::lock_guard<std::shared_mutex> lock(mutex_);
+  for (auto& [key, table] : *tables) tables_[key].swap(table);
+}
+
+std::vector<TableStats> Store::Stats() const {
   std::vector<TableStats> stats;
-  for (const Table* table : tables) stats.push_back(table->Stats());
-  std::sort(
-      stats.begin(), stats.end(),
-      [](const TableStats& a, const TableStats& b) { return a.name < b.name; });
+  for (const Table* table : All()) stats.push_back(table->Stats());
   return stats;
 }
 

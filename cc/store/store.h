@@ -19,20 +19,29 @@ namespace persia {
 
 class Store {
  public:
+  using Tables = std::unordered_map<TableKey, std::unique_ptr<Table>>;
+
   // Makes the table, or attaches to one of the same name and settings.
   // Returns the rows it holds. AlreadyExists, showing both settings, if they
   // differ; InvalidArgument if `config` does not validate.
   Result<uint64_t> CreateTable(const TableConfig& config);
 
-  // The table, which lives as long as the store. NotFound if there is none.
+  // The table, which lives until it is replaced. NotFound if there is none.
   Result<Table*> Find(TableKey key) const;
+
+  // By name.
+  std::vector<Table*> All() const;
+
+  // Takes these tables, and gives those that had their keys, if any, instead.
+  // Nobody may use a table that Find gave before.
+  void Replace(Tables* tables);
 
   // By name.
   std::vector<TableStats> Stats() const;
 
  private:
   mutable std::shared_mutex mutex_;
-  std::unordered_map<TableKey, std::unique_ptr<Table>> tables_;  // By mutex_.
+  Tables tables_;  // Guarded by mutex_.
 };
 
 }  // namespace persia

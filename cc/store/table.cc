@@ -168,6 +168,8 @@ class ShardedTable : public Table {
 
   RowLayout layout() const override { return rules_->layout(); }
 
+  uint32_t time() const override { return Now(false); }
+
   void Restore(const RawRows& rows) override {
     const uint32_t now = Now(false);
     LookupCounts counts;

@@ -138,6 +138,9 @@ class Table {
 
   virtual RowLayout layout() const = 0;
 
+  // Now, as RowUse counts it.
+  virtual uint32_t time() const = 0;
+
   // Sets whole rows, in this table's layout, creating those that are absent
   // whatever admission says. Then evicts as Lookup does.
   virtual void Restore(const RawRows& rows) = 0;
