@@ -1,0 +1,58 @@
+// Checkpoints of stores, in the shapes that tests like.
+
+#ifndef PERSIA_TESTS_CC_CHECKPOINT_CHECKPOINT_CALLS_H_
+#define PERSIA_TESTS_CC_CHECKPOINT_CHECKPOINT_CALLS_H_
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/checkpoint/shard_file.h"
+#include "cc/checkpoint/store_loader.h"
+#include "cc/store/store.h"
+#include "tests/cc/files/temporary_folder.h"
+#include "tests/cc/store/make_config.h"
+#include "tests/cc/store/table_calls.h"
+
+namespace persia {
+
+inline Status Save(const Store& store, const ShardHeader& header,
+                   const std::string& path,
+                   const std::vector<ClientWindow>& clients = {}) {
+  std::vector<std::unique_ptr<FrozenRows>> frozen;
+  std::vector<SavedTable> tables;
+  for (Table* table : store.All()) {
+    auto rows = table->Freeze();
+    if (!rows.ok()) return rows.status();
+    frozen.push_back(std::move(*rows));
+    tables.push_back(
+        {table->config(), table->layout(), table->time(), frozen.back().get()});
+  }
+  ShardProgress progress;
+  return WriteShard(LocalFiles(), path, header, tables, clients, &progress);
+}
+
+inline Status Load(const std::vector<std::string>& paths, StoreLoader* loader) {
+  for (const std::string& path : paths) {
+    ShardProgress progress;
+    PERSIA_RETURN_IF_ERROR(ReadShard(LocalFiles(), path, loader, &progress));
+  }
+  return Status();
+}
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void WriteFile(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_TESTS_CC_CHECKPOINT_CHECKPOINT_CALLS_H_

@@ -1,0 +1,186 @@
+#include "cc/checkpoint/store_loader.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "tests/cc/checkpoint/checkpoint_calls.h"
+
+namespace persia {
+namespace {
+
+using Rows = std::map<int64_t, TableRow>;
+
+TableConfig Config(const std::string& name = "t",
+                   const std::string& optimizer = "adagrad") {
+  return MakeConfig(name, 4, "uniform", optimizer);
+}
+
+// A store of one shard of `count` with its part of some rows.
+void Fill(TableConfig config, uint32_t index, uint32_t count, Store* store) {
+  config.shard_index = index;
+  config.shard_count = count;
+  ASSERT_TRUE(store->CreateTable(config).ok());
+  Table* const table = *store->Find(HashName(config.name));
+  Ids own;
+  for (const int64_t id : Range(0, 4000)) {
+    if (ShardOf(id * 7919, count) == index) own.push_back(id * 7919);
+  }
+  Look(table, own);
+  table->Update(own, Floats(own.size() * 4, 0.25f), 0.1f);
+}
+
+class StoreLoaderTest : public ::testing::Test {
+ protected:
+  // Saves `count` shards; returns all their rows.
+  Rows SaveShards(const TableConfig& config, uint32_t count) {
+    Rows rows;
+    paths_.clear();
+    for (uint32_t shard = 0; shard < count; ++shard) {
+      Store store;
+      Fill(config, shard, count, &store);
+      paths_.push_back(folder_ / std::to_string(shard));
+      EXPECT_TRUE(Save(store, {9, shard, count}, paths_.back()).ok());
+      rows.merge(ExportAll(*store.All()[0]));
+    }
+    return rows;
+  }
+
+  // Of one shard of `count`.
+  Rows LoadShard(const Store& store, uint32_t shard, uint32_t count) {
+    StoreLoader loader(&store, {9, shard, count});
+    const Status status = Load(paths_, &loader);
+    EXPECT_TRUE(status.ok()) << status.message();
+    tables_ = loader.TakeTables();
+    EXPECT_EQ(tables_.size(), 1u);
+    return ExportAll(*tables_.begin()->second);
+  }
+
+  Rows LoadShards(uint32_t count) {
+    const Store empty;
+    Rows rows;
+    for (uint32_t shard = 0; shard < count; ++shard) {
+      Rows part = LoadShard(empty, shard, count);
+      for (const auto& [id, row] : part) EXPECT_EQ(ShardOf(id, count), shard);
+      rows.merge(part);
+      EXPECT_TRUE(part.empty()) << "a row is on two shards";
+    }
+    return rows;
+  }
+
+  // Into a table of other settings.
+  Rows LoadInto(const TableConfig& config) {
+    Store store;
+    EXPECT_TRUE(store.CreateTable(config).ok());
+    return LoadShard(store, 0, 1);
+  }
+
+  const TemporaryFolder folder_;
+  std::vector<std::string> paths_;
+  Store::Tables tables_;
+};
+
+TEST_F(StoreLoaderTest, LoadsAnyNumberOfShardsIntoAnyOther) {
+  for (const uint32_t from : {1, 2, 3, 8}) {
+    const Rows saved = SaveShards(Config(), from);
+    ASSERT_EQ(saved.size(), 4000u);
+    for (const uint32_t to : {1, 2, 3, 8}) {
+      EXPECT_EQ(LoadShards(to), saved) << from << " onto " << to;
+    }
+  }
+}
+
+TEST_F(StoreLoaderTest, ATableThatIsNotThereGetsTheCheckpointsSettings) {
+  SaveShards(Config("t", "adam(beta_1=0.5)"), 2);
+  LoadShards(3);
+  const TableConfig& made = tables_.begin()->second->config();
+  EXPECT_EQ(made.optimizer, SpecOf("adam(beta_1=0.5)"));
+  EXPECT_EQ(made.shard_index, 2u);
+  EXPECT_EQ(made.shard_count, 3u);
+}
+
+TEST_F(StoreLoaderTest, RowsMayBeHeldOtherwise) {
+  const Rows saved = SaveShards(Config(), 1);
+  TableConfig half = Config();
+  half.row_dtype = SpecOf("bfloat16");
+  const Rows loaded = LoadInto(half);
+  ASSERT_EQ(loaded.size(), saved.size());
+  for (const auto& [id, row] : saved) {
+    const TableRow& rounded = loaded.at(id);
+    EXPECT_EQ(rounded.state, row.state);
+    for (size_t i = 0; i < row.weights.size(); ++i) {
+      EXPECT_NEAR(rounded.weights[i], row.weights[i],
+                  std::abs(row.weights[i]) / 256);
+    }
+  }
+}
+
+TEST_F(StoreLoaderTest, AnotherOptimizerBeginsAnew) {
+  const Rows saved = SaveShards(Config(), 1);
+  const Rows loaded =
+      LoadInto(Config("t", "rowwise_adagrad(initial_accumulator_value=0.5)"));
+  ASSERT_EQ(loaded.size(), saved.size());
+  for (const auto& [id, row] : saved) {
+    EXPECT_EQ(loaded.at(id).weights, row.weights);
+    EXPECT_EQ(loaded.at(id).state, Floats{0.5f});
+  }
+}
+
+TEST_F(StoreLoaderTest, ACapacityHolds) {
+  SaveShards(Config(), 1);
+  TableConfig small = Config();
+  small.eviction = SpecOf("lru");
+  small.capacity = SpecOf("rows(count=500)");
+  EXPECT_LE(LoadInto(small).size(), 500u);
+}
+
+TEST_F(StoreLoaderTest, AnotherDimIsRefused) {
+  SaveShards(Config(), 1);
+  Store store;
+  ASSERT_TRUE(store.CreateTable(MakeConfig("t", 5)).ok());
+  StoreLoader loader(&store, {9, 0, 1});
+  const Status status = Load(paths_, &loader);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find(
+                "table \"t\" has output_dim 5, the checkpoint's has 4"),
+            std::string::npos)
+      << status.message();
+}
+
+TEST_F(StoreLoaderTest, RowsGrowOldFromWhenTheyWereSaved) {
+  TableConfig config = Config();
+  config.eviction = SpecOf("ttl(steps=10)");
+  Store store;
+  ASSERT_TRUE(store.CreateTable(config).ok());
+  Table* const table = store.All()[0];
+  Look(table, {1});
+  for (int step = 0; step < 5; ++step) Look(table, {2});
+  paths_ = {folder_ / "shard"};
+  ASSERT_TRUE(Save(store, {9, 0, 1}, paths_[0]).ok());
+  const Store empty;
+  LoadShard(empty, 0, 1);
+  Table* const loaded = tables_.begin()->second.get();
+  for (int step = 0; step < 4; ++step) Look(loaded, {2});
+  EXPECT_EQ(ExportedIds(*loaded), (Ids{1, 2}));
+  Look(loaded, {2});
+  EXPECT_EQ(ExportedIds(*loaded), Ids{2});
+}
+
+TEST(StoreReplace, GivesTheTablesThatWere) {
+  Store store;
+  ASSERT_TRUE(store.CreateTable(MakeConfig("a", 2)).ok());
+  ASSERT_TRUE(store.CreateTable(MakeConfig("b", 2)).ok());
+  Table* const old_b = store.All()[1];
+  Store::Tables tables;
+  tables[HashName("b")] = TableOf(MakeConfig("b", 3));
+  tables[HashName("c")] = TableOf(MakeConfig("c", 4));
+  store.Replace(&tables);
+  EXPECT_EQ(tables[HashName("b")].get(), old_b);
+  EXPECT_EQ(tables[HashName("c")], nullptr);
+  ASSERT_EQ(store.All().size(), 3u);
+  EXPECT_EQ(store.All()[1]->config().dim, 3u);
+}
+
+}  // namespace
+}  // namespace persia
