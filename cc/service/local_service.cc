@@ -109,37 +109,51 @@ Status CheckAssign(const AssignRequest& request, const Table& table) {
 
 class LocalService : public EmbeddingService {
  public:
+  explicit LocalService(const CheckpointOptions& checkpoints)
+      : checkpoints_(checkpoints, {&store_, &window_, &gate_, &generation_}) {}
+
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
-    done(CatchBadAlloc([&] { return DoCreateTable(request); }));
+    done(Inside([&] { return DoCreateTable(request); }));
   }
 
   void Lookup(LookupRequest* request, DoneCallback done) override {
     lookups_.fetch_add(1, std::memory_order_relaxed);
-    done(CatchBadAlloc([&] { return DoLookup(request); }));
+    done(Inside([&] { return DoLookup(request); }));
   }
 
   void Update(UpdateRequest* request, DoneCallback done) override {
     updates_.fetch_add(1, std::memory_order_relaxed);
-    done(CatchBadAlloc([&] { return DoUpdate(request); }));
+    done(Inside([&] { return DoUpdate(request); }));
   }
 
   void Stats(StatsRequest* request, DoneCallback done) override {
-    done(CatchBadAlloc([&] { return DoStats(request); }));
+    done(Inside([&] { return DoStats(request); }));
   }
 
   void Export(ExportRequest* request, DoneCallback done) override {
-    done(CatchBadAlloc([&] { return DoExport(request); }));
+    done(Inside([&] { return DoExport(request); }));
   }
 
   void Assign(AssignRequest* request, DoneCallback done) override {
-    done(CatchBadAlloc([&] { return DoAssign(*request); }));
+    done(Inside([&] { return DoAssign(*request); }));
   }
 
   void Remove(RemoveRequest* request, DoneCallback done) override {
-    done(CatchBadAlloc([&] { return DoRemove(request); }));
+    done(Inside([&] { return DoRemove(request); }));
+  }
+
+  void Checkpoint(CheckpointRequest* request, DoneCallback done) override {
+    done(CatchBadAlloc([&] { return checkpoints_.Do(request); }));
   }
 
  private:
+  // What uses the store, so that nobody takes it away meanwhile.
+  template <typename Work>
+  Status Inside(const Work& work) {
+    const Gate::Pass pass(&gate_);
+    return CatchBadAlloc(work);
+  }
+
   Status DoCreateTable(CreateTableRequest* request) {
     const Result<uint64_t> rows = store_.CreateTable(request->config);
     if (!rows.ok()) return rows.status();
@@ -275,18 +289,21 @@ class LocalService : public EmbeddingService {
     return Status();
   }
 
+  Gate gate_;
   Store store_;
   UpdateWindow window_;
   std::atomic<uint64_t> generation_{0};
   std::atomic<uint64_t> lookups_{0};
   std::atomic<uint64_t> updates_{0};
   std::atomic<uint64_t> repeated_updates_{0};
+  Checkpoints checkpoints_;
 };
 
 }  // namespace
 
-std::unique_ptr<EmbeddingService> MakeLocalService() {
-  return std::make_unique<LocalService>();
+std::unique_ptr<EmbeddingService> MakeLocalService(
+    const CheckpointOptions& checkpoints) {
+  return std::make_unique<LocalService>(checkpoints);
 }
 
 }  // namespace persia

@@ -8,12 +8,14 @@
 
 #include <memory>
 
+#include "cc/service/checkpoints.h"
 #include "cc/service/embedding_service.h"
 
 namespace persia {
 
 // A service with an empty store of its own.
-std::unique_ptr<EmbeddingService> MakeLocalService();
+std::unique_ptr<EmbeddingService> MakeLocalService(
+    const CheckpointOptions& checkpoints = {});
 
 }  // namespace persia
 

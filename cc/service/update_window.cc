@@ -32,4 +32,32 @@ void UpdateWindow::Finish(uint64_t client, uint64_t sequence, bool applied) {
   known.states[sequence % kWindow] = applied ? State::kApplied : State::kUnseen;
 }
 
+std::vector<ClientWindow> UpdateWindow::Export() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<ClientWindow> windows;
+  for (const auto& [number, client] : clients_) {
+    ClientWindow& window = windows.emplace_back();
+    window.client = number;
+    window.highest = client.highest;
+    for (uint64_t age = 0; age < kWindow && age <= client.highest; ++age) {
+      const State state = client.states[(client.highest - age) % kWindow];
+      if (state == State::kApplied) window.Set(age);
+    }
+  }
+  return windows;
+}
+
+void UpdateWindow::Import(const std::vector<ClientWindow>& clients) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const ClientWindow& window : clients) {
+    Client& client = clients_[window.client];
+    client = Client();
+    client.highest = window.highest;
+    for (uint64_t age = 0; age < kWindow && age <= window.highest; ++age) {
+      if (!window.Has(age)) continue;
+      client.states[(window.highest - age) % kWindow] = State::kApplied;
+    }
+  }
+}
+
 }  // namespace persia

@@ -10,13 +10,16 @@
 #include <cstdint>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
+
+#include "cc/checkpoint/client_window.h"
 
 namespace persia {
 
 class UpdateWindow {
  public:
   // A client must not have updates in flight that are further apart.
-  static constexpr uint64_t kWindow = 1024;
+  static constexpr uint64_t kWindow = ClientWindow::kSequences;
 
   enum class Verdict {
     kApply,       // New: apply it, then call Finish.
@@ -31,6 +34,12 @@ class UpdateWindow {
   // and the same sequence may come again.
   void Finish(uint64_t client, uint64_t sequence, bool applied);
 
+  // What was applied, of each client. Precondition: none is in progress.
+  std::vector<ClientWindow> Export() const;
+
+  // These clients' updates were applied, and no others of theirs.
+  void Import(const std::vector<ClientWindow>& clients);
+
  private:
   enum class State : uint8_t { kUnseen, kInProgress, kApplied };
   struct Client {
@@ -38,7 +47,7 @@ class UpdateWindow {
     std::array<State, kWindow> states{};  // By sequence modulo kWindow.
   };
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<uint64_t, Client> clients_;  // Guarded by mutex_.
 };
 
