@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from persia_tf import (
         admission,
         callbacks,
+        checkpoint,
         compression,
         data,
         eviction,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _MODULES = (
     "admission",
     "callbacks",
+    "checkpoint",
     "compression",
     "data",
     "eviction",
@@ -45,6 +47,7 @@ __all__ = [
     "__version__",
     "admission",
     "callbacks",
+    "checkpoint",
     "compression",
     "data",
     "eviction",

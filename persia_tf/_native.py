@@ -32,6 +32,10 @@ class PageHandle(ctypes.c_void_p):
     """A `persia_page*`."""
 
 
+class CheckpointReplyHandle(ctypes.c_void_p):
+    """A `persia_checkpoint_reply*`."""
+
+
 class TableSettings(ctypes.Structure):
     """`persia_table_settings`."""
 
@@ -68,6 +72,47 @@ class PageView(ctypes.Structure):
         ("count", ctypes.c_uint64),
         ("dim", ctypes.c_uint32),
         ("state_size", ctypes.c_uint32),
+    ]
+
+
+class CheckpointRequest(ctypes.Structure):
+    """`persia_checkpoint_request`."""
+
+    _fields_ = [
+        ("action", ctypes.c_int),
+        ("save_id", ctypes.c_uint64),
+        ("generation", ctypes.c_uint64),
+        ("folder", ctypes.c_char_p),
+        ("files", ctypes.POINTER(ctypes.c_char_p)),
+        ("file_count", ctypes.c_int),
+        ("contents", ctypes.c_char_p),
+        ("contents_size", ctypes.c_uint64),
+    ]
+
+
+class CheckpointProgress(ctypes.Structure):
+    """`persia_checkpoint_progress`."""
+
+    _fields_ = [
+        ("state", ctypes.c_int),
+        ("code", ctypes.c_int),
+        ("message", ctypes.c_char_p),
+        ("file", ctypes.c_char_p),
+        ("rows", ctypes.c_uint64),
+        ("total_rows", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+    ]
+
+
+class ShardFile(ctypes.Structure):
+    """`persia_shard_file`."""
+
+    _fields_ = [
+        ("save_id", ctypes.c_uint64),
+        ("shard_index", ctypes.c_uint32),
+        ("shard_count", ctypes.c_uint32),
+        ("tables", ctypes.c_uint64),
+        ("rows", ctypes.c_uint64),
     ]
 
 
@@ -157,7 +202,7 @@ _FLOATS = ctypes.POINTER(ctypes.c_float)
 
 # Functions whose result is a status: their arguments.
 _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
-    "persia_server_start": (_TEXT, _INT, _INT, ctypes.POINTER(ServerHandle)),
+    "persia_server_start": (_TEXT, _INT, _INT, _TEXT, ctypes.POINTER(ServerHandle)),
     "persia_worker_start": (
         *(_TEXT, _INT, _INT, _TEXT, _SECONDS, _COUNT),
         ctypes.POINTER(ServerHandle),
@@ -177,6 +222,11 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
         ctypes.POINTER(PageHandle),
     ),
     "persia_session_flush": (_TEXT,),
+    "persia_session_checkpoint": (
+        *(_TEXT, ctypes.POINTER(CheckpointRequest)),
+        ctypes.POINTER(CheckpointReplyHandle),
+    ),
+    "persia_checkpoint_read_file": (_TEXT, ctypes.POINTER(ShardFile)),
     "persia_session_get_counters": (_TEXT, ctypes.POINTER(SessionCounters)),
     "persia_session_get_staleness": (_TEXT, ctypes.POINTER(ctypes.c_uint64), _INT),
     "persia_stats_fetch": (_TEXT, _SECONDS, ctypes.POINTER(StatsHandle)),
@@ -193,6 +243,18 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_server_free": (None, (ServerHandle,)),
     "persia_page_get": (None, (PageHandle, ctypes.POINTER(PageView))),
     "persia_page_free": (None, (PageHandle,)),
+    "persia_checkpoint_shards": (_INT, (CheckpointReplyHandle,)),
+    "persia_checkpoint_shard": (
+        None,
+        (CheckpointReplyHandle, _INT, ctypes.POINTER(CheckpointProgress)),
+    ),
+    "persia_checkpoint_names": (_INT, (CheckpointReplyHandle,)),
+    "persia_checkpoint_name": (_TEXT, (CheckpointReplyHandle, _INT)),
+    "persia_checkpoint_contents": (
+        ctypes.c_void_p,
+        (CheckpointReplyHandle, ctypes.POINTER(_COUNT)),
+    ),
+    "persia_checkpoint_free": (None, (CheckpointReplyHandle,)),
     "persia_stats_processes": (_INT, (StatsHandle,)),
     "persia_stats_free": (None, (StatsHandle,)),
 }

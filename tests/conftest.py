@@ -18,13 +18,15 @@ _names = itertools.count()
 class Shard:
     """A parameter server shard in this process, on a free port of loopback."""
 
-    def __init__(self) -> None:
+    def __init__(self, checkpoint_root: str = "") -> None:
+        self._checkpoint_root = checkpoint_root
         self.start(port=0)
 
     def start(self, port: int) -> None:
         self._handle = _native.ServerHandle()
         _native.library().persia_server_start(
-            b"127.0.0.1", port, 2, ctypes.byref(self._handle)
+            *(b"127.0.0.1", port, 2, self._checkpoint_root.encode()),
+            ctypes.byref(self._handle),
         )
         self.port = _native.library().persia_server_port(self._handle)
         self.address = f"127.0.0.1:{self.port}"
@@ -40,8 +42,8 @@ def start_shards():
     """Starts shards; they end with the test."""
     started: list[Shard] = []
 
-    def start(count: int) -> list[Shard]:
-        shards = [Shard() for _ in range(count)]
+    def start(count: int, **options: str) -> list[Shard]:
+        shards = [Shard(**options) for _ in range(count)]
         started.extend(shards)
         return shards
 

@@ -176,14 +176,14 @@ def test_each_thread_gets_the_message_of_its_own_failure(native):
 
 def test_a_server_of_this_process_serves_until_it_is_stopped(native):
     server = _native.ServerHandle()
-    native.persia_server_start(b"127.0.0.1", 0, 1, ctypes.byref(server))
+    native.persia_server_start(b"127.0.0.1", 0, 1, b"", ctypes.byref(server))
     try:
         port = native.persia_server_port(server)
         assert 1 <= port <= 65535
         # The port is taken.
         with pytest.raises(ConnectionError, match=str(port)):
             native.persia_server_start(
-                b"127.0.0.1", port, 1, ctypes.byref(_native.ServerHandle())
+                b"127.0.0.1", port, 1, b"", ctypes.byref(_native.ServerHandle())
             )
         native.persia_server_stop(server, 5.0)
     finally:

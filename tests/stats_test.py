@@ -26,7 +26,7 @@ def start_server(request):
 
     def start():
         server = _native.ServerHandle()
-        native.persia_server_start(b"127.0.0.1", 0, 1, ctypes.byref(server))
+        native.persia_server_start(b"127.0.0.1", 0, 1, b"", ctypes.byref(server))
         request.addfinalizer(lambda: native.persia_server_free(server))
         return f"127.0.0.1:{native.persia_server_port(server)}"
 

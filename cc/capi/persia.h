@@ -19,6 +19,7 @@ extern "C" {
 typedef struct persia_server persia_server;
 typedef struct persia_stats persia_stats;
 typedef struct persia_page persia_page;
+typedef struct persia_checkpoint_reply persia_checkpoint_reply;
 
 /* The message of the calling thread's last failed call; valid until its next
  * call of this interface. */
@@ -26,9 +27,12 @@ PERSIA_EXPORT const char* persia_last_error(void);
 
 /* ---- Server: a PS shard or an embedding worker. ---- */
 
-/* A shard, with an empty store of its own. */
+/* A shard, with an empty store of its own. No request reaches a file outside
+ * the folder `checkpoint_root`; "": there are no checkpoints. */
 PERSIA_EXPORT int persia_server_start(const char* host, int port,
-                                      int io_threads, persia_server** server);
+                                      int io_threads,
+                                      const char* checkpoint_root,
+                                      persia_server** server);
 /* A worker in front of the shards at `addresses`, "host:port,host:port,...".
  * Their requests fail after `timeout_seconds`, which should be less than the
  * trainers' own, so that those learn which shard it was. Keeps copies of
@@ -161,6 +165,54 @@ PERSIA_EXPORT int persia_session_export(const char* name, const char* table,
 PERSIA_EXPORT void persia_page_get(const persia_page* page,
                                    persia_page_view* view);
 PERSIA_EXPORT void persia_page_free(persia_page* page);
+
+/* ---- Checkpoints: see cc/service/checkpoint_request.h. ---- */
+
+typedef struct {
+  int action;
+  uint64_t save_id;
+  uint64_t generation; /* Of a swap. */
+  const char* folder;
+  const char* const* files;
+  int file_count;
+  const uint8_t* contents;
+  uint64_t contents_size;
+} persia_checkpoint_request;
+
+typedef struct {
+  int state; /* 0 idle, 1 running, 2 ended. */
+  int code;  /* Of its outcome; 0: OK. */
+  const char* message;
+  const char* file;
+  uint64_t rows, total_rows, bytes;
+} persia_checkpoint_progress;
+
+/* Blocks for at most the session's timeout. Waits for no updates: see flush. */
+PERSIA_EXPORT int persia_session_checkpoint(
+    const char* name, const persia_checkpoint_request* request,
+    persia_checkpoint_reply** reply);
+/* What these give stays valid until persia_checkpoint_free. Numbers must be
+ * within range. */
+PERSIA_EXPORT int persia_checkpoint_shards(
+    const persia_checkpoint_reply* reply);
+PERSIA_EXPORT void persia_checkpoint_shard(const persia_checkpoint_reply* reply,
+                                           int shard,
+                                           persia_checkpoint_progress* out);
+PERSIA_EXPORT int persia_checkpoint_names(const persia_checkpoint_reply* reply);
+PERSIA_EXPORT const char* persia_checkpoint_name(
+    const persia_checkpoint_reply* reply, int name);
+PERSIA_EXPORT const uint8_t* persia_checkpoint_contents(
+    const persia_checkpoint_reply* reply, uint64_t* size);
+PERSIA_EXPORT void persia_checkpoint_free(persia_checkpoint_reply* reply);
+
+typedef struct {
+  uint64_t save_id;
+  uint32_t shard_index, shard_count;
+  uint64_t tables, rows;
+} persia_shard_file;
+/* Reads all of a shard's file, on this machine, and checks it. Blocks. */
+PERSIA_EXPORT int persia_checkpoint_read_file(const char* path,
+                                              persia_shard_file* out);
 
 /* ---- Stats: counters of every shard of a session or of a list. ---- */
 

@@ -54,10 +54,12 @@ Status Start(std::unique_ptr<EmbeddingService> service,
 }
 
 Status StartShard(const char* host, int port, int io_threads,
-                  persia_server** server) {
+                  const char* checkpoint_root, persia_server** server) {
   const Result<ServerOptions> options = OptionsOf(host, port, io_threads);
   if (!options.ok()) return options.status();
-  return Start(MakeLocalService(), *options, server);
+  CheckpointOptions checkpoints;
+  checkpoints.root = checkpoint_root;
+  return Start(MakeLocalService(checkpoints), *options, server);
 }
 
 Status StartWorker(const char* host, int port, int io_threads,
@@ -83,8 +85,9 @@ Status StartWorker(const char* host, int port, int io_threads,
 }  // namespace persia
 
 int persia_server_start(const char* host, int port, int io_threads,
-                        persia_server** server) {
-  return ReportStatus(persia::StartShard(host, port, io_threads, server));
+                        const char* checkpoint_root, persia_server** server) {
+  return ReportStatus(
+      persia::StartShard(host, port, io_threads, checkpoint_root, server));
 }
 
 int persia_worker_start(const char* host, int port, int io_threads,

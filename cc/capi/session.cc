@@ -35,7 +35,11 @@ Status ParseWireDtype(const std::string& text, WireDtype* dtype) {
 
 Result<std::unique_ptr<EmbeddingService>> MakeService(
     const std::vector<std::string>& addresses, const SessionOptions& session) {
-  if (addresses.empty()) return MakeLocalService();
+  if (addresses.empty()) {
+    CheckpointOptions checkpoints;
+    checkpoints.root = "/";  // Who asks is this very program.
+    return MakeLocalService(checkpoints);
+  }
   RemoteServiceOptions remote;
   remote.counters = session.wire;
   remote.wire_dtype = session.wire_dtype;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cc/client/channel.h"
+#include "cc/client/checkpoint_call.h"
 #include "cc/client/control_calls.h"
 #include "cc/client/fan_out.h"
 #include "cc/client/row_calls.h"
@@ -66,6 +67,10 @@ class RemoteService : public EmbeddingService {
 
   void Remove(RemoveRequest* request, DoneCallback done) override {
     StartRemove(&channels_, &scratch_, request, std::move(done));
+  }
+
+  void Checkpoint(CheckpointRequest* request, DoneCallback done) override {
+    StartCheckpoint(&channels_, request, std::move(done));
   }
 
  private:

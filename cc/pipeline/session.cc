@@ -220,6 +220,10 @@ class SessionImpl : public Session {
     return Ask(&EmbeddingService::Remove, request);
   }
 
+  Status Checkpoint(CheckpointRequest* request) override {
+    return Ask(&EmbeddingService::Checkpoint, request);
+  }
+
  private:
   Result<Issued> Begin(const LookupCall& call) {
     ++(call.training ? training_lookups_ : readonly_lookups_);

@@ -19,7 +19,8 @@
 // A failed push is kept until Flush reports it; until then every lookup, Stage
 // and Commit fails with it, so that a training step sees it.
 //
-// Thread-safe. Only CreateTable, Stats, Export, Assign, Remove, Flush and Close
+// Thread-safe. Only CreateTable, Stats, Export, Assign, Remove, Checkpoint,
+// Flush and Close
 // block, for as long as the requests that they wait for may take. `done`
 // callbacks are called exactly once, on the caller's thread or on a thread that
 // the session lends for it (never on an I/O thread), so they may run TensorFlow
@@ -182,6 +183,7 @@ class PERSIA_EXPORT Session {
   virtual Status Export(ExportRequest* request) = 0;
   virtual Status Assign(AssignRequest* request) = 0;
   virtual Status Remove(RemoveRequest* request) = 0;
+  virtual Status Checkpoint(CheckpointRequest* request) = 0;
 };
 
 // Destroying the session sends what was committed and completes every call. It

@@ -34,6 +34,7 @@ bool IsRequest(MessageType type) {
     case MessageType::kExport:
     case MessageType::kAssign:
     case MessageType::kRemove:
+    case MessageType::kCheckpoint:
       return true;
     default:
       return false;
@@ -83,6 +84,10 @@ Status Call::Decode(const ServerOptions& options) {
       remove_.deadline = deadline;
       remove_.removed = 0;
       return DecodeRemove(body, &remove_);
+    case MessageType::kCheckpoint:
+      checkpoint_ = CheckpointRequest();
+      checkpoint_.deadline = deadline;
+      return DecodeCheckpoint(body, &checkpoint_);
     default:
       return Status(Code::kInternal, "this message is no request");
   }
@@ -102,6 +107,8 @@ void Call::Start(EmbeddingService* service, DoneCallback done) {
       return service->Assign(&assign_, std::move(done));
     case MessageType::kRemove:
       return service->Remove(&remove_, std::move(done));
+    case MessageType::kCheckpoint:
+      return service->Checkpoint(&checkpoint_, std::move(done));
     default:
       return service->Stats(&stats_, std::move(done));
   }
@@ -141,6 +148,8 @@ OutFrame Call::EncodeReply(const ServerState& server) {
       return EncodeAssignReply(request_id_);
     case MessageType::kRemove:
       return EncodeRemoveReply(request_id_, remove_.removed);
+    case MessageType::kCheckpoint:
+      return EncodeCheckpointReply(request_id_, checkpoint_);
     default:
       AddServerCounters(server, &stats_.processes);
       return EncodeStatsReply(request_id_, stats_.processes);

@@ -55,6 +55,7 @@ class Call {
   ExportRequest export_;
   AssignRequest assign_;
   RemoveRequest remove_;
+  CheckpointRequest checkpoint_;
   OutFrame reply_;
 };
 

@@ -26,7 +26,9 @@ enum class CheckpointAction : uint32_t {
   // How far the last save or restore is.
   kProgress = 3,
   // Puts what was read in place of the tables that it is of; others stay. The
-  // generation rises. kFailedPrecondition if nothing was read.
+  // store is of `generation` then, so that updates that answer earlier lookups
+  // are refused. kFailedPrecondition if nothing was read. The same swap may be
+  // asked for again.
   kSwap = 4,
   // Ends the save or restore, if it has not ended, and forgets it.
   kForget = 5,
@@ -46,7 +48,7 @@ struct CheckpointProgress {
 
   State state = State::kIdle;
   Status outcome;           // Once it has ended.
-  std::string file;         // Of a save: its name in the folder.
+  std::string file;         // That a save of this shard has in the folder.
   uint64_t rows = 0;        // Written or read so far.
   uint64_t total_rows = 0;  // Of a save: about how many there will be.
   uint64_t bytes = 0;
@@ -62,7 +64,8 @@ struct CheckpointRequest {
   uint32_t shard_index = 0;
   uint32_t shard_count = 1;
   uint64_t save_id = 0;  // Not 0: tells one checkpoint's files from another's.
-  std::string folder;    // See PathWithin.
+  uint64_t generation = 0;         // Of kSwap; not 0.
+  std::string folder;              // See PathWithin.
   std::vector<std::string> files;  // Names in the folder.
   // Also an output, of kReadFile.
   std::vector<uint8_t> contents;

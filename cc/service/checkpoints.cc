@@ -143,8 +143,10 @@ Status Checkpoints::Restore(const CheckpointRequest& request,
   for (const std::string& file : request.files) {
     paths.push_back(folder + "/" + file);
   }
+  CheckpointProgress about;
+  about.file = ShardFileName(request.shard_index, request.shard_count);
   return job_.Start(
-      name, CheckpointProgress(),
+      name, about,
       [this, paths, header = HeaderOf(request)](ShardProgress* progress) {
         StoreLoader loader(subject_.store, header);
         for (const std::string& path : paths) {
@@ -159,8 +161,9 @@ Status Checkpoints::Restore(const CheckpointRequest& request,
 Status Checkpoints::Swap(const CheckpointRequest& request) {
   std::lock_guard<std::mutex> lock(starting_);
   const CheckpointProgress progress = job_.Progress();
-  if (!job_.Is({CheckpointAction::kRestore, request.save_id}) ||
-      progress.state != CheckpointProgress::State::kEnded ||
+  const bool is_begun = job_.Is({CheckpointAction::kRestore, request.save_id});
+  if (*subject_.generation == request.generation) return Status();
+  if (!is_begun || progress.state != CheckpointProgress::State::kEnded ||
       !progress.outcome.ok()) {
     return Status(Code::kFailedPrecondition,
                   Concat("checkpoint ", request.save_id,
@@ -171,7 +174,7 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
     const Gate::Closed closed(subject_.gate);
     subject_.store->Replace(&loaded.tables);
     if (!loaded.clients.empty()) subject_.window->Import(loaded.clients);
-    ++*subject_.generation;
+    *subject_.generation = request.generation;
   }
   job_.Forget();
   return Status();

@@ -30,7 +30,7 @@ T Get(Span<const uint8_t, kFrameHeaderBytes> header, size_t at) {
 
 bool IsMessageType(uint16_t number) {
   return number >= static_cast<uint16_t>(MessageType::kError) &&
-         number <= static_cast<uint16_t>(MessageType::kRemoveReply);
+         number <= static_cast<uint16_t>(MessageType::kCheckpointReply);
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ enum class MessageType : uint16_t {
   kAssignReply = 13,
   kRemove = 14,
   kRemoveReply = 15,
+  kCheckpoint = 16,
+  kCheckpointReply = 17,
 };
 
 struct FrameHeader {

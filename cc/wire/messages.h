@@ -79,6 +79,10 @@ OutFrame EncodeStats(uint64_t request_id);
 OutFrame EncodeExport(uint64_t request_id, const ExportRequest& request);
 OutFrame EncodeAssign(uint64_t request_id, const AssignRequest& request);
 OutFrame EncodeRemove(uint64_t request_id, const RemoveRequest& request);
+// Of this shard, whatever the request says. Refers to the request's contents.
+OutFrame EncodeCheckpoint(uint64_t request_id, uint32_t shard_index,
+                          uint32_t shard_count,
+                          const CheckpointRequest& request);
 
 Status DecodeCreateTable(ConstBytes body, TableConfig* config);
 // Leaves each table's `rows` empty. The decoded ids, offsets and dim are
@@ -92,6 +96,7 @@ Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
 Status DecodeExport(ConstBytes body, ExportRequest* request);
 Status DecodeAssign(ConstBytes body, AssignRequest* request);
 Status DecodeRemove(ConstBytes body, RemoveRequest* request);
+Status DecodeCheckpoint(ConstBytes body, CheckpointRequest* request);
 
 // Replies.
 OutFrame EncodeError(uint64_t request_id, const Status& status);
@@ -109,6 +114,9 @@ OutFrame EncodeStatsReply(uint64_t request_id,
 OutFrame EncodeExportReply(uint64_t request_id, const ExportRequest& request);
 OutFrame EncodeAssignReply(uint64_t request_id);
 OutFrame EncodeRemoveReply(uint64_t request_id, uint64_t removed);
+// Refers to the request's contents.
+OutFrame EncodeCheckpointReply(uint64_t request_id,
+                               const CheckpointRequest& request);
 
 // The Status that an Error body carries, or kDataLoss.
 Status DecodeError(ConstBytes body);
@@ -137,6 +145,8 @@ Status DecodeStatsReply(ConstBytes body, std::vector<ServiceStats>* processes);
 Status DecodeExportReply(ConstBytes body, ExportRequest* request);
 Status DecodeAssignReply(ConstBytes body);
 Status DecodeRemoveReply(ConstBytes body, uint64_t* removed);
+// Fills the request's outputs.
+Status DecodeCheckpointReply(ConstBytes body, CheckpointRequest* request);
 
 }  // namespace persia
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 
 from persia_tf import addresses, errors
@@ -22,6 +23,15 @@ def port(text: str) -> int:
     if not 0 <= value <= 65535:
         raise argparse.ArgumentTypeError(f"a port is from 0 to 65535, got {value}")
     return value
+
+
+def folder(text: str) -> str:
+    """Reads a folder's path, and makes the folder; gives its absolute path."""
+    try:
+        os.makedirs(text, exist_ok=True)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"cannot be made: {error}") from error
+    return os.path.abspath(text)
 
 
 def at_least(least: int) -> Callable[[str], int]:

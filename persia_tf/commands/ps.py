@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from persia_tf.commands import serving
+from persia_tf.commands import arguments, serving
 
 if TYPE_CHECKING:
     from persia_tf.commands.server import Server
@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia ps`."""
     serving.add_arguments(parser, default_port=7000)
+    parser.add_argument(
+        "--checkpoint-root",
+        type=arguments.folder,
+        default="",
+        metavar="FOLDER",
+        help="where checkpoints are kept, which all shards must reach; no request "
+        "reaches a file outside of it (default: there are no checkpoints)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -22,6 +30,9 @@ def run(args: argparse.Namespace) -> int:
     def start() -> Server:
         from persia_tf.commands import server
 
-        return server.shard(args.host, args.port, args.control_port, args.io_threads)
+        return server.shard(
+            *(args.host, args.port, args.control_port, args.io_threads),
+            checkpoint_root=args.checkpoint_root,
+        )
 
     return serving.run(args, "Shard", start)

@@ -18,7 +18,14 @@ _CHECK_THREADS = 4
 _CONTROL_GRACE_SECONDS = 1.0
 
 
-def shard(host: str, port: int, control_port: int, io_threads: int) -> Server:
+def shard(
+    host: str,
+    port: int,
+    control_port: int,
+    io_threads: int,
+    *,
+    checkpoint_root: str = "",
+) -> Server:
     """Starts a parameter server shard with an empty store.
 
     Example:
@@ -32,6 +39,8 @@ def shard(host: str, port: int, control_port: int, io_threads: int) -> Server:
         port: The data port; 0: any free one.
         control_port: The port of health checks; 0: any free one.
         io_threads: Threads of the data port.
+        checkpoint_root: The folder that checkpoints are kept in; `""`: there are
+            none.
 
     Returns:
         The server, which serves already.
@@ -42,7 +51,8 @@ def shard(host: str, port: int, control_port: int, io_threads: int) -> Server:
 
     def start(handle: _native.ServerHandle) -> None:
         _native.library().persia_server_start(
-            _native.utf8(host), port, io_threads, ctypes.byref(handle)
+            *(_native.utf8(host), port, io_threads),
+            *(_native.utf8(checkpoint_root), ctypes.byref(handle)),
         )
 
     return Server(host, control_port, health.PS_SERVICE, start)

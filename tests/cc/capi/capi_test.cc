@@ -54,7 +54,7 @@ int CreateTable(const char* session, const char* table, int dim,
 class ServerTest : public testing::Test {
  protected:
   ServerTest() {
-    ExpectOk(persia_server_start("127.0.0.1", 0, 1, &server_));
+    ExpectOk(persia_server_start("127.0.0.1", 0, 1, "", &server_));
     if (server_ == nullptr) return;
     address_ = "127.0.0.1:" + std::to_string(persia_server_port(server_));
   }
@@ -66,16 +66,16 @@ class ServerTest : public testing::Test {
 
 TEST(ServerStart, RefusesPortsOutOfRange) {
   persia_server* server = nullptr;
-  ExpectError(persia_server_start("127.0.0.1", -1, 1, &server),
+  ExpectError(persia_server_start("127.0.0.1", -1, 1, "", &server),
               Code::kInvalidArgument, "received -1");
-  ExpectError(persia_server_start("127.0.0.1", 65536, 1, &server),
+  ExpectError(persia_server_start("127.0.0.1", 65536, 1, "", &server),
               Code::kInvalidArgument, "received 65536");
   EXPECT_EQ(server, nullptr);
 }
 
 TEST(ServerStart, RefusesToRunWithoutThreads) {
   persia_server* server = nullptr;
-  ExpectError(persia_server_start("127.0.0.1", 0, 0, &server),
+  ExpectError(persia_server_start("127.0.0.1", 0, 0, "", &server),
               Code::kInvalidArgument, "io_threads must be at least 1");
   EXPECT_EQ(server, nullptr);
 }
@@ -84,7 +84,7 @@ TEST_F(ServerTest, APortThatIsTakenIsAnError) {
   const int port = persia_server_port(server_);
   EXPECT_GT(port, 0);
   persia_server* second = nullptr;
-  ExpectError(persia_server_start("127.0.0.1", port, 1, &second),
+  ExpectError(persia_server_start("127.0.0.1", port, 1, "", &second),
               Code::kUnavailable, std::to_string(port));
   EXPECT_EQ(second, nullptr);
 }

@@ -131,4 +131,8 @@ void HoldingService::Remove(RemoveRequest* request, DoneCallback done) {
   Answer(&EmbeddingService::Remove, request, std::move(done));
 }
 
+void HoldingService::Checkpoint(CheckpointRequest* request, DoneCallback done) {
+  Answer(&EmbeddingService::Checkpoint, request, std::move(done));
+}
+
 }  // namespace persia

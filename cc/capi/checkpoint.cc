@@ -1,0 +1,120 @@
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "cc/capi/error.h"
+#include "cc/capi/persia.h"
+#include "cc/checkpoint/shard_file.h"
+#include "cc/pipeline/session.h"
+
+using persia::ReportStatus;
+
+struct persia_checkpoint_reply {
+  persia::CheckpointRequest request;
+};
+
+namespace persia {
+namespace {
+
+CheckpointRequest RequestOf(const persia_checkpoint_request& from) {
+  CheckpointRequest request;
+  request.action = static_cast<CheckpointAction>(from.action);
+  request.save_id = from.save_id;
+  request.generation = from.generation;
+  request.folder = from.folder;
+  for (int i = 0; i < from.file_count; ++i) {
+    request.files.emplace_back(from.files[i]);
+  }
+  if (from.contents_size > 0) {
+    request.contents.assign(from.contents, from.contents + from.contents_size);
+  }
+  return request;
+}
+
+int Ask(const char* name, const persia_checkpoint_request& from,
+        persia_checkpoint_reply** reply) {
+  auto session = FindSession(name);
+  if (!session.ok()) return ReportStatus(session.status());
+  auto made = std::make_unique<persia_checkpoint_reply>();
+  made->request = RequestOf(from);
+  const Status status = (*session)->Checkpoint(&made->request);
+  if (status.ok()) *reply = made.release();
+  return ReportStatus(status);
+}
+
+// Counts what a file has, and keeps nothing of it.
+class Counter : public ShardVisitor {
+ public:
+  explicit Counter(persia_shard_file* counts) : counts_(*counts) {}
+
+  Status OnHeader(const ShardHeader& header) override {
+    counts_.save_id = header.save_id;
+    counts_.shard_index = header.shard_index;
+    counts_.shard_count = header.shard_count;
+    return Status();
+  }
+  Status OnTable(const TableConfig&, uint32_t) override {
+    ++counts_.tables;
+    return Status();
+  }
+  Status OnRows(Span<const int64_t> ids, Span<const std::byte>) override {
+    counts_.rows += ids.size();
+    return Status();
+  }
+  Status OnClients(const std::vector<ClientWindow>&) override {
+    return Status();
+  }
+
+ private:
+  persia_shard_file& counts_;
+};
+
+}  // namespace
+}  // namespace persia
+
+int persia_session_checkpoint(const char* name,
+                              const persia_checkpoint_request* request,
+                              persia_checkpoint_reply** reply) {
+  return persia::Ask(name, *request, reply);
+}
+
+int persia_checkpoint_shards(const persia_checkpoint_reply* reply) {
+  return static_cast<int>(reply->request.shards.size());
+}
+
+void persia_checkpoint_shard(const persia_checkpoint_reply* reply, int shard,
+                             persia_checkpoint_progress* out) {
+  const persia::CheckpointProgress& from = reply->request.shards[shard];
+  out->state = static_cast<int>(from.state);
+  out->code = static_cast<int>(from.outcome.code());
+  out->message = from.outcome.message().c_str();
+  out->file = from.file.c_str();
+  out->rows = from.rows;
+  out->total_rows = from.total_rows;
+  out->bytes = from.bytes;
+}
+
+int persia_checkpoint_names(const persia_checkpoint_reply* reply) {
+  return static_cast<int>(reply->request.names.size());
+}
+
+const char* persia_checkpoint_name(const persia_checkpoint_reply* reply,
+                                   int name) {
+  return reply->request.names[name].c_str();
+}
+
+const uint8_t* persia_checkpoint_contents(const persia_checkpoint_reply* reply,
+                                          uint64_t* size) {
+  *size = reply->request.contents.size();
+  return reply->request.contents.data();
+}
+
+void persia_checkpoint_free(persia_checkpoint_reply* reply) { delete reply; }
+
+int persia_checkpoint_read_file(const char* path, persia_shard_file* out) {
+  *out = persia_shard_file();
+  persia::Counter counter(out);
+  persia::ShardProgress progress;
+  return ReportStatus(
+      persia::ReadShard(persia::LocalFiles(), path, &counter, &progress));
+}

@@ -1,0 +1,142 @@
+// The messages about checkpoints: Checkpoint and its reply.
+
+#include <utility>
+
+#include "cc/base/byte_reader.h"
+#include "cc/wire/frame_writer.h"
+#include "cc/wire/messages.h"
+
+namespace persia {
+namespace {
+
+constexpr size_t kLeastTextBytes = 8;
+// Without its texts.
+constexpr size_t kProgressBytes = 2 * sizeof(uint32_t) + 3 * sizeof(uint64_t);
+
+void WriteTexts(const std::vector<std::string>& texts, FrameWriter* writer) {
+  writer->U32(static_cast<uint32_t>(texts.size()));
+  writer->U32(0);
+  for (const std::string& text : texts) writer->Text(text);
+}
+
+std::vector<std::string> ReadTexts(ByteReader* reader) {
+  const uint32_t count = reader->Count(kLeastTextBytes);
+  reader->Zero32();
+  std::vector<std::string> texts;
+  for (uint32_t i = 0; i < count && !reader->failed(); ++i) {
+    texts.push_back(reader->Text());
+  }
+  return texts;
+}
+
+void WriteContents(Span<const uint8_t> contents, FrameWriter* writer) {
+  writer->U64(contents.size());
+  writer->Array(contents);
+}
+
+std::vector<uint8_t> ReadContents(ByteReader* reader) {
+  const auto contents = reader->Array<uint8_t>(reader->U64());
+  return std::vector<uint8_t>(contents.begin(), contents.end());
+}
+
+void WriteProgress(const CheckpointProgress& progress, FrameWriter* writer) {
+  writer->U32(static_cast<uint32_t>(progress.state));
+  writer->U32(static_cast<uint32_t>(progress.outcome.code()));
+  writer->U64(progress.rows);
+  writer->U64(progress.total_rows);
+  writer->U64(progress.bytes);
+  writer->Text(progress.file);
+  writer->Text(progress.outcome.message());
+}
+
+CheckpointProgress ReadProgress(ByteReader* reader) {
+  CheckpointProgress progress;
+  progress.state = static_cast<CheckpointProgress::State>(reader->U32());
+  const auto code = static_cast<Code>(reader->U32());
+  progress.rows = reader->U64();
+  progress.total_rows = reader->U64();
+  progress.bytes = reader->U64();
+  progress.file = reader->Text();
+  std::string message = reader->Text();
+  if (code != Code::kOk) progress.outcome = Status(code, std::move(message));
+  return progress;
+}
+
+}  // namespace
+
+OutFrame EncodeCheckpoint(uint64_t request_id, uint32_t shard_index,
+                          uint32_t shard_count,
+                          const CheckpointRequest& request) {
+  FrameWriter writer;
+  writer.U32(static_cast<uint32_t>(request.action));
+  writer.U32(shard_index);
+  writer.U32(shard_count);
+  writer.U32(0);
+  writer.U64(request.save_id);
+  writer.U64(request.generation);
+  writer.Text(request.folder);
+  WriteTexts(request.files, &writer);
+  WriteContents(request.contents, &writer);
+  return writer.Seal(MessageType::kCheckpoint, request_id);
+}
+
+Status DecodeCheckpoint(ConstBytes body, CheckpointRequest* request) {
+  ByteReader reader(body);
+  const uint32_t action = reader.U32();
+  request->action = static_cast<CheckpointAction>(action);
+  request->shard_index = reader.U32();
+  request->shard_count = reader.U32();
+  reader.Zero32();
+  request->save_id = reader.U64();
+  request->generation = reader.U64();
+  request->folder = reader.Text();
+  request->files = ReadTexts(&reader);
+  request->contents = ReadContents(&reader);
+  PERSIA_RETURN_IF_ERROR(reader.Finish("Checkpoint"));
+  if (action < static_cast<uint32_t>(CheckpointAction::kSave) ||
+      action > static_cast<uint32_t>(kLastCheckpointAction)) {
+    return InvalidArgument("there is no checkpoint action ", action);
+  }
+  if (request->shard_index >= request->shard_count) {
+    return InvalidArgument("there is no shard ", request->shard_index, " of ",
+                           request->shard_count);
+  }
+  if (request->contents.size() > CheckpointRequest::kMaxFileBytes) {
+    return InvalidArgument("contents must be at most ",
+                           CheckpointRequest::kMaxFileBytes,
+                           " bytes, received ", request->contents.size());
+  }
+  return Status();
+}
+
+OutFrame EncodeCheckpointReply(uint64_t request_id,
+                               const CheckpointRequest& request) {
+  FrameWriter writer;
+  writer.U32(static_cast<uint32_t>(request.shards.size()));
+  writer.U32(0);
+  for (const CheckpointProgress& shard : request.shards) {
+    WriteProgress(shard, &writer);
+  }
+  WriteTexts(request.names, &writer);
+  // What was written is not sent back.
+  const bool was_read = request.action == CheckpointAction::kReadFile;
+  WriteContents(
+      was_read ? Span<const uint8_t>(request.contents) : Span<const uint8_t>(),
+      &writer);
+  return writer.Seal(MessageType::kCheckpointReply, request_id);
+}
+
+Status DecodeCheckpointReply(ConstBytes body, CheckpointRequest* request) {
+  ByteReader reader(body);
+  const uint32_t count = reader.Count(kProgressBytes + 2 * kLeastTextBytes);
+  reader.Zero32();
+  request->shards.clear();
+  for (uint32_t i = 0; i < count && !reader.failed(); ++i) {
+    request->shards.push_back(ReadProgress(&reader));
+  }
+  request->names = ReadTexts(&reader);
+  request->contents = ReadContents(&reader);
+  return reader.Finish("CheckpointReply");
+}
+
+}  // namespace persia

@@ -1,0 +1,79 @@
+"""Restoring of checkpoints."""
+
+from __future__ import annotations
+
+import os
+import secrets
+
+from absl import logging
+
+from persia_tf import errors
+from persia_tf.checkpoint import folders
+from persia_tf.checkpoint.progress_bar import ProgressBar
+from persia_tf.checkpoint.saving import location
+from persia_tf.checkpoint.shards import Progress, Shards
+from persia_tf.checkpoint.waiting import wait_for_all
+from persia_tf.cluster import Cluster
+
+
+def restore(
+    path: str | os.PathLike[str],
+    *,
+    cluster: Cluster | None = None,
+    progress: bool = False,
+) -> str:
+    """Restores the rows of a checkpoint, with their optimizer state.
+
+    The cluster may have another number of shards than the one that was saved, and its
+    tables another capacity or `row_dtype`. A table that there is not yet gets the
+    checkpoint's settings; tables that the checkpoint lacks stay as they are. A table
+    whose optimizer is another one keeps its weights, and begins with new state.
+
+    All shards read the whole checkpoint first, and then change all at once: if one
+    cannot, none does. Updates of lookups from before are refused afterwards, so
+    restore between two calls of `fit` and not within one.
+
+    Example:
+
+    ```python
+    ptf.checkpoint.restore("/checkpoints/run1")
+    model.fit(...)
+    ```
+
+    Args:
+        path: A checkpoint, or the folder of several, of which the newest complete one
+            is taken. See `save` for where it is.
+        cluster: The `persia_tf.Cluster`. Defaults to the one of the environment.
+        progress: Whether to show a progress bar. Defaults to False.
+
+    Returns:
+        The checkpoint's folder.
+
+    Raises:
+        NotFoundError: if there is no complete checkpoint.
+        DataLossError: if a file of it is damaged or missing.
+        InvalidArgumentError: if a table has another `output_dim`.
+        PersiaError: if a shard does not answer (it is named).
+    """
+    cluster = cluster if cluster is not None else Cluster()
+    cluster.flush()
+    shards = Shards(cluster.session)
+    folder = folders.find(shards, location(path, cluster))
+    manifest = folders.read_manifest(shards, folder)
+    bar = ProgressBar("Restoring") if progress else None
+
+    def tell(shards: list[Progress]) -> None:
+        # Each reads every file.
+        if bar is not None:
+            rows = sum(shard.rows for shard in shards)
+            bar.show(rows, manifest.rows * max(1, len(shards)))
+
+    shards.restore(folder, manifest.save_id, manifest.files)
+    try:
+        wait_for_all(shards, tell)
+        shards.swap(manifest.save_id, generation=secrets.randbits(63) + 1)
+    except errors.PersiaError:
+        shards.forget()
+        raise
+    logging.info("restored %d rows from %s", manifest.rows, folder)
+    return folder

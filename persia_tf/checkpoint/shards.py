@@ -1,0 +1,168 @@
+"""What shards can be asked about checkpoints."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from persia_tf import _native, errors
+from persia_tf.session import Session
+
+# A state, as the core numbers it.
+_RUNNING = 1
+
+
+class _Action(enum.IntEnum):
+    """As the core numbers them."""
+
+    SAVE = 1
+    RESTORE = 2
+    PROGRESS = 3
+    SWAP = 4
+    FORGET = 5
+    WRITE_FILE = 6
+    READ_FILE = 7
+    LIST_FOLDER = 8
+    REMOVE_FILES = 9
+
+
+class Progress(NamedTuple):
+    """How far a shard is.
+
+    Attributes:
+        file: Its file in the folder.
+        has_ended: Whether it has saved or restored, or failed to.
+        error: Why it failed, or None.
+        rows: Written or read so far.
+        total_rows: How many a save will write, about; 0 of a restore.
+        bytes: Written or read so far.
+    """
+
+    file: str
+    has_ended: bool
+    error: errors.PersiaError | None
+    rows: int
+    total_rows: int
+    bytes: int
+
+
+class _Reply(NamedTuple):
+    shards: list[Progress]
+    names: list[str]
+    contents: bytes
+
+
+class Shards:
+    """Asks the shards of a session. See `cc/service/checkpoint_request.h`.
+
+    Every method blocks for at most the session's time-out, and raises a
+    `PersiaError` that names the shard if it cannot be done.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._key = _native.utf8(session.name)
+
+    def save(self, folder: str, save_id: int) -> None:
+        """Begins to save the rows as they are now."""
+        self._ask(_Action.SAVE, save_id=save_id, folder=folder)
+
+    def restore(self, folder: str, save_id: int, files: Sequence[str]) -> None:
+        """Begins to read a checkpoint's files."""
+        self._ask(_Action.RESTORE, save_id=save_id, folder=folder, files=files)
+
+    def swap(self, save_id: int, generation: int) -> None:
+        """Puts what was read in place."""
+        self._ask(_Action.SWAP, save_id=save_id, generation=generation)
+
+    def forget(self) -> None:
+        """Ends what was begun, and forgets it."""
+        self._ask(_Action.FORGET)
+
+    def progress(self) -> list[Progress]:
+        """How far each shard is, in their order."""
+        # Several embedding workers tell of the same shards.
+        first: dict[str, Progress] = {}
+        for shard in self._ask(_Action.PROGRESS).shards:
+            first.setdefault(shard.file, shard)
+        return list(first.values())
+
+    def write_file(self, folder: str, name: str, contents: bytes) -> None:
+        """Writes a small file, in one step."""
+        self._ask(_Action.WRITE_FILE, folder=folder, files=[name], contents=contents)
+
+    def read_file(self, folder: str, name: str) -> bytes:
+        """Reads a small file."""
+        return self._ask(_Action.READ_FILE, folder=folder, files=[name]).contents
+
+    def list_folder(self, folder: str) -> list[str]:
+        """Lists the names in a folder; none if it is not there."""
+        return self._ask(_Action.LIST_FOLDER, folder=folder).names
+
+    def remove_files(self, folder: str, names: Sequence[str]) -> None:
+        """Removes files, and the folder if it is empty then."""
+        self._ask(_Action.REMOVE_FILES, folder=folder, files=names)
+
+    def _ask(
+        self,
+        action: _Action,
+        *,
+        save_id: int = 0,
+        generation: int = 0,
+        folder: str = "",
+        files: Sequence[str] = (),
+        contents: bytes = b"",
+    ) -> _Reply:
+        texts = (ctypes.c_char_p * len(files))(*map(_native.utf8, files))
+        request = _native.CheckpointRequest(
+            action=action,
+            save_id=save_id,
+            generation=generation,
+            folder=_native.utf8(folder),
+            files=texts,
+            file_count=len(files),
+            contents=contents,
+            contents_size=len(contents),
+        )
+        handle = _native.CheckpointReplyHandle()
+        library = _native.library()
+        library.persia_session_checkpoint(
+            self._key, ctypes.byref(request), ctypes.byref(handle)
+        )
+        try:
+            return _read(handle)
+        finally:
+            library.persia_checkpoint_free(handle)
+
+
+def _read(handle: _native.CheckpointReplyHandle) -> _Reply:
+    library = _native.library()
+    shards = []
+    for index in range(library.persia_checkpoint_shards(handle)):
+        progress = _native.CheckpointProgress()
+        library.persia_checkpoint_shard(handle, index, ctypes.byref(progress))
+        shards.append(_progress_of(progress))
+    names = [
+        library.persia_checkpoint_name(handle, index).decode()
+        for index in range(library.persia_checkpoint_names(handle))
+    ]
+    size = ctypes.c_uint64()
+    contents = library.persia_checkpoint_contents(handle, ctypes.byref(size))
+    return _Reply(shards, names, ctypes.string_at(contents, size.value))
+
+
+def _progress_of(native: _native.CheckpointProgress) -> Progress:
+    error = None
+    file = native.file.decode()
+    if native.code:
+        message = native.message.decode("utf-8", "replace")
+        error = errors.from_code(native.code, f"{file}: {message}")
+    return Progress(
+        file=file,
+        has_ended=native.state != _RUNNING,
+        error=error,
+        rows=native.rows,
+        total_rows=native.total_rows,
+        bytes=native.bytes,
+    )
