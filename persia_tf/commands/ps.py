@@ -17,7 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint-root",
         type=arguments.folder,
-        default="",
         metavar="FOLDER",
         help="where checkpoints are kept, which all shards must reach; no request "
         "reaches a file outside of it (default: there are no checkpoints)",
@@ -32,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
         return server.shard(
             *(args.host, args.port, args.control_port, args.io_threads),
-            checkpoint_root=args.checkpoint_root,
+            checkpoint_root=args.checkpoint_root or "",
         )
 
     return serving.run(args, "Shard", start)
