@@ -37,6 +37,7 @@ void FrameStream::Read(ByteBuffer* body, ReadCallback done,
 }
 
 void FrameStream::OnHeader(const ErrorCode& error, size_t bytes) {
+  heard_at_ = Clock::now();
   if (read_cancelled_) return EndReadAsCancelled();
   if (error) return EndReadOnError(error, bytes > 0);
   const Status status =
@@ -70,7 +71,11 @@ void FrameStream::ReadBody() {
     parts.emplace_back(part.data(), part.size());
   }
   asio::async_read(
-      socket_, std::move(parts), UntilDone,
+      socket_, std::move(parts),
+      [this](const ErrorCode& error, size_t transferred) {
+        heard_at_ = Clock::now();
+        return UntilDone(error, transferred);
+      },
       [self = shared_from_this()](const ErrorCode& error, size_t bytes) {
         self->OnBody(error, bytes);
       });

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cc/base/byte_buffer.h"
+#include "cc/base/clock.h"
 #include "cc/base/status.h"
 #include "cc/wire/asio.h"
 #include "cc/wire/frame.h"
@@ -46,6 +47,9 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   void Read(ByteBuffer* body, ReadCallback done, PlaceCallback place = nullptr);
   const FrameHeader& header() const { return header_; }
 
+  // When bytes came last, of whatever part of a frame; else when it was made.
+  Clock::time_point heard_at() const { return heard_at_; }
+
   // `frame` and its payload must live until `done` or Close.
   void Write(const OutFrame& frame, WriteCallback done);
 
@@ -74,6 +78,7 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   std::array<uint8_t, kFrameHeaderBytes> header_bytes_;
   FrameHeader header_;
   bool read_cancelled_ = false;
+  Clock::time_point heard_at_ = Clock::now();
   // Of the read under way:
   ByteBuffer* body_ = nullptr;
   std::vector<MutableBytes> placed_;  // What follows *body_.
