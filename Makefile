@@ -51,6 +51,13 @@ sanitize-store: env gtest
 fuzz: env clang
 	$(VENV)/bin/python tests/fuzz/run.py $(if $(RUNS),--runs $(RUNS))
 
+# A shard of each kind gets N mutated frames.
+N ?= 20000
+mutated-frames: build $(VENV)/.test
+	$(VENV)/bin/python cc/ninja_build.py host --sanitize address
+	N=$(N) PERSIA_SHARD_HOST=build/native-address/shard_host \
+	  $(VENV)/bin/pytest -q tests/faults/mutated_frames_test.py
+
 lint: build $(VENV)/.test $(VENV)/.lint
 	tools/lint.sh check $(VENV)/bin
 

@@ -7,6 +7,7 @@
     python cc/ninja_build.py bench                    # benchmarks/store_bench's program
     python cc/ninja_build.py bench --program redis_bench   # another's
     python cc/ninja_build.py fuzz                     # tests/fuzz's programs, by Clang
+    python cc/ninja_build.py host --sanitize address  # tests/faults/host's program
 
 libpersia.so is all of cc/ but cc/ops, and knows no TensorFlow; _persia_ops.so is
 cc/ops. Sources are found by their place: a new file needs no entry here. $CXX,
@@ -102,6 +103,14 @@ def build_benchmark(name):
     """Builds the program of benchmarks/`name`; returns its path."""
     manifest = _Manifest(kind=None)
     [program] = manifest.add_benchmark(name)
+    _run_ninja(manifest, [program])
+    return _ROOT / program
+
+
+def build_host(kind=None):
+    """Builds tests/faults/host, a shard without Python; returns its path."""
+    manifest = _Manifest(kind)
+    [program] = manifest.add_program("shard_host", _MODULES, "tests/faults/host")
     _run_ninja(manifest, [program])
     return _ROOT / program
 
@@ -230,16 +239,19 @@ class _Manifest:
 
     def add_benchmark(self, name):
         modules, libs = _BENCHMARKS[name]
+        folders = "benchmarks/support", f"benchmarks/{name}"
+        return self.add_program(name, modules, *folders, libs=libs)
+
+    def add_program(self, name, modules, *folders, libs=()):
         sources = _module_sources("cc", modules)
-        sources += _sources("benchmarks/support/*.cc")
-        sources += _sources(f"benchmarks/{name}/*.cc")
+        for folder in folders:
+            sources += _sources(f"{folder}/*.cc")
         return self._writer.build(
             f"{self.folder}/{name}",
             "link_program",
             self._add_objects(sources),
-            variables={"libs": libs},
+            variables={"libs": list(libs)},
         )
-
 
     def add_fuzzers(self):
         archive = f"{self.folder}/libpersia-fuzzed.a"
@@ -309,9 +321,12 @@ def _run_ninja(manifest, targets):
     subprocess.run(command, check=True)
 
 
+_WHATS = ("libraries", "test", "bench", "fuzz", "host")
+
+
 def _main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", choices=["libraries", "test", "bench", "fuzz"])
+    parser.add_argument("what", nargs="?", choices=_WHATS)
     parser.add_argument("--sanitize", choices=["address", "thread"])
     parser.add_argument("--up-to", choices=_MODULES, default=_MODULES[-1])
     parser.add_argument("--program", choices=_BENCHMARKS, default="store_bench")
@@ -319,8 +334,10 @@ def _main():
     try:
         if arguments.what == "test":
             run_tests(arguments.sanitize, arguments.up_to)
+        elif arguments.what == "host":
+            build_host(arguments.sanitize)
         elif arguments.sanitize:
-            parser.error("--sanitize goes with test")
+            parser.error("--sanitize goes with test and host")
         elif arguments.what == "bench":
             build_benchmark(arguments.program)
         elif arguments.what == "fuzz":
