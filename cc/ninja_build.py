@@ -278,7 +278,9 @@ def _compiler(kind):
         return clang
     folders = [Path(folder) for folder in os.get_exec_path()]
     found = {path.name for folder in folders for path in folder.glob("clang++*")}
-    named = {int(name[8:]): name for name in found if re.fullmatch(r"clang\+\+-\d+", name)}
+    named = {
+        int(name[8:]): name for name in found if re.fullmatch(r"clang\+\+-\d+", name)
+    }
     if named:
         return named[max(named)]
     if shutil.which("clang++"):

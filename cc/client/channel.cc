@@ -309,10 +309,9 @@ Clock::time_point ChannelImpl::StallsAt(const Pending& pending) const {
 }
 
 void ChannelImpl::DropIfStalled(Clock::time_point now) {
-  const bool is_stalled =
-      std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
-        return StallsAt(entry.second) <= now;
-      });
+  const bool is_stalled = std::any_of(
+      pending_.begin(), pending_.end(),
+      [&](const auto& entry) { return StallsAt(entry.second) <= now; });
   if (!is_stalled) return;
   for (auto& [id, pending] : pending_) {
     if (pending.sent_at) ++pending.stalls;

@@ -1,7 +1,7 @@
 """A live shard gets mutated frames without end, and others do not notice.
 
-    N=1000000 pytest tests/faults/mutated_frames_test.py
-    PERSIA_SHARD_HOST=build/native-address/shard_host ...   # a sanitised one, too
+N=1000000 pytest tests/faults/mutated_frames_test.py
+PERSIA_SHARD_HOST=build/native-address/shard_host ...   # a sanitised one, too
 """
 
 import os
@@ -20,7 +20,10 @@ SEED = 20
 # What the allocator may hold beyond the tables, whatever N is.
 MOST_GROWTH_BYTES = 150 << 20
 HOST = os.environ.get("PERSIA_SHARD_HOST")
-SANITIZER = {"ASAN_OPTIONS": "quarantine_size_mb=16", "UBSAN_OPTIONS": "halt_on_error=1"}
+SANITIZER = {
+    "ASAN_OPTIONS": "quarantine_size_mb=16",
+    "UBSAN_OPTIONS": "halt_on_error=1",
+}
 
 
 def record(address):

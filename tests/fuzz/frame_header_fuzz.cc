@@ -42,8 +42,9 @@ void FuzzOne(Span<const uint8_t> bytes) {
   HeaderBytes header = {};
   std::memcpy(header.data(), bytes.data(),
               std::min(bytes.size(), header.size()));
-  const ExactBytes body(
-      bytes.size() > header.size() ? bytes.subspan(header.size()) : ConstBytes());
+  const ExactBytes body(bytes.size() > header.size()
+                            ? bytes.subspan(header.size())
+                            : ConstBytes());
   Parse(header, body.bytes());
   Mend(&header);
   Parse(header, body.bytes());

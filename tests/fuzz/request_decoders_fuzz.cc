@@ -27,10 +27,10 @@ void CreateTable(ConstBytes body) {
   TableConfig same;
   FuzzCheck(DecodeCreateTable(again.bytes(), &same).ok(),
             "a table's settings can be sent on");
-  FuzzCheck(BodyOf(EncodeCreateTable(1, same)) ==
-                std::vector<uint8_t>(again.bytes().begin(),
-                                     again.bytes().end()),
-            "a table's settings are the same when they are sent on");
+  FuzzCheck(
+      BodyOf(EncodeCreateTable(1, same)) ==
+          std::vector<uint8_t>(again.bytes().begin(), again.bytes().end()),
+      "a table's settings are the same when they are sent on");
 }
 
 void Lookup(ConstBytes body) {

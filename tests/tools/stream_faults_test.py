@@ -1,8 +1,16 @@
 """What becomes of a stream's bytes, whatever pieces they come in."""
 
 import pytest
-from stream_faults import CORRUPT, DROP, DUPLICATE, KINDS, TRUNCATE, Fault
-from stream_faults import Faults, FaultyStream
+from stream_faults import (
+    CORRUPT,
+    DROP,
+    DUPLICATE,
+    KINDS,
+    TRUNCATE,
+    Fault,
+    Faults,
+    FaultyStream,
+)
 
 SENT = bytes(range(100))
 

@@ -187,9 +187,7 @@ def test_a_server_that_is_down_resets_the_client(echo):
         (DUPLICATE, b"0123423456789"),
     ],
 )
-def test_a_fault_happens_to_the_bytes_of_its_direction(
-    echo, kind, expected, direction
-):
+def test_a_fault_happens_to_the_bytes_of_its_direction(echo, kind, expected, direction):
     faults = Fixed(Fault(kind, direction, after=2, length=3, mask=255))
     with TcpProxy(echo.address, faults=faults) as proxy:
         with connect(proxy.address) as client:

@@ -15,7 +15,8 @@ using FuzzInput = std::vector<uint8_t>;
 
 // Hands any bytes to what is fuzzed. It must not crash, hang, leak or take
 // memory that the bytes do not back; what it promises is checked by FuzzCheck.
-// Equal bytes should do the same in every call: see history.h where they do not.
+// Equal bytes should do the same in every call: see history.h where they do
+// not.
 void FuzzOne(Span<const uint8_t> bytes);
 
 // Inputs to begin from: what is valid, so that decoders are really reached.

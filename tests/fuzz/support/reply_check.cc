@@ -12,8 +12,7 @@ namespace {
 
 FrameHeader CheckFrame(const OutFrame& reply, ConstBytes body) {
   FrameHeader header;
-  const auto bytes =
-      ConstBytes(reply.head).first<kFrameHeaderBytes>();
+  const auto bytes = ConstBytes(reply.head).first<kFrameHeaderBytes>();
   FuzzCheck(ParseFrameHeader(bytes, kMaxBodyBytes, &header).ok(),
             "a reply has a header");
   FuzzCheck(CheckBody(header, body).ok(), "a reply's checksum is right");

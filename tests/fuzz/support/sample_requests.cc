@@ -70,9 +70,9 @@ class SampleGradients {
   SampleGradients(const TableIds& ids, WireDtype dtype)
       : floats_(ids.vectors() * ids.dim, 0.25f),
         words_(PaddedBytes(dtype, ids.vectors(), ids.dim) / 8),
-        vectors_{dtype, ConstBytes(reinterpret_cast<uint8_t*>(words_.data()),
-                                   EncodedBytes(dtype, ids.vectors(),
-                                                ids.dim))} {
+        vectors_{dtype,
+                 ConstBytes(reinterpret_cast<uint8_t*>(words_.data()),
+                            EncodedBytes(dtype, ids.vectors(), ids.dim))} {
     EncodeVectors(dtype, VectorKind::kGradients, floats_.data(),
                   VectorPlaces{ids.vectors(), 0, nullptr}, ids.dim,
                   reinterpret_cast<uint8_t*>(words_.data()));
