@@ -67,9 +67,12 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
  private:
   void OnHeader(const ErrorCode& error, size_t bytes);
   void ReadBody();
-  void OnBody(const ErrorCode& error, size_t bytes);
+  void ReadBodyFrom(size_t begin);
+  void OnBodyPart(const ErrorCode& error);
+  void OnBody();
   void EndRead(ReadEnd end, const Status& status);
   void EndReadAsCancelled();
+  void EndReadWithoutMemory();
   void EndReadOnError(const ErrorCode& error, bool within_frame);
   void Discard(std::shared_ptr<Timer> timer, std::function<void()> done);
 
@@ -81,7 +84,8 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   Clock::time_point heard_at_ = Clock::now();
   // Of the read under way:
   ByteBuffer* body_ = nullptr;
-  std::vector<MutableBytes> placed_;  // What follows *body_.
+  uint64_t unplaced_ = 0;             // What *body_ will hold.
+  std::vector<MutableBytes> placed_;  // What follows it.
   PlaceCallback place_;
   ReadCallback read_done_;
 };
