@@ -12,7 +12,7 @@ PYTEST := pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format
-.PHONY: compiler gtest bazel redis
+.PHONY: fuzz mutated-frames compiler gtest clang bazel redis
 
 demo: build
 	$(VENV)/bin/persia launch --ps 2 -- $(VENV)/bin/python examples/movielens/train.py
@@ -47,6 +47,17 @@ sanitize-store: env gtest
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize address --up-to store
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread --up-to store
 
+# Some seconds a target; RUNS=10000000: so many inputs a target.
+fuzz: env clang
+	$(VENV)/bin/python tests/fuzz/run.py $(if $(RUNS),--runs $(RUNS))
+
+# A shard of each kind gets N mutated frames.
+N ?= 20000
+mutated-frames: build $(VENV)/.test
+	$(VENV)/bin/python cc/ninja_build.py host --sanitize address
+	N=$(N) PERSIA_SHARD_HOST=build/native-address/shard_host \
+	  $(VENV)/bin/pytest -q tests/faults/mutated_frames_test.py
+
 lint: build $(VENV)/.test $(VENV)/.lint
 	tools/lint.sh check $(VENV)/bin
 
@@ -74,6 +85,13 @@ compiler:
 
 gtest:
 	@tools/system_packages.sh g++ libgtest-dev
+
+# Its libFuzzer, and what names functions in its findings. Where there is no such
+# version: make fuzz CLANG=19.
+CLANG ?= 14
+clang:
+	@tools/system_packages.sh g++ clang-$(CLANG) libclang-rt-$(CLANG)-dev \
+	  llvm-$(CLANG)
 
 bazel:
 	@tools/system_packages.sh g++ bazel-bootstrap bazel-rules-java \

@@ -6,6 +6,8 @@
     python cc/ninja_build.py test --up-to store       # of the lower modules only
     python cc/ninja_build.py bench                    # benchmarks/store_bench's program
     python cc/ninja_build.py bench --program redis_bench   # another's
+    python cc/ninja_build.py fuzz                     # tests/fuzz's programs, by Clang
+    python cc/ninja_build.py host --sanitize address  # tests/faults/host's program
 
 libpersia.so is all of cc/ but cc/ops, and knows no TensorFlow; _persia_ops.so is
 cc/ops. Sources are found by their place: a new file needs no entry here. $CXX,
@@ -17,6 +19,8 @@ import importlib.util
 import io
 import os
 import platform
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -42,6 +46,9 @@ _MODULES = (
 )
 _MODULES += ("pipeline", "capi")
 
+# What tests/fuzz speaks to.
+_FUZZED = _MODULES[: _MODULES.index("server") + 1]
+
 # The programs under benchmarks/: the modules that each measures, no more of the core,
 # and libraries from elsewhere.
 _BENCHMARKS = {
@@ -66,6 +73,11 @@ _KIND_FLAGS = {
     None: ["-O3"],
     "address": ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover"],
     "thread": ["-O1", "-g", "-fsanitize=thread"],
+    "fuzz": [
+        *("-O2", "-g", "-fno-omit-frame-pointer"),
+        "-fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow",
+        "-fno-sanitize-recover=all",
+    ],
 }
 
 
@@ -96,6 +108,22 @@ def build_benchmark(name):
     return _ROOT / program
 
 
+def build_host(kind=None):
+    """Builds tests/faults/host, a shard without Python; returns its path."""
+    manifest = _Manifest(kind)
+    [program] = manifest.add_program("shard_host", _MODULES, "tests/faults/host")
+    _run_ninja(manifest, [program])
+    return _ROOT / program
+
+
+def build_fuzzers():
+    """Builds a libFuzzer program for each tests/fuzz/*_fuzz.cc; returns their paths."""
+    manifest = _Manifest("fuzz")
+    programs = manifest.add_fuzzers()
+    _run_ninja(manifest, programs)
+    return [_ROOT / program for program in programs]
+
+
 class _Manifest:
     """The text of a build.ninja in the making; its paths are relative to _ROOT."""
 
@@ -104,7 +132,7 @@ class _Manifest:
         self.text = io.StringIO()
         self._writer = ninja_syntax.Writer(self.text, width=4096)
         self._writer.variable("builddir", self.folder)
-        self._writer.variable("cxx", os.environ.get("CXX", "g++"))
+        self._writer.variable("cxx", _compiler(kind))
         self._write_flags(_KIND_FLAGS[kind])
         self._write_rules()
 
@@ -212,15 +240,53 @@ class _Manifest:
 
     def add_benchmark(self, name):
         modules, libs = _BENCHMARKS[name]
+        folders = "benchmarks/support", f"benchmarks/{name}"
+        return self.add_program(name, modules, *folders, libs=libs)
+
+    def add_program(self, name, modules, *folders, libs=()):
         sources = _module_sources("cc", modules)
-        sources += _sources("benchmarks/support/*.cc")
-        sources += _sources(f"benchmarks/{name}/*.cc")
+        for folder in folders:
+            sources += _sources(f"{folder}/*.cc")
         return self._writer.build(
             f"{self.folder}/{name}",
             "link_program",
             self._add_objects(sources),
-            variables={"libs": libs},
+            variables={"libs": list(libs)},
         )
+
+    def add_fuzzers(self):
+        archive = f"{self.folder}/libpersia-fuzzed.a"
+        sources = _module_sources("cc", _FUZZED)
+        self._writer.build(archive, "archive", self._add_objects(sources))
+        support = self._add_objects(_sources("tests/fuzz/support/*.cc"))
+        programs = []
+        for target in _sources("tests/fuzz/*_fuzz.cc"):
+            programs += self._writer.build(
+                f"{self.folder}/{target.stem}",
+                "link_program",
+                [*self._add_objects([target]), *support, archive],
+                variables={"libs": ["-fsanitize=fuzzer"]},
+            )
+        return programs
+
+
+def _compiler(kind):
+    if kind != "fuzz":
+        return os.environ.get("CXX", "g++")
+    # libFuzzer is Clang's. Debian's programs have their version in their name.
+    clang = os.environ.get("CXX", "")
+    if "clang" in os.path.basename(clang):
+        return clang
+    folders = [Path(folder) for folder in os.get_exec_path()]
+    found = {path.name for folder in folders for path in folder.glob("clang++*")}
+    named = {
+        int(name[8:]): name for name in found if re.fullmatch(r"clang\+\+-\d+", name)
+    }
+    if named:
+        return named[max(named)]
+    if shutil.which("clang++"):
+        return "clang++"
+    raise SystemExit("fuzzing needs Clang, which is not here: make clang")
 
 
 def _sources(pattern):
@@ -258,9 +324,12 @@ def _run_ninja(manifest, targets):
     subprocess.run(command, check=True)
 
 
+_WHATS = ("libraries", "test", "bench", "fuzz", "host")
+
+
 def _main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="?", choices=["libraries", "test", "bench"])
+    parser.add_argument("what", nargs="?", choices=_WHATS)
     parser.add_argument("--sanitize", choices=["address", "thread"])
     parser.add_argument("--up-to", choices=_MODULES, default=_MODULES[-1])
     parser.add_argument("--program", choices=_BENCHMARKS, default="store_bench")
@@ -268,10 +337,14 @@ def _main():
     try:
         if arguments.what == "test":
             run_tests(arguments.sanitize, arguments.up_to)
+        elif arguments.what == "host":
+            build_host(arguments.sanitize)
         elif arguments.sanitize:
-            parser.error("--sanitize goes with test")
+            parser.error("--sanitize goes with test and host")
         elif arguments.what == "bench":
             build_benchmark(arguments.program)
+        elif arguments.what == "fuzz":
+            build_fuzzers()
         else:
             build_libraries(_ROOT / "persia_tf")
     except subprocess.CalledProcessError as error:

@@ -148,6 +148,6 @@ def _process(
 def _fields(structure: ctypes.Structure) -> dict[str, Any]:
     values = {field[0]: getattr(structure, field[0]) for field in structure._fields_}
     return {
-        name: value.decode("utf-8") if isinstance(value, bytes) else value
+        name: value.decode("utf-8", "replace") if isinstance(value, bytes) else value
         for name, value in values.items()
     }

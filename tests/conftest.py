@@ -1,14 +1,18 @@
-"""Fixtures: real shards on free ports, and names that no other test uses."""
+"""Fixtures: real shards on free ports, bad networks, names that no other test uses."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import tcp_proxy
+from harness import ShardProcess
 
 from persia_tf import _native
 
@@ -50,6 +54,52 @@ def start_shards():
     yield start
     for shard in started:
         shard.stop()
+
+
+@pytest.fixture
+def shard_process(tmp_path):
+    """Starts shards in processes of their own, which can be killed; they end too."""
+    started: list[ShardProcess] = []
+
+    def start(**options) -> ShardProcess:
+        shard = ShardProcess(tmp_path / f"shard{len(started)}", **options)
+        started.append(shard)
+        shard.start()
+        return shard
+
+    yield start
+    for shard in started:
+        shard.end()
+
+
+@pytest.fixture
+def start_proxies():
+    """Starts a proxy in front of each address; they end with the test."""
+    with contextlib.ExitStack() as running:
+
+        def start(addresses, **options):
+            return [
+                running.enter_context(tcp_proxy.TcpProxy(address, **options))
+                for address in addresses
+            ]
+
+        yield start
+
+
+@pytest.fixture
+def rows_of():
+    """Reads all of a table: each row with its state, by id."""
+    import persia_tf as ptf
+
+    def read(table, cluster):
+        rows = {}
+        for page in ptf.Table(table, cluster=cluster).export(batch_size=64):
+            for row_id, row, state in zip(page.ids, page.rows, page.state):
+                assert int(row_id) not in rows, f"row {row_id} was given twice"
+                rows[int(row_id)] = np.concatenate([row, state])
+        return rows
+
+    return read
 
 
 @pytest.fixture

@@ -5,6 +5,10 @@ from __future__ import annotations
 import collections
 import socket
 
+from stream_faults import FaultyStream
+
+# A faulty stream is copied on its way: more at once would gain nothing.
+_FAULTY_READ_BYTES = 1 << 16
 # What arrives within it leaves together, so that a stream of small reads does not
 # wake the proxy for each of them. Too small to matter to a delay of a millisecond.
 _SAME_SECONDS = 100e-6
@@ -20,14 +24,18 @@ class DelayLine:
     Args:
         delay: Seconds that each byte stays at least.
         capacity: Bytes on their way at once.
+        faulty: What becomes of the bytes before their delay, or None.
 
     Attributes:
         passed: Bytes that have left.
     """
 
-    def __init__(self, delay: float, capacity: int) -> None:
+    def __init__(
+        self, delay: float, capacity: int, faulty: FaultyStream | None = None
+    ) -> None:
         self.passed = 0
         self._delay = delay
+        self._faulty = faulty
         self._memory = memoryview(bytearray(capacity))
         self._begin = 0  # Of what is held, which goes round at the memory's end.
         self._held = 0
@@ -39,7 +47,8 @@ class DelayLine:
     @property
     def wants_bytes(self) -> bool:
         """Whether `fill` may be called."""
-        return not self._ended and self._held < len(self._memory)
+        added = self._faulty.most_added if self._faulty else 0
+        return not self._ended and self._held + added < len(self._memory)
 
     @property
     def has_due_bytes(self) -> bool:
@@ -64,17 +73,35 @@ class DelayLine:
         """
         if not self._held:
             self._begin = 0  # What the processor's cache holds is used again.
-        size = len(self._memory)
-        free = (self._begin + self._held) % size
-        room = min(size - free, size - self._held)
-        count = source.recv_into(self._memory[free : free + room])
+        if self._faulty:
+            count = self._fill_by(self._faulty, source)
+        else:
+            count = source.recv_into(self._free_piece())
+            self._ended = count == 0
         self._held += count
-        self._ended = count == 0
+        if not count and not self._ended:
+            return  # All of it was lost.
         due = now + self._delay
         if count and self._waiting and due - self._waiting[-1][0] < _SAME_SECONDS:
             due, before = self._waiting.pop()
             count += before
         self._waiting.append((due, count))
+
+    def _free_piece(self) -> memoryview:
+        """Where the next bytes go, as far as that is in one piece."""
+        size = len(self._memory)
+        free = (self._begin + self._held) % size
+        return self._memory[free : free + min(size - free, size - self._held)]
+
+    def _fill_by(self, faulty: FaultyStream, source: socket.socket) -> int:
+        room = len(self._memory) - self._held - faulty.most_added
+        data = source.recv(min(room, _FAULTY_READ_BYTES))
+        self._ended = not data
+        data = faulty.pass_on(data)
+        first = self._free_piece()[: len(data)]
+        first[:] = data[: len(first)]
+        self._memory[: len(data) - len(first)] = data[len(first) :]
+        return len(data)
 
     def drain(self, sink: socket.socket, now: float, limit: int | None) -> None:
         """Passes to `sink` what is due, as much as it takes.

@@ -10,6 +10,7 @@ import socket
 import struct
 
 from delay_line import DelayLine
+from stream_faults import Fault, FaultyStream
 
 # Bytes a second that a line of `delay` can hold the bytes of, and the least a line
 # holds: more than one machine's loopback does.
@@ -70,6 +71,7 @@ class Connection:
         server: A socket that is connected or about to be, owned from now on.
         delay: Of each direction, seconds.
         cut: Where it is cut, or None.
+        fault: What happens to its bytes, or None.
     """
 
     def __init__(
@@ -79,13 +81,22 @@ class Connection:
         server: socket.socket,
         delay: float,
         cut: Cut | None,
+        fault: Fault | None = None,
     ) -> None:
         capacity = max(_LEAST_BYTES, int(delay * _BYTES_PER_SECOND))
         self._selector = selector
         self._cut = cut
         self._cut_at: float | None = None
+        self._faulty = FaultyStream(fault) if fault else None
         # Socket, the line that it fills, the line that it drains.
-        lines = DelayLine(delay, capacity), DelayLine(delay, capacity)
+        lines = tuple(
+            DelayLine(
+                delay,
+                capacity,
+                self._faulty if fault and fault.direction == direction else None,
+            )
+            for direction in (0, 1)
+        )
         self._ends = ((client, *lines), (server, *lines[::-1]))
         self._lines = lines
         self._interest = {client: 0, server: 0}
@@ -102,6 +113,11 @@ class Connection:
     def bytes(self) -> int:
         """Bytes that passed, both ways."""
         return sum(line.passed for line in self._lines)
+
+    @property
+    def had_fault(self) -> bool:
+        """Whether a fault happened to its bytes."""
+        return self._faulty is not None and self._faulty.happened
 
     @property
     def wakes_at(self) -> float | None:

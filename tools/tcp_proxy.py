@@ -1,7 +1,9 @@
-"""A TCP proxy for tests and benchmarks: it delays bytes, and cuts connections.
+"""A TCP proxy for tests and benchmarks: it delays bytes, cuts connections, and has
+bytes lost, changed, or come twice.
 
     python tools/tcp_proxy.py --to 127.0.0.1:7000 --port-file port --delay-ms 10
     python tools/tcp_proxy.py --to 127.0.0.1:7000 --cut-bytes 1000000 --seed 1
+    python tools/tcp_proxy.py --to 127.0.0.1:7000 --fault-bytes 100000 --faults drop
 
 A delay is a distance, not a narrow road: bytes that come within it are all on their
 way at once. As a program it ends by SIGTERM or SIGINT, and cuts every connection by
@@ -25,8 +27,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from proxy_connection import Connection, Cuts
+from stream_faults import KINDS, Faults
 
-__all__ = ["Cuts", "TcpProxy"]
+__all__ = ["Cuts", "Faults", "TcpProxy"]
 
 _BACKLOG = 128
 _JOIN_SECONDS = 30
@@ -42,24 +45,34 @@ class TcpProxy:
         to: "host:port" of the server.
         delay: Seconds that each direction takes.
         cuts: Where connections are cut; None: only when `cut` is called.
+        faults: What happens to connections' bytes; None: nothing.
         port: To listen on; 0: any free one.
 
     Attributes:
         port: Where it listens.
         connections: Accepted so far.
         cut_connections: Of those, cut.
+        faulty_connections: Of those that have ended, with bytes that a fault met.
         passed_bytes: Of connections that have ended, both ways.
     """
 
     def __init__(
-        self, to: str, *, delay: float = 0.0, cuts: Cuts | None = None, port: int = 0
+        self,
+        to: str,
+        *,
+        delay: float = 0.0,
+        cuts: Cuts | None = None,
+        faults: Faults | None = None,
+        port: int = 0,
     ) -> None:
         host, _, to_port = to.rpartition(":")
         self._to = (host.strip("[]"), int(to_port))
         self._delay = delay
         self._cuts = cuts
+        self._faults = faults
         self._open: set[Connection] = set()
         self.connections = self.cut_connections = self.passed_bytes = 0
+        self.faulty_connections = 0
         self._listener = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
         self._listener.setblocking(False)
         self.port = self._listener.getsockname()[1]
@@ -153,8 +166,11 @@ class TcpProxy:
         server.setblocking(False)
         server.connect_ex(self._to)  # If it fails, the first use of it does.
         cut = self._cuts.of(self.connections) if self._cuts else None
+        fault = self._faults.of(self.connections) if self._faults else None
         self.connections += 1
-        self._open.add(Connection(self._selector, client, server, self._delay, cut))
+        self._open.add(
+            Connection(self._selector, client, server, self._delay, cut, fault)
+        )
 
     def _ask(self, what: Callable[[], None]) -> None:
         self._asked.append(what)
@@ -173,6 +189,7 @@ class TcpProxy:
         self._open -= closed
         self.passed_bytes += sum(connection.bytes for connection in closed)
         self.cut_connections += sum(connection.was_cut for connection in closed)
+        self.faulty_connections += sum(connection.had_fault for connection in closed)
 
 
 def main() -> None:
@@ -180,8 +197,16 @@ def main() -> None:
     cuts = None
     if arguments.cut_bytes:
         cuts = Cuts(arguments.seed, arguments.cut_bytes, arguments.hold_ms / 1e3)
-    delay = arguments.delay_ms / 1e3
-    proxy = TcpProxy(arguments.to, delay=delay, cuts=cuts, port=arguments.port)
+    faults = None
+    if arguments.fault_bytes:
+        faults = Faults(arguments.seed, arguments.fault_bytes, arguments.faults)
+    proxy = TcpProxy(
+        arguments.to,
+        delay=arguments.delay_ms / 1e3,
+        cuts=cuts,
+        faults=faults,
+        port=arguments.port,
+    )
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda *_: proxy.stop())
     signal.signal(signal.SIGUSR1, lambda *_: proxy.post_cut())
@@ -204,7 +229,9 @@ def parse_arguments() -> argparse.Namespace:
     add(
         "--hold-ms", type=float, default=0, help="hold bytes up to so long before a cut"
     )
-    add("--seed", type=int, default=0, help="of the cuts (%(default)s)")
+    add("--fault-bytes", type=int, help="a fault after so many bytes on average")
+    add("--faults", nargs="+", choices=KINDS, default=KINDS, help="which (all)")
+    add("--seed", type=int, default=0, help="of cuts and faults (%(default)s)")
     return parser.parse_args()
 
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "cc/base/span.h"
 
@@ -30,9 +31,24 @@ class ByteBuffer {
     return true;
   }
 
+  // Sets a size that is not below the present one; what is there stays. False,
+  // with nothing changed, if there is no such memory.
+  [[nodiscard]] bool Grow(size_t size) {
+    if (size > capacity_) {
+      ByteBuffer larger;
+      if (!larger.Allocate(size)) return false;
+      std::copy_n(data(), size_, larger.data());
+      *this = std::move(larger);
+    }
+    size_ = size;
+    return true;
+  }
+
   uint8_t* data() { return bytes_.get(); }
   const uint8_t* data() const { return bytes_.get(); }
   size_t size() const { return size_; }
+  // What Resize can set without asking for memory.
+  size_t capacity() const { return capacity_; }
 
   // The first `count` T of the buffer. Precondition: they are within its size.
   template <typename T>

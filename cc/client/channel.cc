@@ -11,6 +11,7 @@
 
 #include "cc/base/byte_buffer.h"
 #include "cc/client/link.h"
+#include "cc/client/stall.h"
 #include "cc/wire/frame_stream.h"
 #include "cc/wire/messages.h"
 
@@ -39,6 +40,9 @@ class ChannelImpl : public Channel {
   struct Pending {
     ShardRequest request;
     bool was_sent = false;
+    // When all of it was written to the connection that there is.
+    std::optional<Clock::time_point> sent_at;
+    int stalls = 0;
     // For a request that the server asked to send again.
     std::string refusal;
     double backoff_seconds = 0;
@@ -61,6 +65,8 @@ class ChannelImpl : public Channel {
 
   void WakeAt(Clock::time_point time);
   void OnWake();
+  Clock::time_point StallsAt(const Pending& pending) const;
+  void DropIfStalled(Clock::time_point now);
   void FailExpired(Clock::time_point now);
   void QueueDue(Clock::time_point now);
   Status DeadlineError(const Pending& pending, bool connected) const;
@@ -126,6 +132,7 @@ void ChannelImpl::OnConnected() {
   if (std::exchange(was_connected_, true)) ++counters_->reconnects;
   for (auto& [id, pending] : pending_) {
     pending.send_again_at.reset();
+    pending.sent_at.reset();
     to_write_.push_back(id);
   }
   WriteNext();
@@ -162,7 +169,11 @@ void ChannelImpl::WriteNext() {
 }
 
 void ChannelImpl::OnWritten(const ErrorCode& error) {
-  writing_.reset();
+  const auto written = pending_.find(*std::exchange(writing_, std::nullopt));
+  if (written != pending_.end()) {
+    written->second.sent_at = Clock::now();
+    WakeAt(StallsAt(written->second));
+  }
   if (std::exchange(reply_waits_, false)) {
     OnReply();
     ReadNext();
@@ -245,6 +256,7 @@ Status ChannelImpl::TakeReply(MessageType type, const ShardRequest& request) {
 }
 
 void ChannelImpl::SendAgainLater(const Status& refusal, Pending* pending) {
+  pending->sent_at.reset();
   pending->refusal = refusal.message();
   pending->backoff_seconds =
       std::clamp(2 * pending->backoff_seconds, options_.first_backoff_seconds,
@@ -268,9 +280,11 @@ void ChannelImpl::OnWake() {
   wake_at_ = Clock::time_point::max();
   const Clock::time_point now = Clock::now();
   QueueDue(now);
+  DropIfStalled(now);
   FailExpired(now);
   for (const auto& [id, pending] : pending_) {
     WakeAt(pending.request.deadline);
+    WakeAt(StallsAt(pending));
     if (pending.send_again_at) WakeAt(*pending.send_again_at);
   }
 }
@@ -283,6 +297,27 @@ void ChannelImpl::QueueDue(Clock::time_point now) {
     if (link_.stream() != nullptr) to_write_.push_back(id);
   }
   if (link_.stream() != nullptr) WriteNext();
+}
+
+Clock::time_point ChannelImpl::StallsAt(const Pending& pending) const {
+  if (link_.stream() == nullptr || !pending.sent_at) {
+    return Clock::time_point::max();
+  }
+  const ShardRequest& request = pending.request;
+  return std::max(*pending.sent_at, link_.stream()->heard_at()) +
+         StallWait(request.deadline - request.asked_at, pending.stalls);
+}
+
+void ChannelImpl::DropIfStalled(Clock::time_point now) {
+  const bool is_stalled = std::any_of(
+      pending_.begin(), pending_.end(),
+      [&](const auto& entry) { return StallsAt(entry.second) <= now; });
+  if (!is_stalled) return;
+  for (auto& [id, pending] : pending_) {
+    if (pending.sent_at) ++pending.stalls;
+  }
+  Drop(Status(Code::kUnavailable,
+              "it was silent for long, and was connected to again"));
 }
 
 void ChannelImpl::FailExpired(Clock::time_point now) {

@@ -68,7 +68,7 @@ Status Call::Decode(const ServerOptions& options) {
     case MessageType::kUpdate:
       update_.deadline = deadline;
       update_.counts = UpdateCounts();
-      return vectors_.Decode(body, &update_);
+      return vectors_.Decode(body, options.max_body_bytes, &update_);
     case MessageType::kStats:
       stats_.deadline = deadline;
       stats_.processes.clear();

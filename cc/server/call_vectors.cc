@@ -14,6 +14,22 @@ VectorPlaces AllOf(const TableIds& ids) {
   return VectorPlaces{ids.vectors(), 0, nullptr};
 }
 
+// Bags are pooled from rows of their own, or their gradients spread to some:
+// memory that neither the request's bytes nor its reply's are a measure of.
+template <typename Request>
+Status CheckRowsOfBags(const Request& request, uint64_t max_bytes) {
+  uint64_t bytes = 0;
+  for (const auto& table : request.tables) {
+    if (table.ids.combiner == Combiner::kNone) continue;
+    bytes += uint64_t{table.ids.ids.size()} * table.ids.dim * sizeof(float);
+  }
+  if (bytes <= max_bytes) return Status();
+  return Status(Code::kResourceExhausted,
+                Concat("the rows of this request's bags have ", bytes,
+                       " bytes, over the limit of ", max_bytes,
+                       ": send fewer ids at once"));
+}
+
 Status NoMemory(const char* what, uint64_t bytes) {
   return Status(Code::kResourceExhausted,
                 Concat("no memory for ", what, " of ", bytes, " bytes"));
@@ -24,6 +40,7 @@ Status NoMemory(const char* what, uint64_t bytes) {
 Status CallVectors::Decode(ConstBytes body, uint64_t max_reply_bytes,
                            LookupRequest* request) {
   PERSIA_RETURN_IF_ERROR(DecodeLookup(body, request, &reply_dtype_));
+  PERSIA_RETURN_IF_ERROR(CheckRowsOfBags(*request, max_reply_bytes));
   uint64_t numbers = 0;
   uint64_t rows_bytes = 0;
   for (const TableLookup& table : request->tables) {
@@ -69,8 +86,10 @@ OutFrame CallVectors::EncodeReply(uint64_t request_id,
   return EncodeLookupReply(request_id, request.generation, reply_dtype_, rows);
 }
 
-Status CallVectors::Decode(ConstBytes body, UpdateRequest* request) {
+Status CallVectors::Decode(ConstBytes body, uint64_t max_row_bytes,
+                           UpdateRequest* request) {
   PERSIA_RETURN_IF_ERROR(DecodeUpdate(body, request, &gradients_));
+  PERSIA_RETURN_IF_ERROR(CheckRowsOfBags(*request, max_row_bytes));
   uint64_t numbers = 0;
   for (size_t t = 0; t < gradients_.size(); ++t) {
     if (gradients_[t].dtype == WireDtype::kFloat32) continue;

@@ -23,7 +23,8 @@ namespace persia {
 class CallVectors {
  public:
   // Decodes a Lookup and gives its tables memory for their rows.
-  // kResourceExhausted if there is none, or if the reply would be too long.
+  // kResourceExhausted if there is none, or if the reply, or the rows that bags
+  // are pooled from, would be too long.
   Status Decode(ConstBytes body, uint64_t max_reply_bytes,
                 LookupRequest* request);
 
@@ -32,7 +33,10 @@ class CallVectors {
   OutFrame EncodeReply(uint64_t request_id, const LookupRequest& request);
 
   // Decodes an Update whose gradients are in `body` or here.
-  Status Decode(ConstBytes body, UpdateRequest* request);
+  // kResourceExhausted if there is no memory for them, or if the rows that bags
+  // are pooled from would be too long.
+  Status Decode(ConstBytes body, uint64_t max_row_bytes,
+                UpdateRequest* request);
 
  private:
   ByteBuffer floats_;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cc/base/number.h"
+#include "cc/base/text.h"
 #include "cc/optimizer/optimizer.h"
 #include "cc/store/admission.h"
 #include "cc/store/capacity.h"
@@ -38,6 +39,11 @@ Status TableConfig::Validate() const {
   if (name.size() > kMaxTableNameBytes) {
     return InvalidArgument("table name must have at most ", kMaxTableNameBytes,
                            " bytes, received ", name.size());
+  }
+  if (!IsPlainText(name)) {
+    return InvalidArgument(
+        "table name must be UTF-8 without control characters, received \"",
+        Escaped(name), "\"");
   }
   if (dim < 1) {
     return InvalidArgument("output_dim must be at least 1, received ", dim);

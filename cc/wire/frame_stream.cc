@@ -1,5 +1,6 @@
 #include "cc/wire/frame_stream.h"
 
+#include <algorithm>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <utility>
@@ -11,6 +12,11 @@ namespace {
 // Without a condition of one's own, Asio moves at most 64 KiB a system call,
 // which makes megabyte frames 2.5 times slower.
 constexpr size_t kMaxTransferBytes = 64u << 20;
+
+// Memory that a body gets for its header's word alone. More it gets as it
+// comes, as much again as has come: or a few bytes from each of many peers
+// would take all that there is.
+constexpr size_t kUnbackedBytes = 1u << 20;
 
 size_t UntilDone(const ErrorCode& error, size_t /*transferred*/) {
   return error ? 0 : kMaxTransferBytes;
@@ -37,6 +43,7 @@ void FrameStream::Read(ByteBuffer* body, ReadCallback done,
 }
 
 void FrameStream::OnHeader(const ErrorCode& error, size_t bytes) {
+  heard_at_ = Clock::now();
   if (read_cancelled_) return EndReadAsCancelled();
   if (error) return EndReadOnError(error, bytes > 0);
   const Status status =
@@ -54,35 +61,58 @@ void FrameStream::OnHeader(const ErrorCode& error, size_t bytes) {
 }
 
 void FrameStream::ReadBody() {
-  uint64_t unplaced = header_.body_bytes;
+  unplaced_ = header_.body_bytes;
   if (place_ != nullptr) placed_ = place_(header_);
-  for (const MutableBytes part : placed_) unplaced -= part.size();
-  if (!body_->Resize(unplaced)) {
-    return EndRead(ReadEnd::kTooLong,
-                   Status(Code::kResourceExhausted,
-                          Concat("no memory for a frame's body of ",
-                                 header_.body_bytes, " bytes")));
+  for (const MutableBytes part : placed_) unplaced_ -= part.size();
+  const size_t first = std::max(kUnbackedBytes, body_->capacity());
+  if (!body_->Resize(std::min<uint64_t>(unplaced_, first))) {
+    return EndReadWithoutMemory();
   }
+  ReadBodyFrom(0);
+}
+
+void FrameStream::ReadBodyFrom(size_t begin) {
   std::vector<asio::mutable_buffer> parts;
   parts.reserve(1 + placed_.size());
-  parts.emplace_back(body_->data(), body_->size());
-  for (const MutableBytes part : placed_) {
-    parts.emplace_back(part.data(), part.size());
+  parts.emplace_back(body_->data() + begin, body_->size() - begin);
+  if (body_->size() == unplaced_) {
+    for (const MutableBytes part : placed_) {
+      parts.emplace_back(part.data(), part.size());
+    }
   }
   asio::async_read(
-      socket_, std::move(parts), UntilDone,
-      [self = shared_from_this()](const ErrorCode& error, size_t bytes) {
-        self->OnBody(error, bytes);
+      socket_, std::move(parts),
+      [this](const ErrorCode& error, size_t transferred) {
+        heard_at_ = Clock::now();
+        return UntilDone(error, transferred);
+      },
+      [self = shared_from_this()](const ErrorCode& error, size_t /*bytes*/) {
+        self->OnBodyPart(error);
       });
 }
 
-void FrameStream::OnBody(const ErrorCode& error, size_t /*bytes*/) {
+void FrameStream::OnBodyPart(const ErrorCode& error) {
   if (read_cancelled_) return EndReadAsCancelled();
   if (error) return EndReadOnError(error, true);
+  const size_t size = body_->size();
+  if (size == unplaced_) return OnBody();
+  if (!body_->Grow(std::min<uint64_t>(unplaced_, 2 * uint64_t{size}))) {
+    return EndReadWithoutMemory();
+  }
+  ReadBodyFrom(size);
+}
+
+void FrameStream::OnBody() {
   std::vector<ConstBytes> parts{ConstBytes(body_->data(), body_->size())};
   parts.insert(parts.end(), placed_.begin(), placed_.end());
   const Status status = CheckBody(header_, parts);
   EndRead(status.ok() ? ReadEnd::kFrame : ReadEnd::kBadFrame, status);
+}
+
+void FrameStream::EndReadWithoutMemory() {
+  EndRead(ReadEnd::kTooLong, Status(Code::kResourceExhausted,
+                                    Concat("no memory for a frame's body of ",
+                                           header_.body_bytes, " bytes")));
 }
 
 // The operation may have ended well before, and only its handler come after:

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cc/base/byte_buffer.h"
+#include "cc/base/clock.h"
 #include "cc/base/status.h"
 #include "cc/wire/asio.h"
 #include "cc/wire/frame.h"
@@ -46,6 +47,9 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   void Read(ByteBuffer* body, ReadCallback done, PlaceCallback place = nullptr);
   const FrameHeader& header() const { return header_; }
 
+  // When bytes came last, of whatever part of a frame; else when it was made.
+  Clock::time_point heard_at() const { return heard_at_; }
+
   // `frame` and its payload must live until `done` or Close.
   void Write(const OutFrame& frame, WriteCallback done);
 
@@ -63,9 +67,12 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
  private:
   void OnHeader(const ErrorCode& error, size_t bytes);
   void ReadBody();
-  void OnBody(const ErrorCode& error, size_t bytes);
+  void ReadBodyFrom(size_t begin);
+  void OnBodyPart(const ErrorCode& error);
+  void OnBody();
   void EndRead(ReadEnd end, const Status& status);
   void EndReadAsCancelled();
+  void EndReadWithoutMemory();
   void EndReadOnError(const ErrorCode& error, bool within_frame);
   void Discard(std::shared_ptr<Timer> timer, std::function<void()> done);
 
@@ -74,9 +81,11 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   std::array<uint8_t, kFrameHeaderBytes> header_bytes_;
   FrameHeader header_;
   bool read_cancelled_ = false;
+  Clock::time_point heard_at_ = Clock::now();
   // Of the read under way:
   ByteBuffer* body_ = nullptr;
-  std::vector<MutableBytes> placed_;  // What follows *body_.
+  uint64_t unplaced_ = 0;             // What *body_ will hold.
+  std::vector<MutableBytes> placed_;  // What follows it.
   PlaceCallback place_;
   ReadCallback read_done_;
 };

@@ -1,13 +1,11 @@
-"""Fixtures: embedding workers, bad networks, and a model whose rows count updates."""
+"""Fixtures: embedding workers, and a model whose rows count updates."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 
 import numpy as np
 import pytest
-import tcp_proxy
 
 from persia_tf import _native
 
@@ -35,20 +33,6 @@ def start_worker():
 
 
 @pytest.fixture
-def start_proxies():
-    """Starts a proxy in front of each address; they end with the test."""
-    with contextlib.ExitStack() as running:
-
-        def start(addresses, **options):
-            return [
-                running.enter_context(tcp_proxy.TcpProxy(address, **options))
-                for address in addresses
-            ]
-
-        yield start
-
-
-@pytest.fixture
 def far_cluster(start_shards, start_proxies):
     """Makes clusters of two shards that are some milliseconds away."""
     import persia_tf as ptf
@@ -65,22 +49,6 @@ def far_cluster(start_shards, start_proxies):
     yield make
     for cluster in made:
         cluster.flush()
-
-
-@pytest.fixture
-def rows_of():
-    """Reads all of a table: each row with its state, by id."""
-    import persia_tf as ptf
-
-    def read(table, cluster):
-        rows = {}
-        for page in ptf.Table(table, cluster=cluster).export(batch_size=64):
-            for row_id, row, state in zip(page.ids, page.rows, page.state):
-                assert int(row_id) not in rows, f"row {row_id} was given twice"
-                rows[int(row_id)] = np.concatenate([row, state])
-        return rows
-
-    return read
 
 
 class CountingModel:

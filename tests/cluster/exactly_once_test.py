@@ -1,36 +1,19 @@
 """Connections that break all the time lose no update, and apply none twice."""
 
-import numpy as np
 import pytest
 import tcp_proxy
 import tensorflow as tf
+from training import SeededTraining, assert_same_rows
 
 import persia_tf as ptf
-from persia_tf._keras import keras
 
 STEPS = 1000
 LEAST_CUTS = 40
-IDS = np.random.default_rng(0).integers(0, 300, (STEPS, 8))
-LABELS = (IDS % 7).astype("float32")[..., None]
+TRAINING = SeededTraining(STEPS)
 
 
 def cluster_of(addresses, **options):
     return ptf.Cluster(addresses, timeout=20, **options)
-
-
-def train(table, cluster, prefetched):
-    """Trains 1,000 steps, synchronously."""
-    keras.utils.set_random_seed(7)
-    inputs = keras.Input(shape=(), dtype="int64")
-    vectors = ptf.layers.PersiaEmbedding(
-        4, table=table, cluster=cluster, optimizer=ptf.optimizers.Adam(0.01)
-    )(inputs)
-    model = keras.Model(inputs, keras.layers.Dense(1)(vectors))
-    model.compile("adam", "mse")
-    dataset = tf.data.Dataset.from_tensor_slices((IDS, LABELS))
-    if prefetched:
-        dataset = ptf.data.prefetch(dataset, model, staleness=0)
-    model.fit(dataset, verbose=0)
 
 
 def check_that_it_was_bad(cluster, shards):
@@ -51,7 +34,7 @@ def test_synchronous_training_makes_the_rows_of_an_undisturbed_one(
     staleness = 4 if prefetched else 0
     shards = start_shards(2)
     undisturbed = cluster_of([shard.address for shard in shards], staleness=staleness)
-    train(table, undisturbed, prefetched)
+    TRAINING.run(table, undisturbed, prefetched)
     expected = rows_of(table, undisturbed)
 
     shards = start_shards(2)
@@ -59,13 +42,10 @@ def test_synchronous_training_makes_the_rows_of_an_undisturbed_one(
     cuts = tcp_proxy.Cuts(seed=3, mean_bytes=10_000, hold=0.002)
     proxies = start_proxies(addresses, delay=0.0002, cuts=cuts)
     cluster = cluster_of([proxy.address for proxy in proxies], staleness=staleness)
-    train(table, cluster, prefetched)
+    TRAINING.run(table, cluster, prefetched)
     cluster.flush()
     check_that_it_was_bad(cluster, shards)
-    rows = rows_of(table, cluster_of(addresses))
-    assert rows.keys() == expected.keys()
-    for row_id, row in expected.items():
-        np.testing.assert_array_equal(rows[row_id], row)
+    assert_same_rows(rows_of(table, cluster_of(addresses)), expected)
 
 
 @pytest.mark.parametrize("prefetched", [False, True])

@@ -2,11 +2,7 @@
 
 import contextlib
 import gc
-import os
-import signal
 import socket
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -26,33 +22,6 @@ def free_port():
         return listener.getsockname()[1]
 
 
-@pytest.fixture
-def shard_process(tmp_path):
-    """Starts `persia ps`; gives the process and its address."""
-    processes = []
-
-    def start():
-        port_file = tmp_path / f"port{len(processes)}"
-        process = subprocess.Popen(
-            [sys.executable, "-m", "persia_tf.commands.main", "ps"]
-            + ["--port", "0", "--port-file", str(port_file)],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        processes.append(process)
-        give_up = time.monotonic() + 60
-        while not port_file.exists():
-            assert process.poll() is None, "the shard ended as it started"
-            assert time.monotonic() < give_up, "the shard did not start in time"
-            time.sleep(0.01)
-        return process, f"127.0.0.1:{port_file.read_text().split()[0]}"
-
-    yield start
-    for process in processes:
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-
-
 def make_model(table, cluster):
     inputs = keras.Input(shape=(), dtype="int64")
     vector = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)(inputs)
@@ -70,18 +39,17 @@ def test_shard_that_is_down_at_start_is_named(table, start_shards):
 
 def test_shard_that_is_killed_in_mid_epoch_ends_fit(table, shard_process):
     started = [shard_process() for _ in range(2)]
-    cluster = ptf.Cluster([address for _, address in started], timeout=2)
+    cluster = ptf.Cluster([shard.address for shard in started], timeout=2)
     model = make_model(table, cluster)
-    victim, address = started[1]
+    victim = started[1]
 
     class Kill(keras.callbacks.Callback):
         def on_train_batch_end(self, batch, logs=None):
             if batch == 5:
-                victim.send_signal(signal.SIGKILL)
-                victim.wait()
+                victim.kill()
 
     begin = time.monotonic()
-    with pytest.raises(tf.errors.OpError, match=address):
+    with pytest.raises(tf.errors.OpError, match=victim.address):
         model.fit(IDS, LABELS, batch_size=8, epochs=1000, verbose=0, callbacks=[Kill()])
     # No hang: far more than the deadline of a request, far less than the epochs.
     assert time.monotonic() - begin < 60
@@ -122,17 +90,13 @@ def test_prefetched_training_ends_with_its_shard_and_goes_on_with_others(
     table, shard_process, start_shards
 ):
     started = [shard_process() for _ in range(2)]
-    cluster = ptf.Cluster([address for _, address in started], timeout=2)
+    cluster = ptf.Cluster([shard.address for shard in started], timeout=2)
     model = make_model(table, cluster)
-    victim, address = started[1]
-
-    def kill():
-        victim.send_signal(signal.SIGKILL)
-        victim.wait()
+    victim = started[1]
 
     begin = time.monotonic()
-    with pytest.raises(tf.errors.OpError, match=address):
-        fit_until(model, dataset_of(model), kill)
+    with pytest.raises(tf.errors.OpError, match=victim.address):
+        fit_until(model, dataset_of(model), victim.kill)
     assert time.monotonic() - begin < 60
     check_that_nothing_waits(cluster)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import tcp_proxy
 from proxy_connection import Cut, Cuts
+from stream_faults import CORRUPT, DROP, DUPLICATE, TRUNCATE, Fault
 from tcp_proxy import TcpProxy
 
 DEADLINE_SECONDS = 60
@@ -50,14 +51,14 @@ class Echo:
         self._listener.close()
 
 
-class FixedCut:
-    """Cuts each connection alike."""
+class Fixed:
+    """Cuts each connection alike, or has the same fault in each."""
 
-    def __init__(self, **cut):
-        self._cut = Cut(**cut)
+    def __init__(self, what):
+        self._what = what
 
     def of(self, connection):
-        return self._cut
+        return self._what
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ def test_an_answer_takes_both_delays(echo):
 @pytest.mark.parametrize("reset", [True, False])
 @pytest.mark.parametrize("direction", [0, 1])
 def test_a_cut_comes_after_its_bytes_exactly(echo, direction, reset):
-    cuts = FixedCut(direction=direction, after=1000, reset=reset, hold=0.0)
+    cuts = Fixed(Cut(direction=direction, after=1000, reset=reset, hold=0.0))
     with TcpProxy(echo.address, cuts=cuts) as proxy:
         with connect(proxy.address) as client:
             client.sendall(bytes(5000))
@@ -135,7 +136,7 @@ def test_a_cut_comes_after_its_bytes_exactly(echo, direction, reset):
 
 
 def test_bytes_are_held_back_before_a_cut(echo):
-    cuts = FixedCut(direction=1, after=10, reset=True, hold=3600.0)
+    cuts = Fixed(Cut(direction=1, after=10, reset=True, hold=3600.0))
     with TcpProxy(echo.address, cuts=cuts) as proxy, connect(proxy.address) as client:
         client.sendall(bytes(20))
         receive(client, 10)
@@ -175,6 +176,56 @@ def test_a_server_that_is_down_resets_the_client(echo):
             with client:
                 assert receive_until_cut(client) == (b"", True)
         assert proxy.cut_connections == 0
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (CORRUPT, b"01\xcd\xcc\xcb56789"),
+        (TRUNCATE, b"0156789"),
+        (DUPLICATE, b"0123423456789"),
+    ],
+)
+def test_a_fault_happens_to_the_bytes_of_its_direction(echo, kind, expected, direction):
+    faults = Fixed(Fault(kind, direction, after=2, length=3, mask=255))
+    with TcpProxy(echo.address, faults=faults) as proxy:
+        with connect(proxy.address) as client:
+            client.sendall(b"0123456789")
+            client.shutdown(socket.SHUT_WR)
+            assert receive_until_cut(client) == (expected, False)
+        assert echo.ended.acquire(timeout=DEADLINE_SECONDS)
+        proxy.cut()  # What it returns from, it has counted.
+        assert proxy.faulty_connections == 1 and proxy.cut_connections == 0
+
+
+@pytest.mark.parametrize("direction", [0, 1])
+def test_dropped_bytes_never_come_and_the_connection_stays(echo, direction):
+    faults = Fixed(Fault(DROP, direction, after=4))
+    with TcpProxy(echo.address, delay=0.001, faults=faults) as proxy:
+        with connect(proxy.address) as client:
+            client.sendall(b"0123456789")
+            assert receive(client, 4) == b"0123"
+            client.settimeout(0.05)
+            for _ in range(2):
+                with pytest.raises(socket.timeout):
+                    client.recv(1)
+                client.sendall(b"more")
+            client.settimeout(DEADLINE_SECONDS)
+            client.shutdown(socket.SHUT_WR)
+            assert receive_until_cut(client) == (b"", False)
+
+
+def test_more_bytes_than_a_line_holds_pass_a_duplicate(echo):
+    sent = bytes(range(256)) * 40_000
+    faults = Fixed(Fault(DUPLICATE, direction=1, after=100_000, length=70_000))
+    with TcpProxy(echo.address, faults=faults) as proxy:
+        with connect(proxy.address) as client:
+            sender = threading.Thread(target=client.sendall, args=(sent,))
+            sender.start()
+            got = receive(client, len(sent) + 70_000)
+            sender.join()
+    assert got == sent[:170_000] + sent[100_000:]
 
 
 def test_cuts_are_those_of_their_seed():

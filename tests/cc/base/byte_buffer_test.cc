@@ -27,6 +27,19 @@ TEST(ByteBufferTest, KeepsItsMemory) {
   EXPECT_EQ(buffer.data(), data);
 }
 
+TEST(ByteBufferTest, GrowsWithWhatItHolds) {
+  ByteBuffer buffer;
+  ASSERT_TRUE(buffer.Resize(100));
+  for (int i = 0; i < 100; ++i) buffer.data()[i] = static_cast<uint8_t>(i);
+  ASSERT_TRUE(buffer.Grow(100000));
+  EXPECT_EQ(buffer.size(), 100000u);
+  EXPECT_GE(buffer.capacity(), 100000u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
+  EXPECT_FALSE(buffer.Grow(SIZE_MAX));
+  EXPECT_EQ(buffer.size(), 100000u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(buffer.data()[i], i);
+}
+
 TEST(ByteBufferTest, MemoryThatIsNotThereIsTold) {
   ByteBuffer buffer;
   ASSERT_TRUE(buffer.Resize(10));

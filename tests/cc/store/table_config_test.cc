@@ -36,6 +36,14 @@ TEST(TableConfigValidate, RefusesALongName) {
                 "table name must have at most 1024 bytes, received 1025");
 }
 
+// Names are shown in errors, logs and metrics.
+TEST(TableConfigValidate, RefusesANameThatIsNoPlainText) {
+  ExpectRefused(MakeConfig("a\xff\n", 1),
+                "table name must be UTF-8 without control characters, received "
+                "\"a\\xff\\x0a\"");
+  EXPECT_TRUE(MakeConfig("gr\xc3\xb6\xc3\x9f", 1).Validate().ok());
+}
+
 TEST(TableConfigValidate, RefusesNoWeights) {
   ExpectRefused(MakeConfig("t", 0),
                 "output_dim must be at least 1, received 0");

@@ -1,0 +1,69 @@
+#include "cc/base/text.h"
+
+#include <cstdint>
+
+namespace persia {
+namespace {
+
+bool IsControl(uint32_t point) {
+  return point < 0x20 || (point >= 0x7f && point < 0xa0);
+}
+
+// Bytes of the character that a byte begins; 0 for none.
+size_t LengthFrom(uint8_t first) {
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first < 0xe0) return 2;
+  if (first >= 0xe0 && first < 0xf0) return 3;
+  if (first >= 0xf0 && first < 0xf5) return 4;
+  return 0;
+}
+
+// Neither a longer form of a lower one, nor half of a UTF-16 pair, nor beyond
+// the last.
+bool IsOf(uint32_t point, size_t length) {
+  if (length == 3) return point >= 0x800 && (point < 0xd800 || point > 0xdfff);
+  if (length == 4) return point >= 0x10000 && point <= 0x10ffff;
+  return true;
+}
+
+// Takes a character off `text`; false if there is none that may be shown.
+bool TakePlain(std::string_view* text) {
+  const auto first = static_cast<uint8_t>(text->front());
+  const size_t length = LengthFrom(first);
+  if (length == 0 || length > text->size()) return false;
+  uint32_t point = length == 1 ? first : first & (0x7f >> length);
+  for (size_t i = 1; i < length; ++i) {
+    const auto byte = static_cast<uint8_t>((*text)[i]);
+    if ((byte & 0xc0) != 0x80) return false;
+    point = point << 6 | (byte & 0x3f);
+  }
+  text->remove_prefix(length);
+  return IsOf(point, length) && !IsControl(point);
+}
+
+}  // namespace
+
+bool IsPlainText(std::string_view text) {
+  while (!text.empty()) {
+    if (!TakePlain(&text)) return false;
+  }
+  return true;
+}
+
+std::string Escaped(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string escaped;
+  for (const char c : text) {
+    if (c >= 0x20 && c < 0x7f && c != '\\') {
+      escaped += c;
+      continue;
+    }
+    const auto byte = static_cast<uint8_t>(c);
+    escaped += "\\x";
+    escaped += kDigits[byte >> 4];
+    escaped += kDigits[byte & 15];
+  }
+  return escaped;
+}
+
+}  // namespace persia

@@ -1,0 +1,114 @@
+"""Processes that tests kill and bring back.
+
+    shard = ShardProcess(tmp_path)
+    shard.start()
+    shard.kill()
+    shard.start()  # Where it was before.
+
+The fixtures `shard_process` and `start_proxies` (tests/conftest.py) end what they
+started; tools/tcp_proxy.py is the bad network in front of a shard.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+PERSIA_PS = (sys.executable, "-m", "persia_tf.commands.main", "ps")
+DEADLINE_SECONDS = 60
+
+
+def wait_until(condition: Callable[[], object], what: str) -> None:
+    """Waits for a condition; fails, saying what for, after a minute."""
+    give_up = time.monotonic() + DEADLINE_SECONDS
+    while not condition():
+        assert time.monotonic() < give_up, f"gave up waiting for {what}"
+        time.sleep(0.01)
+
+
+class ShardProcess:
+    """A server program in a process of its own, at one port of loopback for good.
+
+    Args:
+        folder: For its files; made, if it is not there.
+        command: The program; it takes --port and --port-file as `persia ps` does.
+        options: More of the command line.
+        env: More of the environment.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        command: Sequence[str] = PERSIA_PS,
+        options: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._port_file = folder / "port"
+        self._log = folder / "log"
+        self._command = [*command, *options]
+        path = {"PYTHONPATH": os.pathsep.join(sys.path)}
+        self._env = {**os.environ, **path, **(env or {})}
+        self._process: subprocess.Popen | None = None
+        self.port = 0
+
+    @property
+    def address(self) -> str:
+        """The "host:port" that it serves at, also after it was started again."""
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log(self) -> str:
+        """What it wrote, of all its starts."""
+        return self._log.read_text(errors="replace")
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory that it holds now."""
+        pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+    def start(self) -> None:
+        """Starts it, at its port, and waits until it serves."""
+        assert not self.is_running, "it runs already"
+        self._port_file.unlink(missing_ok=True)
+        ports = ["--port", str(self.port), "--port-file", str(self._port_file)]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self._command, *ports], stdout=log, stderr=log, env=self._env
+            )
+
+        def serves() -> bool:
+            assert self.is_running, f"it ended as it started:\n{self.log}"
+            return self._port_file.exists()
+
+        wait_until(serves, f"{self._command} to serve")
+        self.port = int(self._port_file.read_text().split()[0])
+
+    def kill(self) -> None:
+        """Ends it by SIGKILL, at once, in the midst of whatever it does."""
+        self._process.kill()
+        self._process.wait(DEADLINE_SECONDS)
+
+    def stop(self) -> int:
+        """Ends it by SIGTERM, as an operator would; its exit code."""
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(DEADLINE_SECONDS)
+
+    def end(self) -> None:
+        """Ends it, if it runs."""
+        if self.is_running:
+            self.kill()

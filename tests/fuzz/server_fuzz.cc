@@ -1,0 +1,117 @@
+// Frames of any bodies at a server that holds a few small tables, from their
+// header to the reply's, without sockets. What a crash needs beside its own
+// input is in server_fuzz.history, which is an input, too.
+//
+// libFuzzer: -max_len=512
+
+#include <cstring>
+#include <memory>
+
+#include "cc/server/call.h"
+#include "cc/service/local_service.h"
+#include "cc/wire/messages.h"
+#include "tests/fuzz/support/frames_input.h"
+#include "tests/fuzz/support/fuzz_check.h"
+#include "tests/fuzz/support/history.h"
+#include "tests/fuzz/support/reply_check.h"
+
+namespace persia {
+namespace {
+
+// Small, so that little memory is what a request may take.
+constexpr uint64_t kMaxFuzzedBodyBytes = 1 << 16;
+
+// A server is made anew after so many inputs, or so many bytes of them.
+constexpr int kInputsAServer = 500;
+constexpr size_t kHistoryBytes = 1 << 20;
+
+class FuzzedServer {
+ public:
+  FuzzedServer() : service_(MakeLocalService()) {
+    state_.service = service_.get();
+    state_.options.max_body_bytes = kMaxFuzzedBodyBytes;
+    state_.address = "127.0.0.1:7000";
+    for (const TableConfig& table : SampleTables()) {
+      CreateTableRequest request;
+      request.config = table;
+      service_->CreateTable(&request, [](const Status& status) {
+        FuzzCheck(status.ok(), "the samples' tables can be made");
+      });
+    }
+  }
+
+  // As a connection does.
+  void Serve(const SampleMessage& request) {
+    OutFrame frame{std::vector<uint8_t>(kFrameHeaderBytes), {request.body}};
+    SealFrame(request.type, 1, &frame);
+    FrameHeader header;
+    const Status status =
+        ParseFrameHeader(ConstBytes(frame.head).first<kFrameHeaderBytes>(),
+                         kMaxFuzzedBodyBytes, &header);
+    if (!status.ok() || !IsRequest(header.type)) return;
+    Call call;
+    if (!call.body()->Resize(request.body.size())) return;
+    if (!request.body.empty()) {
+      std::memcpy(call.body()->data(), request.body.data(),
+                  request.body.size());
+    }
+    Answer(header, &call);
+    CheckReply(request, call.reply());
+  }
+
+ private:
+  void Answer(const FrameHeader& header, Call* call) {
+    const Status prepared = call->Prepare(header, state_.options);
+    if (!prepared.ok()) return call->Finish(prepared, state_);
+    bool is_done = false;
+    call->Start(state_.service, [&](const Status& status) {
+      is_done = true;
+      call->Finish(status, state_);
+    });
+    FuzzCheck(is_done, "a local service answers before it returns");
+  }
+
+  const std::unique_ptr<EmbeddingService> service_;
+  ServerState state_;
+};
+
+}  // namespace
+
+void FuzzOne(Span<const uint8_t> bytes) {
+  static History history("server_fuzz.history", kHistoryBytes);
+  static std::unique_ptr<FuzzedServer> server;
+  static int inputs = 0;
+  while (!bytes.empty()) {
+    const SampleMessage request = TakeFrame(&bytes);
+    const bool is_full = !history.Add(request);
+    if (is_full || inputs >= kInputsAServer || server == nullptr) {
+      server = std::make_unique<FuzzedServer>();
+      inputs = 0;
+      history.Clear();
+      history.Add(request);
+    }
+    server->Serve(request);
+  }
+  ++inputs;
+}
+
+// Each request alone, and some short ones in a row.
+std::vector<FuzzInput> Seeds() {
+  std::vector<FuzzInput> seeds;
+  FuzzInput all;
+  for (const SampleMessage& request : SampleRequests()) {
+    seeds.emplace_back();
+    AppendFrame(request, &seeds.back());
+    if (all.size() + request.body.size() < 512) AppendFrame(request, &all);
+  }
+  seeds.push_back(all);
+  return seeds;
+}
+
+}  // namespace persia
+
+// Memory beyond what a request may take is refused, as where there is none: a
+// table whose filter is large must be an error.
+extern "C" const char* __asan_default_options() {
+  return "allocator_may_return_null=1:max_allocation_size_mb=64";
+}

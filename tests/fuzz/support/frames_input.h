@@ -1,0 +1,44 @@
+// Inputs that are several messages in a row, each
+//   u8 type, u16 length (little-endian), body
+// so that a mutated body is a whole frame's again: the header and its checksums
+// are built around it.
+
+#ifndef PERSIA_TESTS_FUZZ_SUPPORT_FRAMES_INPUT_H_
+#define PERSIA_TESTS_FUZZ_SUPPORT_FRAMES_INPUT_H_
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/fuzz/support/fuzz_target.h"
+#include "tests/fuzz/support/sample_messages.h"
+
+namespace persia {
+
+inline constexpr size_t kFramePrefixBytes = 3;
+
+inline void AppendFrame(const SampleMessage& message, FuzzInput* input) {
+  const size_t size = message.body.size();
+  input->push_back(static_cast<uint8_t>(message.type));
+  input->push_back(static_cast<uint8_t>(size));
+  input->push_back(static_cast<uint8_t>(size >> 8));
+  input->insert(input->end(), message.body.begin(), message.body.end());
+}
+
+// Takes the next message off `rest`, which is not empty; a length beyond the
+// end means what there is.
+inline SampleMessage TakeFrame(Span<const uint8_t>* rest) {
+  SampleMessage message;
+  message.type = static_cast<MessageType>((*rest)[0]);
+  const size_t prefix = std::min(kFramePrefixBytes, rest->size());
+  size_t size = 0;
+  for (size_t i = 1; i < prefix; ++i) size |= (*rest)[i] << 8 * (i - 1);
+  *rest = rest->subspan(prefix);
+  size = std::min(size, rest->size());
+  message.body.assign(rest->begin(), rest->begin() + size);
+  *rest = rest->subspan(size);
+  return message;
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_TESTS_FUZZ_SUPPORT_FRAMES_INPUT_H_

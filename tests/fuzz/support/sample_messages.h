@@ -1,0 +1,27 @@
+// Valid messages of every type: what mutations begin from.
+
+#ifndef PERSIA_TESTS_FUZZ_SUPPORT_SAMPLE_MESSAGES_H_
+#define PERSIA_TESTS_FUZZ_SUPPORT_SAMPLE_MESSAGES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "cc/store/table_config.h"
+#include "cc/wire/frame.h"
+
+namespace persia {
+
+struct SampleMessage {
+  MessageType type = MessageType::kError;
+  std::vector<uint8_t> body;
+};
+
+// Small tables that differ in all settings; the requests are to these.
+std::vector<TableConfig> SampleTables();
+
+std::vector<SampleMessage> SampleRequests();
+std::vector<SampleMessage> SampleReplies();
+
+}  // namespace persia
+
+#endif  // PERSIA_TESTS_FUZZ_SUPPORT_SAMPLE_MESSAGES_H_

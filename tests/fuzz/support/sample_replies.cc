@@ -1,0 +1,64 @@
+#include <array>
+
+#include "cc/wire/messages.h"
+#include "tests/fuzz/support/sample_body.h"
+#include "tests/fuzz/support/sample_messages.h"
+
+namespace persia {
+namespace {
+
+ServiceStats SomeProcess() {
+  ServiceStats process;
+  process.address = "127.0.0.1:7000";
+  process.lookups = 5;
+  process.tables.resize(2);
+  process.tables[0].name = "plain";
+  process.tables[1].rows = 9;
+  return process;
+}
+
+void AddLookupReplies(std::vector<SampleMessage>* samples) {
+  // Of any dtype: what these words stand for does not matter.
+  const std::vector<uint64_t> words(6, 0x3c003c003c003c00);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
+  constexpr uint64_t kCount = 5;
+  constexpr uint32_t kDim = 2;
+  for (const WireDtype dtype : {WireDtype::kFloat32, WireDtype::kFloat16,
+                                WireDtype::kBfloat16, WireDtype::kInt8}) {
+    const ConstBytes rows(bytes, EncodedBytes(dtype, kCount, kDim));
+    AddSample(EncodeLookupReply(1, 1, dtype, {rows}), MessageType::kLookupReply,
+              samples);
+  }
+}
+
+void AddPage(std::vector<SampleMessage>* samples) {
+  ExportRequest page;
+  page.cursor.position = 7;
+  page.dim = 2;
+  page.state_size = 1;
+  page.page.ids = {3, -4};
+  page.page.weights.resize(4);
+  page.page.state.resize(2);
+  AddSample(EncodeExportReply(1, page), MessageType::kExportReply, samples);
+}
+
+}  // namespace
+
+std::vector<SampleMessage> SampleReplies() {
+  std::vector<SampleMessage> samples;
+  const Status error(Code::kNotFound, "no such table");
+  AddSample(EncodeError(1, error), MessageType::kError, &samples);
+  AddSample(EncodeCreateTableReply(1, CreateTableRequest()),
+            MessageType::kCreateTableReply, &samples);
+  AddLookupReplies(&samples);
+  AddSample(EncodeUpdateReply(1, UpdateCounts()), MessageType::kUpdateReply,
+            &samples);
+  AddSample(EncodeStatsReply(1, {SomeProcess(), SomeProcess()}),
+            MessageType::kStatsReply, &samples);
+  AddPage(&samples);
+  AddSample(EncodeAssignReply(1), MessageType::kAssignReply, &samples);
+  AddSample(EncodeRemoveReply(1, 3), MessageType::kRemoveReply, &samples);
+  return samples;
+}
+
+}  // namespace persia

@@ -1,0 +1,165 @@
+#include <array>
+#include <utility>
+
+#include "cc/base/hash.h"
+#include "cc/wire/messages.h"
+#include "tests/fuzz/support/sample_body.h"
+#include "tests/fuzz/support/sample_messages.h"
+
+namespace persia {
+namespace {
+
+constexpr std::array<int64_t, 5> kIds = {-1, 0, 7, 1 << 20, int64_t{1} << 62};
+constexpr std::array<uint32_t, 4> kOffsets = {0, 2, 2, 5};
+constexpr std::array<float, 5> kWeights = {1, 0.5f, -1, 0, 2};
+constexpr std::array<WireDtype, 4> kDtypes = {
+    WireDtype::kFloat32, WireDtype::kFloat16, WireDtype::kBfloat16,
+    WireDtype::kInt8};
+
+TableIds PlainIds(const TableConfig& table) {
+  TableIds ids;
+  ids.table = HashName(table.name);
+  ids.dim = table.dim;
+  ids.ids = kIds;
+  return ids;
+}
+
+TableIds BagIds(const TableConfig& table, Combiner combiner) {
+  TableIds ids = PlainIds(table);
+  ids.combiner = combiner;
+  ids.bag_offsets = kOffsets;
+  if (combiner != Combiner::kMean) ids.weights = kWeights;
+  return ids;
+}
+
+// One way of naming each table's ids, then another.
+std::vector<TableIds> AllTableIds() {
+  std::vector<TableIds> all;
+  uint32_t combiner = 0;
+  for (const TableConfig& table : SampleTables()) {
+    all.push_back(PlainIds(table));
+    all.push_back(BagIds(table, static_cast<Combiner>(1 + combiner++ % 3)));
+  }
+  return all;
+}
+
+void AddCreateTables(std::vector<SampleMessage>* samples) {
+  for (const TableConfig& table : SampleTables()) {
+    AddSample(EncodeCreateTable(1, table), MessageType::kCreateTable, samples);
+  }
+}
+
+void AddLookups(std::vector<SampleMessage>* samples) {
+  for (const WireDtype dtype : kDtypes) {
+    LookupRequest all;
+    all.client = 3;
+    all.read_only = dtype == WireDtype::kInt8;
+    for (const TableIds& ids : AllTableIds()) {
+      LookupRequest one;
+      one.tables.push_back({ids, {}});
+      AddSample(EncodeLookup(1, one, dtype), MessageType::kLookup, samples);
+      all.tables.push_back({ids, {}});
+    }
+    AddSample(EncodeLookup(1, all, dtype), MessageType::kLookup, samples);
+  }
+}
+
+// Gradients of a table, and the memory that they lie in.
+class SampleGradients {
+ public:
+  SampleGradients(const TableIds& ids, WireDtype dtype)
+      : floats_(ids.vectors() * ids.dim, 0.25f),
+        words_(PaddedBytes(dtype, ids.vectors(), ids.dim) / 8),
+        vectors_{dtype,
+                 ConstBytes(reinterpret_cast<uint8_t*>(words_.data()),
+                            EncodedBytes(dtype, ids.vectors(), ids.dim))} {
+    EncodeVectors(dtype, VectorKind::kGradients, floats_.data(),
+                  VectorPlaces{ids.vectors(), 0, nullptr}, ids.dim,
+                  reinterpret_cast<uint8_t*>(words_.data()));
+  }
+
+  const WireVectors& vectors() const { return vectors_; }
+
+ private:
+  std::vector<float> floats_;
+  std::vector<uint64_t> words_;
+  WireVectors vectors_;
+};
+
+void AddUpdates(std::vector<SampleMessage>* samples) {
+  uint64_t sequence = 0;
+  for (const WireDtype dtype : kDtypes) {
+    for (const TableIds& ids : AllTableIds()) {
+      UpdateRequest request;
+      request.client = 3;
+      request.sequence = ++sequence;
+      request.tables.push_back({ids, {}, 0.1f});
+      const SampleGradients gradients(ids, dtype);
+      AddSample(EncodeUpdate(1, request, {gradients.vectors()}),
+                MessageType::kUpdate, samples);
+    }
+  }
+}
+
+void AddWholeRows(const TableConfig& table,
+                  std::vector<SampleMessage>* samples) {
+  ExportRequest page;
+  page.table = HashName(table.name);
+  page.max_rows = 100;
+  AddSample(EncodeExport(1, page), MessageType::kExport, samples);
+
+  const std::vector<float> weights(kIds.size() * table.dim, 0.5f);
+  AssignRequest assign;
+  assign.table = HashName(table.name);
+  assign.dim = table.dim;
+  assign.ids = kIds;
+  assign.weights = weights;
+  AddSample(EncodeAssign(1, assign), MessageType::kAssign, samples);
+  assign.state_size = table.dim;
+  assign.state = weights;
+  AddSample(EncodeAssign(1, assign), MessageType::kAssign, samples);
+
+  RemoveRequest remove;
+  remove.table = HashName(table.name);
+  remove.ids = kIds;
+  AddSample(EncodeRemove(1, remove), MessageType::kRemove, samples);
+}
+
+TableConfig MakeTable(const char* name, uint32_t dim, const char* initializer,
+                      const char* optimizer) {
+  TableConfig table;
+  table.name = name;
+  table.dim = dim;
+  table.initializer = Spec::Parse(initializer).value();
+  table.optimizer = Spec::Parse(optimizer).value();
+  return table;
+}
+
+}  // namespace
+
+std::vector<TableConfig> SampleTables() {
+  TableConfig plain = MakeTable("plain", 2, "uniform", "sgd");
+  TableConfig bounded = MakeTable("bounded", 3, "zeros", "adagrad");
+  bounded.capacity = Spec::Parse("rows(count=9)").value();
+  bounded.eviction = Spec::Parse("lru").value();
+  bounded.row_dtype = Spec::Parse("float16").value();
+  TableConfig choosy = MakeTable("choosy", 8, "normal", "adam");
+  choosy.admission = Spec::Parse("min_count(count=2)").value();
+  choosy.eviction = Spec::Parse("ttl(steps=3)").value();
+  choosy.row_dtype = Spec::Parse("int8").value();
+  return {plain, bounded, choosy};
+}
+
+std::vector<SampleMessage> SampleRequests() {
+  std::vector<SampleMessage> samples;
+  AddCreateTables(&samples);
+  AddLookups(&samples);
+  AddUpdates(&samples);
+  AddSample(EncodeStats(1), MessageType::kStats, &samples);
+  for (const TableConfig& table : SampleTables()) {
+    AddWholeRows(table, &samples);
+  }
+  return samples;
+}
+
+}  // namespace persia
