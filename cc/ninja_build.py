@@ -34,6 +34,7 @@ _MODULES = (
     "files",
     "optimizer",
     "store",
+    "log",
     "service",
     "wire",
     "server",

@@ -16,6 +16,7 @@ LAYERS = [
     {"base"},
     {"optimizer", "files"},
     {"store"},
+    {"log"},
     {"service"},
     {"wire"},
     {"server", "client"},
