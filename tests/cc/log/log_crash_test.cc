@@ -166,6 +166,12 @@ TEST(LogCrashTest, ASegmentThatGotNoHeaderIsNone) {
   }
 }
 
+TEST(LogCrashTest, ASegmentsHeaderIsDurableBeforeItHasAName) {
+  MemoryFiles files;
+  const auto log = Continue(PlaceIn(&files));
+  EXPECT_EQ(files.image().at(SegmentPath(1)).synced, kSegmentHeaderBytes);
+}
+
 // Each record is acknowledged before the next one comes, so that only damage
 // to the last one can be taken for a crash's.
 TEST(LogDamageTest, EveryDamagedByteIsFoundOrInTheTail) {

@@ -111,6 +111,16 @@ TEST(LogFormatTest, ABodyBeyondTheLimitIsNoRecord) {
   EXPECT_FALSE(DecodeRecordHeader(bytes, &header));
 }
 
+TEST(LogFormatTest, AFieldThatMustBeZeroIs) {
+  uint8_t bytes[kRecordHeaderBytes];
+  RecordHeader header;
+  EncodeRecordHeader(header, bytes);
+  bytes[6] = 1;
+  const uint32_t crc = Crc32c(bytes, 28);
+  std::memcpy(bytes + 28, &crc, sizeof(crc));
+  EXPECT_FALSE(DecodeRecordHeader(bytes, &header));
+}
+
 TEST(LogFormatTest, AChecksumIsOfAllPartsAndTheirPadding) {
   const std::string whole = std::string("123456789") + std::string(7, '\0');
   const Span<const uint8_t> parts[] = {BytesOf(whole).first(3),
