@@ -51,6 +51,7 @@ _BENCHMARKS = {
         [],
     ),
     "redis_bench": ((), ["-lhiredis"]),
+    "log_bench": (("base", "files", "log"), []),
     "delay_proxy": (("base", "optimizer", "store", "service", "wire"), []),
 }
 

@@ -143,6 +143,17 @@ TEST_F(LogWriterTest, ClosingAnswersWhoWaitsForWhatNeverCame) {
   EXPECT_EQ(never.Wait().code(), Code::kCancelled);
 }
 
+TEST_F(LogWriterTest, ClosingAnswersWhoAsksAgain) {
+  const auto log = Continue(place_);
+  CallResult again;
+  log->WhenDurable(7, [&, done = again.done()](const Status&) {
+    log->WhenDurable(8, done);
+  });
+  EXPECT_TRUE(log->Close().ok());
+  ASSERT_TRUE(again.ready());
+  EXPECT_EQ(again.Wait().code(), Code::kCancelled);
+}
+
 TEST_F(LogWriterTest, AClosedLogAnswersAndRefuses) {
   const auto log = Continue(place_);
   ASSERT_TRUE(Append(log.get(), "a").ok());

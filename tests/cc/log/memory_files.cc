@@ -1,8 +1,12 @@
 #include "tests/cc/log/memory_files.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
+
+#include "tests/cc/support/call_result.h"
 
 namespace persia {
 namespace {
@@ -78,7 +82,7 @@ void MemoryFiles::HoldSyncs() {
 
 void MemoryFiles::WaitForHeldSync() {
   Lock lock(mutex_);
-  changed_.wait(lock, [this] { return held_ > 0; });
+  EXPECT_TRUE(changed_.wait_for(lock, kHang, [this] { return held_ > 0; }));
 }
 
 void MemoryFiles::ReleaseSyncs() {

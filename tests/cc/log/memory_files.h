@@ -37,7 +37,7 @@ class MemoryFiles : public FileSystem {
 
   // From now on syncs wait.
   void HoldSyncs();
-  // Waits until one does.
+  // Waits until one does; a hang fails the test.
   void WaitForHeldSync();
   void ReleaseSyncs();
 
