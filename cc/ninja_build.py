@@ -39,6 +39,7 @@ _MODULES = (
     "optimizer",
     "store",
     "checkpoint",
+    "log",
     "service",
     "wire",
     "server",
@@ -58,6 +59,7 @@ _BENCHMARKS = {
         [],
     ),
     "redis_bench": ((), ["-lhiredis"]),
+    "log_bench": (("base", "files", "log"), []),
     "delay_proxy": (("base", "optimizer", "store", "service", "wire"), []),
 }
 

@@ -16,7 +16,7 @@ LAYERS = [
     {"base"},
     {"optimizer", "files"},
     {"store"},
-    {"checkpoint"},
+    {"checkpoint", "log"},
     {"service"},
     {"wire"},
     {"server", "client"},

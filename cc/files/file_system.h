@@ -54,6 +54,10 @@ class FileSystem {
 
   virtual Result<uint64_t> Size(const std::string& path) = 0;
 
+  // What anybody has written to a file before survives a loss of power once
+  // this returns.
+  virtual Status Sync(const std::string& path) = 0;
+
   // In one step; what was at `to` is replaced. It survives a loss of power.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
 

@@ -142,6 +142,12 @@ class LocalFileSystem : public FileSystem {
     return static_cast<uint64_t>(found.st_size);
   }
 
+  Status Sync(const std::string& path) override {
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.number() < 0) return Failed("open", path);
+    return ::fdatasync(file.number()) == 0 ? Status() : Failed("sync", path);
+  }
+
   Status Rename(const std::string& from, const std::string& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) return Failed("rename", from);
     return SyncFolder(FolderOf(to));

@@ -66,6 +66,12 @@ TEST_F(LocalFilesTest, RenamingReplacesAFile) {
   EXPECT_EQ(*files_->List(folder_.path()), std::vector<std::string>{"b"});
 }
 
+TEST_F(LocalFilesTest, SyncsWhatAnotherWrote) {
+  Write(folder_ / "a", "some text");
+  EXPECT_TRUE(files_->Sync(folder_ / "a").ok());
+  EXPECT_EQ(Read(folder_ / "a"), "some text");
+}
+
 TEST_F(LocalFilesTest, ListsNamesInOrder) {
   for (const char* name : {"c", "a", "b"}) Write(folder_ / name, "");
   EXPECT_EQ(*files_->List(folder_.path()),
@@ -75,6 +81,7 @@ TEST_F(LocalFilesTest, ListsNamesInOrder) {
 TEST_F(LocalFilesTest, WhatIsNotThereIsNotFound) {
   EXPECT_EQ(files_->Open(folder_ / "a").status().code(), Code::kNotFound);
   EXPECT_EQ(files_->Size(folder_ / "a").status().code(), Code::kNotFound);
+  EXPECT_EQ(files_->Sync(folder_ / "a").code(), Code::kNotFound);
   EXPECT_EQ(files_->Rename(folder_ / "a", folder_ / "b").code(),
             Code::kNotFound);
   EXPECT_TRUE(files_->Remove(folder_ / "a").ok());

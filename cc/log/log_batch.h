@@ -1,0 +1,45 @@
+// LogBatch: encoded records that are written together.
+//
+// Not thread-safe. Nothing blocks.
+
+#ifndef PERSIA_CC_LOG_LOG_BATCH_H_
+#define PERSIA_CC_LOG_LOG_BATCH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cc/log/log_format.h"
+
+namespace persia {
+
+class LogBatch {
+ public:
+  // It keeps memory for `kept_bytes`, which it touches only as it fills.
+  // Throws std::bad_alloc.
+  explicit LogBatch(size_t kept_bytes) : kept_bytes_(kept_bytes) {
+    bytes_.reserve(kept_bytes);
+  }
+
+  // Whether a body fits into what is kept. One that never would fits alone.
+  bool Fits(uint64_t body_bytes) const {
+    return empty() || bytes_.size() + RecordBytes(body_bytes) <= kept_bytes_;
+  }
+
+  // Adds a record whose body `parts` are in order. Throws std::bad_alloc, and
+  // is then as it was.
+  void Add(const RecordHeader& header, Span<const Span<const uint8_t>> parts);
+
+  void Clear();
+
+  bool empty() const { return bytes_.empty(); }
+  Span<const uint8_t> bytes() const { return bytes_; }
+
+ private:
+  size_t kept_bytes_;
+  std::vector<uint8_t> bytes_;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_LOG_LOG_BATCH_H_

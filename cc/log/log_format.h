@@ -1,0 +1,104 @@
+// The bytes of a log: segment files of records. All numbers are little-endian.
+//
+//   segment = header record*
+//   header (40 bytes) =
+//     offset  size
+//     0       4    magic "PLG1" (0x31474c50)
+//     4       2    format version
+//     6       2    zero
+//     8       8    number of the segment: its file is named after it
+//     16      8    position of its first record
+//     24      4    index of the shard whose log it is
+//     28      4    count of shards
+//     32      4    zero
+//     36      4    CRC-32C of header bytes 0 to 35
+//   record = header body padding
+//   header (32 bytes) =
+//     0       4    body length in bytes
+//     4       2    type: what it means is the user's matter
+//     6       2    zero
+//     8       8    position: the first record of a log has 0, the next 1, ...
+//     16      8    synced: when this record was appended, the device had every
+//                  record before this position
+//     24      4    CRC-32C of body and padding
+//     28      4    CRC-32C of header bytes 0 to 27
+//   padding = zero bytes, to a multiple of 8
+//
+// A segment's header has the same shape in every format version. A record
+// starts at a multiple of 8 bytes, and so does its body.
+//
+// "synced" tells damage from what a crash tears: bytes that had not reached the
+// device may be gone, in any order, but a record that a later one names as
+// synced may not.
+//
+// Thread-safety: pure functions.
+
+#ifndef PERSIA_CC_LOG_LOG_FORMAT_H_
+#define PERSIA_CC_LOG_LOG_FORMAT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+
+namespace persia {
+
+inline constexpr uint32_t kLogMagic = 0x31474c50;
+inline constexpr uint16_t kLogVersion = 1;
+inline constexpr size_t kSegmentHeaderBytes = 40;
+inline constexpr size_t kRecordHeaderBytes = 32;
+inline constexpr size_t kLogAlignment = 8;
+inline constexpr uint64_t kMaxLogBodyBytes = 1ull << 30;
+
+// Whose log it is.
+struct LogShard {
+  uint32_t index = 0;
+  uint32_t count = 1;
+};
+
+inline bool operator==(const LogShard& a, const LogShard& b) {
+  return a.index == b.index && a.count == b.count;
+}
+
+struct SegmentHeader {
+  uint64_t number = 0;
+  uint64_t first_position = 0;
+  LogShard shard;
+};
+
+struct RecordHeader {
+  uint32_t body_bytes = 0;
+  uint16_t type = 0;
+  uint64_t position = 0;
+  uint64_t synced = 0;
+  uint32_t body_crc = 0;
+};
+
+inline uint64_t PaddedBytes(uint64_t body_bytes) {
+  return (body_bytes + kLogAlignment - 1) / kLogAlignment * kLogAlignment;
+}
+
+inline uint64_t RecordBytes(uint64_t body_bytes) {
+  return kRecordHeaderBytes + PaddedBytes(body_bytes);
+}
+
+void EncodeSegmentHeader(const SegmentHeader& header,
+                         Span<uint8_t, kSegmentHeaderBytes> bytes);
+
+// `bytes` are the first of a file, as many as it has. kDataLoss: not a
+// segment's. kFailedPrecondition: that of another format version.
+Result<SegmentHeader> DecodeSegmentHeader(Span<const uint8_t> bytes);
+
+void EncodeRecordHeader(const RecordHeader& header,
+                        Span<uint8_t, kRecordHeaderBytes> bytes);
+
+// Whether `bytes`, of any length, begin with a record's header.
+bool DecodeRecordHeader(Span<const uint8_t> bytes, RecordHeader* header);
+
+// The checksum of a body, which `parts` are in order, and its padding.
+uint32_t BodyCrc(Span<const Span<const uint8_t>> parts);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_LOG_LOG_FORMAT_H_

@@ -1,0 +1,111 @@
+#include "cc/log/segments.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace persia {
+namespace {
+
+constexpr char kPrefix[] = "log-";
+constexpr size_t kPrefixSize = sizeof(kPrefix) - 1;
+constexpr size_t kDigits = 20;  // Of every uint64, so names sort as numbers.
+// Of a segment that has no header yet. The next one to be made replaces it.
+constexpr char kUnfinishedName[] = "unfinished-log-segment";
+
+std::string PathOf(const LogPlace& place, const std::string& name) {
+  return place.folder + "/" + name;
+}
+
+std::string SegmentName(uint64_t number) {
+  const std::string digits = std::to_string(number);
+  return kPrefix + std::string(kDigits - digits.size(), '0') + digits;
+}
+
+bool IsSegmentName(const std::string& name) {
+  return name.size() == kPrefixSize + kDigits &&
+         name.compare(0, kPrefixSize, kPrefix) == 0 &&
+         name.find_first_not_of("0123456789", kPrefixSize) == std::string::npos;
+}
+
+// Of a file, with its path in front.
+Status At(const std::string& path, const Status& status) {
+  return Status(status.code(), Concat(path, ": ", status.message()));
+}
+
+Result<SegmentHeader> ReadHeader(FileSystem* files, const std::string& path) {
+  auto file = files->Open(path);
+  if (!file.ok()) return file.status();
+  std::vector<uint8_t> bytes(kSegmentHeaderBytes);
+  const Result<size_t> size = (*file)->Read(bytes);
+  if (!size.ok()) return size.status();
+  auto header = DecodeSegmentHeader(Span<const uint8_t>(bytes.data(), *size));
+  return header.ok() ? header : At(path, header.status());
+}
+
+Result<Segment> OpenSegment(const LogPlace& place, const std::string& name) {
+  const std::string path = PathOf(place, name);
+  const auto header = ReadHeader(place.files, path);
+  if (!header.ok()) return header.status();
+  if (SegmentName(header->number) != name) {
+    return At(path, Status(Code::kDataLoss, Concat("by its header it is ",
+                                                   SegmentName(header->number),
+                                                   ": was it renamed?")));
+  }
+  if (!(header->shard == place.shard)) {
+    const LogShard found = header->shard;
+    return At(path, Status(Code::kFailedPrecondition,
+                           Concat("it is of the log of shard ", found.index,
+                                  " of ", found.count, ", and this is shard ",
+                                  place.shard.index, " of ", place.shard.count,
+                                  ": give each shard a folder of its own")));
+  }
+  return Segment{path, header->number, header->first_position};
+}
+
+Status WriteHeader(const SegmentHeader& header, WritableFile* file) {
+  std::vector<uint8_t> bytes(kSegmentHeaderBytes);
+  EncodeSegmentHeader(
+      header, Span<uint8_t, kSegmentHeaderBytes>(bytes.data(), bytes.size()));
+  PERSIA_RETURN_IF_ERROR(file->Append(bytes));
+  return file->Sync();
+}
+
+}  // namespace
+
+Result<std::vector<Segment>> ListSegments(const LogPlace& place) {
+  const auto names = place.files->List(place.folder);
+  if (!names.ok()) return names.status();
+  std::vector<Segment> segments;
+  for (const std::string& name : *names) {
+    if (!IsSegmentName(name)) continue;
+    auto segment = OpenSegment(place, name);
+    if (!segment.ok()) return segment.status();
+    segments.push_back(std::move(*segment));
+  }
+  return segments;
+}
+
+Result<NewSegment> CreateSegment(const LogPlace& place, uint64_t number,
+                                 uint64_t first_position) {
+  const std::string unfinished = PathOf(place, kUnfinishedName);
+  auto file = place.files->Create(unfinished);
+  if (!file.ok()) return file.status();
+  const SegmentHeader header{number, first_position, place.shard};
+  PERSIA_RETURN_IF_ERROR(WriteHeader(header, file->get()));
+  const std::string path = PathOf(place, SegmentName(number));
+  PERSIA_RETURN_IF_ERROR(place.files->Rename(unfinished, path));
+  return NewSegment{{path, number, first_position}, std::move(*file)};
+}
+
+Status RemoveSegmentsBefore(const LogPlace& place, uint64_t position) {
+  const auto segments = ListSegments(place);
+  if (!segments.ok()) return segments.status();
+  for (size_t i = 0; i + 1 < segments->size(); ++i) {
+    if ((*segments)[i + 1].first_position > position) break;
+    PERSIA_RETURN_IF_ERROR(place.files->Remove((*segments)[i].path));
+  }
+  return Status();
+}
+
+}  // namespace persia

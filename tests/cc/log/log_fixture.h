@@ -1,0 +1,58 @@
+// What tests of the log share: records as text, a log to write them to, and all
+// that a reader gives.
+
+#ifndef PERSIA_TESTS_CC_LOG_LOG_FIXTURE_H_
+#define PERSIA_TESTS_CC_LOG_LOG_FIXTURE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cc/log/log_reader.h"
+#include "cc/log/log_writer.h"
+#include "tests/cc/log/memory_files.h"
+
+namespace persia {
+
+inline constexpr LogShard kShard{1, 3};
+
+inline LogPlace PlaceIn(FileSystem* files) { return {files, "log", kShard}; }
+
+// What a reader gives.
+struct Reading {
+  std::vector<std::string> records;
+  Status status;
+  uint64_t position = 0;
+  std::optional<TornTail> torn_tail;
+};
+
+// Fails the test if positions do not count up from `from`, or a type is not
+// what Append gives.
+Reading ReadLog(const LogPlace& place, uint64_t from = 0);
+
+// Reads the log, and goes on where it ends. Null, and the test fails, where
+// that cannot be.
+std::unique_ptr<LogWriter> Continue(const LogPlace& place,
+                                    const LogOptions& options = {});
+
+Result<uint64_t> Append(LogWriter* log, const std::string& text);
+
+// Appends, and waits until it is durable.
+Status AppendAndWait(LogWriter* log, const std::string& text);
+
+// Each waited for, so in a batch of its own: in a sync of its own, and in a
+// segment of its own if segments take no more.
+void AppendEach(LogWriter* log, const std::vector<std::string>& texts);
+
+// As AppendEach, in a log of its own.
+MemoryImage ImageOf(const std::vector<std::string>& texts,
+                    const LogOptions& options = {});
+
+// The path of the segment of a number.
+std::string SegmentPath(int number);
+
+}  // namespace persia
+
+#endif  // PERSIA_TESTS_CC_LOG_LOG_FIXTURE_H_
