@@ -113,6 +113,7 @@ struct ServiceStats {
   uint64_t updates = 0;           // Update requests, repeated ones included.
   uint64_t repeated_updates = 0;  // Recognised as applied before.
   uint64_t bad_frames = 0;        // Connections dropped for what they sent.
+  uint64_t refused_connections = 0;  // Without the token, or one too many.
   uint64_t connections = 0;       // Open now.
   std::vector<TableStats> tables;
 };
