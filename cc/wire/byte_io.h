@@ -29,6 +29,7 @@ class Writer {
   void U64(uint64_t value) { Copy(&value, sizeof(value)); }
   void F32(float value) { Copy(&value, sizeof(value)); }
   void Text(std::string_view text);
+  void Bytes(ConstBytes bytes) { Copy(bytes.data(), bytes.size()); }
 
   // Refers to the array. Nothing is copied to the head after the first.
   template <typename T>

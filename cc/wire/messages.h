@@ -47,6 +47,7 @@
 //   AssignReply   = nothing
 //   Remove        = u64 key, u64 ids, ids x i64
 //   RemoveReply   = u64 removed
+// (those of the handshake are in handshake_messages.h)
 //
 // Encoders write the fixed parts into frame->head (after room for the header)
 // and refer to large arrays where they lie: these must outlive the frame.
