@@ -12,8 +12,9 @@ Status FillWithRandomBytes(Span<uint8_t> bytes) {
     const ssize_t count = getrandom(bytes.data(), bytes.size(), 0);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
-      return Status(Code::kInternal, Concat("the system gives no random bytes: ",
-                                            std::strerror(errno)));
+      return Status(
+          Code::kInternal,
+          Concat("the system gives no random bytes: ", std::strerror(errno)));
     }
     bytes = bytes.subspan(static_cast<size_t>(count));
   }

@@ -50,8 +50,8 @@ std::array<uint32_t, 64> Schedule(const uint8_t* block) {
   std::array<uint32_t, 64> w;
   for (int i = 0; i < 16; ++i) w[i] = LoadBigEndian(block + 4 * i);
   for (int i = 16; i < 64; ++i) {
-    const uint32_t s0 = RotateRight(w[i - 15], 7) ^
-                        RotateRight(w[i - 15], 18) ^ (w[i - 15] >> 3);
+    const uint32_t s0 = RotateRight(w[i - 15], 7) ^ RotateRight(w[i - 15], 18) ^
+                        (w[i - 15] >> 3);
     const uint32_t s1 = RotateRight(w[i - 2], 17) ^ RotateRight(w[i - 2], 19) ^
                         (w[i - 2] >> 10);
     w[i] = w[i - 16] + s0 + w[i - 7] + s1;

@@ -225,9 +225,9 @@ void ChannelImpl::OnRead(ReadEnd end, const Status& status) {
 Status ChannelImpl::TakeGoodbye() {
   const MessageType type = link_.stream()->header().type;
   if (type != MessageType::kError) {
-    return Status(Code::kDataLoss, Concat("a message of type ",
-                                          static_cast<int>(type),
-                                          " that answers no request"));
+    return Status(Code::kDataLoss,
+                  Concat("a message of type ", static_cast<int>(type),
+                         " that answers no request"));
   }
   const Status why = DecodeError(ConstBytes(body_.data(), body_.size()));
   for (auto& [id, pending] : pending_) pending.refusal = why.message();

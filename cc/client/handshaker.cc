@@ -23,17 +23,16 @@ void Handshaker::Start(DoneCallback done) {
   timeout_.expires_at(DeadlineAfter(kTimeoutSeconds));
   timeout_.async_wait([self = shared_from_this()](const ErrorCode& error) {
     if (error) return;
-    self->Finish(
-        Status(Code::kUnavailable,
-               Concat("no end of the handshake within ", kTimeoutSeconds, " s")));
+    self->Finish(Status(
+        Code::kUnavailable,
+        Concat("no end of the handshake within ", kTimeoutSeconds, " s")));
   });
   const Status status = handshake_.Start(&writing_);
   // Not from here: the caller is not ready for it yet.
   if (!status.ok()) {
-    return asio::post(timeout_.get_executor(),
-                      [self = shared_from_this(), status] {
-                        self->Finish(status);
-                      });
+    return asio::post(
+        timeout_.get_executor(),
+        [self = shared_from_this(), status] { self->Finish(status); });
   }
   Write();
 }
@@ -47,10 +46,10 @@ void Handshaker::Write() {
 
 void Handshaker::Read() {
   if (done_ == nullptr) return;
-  stream_->Read(&reading_, [self = shared_from_this()](ReadEnd end,
-                                                       const Status& status) {
-    self->OnRead(end, status);
-  });
+  stream_->Read(&reading_,
+                [self = shared_from_this()](ReadEnd end, const Status& status) {
+                  self->OnRead(end, status);
+                });
 }
 
 void Handshaker::OnRead(ReadEnd end, const Status& status) {

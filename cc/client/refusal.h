@@ -19,11 +19,10 @@ inline bool IsForGood(const Status& refusal) {
 }
 
 inline Status OtherVersion(uint16_t of_server) {
-  return Status(
-      Code::kFailedPrecondition,
-      Concat("this client speaks protocol version ", kProtocolVersion,
-             ", the server ", of_server,
-             ": use the same persia_tf version on both"));
+  return Status(Code::kFailedPrecondition,
+                Concat("this client speaks protocol version ", kProtocolVersion,
+                       ", the server ", of_server,
+                       ": use the same persia_tf version on both"));
 }
 
 }  // namespace persia

@@ -37,7 +37,7 @@ void Connection::Start() {
 
 void Connection::TurnAway(const Status& why) {
   reading_ = TakeCall();
-  Refuse(kConnectionId, why);
+  RefuseClient(why);
 }
 
 // ---- The client proves itself.
@@ -47,27 +47,41 @@ void Connection::StartHandshake() {
   stream_->set_max_body_bytes(kMaxHandshakeBodyBytes);
   handshake_timer_.expires_at(
       DeadlineAfter(server_->options.handshake_seconds));
-  handshake_timer_.async_wait([connection = weak_from_this()](
-                                  const ErrorCode& error) {
-    const auto self = connection.lock();
-    if (error || self == nullptr || self->closed_ || !self->handshake_) return;
-    ++self->server_->refused_connections;
-    self->Close();
-  });
+  handshake_timer_.async_wait(
+      [connection = weak_from_this()](const ErrorCode& error) {
+        const auto self = connection.lock();
+        if (!error && self != nullptr && self->handshake_) self->OnSilence();
+      });
+}
+
+void Connection::OnSilence() {
+  if (closed_) return;
+  if (!draining_) ++server_->refused_connections;  // Else it is counted.
+  Close();
+}
+
+void Connection::OnHandshakeRead(ReadEnd end, const Status& status) {
+  if (end == ReadEnd::kClosed) {
+    if (handshake_->is_challenging()) ++server_->refused_connections;
+    return Close();
+  }
+  if (end == ReadEnd::kFrame) {
+    const ByteBuffer& body = *reading_->body();
+    return TakeHandshake(ConstBytes(body.data(), body.size()));
+  }
+  // Most requests are too long for a handshake, and are told what is wrong.
+  if (end == ReadEnd::kTooLong) return TakeHandshake({});
+  OnBadFrame(end, status);
 }
 
 void Connection::TakeHandshake(ConstBytes body) {
   OutFrame reply;
-  const Status status =
-      handshake_->Take(stream_->header().type, body, &reply);
+  const Status status = handshake_->Take(stream_->header().type, body, &reply);
   if (status.code() == Code::kDataLoss) {
     ++server_->bad_frames;
     return Close();
   }
-  if (!status.ok()) {
-    ++server_->refused_connections;
-    return Refuse(kConnectionId, status);
-  }
+  if (!status.ok()) return RefuseClient(status);
   std::shared_ptr<Call> call = std::move(reading_);
   reading_ = nullptr;
   ++in_flight_;
@@ -110,28 +124,21 @@ void Connection::OnRead(ReadEnd end, const Status& status) {
     reading_ = nullptr;
     return CloseAfterReplies();
   }
-  if (end == ReadEnd::kClosed) {
-    if (handshake_ && handshake_->is_challenging()) {
-      ++server_->refused_connections;
-    }
-    return Close();
-  }
-  const bool is_frame = end == ReadEnd::kFrame;
-  if (handshake_ && is_frame) {
-    const ByteBuffer& body = *reading_->body();
-    return TakeHandshake(ConstBytes(body.data(), body.size()));
-  }
-  // Most requests are too long for a handshake, and are told what is wrong.
-  if (handshake_ && end == ReadEnd::kTooLong) return TakeHandshake({});
-  const bool has_token = !server_->options.auth_token.empty();
-  if (is_frame && stream_->header().type == MessageType::kHello && !has_token) {
-    ++server_->refused_connections;
-    return Refuse(kConnectionId, NoTokenHere());
-  }
-  if (is_frame && IsRequest(stream_->header().type)) {
+  if (handshake_) return OnHandshakeRead(end, status);
+  if (end == ReadEnd::kClosed) return Close();
+  if (end != ReadEnd::kFrame) return OnBadFrame(end, status);
+  const MessageType type = stream_->header().type;
+  if (IsRequest(type)) {
     OnRequest();
     return ReadNext();
   }
+  if (type == MessageType::kHello && server_->options.auth_token.empty()) {
+    return RefuseClient(NoTokenHere());
+  }
+  OnBadFrame(end, status);
+}
+
+void Connection::OnBadFrame(ReadEnd end, const Status& status) {
   ++server_->bad_frames;
   if (end == ReadEnd::kOtherVersion) {
     return Refuse(stream_->header().request_id,
@@ -158,6 +165,12 @@ void Connection::OnRequest() {
                   if (auto self = connection.lock()) self->OnDone(call, status);
                 });
               });
+}
+
+// Whoever it is, and not what was sent, is the reason.
+void Connection::RefuseClient(const Status& why) {
+  ++server_->refused_connections;
+  Refuse(kConnectionId, why);
 }
 
 // The peer is told why the connection ends.

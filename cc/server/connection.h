@@ -30,7 +30,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Start();
 
-  // Instead of Start: tells the client why it is not served.
+  // Instead of Start: tells the client why it is not served, and counts it.
   void TurnAway(const Status& why);
 
   // Reads no more, answers the requests in flight, then closes.
@@ -41,12 +41,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
  private:
   void StartHandshake();
+  void OnSilence();
+  void OnHandshakeRead(ReadEnd end, const Status& status);
   void TakeHandshake(ConstBytes body);
   void EndHandshake();
 
   void ReadNext();
   void OnRead(ReadEnd end, const Status& status);
+  void OnBadFrame(ReadEnd end, const Status& status);
   void OnRequest();
+  void RefuseClient(const Status& why);
   void Refuse(uint64_t request_id, const Status& why);
   void OnDone(std::shared_ptr<Call> call, const Status& status);
   void Reply(std::shared_ptr<Call> call);

@@ -6,8 +6,8 @@ namespace persia {
 
 namespace {
 
-// Connections over the limit that are told so, and not just closed: their number
-// must have a limit too.
+// Connections over the limit that are told so, and not just closed: their
+// number must have a limit too.
 constexpr uint64_t kTurnedAwayAtOnce = 64;
 
 Status TooMany(int limit) {
@@ -23,8 +23,10 @@ void ConnectionSet::Add(Socket socket) {
   const int limit = server_->options.max_connections;
   const uint64_t others = server_->connections;
   const bool is_full = others >= static_cast<uint64_t>(limit);
-  if (is_full) ++server_->refused_connections;
-  if (others >= limit + kTurnedAwayAtOnce) return;
+  if (others >= limit + kTurnedAwayAtOnce) {
+    ++server_->refused_connections;
+    return;
+  }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     ++count_;

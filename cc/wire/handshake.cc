@@ -75,8 +75,8 @@ Status ServerHandshake::TakeHello(ConstBytes body, OutFrame* reply) {
 Status ServerHandshake::TakeProof(ConstBytes body, OutFrame* reply) {
   Proof proof;
   PERSIA_RETURN_IF_ERROR(DecodeProof(body, &proof));
-  if (!EqualInConstantTime(
-          proof, ClientProof(token_, client_nonce_, server_nonce_))) {
+  if (!EqualInConstantTime(proof,
+                           ClientProof(token_, client_nonce_, server_nonce_))) {
     return WrongToken("the client does not have this server's token");
   }
   *reply = EncodeWelcome();
@@ -107,8 +107,8 @@ Status ClientHandshake::Take(MessageType type, ConstBytes body,
 Status ClientHandshake::TakeChallenge(ConstBytes body, OutFrame* next) {
   Challenge challenge;
   PERSIA_RETURN_IF_ERROR(DecodeChallenge(body, &challenge));
-  if (!EqualInConstantTime(
-          challenge.proof, ServerProof(token_, nonce_, challenge.nonce))) {
+  if (!EqualInConstantTime(challenge.proof,
+                           ServerProof(token_, nonce_, challenge.nonce))) {
     return WrongToken("the server does not have this client's token");
   }
   *next = EncodeProof(ClientProof(token_, nonce_, challenge.nonce));

@@ -56,8 +56,6 @@ Status DecodeProof(ConstBytes body, Proof* proof) {
   return reader.Finish("Proof");
 }
 
-Status DecodeWelcome(ConstBytes body) {
-  return Reader(body).Finish("Welcome");
-}
+Status DecodeWelcome(ConstBytes body) { return Reader(body).Finish("Welcome"); }
 
 }  // namespace persia

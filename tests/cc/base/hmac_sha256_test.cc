@@ -33,10 +33,9 @@ TEST(HmacSha256Test, GivesTheKnownDigests) {
 
 TEST(HmacSha256Test, HashesKeysOfMoreThanABlock) {
   const std::string key(131, '\xaa');
-  EXPECT_EQ(
-      Hmac(key, "Test Using Larger Than Block-Size Key - Hash Key First"),
-      "60e431591ee0b67f0d8a26aacbf5b77f"
-      "8e0bc6213728c5140546040f0ee37f54");
+  EXPECT_EQ(Hmac(key, "Test Using Larger Than Block-Size Key - Hash Key First"),
+            "60e431591ee0b67f0d8a26aacbf5b77f"
+            "8e0bc6213728c5140546040f0ee37f54");
   EXPECT_EQ(Hmac(key,
                  "This is a test using a larger than block-size key and a "
                  "larger than block-size data. The key needs to be hashed "

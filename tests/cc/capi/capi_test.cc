@@ -79,17 +79,17 @@ class ServerTest : public testing::Test {
 
 TEST(ServerStart, RefusesPortsOutOfRange) {
   persia_server* server = nullptr;
-  ExpectError(StartServer(-1, 1, &server),
-              Code::kInvalidArgument, "received -1");
-  ExpectError(StartServer(65536, 1, &server),
-              Code::kInvalidArgument, "received 65536");
+  ExpectError(StartServer(-1, 1, &server), Code::kInvalidArgument,
+              "received -1");
+  ExpectError(StartServer(65536, 1, &server), Code::kInvalidArgument,
+              "received 65536");
   EXPECT_EQ(server, nullptr);
 }
 
 TEST(ServerStart, RefusesToRunWithoutThreads) {
   persia_server* server = nullptr;
-  ExpectError(StartServer(0, 0, &server),
-              Code::kInvalidArgument, "io_threads must be at least 1");
+  ExpectError(StartServer(0, 0, &server), Code::kInvalidArgument,
+              "io_threads must be at least 1");
   EXPECT_EQ(server, nullptr);
 }
 
@@ -97,8 +97,8 @@ TEST_F(ServerTest, APortThatIsTakenIsAnError) {
   const int port = persia_server_port(server_);
   EXPECT_GT(port, 0);
   persia_server* second = nullptr;
-  ExpectError(StartServer(port, 1, &second),
-              Code::kUnavailable, std::to_string(port));
+  ExpectError(StartServer(port, 1, &second), Code::kUnavailable,
+              std::to_string(port));
   EXPECT_EQ(second, nullptr);
 }
 
@@ -204,8 +204,8 @@ TEST(ServerStart, ATokenIsForShardsWorkersSessionsAndStats) {
 TEST_F(ServerTest, AWorkerServesSessionsInFrontOfIt) {
   persia_server* worker = nullptr;
   const persia_server_options options = OptionsOf(0);
-  ExpectOk(persia_worker_start(&options, address_.c_str(), kTimeout, 100,
-                               &worker));
+  ExpectOk(
+      persia_worker_start(&options, address_.c_str(), kTimeout, 100, &worker));
   ASSERT_NE(worker, nullptr);
   const std::string front =
       "127.0.0.1:" + std::to_string(persia_server_port(worker));

@@ -1,5 +1,7 @@
 // What a client with, or without, a token makes of servers.
 
+#include "cc/wire/handshake.h"
+
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -7,7 +9,6 @@
 #include <thread>
 #include <utility>
 
-#include "cc/wire/handshake.h"
 #include "cc/wire/messages.h"
 #include "tests/cc/client/shards_fixture.h"
 #include "tests/cc/support/handshake_frames.h"
@@ -101,8 +102,7 @@ TEST_F(HandshakeTest, ImpostorIsToldNothing) {
   Nonce nonce;
   ASSERT_TRUE(DecodeHello(hello.body, &nonce).ok());
   // Its own nonce back, and a proof without the token.
-  peer.Send(
-      EncodeChallenge({nonce, ProofOfServer(kOtherToken, nonce, nonce)}));
+  peer.Send(EncodeChallenge({nonce, ProofOfServer(kOtherToken, nonce, nonce)}));
   EXPECT_TRUE(peer.WaitForEnd());
   EXPECT_EQ(lookup.Wait().code(), Code::kPermissionDenied);
 }

@@ -1,5 +1,7 @@
 // Who gets into a server with a token, and who does not.
 
+#include "cc/wire/handshake.h"
+
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -7,7 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include "cc/wire/handshake.h"
 #include "tests/cc/server/server_fixture.h"
 #include "tests/cc/support/handshake_frames.h"
 
@@ -248,6 +249,24 @@ TEST_F(LimitsTest, ConnectionOverTheLimitIsTurnedAwayAndCounted) {
     next.Send(LookupFrame(1));
     return next.ReceiveFrame().header.type == MessageType::kLookupReply;
   }));
+}
+
+// Those that are told why linger for a moment, so their number has a limit too.
+TEST_F(LimitsTest, ConnectionsFarOverTheLimitAreCutWithoutAWord) {
+  ServerOptions options;
+  options.max_connections = 1;
+  StartServerWith(options);
+  RawSocket served = Connect();
+  ExpectServed(&served);
+  uint64_t turned_away = 0;
+  std::vector<RawSocket> others;
+  EXPECT_TRUE(Eventually([&] {
+    others.push_back(Connect());
+    ++turned_away;
+    return !others.back().ReceiveFrame().ok;
+  }));
+  EXPECT_GT(turned_away, 64u);
+  EXPECT_EQ(StatsOver(&served).refused_connections, turned_away);
 }
 
 TEST_F(LimitsTest, OtherMachinesNeedAToken) {

@@ -110,9 +110,9 @@ TEST(ControlMessagesTest, ErrorComesBackWhole) {
   for (const Code code :
        {Code::kCancelled, Code::kInvalidArgument, Code::kDeadlineExceeded,
         Code::kNotFound, Code::kAlreadyExists, Code::kPermissionDenied,
-        Code::kResourceExhausted,
-        Code::kFailedPrecondition, Code::kUnimplemented, Code::kInternal,
-        Code::kUnavailable, Code::kDataLoss, Code::kUnauthenticated}) {
+        Code::kResourceExhausted, Code::kFailedPrecondition,
+        Code::kUnimplemented, Code::kInternal, Code::kUnavailable,
+        Code::kDataLoss, Code::kUnauthenticated}) {
     const Status back =
         DecodeError(Body(EncodeError(1, Status(code, "why"))).bytes());
     EXPECT_EQ(back.code(), code);

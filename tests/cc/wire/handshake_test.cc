@@ -161,9 +161,9 @@ TEST(HandshakeTest, RequestBeforeItIsToldHowToGiveAToken) {
   OutFrame reply;
   const Status status = Give(EncodeStats(1), &server, &reply);
   EXPECT_EQ(status.code(), Code::kUnauthenticated);
-  for (const char* part : {"this server wants a token", "--auth-token-file",
-                           "$PERSIA_AUTH_TOKEN_FILE",
-                           "Cluster(auth_token_file=...)"}) {
+  for (const char* part :
+       {"this server wants a token", "--auth-token-file",
+        "$PERSIA_AUTH_TOKEN_FILE", "Cluster(auth_token_file=...)"}) {
     EXPECT_NE(status.message().find(part), std::string::npos) << part;
   }
   // Nor after the challenge.
