@@ -36,6 +36,19 @@ class CheckpointReplyHandle(ctypes.c_void_p):
     """A `persia_checkpoint_reply*`."""
 
 
+class ServerOptions(ctypes.Structure):
+    """`persia_server_options`; what is not given is the default."""
+
+    _fields_ = [
+        ("host", ctypes.c_char_p),
+        ("port", ctypes.c_int),
+        ("io_threads", ctypes.c_int),
+        ("auth_token", ctypes.c_char_p),
+        ("insecure", ctypes.c_int),
+        ("max_connections", ctypes.c_int),
+    ]
+
+
 class TableSettings(ctypes.Structure):
     """`persia_table_settings`."""
 
@@ -125,6 +138,7 @@ class SessionOptions(ctypes.Structure):
         ("staleness", ctypes.c_int),
         ("wire_dtype", ctypes.c_char_p),
         ("hot_rows", ctypes.c_uint64),
+        ("auth_token", ctypes.c_char_p),
     ]
 
 
@@ -169,6 +183,7 @@ class ProcessStats(ctypes.Structure):
         ("updates", ctypes.c_uint64),
         ("repeated_updates", ctypes.c_uint64),
         ("bad_frames", ctypes.c_uint64),
+        ("refused_connections", ctypes.c_uint64),
         ("connections", ctypes.c_uint64),
         ("tables", ctypes.c_int),
     ]
@@ -202,9 +217,11 @@ _FLOATS = ctypes.POINTER(ctypes.c_float)
 
 # Functions whose result is a status: their arguments.
 _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
-    "persia_server_start": (_TEXT, _INT, _INT, _TEXT, ctypes.POINTER(ServerHandle)),
+    "persia_server_start": (
+        *(ctypes.POINTER(ServerOptions), _TEXT, ctypes.POINTER(ServerHandle)),
+    ),
     "persia_worker_start": (
-        *(_TEXT, _INT, _INT, _TEXT, _SECONDS, _COUNT),
+        *(ctypes.POINTER(ServerOptions), _TEXT, _SECONDS, _COUNT),
         ctypes.POINTER(ServerHandle),
     ),
     "persia_server_stop": (ServerHandle, _SECONDS),
@@ -229,7 +246,7 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_checkpoint_read_file": (_TEXT, ctypes.POINTER(ShardFile)),
     "persia_session_get_counters": (_TEXT, ctypes.POINTER(SessionCounters)),
     "persia_session_get_staleness": (_TEXT, ctypes.POINTER(ctypes.c_uint64), _INT),
-    "persia_stats_fetch": (_TEXT, _SECONDS, ctypes.POINTER(StatsHandle)),
+    "persia_stats_fetch": (_TEXT, _TEXT, _SECONDS, ctypes.POINTER(StatsHandle)),
     "persia_stats_of_server": (ServerHandle, ctypes.POINTER(StatsHandle)),
     "persia_stats_of_session": (_TEXT, ctypes.POINTER(StatsHandle)),
     "persia_stats_process": (StatsHandle, _INT, ctypes.POINTER(ProcessStats)),

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from persia_tf import checks, stats
+from persia_tf import auth, checks, stats
 from persia_tf import session as session_lib
 from persia_tf.session import Session, TableSettings
 
@@ -28,7 +28,8 @@ class Cluster:
 
     Clusters of one program that name the same shards share one session with them,
     which is opened by the first that is used: layers of others must agree with it on
-    `staleness`, `wire_dtype` and `hot_rows`; so must those that embed rows. Another
+    `staleness`, `wire_dtype`, `hot_rows` and `auth_token_file`; so must those that
+    embed rows. Another
     `timeout`, or another name of an address, makes another session, as another
     program would have it: it does not wait for the updates of the first, nor bound
     by them.
@@ -59,6 +60,11 @@ class Cluster:
             A copy serves a lookup if it misses no more updates of this program
             than the lookup may: with a staleness of 0, or while all the
             staleness is spent on prefetching, it never does. Defaults to `0`.
+        auth_token_file: A file with the token that the shards have, which only its
+            owner may read (`chmod 600`). Each end proves to the other that it has
+            the token, which is never sent. It is read when the session is opened.
+            Defaults to `$PERSIA_AUTH_TOKEN_FILE`, else to no token; `""` is none,
+            whatever the environment says.
 
     Raises:
         TypeError: for an argument of another type.
@@ -75,6 +81,7 @@ class Cluster:
         staleness: int = 4,
         wire_dtype: str = "float32",
         hot_rows: int = 0,
+        auth_token_file: str | os.PathLike[str] | None = None,
     ) -> None:
         if shards is None:
             shards = shards_of_environment()
@@ -95,6 +102,9 @@ class Cluster:
         self.staleness = checks.integer("staleness", staleness, 0, MOST_STALENESS)
         self.wire_dtype = wire_dtype
         self.hot_rows = checks.integer("hot_rows", hot_rows, 0, 2**32)
+        self.auth_token_file = (
+            None if auth_token_file is None else os.fspath(auth_token_file)
+        )
 
     @classmethod
     def embedded(cls, **options: Any) -> Cluster:
@@ -133,6 +143,9 @@ class Cluster:
             staleness=self.staleness,
             wire_dtype=self.wire_dtype,
             hot_rows=self.hot_rows,
+            auth_token_file=(
+                "" if self.is_embedded else auth.token_file(self.auth_token_file)
+            ),
         )
 
     def full_name(self, table: str) -> str:
@@ -153,8 +166,8 @@ class Cluster:
             PersiaError: if a shard does not answer in time (it is named), or the
                 table has other settings (both are shown).
             ValueError: if another cluster of these shards and this time-out opened
-                their session with another staleness, wire dtype or number of hot
-                rows.
+                their session with another staleness, wire dtype, number of hot rows
+                or token file.
         """
         session = self.session
         session.check_same(self._session_options())
@@ -180,6 +193,7 @@ class Cluster:
             "staleness": self.staleness,
             "wire_dtype": self.wire_dtype,
             "hot_rows": self.hot_rows,
+            "auth_token_file": self.auth_token_file,
         }
 
     @classmethod

@@ -54,6 +54,12 @@ class AlreadyExistsError(PersiaError):
     code = 6
 
 
+class PermissionDeniedError(PersiaError, PermissionError):
+    """A token that is not the other end's."""
+
+    code = 7
+
+
 class FailedPreconditionError(PersiaError):
     """The system is not in the state that the call needs."""
 
@@ -72,6 +78,12 @@ class DataLossError(PersiaError):
     code = 15
 
 
+class UnauthenticatedError(PersiaError):
+    """One end of a connection has a token, and the other has none."""
+
+    code = 16
+
+
 class LibraryLoadError(FailedPreconditionError, ImportError):
     """The native library is missing, or is not the one that belongs here."""
 
@@ -83,9 +95,11 @@ _BY_CODE = {
         DeadlineExceededError,
         NotFoundError,
         AlreadyExistsError,
+        PermissionDeniedError,
         FailedPreconditionError,
         UnavailableError,
         DataLossError,
+        UnauthenticatedError,
     )
 }
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from absl import logging
 
-from persia_tf import _native, errors
+from persia_tf import _native, auth, errors
 
 # Names and types.
 COUNTERS = _native.SessionCounters._fields_
@@ -19,7 +19,7 @@ COUNTERS = _native.SessionCounters._fields_
 _STALENESS_BINS = 65
 
 # Of `SessionOptions`: what all users of a session must agree on.
-_SHARED_OPTIONS = ("staleness", "wire_dtype", "hot_rows")
+_SHARED_OPTIONS = ("staleness", "wire_dtype", "hot_rows", "auth_token_file")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,12 +70,14 @@ class SessionOptions:
         staleness: Of batches that are not prefetched.
         wire_dtype: How rows and gradients travel.
         hot_rows: Rows of each table that this process may keep copies of.
+        auth_token_file: Holds the token; "": there is none.
     """
 
     timeout: float = 30.0
     staleness: int = 4
     wire_dtype: str = "float32"
     hot_rows: int = 0
+    auth_token_file: str = ""
 
     def native(self, addresses: str) -> _native.SessionOptions:
         """Returns what the core takes."""
@@ -85,6 +87,7 @@ class SessionOptions:
             staleness=self.staleness,
             wire_dtype=_native.utf8(self.wire_dtype),
             hot_rows=self.hot_rows,
+            auth_token=auth.read_token(self.auth_token_file),
         )
 
 

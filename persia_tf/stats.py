@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from persia_tf import _native
+from persia_tf import _native, auth
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +54,8 @@ class ProcessStats:
         updates: Update requests, repeated ones included.
         repeated_updates: Updates recognised as applied before.
         bad_frames: Connections dropped for what they sent.
+        refused_connections: Connections refused for want of the token, or because
+            there were too many.
         connections: Connections open now.
         tables: The process's part of each table.
     """
@@ -64,11 +66,16 @@ class ProcessStats:
     updates: int
     repeated_updates: int
     bad_frames: int
+    refused_connections: int
     connections: int
     tables: tuple[TableStats, ...]
 
 
-def fetch(addresses: str | Sequence[str], timeout: float = 5.0) -> list[ProcessStats]:
+def fetch(
+    addresses: str | Sequence[str],
+    timeout: float = 5.0,
+    auth_token_file: str | None = None,
+) -> list[ProcessStats]:
     """Asks every shard of a list for its counters.
 
     Example:
@@ -79,20 +86,23 @@ def fetch(addresses: str | Sequence[str], timeout: float = 5.0) -> list[ProcessS
     Args:
         addresses: "host:port" of each shard, as a sequence or joined by commas.
         timeout: Seconds until the call gives up.
+        auth_token_file: As for `Cluster`.
 
     Returns:
         One `ProcessStats` a shard, in the order of `addresses`.
 
     Raises:
-        InvalidArgumentError: If an address does not parse.
+        InvalidArgumentError: If an address does not parse, or the token file is
+            not as it must be.
         PersiaError: If a shard cannot be reached or does not answer in time; the
             message names it.
     """
     if not isinstance(addresses, str):
         addresses = ",".join(addresses)
     handle = _native.StatsHandle()
+    token = auth.read_token(auth.token_file(auth_token_file))
     _native.library().persia_stats_fetch(
-        _native.utf8(addresses), timeout, ctypes.byref(handle)
+        _native.utf8(addresses), token, timeout, ctypes.byref(handle)
     )
     return _take(handle)
 

@@ -22,14 +22,18 @@ _names = itertools.count()
 class Shard:
     """A parameter server shard in this process, on a free port of loopback."""
 
-    def __init__(self, checkpoint_root: str = "") -> None:
-        self._checkpoint_root = checkpoint_root
+    def __init__(self, checkpoint_root: str = "", **options) -> None:
+        self._checkpoint_root = checkpoint_root.encode()
+        self._options = options
         self.start(port=0)
 
     def start(self, port: int) -> None:
         self._handle = _native.ServerHandle()
+        options = _native.ServerOptions(
+            host=b"127.0.0.1", port=port, io_threads=2, **self._options
+        )
         _native.library().persia_server_start(
-            *(b"127.0.0.1", port, 2, self._checkpoint_root.encode()),
+            *(ctypes.byref(options), self._checkpoint_root),
             ctypes.byref(self._handle),
         )
         self.port = _native.library().persia_server_port(self._handle)
@@ -46,7 +50,7 @@ def start_shards():
     """Starts shards; they end with the test."""
     started: list[Shard] = []
 
-    def start(count: int, **options: str) -> list[Shard]:
+    def start(count: int, **options) -> list[Shard]:
         shards = [Shard(**options) for _ in range(count)]
         started.extend(shards)
         return shards
@@ -103,6 +107,19 @@ def rows_of():
 
 
 @pytest.fixture
+def token_file(tmp_path):
+    """Writes tokens to files as they must be; gives the path."""
+
+    def write(token: bytes, name: str = "token", mode: int = 0o600) -> str:
+        path = tmp_path / name
+        path.write_bytes(token)
+        path.chmod(mode)
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
 def table() -> str:
     """A table name that this process did not use before."""
     return f"table_{next(_names)}"
@@ -112,6 +129,7 @@ def table() -> str:
 def no_cluster_in_the_environment(monkeypatch):
     monkeypatch.delenv("PERSIA_PS", raising=False)
     monkeypatch.delenv("TF_CONFIG", raising=False)
+    monkeypatch.delenv("PERSIA_AUTH_TOKEN_FILE", raising=False)
 
 
 @pytest.fixture(params=["embedded", "2 shards"])

@@ -14,9 +14,11 @@ from persia_tf import errors
         (4, TimeoutError),
         (5, LookupError),
         (6, errors.AlreadyExistsError),
+        (7, PermissionError),
         (9, errors.FailedPreconditionError),
         (14, ConnectionError),
         (15, errors.DataLossError),
+        (16, errors.UnauthenticatedError),
     ],
 )
 def test_a_status_code_has_a_class_that_is_also_the_built_in_one(code, kind):

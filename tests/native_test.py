@@ -52,6 +52,7 @@ def test_declares_exactly_the_functions_of_the_header():
         (_native.TableSettings, "persia_table_settings"),
         (_native.ExportCursor, "persia_export_cursor"),
         (_native.PageView, "persia_page_view"),
+        (_native.ServerOptions, "persia_server_options"),
         (_native.SessionOptions, "persia_session_options"),
         (_native.SessionCounters, "persia_session_counters"),
         (_native.ProcessStats, "persia_process_stats"),
@@ -176,14 +177,17 @@ def test_each_thread_gets_the_message_of_its_own_failure(native):
 
 def test_a_server_of_this_process_serves_until_it_is_stopped(native):
     server = _native.ServerHandle()
-    native.persia_server_start(b"127.0.0.1", 0, 1, b"", ctypes.byref(server))
+    options = _native.ServerOptions(host=b"127.0.0.1", io_threads=1)
+    native.persia_server_start(ctypes.byref(options), None, ctypes.byref(server))
     try:
         port = native.persia_server_port(server)
         assert 1 <= port <= 65535
         # The port is taken.
         with pytest.raises(ConnectionError, match=str(port)):
+            options.port = port
             native.persia_server_start(
-                b"127.0.0.1", port, 1, b"", ctypes.byref(_native.ServerHandle())
+                *(ctypes.byref(options), None),
+                ctypes.byref(_native.ServerHandle()),
             )
         native.persia_server_stop(server, 5.0)
     finally:

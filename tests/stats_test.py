@@ -26,7 +26,8 @@ def start_server(request):
 
     def start():
         server = _native.ServerHandle()
-        native.persia_server_start(b"127.0.0.1", 0, 1, b"", ctypes.byref(server))
+        options = _native.ServerOptions(host=b"127.0.0.1", io_threads=1)
+        native.persia_server_start(ctypes.byref(options), None, ctypes.byref(server))
         request.addfinalizer(lambda: native.persia_server_free(server))
         return f"127.0.0.1:{native.persia_server_port(server)}"
 

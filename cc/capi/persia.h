@@ -27,19 +27,28 @@ PERSIA_EXPORT const char* persia_last_error(void);
 
 /* ---- Server: a PS shard or an embedding worker. ---- */
 
+/* A number of 0 is the default, and so is a NULL, where there is one. */
+typedef struct {
+  const char* host; /* Name or address to listen on. */
+  int port;         /* 0: any free one. */
+  int io_threads;
+  const char* auth_token; /* Shared with every client; NULL or "": none. */
+  int insecure; /* Not 0: without a token, listen for other machines too. */
+  int max_connections; /* 1024 by default. */
+} persia_server_options;
 /* A shard, with an empty store of its own. No request reaches a file outside
- * the folder `checkpoint_root`; "": there are no checkpoints. */
-PERSIA_EXPORT int persia_server_start(const char* host, int port,
-                                      int io_threads,
+ * the folder `checkpoint_root`; NULL or "": there are no checkpoints. */
+PERSIA_EXPORT int persia_server_start(const persia_server_options* options,
                                       const char* checkpoint_root,
                                       persia_server** server);
-/* A worker in front of the shards at `addresses`, "host:port,host:port,...".
+/* A worker in front of the shards at `addresses`, "host:port,host:port,...",
+ * whose token is the worker's own.
  * Their requests fail after `timeout_seconds`, which should be less than the
  * trainers' own, so that those learn which shard it was. Keeps copies of
  * `cache_rows` hot rows of each table (0: none). `io_threads` are as many again
  * for the shards. Connects on first use: does not block. */
-PERSIA_EXPORT int persia_worker_start(const char* host, int port,
-                                      int io_threads, const char* addresses,
+PERSIA_EXPORT int persia_worker_start(const persia_server_options* options,
+                                      const char* addresses,
                                       double timeout_seconds,
                                       uint64_t cache_rows,
                                       persia_server** server);
@@ -57,6 +66,7 @@ typedef struct {
   int staleness;          /* Of batches that are not prefetched. */
   const char* wire_dtype; /* float32, float16, bfloat16 or int8. */
   uint64_t hot_rows;      /* Of each table that may be copied here; 0: none. */
+  const char* auth_token; /* Shared with the servers; NULL or "": none. */
 } persia_session_options;
 /* Opens a session. `name` is its key; an existing one is an error. */
 PERSIA_EXPORT int persia_session_open(const char* name,
@@ -219,7 +229,7 @@ PERSIA_EXPORT int persia_checkpoint_read_file(const char* path,
 typedef struct {
   const char* address;
   uint64_t generation, lookups, updates, repeated_updates, bad_frames,
-      connections;
+      refused_connections, connections;
   int tables;
 } persia_process_stats;
 
@@ -230,8 +240,10 @@ typedef struct {
       nonfinite_gradients, absent_gradients, evictions, refused;
 } persia_table_stats;
 
-/* Asks every address; blocks for at most `timeout_seconds`. */
+/* Asks every address; blocks for at most `timeout_seconds`. `auth_token` is
+ * shared with the servers; NULL or "": none. */
 PERSIA_EXPORT int persia_stats_fetch(const char* addresses,
+                                     const char* auth_token,
                                      double timeout_seconds,
                                      persia_stats** stats);
 /* Of a server in this process. */

@@ -7,6 +7,7 @@
 #include "cc/capi/error.h"
 #include "cc/capi/persia.h"
 #include "cc/capi/stats.h"
+#include "cc/capi/text.h"
 #include "cc/capi/timeout.h"
 #include "cc/client/remote_service.h"
 #include "cc/service/local_service.h"
@@ -26,19 +27,22 @@ namespace {
 // A row's place in a cache is 32 bits wide.
 constexpr uint64_t kMaxCacheRows = uint64_t{1} << 32;
 
-Result<ServerOptions> OptionsOf(const char* host, int port, int io_threads) {
-  if (port < 0 || port > 65535) {
+Result<ServerOptions> OptionsOf(const persia_server_options& from) {
+  if (from.port < 0 || from.port > 65535) {
     return InvalidArgument("port must be from 0 (any) to 65535, received ",
-                           port);
+                           from.port);
   }
-  if (io_threads < 1) {
+  if (from.io_threads < 1) {
     return InvalidArgument("io_threads must be at least 1, received ",
-                           io_threads);
+                           from.io_threads);
   }
   ServerOptions options;
-  options.host = host;
-  options.port = static_cast<uint16_t>(port);
-  options.io_threads = io_threads;
+  options.host = from.host;
+  options.port = static_cast<uint16_t>(from.port);
+  options.io_threads = from.io_threads;
+  options.auth_token = TextOrNone(from.auth_token);
+  options.insecure = from.insecure != 0;
+  if (from.max_connections != 0) options.max_connections = from.max_connections;
   return options;
 }
 
@@ -53,19 +57,19 @@ Status Start(std::unique_ptr<EmbeddingService> service,
   return Status();
 }
 
-Status StartShard(const char* host, int port, int io_threads,
+Status StartShard(const persia_server_options& from,
                   const char* checkpoint_root, persia_server** server) {
-  const Result<ServerOptions> options = OptionsOf(host, port, io_threads);
+  const Result<ServerOptions> options = OptionsOf(from);
   if (!options.ok()) return options.status();
   CheckpointOptions checkpoints;
-  checkpoints.root = checkpoint_root;
+  if (checkpoint_root != nullptr) checkpoints.root = checkpoint_root;
   return Start(MakeLocalService(checkpoints), *options, server);
 }
 
-Status StartWorker(const char* host, int port, int io_threads,
-                   const char* addresses, double timeout_seconds,
-                   uint64_t cache_rows, persia_server** server) {
-  Result<ServerOptions> options = OptionsOf(host, port, io_threads);
+Status StartWorker(const persia_server_options& from, const char* addresses,
+                   double timeout_seconds, uint64_t cache_rows,
+                   persia_server** server) {
+  Result<ServerOptions> options = OptionsOf(from);
   if (!options.ok()) return options.status();
   PERSIA_RETURN_IF_ERROR(CheckTimeout(timeout_seconds));
   options->request_seconds = timeout_seconds;
@@ -74,7 +78,8 @@ Status StartWorker(const char* host, int port, int io_threads,
                            cache_rows);
   }
   RemoteServiceOptions remote;
-  remote.io_threads = io_threads;
+  remote.io_threads = options->io_threads;
+  remote.auth_token = options->auth_token;
   auto shards = MakeRemoteService(SplitAddresses(addresses), remote);
   if (!shards.ok()) return shards.status();
   return Start(MakeWorkerService(std::move(*shards), cache_rows), *options,
@@ -84,17 +89,16 @@ Status StartWorker(const char* host, int port, int io_threads,
 }  // namespace
 }  // namespace persia
 
-int persia_server_start(const char* host, int port, int io_threads,
+int persia_server_start(const persia_server_options* options,
                         const char* checkpoint_root, persia_server** server) {
-  return ReportStatus(
-      persia::StartShard(host, port, io_threads, checkpoint_root, server));
+  return ReportStatus(persia::StartShard(*options, checkpoint_root, server));
 }
 
-int persia_worker_start(const char* host, int port, int io_threads,
+int persia_worker_start(const persia_server_options* options,
                         const char* addresses, double timeout_seconds,
                         uint64_t cache_rows, persia_server** server) {
-  return ReportStatus(persia::StartWorker(host, port, io_threads, addresses,
-                                          timeout_seconds, cache_rows, server));
+  return ReportStatus(persia::StartWorker(*options, addresses, timeout_seconds,
+                                          cache_rows, server));
 }
 
 int persia_server_port(const persia_server* server) {

@@ -10,6 +10,7 @@
 #include "cc/capi/error.h"
 #include "cc/capi/persia.h"
 #include "cc/capi/stats.h"
+#include "cc/capi/text.h"
 #include "cc/capi/timeout.h"
 #include "cc/client/remote_service.h"
 #include "cc/service/local_service.h"
@@ -34,7 +35,8 @@ Status ParseWireDtype(const std::string& text, WireDtype* dtype) {
 }
 
 Result<std::unique_ptr<EmbeddingService>> MakeService(
-    const std::vector<std::string>& addresses, const SessionOptions& session) {
+    const std::vector<std::string>& addresses, const SessionOptions& session,
+    const std::string& auth_token) {
   if (addresses.empty()) {
     CheckpointOptions checkpoints;
     checkpoints.root = "/";  // Who asks is this very program.
@@ -43,6 +45,7 @@ Result<std::unique_ptr<EmbeddingService>> MakeService(
   RemoteServiceOptions remote;
   remote.counters = session.wire;
   remote.wire_dtype = session.wire_dtype;
+  remote.auth_token = auth_token;
   return MakeRemoteService(addresses, remote);
 }
 
@@ -65,7 +68,8 @@ Status Open(const char* name, const persia_session_options& options) {
   // Bags of a table go to one of several workers, its rows to all of them: a
   // copy that one keeps would miss the updates that pass through another.
   session.send_bags = addresses.size() == 1;
-  auto service = MakeService(addresses, session);
+  auto service =
+      MakeService(addresses, session, TextOrNone(options.auth_token));
   if (!service.ok()) return service.status();
   return OpenSession(name, std::move(*service), session);
 }

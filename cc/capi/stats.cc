@@ -5,6 +5,7 @@
 
 #include "cc/capi/addresses.h"
 #include "cc/capi/error.h"
+#include "cc/capi/text.h"
 #include "cc/capi/timeout.h"
 #include "cc/client/remote_service.h"
 #include "cc/pipeline/await.h"
@@ -39,12 +40,14 @@ int ReportNoSuch(const char* what, int index) {
 }  // namespace
 }  // namespace persia
 
-int persia_stats_fetch(const char* addresses, double timeout_seconds,
-                       persia_stats** stats) {
+int persia_stats_fetch(const char* addresses, const char* auth_token,
+                       double timeout_seconds, persia_stats** stats) {
   const persia::Status timeout = persia::CheckTimeout(timeout_seconds);
   if (!timeout.ok()) return ReportStatus(timeout);
-  auto service = persia::MakeRemoteService(persia::SplitAddresses(addresses),
-                                           persia::RemoteServiceOptions());
+  persia::RemoteServiceOptions options;
+  options.auth_token = persia::TextOrNone(auth_token);
+  auto service =
+      persia::MakeRemoteService(persia::SplitAddresses(addresses), options);
   if (!service.ok()) return ReportStatus(service.status());
   return persia::StatsOfService(service->get(),
                                 persia::DeadlineAfter(timeout_seconds), stats);
@@ -64,6 +67,7 @@ int persia_stats_process(const persia_stats* stats, int process,
   out->updates = found->updates;
   out->repeated_updates = found->repeated_updates;
   out->bad_frames = found->bad_frames;
+  out->refused_connections = found->refused_connections;
   out->connections = found->connections;
   out->tables = static_cast<int>(found->tables.size());
   return 0;

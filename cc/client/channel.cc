@@ -11,6 +11,7 @@
 
 #include "cc/base/byte_buffer.h"
 #include "cc/client/link.h"
+#include "cc/client/refusal.h"
 #include "cc/client/stall.h"
 #include "cc/wire/frame_stream.h"
 #include "cc/wire/messages.h"
@@ -53,12 +54,14 @@ class ChannelImpl : public Channel {
   void Add(ShardRequest request);
   void OnConnected();
   void Drop(const Status& why);
+  void OnRefused(const Status& why);
 
   void WriteNext();
   void OnWritten(const ErrorCode& error);
   void ReadNext();
   std::vector<MutableBytes> PlacesFor(const FrameHeader& header);
   void OnRead(ReadEnd end, const Status& status);
+  Status TakeGoodbye();
   void OnReply();
   Status TakeReply(MessageType type, const ShardRequest& request);
   void SendAgainLater(const Status& refusal, Pending* pending);
@@ -103,7 +106,8 @@ ChannelImpl::ChannelImpl(EventLoop* loop, const Address& address,
       counters_(options.counters ? options.counters
                                  : std::make_shared<WireCounters>()),
       link_(&loop->context(), address, options,
-            {[this] { return !pending_.empty(); }, [this] { OnConnected(); }}),
+            {[this] { return !pending_.empty(); }, [this] { OnConnected(); },
+             [this](const Status& why) { OnRefused(why); }}),
       wake_timer_(loop->context()) {}
 
 // ---- Requests come.
@@ -145,6 +149,12 @@ void ChannelImpl::Drop(const Status& why) {
   placing_.reset();
   reply_waits_ = false;
   link_.Drop(why);
+}
+
+// It will not heal. The connection has gone first: a request whose frame is
+// being written cannot be ended.
+void ChannelImpl::OnRefused(const Status& why) {
+  FailAll(Status(why.code(), Concat(name_, ": ", why.message())));
 }
 
 // ---- Frames go and come.
@@ -208,23 +218,31 @@ std::vector<MutableBytes> ChannelImpl::PlacesFor(const FrameHeader& header) {
 
 void ChannelImpl::OnRead(ReadEnd end, const Status& status) {
   if (end == ReadEnd::kOtherVersion) {
-    const Status refusal(Code::kFailedPrecondition,
-                         Concat(name_, ": this client speaks protocol version ",
-                                kProtocolVersion, ", the server ",
-                                link_.stream()->header().version,
-                                ": use the same persia_tf version on both"));
-    // It will not heal. The connection goes first: a request whose frame is
-    // being written cannot be ended.
-    Drop(refusal);
-    return FailAll(refusal);
+    return Drop(OtherVersion(link_.stream()->header().version));
   }
   if (end != ReadEnd::kFrame) return Drop(status);
   counters_->bytes_in +=
       kFrameHeaderBytes + link_.stream()->header().body_bytes;
+  if (link_.stream()->header().request_id == kConnectionId) {
+    return Drop(TakeGoodbye());
+  }
   reply_waits_ = writing_ == link_.stream()->header().request_id;
   if (reply_waits_) return;
   OnReply();
   ReadNext();
+}
+
+// Why the server ends the connection.
+Status ChannelImpl::TakeGoodbye() {
+  const MessageType type = link_.stream()->header().type;
+  if (type != MessageType::kError) {
+    return Status(Code::kDataLoss,
+                  Concat("a message of type ", static_cast<int>(type),
+                         " that answers no request"));
+  }
+  const Status why = DecodeError(ConstBytes(body_.data(), body_.size()));
+  for (auto& [id, pending] : pending_) pending.refusal = why.message();
+  return why;
 }
 
 void ChannelImpl::OnReply() {

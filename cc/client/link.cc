@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "cc/client/refusal.h"
 #include "cc/wire/frame.h"
 
 namespace persia {
 
 Link::Link(asio::io_context* context, const Address& address,
            const RemoteServiceOptions& options, Callbacks callbacks)
-    : options_(options),
+    : context_(context),
+      options_(options),
       callbacks_(std::move(callbacks)),
       connector_(context, address),
       backoff_timer_(*context),
@@ -28,12 +30,26 @@ void Link::StartConnecting() {
 }
 
 void Link::OnConnect(const Status& status, std::optional<Socket> socket) {
-  if (!socket) {
-    last_error_ = status;
-    return BackOff();
-  }
+  if (!socket) return OnFailure(status);
+  auto stream =
+      std::make_shared<FrameStream>(std::move(*socket), kMaxBodyBytes);
+  if (options_.auth_token.empty()) return Use(std::move(stream));
+  StartHandshake(std::move(stream));
+}
+
+void Link::StartHandshake(std::shared_ptr<FrameStream> stream) {
+  handshaker_ =
+      std::make_shared<Handshaker>(context_, stream, options_.auth_token);
+  handshaker_->Start([this, stream](const Status& status) {
+    handshaker_ = nullptr;
+    if (!status.ok()) return OnFailure(status);
+    Use(stream);
+  });
+}
+
+void Link::Use(std::shared_ptr<FrameStream> stream) {
   state_ = State::kConnected;
-  stream_ = std::make_shared<FrameStream>(std::move(*socket), kMaxBodyBytes);
+  stream_ = std::move(stream);
   callbacks_.on_connected();
 }
 
@@ -41,8 +57,14 @@ void Link::Drop(const Status& why) {
   // First, whatever fails after it: callers end requests whose memory it uses.
   stream_->Close();
   stream_ = nullptr;
+  OnFailure(why);
+}
+
+void Link::OnFailure(const Status& why) {
   last_error_ = why;
-  BackOff();
+  if (!IsForGood(why)) return BackOff();
+  state_ = State::kIdle;
+  callbacks_.on_refused(why);
 }
 
 void Link::BackOff() {
@@ -65,6 +87,8 @@ void Link::ShutDown() {
   state_ = State::kShutDown;
   connector_.Cancel();
   backoff_timer_.cancel();
+  if (handshaker_ != nullptr) handshaker_->Cancel();
+  handshaker_ = nullptr;
   if (stream_ != nullptr) stream_->Close();
   stream_ = nullptr;
 }

@@ -1,4 +1,5 @@
-// Link: keeps up the connection to one server, as long as it is needed.
+// Link: keeps up the connection to one server, as long as it is needed. With a
+// token, each connection begins with a handshake; only then it is one.
 //
 // Belongs to a loop, which must have been stopped before it is destroyed.
 
@@ -11,6 +12,7 @@
 
 #include "cc/base/status.h"
 #include "cc/client/connector.h"
+#include "cc/client/handshaker.h"
 #include "cc/client/remote_service.h"
 #include "cc/wire/address.h"
 #include "cc/wire/asio.h"
@@ -23,17 +25,20 @@ class Link {
   struct Callbacks {
     std::function<bool()> is_needed;
     std::function<void()> on_connected;
+    // The server will have none of this client, now and later. Connect tries
+    // anew.
+    std::function<void(const Status& why)> on_refused;
   };
 
   Link(asio::io_context* context, const Address& address,
        const RemoteServiceOptions& options, Callbacks callbacks);
 
   // Connects, unless that has been done or is under way. It is tried until it
-  // succeeds, with back-off, or until it is not needed.
+  // succeeds, with back-off, or until it is not needed or refused for good.
   void Connect();
 
-  // Ends the connection, and makes it again after a back-off if it is needed.
-  // Precondition: connected.
+  // Ends the connection. Makes it again after a back-off if it is needed, but
+  // for a refusal for good, which it tells of. Precondition: connected.
   void Drop(const Status& why);
 
   // The connection has proved itself: the next back-off is short again.
@@ -53,8 +58,12 @@ class Link {
 
   void StartConnecting();
   void OnConnect(const Status& status, std::optional<Socket> socket);
+  void StartHandshake(std::shared_ptr<FrameStream> stream);
+  void Use(std::shared_ptr<FrameStream> stream);
+  void OnFailure(const Status& why);
   void BackOff();
 
+  asio::io_context* const context_;
   const RemoteServiceOptions options_;
   const Callbacks callbacks_;
   Connector connector_;
@@ -62,6 +71,7 @@ class Link {
   double backoff_seconds_;
   State state_ = State::kIdle;
   Status last_error_;
+  std::shared_ptr<Handshaker> handshaker_;  // While it is under way.
   std::shared_ptr<FrameStream> stream_;
 };
 

@@ -6,7 +6,9 @@
 // however many tables, and completes when all shards answered. A connection
 // that breaks is made again with back-off and its requests are sent again
 // (updates are recognised by (client, sequence)) until the call's deadline;
-// then the call fails with an error that names the shard and the last reason.
+// then the call fails with an error that names the shard and the last reason. A
+// server that refuses the client for good, for its token or its version, fails
+// the calls at once.
 //
 // Thread-safe, as EmbeddingService says. Completions run on I/O threads.
 
@@ -31,6 +33,8 @@ struct RemoteServiceOptions {
   // How rows of lookups and gradients of updates travel. Whole rows (Export,
   // Assign) are always float32.
   WireDtype wire_dtype = WireDtype::kFloat32;
+  // Proved to each server, which must prove that it has it too; empty: none.
+  std::string auth_token;
   // Counts what travels, unless it is null.
   std::shared_ptr<WireCounters> counters;
 };

@@ -20,6 +20,7 @@ void AddServerCounters(const ServerState& server,
   ServiceStats& own = processes->front();
   own.address = server.address;
   own.bad_frames = server.bad_frames;
+  own.refused_connections = server.refused_connections;
   own.connections = server.connections;
 }
 
@@ -121,6 +122,8 @@ void Call::Finish(const Status& status, const ServerState& server) {
 void Call::Refuse(uint64_t request_id, const Status& why) {
   reply_ = EncodeError(request_id, why);
 }
+
+void Call::Answer(OutFrame reply) { reply_ = std::move(reply); }
 
 // A page's length is known only once the table has filled it.
 OutFrame Call::EncodePage(uint64_t max_body_bytes) {

@@ -36,6 +36,9 @@ class Call {
   // Makes it of a request that was not even decoded.
   void Refuse(uint64_t request_id, const Status& why);
 
+  // Takes the reply to what is no request.
+  void Answer(OutFrame reply);
+
   // Refers to the call's memory.
   const OutFrame& reply() const { return reply_; }
 

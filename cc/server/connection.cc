@@ -23,13 +23,81 @@ Status OtherVersion(uint16_t of_client) {
 
 Connection::Connection(Socket socket, std::shared_ptr<Mailbox> mailbox,
                        ServerState* server, ClosedCallback on_closed)
-    : stream_(std::make_shared<FrameStream>(std::move(socket),
+    : handshake_timer_(socket.get_executor()),
+      stream_(std::make_shared<FrameStream>(std::move(socket),
                                             server->options.max_body_bytes)),
       mailbox_(std::move(mailbox)),
       server_(server),
       on_closed_(std::move(on_closed)) {}
 
-void Connection::Start() { ReadNext(); }
+void Connection::Start() {
+  if (!server_->options.auth_token.empty()) StartHandshake();
+  ReadNext();
+}
+
+void Connection::TurnAway(const Status& why) {
+  reading_ = TakeCall();
+  RefuseClient(why);
+}
+
+// ---- The client proves itself.
+
+void Connection::StartHandshake() {
+  handshake_.emplace(server_->options.auth_token);
+  stream_->set_max_body_bytes(kMaxHandshakeBodyBytes);
+  handshake_timer_.expires_at(
+      DeadlineAfter(server_->options.handshake_seconds));
+  handshake_timer_.async_wait(
+      [connection = weak_from_this()](const ErrorCode& error) {
+        const auto self = connection.lock();
+        if (!error && self != nullptr && self->handshake_) self->OnSilence();
+      });
+}
+
+void Connection::OnSilence() {
+  if (closed_) return;
+  if (!draining_) ++server_->refused_connections;  // Else it is counted.
+  Close();
+}
+
+void Connection::OnHandshakeRead(ReadEnd end, const Status& status) {
+  if (end == ReadEnd::kClosed) {
+    if (handshake_->is_challenging()) ++server_->refused_connections;
+    return Close();
+  }
+  if (end == ReadEnd::kFrame) {
+    const ByteBuffer& body = *reading_->body();
+    return TakeHandshake(ConstBytes(body.data(), body.size()));
+  }
+  // Most requests are too long for a handshake, and are told what is wrong.
+  if (end == ReadEnd::kTooLong) return TakeHandshake({});
+  OnBadFrame(end, status);
+}
+
+void Connection::TakeHandshake(ConstBytes body) {
+  OutFrame reply;
+  const Status status = handshake_->Take(stream_->header().type, body, &reply);
+  if (status.code() == Code::kDataLoss) {
+    ++server_->bad_frames;
+    return Close();
+  }
+  if (!status.ok()) return RefuseClient(status);
+  std::shared_ptr<Call> call = std::move(reading_);
+  reading_ = nullptr;
+  ++in_flight_;
+  call->Answer(std::move(reply));
+  Reply(std::move(call));
+  if (handshake_->is_done()) EndHandshake();
+  ReadNext();
+}
+
+void Connection::EndHandshake() {
+  handshake_.reset();
+  handshake_timer_.cancel();
+  stream_->set_max_body_bytes(server_->options.max_body_bytes);
+}
+
+// ---- Requests come.
 
 std::shared_ptr<Call> Connection::TakeCall() {
   if (idle_calls_.empty()) return std::make_shared<Call>();
@@ -56,16 +124,29 @@ void Connection::OnRead(ReadEnd end, const Status& status) {
     reading_ = nullptr;
     return CloseAfterReplies();
   }
+  if (handshake_) return OnHandshakeRead(end, status);
   if (end == ReadEnd::kClosed) return Close();
-  if (end == ReadEnd::kFrame && IsRequest(stream_->header().type)) {
+  if (end != ReadEnd::kFrame) return OnBadFrame(end, status);
+  const MessageType type = stream_->header().type;
+  if (IsRequest(type)) {
     OnRequest();
     return ReadNext();
   }
+  if (type == MessageType::kHello && server_->options.auth_token.empty()) {
+    return RefuseClient(NoTokenHere());
+  }
+  OnBadFrame(end, status);
+}
+
+void Connection::OnBadFrame(ReadEnd end, const Status& status) {
   ++server_->bad_frames;
   if (end == ReadEnd::kOtherVersion) {
-    return Refuse(OtherVersion(stream_->header().version));
+    return Refuse(stream_->header().request_id,
+                  OtherVersion(stream_->header().version));
   }
-  if (end == ReadEnd::kTooLong) return Refuse(status);
+  if (end == ReadEnd::kTooLong) {
+    return Refuse(stream_->header().request_id, status);
+  }
   Close();
 }
 
@@ -86,13 +167,19 @@ void Connection::OnRequest() {
               });
 }
 
+// Whoever it is, and not what was sent, is the reason.
+void Connection::RefuseClient(const Status& why) {
+  ++server_->refused_connections;
+  Refuse(kConnectionId, why);
+}
+
 // The peer is told why the connection ends.
-void Connection::Refuse(const Status& why) {
+void Connection::Refuse(uint64_t request_id, const Status& why) {
   std::shared_ptr<Call> call = std::move(reading_);
   reading_ = nullptr;
   ++in_flight_;
   draining_ = true;
-  call->Refuse(stream_->header().request_id, why);
+  call->Refuse(request_id, why);
   Reply(std::move(call));
 }
 
@@ -144,6 +231,7 @@ void Connection::CloseAfterReplies() {
 void Connection::Close() {
   if (closed_) return;
   closed_ = true;
+  handshake_timer_.cancel();
   stream_->Close();
   on_closed_(shared_from_this());
 }

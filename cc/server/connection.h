@@ -7,12 +7,14 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cc/server/call.h"
 #include "cc/server/server_state.h"
 #include "cc/wire/event_loop.h"
 #include "cc/wire/frame_stream.h"
+#include "cc/wire/handshake.h"
 
 namespace persia {
 
@@ -28,6 +30,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Start();
 
+  // Instead of Start: tells the client why it is not served, and counts it.
+  void TurnAway(const Status& why);
+
   // Reads no more, answers the requests in flight, then closes.
   void Drain();
 
@@ -35,10 +40,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void Close();
 
  private:
+  void StartHandshake();
+  void OnSilence();
+  void OnHandshakeRead(ReadEnd end, const Status& status);
+  void TakeHandshake(ConstBytes body);
+  void EndHandshake();
+
   void ReadNext();
   void OnRead(ReadEnd end, const Status& status);
+  void OnBadFrame(ReadEnd end, const Status& status);
   void OnRequest();
-  void Refuse(const Status& why);
+  void RefuseClient(const Status& why);
+  void Refuse(uint64_t request_id, const Status& why);
   void OnDone(std::shared_ptr<Call> call, const Status& status);
   void Reply(std::shared_ptr<Call> call);
   void WriteNext();
@@ -46,11 +59,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void CloseAfterReplies();
   std::shared_ptr<Call> TakeCall();
 
+  Timer handshake_timer_;
   const std::shared_ptr<FrameStream> stream_;
   const std::shared_ptr<Mailbox> mailbox_;
   ServerState* const server_;
   ClosedCallback on_closed_;
 
+  std::optional<ServerHandshake> handshake_;  // Until the client is known.
   std::shared_ptr<Call> reading_;  // The call whose frame is being read.
   int in_flight_ = 0;              // Calls from their frame to their reply.
   std::deque<std::shared_ptr<Call>> replies_;  // The first is being written.

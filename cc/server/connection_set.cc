@@ -4,7 +4,29 @@
 
 namespace persia {
 
+namespace {
+
+// Connections over the limit that are told so, and not just closed: their
+// number must have a limit too.
+constexpr uint64_t kTurnedAwayAtOnce = 64;
+
+Status TooMany(int limit) {
+  return Status(Code::kResourceExhausted,
+                Concat("this server has as many connections as it may, ", limit,
+                       ": raise its --max-connections, or put embedding "
+                       "workers (persia worker) between it and its clients"));
+}
+
+}  // namespace
+
 void ConnectionSet::Add(Socket socket) {
+  const int limit = server_->options.max_connections;
+  const uint64_t others = server_->connections;
+  const bool is_full = others >= static_cast<uint64_t>(limit);
+  if (others >= limit + kTurnedAwayAtOnce) {
+    ++server_->refused_connections;
+    return;
+  }
   {
     std::lock_guard<std::mutex> lock(mutex_);
     ++count_;
@@ -13,9 +35,9 @@ void ConnectionSet::Add(Socket socket) {
   auto connection = std::make_shared<Connection>(
       std::move(socket), mailbox_, server_,
       [this](const std::shared_ptr<Connection>& closed) { OnClosed(closed); });
-  mailbox_->Post([this, connection] {
+  mailbox_->Post([this, connection, is_full, limit] {
     open_.insert(connection);
-    connection->Start();
+    is_full ? connection->TurnAway(TooMany(limit)) : connection->Start();
   });
 }
 

@@ -21,7 +21,8 @@ class ConnectionSet {
   ConnectionSet(std::shared_ptr<Mailbox> mailbox, ServerState* server)
       : mailbox_(std::move(mailbox)), server_(server) {}
 
-  // Serves a connection whose socket belongs to the loop. Any thread.
+  // Serves a connection whose socket belongs to the loop, or turns it away if
+  // the server has enough. Any thread, but the same for all sets of a server.
   void Add(Socket socket);
 
   // Any thread; those that were added before are meant.

@@ -8,13 +8,23 @@ namespace {
 // When the process has no descriptor left, say.
 constexpr double kRetrySeconds = 0.1;
 
+Status OthersReach(const Address& address) {
+  return InvalidArgument(
+      "without a token, only addresses of this machine may be listened on, and "
+      "others reach ",
+      address.ToString(),
+      ": give --auth-token-file FILE; or listen on 127.0.0.1; or, where "
+      "everybody who reaches it may read and change all rows, give --insecure");
+}
+
 }  // namespace
 
 Listener::Listener(EventLoop* loop)
     : acceptor_(loop->context()), retry_(loop->context()) {}
 
 Result<std::shared_ptr<Listener>> Listener::Bind(EventLoop* loop,
-                                                 const Address& address) {
+                                                 const Address& address,
+                                                 Reach reach) {
   auto listener = std::make_shared<Listener>(loop);
   ErrorCode error;
   Resolver resolver(loop->context());
@@ -22,6 +32,10 @@ Result<std::shared_ptr<Listener>> Listener::Bind(EventLoop* loop,
       resolver.resolve(address.host, Concat(address.port),
                        Resolver::passive | Resolver::numeric_service, error);
   for (const auto& entry : found) {
+    if (reach == Reach::kThisMachine &&
+        !entry.endpoint().address().is_loopback()) {
+      return OthersReach(address);
+    }
     error = listener->Open(entry.endpoint());
     if (!error) return listener;
   }

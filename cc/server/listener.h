@@ -22,9 +22,14 @@ class Listener : public std::enable_shared_from_this<Listener> {
   // Takes a connection and the loop that it belongs to.
   using Accepted = std::function<void(EventLoop* loop, Socket socket)>;
 
-  // Binds; any thread. kUnavailable, naming the address, if that fails.
+  // Who may come.
+  enum class Reach { kThisMachine, kAnywhere };
+
+  // Binds; any thread. kUnavailable, naming the address, if that fails;
+  // kInvalidArgument for an address that others than may come can reach.
   static Result<std::shared_ptr<Listener>> Bind(EventLoop* loop,
-                                                const Address& address);
+                                                const Address& address,
+                                                Reach reach);
 
   explicit Listener(EventLoop* loop);
 

@@ -98,7 +98,21 @@ Status CheckOptions(const ServerOptions& options) {
     return InvalidArgument("request_seconds must be above 0, received ",
                            options.request_seconds);
   }
+  if (!(options.handshake_seconds > 0)) {
+    return InvalidArgument("handshake_seconds must be above 0, received ",
+                           options.handshake_seconds);
+  }
+  if (options.max_connections < 1) {
+    return InvalidArgument("max_connections must be at least 1, received ",
+                           options.max_connections);
+  }
   return Status();
+}
+
+Listener::Reach ReachOf(const ServerOptions& options) {
+  return options.auth_token.empty() && !options.insecure
+             ? Listener::Reach::kThisMachine
+             : Listener::Reach::kAnywhere;
 }
 
 }  // namespace
@@ -109,7 +123,8 @@ Result<std::unique_ptr<Server>> StartServer(EmbeddingService* service,
   auto loops = EventLoop::StartMany(options.io_threads);
   if (!loops.ok()) return loops.status();
   auto listener =
-      Listener::Bind(loops->front().get(), Address{options.host, options.port});
+      Listener::Bind(loops->front().get(), Address{options.host, options.port},
+                     ReachOf(options));
   if (!listener.ok()) return listener.status();
   auto server = std::make_unique<ServerImpl>(service, options,
                                              std::move(*loops), *listener);

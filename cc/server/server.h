@@ -1,5 +1,10 @@
 // Server: offers an EmbeddingService over TCP.
 //
+// With a token, each connection begins with a handshake (wire/handshake.h) by
+// which both ends prove that they have it. Who does not is told so by one Error
+// frame, dropped and counted; so is a connection over the limit. One that stays
+// silent is dropped after ServerOptions::handshake_seconds.
+//
 // Requests of one connection are answered in any order, each reply carrying
 // its request's id; at most ServerOptions::max_in_flight of them are worked on
 // at once, the next frame is read only then. A connection that sends anything
@@ -28,6 +33,12 @@ struct ServerOptions {
   uint64_t max_body_bytes = kMaxBodyBytes;
   int max_in_flight = 64;       // Requests of one connection.
   double request_seconds = 60;  // Deadline handed to the service.
+  std::string auth_token;       // Shared with every client; empty: none.
+  double handshake_seconds = 10;
+  // Without a token, only addresses of this machine are listened on, unless it
+  // is said that anybody may come.
+  bool insecure = false;
+  int max_connections = 1024;
 };
 
 class Server {
@@ -45,7 +56,9 @@ class Server {
 };
 
 // Binds and serves at once. `service` must outlive the server. kUnavailable,
-// with the address and the reason, if the port cannot be bound.
+// with the address and the reason, if the port cannot be bound;
+// kInvalidArgument for an option out of range, or an address that other
+// machines reach without a token.
 Result<std::unique_ptr<Server>> StartServer(EmbeddingService* service,
                                             const ServerOptions& options);
 

@@ -17,6 +17,7 @@ struct ServerState {
   ServerOptions options;
   std::string address;  // "host:port".
   std::atomic<uint64_t> bad_frames{0};
+  std::atomic<uint64_t> refused_connections{0};
   std::atomic<uint64_t> connections{0};
 };
 

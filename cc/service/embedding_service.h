@@ -110,11 +110,12 @@ struct CreateTableRequest {
 struct ServiceStats {
   std::string address;  // "host:port", or "embedded".
   uint64_t generation = 0;
-  uint64_t lookups = 0;           // Lookup requests.
-  uint64_t updates = 0;           // Update requests, repeated ones included.
-  uint64_t repeated_updates = 0;  // Recognised as applied before.
-  uint64_t bad_frames = 0;        // Connections dropped for what they sent.
-  uint64_t connections = 0;       // Open now.
+  uint64_t lookups = 0;              // Lookup requests.
+  uint64_t updates = 0;              // Update requests, repeated ones included.
+  uint64_t repeated_updates = 0;     // Recognised as applied before.
+  uint64_t bad_frames = 0;           // Connections dropped for what they sent.
+  uint64_t refused_connections = 0;  // Without the token, or one too many.
+  uint64_t connections = 0;          // Open now.
   std::vector<TableStats> tables;
 };
 

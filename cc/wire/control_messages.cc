@@ -14,7 +14,7 @@ namespace persia {
 namespace {
 
 // The least that a process and a table take: their texts may be empty.
-constexpr size_t kLeastProcessBytes = 64;
+constexpr size_t kLeastProcessBytes = 72;
 constexpr size_t kLeastTableStatsBytes = 96;
 
 // A table's settings that travel as text, in their order.
@@ -25,12 +25,14 @@ bool IsErrorCode(uint32_t number) {
     case Code::kDeadlineExceeded:
     case Code::kNotFound:
     case Code::kAlreadyExists:
+    case Code::kPermissionDenied:
     case Code::kResourceExhausted:
     case Code::kFailedPrecondition:
     case Code::kUnimplemented:
     case Code::kInternal:
     case Code::kUnavailable:
     case Code::kDataLoss:
+    case Code::kUnauthenticated:
       return true;
     case Code::kOk:
       return false;
@@ -79,6 +81,7 @@ void WriteProcess(const ServiceStats& process, FrameWriter* writer) {
   writer->U64(process.updates);
   writer->U64(process.repeated_updates);
   writer->U64(process.bad_frames);
+  writer->U64(process.refused_connections);
   writer->U64(process.connections);
   writer->U32(static_cast<uint32_t>(process.tables.size()));
   writer->U32(0);
@@ -95,6 +98,7 @@ ServiceStats ReadProcess(ByteReader* reader) {
   process.updates = reader->U64();
   process.repeated_updates = reader->U64();
   process.bad_frames = reader->U64();
+  process.refused_connections = reader->U64();
   process.connections = reader->U64();
   const uint32_t tables = reader->Count(kLeastTableStatsBytes);
   reader->Zero32();

@@ -28,9 +28,14 @@ T Get(Span<const uint8_t, kFrameHeaderBytes> header, size_t at) {
   return value;
 }
 
+bool IsWithin(uint16_t number, MessageType first, MessageType last) {
+  return number >= static_cast<uint16_t>(first) &&
+         number <= static_cast<uint16_t>(last);
+}
+
 bool IsMessageType(uint16_t number) {
-  return number >= static_cast<uint16_t>(MessageType::kError) &&
-         number <= static_cast<uint16_t>(MessageType::kCheckpointReply);
+  return IsWithin(number, MessageType::kError, MessageType::kCheckpointReply) ||
+         IsWithin(number, MessageType::kHello, MessageType::kWelcome);
 }
 
 }  // namespace

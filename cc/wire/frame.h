@@ -6,7 +6,9 @@
 //     0       4    magic "PRS1" (0x31535250)
 //     4       2    protocol version
 //     6       2    message type
-//     8       8    request id: the reply carries its request's
+//     8       8    request id: the reply carries its request's; 0 is of no
+//                  request, but of the connection: the handshake, and an
+//                  Error that ends it
 //     16      8    body length in bytes
 //     24      4    CRC-32C of the body
 //     28      4    CRC-32C of header bytes 0 to 27
@@ -27,9 +29,10 @@
 namespace persia {
 
 inline constexpr uint32_t kFrameMagic = 0x31535250;
-inline constexpr uint16_t kProtocolVersion = 3;
+inline constexpr uint16_t kProtocolVersion = 4;
 inline constexpr size_t kFrameHeaderBytes = 32;
 inline constexpr uint64_t kMaxBodyBytes = 1ull << 30;
+inline constexpr uint64_t kConnectionId = 0;  // In the place of a request's.
 
 enum class MessageType : uint16_t {
   kError = 1,  // Replies to any request: a Status.
@@ -49,6 +52,11 @@ enum class MessageType : uint16_t {
   kRemoveReply = 15,
   kCheckpoint = 16,
   kCheckpointReply = 17,
+  // The handshake (handshake.h), before any request.
+  kHello = 100,
+  kChallenge = 101,
+  kProof = 102,
+  kWelcome = 103,
 };
 
 struct FrameHeader {

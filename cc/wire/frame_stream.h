@@ -1,4 +1,5 @@
-// FrameStream: frames on a connected socket.
+// FrameStream: frames on a connected socket. Nothing else reads or writes the
+// socket, so that encryption has one place to go.
 //
 // Belongs to the socket's loop. At most one Read and one Write at a time; each
 // calls back once, from the loop and never before it returned, also after
@@ -27,7 +28,9 @@ enum class ReadEnd {
   kBadFrame,  // What came is no frame, or ended within one.
   // What follows cannot be read, but header().request_id is known:
   kOtherVersion,  // header().version is known too.
-  kTooLong,       // A body over the limit, or more than there is memory for.
+  // A body over the limit, or more than there is memory for; all of header()
+  // is known.
+  kTooLong,
 };
 
 class FrameStream : public std::enable_shared_from_this<FrameStream> {
@@ -49,6 +52,9 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
 
   // When bytes came last, of whatever part of a frame; else when it was made.
   Clock::time_point heard_at() const { return heard_at_; }
+
+  // Of frames from the next Read on.
+  void set_max_body_bytes(uint64_t bytes) { max_body_bytes_ = bytes; }
 
   // `frame` and its payload must live until `done` or Close.
   void Write(const OutFrame& frame, WriteCallback done);
@@ -77,7 +83,7 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   void Discard(std::shared_ptr<Timer> timer, std::function<void()> done);
 
   Socket socket_;
-  const uint64_t max_body_bytes_;
+  uint64_t max_body_bytes_;
   std::array<uint8_t, kFrameHeaderBytes> header_bytes_;
   FrameHeader header_;
   bool read_cancelled_ = false;

@@ -24,6 +24,7 @@ class FrameWriter {
   void U64(uint64_t value) { head_.U64(value); }
   void F32(float value) { head_.F32(value); }
   void Text(std::string_view text) { head_.Text(text); }
+  void Bytes(ConstBytes bytes) { head_.Copy(bytes.data(), bytes.size()); }
   ByteWriter* head() { return &head_; }
 
   // Refers to the array. Nothing is copied to the head after the first.

@@ -31,8 +31,9 @@
 //   Stats         = nothing
 //   StatsReply    = u32 processes, u32 0, processes x process
 //   process       = text address, u64 generation, u64 lookups, u64 updates,
-//                   u64 repeated updates, u64 bad frames, u64 connections,
-//                   u32 tables, u32 0, tables x table stats
+//                   u64 repeated updates, u64 bad frames,
+//                   u64 refused connections, u64 connections, u32 tables,
+//                   u32 0, tables x table stats
 //   table stats   = text name, u32 dim, u32 0, u64 rows, u64 bytes,
 //                   u64 index slots, u64 rows looked up, u64 rows found,
 //                   u64 rows updated, u64 non-finite gradients,
@@ -46,6 +47,7 @@
 //   AssignReply   = nothing
 //   Remove        = u64 key, u64 ids, ids x i64
 //   RemoveReply   = u64 removed
+// (those of the handshake are in handshake_messages.h)
 //
 // Encoders write the fixed parts into frame->head (after room for the header)
 // and refer to large arrays where they lie: these must outlive the frame.

@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable
 
-from persia_tf import addresses, errors
+from persia_tf import addresses, auth, errors
 
 
 def address_list(text: str) -> list[addresses.Address]:
@@ -15,6 +15,16 @@ def address_list(text: str) -> list[addresses.Address]:
         return addresses.parse_list(text)
     except errors.InvalidArgumentError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def add_auth_token_file(parser: argparse.ArgumentParser) -> None:
+    """Declares --auth-token-file."""
+    parser.add_argument(
+        "--auth-token-file",
+        metavar="FILE",
+        help="holds the token that every process of the cluster must have; its "
+        f"owner's alone, chmod 600 (${auth.TOKEN_FILE_VARIABLE})",
+    )
 
 
 def port(text: str) -> int:

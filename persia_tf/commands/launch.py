@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from persia_tf import auth
 from persia_tf.addresses import Address
 from persia_tf.commands import arguments, serving
 from persia_tf.commands.children import Child, LoggedChild
@@ -54,11 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long the shards, and then the workers, may take to start "
         "(%(default)g)",
     )
+    arguments.add_auth_token_file(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program; the result is its exit code, 128 + n after signal n."""
-    launch = _Launch(args.program, args.start_timeout)
+    token_file = auth.token_file(args.auth_token_file)
+    auth.read_token(token_file)  # What is wrong with it is better said once.
+    launch = _Launch(args.program, args.start_timeout, token_file)
     return launch.run(args.ps, args.embedding_workers)
 
 
@@ -84,9 +88,17 @@ class _Server(NamedTuple):
 
 
 class _Launch:
-    def __init__(self, program: list[str], start_seconds: float) -> None:
+    def __init__(
+        self, program: list[str], start_seconds: float, token_file: str
+    ) -> None:
         self._argv = program
         self._start_seconds = start_seconds
+        # How the servers and the program find the token.
+        self._env = dict(os.environ)
+        if token_file:
+            self._env[auth.TOKEN_FILE_VARIABLE] = os.path.abspath(token_file)
+        else:
+            self._env.pop(auth.TOKEN_FILE_VARIABLE, None)
         # Before any thread starts, so that no other takes a signal.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._signals = BlockedSignals([*_FORWARDED, signal.SIGCHLD])
@@ -139,7 +151,7 @@ class _Launch:
         argv = [sys.executable, "-m", "persia_tf.commands.main", command]
         argv += ["--port=0", f"--port-file={port_file}", f"--parent={os.getpid()}"]
         child = LoggedChild(
-            name, argv + options, os.environ, self._signals.previous_mask
+            name, argv + options, self._env, self._signals.previous_mask
         )
         server = _Server(title, child, port_file)
         self._servers.append(server)
@@ -162,7 +174,7 @@ class _Launch:
                 )
 
     def _run_program(self, addresses: list[Address]) -> int:
-        env = {**os.environ, "PERSIA_PS": _joined(addresses)}
+        env = {**self._env, "PERSIA_PS": _joined(addresses)}
         try:
             program = Child(self._argv, env, self._signals.previous_mask)
         except OSError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from persia_tf.commands import arguments, serving
 
 if TYPE_CHECKING:
+    from persia_tf.commands.listening import Listening
     from persia_tf.commands.server import Server
 
 
@@ -26,12 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serves until SIGTERM or SIGINT; a second one ends the process at once."""
 
-    def start() -> Server:
+    def start(listening: Listening) -> Server:
         from persia_tf.commands import server
 
-        return server.shard(
-            *(args.host, args.port, args.control_port, args.io_threads),
-            checkpoint_root=args.checkpoint_root or "",
-        )
+        return server.shard(listening, checkpoint_root=args.checkpoint_root or "")
 
     return serving.run(args, "Shard", start)

@@ -11,6 +11,7 @@ import grpc
 from persia_tf import _native, errors
 from persia_tf.addresses import Address
 from persia_tf.commands import health
+from persia_tf.commands.listening import Listening
 
 # Threads for Check beside those that watches hold.
 _CHECK_THREADS = 4
@@ -18,27 +19,17 @@ _CHECK_THREADS = 4
 _CONTROL_GRACE_SECONDS = 1.0
 
 
-def shard(
-    host: str,
-    port: int,
-    control_port: int,
-    io_threads: int,
-    *,
-    checkpoint_root: str = "",
-) -> Server:
+def shard(listening: Listening, *, checkpoint_root: str = "") -> Server:
     """Starts a parameter server shard with an empty store.
 
     Example:
 
-    >>> server = shard("127.0.0.1", port=0, control_port=0, io_threads=2)
+    >>> server = shard(Listening("127.0.0.1"))
     >>> server.address.port
     >>> server.stop(seconds=20)
 
     Args:
-        host: Name or address to listen on.
-        port: The data port; 0: any free one.
-        control_port: The port of health checks; 0: any free one.
-        io_threads: Threads of the data port.
+        listening: Where, and for whom.
         checkpoint_root: The folder that checkpoints are kept in; `""`: there are
             none.
 
@@ -46,23 +37,22 @@ def shard(
         The server, which serves already.
 
     Raises:
-        PersiaError: If one of the ports cannot be listened on.
+        PersiaError: If one of the ports cannot be listened on, or not without a
+            token.
     """
+    options = listening.native()
 
     def start(handle: _native.ServerHandle) -> None:
         _native.library().persia_server_start(
-            *(_native.utf8(host), port, io_threads),
+            ctypes.byref(options),
             *(_native.utf8(checkpoint_root), ctypes.byref(handle)),
         )
 
-    return Server(host, control_port, health.PS_SERVICE, start)
+    return Server(listening, health.PS_SERVICE, start)
 
 
 def worker(
-    host: str,
-    port: int,
-    control_port: int,
-    io_threads: int,
+    listening: Listening,
     *,
     shards: Sequence[Address],
     timeout: float,
@@ -71,10 +61,8 @@ def worker(
     """Starts an embedding worker, which connects to its shards on first use.
 
     Args:
-        host: As for `shard`.
-        port: As for `shard`.
-        control_port: As for `shard`.
-        io_threads: Threads of the data port, and as many again for the shards.
+        listening: As for `shard`. As many threads again are for the shards, and
+            the token is theirs, too.
         shards: The shards, in the order that every worker has.
         timeout: Seconds until a request that a shard does not answer fails.
         cache_rows: Hot rows of each table to keep copies of.
@@ -83,26 +71,27 @@ def worker(
         The server, which serves already.
 
     Raises:
-        PersiaError: If one of the ports cannot be listened on, or an argument is
-            out of range.
+        PersiaError: If one of the ports cannot be listened on, or not without a
+            token, or an argument is out of range.
     """
+    options = listening.native()
 
     def start(handle: _native.ServerHandle) -> None:
         _native.library().persia_worker_start(
-            *(_native.utf8(host), port, io_threads),
+            ctypes.byref(options),
             _native.utf8(",".join(map(str, shards))),
             *(timeout, cache_rows, ctypes.byref(handle)),
         )
 
-    return Server(host, control_port, health.WORKER_SERVICE, start)
+    return Server(listening, health.WORKER_SERVICE, start)
 
 
 class Server:
     """A native server with health checks, serving from the moment it is made.
 
     Args:
-        host: Name or address to listen on.
-        control_port: The port of health checks; 0: any free one.
+        listening: Where, and for whom. What may listen for data may, on the same
+            host, for health checks, which tell nothing else.
         service: What health checks call the server.
         start: Starts the native server and sets its handle.
 
@@ -112,8 +101,7 @@ class Server:
 
     def __init__(
         self,
-        host: str,
-        control_port: int,
+        listening: Listening,
         service: str,
         start: Callable[[_native.ServerHandle], None],
     ) -> None:
@@ -121,9 +109,11 @@ class Server:
         self._health = health.Health(service)
         self._server = _native.ServerHandle()
         start(self._server)
-        self.address = Address(host, self._native.persia_server_port(self._server))
+        self.address = Address(
+            listening.host, self._native.persia_server_port(self._server)
+        )
         try:
-            self._start_control(Address(host, control_port))
+            self._start_control(Address(listening.host, listening.control_port))
         except BaseException:
             self._native.persia_server_free(self._server)
             raise

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from absl import logging
 
-from persia_tf.commands import arguments
+from persia_tf.commands import listening
+from persia_tf.commands.listening import Listening
 from persia_tf.commands.signals import BlockedSignals
 
 if TYPE_CHECKING:
@@ -31,32 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
         parser: Gets them.
         default_port: The data port unless told otherwise.
     """
-    parser.add_argument(
-        "--port",
-        type=arguments.port,
-        default=default_port,
-        help="data port; 0: any free one (%(default)s)",
-    )
-    parser.add_argument(
-        "--host",
-        default="127.0.0.1",
-        help="name or address to listen on (%(default)s: this machine alone)",
-    )
-    parser.add_argument(
-        "--control-port",
-        type=arguments.port,
-        default=0,
-        help="port of gRPC health checks; 0: any free one (%(default)s)",
-    )
+    listening.add_arguments(parser, default_port)
     parser.add_argument(
         "--port-file",
         type=Path,
         metavar="FILE",
         help="once the process listens, written with the data port on its first "
         "line and the control port on its second",
-    )
-    parser.add_argument(
-        "--io-threads", type=int, default=2, help="network threads (%(default)s)"
     )
     parser.add_argument(
         "--parent",
@@ -66,14 +48,16 @@ def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
     )
 
 
-def run(args: argparse.Namespace, title: str, start: Callable[[], Server]) -> int:
+def run(
+    args: argparse.Namespace, title: str, start: Callable[[Listening], Server]
+) -> int:
     """Serves until SIGTERM or SIGINT; a second one ends the process at once.
 
     Args:
         args: The values of the options that `add_arguments` declares.
         title: What the log calls the process.
-        start: Gives the server, which serves from then on. It imports it too:
-            that takes long, and the other commands do without.
+        start: Gives the server that listens so, and serves from then on. It
+            imports it too: that takes long, and the other commands do without.
 
     Returns:
         The exit code.
@@ -85,9 +69,10 @@ def run(args: argparse.Namespace, title: str, start: Callable[[], Server]) -> in
     if args.port_file:
         # Nobody who waits for the file may read an earlier process's ports.
         args.port_file.unlink(missing_ok=True)
+    where = listening.of_arguments(args)
     # gRPC's own log would only repeat, in other words, what Server raises.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    server = start()
+    server = start(where)
     if args.port_file:
         _write_whole(
             args.port_file, f"{server.address.port}\n{server.control_address.port}\n"
@@ -99,6 +84,11 @@ def run(args: argparse.Namespace, title: str, start: Callable[[], Server]) -> in
         server.address,
         server.control_address,
     )
+    if args.insecure and not where.auth_token:
+        logging.warning(
+            "There is no token: whoever reaches %s may read and change all rows",
+            server.address,
+        )
     received = blocked.take()
     logging.info(
         "%s: finishing requests in flight, for at most %g s",

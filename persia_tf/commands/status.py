@@ -18,6 +18,7 @@ _PROCESS_HEADER = (
     "REPEATED",
     "CONNECTIONS",
     "BAD FRAMES",
+    "REFUSED",
 )
 _TABLE_HEADER = (
     "TABLE",
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="how long to wait for their answers (%(default)g)",
     )
+    arguments.add_auth_token_file(parser)
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object instead of tables"
     )
@@ -60,7 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints what the shards answer."""
     processes = each_once(
-        stats.fetch([str(shard) for shard in args.shards], args.timeout)
+        stats.fetch(
+            [str(shard) for shard in args.shards], args.timeout, args.auth_token_file
+        )
     )
     print(to_json(processes) if args.json else to_text(processes))
     return 0
@@ -101,6 +105,7 @@ def _process_row(process: stats.ProcessStats) -> tuple[object, ...]:
         process.repeated_updates,
         process.connections,
         process.bad_frames,
+        process.refused_connections,
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from persia_tf.commands import arguments, serving
 
 if TYPE_CHECKING:
+    from persia_tf.commands.listening import Listening
     from persia_tf.commands.server import Server
 
 
@@ -23,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=arguments.address_list,
         required=True,
         metavar="HOST:PORT,...",
-        help="the shards, in the order that every worker and trainer has",
+        help="the shards, in the order that every worker and trainer has; they have "
+        "the worker's token, if it has one",
     )
     serving.add_arguments(parser, default_port=7100)
     parser.add_argument(
@@ -46,14 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Serves until SIGTERM or SIGINT; a second one ends the process at once."""
 
-    def start() -> Server:
+    def start(listening: Listening) -> Server:
         from persia_tf.commands import server
 
         return server.worker(
-            args.host,
-            args.port,
-            args.control_port,
-            args.io_threads,
+            listening,
             shards=args.ps,
             timeout=args.timeout,
             cache_rows=args.cache_rows,

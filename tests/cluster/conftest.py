@@ -18,11 +18,13 @@ def start_worker():
     native = _native.library()
     started = []
 
-    def start(shards, timeout=20.0, cache_rows=0):
+    def start(shards, timeout=20.0, cache_rows=0, **options):
+        listening = _native.ServerOptions(host=b"127.0.0.1", io_threads=2, **options)
         handle = _native.ServerHandle()
         behind = _native.utf8(",".join(shards))
         native.persia_worker_start(
-            *(b"127.0.0.1", 0, 2, behind, timeout, cache_rows, ctypes.byref(handle))
+            *(ctypes.byref(listening), behind, timeout, cache_rows),
+            ctypes.byref(handle),
         )
         started.append(handle)
         return f"127.0.0.1:{native.persia_server_port(handle)}"

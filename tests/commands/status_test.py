@@ -26,8 +26,8 @@ TABLE = stats.TableStats(
 )
 EMPTY_TABLE = stats.TableStats("job/item", 8, *[0] * 10)
 PROCESSES = [
-    stats.ProcessStats("ps-0:7000", 1, 1234, 56, 7, 8, 9, (TABLE, EMPTY_TABLE)),
-    stats.ProcessStats("[::1]:70", 2, 0, 0, 0, 0, 0, (TABLE,)),
+    stats.ProcessStats("ps-0:7000", 1, 1234, 56, 7, 8, 3, 9, (TABLE, EMPTY_TABLE)),
+    stats.ProcessStats("[::1]:70", 2, 0, 0, 0, 0, 0, 0, (TABLE,)),
 ]
 
 
@@ -67,8 +67,8 @@ def test_text_shows_shards_then_tables_by_name():
     shards, tables = status.to_text(PROCESSES).split("\n\n")
     # The names of columns may have a space.
     assert cells(shards)[1:] == [
-        ["ps-0:7000", "1", "1234", "56", "7", "9", "8"],
-        ["[::1]:70", "2", "0", "0", "0", "0", "0"],
+        ["ps-0:7000", "1", "1234", "56", "7", "9", "8", "3"],
+        ["[::1]:70", "2", "0", "0", "0", "0", "0", "0"],
     ]
     assert [row[:7] for row in cells(tables)[1:]] == [
         ["job/item", "ps-0:7000", "8", "0", "0", "-", "-"],
@@ -86,7 +86,7 @@ def test_text_is_aligned():
 
 
 def test_text_without_tables_says_so():
-    process = stats.ProcessStats("a:1", 1, 0, 0, 0, 0, 0, ())
+    process = stats.ProcessStats("a:1", 1, 0, 0, 0, 0, 0, 0, ())
     assert status.to_text([process]).endswith("\n\nNo tables.")
 
 
@@ -94,6 +94,7 @@ def test_json_holds_every_counter():
     first, second = json.loads(status.to_json(PROCESSES))["processes"]
     assert first["address"] == "ps-0:7000"
     assert first["bad_frames"] == 8
+    assert first["refused_connections"] == 3
     assert second["tables"] == [vars(TABLE)]
 
 

@@ -105,7 +105,8 @@ import ctypes
 from persia_tf import _native
 
 server = _native.ServerHandle()
-_native.library().persia_server_start(b"127.0.0.1", 0, 2, b"", ctypes.byref(server))
+options = _native.ServerOptions(host=b"127.0.0.1", io_threads=2)
+_native.library().persia_server_start(ctypes.byref(options), None, ctypes.byref(server))
 port = _native.library().persia_server_port(server)
 cluster = ptf.Cluster([f"127.0.0.1:{port}"], timeout=20)
 fit(

@@ -51,10 +51,23 @@ int CreateTable(const char* session, const char* table, int dim,
 
 // ---- Server ----
 
+persia_server_options OptionsOf(int port, int io_threads = 1) {
+  persia_server_options options = {};
+  options.host = "127.0.0.1";
+  options.port = port;
+  options.io_threads = io_threads;
+  return options;
+}
+
+int StartServer(int port, int io_threads, persia_server** server) {
+  const persia_server_options options = OptionsOf(port, io_threads);
+  return persia_server_start(&options, nullptr, server);
+}
+
 class ServerTest : public testing::Test {
  protected:
   ServerTest() {
-    ExpectOk(persia_server_start("127.0.0.1", 0, 1, "", &server_));
+    ExpectOk(StartServer(0, 1, &server_));
     if (server_ == nullptr) return;
     address_ = "127.0.0.1:" + std::to_string(persia_server_port(server_));
   }
@@ -66,17 +79,17 @@ class ServerTest : public testing::Test {
 
 TEST(ServerStart, RefusesPortsOutOfRange) {
   persia_server* server = nullptr;
-  ExpectError(persia_server_start("127.0.0.1", -1, 1, "", &server),
-              Code::kInvalidArgument, "received -1");
-  ExpectError(persia_server_start("127.0.0.1", 65536, 1, "", &server),
-              Code::kInvalidArgument, "received 65536");
+  ExpectError(StartServer(-1, 1, &server), Code::kInvalidArgument,
+              "received -1");
+  ExpectError(StartServer(65536, 1, &server), Code::kInvalidArgument,
+              "received 65536");
   EXPECT_EQ(server, nullptr);
 }
 
 TEST(ServerStart, RefusesToRunWithoutThreads) {
   persia_server* server = nullptr;
-  ExpectError(persia_server_start("127.0.0.1", 0, 0, "", &server),
-              Code::kInvalidArgument, "io_threads must be at least 1");
+  ExpectError(StartServer(0, 0, &server), Code::kInvalidArgument,
+              "io_threads must be at least 1");
   EXPECT_EQ(server, nullptr);
 }
 
@@ -84,8 +97,8 @@ TEST_F(ServerTest, APortThatIsTakenIsAnError) {
   const int port = persia_server_port(server_);
   EXPECT_GT(port, 0);
   persia_server* second = nullptr;
-  ExpectError(persia_server_start("127.0.0.1", port, 1, "", &second),
-              Code::kUnavailable, std::to_string(port));
+  ExpectError(StartServer(port, 1, &second), Code::kUnavailable,
+              std::to_string(port));
   EXPECT_EQ(second, nullptr);
 }
 
@@ -125,17 +138,74 @@ TEST_F(ServerTest, ServesSessionsAndTellsOfThem) {
 
 TEST_F(ServerTest, StatsAreFetchedFromAList) {
   persia_stats* stats = nullptr;
-  ExpectOk(persia_stats_fetch(address_.c_str(), kTimeout, &stats));
+  ExpectOk(persia_stats_fetch(address_.c_str(), nullptr, kTimeout, &stats));
   EXPECT_EQ(persia_stats_processes(stats), 1);
   persia_stats_free(stats);
+}
+
+TEST(ServerStart, RefusesOtherMachinesWithoutAToken) {
+  persia_server* server = nullptr;
+  persia_server_options options = OptionsOf(0);
+  options.host = "0.0.0.0";
+  ExpectError(persia_server_start(&options, nullptr, &server),
+              Code::kInvalidArgument, "--auth-token-file");
+  EXPECT_EQ(server, nullptr);
+  options.insecure = 1;
+  ExpectOk(persia_server_start(&options, nullptr, &server));
+  persia_server_free(server);
+}
+
+TEST(ServerStart, RefusesALimitOfConnectionsThatIsNone) {
+  persia_server* server = nullptr;
+  persia_server_options options = OptionsOf(0);
+  options.max_connections = -1;
+  ExpectError(persia_server_start(&options, nullptr, &server),
+              Code::kInvalidArgument, "max_connections must be at least 1");
+}
+
+TEST(ServerStart, ATokenIsForShardsWorkersSessionsAndStats) {
+  constexpr char kToken[] = "a token of this test";
+  persia_server *shard = nullptr, *worker = nullptr;
+  persia_server_options options = OptionsOf(0);
+  options.auth_token = kToken;
+  ExpectOk(persia_server_start(&options, nullptr, &shard));
+  const std::string behind =
+      "127.0.0.1:" + std::to_string(persia_server_port(shard));
+  ExpectOk(persia_worker_start(&options, behind.c_str(), kTimeout, 0, &worker));
+  const std::string front =
+      "127.0.0.1:" + std::to_string(persia_server_port(worker));
+
+  persia_session_options session = {};
+  session.addresses = front.c_str();
+  session.timeout_seconds = kTimeout;
+  session.wire_dtype = "float32";
+  session.auth_token = kToken;
+  ExpectOk(persia_session_open("trusted", &session));
+  uint64_t rows = 1;
+  ExpectOk(CreateTable("trusted", "t", 2, "sgd", &rows));
+  ExpectOk(persia_session_close("trusted"));
+
+  persia_stats* stats = nullptr;
+  ExpectError(persia_stats_fetch(front.c_str(), nullptr, kTimeout, &stats),
+              Code::kUnauthenticated, "this server wants a token");
+  ExpectOk(persia_stats_fetch(front.c_str(), kToken, kTimeout, &stats));
+  persia_process_stats process;
+  ExpectOk(persia_stats_process(stats, 0, &process));
+  EXPECT_EQ(process.refused_connections, 1u);
+  ExpectOk(persia_stats_process(stats, 1, &process));
+  EXPECT_EQ(process.refused_connections, 0u);
+  persia_stats_free(stats);
+  persia_server_free(worker);
+  persia_server_free(shard);
 }
 
 // ---- Worker ----
 
 TEST_F(ServerTest, AWorkerServesSessionsInFrontOfIt) {
   persia_server* worker = nullptr;
-  ExpectOk(persia_worker_start("127.0.0.1", 0, 1, address_.c_str(), kTimeout,
-                               100, &worker));
+  const persia_server_options options = OptionsOf(0);
+  ExpectOk(
+      persia_worker_start(&options, address_.c_str(), kTimeout, 100, &worker));
   ASSERT_NE(worker, nullptr);
   const std::string front =
       "127.0.0.1:" + std::to_string(persia_server_port(worker));
@@ -168,8 +238,9 @@ TEST(WorkerStart, RefusesArgumentsThatCannotBe) {
   persia_server* worker = nullptr;
   const auto start = [&](int port, int io_threads, const char* addresses,
                          double timeout, uint64_t cache_rows) {
-    return persia_worker_start("127.0.0.1", port, io_threads, addresses,
-                               timeout, cache_rows, &worker);
+    const persia_server_options options = OptionsOf(port, io_threads);
+    return persia_worker_start(&options, addresses, timeout, cache_rows,
+                               &worker);
   };
   ExpectError(start(-1, 1, "a:1", 1, 0), Code::kInvalidArgument, "port");
   ExpectError(start(0, 0, "a:1", 1, 0), Code::kInvalidArgument, "io_threads");
@@ -411,7 +482,7 @@ TEST(Page, FreeingNoneIsAllowed) { persia_page_free(nullptr); }
 TEST(StatsFetch, RefusesTimeoutsThatNoDeadlineCanHave) {
   persia_stats* stats = nullptr;
   for (const double timeout : kBadTimeouts) {
-    ExpectError(persia_stats_fetch("127.0.0.1:1", timeout, &stats),
+    ExpectError(persia_stats_fetch("127.0.0.1:1", nullptr, timeout, &stats),
                 Code::kInvalidArgument, "timeout must be above 0");
   }
   EXPECT_EQ(stats, nullptr);
@@ -419,7 +490,7 @@ TEST(StatsFetch, RefusesTimeoutsThatNoDeadlineCanHave) {
 
 TEST(StatsFetch, RefusesAnEmptyList) {
   persia_stats* stats = nullptr;
-  EXPECT_EQ(persia_stats_fetch("", kTimeout, &stats),
+  EXPECT_EQ(persia_stats_fetch("", nullptr, kTimeout, &stats),
             CodeOf(Code::kInvalidArgument));
   EXPECT_EQ(stats, nullptr);
 }

@@ -291,11 +291,8 @@ TEST(FaultsTest, ReplyOfAnotherTypeFailsTheCall) {
 
 TEST(FaultsTest, ServerOfAnotherVersionFailsTheCallAtOnce) {
   const Status status = OutcomeOf([](uint64_t id) {
-    OutFrame frame = EncodeError(id, Status(Code::kFailedPrecondition, "?"));
-    frame.head[4] = kProtocolVersion + 1;
-    const uint32_t crc = Crc32c(frame.head.data(), 28);
-    std::memcpy(frame.head.data() + 28, &crc, sizeof(crc));
-    return frame;
+    return OfVersion(kProtocolVersion + 1,
+                     EncodeError(id, Status(Code::kFailedPrecondition, "?")));
   });
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_NE(status.message().find(

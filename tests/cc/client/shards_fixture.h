@@ -27,7 +27,9 @@ inline std::string LocalHost(uint16_t port) {
 // One shard: its service outlives its servers.
 class Shard {
  public:
-  Shard() { Start(0); }
+  explicit Shard(const ServerOptions& options = ServerOptions()) {
+    Start(options);
+  }
 
   HoldingService* service() { return &service_; }
   uint16_t port() const { return port_; }
@@ -35,12 +37,16 @@ class Shard {
 
   // Cuts its connections and frees its port.
   void Kill() { server_ = nullptr; }
-  void Restart() { Start(port_); }
+  // On its old port, whatever `options` say.
+  void Restart(ServerOptions options) {
+    options.port = port_;
+    Start(options);
+  }
+  void Restart() { Restart(options_); }
 
  private:
-  void Start(uint16_t port) {
-    ServerOptions options;
-    options.port = port;
+  void Start(const ServerOptions& options) {
+    options_ = options;
     auto server = StartServer(&service_, options);
     ASSERT_TRUE(server.ok()) << server.status().message();
     server_ = std::move(*server);
@@ -48,6 +54,7 @@ class Shard {
   }
 
   HoldingService service_;
+  ServerOptions options_;
   std::unique_ptr<Server> server_;
   uint16_t port_ = 0;
 };

@@ -83,9 +83,12 @@ class ServerFixture : public testing::Test {
   // The counters that the server tells a new client.
   ServiceStats AskForStats() {
     RawSocket client = Connect();
-    client.Send(EncodeStats(1));
+    return StatsOver(&client);
+  }
+  static ServiceStats StatsOver(RawSocket* client) {
+    client->Send(EncodeStats(1));
     std::vector<ServiceStats> processes;
-    EXPECT_TRUE(DecodeStatsReply(client.ReceiveFrame().body, &processes).ok());
+    EXPECT_TRUE(DecodeStatsReply(client->ReceiveFrame().body, &processes).ok());
     EXPECT_EQ(processes.size(), 1u);
     processes.resize(1);
     return processes[0];

@@ -9,7 +9,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 
+#include "cc/base/crc32c.h"
 #include "tests/cc/support/call_result.h"
 
 namespace persia {
@@ -30,6 +32,13 @@ void SetTimeout(int handle) {
 }
 
 }  // namespace
+
+OutFrame OfVersion(uint16_t version, OutFrame frame) {
+  std::memcpy(frame.head.data() + 4, &version, sizeof(version));
+  const uint32_t crc = Crc32c(frame.head.data(), 28);
+  std::memcpy(frame.head.data() + 28, &crc, sizeof(crc));
+  return frame;
+}
 
 RawSocket RawSocket::Connect(uint16_t port) {
   RawSocket result(socket(AF_INET, SOCK_STREAM, 0));

@@ -17,6 +17,9 @@ struct RawFrame {
   std::vector<uint8_t> body;  // At an address that decoders can point into.
 };
 
+// The frame as a peer of another version would send it.
+OutFrame OfVersion(uint16_t version, OutFrame frame);
+
 class RawSocket {
  public:
   // Connects to 127.0.0.1.

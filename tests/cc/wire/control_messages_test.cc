@@ -45,6 +45,7 @@ std::vector<ServiceStats> SomeStats() {
   process.updates = 3;
   process.repeated_updates = 4;
   process.bad_frames = 5;
+  process.refused_connections = 17;
   process.connections = 6;
   TableStats table;
   table.name = "user";
@@ -96,7 +97,8 @@ TEST(ControlMessagesTest, StatsReplyHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeStatsReply(1, SomeStats())).bytes()),
             "0100000000000000\n03000000683a3100\n"
             "0100000000000000\n0200000000000000\n0300000000000000\n"
-            "0400000000000000\n0500000000000000\n0600000000000000\n"
+            "0400000000000000\n0500000000000000\n1100000000000000\n"
+            "0600000000000000\n"
             "0100000000000000\n0400000075736572\n1000000000000000\n"
             "0700000000000000\n0800000000000000\n0900000000000000\n"
             "0a00000000000000\n0b00000000000000\n0c00000000000000\n"
@@ -107,9 +109,10 @@ TEST(ControlMessagesTest, StatsReplyHasTheseBytes) {
 TEST(ControlMessagesTest, ErrorComesBackWhole) {
   for (const Code code :
        {Code::kCancelled, Code::kInvalidArgument, Code::kDeadlineExceeded,
-        Code::kNotFound, Code::kAlreadyExists, Code::kResourceExhausted,
-        Code::kFailedPrecondition, Code::kUnimplemented, Code::kInternal,
-        Code::kUnavailable, Code::kDataLoss}) {
+        Code::kNotFound, Code::kAlreadyExists, Code::kPermissionDenied,
+        Code::kResourceExhausted, Code::kFailedPrecondition,
+        Code::kUnimplemented, Code::kInternal, Code::kUnavailable,
+        Code::kDataLoss, Code::kUnauthenticated}) {
     const Status back =
         DecodeError(Body(EncodeError(1, Status(code, "why"))).bytes());
     EXPECT_EQ(back.code(), code);
@@ -172,6 +175,7 @@ TEST(ControlMessagesTest, RepliesComeBackWhole) {
   ASSERT_EQ(back.size(), 1u);
   EXPECT_EQ(back[0].address, "h:1");
   EXPECT_EQ(back[0].bad_frames, 5u);
+  EXPECT_EQ(back[0].refused_connections, 17u);
   EXPECT_EQ(back[0].connections, 6u);
   ASSERT_EQ(back[0].tables.size(), 1u);
   EXPECT_EQ(back[0].tables[0].name, "user");
@@ -235,7 +239,7 @@ TEST(ControlMessagesTest, AFlagOtherThanNoAndYesIsRefused) {
 }
 
 TEST(ControlMessagesTest, CountsBeyondTheBodyAreRefused) {
-  constexpr size_t kProcessesAt = 0, kAddressAt = 8, kTablesAt = 64;
+  constexpr size_t kProcessesAt = 0, kAddressAt = 8, kTablesAt = 72;
   for (const size_t at : {kProcessesAt, kAddressAt, kTablesAt}) {
     std::vector<uint8_t> bytes = Body(EncodeStatsReply(1, SomeStats())).copy();
     std::memset(bytes.data() + at, 0xff, 4);

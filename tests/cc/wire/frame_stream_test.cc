@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "cc/wire/byte_io.h"
+#include "cc/base/byte_reader.h"
+#include "cc/wire/frame_writer.h"
 #include "tests/cc/wire/frame_bytes.h"
 
 namespace persia {
@@ -62,7 +63,7 @@ class FrameStreamTest : public testing::Test {
 };
 
 std::vector<uint8_t> FrameOf(const std::vector<uint8_t>& body) {
-  Writer writer;
+  FrameWriter writer;
   writer.Array(Span<const uint8_t>(body));
   return FrameBytes(writer.Seal(MessageType::kLookup, 1));
 }

@@ -41,7 +41,7 @@ TEST(FrameTest, HeaderHasTheseBytes) {
   const OutFrame frame = NineBytes();
   // Magic, version, type; request id; body length; checksums.
   EXPECT_EQ(Hex(ConstBytes(frame.head.data(), 28)),
-            "5052533103000400\n"
+            "5052533104000400\n"
             "8877665544332211\n"
             "0900000000000000\n"
             "839206e3");
@@ -101,7 +101,7 @@ TEST(FrameTest, BadMagicSaysThatAnotherProgramMayBeThere) {
 }
 
 TEST(FrameTest, UnknownMessageTypesAreRefused) {
-  for (const uint16_t type : {0, 18, 0xffff}) {
+  for (const uint16_t type : {0, 18, 99, 104, 0xffff}) {
     FrameHeader header;
     const Status status =
         Parse(NineBytes(static_cast<MessageType>(type)), &header);

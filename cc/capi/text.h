@@ -1,0 +1,17 @@
+// Texts as the C interface takes them.
+
+#ifndef PERSIA_CC_CAPI_TEXT_H_
+#define PERSIA_CC_CAPI_TEXT_H_
+
+#include <string>
+
+namespace persia {
+
+// NULL stands for no text.
+inline std::string TextOrNone(const char* text) {
+  return text == nullptr ? std::string() : std::string(text);
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_CAPI_TEXT_H_

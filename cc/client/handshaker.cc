@@ -1,0 +1,83 @@
+#include "cc/client/handshaker.h"
+
+#include <utility>
+
+#include "cc/client/refusal.h"
+
+namespace persia {
+namespace {
+
+// What listens may be no server of ours, and wait for us to go on.
+constexpr double kTimeoutSeconds = 5;
+
+}  // namespace
+
+Handshaker::Handshaker(asio::io_context* context,
+                       std::shared_ptr<FrameStream> stream,
+                       const std::string& token)
+    : stream_(std::move(stream)), handshake_(token), timeout_(*context) {}
+
+void Handshaker::Start(DoneCallback done) {
+  done_ = std::move(done);
+  stream_->set_max_body_bytes(kMaxHandshakeBodyBytes);
+  timeout_.expires_at(DeadlineAfter(kTimeoutSeconds));
+  timeout_.async_wait([self = shared_from_this()](const ErrorCode& error) {
+    if (error) return;
+    self->Finish(Status(
+        Code::kUnavailable,
+        Concat("no end of the handshake within ", kTimeoutSeconds, " s")));
+  });
+  const Status status = handshake_.Start(&writing_);
+  // Not from here: the caller is not ready for it yet.
+  if (!status.ok()) {
+    return asio::post(
+        timeout_.get_executor(),
+        [self = shared_from_this(), status] { self->Finish(status); });
+  }
+  Write();
+}
+
+void Handshaker::Write() {
+  stream_->Write(writing_, [self = shared_from_this()](const ErrorCode& error) {
+    if (!error) return self->Read();
+    self->Finish(Status(Code::kUnavailable, Reason(error)));
+  });
+}
+
+void Handshaker::Read() {
+  if (done_ == nullptr) return;
+  stream_->Read(&reading_,
+                [self = shared_from_this()](ReadEnd end, const Status& status) {
+                  self->OnRead(end, status);
+                });
+}
+
+void Handshaker::OnRead(ReadEnd end, const Status& status) {
+  if (done_ == nullptr) return;
+  if (end == ReadEnd::kOtherVersion) {
+    return Finish(OtherVersion(stream_->header().version));
+  }
+  if (end != ReadEnd::kFrame) return Finish(status);
+  const Status taken =
+      handshake_.Take(stream_->header().type,
+                      ConstBytes(reading_.data(), reading_.size()), &writing_);
+  if (!taken.ok() || handshake_.is_done()) return Finish(taken);
+  Write();
+}
+
+void Handshaker::Finish(const Status& status) {
+  if (done_ == nullptr) return;
+  const DoneCallback done = std::exchange(done_, nullptr);
+  timeout_.cancel();
+  stream_->set_max_body_bytes(kMaxBodyBytes);
+  if (!status.ok()) stream_->Close();
+  done(status);
+}
+
+void Handshaker::Cancel() {
+  done_ = nullptr;
+  timeout_.cancel();
+  stream_->Close();
+}
+
+}  // namespace persia

@@ -1,0 +1,85 @@
+"""The token that shards, workers and programs of one cluster share.
+
+It is read from a file, never from the command line or the environment, where
+others could see it; and no error shows it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from persia_tf import errors
+
+TOKEN_FILE_VARIABLE = "PERSIA_AUTH_TOKEN_FILE"
+LEAST_TOKEN_BYTES = 16
+MOST_TOKEN_BYTES = 4096
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def token_file(given: str | os.PathLike[str] | None) -> str:
+    """Returns the file that holds the token.
+
+    Args:
+        given: What the user named; None for `$PERSIA_AUTH_TOKEN_FILE`, and
+            `""` for no token, whatever the environment says.
+
+    Returns:
+        The file's path, or `""` for none.
+    """
+    if given is None:
+        given = os.environ.get(TOKEN_FILE_VARIABLE, "")
+    return os.fspath(given)
+
+
+def read_token(path: str) -> bytes:
+    """Reads a token file.
+
+    Args:
+        path: The file, or `""`.
+
+    Returns:
+        Its bytes without the line's end; `b""` for `""`.
+
+    Raises:
+        InvalidArgumentError: If the file cannot be read, if others than its owner
+            may read it, or if what it holds is no token.
+    """
+    if not path:
+        return b""
+    try:
+        with open(path, "rb") as file:
+            _check_mode(path, os.fstat(file.fileno()).st_mode)
+            content = file.read(MOST_TOKEN_BYTES + 2)
+    except OSError as error:
+        raise errors.InvalidArgumentError(
+            f"the token file {path} cannot be read: {error.strerror}"
+        ) from error
+    token = content[:-1] if content.endswith(b"\n") else content
+    token = token[:-1] if token.endswith(b"\r") else token
+    _check_token(path, token)
+    return token
+
+
+def _check_mode(path: str, mode: int) -> None:
+    if mode & _OTHERS:
+        raise errors.InvalidArgumentError(
+            f"the token file {path} must be its owner's alone, and its mode is "
+            f"{stat.S_IMODE(mode):03o}: chmod 600 {path}"
+        )
+
+
+def _check_token(path: str, token: bytes) -> None:
+    if not LEAST_TOKEN_BYTES <= len(token) <= MOST_TOKEN_BYTES:
+        size = f"{len(token)}" if len(token) <= MOST_TOKEN_BYTES else "more"
+        raise errors.InvalidArgumentError(
+            f"the token in {path} must have from {LEAST_TOKEN_BYTES} to "
+            f"{MOST_TOKEN_BYTES} bytes, and has {size}: make one with "
+            f"`(umask 077; openssl rand -hex 32 > {path})`"
+        )
+    if b"\0" in token or b"\n" in token:
+        raise errors.InvalidArgumentError(
+            f"the token in {path} must be one line without a NUL: make one with "
+            f"`(umask 077; openssl rand -hex 32 > {path})`"
+        )

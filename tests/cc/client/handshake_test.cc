@@ -1,0 +1,236 @@
+// What a client with, or without, a token makes of servers.
+
+#include "cc/wire/handshake.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "cc/wire/messages.h"
+#include "tests/cc/client/shards_fixture.h"
+#include "tests/cc/support/handshake_frames.h"
+#include "tests/cc/support/raw_socket.h"
+
+namespace persia {
+namespace {
+
+// No refusal takes near so long: a call that waits for it has not been refused.
+constexpr double kLongSeconds = 600;
+
+std::unique_ptr<EmbeddingService> ClientOf(const std::string& address,
+                                           const std::string& token) {
+  RemoteServiceOptions options;
+  options.auth_token = token;
+  return MakeClient({address}, options);
+}
+
+ServerOptions WithToken(const std::string& token) {
+  ServerOptions options;
+  options.auth_token = token;
+  return options;
+}
+
+class HandshakeTest : public testing::Test {
+ protected:
+  // Both calls fail at once, since they would fail for good, and say `part`.
+  static void ExpectRefused(EmbeddingService* client,
+                            const std::string& address, Code code,
+                            const std::string& part) {
+    const PendingLookup first(client, kUser, FirstIds(3), kLongSeconds);
+    const PendingLookup second(client, kUser, FirstIds(3), kLongSeconds);
+    for (const Status& status : {first.Wait(), second.Wait()}) {
+      EXPECT_EQ(status.code(), code) << status.message();
+      EXPECT_EQ(status.message().find(Concat("shard 0 of 1 (", address, "): ")),
+                0u)
+          << status.message();
+      EXPECT_NE(status.message().find(part), std::string::npos)
+          << status.message();
+      EXPECT_EQ(status.message().find(kToken), std::string::npos);
+      EXPECT_EQ(status.message().find(kOtherToken), std::string::npos);
+    }
+  }
+};
+
+TEST_F(HandshakeTest, RightTokenIsServed) {
+  Shard shard(WithToken(kToken));
+  const auto client = ClientOf(shard.address(), kToken);
+  CreateRowTable(client.get(), kUser);
+  EXPECT_EQ(LookUpRows(client.get(), kUser, FirstIds(3)),
+            LookUpRows(shard.service(), kUser, FirstIds(3)));
+}
+
+TEST_F(HandshakeTest, WrongTokenFailsAtOnce) {
+  Shard shard(WithToken(kToken));
+  const auto client = ClientOf(shard.address(), kOtherToken);
+  ExpectRefused(client.get(), shard.address(), Code::kPermissionDenied,
+                "the server does not have this client's token");
+}
+
+TEST_F(HandshakeTest, NoTokenFailsAtOnce) {
+  Shard shard(WithToken(kToken));
+  const auto client = ClientOf(shard.address(), "");
+  ExpectRefused(client.get(), shard.address(), Code::kUnauthenticated,
+                "this server wants a token");
+}
+
+// Its first frame is longer than the server would read of it.
+TEST_F(HandshakeTest, LongRequestWithoutATokenFailsAtOnce) {
+  Shard shard(WithToken(kToken));
+  const auto client = ClientOf(shard.address(), "");
+  const PendingLookup lookup(client.get(), kUser, FirstIds(4 << 20),
+                             kLongSeconds);
+  EXPECT_EQ(lookup.Wait().code(), Code::kUnauthenticated);
+}
+
+TEST_F(HandshakeTest, ServerWithoutATokenIsNoneForAClientThatHasOne) {
+  Shard shard;
+  const auto client = ClientOf(shard.address(), kToken);
+  ExpectRefused(client.get(), shard.address(), Code::kUnauthenticated,
+                "this server has no token");
+}
+
+TEST_F(HandshakeTest, ImpostorIsToldNothing) {
+  RawListener listener;
+  const auto client = ClientOf(LocalHost(listener.port()), kToken);
+  const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
+  RawSocket peer = listener.Accept();
+  const RawFrame hello = peer.ReceiveFrame();
+  EXPECT_EQ(hello.header.type, MessageType::kHello);
+  Nonce nonce;
+  ASSERT_TRUE(DecodeHello(hello.body, &nonce).ok());
+  // Its own nonce back, and a proof without the token.
+  peer.Send(EncodeChallenge({nonce, ProofOfServer(kOtherToken, nonce, nonce)}));
+  EXPECT_TRUE(peer.WaitForEnd());
+  EXPECT_EQ(lookup.Wait().code(), Code::kPermissionDenied);
+}
+
+TEST_F(HandshakeTest, WelcomeWithoutAProofIsNotBelieved) {
+  RawListener listener;
+  auto client = ClientOf(LocalHost(listener.port()), kToken);
+  const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    RawSocket peer = listener.Accept();
+    EXPECT_EQ(peer.ReceiveFrame().header.type, MessageType::kHello);
+    peer.Send(EncodeWelcome());
+    EXPECT_TRUE(peer.WaitForEnd());
+  }
+  client = nullptr;
+  EXPECT_EQ(lookup.Wait().code(), Code::kCancelled);
+}
+
+TEST_F(HandshakeTest, LongFrameOfAnImpostorIsNotRead) {
+  RawListener listener;
+  auto client = ClientOf(LocalHost(listener.port()), kToken);
+  const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
+  RawSocket peer = listener.Accept();
+  EXPECT_EQ(peer.ReceiveFrame().header.type, MessageType::kHello);
+  OutFrame frame;
+  frame.head.resize(kFrameHeaderBytes + kMaxHandshakeBodyBytes + 1);
+  SealFrame(MessageType::kChallenge, kConnectionId, &frame);
+  frame.head.resize(kFrameHeaderBytes);
+  peer.Send(frame);
+  EXPECT_TRUE(peer.WaitForEnd());
+  client = nullptr;
+  EXPECT_EQ(lookup.Wait().code(), Code::kCancelled);
+}
+
+TEST_F(HandshakeTest, RequestsWaitForTheWelcome) {
+  RawListener listener;
+  auto client = ClientOf(LocalHost(listener.port()), kToken);
+  const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
+  RawSocket peer = listener.Accept();
+  ServerHandshake server(kToken);
+  for (const MessageType type : {MessageType::kHello, MessageType::kProof}) {
+    const RawFrame frame = peer.ReceiveFrame();
+    ASSERT_EQ(frame.header.type, type);
+    OutFrame reply;
+    ASSERT_TRUE(server.Take(type, frame.body, &reply).ok());
+    peer.Send(reply);
+  }
+  EXPECT_EQ(peer.ReceiveFrame().header.type, MessageType::kLookup);
+  client = nullptr;
+  EXPECT_EQ(lookup.Wait().code(), Code::kCancelled);
+}
+
+TEST_F(HandshakeTest, OtherVersionFailsAtOnce) {
+  RawListener listener;
+  const auto client = ClientOf(LocalHost(listener.port()), kToken);
+  const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
+  RawSocket peer = listener.Accept();
+  peer.ReceiveFrame();
+  peer.Send(OfVersion(kProtocolVersion + 1, EncodeWelcome()));
+  const Status status = lookup.Wait();
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_NE(status.message().find("protocol version"), std::string::npos);
+}
+
+TEST_F(HandshakeTest, CutConnectionIsMadeAgainWithAHandshake) {
+  Shard shard(WithToken(kToken));
+  RemoteServiceOptions options;
+  options.auth_token = kToken;
+  options.counters = std::make_shared<WireCounters>();
+  const auto client = MakeClient({shard.address()}, options);
+  CreateRowTable(client.get(), kUser);
+  for (uint64_t cuts = 1; cuts <= 3; ++cuts) {
+    shard.service()->Hold();
+    const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
+    shard.service()->WaitForHeld(1);
+    shard.Kill();
+    shard.service()->ReleaseAll();
+    shard.Restart();
+    EXPECT_TRUE(lookup.Wait().ok()) << lookup.Wait().message();
+    EXPECT_GE(options.counters->reconnects, cuts);
+  }
+}
+
+TEST_F(HandshakeTest, ServerThatComesBackWithAnotherTokenFailsWhatWaits) {
+  Shard shard(WithToken(kToken));
+  const auto client = ClientOf(shard.address(), kToken);
+  CreateRowTable(client.get(), kUser);
+  shard.service()->Hold();
+  const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
+  shard.service()->WaitForHeld(1);
+  shard.Kill();
+  shard.service()->ReleaseAll();
+  shard.Restart(WithToken(kOtherToken));
+  EXPECT_EQ(lookup.Wait().code(), Code::kPermissionDenied);
+  // And with the right one again, the same client goes on.
+  shard.Kill();
+  shard.Restart(WithToken(kToken));
+  EXPECT_EQ(LookUpRows(client.get(), kUser, FirstIds(3)),
+            LookUpRows(shard.service(), kUser, FirstIds(3)));
+}
+
+TEST_F(HandshakeTest, ClientThatIsTurnedAwayGetsInLater) {
+  ServerOptions options = WithToken(kToken);
+  options.max_connections = 1;
+  Shard shard(options);
+  auto first = ClientOf(shard.address(), kToken);
+  CreateRowTable(first.get(), kUser);
+  const auto second = ClientOf(shard.address(), kToken);
+  const PendingLookup early(second.get(), kUser, FirstIds(3), 1);
+  const Status status = early.Wait();
+  EXPECT_NE(status.message().find("as many connections as it may, 1"),
+            std::string::npos)
+      << status.message();
+  const PendingLookup late(second.get(), kUser, FirstIds(3), kLongSeconds);
+  first = nullptr;
+  EXPECT_TRUE(late.Wait().ok()) << late.Wait().message();
+}
+
+TEST_F(HandshakeTest, ClientMayGoInTheMiddleOfIt) {
+  RawListener listener;
+  auto client = ClientOf(LocalHost(listener.port()), kToken);
+  const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
+  RawSocket peer = listener.Accept();
+  EXPECT_EQ(peer.ReceiveFrame().header.type, MessageType::kHello);
+  client = nullptr;
+  EXPECT_EQ(lookup.Wait().code(), Code::kCancelled);
+  EXPECT_TRUE(peer.WaitForEnd());
+}
+
+}  // namespace
+}  // namespace persia
