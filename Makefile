@@ -20,6 +20,7 @@ demo: build
 test: build $(VENV)/.test gtest
 	$(VENV)/bin/python cc/ninja_build.py test
 	$(VENV)/bin/python benchmarks/store_bench.py --quick  # Lest it rots.
+	$(VENV)/bin/python benchmarks/log_bench.py --quick
 	$(VENV)/bin/$(PYTEST)
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(BOTH_KERAS)
 
@@ -42,10 +43,10 @@ sanitize: env gtest
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize address
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread
 
-# The store's threads and bytes, as CI does; and what lies below it.
+# The store's and the log's threads and bytes, as CI does; and what lies below.
 sanitize-store: env gtest
-	$(VENV)/bin/python cc/ninja_build.py test --sanitize address --up-to store
-	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread --up-to store
+	$(VENV)/bin/python cc/ninja_build.py test --sanitize address --up-to log
+	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread --up-to log
 
 # Some seconds a target; RUNS=10000000: so many inputs a target.
 fuzz: env clang

@@ -93,8 +93,10 @@ Result<uint64_t> LogWriter::Append(uint16_t type,
     batch_.Add(header, parts);
     return Status();
   }));
+  const uint64_t position = next_++;
+  lock.unlock();  // Which the thread that is woken needs.
   if (is_first) work_.notify_one();
-  return next_++;
+  return position;
 }
 
 void LogWriter::WhenDurable(uint64_t position, DurableCallback done) noexcept {
@@ -105,7 +107,8 @@ void LogWriter::WhenDurable(uint64_t position, DurableCallback done) noexcept {
     return done(outcome);
   }
   waiters_.emplace(position, std::move(done));
-  if (HasWork()) work_.notify_one();
+  // Not after the lock: who is called may end the log.
+  if (position < durable_ || !status_.ok()) work_.notify_one();
 }
 
 uint64_t LogWriter::position() const {
