@@ -50,7 +50,7 @@ sanitize-store: env gtest
 
 # Some seconds a target; RUNS=10000000: so many inputs a target.
 fuzz: env clang
-	$(VENV)/bin/python tests/fuzz/run.py $(if $(RUNS),--runs $(RUNS))
+	CXX=clang++-$(CLANG) $(VENV)/bin/python tests/fuzz/run.py $(if $(RUNS),--runs $(RUNS))
 
 # A shard of each kind gets N mutated frames.
 N ?= 20000

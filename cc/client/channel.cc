@@ -318,7 +318,8 @@ void ChannelImpl::QueueDue(Clock::time_point now) {
 }
 
 Clock::time_point ChannelImpl::StallsAt(const Pending& pending) const {
-  if (link_.stream() == nullptr || !pending.sent_at) {
+  if (link_.stream() == nullptr || !pending.sent_at ||
+      pending.stalls == kMostStalls) {
     return Clock::time_point::max();
   }
   const ShardRequest& request = pending.request;
@@ -332,7 +333,7 @@ void ChannelImpl::DropIfStalled(Clock::time_point now) {
       [&](const auto& entry) { return StallsAt(entry.second) <= now; });
   if (!is_stalled) return;
   for (auto& [id, pending] : pending_) {
-    if (pending.sent_at) ++pending.stalls;
+    if (pending.sent_at && pending.stalls < kMostStalls) ++pending.stalls;
   }
   Drop(Status(Code::kUnavailable,
               "it was silent for long, and was connected to again"));

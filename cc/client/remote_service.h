@@ -4,11 +4,11 @@
 // table's settings. Bags go whole to one server, so with several these must be
 // embedding workers: see TableRoutes. Every call fans out, one request a shard
 // however many tables, and completes when all shards answered. A connection
-// that breaks is made again with back-off and its requests are sent again
-// (updates are recognised by (client, sequence)) until the call's deadline;
-// then the call fails with an error that names the shard and the last reason. A
-// server that refuses the client for good, for its token or its version, fails
-// the calls at once.
+// that breaks, or falls silent (stall.h), is made again with back-off and its
+// requests are sent again (updates are recognised by (client, sequence)) until
+// the call's deadline; then the call fails with an error that names the shard
+// and the last reason. A server that refuses the client for good, for its token
+// or its version, fails the calls at once.
 //
 // Thread-safe, as EmbeddingService says. Completions run on I/O threads.
 

@@ -20,10 +20,12 @@ namespace persia {
 // Never sooner: any machine may pause for a while.
 inline constexpr std::chrono::seconds kLeastStallWait{1};
 
+// How often a request's connection is made anew for that.
+inline constexpr int kMostStalls = 2;
+
 // How long a request with so much time in all waits for a sign of life, if its
-// connection was made anew for that reason `stalls` times.
+// connection was made anew `stalls` times, less than kMostStalls.
 inline Clock::duration StallWait(Clock::duration time, int stalls) {
-  if (stalls >= 2) return time;
   return std::max<Clock::duration>(kLeastStallWait, time / 6 * (1 + stalls));
 }
 

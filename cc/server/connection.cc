@@ -108,7 +108,8 @@ std::shared_ptr<Call> Connection::TakeCall() {
 
 void Connection::ReadNext() {
   if (closed_ || draining_ || reading_ != nullptr ||
-      in_flight_ >= server_->options.max_in_flight) {
+      in_flight_ >= server_->options.max_in_flight ||
+      unwritten_bytes_ > server_->options.max_unwritten_bytes) {
     return;
   }
   reading_ = TakeCall();
@@ -190,6 +191,7 @@ void Connection::OnDone(std::shared_ptr<Call> call, const Status& status) {
 }
 
 void Connection::Reply(std::shared_ptr<Call> call) {
+  unwritten_bytes_ += BodyBytes(call->reply());
   replies_.push_back(std::move(call));
   if (replies_.size() == 1) WriteNext();
 }
@@ -204,6 +206,7 @@ void Connection::WriteNext() {
 void Connection::OnWritten(const ErrorCode& error) {
   if (closed_) return;
   if (error) return Close();
+  unwritten_bytes_ -= BodyBytes(replies_.front()->reply());
   if (idle_calls_.size() < kMaxIdleCalls) {
     idle_calls_.push_back(std::move(replies_.front()));
   }

@@ -69,6 +69,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Call> reading_;  // The call whose frame is being read.
   int in_flight_ = 0;              // Calls from their frame to their reply.
   std::deque<std::shared_ptr<Call>> replies_;  // The first is being written.
+  uint64_t unwritten_bytes_ = 0;               // Of replies_.
   std::vector<std::shared_ptr<Call>> idle_calls_;
   bool draining_ = false;
   bool lingering_ = false;

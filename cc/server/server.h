@@ -7,10 +7,11 @@
 //
 // Requests of one connection are answered in any order, each reply carrying
 // its request's id; at most ServerOptions::max_in_flight of them are worked on
-// at once, the next frame is read only then. A connection that sends anything
-// but a well-formed frame is dropped and counted; others do not notice. A peer
-// of another protocol version, or whose request is too long, gets one Error
-// frame that says so first.
+// at once, and ServerOptions::max_unwritten_bytes of replies wait for a peer
+// that reads slowly, the next frame is read only then. A connection that sends
+// anything but a well-formed frame is dropped and counted; others do not
+// notice. A peer of another protocol version, or whose request is too long,
+// gets one Error frame that says so first.
 
 #ifndef PERSIA_CC_SERVER_SERVER_H_
 #define PERSIA_CC_SERVER_SERVER_H_
@@ -31,7 +32,10 @@ struct ServerOptions {
   uint16_t port = 0;               // 0: any free one.
   int io_threads = 2;              // Each with its own event loop.
   uint64_t max_body_bytes = kMaxBodyBytes;
-  int max_in_flight = 64;       // Requests of one connection.
+  int max_in_flight = 64;  // Requests of one connection.
+  // Of one connection: with more waiting for it, no further request is read. A
+  // peer that asks and does not read holds so much memory and one reply.
+  uint64_t max_unwritten_bytes = 64u << 20;
   double request_seconds = 60;  // Deadline handed to the service.
   std::string auth_token;       // Shared with every client; empty: none.
   double handshake_seconds = 10;

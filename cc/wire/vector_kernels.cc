@@ -22,6 +22,8 @@ void ForEachVector(size_t count, size_t dim, Copy copy) {
     for (size_t i = 0; i < count; ++i) copy(i, bytes);
   };
   switch (dim) {
+    case 0:
+      return;  // There may be no memory of them, which memcpy needs.
     case 8:
       return run(std::integral_constant<size_t, 32>());
     case 16:

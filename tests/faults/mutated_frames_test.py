@@ -159,7 +159,13 @@ def test_a_shard_survives_whatever_it_is_sent(command, shard_process):
     assert broken > MUTATIONS // 10
     [process] = ptf.Cluster([shard.address]).stats()
     assert broken <= process.bad_frames <= MUTATIONS
-    growth = shard.resident_bytes - table_bytes(shard) - before
+    tables = table_bytes(shard)
+    growth = shard.resident_bytes - tables - before
+    print(
+        f"{MUTATIONS} mutated frames, {process.bad_frames} of them no frames; "
+        f"{healthy.steps} steps of a healthy client; {growth >> 20} MiB more memory "
+        f"beside tables of {tables >> 20} MiB ({len(process.tables)} of them)"
+    )
     assert growth < MOST_GROWTH_BYTES, f"{growth} bytes more, besides the tables"
     assert shard.stop() == 0, shard.log
 

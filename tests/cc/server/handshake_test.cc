@@ -222,9 +222,9 @@ TEST_F(HandshakeTest, StopEndsThoseInAHandshake) {
 
 // ---- Limits and addresses.
 
-using LimitsTest = ServerFixture;
+using ConnectionLimitsTest = ServerFixture;
 
-TEST_F(LimitsTest, ConnectionOverTheLimitIsTurnedAwayAndCounted) {
+TEST_F(ConnectionLimitsTest, ConnectionOverTheLimitIsTurnedAwayAndCounted) {
   ServerOptions options;
   options.max_connections = 2;
   StartServerWith(options);
@@ -252,7 +252,7 @@ TEST_F(LimitsTest, ConnectionOverTheLimitIsTurnedAwayAndCounted) {
 }
 
 // Those that are told why linger for a moment, so their number has a limit too.
-TEST_F(LimitsTest, ConnectionsFarOverTheLimitAreCutWithoutAWord) {
+TEST_F(ConnectionLimitsTest, ConnectionsFarOverTheLimitAreCutWithoutAWord) {
   ServerOptions options;
   options.max_connections = 1;
   StartServerWith(options);
@@ -269,7 +269,7 @@ TEST_F(LimitsTest, ConnectionsFarOverTheLimitAreCutWithoutAWord) {
   EXPECT_EQ(StatsOver(&served).refused_connections, turned_away);
 }
 
-TEST_F(LimitsTest, OtherMachinesNeedAToken) {
+TEST_F(ConnectionLimitsTest, OtherMachinesNeedAToken) {
   ServerOptions options;
   for (const char* host : {"0.0.0.0", "::"}) {
     options.host = host;
@@ -293,7 +293,7 @@ TEST_F(LimitsTest, OtherMachinesNeedAToken) {
   EXPECT_TRUE(StartServer(&service_, options).ok());
 }
 
-TEST_F(LimitsTest, OptionsOutOfRangeAreRefused) {
+TEST_F(ConnectionLimitsTest, OptionsOutOfRangeAreRefused) {
   ServerOptions options;
   options.max_connections = 0;
   EXPECT_EQ(StartServer(&service_, options).status().message(),

@@ -69,5 +69,52 @@ TEST_F(LimitsTest, RowsThatAnUpdateSpreadsToAreBounded) {
   EXPECT_EQ(client.ReceiveFrame().header.type, MessageType::kUpdateReply);
 }
 
+// Replies of a MiB each, so that short requests have long replies.
+class SlowReaderTest : public ServerFixture {
+ protected:
+  static constexpr int kRequests = 200;
+  // More than a socket's buffers take, less than what all replies are.
+  static constexpr uint64_t kMostAnswered = 100;
+
+  SlowReaderTest() {
+    ServerOptions options;
+    options.max_in_flight = kRequests;
+    options.max_unwritten_bytes = 1 << 20;
+    StartServerWith(options);
+    CreateTableRequest request;
+    request.config = RowTable("wide");
+    request.config.dim = kMaxDim;
+    request.deadline = DeadlineAfter(30);
+    CallResult result;
+    service_.CreateTable(&request, result.done());
+    EXPECT_TRUE(result.Wait().ok());
+  }
+
+  OutFrame WideLookup(uint64_t request_id) {
+    ids_ = FirstIds(4);
+    LookupRequest request;
+    request.tables.resize(1);
+    request.tables[0].ids.table = HashName("wide");
+    request.tables[0].ids.dim = kMaxDim;
+    request.tables[0].ids.ids = ids_;
+    return EncodeLookup(request_id, request, WireDtype::kFloat32);
+  }
+};
+
+TEST_F(SlowReaderTest, RepliesThatWaitForAPeerAreBounded) {
+  RawSocket slow = Connect();
+  for (int i = 1; i <= kRequests; ++i) slow.Send(WideLookup(i));
+  const Deadline deadline = Clock::now() + kHang;
+  while (AskForStats().lookups < 2 && Clock::now() < deadline) {
+  }
+  // By now the server has had the time to read on.
+  for (int i = 0; i < 200; ++i) ASSERT_LE(AskForStats().lookups, kMostAnswered);
+  for (uint64_t i = 1; i <= kRequests; ++i) {
+    const RawFrame reply = slow.ReceiveFrame();
+    ASSERT_EQ(reply.header.type, MessageType::kLookupReply);
+    ASSERT_EQ(reply.header.request_id, i);
+  }
+}
+
 }  // namespace
 }  // namespace persia
