@@ -5,28 +5,23 @@
 #include "cc/client/refusal.h"
 
 namespace persia {
-namespace {
-
-// What listens may be no server of ours, and wait for us to go on.
-constexpr double kTimeoutSeconds = 5;
-
-}  // namespace
 
 Handshaker::Handshaker(asio::io_context* context,
                        std::shared_ptr<FrameStream> stream,
                        const std::string& token)
     : stream_(std::move(stream)), handshake_(token), timeout_(*context) {}
 
-void Handshaker::Start(DoneCallback done) {
+void Handshaker::Start(double seconds, DoneCallback done) {
   done_ = std::move(done);
   stream_->set_max_body_bytes(kMaxHandshakeBodyBytes);
-  timeout_.expires_at(DeadlineAfter(kTimeoutSeconds));
-  timeout_.async_wait([self = shared_from_this()](const ErrorCode& error) {
-    if (error) return;
-    self->Finish(Status(
-        Code::kUnavailable,
-        Concat("no end of the handshake within ", kTimeoutSeconds, " s")));
-  });
+  timeout_.expires_at(DeadlineAfter(seconds));
+  timeout_.async_wait(
+      [self = shared_from_this(), seconds](const ErrorCode& error) {
+        if (error) return;
+        self->Finish(
+            Status(Code::kUnavailable,
+                   Concat("no end of the handshake within ", seconds, " s")));
+      });
   const Status status = handshake_.Start(&writing_);
   // Not from here: the caller is not ready for it yet.
   if (!status.ok()) {

@@ -27,8 +27,8 @@ class Handshaker : public std::enable_shared_from_this<Handshaker> {
 
   // `done` is called once, from the loop, later: ok once both ends have proved
   // themselves, when the stream is ready for requests; else with the reason,
-  // when the stream is closed. It takes a few seconds at most.
-  void Start(DoneCallback done);
+  // when the stream is closed. kUnavailable if it takes more than `seconds`.
+  void Start(double seconds, DoneCallback done);
 
   // Closes the stream; `done` is not called any more.
   void Cancel();

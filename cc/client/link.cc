@@ -40,11 +40,12 @@ void Link::OnConnect(const Status& status, std::optional<Socket> socket) {
 void Link::StartHandshake(std::shared_ptr<FrameStream> stream) {
   handshaker_ =
       std::make_shared<Handshaker>(context_, stream, options_.auth_token);
-  handshaker_->Start([this, stream](const Status& status) {
-    handshaker_ = nullptr;
-    if (!status.ok()) return OnFailure(status);
-    Use(stream);
-  });
+  handshaker_->Start(options_.handshake_seconds,
+                     [this, stream](const Status& status) {
+                       handshaker_ = nullptr;
+                       if (!status.ok()) return OnFailure(status);
+                       Use(stream);
+                     });
 }
 
 void Link::Use(std::shared_ptr<FrameStream> stream) {

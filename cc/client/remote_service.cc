@@ -95,6 +95,10 @@ Status CheckOptions(const RemoteServiceOptions& options) {
         "first, received ",
         options.first_backoff_seconds, " and ", options.max_backoff_seconds);
   }
+  if (!(options.handshake_seconds > 0)) {
+    return InvalidArgument("handshake_seconds must be above 0, received ",
+                           options.handshake_seconds);
+  }
   return CheckWireDtype(options.wire_dtype);
 }
 

@@ -35,6 +35,8 @@ struct RemoteServiceOptions {
   WireDtype wire_dtype = WireDtype::kFloat32;
   // Proved to each server, which must prove that it has it too; empty: none.
   std::string auth_token;
+  // What listens may be no server of ours, and wait for the client to go on.
+  double handshake_seconds = 5;
   // Counts what travels, unless it is null.
   std::shared_ptr<WireCounters> counters;
 };

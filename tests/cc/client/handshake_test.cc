@@ -58,8 +58,10 @@ TEST_F(HandshakeTest, RightTokenIsServed) {
   Shard shard(WithToken(kToken));
   const auto client = ClientOf(shard.address(), kToken);
   CreateRowTable(client.get(), kUser);
-  EXPECT_EQ(LookUpRows(client.get(), kUser, FirstIds(3)),
-            LookUpRows(shard.service(), kUser, FirstIds(3)));
+  // Both ways, more than fits in a handshake.
+  const auto ids = FirstIds(kMaxHandshakeBodyBytes);
+  EXPECT_EQ(LookUpRows(client.get(), kUser, ids),
+            LookUpRows(shard.service(), kUser, ids));
 }
 
 TEST_F(HandshakeTest, WrongTokenFailsAtOnce) {
@@ -133,6 +135,22 @@ TEST_F(HandshakeTest, LongFrameOfAnImpostorIsNotRead) {
   frame.head.resize(kFrameHeaderBytes);
   peer.Send(frame);
   EXPECT_TRUE(peer.WaitForEnd());
+  client = nullptr;
+  EXPECT_EQ(lookup.Wait().code(), Code::kCancelled);
+}
+
+TEST_F(HandshakeTest, SilentServerIsLeftAndTriedAgain) {
+  RawListener listener;
+  RemoteServiceOptions options;
+  options.auth_token = kToken;
+  options.handshake_seconds = 0.05;
+  auto client = MakeClient({LocalHost(listener.port())}, options);
+  const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    RawSocket silent = listener.Accept();
+    EXPECT_EQ(silent.ReceiveFrame().header.type, MessageType::kHello);
+    EXPECT_TRUE(silent.WaitForEnd());
+  }
   client = nullptr;
   EXPECT_EQ(lookup.Wait().code(), Code::kCancelled);
 }
@@ -219,6 +237,25 @@ TEST_F(HandshakeTest, ClientThatIsTurnedAwayGetsInLater) {
   const PendingLookup late(second.get(), kUser, FirstIds(3), kLongSeconds);
   first = nullptr;
   EXPECT_TRUE(late.Wait().ok()) << late.Wait().message();
+}
+
+// Without a token, too, what was said last is the reason of a deadline that
+// passes on the next connection.
+TEST_F(HandshakeTest, ReasonOfATurningAwayIsRemembered) {
+  RawListener listener;
+  const auto client = ClientOf(LocalHost(listener.port()), "");
+  const PendingLookup lookup(client.get(), kUser, FirstIds(3), 1);
+  {
+    RawSocket full = listener.Accept();
+    full.ReceiveFrame();
+    full.Send(EncodeError(kConnectionId,
+                          Status(Code::kResourceExhausted, "it is full")));
+    EXPECT_TRUE(full.WaitForEnd());
+  }
+  RawSocket silent = listener.Accept();
+  const Status status = lookup.Wait();
+  EXPECT_NE(status.message().find(" s: it is full"), std::string::npos)
+      << status.message();
 }
 
 TEST_F(HandshakeTest, ClientMayGoInTheMiddleOfIt) {
