@@ -75,6 +75,33 @@ def count():
     return Passed
 
 
+class _WaitForOneAhead(keras.callbacks.Callback):
+    def __init__(self, wait):
+        super().__init__()
+        self._wait = wait
+
+    def on_train_batch_end(self, batch, logs=None):
+        if batch == 0:
+            self._wait()
+
+    on_test_batch_end = on_train_batch_end
+
+
+@pytest.fixture
+def one_ahead(wait_until):
+    """A callback that ends the first step only once a second batch was sent.
+
+    So that one surely is ahead of its step, however slow the machine is.
+    """
+
+    def make(passed):
+        return _WaitForOneAhead(
+            lambda: wait_until(lambda: passed["lookup_requests"] >= 2)
+        )
+
+    return make
+
+
 @pytest.fixture
 def make_layer(table, cluster):
     """Makes layers of one table, whose rows begin alike under every name."""

@@ -85,7 +85,7 @@ def test_random_ops_behind_the_rows_draw_nothing(dataset, make_layer):
     assert train(True, "_a")[0] == train(False, "_b")[0]
 
 
-def test_strings_are_looked_up_in_the_pipeline(make_layer, rows_of, count):
+def test_strings_are_looked_up_in_the_pipeline(make_layer, rows_of, count, one_ahead):
     words = np.array(WORDS * 10).reshape(-1, 2)
     data = (tf.constant(words), np.ones((20, 1), "float32"))
     dataset = tf.data.Dataset.from_tensor_slices(data).batch(4)
@@ -95,12 +95,13 @@ def test_strings_are_looked_up_in_the_pipeline(make_layer, rows_of, count):
     model = keras.Model(inputs, keras.layers.Dense(1)(vectors))
     model.compile("sgd", "mse")
     passed = count()
-    model.fit(ptf.data.prefetch(dataset, model), epochs=2, verbose=0)
+    prefetched = ptf.data.prefetch(dataset, model)
+    model.fit(prefetched, epochs=2, verbose=0, callbacks=[one_ahead(passed)])
     assert passed["prefetch_hits"] > 0
     assert rows_of()[0].tolist() == [1, 2, 3, 4]
 
 
-def test_stock_ops_make_ids_in_the_pipeline(dataset, make_layer, count):
+def test_stock_ops_make_ids_in_the_pipeline(dataset, make_layer, count, one_ahead):
     class Model(keras.Model):
         def __init__(self):
             super().__init__()
@@ -115,6 +116,7 @@ def test_stock_ops_make_ids_in_the_pipeline(dataset, make_layer, count):
     model = Model()
     model.compile("sgd", "mse")
     passed = count()
-    model.fit(ptf.data.prefetch(dataset, model), epochs=2, verbose=0)
+    prefetched = ptf.data.prefetch(dataset, model)
+    model.fit(prefetched, epochs=2, verbose=0, callbacks=[one_ahead(passed)])
     assert passed["prefetch_hits"] > 0
     assert passed["prefetch_stale"] == 0
