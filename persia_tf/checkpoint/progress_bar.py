@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from persia_tf._keras import keras
-
 
 class ProgressBar:
     """Shows how many of some rows are done.
@@ -13,6 +11,9 @@ class ProgressBar:
     """
 
     def __init__(self, title: str) -> None:
+        # Commands use this package too, and start without Keras.
+        from persia_tf._keras import keras
+
         print(title)
         self._bar = keras.utils.Progbar(None, unit_name="row")
 
