@@ -54,13 +54,10 @@ _FUZZED = _MODULES[: _MODULES.index("server") + 1]
 # and libraries from elsewhere.
 _BENCHMARKS = {
     "store_bench": (("base", "optimizer", "store"), []),
-    "lookup_bench": (
-        ("base", "optimizer", "store", "service", "wire", "client"),
-        [],
-    ),
+    "lookup_bench": (_MODULES[: _MODULES.index("client") + 1], []),
     "redis_bench": ((), ["-lhiredis"]),
     "log_bench": (("base", "files", "log"), []),
-    "delay_proxy": (("base", "optimizer", "store", "service", "wire"), []),
+    "delay_proxy": (_MODULES[: _MODULES.index("wire") + 1], []),
 }
 
 _CXXFLAGS = (

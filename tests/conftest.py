@@ -19,6 +19,21 @@ from persia_tf import _native
 _names = itertools.count()
 
 
+_used_ports: set[int] = set()
+
+
+def is_used(port: int) -> bool:
+    """Whether an earlier shard had the port; from now on one had.
+
+    This process keeps a session for each address, with the options of the first test
+    that used it.
+    """
+    if port in _used_ports:
+        return True
+    _used_ports.add(port)
+    return False
+
+
 class Shard:
     """A parameter server shard in this process, on a free port of loopback."""
 
@@ -26,6 +41,9 @@ class Shard:
         self._checkpoint_root = checkpoint_root.encode()
         self._options = options
         self.start(port=0)
+        while is_used(self.port):
+            self.stop()
+            self.start(port=0)
 
     def start(self, port: int) -> None:
         self._handle = _native.ServerHandle()
@@ -66,10 +84,12 @@ def shard_process(tmp_path):
     started: list[ShardProcess] = []
 
     def start(**options) -> ShardProcess:
-        shard = ShardProcess(tmp_path / f"shard{len(started)}", **options)
-        started.append(shard)
-        shard.start()
-        return shard
+        while True:
+            shard = ShardProcess(tmp_path / f"shard{len(started)}", **options)
+            started.append(shard)
+            shard.start()
+            if not is_used(shard.port):
+                return shard
 
     yield start
     for shard in started:

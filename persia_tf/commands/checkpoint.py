@@ -11,9 +11,14 @@ from __future__ import annotations
 import argparse
 import ctypes
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from persia_tf import _native, errors
-from persia_tf.checkpoint.manifest import FILE_NAME, Manifest
+
+if TYPE_CHECKING:
+    from persia_tf.checkpoint.manifest import Manifest
+
+_MANIFEST = "MANIFEST.json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,13 +47,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _folders(path: Path) -> list[Path]:
-    if (path / FILE_NAME).is_file():
+    if (path / _MANIFEST).is_file():
         return [path]
     return sorted(path.glob("ckpt-*"))
 
 
 def _described(folder: Path) -> tuple[str, bool]:
-    if not (folder / FILE_NAME).is_file():
+    if not (folder / _MANIFEST).is_file():
         return f"{folder}: unfinished", True
     try:
         manifest = _manifest(folder)
@@ -61,7 +66,7 @@ def _described(folder: Path) -> tuple[str, bool]:
 
 
 def _verified(folder: Path) -> tuple[str, bool]:
-    if not (folder / FILE_NAME).is_file():
+    if not (folder / _MANIFEST).is_file():
         return f"{folder}: unfinished", True
     try:
         manifest = _manifest(folder)
@@ -76,7 +81,11 @@ def _verified(folder: Path) -> tuple[str, bool]:
 
 
 def _manifest(folder: Path) -> Manifest:
-    return Manifest.from_bytes((folder / FILE_NAME).read_bytes(), str(folder))
+    # Late, since it brings NumPy and its threads along: those would take the
+    # signals of `persia launch`.
+    from persia_tf.checkpoint.manifest import Manifest
+
+    return Manifest.from_bytes((folder / _MANIFEST).read_bytes(), str(folder))
 
 
 def _rows_of(path: Path, manifest: Manifest) -> int:
