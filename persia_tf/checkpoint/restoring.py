@@ -68,8 +68,8 @@ def restore(
             rows = sum(shard.rows for shard in shards)
             bar.show(rows, manifest.rows * max(1, len(shards)))
 
-    shards.restore(folder, manifest.save_id, manifest.files)
     try:
+        shards.restore(folder, manifest.save_id, manifest.files)
         wait_for_all(shards, tell)
         shards.swap(manifest.save_id, generation=secrets.randbits(63) + 1)
     except errors.PersiaError:

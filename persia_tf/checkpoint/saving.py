@@ -101,7 +101,11 @@ class Save:
         self._created = datetime.datetime.now(datetime.timezone.utc)
         self._bar: ProgressBar | None = None
         self._error: errors.PersiaError | None = None
-        shards.save(self.folder, self._save_id)
+        try:
+            shards.save(self.folder, self._save_id)
+        except errors.PersiaError:
+            self._clean_up()  # Some shards may have begun.
+            raise
         # The program may end before the save has.
         self._thread = threading.Thread(target=self._finish, name="persia-save")
         self._thread.start()

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from persia_tf import _native, errors
 from persia_tf.session import Session
 
-# A state, as the core numbers it.
-_RUNNING = 1
+# States, as the core numbers them.
+_IDLE, _RUNNING = 0, 1
 
 
 class _Action(enum.IntEnum):
@@ -155,7 +155,12 @@ def _read(handle: _native.CheckpointReplyHandle) -> _Reply:
 def _progress_of(native: _native.CheckpointProgress) -> Progress:
     error = None
     file = native.file.decode()
-    if native.code:
+    if native.state == _IDLE:
+        error = errors.UnavailableError(
+            "a shard knows nothing of it any more: it was restarted meanwhile, or told "
+            "to forget it. Try again."
+        )
+    elif native.code:
         message = native.message.decode("utf-8", "replace")
         error = errors.from_code(native.code, f"{file}: {message}")
     return Progress(

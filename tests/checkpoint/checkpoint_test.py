@@ -8,6 +8,7 @@ import pytest
 import persia_tf as ptf
 from persia_tf import errors
 from persia_tf.checkpoint import manifest as manifest_lib
+from persia_tf.checkpoint import shards as shards_lib
 
 
 def test_what_was_trained_since_is_undone(trained, tmp_path):
@@ -198,6 +199,37 @@ def test_an_update_from_before_a_restore_is_refused(trained, tmp_path):
     assert len(generations) == 1
     assert generations != {0}
     run.step()
+
+
+def test_a_shard_that_was_restarted_meanwhile_fails_the_save(
+    trained, tmp_path, monkeypatch
+):
+    run = trained(2)
+    run.step()
+    ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
+    progress = shards_lib.Shards.progress
+
+    def forget_first(shards):
+        shards.forget()  # As a shard does that is started anew.
+        return progress(shards)
+
+    monkeypatch.setattr(shards_lib.Shards, "progress", forget_first)
+    with pytest.raises(errors.UnavailableError, match="restarted meanwhile"):
+        ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
+    with pytest.raises(errors.UnavailableError, match="restarted meanwhile"):
+        ptf.checkpoint.restore(tmp_path / "run", cluster=run.cluster)
+    assert os.listdir(tmp_path / "run") == ["ckpt-00000001"]
+
+
+def test_a_save_that_a_shard_refuses_leaves_nothing(trained, start_shards, tmp_path):
+    shards = [
+        *start_shards(1, checkpoint_root=str(tmp_path)),
+        *start_shards(1),
+    ]
+    cluster = ptf.Cluster([shard.address for shard in shards])
+    with pytest.raises(errors.FailedPreconditionError, match="shard 1 of 2"):
+        ptf.checkpoint.save("run", cluster=cluster)
+    assert not (tmp_path / "run" / "ckpt-00000001").exists()
 
 
 def test_a_progress_bar_is_shown(trained, tmp_path, capsys):
