@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
+import time
 
 from absl import logging
 
@@ -71,7 +71,9 @@ def restore(
     try:
         shards.restore(folder, manifest.save_id, manifest.files)
         wait_for_all(shards, tell)
-        shards.swap(manifest.save_id, generation=secrets.randbits(63) + 1)
+        # It must rise from restore to restore, also of programs that know nothing of
+        # each other.
+        shards.swap(manifest.save_id, generation=time.time_ns())
     except errors.PersiaError:
         shards.forget()
         raise
