@@ -14,7 +14,7 @@ import pytest
 import tcp_proxy
 from harness import ShardProcess
 
-from persia_tf import _native
+from persia_tf import _native, errors, session
 
 _names = itertools.count()
 
@@ -32,6 +32,12 @@ def is_used(port: int) -> bool:
         return True
     _used_ports.add(port)
     return False
+
+
+def let_updates_arrive() -> None:
+    """Waits for the updates of a test, which would fail in a later one else."""
+    with contextlib.suppress(errors.PersiaError):
+        session.flush_all()
 
 
 class Shard:
@@ -74,6 +80,7 @@ def start_shards():
         return shards
 
     yield start
+    let_updates_arrive()
     for shard in started:
         shard.stop()
 
@@ -108,6 +115,7 @@ def start_proxies():
             ]
 
         yield start
+        let_updates_arrive()
 
 
 @pytest.fixture

@@ -42,7 +42,9 @@ def test_an_iterator_cannot_be_saved(new_ids, make_model, tmp_path):
         tf.train.Checkpoint(iterator=iterator).save(str(tmp_path / "checkpoint"))
 
 
-def test_behind_the_tf_data_service_lookups_run_ahead(new_ids, make_model, count):
+def test_behind_the_tf_data_service_lookups_run_ahead(
+    new_ids, make_model, count, one_ahead
+):
     service = tf.data.experimental.service
     dispatcher = service.DispatchServer()
     address = dispatcher.target.split("://")[1]
@@ -52,7 +54,8 @@ def test_behind_the_tf_data_service_lookups_run_ahead(new_ids, make_model, count
     )
     model = make_model()
     passed = count()
-    model.fit(ptf.data.prefetch(remote, model), verbose=0)
+    prefetched = ptf.data.prefetch(remote, model)
+    model.fit(prefetched, verbose=0, callbacks=[one_ahead(passed)])
     del worker
     assert passed["training_lookups"] == 10
-    assert passed["prefetch_hits"] >= 10 - 1  # But for the first.
+    assert passed["prefetch_hits"] > 0
