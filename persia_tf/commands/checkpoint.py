@@ -18,8 +18,6 @@ from persia_tf import _native, errors
 if TYPE_CHECKING:
     from persia_tf.checkpoint.manifest import Manifest
 
-_MANIFEST = "MANIFEST.json"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia checkpoint`."""
@@ -47,13 +45,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _folders(path: Path) -> list[Path]:
-    if (path / _MANIFEST).is_file():
+    if _has_manifest(path):
         return [path]
     return sorted(path.glob("ckpt-*"))
 
 
 def _described(folder: Path) -> tuple[str, bool]:
-    if not (folder / _MANIFEST).is_file():
+    if not _has_manifest(folder):
         return f"{folder}: unfinished", True
     try:
         manifest = _manifest(folder)
@@ -66,7 +64,7 @@ def _described(folder: Path) -> tuple[str, bool]:
 
 
 def _verified(folder: Path) -> tuple[str, bool]:
-    if not (folder / _MANIFEST).is_file():
+    if not _has_manifest(folder):
         return f"{folder}: unfinished", True
     try:
         manifest = _manifest(folder)
@@ -80,12 +78,18 @@ def _verified(folder: Path) -> tuple[str, bool]:
     return f"{folder}: OK, {rows} rows", True
 
 
-def _manifest(folder: Path) -> Manifest:
-    # Late, since it brings NumPy and its threads along: those would take the
-    # signals of `persia launch`.
-    from persia_tf.checkpoint.manifest import Manifest
+# These import late: NumPy comes along, and its threads would take the signals of
+# `persia launch`.
+def _has_manifest(folder: Path) -> bool:
+    from persia_tf.checkpoint.manifest import FILE_NAME
 
-    return Manifest.from_bytes((folder / _MANIFEST).read_bytes(), str(folder))
+    return (folder / FILE_NAME).is_file()
+
+
+def _manifest(folder: Path) -> Manifest:
+    from persia_tf.checkpoint.manifest import FILE_NAME, Manifest
+
+    return Manifest.from_bytes((folder / FILE_NAME).read_bytes(), str(folder))
 
 
 def _rows_of(path: Path, manifest: Manifest) -> int:
