@@ -62,7 +62,7 @@ Status StartShard(const persia_server_options& from,
   const Result<ServerOptions> options = OptionsOf(from);
   if (!options.ok()) return options.status();
   CheckpointOptions checkpoints;
-  if (checkpoint_root != nullptr) checkpoints.root = checkpoint_root;
+  checkpoints.root = TextOrNone(checkpoint_root);
   return Start(MakeLocalService(checkpoints), *options, server);
 }
 
