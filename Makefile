@@ -6,13 +6,13 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
-BOTH_KERAS := $(wildcard tests/data tests/layers tests/ops)
+BOTH_KERAS := $(wildcard tests/data tests/distribute tests/layers tests/ops)
 # Most tests leave a core idle while processes talk to each other.
 PYTEST := pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format
-.PHONY: fuzz mutated-frames compiler gtest clang bazel redis
+.PHONY: fuzz mutated-frames kills compiler gtest openssl clang bazel redis
 
 demo: build
 	$(VENV)/bin/persia launch --ps 2 -- $(VENV)/bin/python examples/movielens/train.py
@@ -21,11 +21,15 @@ test: build $(VENV)/.test gtest
 	$(VENV)/bin/python cc/ninja_build.py test
 	$(VENV)/bin/python benchmarks/store_bench.py --quick  # Lest it rots.
 	$(VENV)/bin/python benchmarks/log_bench.py --quick
+	$(VENV)/bin/python benchmarks/tls_bench.py --quick
+	$(VENV)/bin/python benchmarks/checkpoint_bench.py --quick
+	$(VENV)/bin/python benchmarks/recovery_bench.py --quick
+	$(VENV)/bin/python benchmarks/soak.py --quick
 	$(VENV)/bin/$(PYTEST)
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(BOTH_KERAS)
 
 # The wheel that a user would get, under the oldest TensorFlow that it serves.
-test-oldest: build
+test-oldest: build openssl
 	rm -rf build/lib.* build/wheel
 	$(VENV)/bin/python -m pip --quiet wheel --no-deps --no-build-isolation \
 	  --wheel-dir build/wheel .
@@ -48,9 +52,10 @@ sanitize-store: env gtest
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize address --up-to log
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread --up-to log
 
-# Some seconds a target; RUNS=10000000: so many inputs a target.
+# Some seconds a target; RUNS=10000000: so many inputs a target; TARGET=server: of one.
 fuzz: env clang
-	CXX=clang++-$(CLANG) $(VENV)/bin/python tests/fuzz/run.py $(if $(RUNS),--runs $(RUNS))
+	CXX=clang++-$(CLANG) $(VENV)/bin/python tests/fuzz/run.py \
+	  $(if $(RUNS),--runs $(RUNS)) $(if $(TARGET),--target $(TARGET))
 
 # A shard of each kind gets N mutated frames.
 N ?= 20000
@@ -58,6 +63,11 @@ mutated-frames: build $(VENV)/.test
 	$(VENV)/bin/python cc/ninja_build.py host --sanitize address
 	N=$(N) PERSIA_SHARD_HOST=build/native-address/shard_host \
 	  $(VENV)/bin/pytest -q tests/faults/mutated_frames_test.py
+
+# So many shards are killed while others train on.
+KILLS ?= 100
+kills: build $(VENV)/.test
+	KILLS=$(KILLS) $(VENV)/bin/pytest -q tests/faults/kill_test.py
 
 lint: build $(VENV)/.test $(VENV)/.lint
 	tools/lint.sh check $(VENV)/bin
@@ -81,23 +91,28 @@ $(VENV)/.%: $(VENV)/.installed
 	$(VENV)/bin/python $(PIP_INSTALL) --no-build-isolation -e '.[$*]'
 	touch $@
 
+# With OpenSSL, for TLS.
 compiler:
-	@tools/system_packages.sh g++
+	@tools/system_packages.sh g++ libssl-dev
 
-gtest:
-	@tools/system_packages.sh g++ libgtest-dev
+# And the program, by which tests make certificates.
+gtest: compiler openssl
+	@tools/system_packages.sh libgtest-dev
+
+openssl:
+	@tools/system_packages.sh openssl
 
 # Its libFuzzer, and what names functions in its findings. Where there is no such
 # version: make fuzz CLANG=19.
 CLANG ?= 14
-clang:
-	@tools/system_packages.sh g++ clang-$(CLANG) libclang-rt-$(CLANG)-dev \
+clang: compiler
+	@tools/system_packages.sh clang-$(CLANG) libclang-rt-$(CLANG)-dev \
 	  llvm-$(CLANG)
 
-bazel:
-	@tools/system_packages.sh g++ bazel-bootstrap bazel-rules-java \
+bazel: compiler
+	@tools/system_packages.sh bazel-bootstrap bazel-rules-java \
 	  bazel-rules-proto bazel-platforms bazel-skylib
 
 # What benchmarks/rows_over_redis.py compares with.
-redis:
-	@tools/system_packages.sh g++ redis-server libhiredis-dev
+redis: compiler
+	@tools/system_packages.sh redis-server libhiredis-dev

@@ -20,13 +20,14 @@ _COPTS = [
     "//conditions:default": [],
 })
 
-def persia_module(name, includes = [], deps = [], links = True):
+def persia_module(name, includes = [], deps = [], links = True, linkopts = []):
     """Declares the module that a folder of cc/ is: all its sources.
 
     Args:
       name: the folder's.
       includes: the modules whose headers it may include.
       deps: libraries from elsewhere that it needs.
+      linkopts: what programs that it becomes a part of are linked with.
       links: whether it is linked with those modules; if not, the program that
         it becomes a part of finds them in libpersia.so.
     """
@@ -46,6 +47,7 @@ def persia_module(name, includes = [], deps = [], links = True):
         name = name,
         srcs = native.glob(["*.cc"]),
         copts = _COPTS,
+        linkopts = linkopts,
         linkstatic = True,
         visibility = ["//visibility:public"],
         deps = [":headers"] + linked,

@@ -23,6 +23,13 @@ def peak_memory_mb(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
+def resident_mb(pid: int) -> float:
+    """Memory that a process holds now."""
+    with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
+        pages = int(statm.read().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 def wait_until_idle(pids: Iterable[int], most_seconds: float = 60.0) -> None:
     """Waits until processes do nothing of their own any more.
 

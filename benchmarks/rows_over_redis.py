@@ -105,23 +105,23 @@ def _wait_for_port(port: int, process: subprocess.Popen) -> None:
             time.sleep(0.01)
 
 
-def write_workload(path: Path, requests: int, most_rows: int) -> float:
+def write_workload(path: Path, ranks: np.ndarray, most_rows: int) -> float:
     """Writes the file that benchmarks/support/workload_file.h describes.
 
     Args:
         path: Of the file.
-        requests: How many.
-        most_rows: Of a feature, for a smoke test.
+        ranks: Of the click model, `(requests, batch, 26)`.
+        most_rows: Of a feature, so that there are fewer in all.
 
     Returns:
         Distinct ids a request, on average.
     """
     sizes = np.minimum(workload_w1.vocabularies(), most_rows)
-    ranks = workload_w1.load().ranks[:requests] % sizes
+    ranks = ranks % sizes
     ids = [workload_w1.ids_of(np.arange(n), np.array(f)) for f, n in enumerate(sizes)]
     begins = np.cumsum(sizes) - sizes
     places = (ranks + begins).transpose(0, 2, 1)
-    header = [requests, len(sizes), ranks.shape[1], *sizes]
+    header = [len(ranks), len(sizes), ranks.shape[1], *sizes]
     with path.open("wb") as file:
         file.write(np.array(header, np.uint64).tobytes())
         for column in ids:
@@ -137,7 +137,8 @@ def measure(arguments: argparse.Namespace) -> tuple[Round, dict[str, object]]:
         workload = Path(folder) / "workload"
         requests = 4 if arguments.quick else arguments.requests
         most_rows = 2000 if arguments.quick else 1 << 62
-        unique = write_workload(workload, requests, most_rows)
+        ranks = workload_w1.load().ranks[:requests]
+        unique = write_workload(workload, ranks, most_rows)
         shards = stack.enter_context(running_shards(SHARDS))
         addresses = ",".join(shard.address for shard in shards)
         ours = stack.enter_context(

@@ -15,6 +15,7 @@ import native_programs
 
 _START_SECONDS = 60
 _SHARD = (sys.executable, "-m", "persia_tf.commands.main", "ps")
+_SHARD += ("--log-level", "warning")
 # Not resolved: a sandboxed run sees its sources through links.
 _PROXY = Path(__file__).absolute().parents[1] / "tools/tcp_proxy.py"
 
@@ -27,12 +28,19 @@ class ShardProcess(NamedTuple):
 
 
 @contextlib.contextmanager
-def running_shards(count: int) -> Iterator[list[ShardProcess]]:
-    """Starts `count` shards on free ports of loopback; ends them on leaving."""
+def running_shards(
+    count: int, options: Sequence[str] = ()
+) -> Iterator[list[ShardProcess]]:
+    """Starts `count` shards on free ports of loopback; ends them on leaving.
+
+    Args:
+        count: How many.
+        options: Of each, more of its command line.
+    """
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         yield [
-            stack.enter_context(_listening(_SHARD, folder / str(index)))
+            stack.enter_context(_listening([*_SHARD, *options], folder / str(index)))
             for index in range(count)
         ]
 

@@ -25,8 +25,16 @@ def cluster(arguments: argparse.Namespace) -> ptf.Cluster:
     return ptf.Cluster(staleness=arguments.staleness, wire_dtype=arguments.wire_dtype)
 
 
-def make_persia(vocabularies: Sequence[int], cluster: ptf.Cluster) -> Any:
-    """The model with rows on a cluster, compiled as any Keras model."""
+def make_persia(
+    vocabularies: Sequence[int], cluster: ptf.Cluster, **layer_options: Any
+) -> Any:
+    """The model with rows on a cluster, compiled as any Keras model.
+
+    Args:
+        vocabularies: Of each feature.
+        cluster: Where rows are.
+        **layer_options: More of every `PersiaEmbedding`.
+    """
 
     def embed(feature: int) -> Any:
         return ptf.layers.PersiaEmbedding(
@@ -34,6 +42,7 @@ def make_persia(vocabularies: Sequence[int], cluster: ptf.Cluster) -> Any:
             table=f"c{feature}",
             optimizer=ptf.optimizers.Adagrad(**ADAGRAD),
             cluster=cluster,
+            **layer_options,
         )
 
     model = _make(keras.Model, [embed(f) for f in range(len(vocabularies))])

@@ -10,8 +10,9 @@
     python cc/ninja_build.py host --sanitize address  # tests/faults/host's program
 
 libpersia.so is all of cc/ but cc/ops, and knows no TensorFlow; _persia_ops.so is
-cc/ops. Sources are found by their place: a new file needs no entry here. $CXX,
-$CXXFLAGS and $LDFLAGS are honoured.
+cc/ops. Without OpenSSL's static libraries (libssl-dev) there is no TLS. Sources are
+found by their place: a new file needs no entry here. $CXX, $CXXFLAGS and $LDFLAGS are
+honoured.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import io
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -40,7 +42,9 @@ _MODULES = (
     "store",
     "checkpoint",
     "log",
+    "journal",
     "service",
+    "tls",
     "wire",
     "server",
     "client",
@@ -57,8 +61,13 @@ _BENCHMARKS = {
     "lookup_bench": (_MODULES[: _MODULES.index("client") + 1], []),
     "redis_bench": ((), ["-lhiredis"]),
     "log_bench": (("base", "files", "log"), []),
+    "tls_bench": (_MODULES[: _MODULES.index("client") + 1], []),
     "delay_proxy": (_MODULES[: _MODULES.index("wire") + 1], []),
 }
+
+# TLS, static, so that it stays hidden: TensorFlow has a TLS library of its own, and
+# so has Python.
+_TLS_ARCHIVES = ("libssl.a", "libcrypto.a")
 
 _CXXFLAGS = (
     "-std=c++17 -Wall -Wextra -Werror -fvisibility=hidden -fPIC -pthread -I. "
@@ -131,7 +140,8 @@ class _Manifest:
         self.text = io.StringIO()
         self._writer = ninja_syntax.Writer(self.text, width=4096)
         self._writer.variable("builddir", self.folder)
-        self._writer.variable("cxx", _compiler(kind))
+        self.compiler = _compiler(kind)
+        self._writer.variable("cxx", self.compiler)
         self._write_flags(_KIND_FLAGS[kind])
         self._write_rules()
 
@@ -141,10 +151,14 @@ class _Manifest:
         if platform.machine() == "x86_64":
             # Short rows would find no use for vectors of 512 bits.
             cxxflags += ["-march=x86-64-v2", "-mprefer-vector-width=256"]
+        tls = _tls_archives(self.compiler)
+        if not tls:
+            cxxflags.append("-DPERSIA_WITHOUT_TLS")
         cxxflags.append(os.environ.get("CXXFLAGS", ""))
         ldflags = ["-pthread", *kind_flags, os.environ.get("LDFLAGS", "")]
         self._writer.variable("cxxflags", cxxflags)
         self._writer.variable("ldflags", ldflags)
+        self._writer.variable("tls", tls)
 
     def _write_rules(self):
         rule = self._writer.rule
@@ -158,19 +172,19 @@ class _Manifest:
         rule(
             "link_library",
             "$cxx -shared $ldflags -Wl,--no-undefined -Wl,-soname,$soname "
-            f"-Wl,--version-script={_EXPORTS} $in $libs -o $out",
+            f"-Wl,--version-script={_EXPORTS} $in $libs $tls -o $out",
             description="link $out",
         )
         # "q" and not "r": members of two folders may have one name.
         rule("archive", "rm -f $out && ar cqs $out $in", description="archive $out")
         rule(
             "link_test",
-            "$cxx $ldflags $in -lgtest_main -lgtest -o $out",
+            "$cxx $ldflags $in -lgtest_main -lgtest $tls -o $out",
             description="link $out",
         )
         rule(
             "link_program",
-            "$cxx $ldflags $in $libs -o $out",
+            "$cxx $ldflags $in $libs $tls -o $out",
             description="link $out",
         )
         self._writer.pool("tests", depth=2)
@@ -286,6 +300,24 @@ def _compiler(kind):
     if shutil.which("clang++"):
         return "clang++"
     raise SystemExit("fuzzing needs Clang, which is not here: make clang")
+
+
+def _tls_archives(compiler):
+    """Where OpenSSL's static libraries are; none, and so no TLS, if one is not."""
+    found = [
+        subprocess.run(
+            [*shlex.split(compiler), f"-print-file-name={archive}"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for archive in _TLS_ARCHIVES
+    ]
+    # What is not found is printed as it was asked for.
+    if all(map(os.path.isabs, found)):
+        return found
+    print(f"There is no {' or no '.join(_TLS_ARCHIVES)}: this build has no TLS.")
+    return []
 
 
 def _sources(pattern):

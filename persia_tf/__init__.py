@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         checkpoint,
         compression,
         data,
+        distribute,
         eviction,
         layers,
         optimizers,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from persia_tf.cluster import Cluster, flush
     from persia_tf.table import Table
     from persia_tf.telemetry import metrics
+    from persia_tf.tls import TLS
 
 _MODULES = (
     "admission",
@@ -30,12 +32,14 @@ _MODULES = (
     "checkpoint",
     "compression",
     "data",
+    "distribute",
     "eviction",
     "layers",
     "optimizers",
 )
 _ATTRIBUTES = {
     "Cluster": "persia_tf.cluster",
+    "TLS": "persia_tf.tls",
     "Table": "persia_tf.table",
     "flush": "persia_tf.cluster",
     "metrics": "persia_tf.telemetry",
@@ -43,6 +47,7 @@ _ATTRIBUTES = {
 
 __all__ = [
     "Cluster",
+    "TLS",
     "Table",
     "__version__",
     "admission",
@@ -50,6 +55,7 @@ __all__ = [
     "checkpoint",
     "compression",
     "data",
+    "distribute",
     "eviction",
     "flush",
     "layers",

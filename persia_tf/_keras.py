@@ -26,7 +26,29 @@ __all__ = ["IS_KERAS_3", "NO_AUTOCAST", "keras", "not_equal"]
 
 
 def not_equal(x: Any, y: Any) -> Any:
-    """Element-wise `x != y`, also for Keras 3's symbolic tensors, and ragged ones."""
-    if IS_KERAS_3 and not isinstance(x, tf.RaggedTensor):
-        return keras.ops.not_equal(x, y)
-    return tf.not_equal(x, y)
+    """Element-wise `x != y`, also for Keras 3's symbolic tensors."""
+    if not IS_KERAS_3 or not isinstance(x, keras.KerasTensor):
+        return tf.not_equal(x, y)
+    if x.dtype == "string":
+        return _StringNotEqual(y)(x)
+    return keras.ops.not_equal(x, y)
+
+
+if IS_KERAS_3:
+
+    @keras.saving.register_keras_serializable(package="persia_tf")
+    class _StringNotEqual(keras.Operation):
+        """Keras's own compares numbers."""
+
+        def __init__(self, y: str, **options: Any) -> None:
+            super().__init__(**options)
+            self.y = y
+
+        def call(self, x: Any) -> Any:
+            return tf.not_equal(x, self.y)
+
+        def compute_output_spec(self, x: Any) -> Any:
+            return keras.KerasTensor(x.shape, "bool", ragged=x.ragged)
+
+        def get_config(self) -> dict[str, Any]:
+            return {"name": self.name, "y": self.y}

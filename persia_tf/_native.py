@@ -24,6 +24,10 @@ class ServerHandle(ctypes.c_void_p):
     """A `persia_server*`."""
 
 
+class EventsHandle(ctypes.c_void_p):
+    """A `persia_events*`."""
+
+
 class StatsHandle(ctypes.c_void_p):
     """A `persia_stats*`."""
 
@@ -36,6 +40,26 @@ class CheckpointReplyHandle(ctypes.c_void_p):
     """A `persia_checkpoint_reply*`."""
 
 
+class Event(ctypes.Structure):
+    """`persia_event`."""
+
+    _fields_ = [
+        ("level", ctypes.c_int),
+        ("unix_seconds", ctypes.c_double),
+        ("text", ctypes.c_char_p),
+    ]
+
+
+class Tls(ctypes.Structure):
+    """`persia_tls`."""
+
+    _fields_ = [
+        ("certificate", ctypes.c_char_p),
+        ("key", ctypes.c_char_p),
+        ("ca", ctypes.c_char_p),
+    ]
+
+
 class ServerOptions(ctypes.Structure):
     """`persia_server_options`; what is not given is the default."""
 
@@ -46,6 +70,25 @@ class ServerOptions(ctypes.Structure):
         ("auth_token", ctypes.c_char_p),
         ("insecure", ctypes.c_int),
         ("max_connections", ctypes.c_int),
+        ("max_message_bytes", ctypes.c_uint64),
+        ("max_request_tables", ctypes.c_uint64),
+        ("max_request_ids", ctypes.c_uint64),
+        ("events", EventsHandle),
+        ("tls", Tls),
+    ]
+
+
+class ShardOptions(ctypes.Structure):
+    """`persia_shard_options`; what is not given is the default."""
+
+    _fields_ = [
+        ("checkpoint_root", ctypes.c_char_p),
+        ("recovery_folder", ctypes.c_char_p),
+        ("recovery", ctypes.c_char_p),
+        ("log_sync", ctypes.c_char_p),
+        ("log_bytes", ctypes.c_uint64),
+        ("memory_limit_bytes", ctypes.c_uint64),
+        ("max_tables", ctypes.c_uint64),
     ]
 
 
@@ -94,6 +137,7 @@ class CheckpointRequest(ctypes.Structure):
     _fields_ = [
         ("action", ctypes.c_int),
         ("save_id", ctypes.c_uint64),
+        ("parent_id", ctypes.c_uint64),
         ("generation", ctypes.c_uint64),
         ("folder", ctypes.c_char_p),
         ("files", ctypes.POINTER(ctypes.c_char_p)),
@@ -114,6 +158,7 @@ class CheckpointProgress(ctypes.Structure):
         ("rows", ctypes.c_uint64),
         ("total_rows", ctypes.c_uint64),
         ("bytes", ctypes.c_uint64),
+        ("base_id", ctypes.c_uint64),
     ]
 
 
@@ -122,10 +167,49 @@ class ShardFile(ctypes.Structure):
 
     _fields_ = [
         ("save_id", ctypes.c_uint64),
+        ("parent_id", ctypes.c_uint64),
         ("shard_index", ctypes.c_uint32),
         ("shard_count", ctypes.c_uint32),
         ("tables", ctypes.c_uint64),
         ("rows", ctypes.c_uint64),
+        ("erased", ctypes.c_uint64),
+    ]
+
+
+# Room for the message of a call of `Files`, with its NUL.
+FILE_MESSAGE_BYTES = 1024
+
+
+def _file_call(*arguments: Any) -> Any:
+    """The type of a function of `Files`: its last argument is for a message."""
+    return ctypes.CFUNCTYPE(ctypes.c_int, *arguments, ctypes.c_void_p)
+
+
+ReleaseFile = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
+
+
+class Files(ctypes.Structure):
+    """`persia_files`."""
+
+    _fields_ = [
+        ("create", _file_call(ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64))),
+        ("append", _file_call(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)),
+        ("finish", _file_call(ctypes.c_uint64)),
+        ("open", _file_call(ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64))),
+        (
+            "read",
+            _file_call(
+                *(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64),
+                ctypes.POINTER(ctypes.c_uint64),
+            ),
+        ),
+        ("release", ReleaseFile),
+        ("size", _file_call(ctypes.c_char_p, ctypes.POINTER(ctypes.c_uint64))),
+        ("write_whole", _file_call(ctypes.c_char_p, ctypes.c_void_p, ctypes.c_uint64)),
+        ("remove", _file_call(ctypes.c_char_p)),
+        ("list", _file_call(ctypes.c_char_p, ctypes.c_void_p)),
+        ("make_folder", _file_call(ctypes.c_char_p)),
+        ("remove_folder", _file_call(ctypes.c_char_p)),
     ]
 
 
@@ -139,6 +223,7 @@ class SessionOptions(ctypes.Structure):
         ("wire_dtype", ctypes.c_char_p),
         ("hot_rows", ctypes.c_uint64),
         ("auth_token", ctypes.c_char_p),
+        ("tls", Tls),
     ]
 
 
@@ -217,8 +302,11 @@ _FLOATS = ctypes.POINTER(ctypes.c_float)
 
 # Functions whose result is a status: their arguments.
 _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "persia_events_new": (ctypes.POINTER(EventsHandle),),
+    "persia_events_take": (EventsHandle, _SECONDS, ctypes.POINTER(Event)),
     "persia_server_start": (
-        *(ctypes.POINTER(ServerOptions), _TEXT, ctypes.POINTER(ServerHandle)),
+        *(ctypes.POINTER(ServerOptions), ctypes.POINTER(ShardOptions)),
+        ctypes.POINTER(ServerHandle),
     ),
     "persia_worker_start": (
         *(ctypes.POINTER(ServerOptions), _TEXT, _SECONDS, _COUNT),
@@ -244,9 +332,15 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
         ctypes.POINTER(CheckpointReplyHandle),
     ),
     "persia_checkpoint_read_file": (_TEXT, ctypes.POINTER(ShardFile)),
+    "persia_checkpoint_compact_files": (
+        *(ctypes.POINTER(_TEXT), _INT, ctypes.c_uint64, _TEXT),
+    ),
     "persia_session_get_counters": (_TEXT, ctypes.POINTER(SessionCounters)),
     "persia_session_get_staleness": (_TEXT, ctypes.POINTER(ctypes.c_uint64), _INT),
-    "persia_stats_fetch": (_TEXT, _TEXT, _SECONDS, ctypes.POINTER(StatsHandle)),
+    "persia_stats_fetch": (
+        *(_TEXT, _TEXT, ctypes.POINTER(Tls), _SECONDS),
+        ctypes.POINTER(StatsHandle),
+    ),
     "persia_stats_of_server": (ServerHandle, ctypes.POINTER(StatsHandle)),
     "persia_stats_of_session": (_TEXT, ctypes.POINTER(StatsHandle)),
     "persia_stats_process": (StatsHandle, _INT, ctypes.POINTER(ProcessStats)),
@@ -257,6 +351,8 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
 _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_last_error": (_TEXT, ()),
     "persia_server_port": (_INT, (ServerHandle,)),
+    "persia_events_close": (None, (EventsHandle,)),
+    "persia_events_free": (None, (EventsHandle,)),
     "persia_server_free": (None, (ServerHandle,)),
     "persia_page_get": (None, (PageHandle, ctypes.POINTER(PageView))),
     "persia_page_free": (None, (PageHandle,)),
@@ -272,6 +368,8 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
         (CheckpointReplyHandle, ctypes.POINTER(_COUNT)),
     ),
     "persia_checkpoint_free": (None, (CheckpointReplyHandle,)),
+    "persia_set_files": (None, (ctypes.POINTER(Files),)),
+    "persia_file_names_add": (None, (ctypes.c_void_p, _TEXT)),
     "persia_stats_processes": (_INT, (StatsHandle,)),
     "persia_stats_free": (None, (StatsHandle,)),
 }

@@ -7,15 +7,12 @@ others could see it; and no error shows it.
 from __future__ import annotations
 
 import os
-import stat
 
-from persia_tf import errors
+from persia_tf import credential_files, errors
 
 TOKEN_FILE_VARIABLE = "PERSIA_AUTH_TOKEN_FILE"
 LEAST_TOKEN_BYTES = 16
 MOST_TOKEN_BYTES = 4096
-
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def token_file(given: str | os.PathLike[str] | None) -> str:
@@ -48,26 +45,11 @@ def read_token(path: str) -> bytes:
     """
     if not path:
         return b""
-    try:
-        with open(path, "rb") as file:
-            _check_mode(path, os.fstat(file.fileno()).st_mode)
-            content = file.read(MOST_TOKEN_BYTES + 2)
-    except OSError as error:
-        raise errors.InvalidArgumentError(
-            f"the token file {path} cannot be read: {error.strerror}"
-        ) from error
+    content = credential_files.read_secret("token file", path, MOST_TOKEN_BYTES + 2)
     token = content[:-1] if content.endswith(b"\n") else content
     token = token[:-1] if token.endswith(b"\r") else token
     _check_token(path, token)
     return token
-
-
-def _check_mode(path: str, mode: int) -> None:
-    if mode & _OTHERS:
-        raise errors.InvalidArgumentError(
-            f"the token file {path} must be its owner's alone, and its mode is "
-            f"{stat.S_IMODE(mode):03o}: chmod 600 {path}"
-        )
 
 
 def _check_token(path: str, token: bytes) -> None:

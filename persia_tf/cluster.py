@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from persia_tf import auth, checks, stats
 from persia_tf import session as session_lib
+from persia_tf import tls as tls_lib
 from persia_tf.session import Session, TableSettings
 
 SHARDS_VARIABLE = "PERSIA_PS"
@@ -28,8 +29,8 @@ class Cluster:
 
     Clusters of one program that name the same shards share one session with them,
     which is opened by the first that is used: layers of others must agree with it on
-    `staleness`, `wire_dtype`, `hot_rows` and `auth_token_file`; so must those that
-    embed rows. Another
+    `staleness`, `wire_dtype`, `hot_rows`, `auth_token_file` and `tls`; so must those
+    that embed rows. Another
     `timeout`, or another name of an address, makes another session, as another
     program would have it: it does not wait for the updates of the first, nor bound
     by them.
@@ -65,6 +66,10 @@ class Cluster:
             the token, which is never sent. It is read when the session is opened.
             Defaults to `$PERSIA_AUTH_TOKEN_FILE`, else to no token; `""` is none,
             whatever the environment says.
+        tls: A `ptf.TLS`: encrypts connections, by certificates that both ends show.
+            Its files are read when the session is opened. Defaults to what
+            `$PERSIA_TLS_CERTIFICATE`, `$PERSIA_TLS_KEY` and `$PERSIA_TLS_CA` name,
+            else to none; `False` is none, whatever the environment says.
 
     Raises:
         TypeError: for an argument of another type.
@@ -82,6 +87,7 @@ class Cluster:
         wire_dtype: str = "float32",
         hot_rows: int = 0,
         auth_token_file: str | os.PathLike[str] | None = None,
+        tls: tls_lib.TLS | Literal[False] | None = None,
     ) -> None:
         if shards is None:
             shards = shards_of_environment()
@@ -96,6 +102,11 @@ class Cluster:
                 f"`wire_dtype` must be one of {WIRE_DTYPES}. "
                 f"Received: wire_dtype={wire_dtype!r}"
             )
+        if not (tls is None or tls is False or isinstance(tls, tls_lib.TLS)):
+            raise TypeError(
+                "`tls` must be a ptf.TLS, or None for that of the environment, or "
+                f"False for none. Received: tls={tls!r}"
+            )
         self.shards = tuple(shards)
         self.namespace = namespace
         self.timeout = float(timeout)
@@ -105,6 +116,7 @@ class Cluster:
         self.auth_token_file = (
             None if auth_token_file is None else os.fspath(auth_token_file)
         )
+        self.tls = tls
 
     @classmethod
     def embedded(cls, **options: Any) -> Cluster:
@@ -146,7 +158,13 @@ class Cluster:
             auth_token_file=(
                 "" if self.is_embedded else auth.token_file(self.auth_token_file)
             ),
+            tls=None if self.is_embedded else self._tls(),
         )
+
+    def _tls(self) -> tls_lib.TLS | None:
+        if self.tls is None:
+            return tls_lib.of_options()
+        return self.tls or None
 
     def full_name(self, table: str) -> str:
         """Returns the name by which the shards know `table`."""
@@ -166,8 +184,8 @@ class Cluster:
             PersiaError: if a shard does not answer in time (it is named), or the
                 table has other settings (both are shown).
             ValueError: if another cluster of these shards and this time-out opened
-                their session with another staleness, wire dtype, number of hot rows
-                or token file.
+                their session with another staleness, wire dtype, number of hot rows,
+                token file or TLS.
         """
         session = self.session
         session.check_same(self._session_options())
@@ -194,12 +212,15 @@ class Cluster:
             "wire_dtype": self.wire_dtype,
             "hot_rows": self.hot_rows,
             "auth_token_file": self.auth_token_file,
+            "tls": self.tls.get_config() if self.tls else self.tls,
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Cluster:
         config = dict(config)
         shards = config.pop("shards")
+        if config.get("tls"):
+            config["tls"] = tls_lib.TLS(**config["tls"])
         return cls(shards, **config) if shards else cls.embedded(**config)
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from absl import logging
 
 from persia_tf import _native, auth, errors
+from persia_tf import tls as tls_lib
 
 # Names and types.
 COUNTERS = _native.SessionCounters._fields_
@@ -19,7 +20,7 @@ COUNTERS = _native.SessionCounters._fields_
 _STALENESS_BINS = 65
 
 # Of `SessionOptions`: what all users of a session must agree on.
-_SHARED_OPTIONS = ("staleness", "wire_dtype", "hot_rows", "auth_token_file")
+_SHARED_OPTIONS = ("staleness", "wire_dtype", "hot_rows", "auth_token_file", "tls")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +72,7 @@ class SessionOptions:
         wire_dtype: How rows and gradients travel.
         hot_rows: Rows of each table that this process may keep copies of.
         auth_token_file: Holds the token; "": there is none.
+        tls: The files of TLS; None: there is none.
     """
 
     timeout: float = 30.0
@@ -78,6 +80,7 @@ class SessionOptions:
     wire_dtype: str = "float32"
     hot_rows: int = 0
     auth_token_file: str = ""
+    tls: tls_lib.TLS | None = None
 
     def native(self, addresses: str) -> _native.SessionOptions:
         """Returns what the core takes."""
@@ -88,6 +91,7 @@ class SessionOptions:
             wire_dtype=_native.utf8(self.wire_dtype),
             hot_rows=self.hot_rows,
             auth_token=auth.read_token(self.auth_token_file),
+            tls=tls_lib.read(self.tls).native(),
         )
 
 
@@ -107,6 +111,11 @@ class Session:
         self._key = _native.utf8(name)
         self._tables: dict[str, TableSettings] = {}
         self._lock = threading.Lock()
+
+    @property
+    def staleness(self) -> int:
+        """That of batches that are not prefetched."""
+        return self._options.staleness
 
     def check_same(self, options: SessionOptions) -> None:
         """Raises ValueError if a later user of the session asks for other options."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from persia_tf import _native, auth
+from persia_tf import tls as tls_lib
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +55,8 @@ class ProcessStats:
         updates: Update requests, repeated ones included.
         repeated_updates: Updates recognised as applied before.
         bad_frames: Connections dropped for what they sent.
-        refused_connections: Connections refused for want of the token, or because
-            there were too many.
+        refused_connections: Connections refused for want of a certificate or the
+            token, or because there were too many.
         connections: Connections open now.
         tables: The process's part of each table.
     """
@@ -75,6 +76,7 @@ def fetch(
     addresses: str | Sequence[str],
     timeout: float = 5.0,
     auth_token_file: str | None = None,
+    tls: tls_lib.TLS | None = None,
 ) -> list[ProcessStats]:
     """Asks every shard of a list for its counters.
 
@@ -87,13 +89,14 @@ def fetch(
         addresses: "host:port" of each shard, as a sequence or joined by commas.
         timeout: Seconds until the call gives up.
         auth_token_file: As for `Cluster`.
+        tls: What is spoken with them; None: no TLS.
 
     Returns:
         One `ProcessStats` a shard, in the order of `addresses`.
 
     Raises:
-        InvalidArgumentError: If an address does not parse, or the token file is
-            not as it must be.
+        InvalidArgumentError: If an address does not parse, or the token file or
+            one of TLS is not as it must be.
         PersiaError: If a shard cannot be reached or does not answer in time; the
             message names it.
     """
@@ -101,8 +104,10 @@ def fetch(
         addresses = ",".join(addresses)
     handle = _native.StatsHandle()
     token = auth.read_token(auth.token_file(auth_token_file))
+    credentials = tls_lib.read(tls).native()
     _native.library().persia_stats_fetch(
-        _native.utf8(addresses), token, timeout, ctypes.byref(handle)
+        *(_native.utf8(addresses), token, ctypes.byref(credentials)),
+        *(timeout, ctypes.byref(handle)),
     )
     return _take(handle)
 

@@ -6,15 +6,18 @@ import contextlib
 import ctypes
 import itertools
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tcp_proxy
 from harness import ShardProcess
+from object_store import ObjectStore
 
-from persia_tf import _native, errors, session
+from persia_tf import _native, errors, session, tls
 
 _names = itertools.count()
 
@@ -56,9 +59,9 @@ class Shard:
         options = _native.ServerOptions(
             host=b"127.0.0.1", port=port, io_threads=2, **self._options
         )
+        shard = _native.ShardOptions(checkpoint_root=self._checkpoint_root)
         _native.library().persia_server_start(
-            *(ctypes.byref(options), self._checkpoint_root),
-            ctypes.byref(self._handle),
+            ctypes.byref(options), ctypes.byref(shard), ctypes.byref(self._handle)
         )
         self.port = _native.library().persia_server_port(self._handle)
         self.address = f"127.0.0.1:{self.port}"
@@ -97,6 +100,7 @@ def shard_process(tmp_path):
             shard.start()
             if not is_used(shard.port):
                 return shard
+            shard.end()  # Its folders are the next one's.
 
     yield start
     for shard in started:
@@ -116,6 +120,21 @@ def start_proxies():
 
         yield start
         let_updates_arrive()
+
+
+@pytest.fixture(scope="session")
+def object_store():
+    """A server of S3."""
+    with ObjectStore() as store:
+        yield store
+
+
+@pytest.fixture
+def bucket(object_store, monkeypatch):
+    """A bucket of its own, which this process's environment leads to."""
+    for name, value in object_store.environment().items():
+        monkeypatch.setenv(name, value)
+    return object_store.make_bucket()
 
 
 @pytest.fixture
@@ -147,6 +166,52 @@ def token_file(tmp_path):
     return write
 
 
+class Certificates:
+    """A folder of what SECURITY.md's commands make: ca, ps-0 and trainer."""
+
+    def __init__(self, folder: Path, shard_address: str) -> None:
+        self.folder = folder
+        text = (Path(__file__).parents[1] / "SECURITY.md").read_text()
+        [commands] = [
+            block
+            for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+            if "certify()" in block
+        ]
+        completed = subprocess.run(
+            ["bash", "-euc", commands.replace("10.0.0.1", shard_address)],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert completed.returncode == 0, completed.stderr
+
+    def tls(self, name: str, ca: Certificates | None = None) -> tls.TLS:
+        """The files of one process; the authority may be another folder's."""
+        return tls.TLS(
+            certificate=self.folder / f"{name}.pem",
+            key=self.folder / f"{name}.key",
+            ca=(ca or self).folder / "ca.pem",
+        )
+
+    def options(self, name: str) -> list[str]:
+        """The same, on the command line."""
+        files = self.tls(name).get_config()
+        return [f"--tls-{option}={path}" for option, path in files.items()]
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory) -> Certificates:
+    """Certificates for shards on loopback, and their programs."""
+    return Certificates(tmp_path_factory.mktemp("certificates"), "127.0.0.1")
+
+
+@pytest.fixture(scope="session")
+def other_certificates(tmp_path_factory) -> Certificates:
+    """The same by another authority."""
+    return Certificates(tmp_path_factory.mktemp("certificates"), "127.0.0.1")
+
+
 @pytest.fixture
 def table() -> str:
     """A table name that this process did not use before."""
@@ -158,6 +223,15 @@ def no_cluster_in_the_environment(monkeypatch):
     monkeypatch.delenv("PERSIA_PS", raising=False)
     monkeypatch.delenv("TF_CONFIG", raising=False)
     monkeypatch.delenv("PERSIA_AUTH_TOKEN_FILE", raising=False)
+    for variable in tls.VARIABLES.values():
+        monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def no_update_on_its_way():
+    """Lest a later test counts it: the embedded store is every test's."""
+    yield
+    let_updates_arrive()
 
 
 @pytest.fixture(params=["embedded", "2 shards"])

@@ -14,9 +14,10 @@ ROOT = Path(os.path.abspath(__file__)).parents[1]
 # Each may include itself and what stands in an earlier row, no neighbour.
 LAYERS = [
     {"base"},
-    {"optimizer", "files"},
+    {"optimizer", "files", "tls"},
     {"store"},
     {"checkpoint", "log"},
+    {"journal"},
     {"service"},
     {"wire"},
     {"server", "client"},
@@ -61,6 +62,10 @@ def wrong_tensorflow(module, included):
     return module != "ops" or not included.startswith("tensorflow/c/")
 
 
+def wrong_openssl(module, included):
+    return module != "tls" and included.startswith("openssl/")
+
+
 def offences(root, module, is_wrong):
     return [pair for pair in includes_of(root, module) if is_wrong(module, pair[1])]
 
@@ -80,6 +85,11 @@ def test_only_ops_includes_tensorflow_and_only_its_c_interface(module):
     assert offences(ROOT, module, wrong_tensorflow) == []
 
 
+@pytest.mark.parametrize("module", RANKS)
+def test_only_tls_includes_openssl(module):
+    assert offences(ROOT, module, wrong_openssl) == []
+
+
 @pytest.mark.parametrize(
     ("module", "included", "is_wrong"),
     [
@@ -89,6 +99,7 @@ def test_only_ops_includes_tensorflow_and_only_its_c_interface(module):
         ("base", "cc/unheard_of/thing.h", wrong_layer),
         ("capi", "tensorflow/c/ops.h", wrong_tensorflow),
         ("ops", "tensorflow/core/framework/op.h", wrong_tensorflow),
+        ("wire", "openssl/ssl.h", wrong_openssl),
     ],
 )
 def test_a_wrong_include_is_found(tmp_path, module, included, is_wrong):

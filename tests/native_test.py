@@ -49,10 +49,13 @@ def test_declares_exactly_the_functions_of_the_header():
 @pytest.mark.parametrize(
     ("structure", "name"),
     [
+        (_native.Tls, "persia_tls"),
         (_native.TableSettings, "persia_table_settings"),
         (_native.ExportCursor, "persia_export_cursor"),
         (_native.PageView, "persia_page_view"),
+        (_native.Event, "persia_event"),
         (_native.ServerOptions, "persia_server_options"),
+        (_native.ShardOptions, "persia_shard_options"),
         (_native.SessionOptions, "persia_session_options"),
         (_native.SessionCounters, "persia_session_counters"),
         (_native.ProcessStats, "persia_process_stats"),
@@ -72,10 +75,12 @@ def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
     types = {
         "double": ctypes.c_double,
         "const char*": ctypes.c_char_p,
+        "persia_tls": _native.Tls,
         "uint64_t": ctypes.c_uint64,
         "uint32_t": ctypes.c_uint32,
         "int": ctypes.c_int,
         "float": ctypes.c_float,
+        "persia_events*": _native.EventsHandle,
         "const int64_t*": ctypes.POINTER(ctypes.c_int64),
         "const float*": ctypes.POINTER(ctypes.c_float),
     }

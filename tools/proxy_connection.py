@@ -15,6 +15,7 @@ from stream_faults import Fault, FaultyStream
 # Bytes a second that a line of `delay` can hold the bytes of, and the least a line
 # holds: more than one machine's loopback does.
 _BYTES_PER_SECOND = 1 << 30
+_MOST_BYTES = 1 << 28  # Longer delays are those of a narrower road.
 _LEAST_BYTES = 4 << 20
 # Linger for no time: the kernel drops what is unsent, and resets the connection.
 _RESET = struct.pack("ii", 1, 0)
@@ -83,7 +84,8 @@ class Connection:
         cut: Cut | None,
         fault: Fault | None = None,
     ) -> None:
-        capacity = max(_LEAST_BYTES, int(delay * _BYTES_PER_SECOND))
+        capacity = int(delay * _BYTES_PER_SECOND)
+        capacity = min(max(_LEAST_BYTES, capacity), _MOST_BYTES)
         self._selector = selector
         self._cut = cut
         self._cut_at: float | None = None

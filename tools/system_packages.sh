@@ -5,8 +5,9 @@ set -euo pipefail
 
 have() {
   case $1 in
-    # These two may well have come another way than by a package.
+    # These may well have come another way than by a package.
     g++) command -v "${CXX:-g++}" ;;
+    openssl) command -v openssl ;;
     libgtest-dev) [[ -e /usr/include/gtest/gtest.h ]] || dpkg -s "$1" ;;
     *) dpkg -s "$1" ;;
   esac &>/dev/null

@@ -33,6 +33,7 @@ __all__ = ["Cuts", "Faults", "TcpProxy"]
 
 _BACKLOG = 128
 _JOIN_SECONDS = 30
+_SELECTABLE = 1024  # select() takes no file with a higher number.
 
 
 class TcpProxy:
@@ -153,8 +154,7 @@ class TcpProxy:
         times = [connection.wakes_at for connection in self._open]
         times = [wakes for wakes in times if wakes is not None]
         timeout = max(0.0, min(times) - time.monotonic()) if times else None
-        # Not by epoll's own time-out, which is in whole milliseconds.
-        select.select([self._selector.fileno()], [], [], timeout)
+        wait_to_read(self._selector.fileno(), timeout)
 
     def _accept(self) -> None:
         try:
@@ -190,6 +190,16 @@ class TcpProxy:
         self.passed_bytes += sum(connection.bytes for connection in closed)
         self.cut_connections += sum(connection.was_cut for connection in closed)
         self.faulty_connections += sum(connection.had_fault for connection in closed)
+
+
+def wait_to_read(fileno: int, timeout: float | None) -> None:
+    """Waits, if it can be, for less than a millisecond, as epoll itself does not."""
+    if fileno < _SELECTABLE:
+        select.select([fileno], [], [], timeout)
+        return
+    poll = select.poll()
+    poll.register(fileno, select.POLLIN)
+    poll.poll(None if timeout is None else timeout * 1000)
 
 
 def main() -> None:

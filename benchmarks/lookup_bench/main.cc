@@ -1,5 +1,6 @@
-// lookup_bench: lookups through RemoteService, and what limits them. Run by
-// benchmarks/rows_over_redis.py, which asks for rounds on standard input:
+// lookup_bench: lookups and updates through RemoteService, and what limits
+// lookups. Run by benchmarks/rows_over_redis.py and recovery_bench.py, which
+// ask for rounds on standard input:
 //
 //   lookup_bench WORKLOAD_FILE TABLES HOST:PORT,HOST:PORT
 
@@ -45,10 +46,12 @@ int Main(int argc, char** argv) {
   HugeArray flat(workload.rows() * kAdagradStride);
   ServeRounds([&](const std::string& kind, int thread, int in_flight) {
     const size_t first = thread * workload.requests() / 2;
-    if (kind == "remote" || kind == "remote_dedupe") {
-      const bool dedupes = kind == "remote_dedupe";
-      return MakeRemoteRequester(&ids, dedupes, shards, first, in_flight);
-    }
+    const auto remote = [&](RemoteWork work) {
+      return MakeRemoteRequester(&ids, work, shards, first, in_flight);
+    };
+    if (kind == "remote") return remote(RemoteWork::kLookup);
+    if (kind == "remote_dedupe") return remote(RemoteWork::kDedupeAndLookup);
+    if (kind == "remote_update") return remote(RemoteWork::kUpdate);
     if (kind == "dedupe") return MakeDedupeRequester(&ids, first);
     if (kind == "gather") return MakeGatherRequester(&workload, &flat, first);
     if (kind == "transport") return transport.MakeRequester(thread);

@@ -15,6 +15,8 @@ namespace persia::bench {
 namespace {
 
 constexpr double kDeadlineSeconds = 60;
+constexpr float kGradient = 1e-3f;
+constexpr float kLearningRate = 1e-3f;
 
 TableConfig ConfigOf(size_t table) {
   TableConfig config;
@@ -34,10 +36,10 @@ std::unique_ptr<EmbeddingService> Connect(
 
 class RemoteRequester : public Requester {
  public:
-  RemoteRequester(const RequestIds* ids, bool dedupes,
+  RemoteRequester(const RequestIds* ids, RemoteWork work,
                   const std::vector<std::string>& shards, size_t first,
                   int in_flight)
-      : ids_(ids), dedupes_(dedupes), turn_(first), service_(Connect(shards)) {
+      : ids_(ids), work_(work), turn_(first), service_(Connect(shards)) {
     for (size_t table = 0; table < ids->tables(); ++table) {
       keys_.push_back(HashName(ConfigOf(table).name));
     }
@@ -57,8 +59,14 @@ class RemoteRequester : public Requester {
   size_t Next() override {
     Slot* const slot = TakeFreeSlot();
     slot->begin = Now();
-    if (dedupes_) slot->deduped = ids_->Dedupe(turn_);
-    Ask(slot, dedupes_ ? slot->deduped : ids_->unique(turn_));
+    if (work_ == RemoteWork::kDedupeAndLookup) {
+      slot->deduped = ids_->Dedupe(turn_);
+      LookUp(slot, slot->deduped);
+    } else if (work_ == RemoteWork::kLookup) {
+      LookUp(slot, ids_->unique(turn_));
+    } else {
+      Update(slot, ids_->unique(turn_));
+    }
     turn_ = (turn_ + 1) % ids_->requests();
     return std::exchange(answered_rows_, 0);
   }
@@ -73,32 +81,61 @@ class RemoteRequester : public Requester {
  private:
   // A request under way, and what it needs until it is answered.
   struct Slot {
-    explicit Slot(size_t rows) : memory(rows * kDim * sizeof(float)) {}
+    explicit Slot(size_t rows) : memory(rows * kDim * sizeof(float)) {
+      std::fill_n(memory.floats(), rows * kDim, kGradient);
+    }
 
     RequestIds::OfTables deduped;
-    HugeArray memory;
-    LookupRequest request;
+    HugeArray memory;  // Of the rows, or their gradients.
+    LookupRequest lookup;
+    UpdateRequest update;
     size_t rows = 0;
     double begin = 0;
     double end = 0;
     Status status;
   };
 
-  void Ask(Slot* slot, const RequestIds::OfTables& unique) {
+  TableIds IdsOf(const RequestIds::OfTables& unique, size_t table) const {
+    TableIds ids;
+    ids.table = keys_[table];
+    ids.dim = kDim;
+    ids.ids = unique[table].ids;
+    return ids;
+  }
+
+  void LookUp(Slot* slot, const RequestIds::OfTables& unique) {
     slot->rows = RequestIds::CountRows(unique);
-    slot->request = LookupRequest();
-    slot->request.deadline = DeadlineAfter(kDeadlineSeconds);
+    slot->lookup = LookupRequest();
+    slot->lookup.deadline = DeadlineAfter(kDeadlineSeconds);
     float* out = slot->memory.floats();
     for (size_t table = 0; table < unique.size(); ++table) {
       TableLookup lookup;
-      lookup.ids.table = keys_[table];
-      lookup.ids.dim = kDim;
-      lookup.ids.ids = unique[table].ids;
+      lookup.ids = IdsOf(unique, table);
       lookup.rows = {out, lookup.ids.ids.size() * kDim};
       out += lookup.rows.size();
-      slot->request.tables.push_back(lookup);
+      slot->lookup.tables.push_back(lookup);
     }
-    service_->Lookup(&slot->request, [this, slot](Status status) {
+    service_->Lookup(&slot->lookup, Answered(slot));
+  }
+
+  void Update(Slot* slot, const RequestIds::OfTables& unique) {
+    slot->rows = RequestIds::CountRows(unique);
+    slot->update = UpdateRequest();
+    slot->update.deadline = DeadlineAfter(kDeadlineSeconds);
+    const float* gradients = slot->memory.floats();
+    for (size_t table = 0; table < unique.size(); ++table) {
+      TableUpdate update;
+      update.ids = IdsOf(unique, table);
+      update.gradients = {gradients, update.ids.ids.size() * kDim};
+      update.learning_rate = kLearningRate;
+      gradients += update.gradients.size();
+      slot->update.tables.push_back(update);
+    }
+    service_->Update(&slot->update, Answered(slot));
+  }
+
+  DoneCallback Answered(Slot* slot) {
+    return [this, slot](Status status) {
       const double end = Now();
       // Under the lock, lest this object goes while it is told.
       std::lock_guard<std::mutex> lock(mutex_);
@@ -106,7 +143,7 @@ class RemoteRequester : public Requester {
       slot->status = std::move(status);
       answered_.push_back(slot);
       changed_.notify_one();
-    });
+    };
   }
 
   Slot* TakeFreeSlot() {
@@ -135,7 +172,7 @@ class RemoteRequester : public Requester {
   }
 
   const RequestIds* const ids_;
-  const bool dedupes_;
+  const RemoteWork work_;
   size_t turn_;
   std::vector<TableKey> keys_;
   std::vector<std::unique_ptr<Slot>> slots_;
@@ -228,10 +265,9 @@ void FillShards(const Workload& workload,
 }
 
 std::unique_ptr<Requester> MakeRemoteRequester(
-    const RequestIds* ids, bool dedupes, const std::vector<std::string>& shards,
-    size_t first, int in_flight) {
-  return std::make_unique<RemoteRequester>(ids, dedupes, shards, first,
-                                           in_flight);
+    const RequestIds* ids, RemoteWork work,
+    const std::vector<std::string>& shards, size_t first, int in_flight) {
+  return std::make_unique<RemoteRequester>(ids, work, shards, first, in_flight);
 }
 
 std::unique_ptr<Requester> MakeDedupeRequester(const RequestIds* ids,

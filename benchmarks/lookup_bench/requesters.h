@@ -25,12 +25,18 @@ inline constexpr size_t kDim = 16;
 void FillShards(const Workload& workload,
                 const std::vector<std::string>& shards, size_t tables);
 
-// Looks rows up through a RemoteService of its own, so on one connection a
-// shard; up to `in_flight` requests at once. If it `dedupes`, it removes the
-// requests' duplicates first; else that was done before.
+// What a remote requester does with each request's ids.
+enum class RemoteWork {
+  kLookup,           // Their duplicates were removed before.
+  kDedupeAndLookup,  // It removes them first.
+  kUpdate,           // As for kLookup.
+};
+
+// Works through a RemoteService of its own, so on one connection a shard; up
+// to `in_flight` requests at once. Lookups are those of training.
 std::unique_ptr<Requester> MakeRemoteRequester(
-    const RequestIds* ids, bool dedupes, const std::vector<std::string>& shards,
-    size_t first, int in_flight);
+    const RequestIds* ids, RemoteWork work,
+    const std::vector<std::string>& shards, size_t first, int in_flight);
 
 // Removes duplicates, and nothing else.
 std::unique_ptr<Requester> MakeDedupeRequester(const RequestIds* ids,

@@ -44,6 +44,14 @@ class ByteBuffer {
     return true;
   }
 
+  // Gives the memory back, and what is in it, if it is more than `capacity`.
+  void Trim(size_t capacity) {
+    if (capacity_ <= capacity) return;
+    bytes_.reset();
+    size_ = 0;
+    capacity_ = 0;
+  }
+
   uint8_t* data() { return bytes_.get(); }
   const uint8_t* data() const { return bytes_.get(); }
   size_t size() const { return size_; }

@@ -5,16 +5,25 @@
 
 #include <new>
 
+#include "cc/base/memory_meter.h"
 #include "cc/base/status.h"
 
 namespace persia {
 
 // What `work` returns, a Status or a Result, or kResourceExhausted if its
-// memory ran out.
+// memory ran out, or was as much as it may be.
 template <typename Work>
 auto CatchBadAlloc(const Work& work) -> decltype(work()) {
   try {
     return work();
+  } catch (const MemoryLimitReached& reached) {
+    return Status(
+        Code::kResourceExhausted,
+        Concat(reached.owner(), reached.owner().empty() ? "" : ": ",
+               "the memory limit of ", reached.limit(),
+               " bytes leaves no room for more rows, ", reached.used(),
+               " are in use: raise --memory-limit, spread rows over more "
+               "shards, or give tables a capacity and an eviction"));
   } catch (const std::bad_alloc&) {
     return Status(
         Code::kResourceExhausted,

@@ -6,6 +6,7 @@
 
 #include "cc/base/hash.h"
 #include "cc/base/prefetch.h"
+#include "cc/base/scratch.h"
 
 namespace persia {
 namespace {
@@ -24,8 +25,8 @@ class Index {
     // Few batches have no duplicates, and what is not emptied is not touched.
     size_t capacity = 256;
     while (capacity < count + count / 5) capacity *= 2;
-    if (slots_.size() < capacity) slots_.resize(capacity);
-    std::fill_n(slots_.data(), capacity, 0);
+    slots_ = memory_.Get(capacity);
+    std::fill_n(slots_, capacity, 0);
     mask_ = capacity - 1;
   }
 
@@ -52,53 +53,52 @@ class Index {
  private:
   static constexpr uint64_t kHashBits = ~uint64_t{0} << 32;
 
-  std::vector<uint64_t> slots_;  // 0: free.
+  Scratch<uint64_t> memory_;
+  uint64_t* slots_ = nullptr;  // In memory_; 0: free.
   size_t mask_ = 0;
 };
 
-struct Scratch {
+struct ThreadMemory {
   Index index;
-  std::vector<int64_t> ids;  // From place 1 on.
-  std::vector<uint32_t> shards;
-  std::vector<uint32_t> moved_to;
+  Scratch<int64_t> ids;  // From place 1 on.
+  Scratch<uint32_t> shards;
+  Scratch<uint32_t> moved_to;
 };
 
-Scratch& ThreadScratch() {
-  thread_local Scratch scratch;
-  return scratch;
+ThreadMemory& OfThread() {
+  thread_local ThreadMemory memory;
+  return memory;
 }
 
 // Keeps the order within a shard.
 void GroupByShard(uint32_t shard_count, UniqueIds* unique) {
   const size_t count = unique->ids.size();
-  Scratch& scratch = ThreadScratch();
-  scratch.shards.resize(count);
-  scratch.moved_to.resize(count);
+  uint32_t* const shards = OfThread().shards.Get(count);
+  uint32_t* const moved_to = OfThread().moved_to.Get(count);
   std::vector<uint32_t> next(shard_count + size_t{1}, 0);
   for (size_t i = 0; i < count; ++i) {
-    scratch.shards[i] = ShardOf(unique->ids[i], shard_count);
-    ++next[scratch.shards[i] + 1];
+    shards[i] = ShardOf(unique->ids[i], shard_count);
+    ++next[shards[i] + 1];
   }
   for (uint32_t s = 1; s < shard_count; ++s) next[s] += next[s - 1];
   std::vector<int64_t> grouped(count);
   for (size_t i = 0; i < count; ++i) {
-    const uint32_t place = next[scratch.shards[i]]++;
+    const uint32_t place = next[shards[i]]++;
     grouped[place] = unique->ids[i];
-    scratch.moved_to[i] = place;
+    moved_to[i] = place;
   }
-  for (uint32_t& place : unique->inverse) place = scratch.moved_to[place];
+  for (uint32_t& place : unique->inverse) place = moved_to[place];
   unique->ids = std::move(grouped);
 }
 
 }  // namespace
 
 UniqueIds Dedupe(Span<const int64_t> batch) {
-  Scratch& scratch = ThreadScratch();
+  ThreadMemory& memory = OfThread();
   const size_t count = batch.size();
-  Index& index = scratch.index;
+  Index& index = memory.index;
   index.Reset(count);
-  if (scratch.ids.size() < count + 2) scratch.ids.resize(count + 2);
-  int64_t* const ids = scratch.ids.data();
+  int64_t* const ids = memory.ids.Get(count + 2);
 
   UniqueIds unique;
   unique.inverse.resize(count);

@@ -4,7 +4,9 @@
 
 #include "cc/capi/error.h"
 #include "cc/capi/persia.h"
+#include "cc/checkpoint/compactor.h"
 #include "cc/checkpoint/shard_file.h"
+#include "cc/files/all_files.h"
 #include "cc/pipeline/session.h"
 
 using persia::ReportStatus;
@@ -20,6 +22,7 @@ CheckpointRequest RequestOf(const persia_checkpoint_request& from) {
   CheckpointRequest request;
   request.action = static_cast<CheckpointAction>(from.action);
   request.save_id = from.save_id;
+  request.parent_id = from.parent_id;
   request.generation = from.generation;
   request.folder = from.folder;
   for (int i = 0; i < from.file_count; ++i) {
@@ -49,12 +52,17 @@ class Counter : public ShardVisitor {
 
   Status OnHeader(const ShardHeader& header) override {
     counts_.save_id = header.save_id;
+    counts_.parent_id = header.parent_id;
     counts_.shard_index = header.shard_index;
     counts_.shard_count = header.shard_count;
     return Status();
   }
-  Status OnTable(const TableConfig&, uint32_t) override {
+  Status OnTable(const TableHead&) override {
     ++counts_.tables;
+    return Status();
+  }
+  Status OnErased(Span<const int64_t> ids) override {
+    counts_.erased += ids.size();
     return Status();
   }
   Status OnRows(Span<const int64_t> ids, Span<const std::byte>) override {
@@ -92,6 +100,7 @@ void persia_checkpoint_shard(const persia_checkpoint_reply* reply, int shard,
   out->rows = from.rows;
   out->total_rows = from.total_rows;
   out->bytes = from.bytes;
+  out->base_id = from.base_id;
 }
 
 int persia_checkpoint_names(const persia_checkpoint_reply* reply) {
@@ -116,5 +125,12 @@ int persia_checkpoint_read_file(const char* path, persia_shard_file* out) {
   persia::Counter counter(out);
   persia::ShardProgress progress;
   return ReportStatus(
-      persia::ReadShard(persia::LocalFiles(), path, &counter, &progress));
+      persia::ReadShard(persia::AllFiles(), path, &counter, &progress));
+}
+
+int persia_checkpoint_compact_files(const char* const* paths, int count,
+                                    uint64_t save_id, const char* out) {
+  persia::ShardProgress progress;
+  return ReportStatus(persia::CompactShard(
+      persia::AllFiles(), {paths, paths + count}, save_id, out, {}, &progress));
 }

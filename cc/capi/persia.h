@@ -16,14 +16,42 @@
 extern "C" {
 #endif
 
+typedef struct persia_events persia_events;
 typedef struct persia_server persia_server;
 typedef struct persia_stats persia_stats;
 typedef struct persia_page persia_page;
 typedef struct persia_checkpoint_reply persia_checkpoint_reply;
+typedef struct persia_file_names persia_file_names;
 
 /* The message of the calling thread's last failed call; valid until its next
  * call of this interface. */
 PERSIA_EXPORT const char* persia_last_error(void);
+
+/* ---- Events: what servers have to tell their operator, for a log. ---- */
+
+typedef struct {
+  int level;           /* 1: info, 2: warning, 3: error; 0: there is none. */
+  double unix_seconds; /* When it was told. */
+  const char* text; /* One line. Valid until the next is taken, or the end. */
+} persia_event;
+/* A log, to be named in the options of servers, which it must outlive. */
+PERSIA_EXPORT int persia_events_new(persia_events** events);
+/* Takes the oldest event. Blocks until there is one, for at most `seconds`, and
+ * not after close. One thread at a time. */
+PERSIA_EXPORT int persia_events_take(persia_events* events, double seconds,
+                                     persia_event* event);
+/* Has take return at once from now on. What is there can still be taken. */
+PERSIA_EXPORT void persia_events_close(persia_events* events);
+PERSIA_EXPORT void persia_events_free(persia_events* events);
+
+/* ---- TLS: see cc/tls/tls_context.h. ---- */
+
+/* Texts in PEM, all of them; or NULL, all of them, for no TLS. */
+typedef struct {
+  const char* certificate;
+  const char* key;
+  const char* ca;
+} persia_tls;
 
 /* ---- Server: a PS shard or an embedding worker. ---- */
 
@@ -33,16 +61,44 @@ typedef struct {
   int port;         /* 0: any free one. */
   int io_threads;
   const char* auth_token; /* Shared with every client; NULL or "": none. */
-  int insecure; /* Not 0: without a token, listen for other machines too. */
-  int max_connections; /* 1024 by default. */
+  /* Not 0: without TLS or a token, listen for other machines too. */
+  int insecure;
+  int max_connections;         /* 1024 by default. */
+  uint64_t max_message_bytes;  /* Of requests and replies; 2^30 by default. */
+  uint64_t max_request_tables; /* 2^14 by default. */
+  uint64_t max_request_ids;    /* Over all its tables; 2^24 by default. */
+  persia_events* events;       /* Is told what happens; NULL: nobody is. */
+  persia_tls tls;
 } persia_server_options;
-/* A shard, with an empty store of its own. No request reaches a file outside
- * the folder `checkpoint_root`; NULL or "": there are no checkpoints. */
+/* Of a shard alone. */
+typedef struct {
+  /* No request reaches a file outside this folder, or URL; NULL or "": there
+   * are no checkpoints. */
+  const char* checkpoint_root;
+  /* Where the shard keeps what it needs to come back after it was killed: a
+   * folder of its own, on this machine. NULL or "": nowhere. */
+  const char* recovery_folder;
+  /* From what it comes back: "log" (every change, the default) or "checkpoint"
+   * (the last). */
+  const char* recovery;
+  /* What a logged change survives: "device" (loss of power, the default) or
+   * "system" (the end of the process). */
+  const char* log_sync;
+  /* By how much a log grows until what it tells is written anew as rows; 1 GiB
+   * by default. */
+  uint64_t log_bytes;
+  /* What all tables may take, as statistics count it; unlimited by default. New
+   * rows are refused there, or others evicted. */
+  uint64_t memory_limit_bytes;
+  uint64_t max_tables; /* Unlimited by default. */
+} persia_shard_options;
+/* A shard, with a store of its own, which is empty unless it comes back. Blocks
+ * until it has. `shard` may be NULL. */
 PERSIA_EXPORT int persia_server_start(const persia_server_options* options,
-                                      const char* checkpoint_root,
+                                      const persia_shard_options* shard,
                                       persia_server** server);
 /* A worker in front of the shards at `addresses`, "host:port,host:port,...",
- * whose token is the worker's own.
+ * whose token and TLS are the worker's own.
  * Their requests fail after `timeout_seconds`, which should be less than the
  * trainers' own, so that those learn which shard it was. Keeps copies of
  * `cache_rows` hot rows of each table (0: none). `io_threads` are as many again
@@ -67,6 +123,7 @@ typedef struct {
   const char* wire_dtype; /* float32, float16, bfloat16 or int8. */
   uint64_t hot_rows;      /* Of each table that may be copied here; 0: none. */
   const char* auth_token; /* Shared with the servers; NULL or "": none. */
+  persia_tls tls;
 } persia_session_options;
 /* Opens a session. `name` is its key; an existing one is an error. */
 PERSIA_EXPORT int persia_session_open(const char* name,
@@ -181,6 +238,7 @@ PERSIA_EXPORT void persia_page_free(persia_page* page);
 typedef struct {
   int action;
   uint64_t save_id;
+  uint64_t parent_id;  /* Of an increment; 0: it is whole. */
   uint64_t generation; /* Of a swap. */
   const char* folder;
   const char* const* files;
@@ -195,6 +253,7 @@ typedef struct {
   const char* message;
   const char* file;
   uint64_t rows, total_rows, bytes;
+  uint64_t base_id; /* The save that an increment may be of; 0: none. */
 } persia_checkpoint_progress;
 
 /* Blocks for at most the session's timeout. Waits for no updates: see flush. */
@@ -216,13 +275,55 @@ PERSIA_EXPORT const uint8_t* persia_checkpoint_contents(
 PERSIA_EXPORT void persia_checkpoint_free(persia_checkpoint_reply* reply);
 
 typedef struct {
-  uint64_t save_id;
+  uint64_t save_id, parent_id;
   uint32_t shard_index, shard_count;
-  uint64_t tables, rows;
+  uint64_t tables, rows, erased;
 } persia_shard_file;
-/* Reads all of a shard's file, on this machine, and checks it. Blocks. */
+/* Reads all of a shard's file, from this process, and checks it. Blocks. */
 PERSIA_EXPORT int persia_checkpoint_read_file(const char* path,
                                               persia_shard_file* out);
+/* Writes to `out` what a chain of one shard's files comes to: see
+ * cc/checkpoint/compactor.h. Blocks. */
+PERSIA_EXPORT int persia_checkpoint_compact_files(const char* const* paths,
+                                                  int count, uint64_t save_id,
+                                                  const char* out);
+
+/* ---- Files at URLs, for checkpoints: see cc/files/file_system.h. ---- */
+
+/* Room for a message, with its NUL. */
+#define PERSIA_FILE_MESSAGE_BYTES 1024
+
+/* What does the work. Each returns 0 or a status code, and then fills `message`
+ * (only release cannot fail). They are called on any thread, several at once,
+ * a file's own one after the other, and must end within a time of their own. A
+ * file or folder that is not there is an error of open and size alone. */
+typedef struct {
+  /* A new file, which nobody sees before it is finished. */
+  int (*create)(const char* url, uint64_t* file, char* message);
+  int (*append)(uint64_t file, const uint8_t* bytes, uint64_t size,
+                char* message);
+  int (*finish)(uint64_t file, char* message);
+  int (*open)(const char* url, uint64_t* file, char* message);
+  /* *got is 0 at the file's end alone. */
+  int (*read)(uint64_t file, uint8_t* bytes, uint64_t size, uint64_t* got,
+              char* message);
+  /* Of each file, once. One that was created, and not finished, is gone. */
+  void (*release)(uint64_t file);
+  int (*size)(const char* url, uint64_t* bytes, char* message);
+  /* In one step. */
+  int (*write_whole)(const char* url, const uint8_t* bytes, uint64_t size,
+                     char* message);
+  int (*remove)(const char* url, char* message);
+  int (*list)(const char* url, persia_file_names* names, char* message);
+  int (*make_folder)(const char* url, char* message);
+  int (*remove_folder)(const char* url, char* message);
+} persia_files;
+/* From now on these reach all URLs, for every shard, session and call of this
+ * process. They must stay callable while it lives. */
+PERSIA_EXPORT void persia_set_files(const persia_files* files);
+/* For `list`, in any order. */
+PERSIA_EXPORT void persia_file_names_add(persia_file_names* names,
+                                         const char* name);
 
 /* ---- Stats: counters of every shard of a session or of a list. ---- */
 
@@ -241,9 +342,10 @@ typedef struct {
 } persia_table_stats;
 
 /* Asks every address; blocks for at most `timeout_seconds`. `auth_token` is
- * shared with the servers; NULL or "": none. */
+ * shared with the servers; NULL or "": none. `tls` may be NULL. */
 PERSIA_EXPORT int persia_stats_fetch(const char* addresses,
                                      const char* auth_token,
+                                     const persia_tls* tls,
                                      double timeout_seconds,
                                      persia_stats** stats);
 /* Of a server in this process. */

@@ -5,10 +5,12 @@
 
 #include "cc/capi/addresses.h"
 #include "cc/capi/error.h"
+#include "cc/capi/events.h"
 #include "cc/capi/persia.h"
 #include "cc/capi/stats.h"
 #include "cc/capi/text.h"
 #include "cc/capi/timeout.h"
+#include "cc/capi/tls.h"
 #include "cc/client/remote_service.h"
 #include "cc/service/local_service.h"
 #include "cc/service/worker_service.h"
@@ -43,6 +45,50 @@ Result<ServerOptions> OptionsOf(const persia_server_options& from) {
   options.auth_token = TextOrNone(from.auth_token);
   options.insecure = from.insecure != 0;
   if (from.max_connections != 0) options.max_connections = from.max_connections;
+  if (from.max_message_bytes != 0) {
+    options.max_body_bytes = from.max_message_bytes;
+  }
+  if (from.max_request_tables != 0) {
+    options.request.tables = from.max_request_tables;
+  }
+  if (from.max_request_ids != 0) options.request.ids = from.max_request_ids;
+  if (from.events != nullptr) options.events = &from.events->log;
+  auto tls = TlsOf(from.tls);
+  if (!tls.ok()) return tls.status();
+  options.tls = std::move(*tls);
+  return options;
+}
+
+Status ReadLevel(const std::string& text, RecoveryLevel* level) {
+  *level =
+      text == "checkpoint" ? RecoveryLevel::kCheckpoint : RecoveryLevel::kLog;
+  if (text.empty() || text == "log" || text == "checkpoint") return Status();
+  return InvalidArgument("recovery must be log or checkpoint, received \"",
+                         text, "\"");
+}
+
+Status ReadSync(const std::string& text, SyncMode* sync) {
+  *sync = text == "system" ? SyncMode::kSystem : SyncMode::kDevice;
+  if (text.empty() || text == "device" || text == "system") return Status();
+  return InvalidArgument("log_sync must be device or system, received \"", text,
+                         "\"");
+}
+
+Result<LocalServiceOptions> LocalOptionsOf(const persia_shard_options& from) {
+  LocalServiceOptions options;
+  options.checkpoints.root = TextOrNone(from.checkpoint_root);
+  options.limits = {from.memory_limit_bytes, from.max_tables};
+  RecoveryOptions& recovery = options.recovery;
+  recovery.journal.folder = TextOrNone(from.recovery_folder);
+  PERSIA_RETURN_IF_ERROR(ReadLevel(TextOrNone(from.recovery), &recovery.level));
+  PERSIA_RETURN_IF_ERROR(
+      ReadSync(TextOrNone(from.log_sync), &recovery.journal.sync));
+  if (from.log_bytes != 0) recovery.journal.least_base_bytes = from.log_bytes;
+  if (recovery.level == RecoveryLevel::kCheckpoint &&
+      !recovery.journal.folder.empty() && options.checkpoints.root.empty()) {
+    return InvalidArgument(
+        "recovery from a checkpoint needs a checkpoint root, received none");
+  }
   return options;
 }
 
@@ -58,12 +104,15 @@ Status Start(std::unique_ptr<EmbeddingService> service,
 }
 
 Status StartShard(const persia_server_options& from,
-                  const char* checkpoint_root, persia_server** server) {
+                  const persia_shard_options& shard, persia_server** server) {
   const Result<ServerOptions> options = OptionsOf(from);
   if (!options.ok()) return options.status();
-  CheckpointOptions checkpoints;
-  checkpoints.root = TextOrNone(checkpoint_root);
-  return Start(MakeLocalService(checkpoints), *options, server);
+  Result<LocalServiceOptions> local = LocalOptionsOf(shard);
+  if (!local.ok()) return local.status();
+  local->events = options->events;
+  auto service = OpenLocalService(*local);
+  if (!service.ok()) return service.status();
+  return Start(std::move(*service), *options, server);
 }
 
 Status StartWorker(const persia_server_options& from, const char* addresses,
@@ -80,6 +129,7 @@ Status StartWorker(const persia_server_options& from, const char* addresses,
   RemoteServiceOptions remote;
   remote.io_threads = options->io_threads;
   remote.auth_token = options->auth_token;
+  remote.tls = options->tls;
   auto shards = MakeRemoteService(SplitAddresses(addresses), remote);
   if (!shards.ok()) return shards.status();
   return Start(MakeWorkerService(std::move(*shards), cache_rows), *options,
@@ -90,8 +140,10 @@ Status StartWorker(const persia_server_options& from, const char* addresses,
 }  // namespace persia
 
 int persia_server_start(const persia_server_options* options,
-                        const char* checkpoint_root, persia_server** server) {
-  return ReportStatus(persia::StartShard(*options, checkpoint_root, server));
+                        const persia_shard_options* shard,
+                        persia_server** server) {
+  return ReportStatus(persia::StartShard(
+      *options, shard == nullptr ? persia_shard_options{} : *shard, server));
 }
 
 int persia_worker_start(const persia_server_options* options,

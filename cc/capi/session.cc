@@ -12,6 +12,7 @@
 #include "cc/capi/stats.h"
 #include "cc/capi/text.h"
 #include "cc/capi/timeout.h"
+#include "cc/capi/tls.h"
 #include "cc/client/remote_service.h"
 #include "cc/service/local_service.h"
 
@@ -36,16 +37,20 @@ Status ParseWireDtype(const std::string& text, WireDtype* dtype) {
 
 Result<std::unique_ptr<EmbeddingService>> MakeService(
     const std::vector<std::string>& addresses, const SessionOptions& session,
-    const std::string& auth_token) {
+    const persia_session_options& options) {
   if (addresses.empty()) {
-    CheckpointOptions checkpoints;
-    checkpoints.root = "/";  // Who asks is this very program.
-    return MakeLocalService(checkpoints);
+    LocalServiceOptions local;
+    local.checkpoints.root =
+        "/";  // All there is: who asks is this very program.
+    return OpenLocalService(local);
   }
   RemoteServiceOptions remote;
   remote.counters = session.wire;
   remote.wire_dtype = session.wire_dtype;
-  remote.auth_token = auth_token;
+  remote.auth_token = TextOrNone(options.auth_token);
+  auto tls = TlsOf(options.tls);
+  if (!tls.ok()) return tls.status();
+  remote.tls = std::move(*tls);
   return MakeRemoteService(addresses, remote);
 }
 
@@ -68,8 +73,7 @@ Status Open(const char* name, const persia_session_options& options) {
   // Bags of a table go to one of several workers, its rows to all of them: a
   // copy that one keeps would miss the updates that pass through another.
   session.send_bags = addresses.size() == 1;
-  auto service =
-      MakeService(addresses, session, TextOrNone(options.auth_token));
+  auto service = MakeService(addresses, session, options);
   if (!service.ok()) return service.status();
   return OpenSession(name, std::move(*service), session);
 }

@@ -7,6 +7,7 @@
 #include "cc/capi/error.h"
 #include "cc/capi/text.h"
 #include "cc/capi/timeout.h"
+#include "cc/capi/tls.h"
 #include "cc/client/remote_service.h"
 #include "cc/pipeline/await.h"
 
@@ -41,11 +42,15 @@ int ReportNoSuch(const char* what, int index) {
 }  // namespace persia
 
 int persia_stats_fetch(const char* addresses, const char* auth_token,
-                       double timeout_seconds, persia_stats** stats) {
+                       const persia_tls* tls, double timeout_seconds,
+                       persia_stats** stats) {
   const persia::Status timeout = persia::CheckTimeout(timeout_seconds);
   if (!timeout.ok()) return ReportStatus(timeout);
   persia::RemoteServiceOptions options;
   options.auth_token = persia::TextOrNone(auth_token);
+  auto context = persia::TlsOf(tls == nullptr ? persia_tls{} : *tls);
+  if (!context.ok()) return ReportStatus(context.status());
+  options.tls = std::move(*context);
   auto service =
       persia::MakeRemoteService(persia::SplitAddresses(addresses), options);
   if (!service.ok()) return ReportStatus(service.status());

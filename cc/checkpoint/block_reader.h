@@ -31,6 +31,8 @@ class BlockReader {
 
   // Where the last block began.
   uint64_t position() const { return position_; }
+  // Its bytes, once it was read.
+  uint64_t size() const { return next_ - position_; }
 
  private:
   Status Lost(const std::string& why) const;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "cc/base/crc32c.h"
+#include "cc/base/text.h"
 
 namespace persia {
 
@@ -14,6 +15,11 @@ Status BlockWriter::Write(BlockType type,
     head.body_bytes += part.size();
     head.body_crc = ExtendCrc32c(head.body_crc, part.data(), part.size());
   }
+  if (head.body_bytes > kMaxBlockBytes) {
+    return Status(Code::kInternal,
+                  Concat("a block of ", head.body_bytes, " bytes, more than ",
+                         kMaxBlockBytes, ", could not be read again"));
+  }
   std::array<uint8_t, kBlockHeadBytes> bytes;
   EncodeBlockHead(head, bytes);
   PERSIA_RETURN_IF_ERROR(file_->Append(bytes));
@@ -24,9 +30,6 @@ Status BlockWriter::Write(BlockType type,
   return Status();
 }
 
-Status BlockWriter::Close() {
-  PERSIA_RETURN_IF_ERROR(file_->Sync());
-  return file_->Close();
-}
+Status BlockWriter::Close() { return file_->Finish(); }
 
 }  // namespace persia

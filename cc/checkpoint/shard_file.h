@@ -22,6 +22,7 @@ namespace persia {
 
 struct ShardHeader {
   uint64_t save_id = 0;
+  uint64_t parent_id = 0;  // That it is an increment of; 0: it is whole.
   uint32_t shard_index = 0;
   uint32_t shard_count = 1;
 };
@@ -33,10 +34,16 @@ struct ShardProgress {
   std::atomic<bool> cancelled{false};  // Ends it soon, with kCancelled.
 };
 
-struct SavedTable {
+// What a file says of a table before its rows.
+struct TableHead {
   TableConfig config;
-  RowLayout layout;
-  uint32_t time;  // When it was frozen: see Table::time.
+  RowLayout layout{};
+  uint32_t time = 0;  // When it was frozen: see Table::time.
+  SaveScope scope = SaveScope::kWhole;
+};
+
+struct SavedTable {
+  TableHead head;
   FrozenRows* rows;
 };
 
@@ -53,9 +60,10 @@ class ShardVisitor {
  public:
   virtual ~ShardVisitor() = default;
   virtual Status OnHeader(const ShardHeader& header) = 0;
-  // The config is valid; rows are as LayoutOf says.
-  virtual Status OnTable(const TableConfig& config, uint32_t time) = 0;
-  // Of the last table; the spans end with the call.
+  // The config is valid; the layout is as LayoutOf says.
+  virtual Status OnTable(const TableHead& table) = 0;
+  // These are of the last table; the spans end with the call.
+  virtual Status OnErased(Span<const int64_t> ids) = 0;
   virtual Status OnRows(Span<const int64_t> ids,
                         Span<const std::byte> rows) = 0;
   virtual Status OnClients(const std::vector<ClientWindow>& clients) = 0;
@@ -65,6 +73,9 @@ class ShardVisitor {
 // what WriteShard wrote.
 Status ReadShard(FileSystem* files, const std::string& path,
                  ShardVisitor* visitor, ShardProgress* progress);
+
+// Reads no more than its header.
+Result<ShardHeader> ReadShardHeader(FileSystem* files, const std::string& path);
 
 }  // namespace persia
 

@@ -19,24 +19,33 @@ class ShardReader {
  public:
   ShardReader(std::unique_ptr<ReadableFile> file, ShardVisitor* visitor,
               ShardProgress* progress)
-      : blocks_(std::move(file)), visitor_(*visitor), progress_(*progress) {}
+      : blocks_(std::move(file)), visitor_(visitor), progress_(progress) {}
 
   uint64_t position() const { return blocks_.position(); }
 
-  Status Read() {
+  Status ReadHeader(ShardHeader* header) {
     BlockType type = BlockType::kEnd;
     ConstBytes body;
     PERSIA_RETURN_IF_ERROR(blocks_.Next(&type, &body));
     if (type != BlockType::kFile) return Misplaced("begins with");
-    PERSIA_RETURN_IF_ERROR(ReadHeader(body));
+    return ReadHeader(body, header);
+  }
+
+  Status Read() {
+    ShardHeader header;
+    PERSIA_RETURN_IF_ERROR(ReadHeader(&header));
+    is_increment_ = header.parent_id != 0;
+    PERSIA_RETURN_IF_ERROR(visitor_->OnHeader(header));
+    BlockType type = BlockType::kEnd;
+    ConstBytes body;
     while (true) {
-      if (progress_.cancelled) {
+      if (progress_->cancelled) {
         return Status(Code::kCancelled, "the restore was cancelled");
       }
       PERSIA_RETURN_IF_ERROR(blocks_.Next(&type, &body));
       if (type == BlockType::kEnd) return ReadEnd(body);
       PERSIA_RETURN_IF_ERROR(ReadPart(type, body));
-      progress_.bytes = blocks_.position();
+      progress_->bytes += blocks_.size();
     }
   }
 
@@ -51,6 +60,9 @@ class ShardReader {
     switch (type) {
       case BlockType::kTable:
         return ReadTable(body);
+      case BlockType::kErased:
+        return takes_erased_ ? ReadErased(body)
+                             : Misplaced("has where none can be");
       case BlockType::kRows:
         return has_table_ ? ReadRows(body) : Misplaced("has before any table");
       case BlockType::kClients:
@@ -62,7 +74,7 @@ class ShardReader {
     return Misplaced("has in its middle");
   }
 
-  Status ReadHeader(ConstBytes body) {
+  static Status ReadHeader(ConstBytes body, ShardHeader* header) {
     ByteReader reader(body);
     const uint32_t magic = reader.U32();
     const uint32_t version = reader.U32();
@@ -74,38 +86,58 @@ class ShardReader {
                     Concat("it has format version ", version,
                            ", this program reads ", kCheckpointVersion));
     }
-    ShardHeader header;
-    header.save_id = reader.U64();
-    header.shard_index = reader.U32();
-    header.shard_count = reader.U32();
+    header->save_id = reader.U64();
+    header->parent_id = reader.U64();
+    header->shard_index = reader.U32();
+    header->shard_count = reader.U32();
     PERSIA_RETURN_IF_ERROR(reader.Finish("file header"));
-    if (header.shard_index >= header.shard_count) {
+    if (header->shard_index >= header->shard_count) {
       return Status(Code::kDataLoss,
-                    Concat("there is no shard ", header.shard_index, " of ",
-                           header.shard_count));
+                    Concat("there is no shard ", header->shard_index, " of ",
+                           header->shard_count));
     }
-    return visitor_.OnHeader(header);
+    return Status();
   }
 
   Status ReadTable(ConstBytes body) {
     ByteReader reader(body);
-    layout_.row_bytes = reader.U32();
-    layout_.use_offset = reader.U32();
-    layout_.state_offset = reader.U32();
-    const uint32_t time = reader.U32();
-    TableConfig config;
-    const Status read = ReadTableConfig(&reader, &config);
+    TableHead table;
+    table.layout.row_bytes = reader.U32();
+    table.layout.use_offset = reader.U32();
+    table.layout.state_offset = reader.U32();
+    table.time = reader.U32();
+    const uint32_t scope = reader.U32();
+    table.scope = static_cast<SaveScope>(scope);
+    const Status read = ReadTableConfig(&reader, &table.config);
     PERSIA_RETURN_IF_ERROR(reader.Finish("table"));
     PERSIA_RETURN_IF_ERROR(read);
-    const Result<RowLayout> expected = LayoutOf(config);
+    const Result<RowLayout> expected = LayoutOf(table.config);
     if (!expected.ok()) return expected.status();
-    if (!AreSame(layout_, *expected)) {
+    if (!AreSame(table.layout, *expected)) {
       return Status(Code::kDataLoss,
-                    Concat("the rows of table \"", config.name,
+                    Concat("the rows of table \"", table.config.name,
                            "\" have a layout that its settings do not give"));
     }
+    const bool is_changes = table.scope == SaveScope::kChanges;
+    if (scope > static_cast<uint32_t>(SaveScope::kChanges) ||
+        (is_changes && !is_increment_)) {
+      return Status(Code::kDataLoss,
+                    Concat("table \"", table.config.name,
+                           "\" is of a scope that may not be here: ", scope));
+    }
     has_table_ = true;
-    return visitor_.OnTable(config, time);
+    takes_erased_ = is_changes;
+    row_bytes_ = table.layout.row_bytes;
+    return visitor_->OnTable(table);
+  }
+
+  Status ReadErased(ConstBytes body) {
+    ByteReader reader(body);
+    const uint64_t count = reader.U64();
+    const auto ids = reader.Array<int64_t>(count);
+    PERSIA_RETURN_IF_ERROR(reader.Finish("block of erased ids"));
+    erased_ += count;
+    return visitor_->OnErased(ids);
   }
 
   Status ReadRows(ConstBytes body) {
@@ -113,11 +145,12 @@ class ShardReader {
     const uint64_t count = reader.U64();
     const auto ids = reader.Array<int64_t>(count);
     // The count is one that the body has room for, or the reader has failed.
-    const auto rows = reader.Array<std::byte>(ids.size() * layout_.row_bytes);
+    const auto rows = reader.Array<std::byte>(ids.size() * row_bytes_);
     PERSIA_RETURN_IF_ERROR(reader.Finish("block of rows"));
+    takes_erased_ = false;
     rows_ += count;
-    progress_.rows = rows_;
-    return visitor_.OnRows(ids, rows);
+    progress_->rows += count;
+    return visitor_->OnRows(ids, rows);
   }
 
   Status ReadClients(ConstBytes body) {
@@ -136,16 +169,18 @@ class ShardReader {
     }
     PERSIA_RETURN_IF_ERROR(reader.Finish("block of clients"));
     has_clients_ = true;
-    return visitor_.OnClients(clients);
+    return visitor_->OnClients(clients);
   }
 
   Status ReadEnd(ConstBytes body) {
     ByteReader reader(body);
     const uint64_t rows = reader.U64();
+    const uint64_t erased = reader.U64();
     PERSIA_RETURN_IF_ERROR(reader.Finish("end"));
-    if (rows != rows_ || !has_clients_) {
+    if (rows != rows_ || erased != erased_ || !has_clients_) {
       return Status(Code::kDataLoss,
-                    Concat("the file has ", rows_, " rows, and says ", rows));
+                    Concat("the file has ", rows_, " rows and ", erased_,
+                           " erased ids, and says ", rows, " and ", erased));
     }
     const Result<bool> at_end = blocks_.AtEnd();
     if (!at_end.ok()) return at_end.status();
@@ -154,13 +189,26 @@ class ShardReader {
   }
 
   BlockReader blocks_;
-  ShardVisitor& visitor_;
-  ShardProgress& progress_;
-  RowLayout layout_{};
+  // Null where no more than the header is read.
+  ShardVisitor* const visitor_;
+  ShardProgress* const progress_;
+  bool is_increment_ = false;
+  size_t row_bytes_ = 0;  // Of the last table.
   bool has_table_ = false;
+  bool takes_erased_ = false;
   bool has_clients_ = false;
   uint64_t rows_ = 0;
+  uint64_t erased_ = 0;
 };
+
+// What was wrong with a file, and where.
+Status Named(const std::string& path, const ShardReader& reader,
+             const Status& status) {
+  if (status.ok()) return status;
+  return Status(status.code(),
+                Concat(path, ", block at byte ", reader.position(), ": ",
+                       status.message()));
+}
 
 }  // namespace
 
@@ -170,12 +218,21 @@ Status ReadShard(FileSystem* files, const std::string& path,
     auto file = files->Open(path);
     if (!file.ok()) return file.status();
     ShardReader reader(std::move(*file), visitor, progress);
-    const Status status = reader.Read();
-    if (status.ok()) return status;
-    return Status(status.code(),
-                  Concat(path, ", block at byte ", reader.position(), ": ",
-                         status.message()));
+    return Named(path, reader, reader.Read());
   });
+}
+
+Result<ShardHeader> ReadShardHeader(FileSystem* files,
+                                    const std::string& path) {
+  ShardHeader header;
+  const Status status = CatchBadAlloc([&]() -> Status {
+    auto file = files->Open(path);
+    if (!file.ok()) return file.status();
+    ShardReader reader(std::move(*file), nullptr, nullptr);
+    return Named(path, reader, reader.ReadHeader(&header));
+  });
+  if (!status.ok()) return status;
+  return header;
 }
 
 }  // namespace persia

@@ -6,15 +6,54 @@
 
 namespace persia {
 
-Status StoreLoader::OnHeader(const ShardHeader& header) {
-  header_ = header;
-  if (header.save_id == own_.save_id) return Status();
-  return Status(Code::kDataLoss,
-                Concat("the file is of save ", header.save_id,
-                       ", its checkpoint of save ", own_.save_id));
+Status StoreLoader::Load(FileSystem* files,
+                         const std::vector<std::string>& paths,
+                         ShardProgress* progress) {
+  const auto chain = ReadChain(files, paths, own_.save_id);
+  if (!chain.ok()) return chain.status();
+  PERSIA_RETURN_IF_ERROR(CheckAllShards(*chain));
+  auto newest = ReadNewestTimes(files, *chain, own_.save_id, *progress);
+  if (!newest.ok()) return newest.status();
+  newest_ = std::move(*newest);
+  for (const ChainFile& file : *chain) {
+    PERSIA_RETURN_IF_ERROR(ReadShard(files, file.path, this, progress));
+  }
+  return Status();
 }
 
-Status StoreLoader::OnTable(const TableConfig& config, uint32_t time) {
+Status StoreLoader::OnHeader(const ShardHeader& header) {
+  header_ = header;
+  return Status();
+}
+
+Status StoreLoader::OnTable(const TableHead& table) {
+  PERSIA_RETURN_IF_ERROR(CheckScope(table));
+  const auto found = FindOrMake(table.config);
+  if (!found.ok()) return found.status();
+  table_ = *found;
+  const auto newest =
+      newest_.find({header_.shard_index, HashName(table.config.name)});
+  const uint32_t time = newest == newest_.end() ? table.time : newest->second;
+  auto converter = RowConverter::Make({table.config, time},
+                                      {table_->config(), table_->time()});
+  if (!converter.ok()) return converter.status();
+  converter_ = std::move(*converter);
+  return Status();
+}
+
+// Rows of a table that is whole would leave older ones beside them.
+Status StoreLoader::CheckScope(const TableHead& table) {
+  const bool is_new =
+      seen_.insert({header_.shard_index, HashName(table.config.name)}).second;
+  const bool is_whole = table.scope == SaveScope::kWhole;
+  if (header_.parent_id == 0 || is_new == is_whole) return Status();
+  return Status(Code::kDataLoss,
+                Concat("it is ", is_whole ? "all" : "changes", " of table \"",
+                       table.config.name, "\", which its parent ",
+                       is_whole ? "has" : "lacks"));
+}
+
+Result<Table*> StoreLoader::FindOrMake(const TableConfig& config) {
   const TableKey key = HashName(config.name);
   auto& loaded = tables_[key];
   if (loaded == nullptr) {
@@ -23,15 +62,19 @@ Status StoreLoader::OnTable(const TableConfig& config, uint32_t time) {
     if (known.ok()) wanted = (*known)->config();
     wanted.shard_index = own_.shard_index;
     wanted.shard_count = own_.shard_count;
-    auto made = MakeTable(wanted);
+    auto made = MakeTable(wanted, nullptr, store_.meter());
     if (!made.ok()) return made.status();
     loaded = std::move(*made);
   }
-  table_ = loaded.get();
-  auto converter =
-      RowConverter::Make({config, time}, {table_->config(), table_->time()});
-  if (!converter.ok()) return converter.status();
-  converter_ = std::move(*converter);
+  return loaded.get();
+}
+
+Status StoreLoader::OnErased(Span<const int64_t> ids) {
+  erased_.clear();
+  for (const int64_t id : ids) {
+    if (IsOwn(id)) erased_.push_back(id);
+  }
+  table_->Remove(erased_);
   return Status();
 }
 
@@ -39,7 +82,7 @@ Status StoreLoader::OnRows(Span<const int64_t> ids,
                            Span<const std::byte> rows) {
   rows_.clear();
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ShardOf(ids[i], own_.shard_count) != own_.shard_index) continue;
+    if (!IsOwn(ids[i])) continue;
     converter_->Convert(ids[i], rows.data() + i * converter_->from_row_bytes(),
                         &rows_);
   }

@@ -2,15 +2,21 @@
 // that are this shard's.
 //
 // A table that the store has keeps the store's settings; another one gets the
-// checkpoint's. The store itself is not changed. Not thread-safe.
+// checkpoint's. What an increment has takes the place of what the files before
+// it had. The store itself is not changed. Not thread-safe.
 
 #ifndef PERSIA_CC_CHECKPOINT_STORE_LOADER_H_
 #define PERSIA_CC_CHECKPOINT_STORE_LOADER_H_
 
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "cc/base/hash.h"
+#include "cc/checkpoint/chain.h"
 #include "cc/checkpoint/row_converter.h"
 #include "cc/checkpoint/shard_file.h"
 #include "cc/store/store.h"
@@ -19,13 +25,19 @@ namespace persia {
 
 class StoreLoader : public ShardVisitor {
  public:
-  // Rows of shard `own.shard_index` of `own.shard_count`, from files of
-  // checkpoint `own.save_id`. `store` must outlive the loader.
+  // Rows of shard `own.shard_index` of `own.shard_count`, of checkpoint
+  // `own.save_id`. `store` must outlive the loader.
   StoreLoader(const Store* store, const ShardHeader& own)
       : store_(*store), own_(own) {}
 
+  // Reads the files at `paths`: see ReadChain. Blocks for as long as the device
+  // takes. kDataLoss, naming a file, unless they are the checkpoint, all of it.
+  Status Load(FileSystem* files, const std::vector<std::string>& paths,
+              ShardProgress* progress);
+
   Status OnHeader(const ShardHeader& header) override;
-  Status OnTable(const TableConfig& config, uint32_t time) override;
+  Status OnTable(const TableHead& table) override;
+  Status OnErased(Span<const int64_t> ids) override;
   Status OnRows(Span<const int64_t> ids, Span<const std::byte> rows) override;
   Status OnClients(const std::vector<ClientWindow>& clients) override;
 
@@ -36,14 +48,24 @@ class StoreLoader : public ShardVisitor {
   std::vector<ClientWindow> TakeClients() { return std::move(clients_); }
 
  private:
+  bool IsOwn(int64_t id) const {
+    return ShardOf(id, own_.shard_count) == own_.shard_index;
+  }
+  Status CheckScope(const TableHead& table);
+  Result<Table*> FindOrMake(const TableConfig& config);
+
   const Store& store_;
   const ShardHeader own_;
   Store::Tables tables_;
   std::vector<ClientWindow> clients_;
+  NewestTimes newest_;
+  // Tables of each shard that files were read of.
+  std::set<std::pair<uint32_t, TableKey>> seen_;
   ShardHeader header_;  // Of the file that is read.
   Table* table_ = nullptr;
   std::unique_ptr<RowConverter> converter_;
   RawRows rows_;
+  std::vector<int64_t> erased_;
 };
 
 }  // namespace persia

@@ -168,7 +168,7 @@ void ChannelImpl::WriteNext() {
     Pending& pending = found->second;
     const bool again = std::exchange(pending.was_sent, true);
     ++(again ? counters_->retries : counters_->requests);
-    const uint64_t bytes = kFrameHeaderBytes + BodyBytes(pending.request.frame);
+    const uint64_t bytes = TotalBytes(pending.request.frame);
     link_.stream()->Write(
         pending.request.frame,
         [this, bytes, stream = link_.stream()](const ErrorCode& error) {
@@ -323,8 +323,11 @@ Clock::time_point ChannelImpl::StallsAt(const Pending& pending) const {
     return Clock::time_point::max();
   }
   const ShardRequest& request = pending.request;
-  return std::max(*pending.sent_at, link_.stream()->heard_at()) +
-         StallWait(request.deadline - request.asked_at, pending.stalls);
+  const Clock::time_point time =
+      std::max(*pending.sent_at, link_.stream()->heard_at()) +
+      StallWait(request.deadline - request.asked_at, pending.stalls);
+  // Who wakes late must not take a request that has expired for a stalled one.
+  return time < request.deadline ? time : Clock::time_point::max();
 }
 
 void ChannelImpl::DropIfStalled(Clock::time_point now) {

@@ -11,7 +11,7 @@ namespace persia {
 namespace {
 
 bool IsOfEveryShard(CheckpointAction action) {
-  return action <= CheckpointAction::kForget;
+  return action <= CheckpointAction::kCommit;
 }
 
 class CheckpointCall : public FanOut {

@@ -8,8 +8,11 @@ namespace persia {
 
 Handshaker::Handshaker(asio::io_context* context,
                        std::shared_ptr<FrameStream> stream,
+                       std::unique_ptr<TlsSession> tls,
                        const std::string& token)
-    : stream_(std::move(stream)), handshake_(token), timeout_(*context) {}
+    : stream_(std::move(stream)), tls_(std::move(tls)), timeout_(*context) {
+  if (!token.empty()) handshake_.emplace(token);
+}
 
 void Handshaker::Start(double seconds, DoneCallback done) {
   done_ = std::move(done);
@@ -22,13 +25,19 @@ void Handshaker::Start(double seconds, DoneCallback done) {
             Status(Code::kUnavailable,
                    Concat("no end of the handshake within ", seconds, " s")));
       });
-  const Status status = handshake_.Start(&writing_);
-  // Not from here: the caller is not ready for it yet.
-  if (!status.ok()) {
-    return asio::post(
-        timeout_.get_executor(),
-        [self = shared_from_this(), status] { self->Finish(status); });
-  }
+  auto secured = [self = shared_from_this()](const Status& status) {
+    status.ok() ? self->Greet() : self->Finish(status);
+  };
+  if (tls_ != nullptr) return stream_->Secure(std::move(tls_), secured);
+  // Not from here: the caller is not ready for an error yet.
+  asio::post(timeout_.get_executor(), [secured] { secured(Status()); });
+}
+
+void Handshaker::Greet() {
+  if (done_ == nullptr) return;
+  if (!handshake_) return Finish(Status());
+  const Status status = handshake_->Start(&writing_);
+  if (!status.ok()) return Finish(status);
   Write();
 }
 
@@ -54,9 +63,9 @@ void Handshaker::OnRead(ReadEnd end, const Status& status) {
   }
   if (end != ReadEnd::kFrame) return Finish(status);
   const Status taken =
-      handshake_.Take(stream_->header().type,
-                      ConstBytes(reading_.data(), reading_.size()), &writing_);
-  if (!taken.ok() || handshake_.is_done()) return Finish(taken);
+      handshake_->Take(stream_->header().type,
+                       ConstBytes(reading_.data(), reading_.size()), &writing_);
+  if (!taken.ok() || handshake_->is_done()) return Finish(taken);
   Write();
 }
 

@@ -1,4 +1,5 @@
-// Handshaker: goes through a handshake on a new connection.
+// Handshaker: makes a new connection one of two ends that know each other, by
+// TLS, by the token's handshake, or by one after the other.
 //
 // Belongs to the connection's loop.
 
@@ -7,10 +8,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cc/base/byte_buffer.h"
 #include "cc/base/status.h"
+#include "cc/tls/tls_session.h"
 #include "cc/wire/asio.h"
 #include "cc/wire/frame_stream.h"
 #include "cc/wire/handshake.h"
@@ -21,9 +24,9 @@ class Handshaker : public std::enable_shared_from_this<Handshaker> {
  public:
   using DoneCallback = std::function<void(const Status&)>;
 
-  // The stream must be at its begin.
+  // The stream must be at its begin. No `tls`, or an empty token: without it.
   Handshaker(asio::io_context* context, std::shared_ptr<FrameStream> stream,
-             const std::string& token);
+             std::unique_ptr<TlsSession> tls, const std::string& token);
 
   // `done` is called once, from the loop, later: ok once both ends have proved
   // themselves, when the stream is ready for requests; else with the reason,
@@ -34,13 +37,15 @@ class Handshaker : public std::enable_shared_from_this<Handshaker> {
   void Cancel();
 
  private:
+  void Greet();
   void Write();
   void Read();
   void OnRead(ReadEnd end, const Status& status);
   void Finish(const Status& status);
 
   const std::shared_ptr<FrameStream> stream_;
-  ClientHandshake handshake_;
+  std::unique_ptr<TlsSession> tls_;           // Until it is the stream's.
+  std::optional<ClientHandshake> handshake_;  // Null without a token.
   Timer timeout_;
   OutFrame writing_;
   ByteBuffer reading_;

@@ -11,6 +11,7 @@ namespace persia {
 Link::Link(asio::io_context* context, const Address& address,
            const RemoteServiceOptions& options, Callbacks callbacks)
     : context_(context),
+      host_(address.host),
       options_(options),
       callbacks_(std::move(callbacks)),
       connector_(context, address),
@@ -33,13 +34,21 @@ void Link::OnConnect(const Status& status, std::optional<Socket> socket) {
   if (!socket) return OnFailure(status);
   auto stream =
       std::make_shared<FrameStream>(std::move(*socket), kMaxBodyBytes);
-  if (options_.auth_token.empty()) return Use(std::move(stream));
+  if (options_.tls == nullptr && options_.auth_token.empty()) {
+    return Use(std::move(stream));
+  }
   StartHandshake(std::move(stream));
 }
 
 void Link::StartHandshake(std::shared_ptr<FrameStream> stream) {
-  handshaker_ =
-      std::make_shared<Handshaker>(context_, stream, options_.auth_token);
+  std::unique_ptr<TlsSession> tls;
+  if (options_.tls != nullptr) {
+    auto made = options_.tls->NewClientSession(host_);
+    if (!made.ok()) return OnFailure(made.status());
+    tls = std::move(*made);
+  }
+  handshaker_ = std::make_shared<Handshaker>(context_, stream, std::move(tls),
+                                             options_.auth_token);
   handshaker_->Start(options_.handshake_seconds,
                      [this, stream](const Status& status) {
                        handshaker_ = nullptr;

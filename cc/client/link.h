@@ -1,5 +1,5 @@
-// Link: keeps up the connection to one server, as long as it is needed. With a
-// token, each connection begins with a handshake; only then it is one.
+// Link: keeps up the connection to one server, as long as it is needed. With
+// TLS or a token, each connection begins with a handshake; only then it is one.
 //
 // Belongs to a loop, which must have been stopped before it is destroyed.
 
@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "cc/base/status.h"
 #include "cc/client/connector.h"
@@ -64,6 +65,7 @@ class Link {
   void BackOff();
 
   asio::io_context* const context_;
+  const std::string host_;
   const RemoteServiceOptions options_;
   const Callbacks callbacks_;
   Connector connector_;

@@ -10,8 +10,9 @@
 
 namespace persia {
 
-// Whether the next connection would be refused as well: no token, a wrong one,
-// or another version. Requests need not wait for their deadlines then.
+// Whether the next connection would be refused as well: no TLS, a certificate
+// that does not do, no token, a wrong one, or another version. Requests need
+// not wait for their deadlines then.
 inline bool IsForGood(const Status& refusal) {
   return refusal.code() == Code::kUnauthenticated ||
          refusal.code() == Code::kPermissionDenied ||

@@ -7,8 +7,9 @@
 // that breaks, or falls silent (stall.h), is made again with back-off and its
 // requests are sent again (updates are recognised by (client, sequence)) until
 // the call's deadline; then the call fails with an error that names the shard
-// and the last reason. A server that refuses the client for good, for its token
-// or its version, fails the calls at once.
+// and the last reason. A server that refuses the client for good, or is
+// refused, for a certificate, the token or the version, fails the calls at
+// once.
 //
 // Thread-safe, as EmbeddingService says. Completions run on I/O threads.
 
@@ -22,6 +23,7 @@
 #include "cc/base/status.h"
 #include "cc/client/wire_counters.h"
 #include "cc/service/embedding_service.h"
+#include "cc/tls/tls_context.h"
 #include "cc/wire/wire_dtype.h"
 
 namespace persia {
@@ -33,6 +35,9 @@ struct RemoteServiceOptions {
   // How rows of lookups and gradients of updates travel. Whole rows (Export,
   // Assign) are always float32.
   WireDtype wire_dtype = WireDtype::kFloat32;
+  // Null: connections are not encrypted. Else each server must show a
+  // certificate for the name that its address has.
+  std::shared_ptr<TlsContext> tls;
   // Proved to each server, which must prove that it has it too; empty: none.
   std::string auth_token;
   // What listens may be no server of ours, and wait for the client to go on.

@@ -96,11 +96,7 @@ class UpdateCall : public FanOut {
 
   Status OnAllReplied() override {
     request_->counts = UpdateCounts();
-    for (const UpdateCounts& counts : counts_) {
-      request_->counts.applied += counts.applied;
-      request_->counts.nonfinite += counts.nonfinite;
-      request_->counts.absent += counts.absent;
-    }
+    for (const UpdateCounts& counts : counts_) request_->counts += counts;
     return Status();
   }
 

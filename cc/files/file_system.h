@@ -4,6 +4,11 @@
 // thread-safe; a file belongs to one thread at a time. Errors name the path and
 // what the system says: kNotFound, kAlreadyExists, kResourceExhausted (no space
 // is left) or kUnavailable.
+//
+// One of URLs keeps whole files, and no more: it knows no Sync and no Rename,
+// kFailedPrecondition, and nobody may count on a file, or a part of it, before
+// it is closed. That suffices for checkpoints, which use Finish and WriteWhole.
+// Update logs need the rest, which LocalFiles has.
 
 #ifndef PERSIA_CC_FILES_FILE_SYSTEM_H_
 #define PERSIA_CC_FILES_FILE_SYSTEM_H_
@@ -18,8 +23,8 @@
 
 namespace persia {
 
-// A file that is being written. Destroyed without Close, it is closed all the
-// same, but nobody is told what failed.
+// A file that is being written. Destroyed without Close, a local one is closed
+// all the same, but nobody is told what failed; one at a URL is given up.
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
@@ -31,6 +36,9 @@ class WritableFile {
   virtual Status Sync() = 0;
 
   virtual Status Close() = 0;
+
+  // Closes it, and what was appended survives a loss of power.
+  virtual Status Finish();
 };
 
 class ReadableFile {
@@ -49,10 +57,20 @@ class FileSystem {
   virtual Result<std::unique_ptr<WritableFile>> Create(
       const std::string& path) = 0;
 
+  // The same, for a file of many megabytes that is written in one go.
+  virtual Result<std::unique_ptr<WritableFile>> CreateLarge(
+      const std::string& path) {
+    return Create(path);
+  }
+
   virtual Result<std::unique_ptr<ReadableFile>> Open(
       const std::string& path) = 0;
 
   virtual Result<uint64_t> Size(const std::string& path) = 0;
+
+  // A small file, in one step: whoever reads it finds all of it, or all of what
+  // was there before. It survives a loss of power.
+  virtual Status WriteWhole(const std::string& path, Span<const uint8_t> bytes);
 
   // What anybody has written to a file before survives a loss of power once
   // this returns.

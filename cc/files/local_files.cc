@@ -5,53 +5,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "cc/files/descriptor.h"
+#include "cc/files/direct_file.h"
 #include "cc/files/file_system.h"
 
 namespace persia {
 namespace {
-
-Code CodeOf(int error) {
-  switch (error) {
-    case ENOENT:
-      return Code::kNotFound;
-    case EEXIST:
-    case ENOTEMPTY:
-      return Code::kAlreadyExists;
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
-      return Code::kResourceExhausted;
-    default:
-      return Code::kUnavailable;
-  }
-}
-
-// Of the call that has just failed.
-Status Failed(const char* what, const std::string& path, int error = errno) {
-  return Status(CodeOf(error),
-                Concat("cannot ", what, " ", path, ": ", std::strerror(error)));
-}
-
-// Closes what it opened.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(Descriptor&& other) noexcept
-      : number_(std::exchange(other.number_, -1)) {}
-  ~Descriptor() { Close(); }
-
-  int number() const { return number_; }
-  int Close() {
-    const int number = std::exchange(number_, -1);
-    return number < 0 ? 0 : ::close(number);
-  }
-
- private:
-  int number_;
-};
 
 class LocalWritableFile : public WritableFile {
  public:
@@ -59,22 +20,18 @@ class LocalWritableFile : public WritableFile {
       : path_(std::move(path)), file_(std::move(file)) {}
 
   Status Append(Span<const uint8_t> bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t written =
-          ::write(file_.number(), bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) return Failed("write", path_);
-      bytes = bytes.subspan(static_cast<size_t>(written));
-    }
-    return Status();
+    size_t written = 0;
+    const int error = WriteAll(file_, bytes, &written);
+    return error == 0 ? Status() : FileError("write", path_, error);
   }
 
   Status Sync() override {
-    return ::fdatasync(file_.number()) == 0 ? Status() : Failed("sync", path_);
+    return ::fdatasync(file_.number()) == 0 ? Status()
+                                            : FileError("sync", path_);
   }
 
   Status Close() override {
-    return file_.Close() == 0 ? Status() : Failed("close", path_);
+    return file_.Close() == 0 ? Status() : FileError("close", path_);
   }
 
  private:
@@ -93,7 +50,7 @@ class LocalReadableFile : public ReadableFile {
       const ssize_t got =
           ::read(file_.number(), bytes.data() + done, bytes.size() - done);
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return Failed("read", path_);
+      if (got < 0) return FileError("read", path_);
       if (got == 0) break;
       done += static_cast<size_t>(got);
     }
@@ -114,8 +71,8 @@ std::string FolderOf(const std::string& path) {
 Status SyncFolder(const std::string& folder) {
   const Descriptor opened(
       ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.number() < 0) return Failed("open", folder);
-  return ::fsync(opened.number()) == 0 ? Status() : Failed("sync", folder);
+  if (opened.number() < 0) return FileError("open", folder);
+  return ::fsync(opened.number()) == 0 ? Status() : FileError("sync", folder);
 }
 
 class LocalFileSystem : public FileSystem {
@@ -124,45 +81,51 @@ class LocalFileSystem : public FileSystem {
       const std::string& path) override {
     Descriptor file(
         ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (file.number() < 0) return Failed("create", path);
+    if (file.number() < 0) return FileError("create", path);
     return std::unique_ptr<WritableFile>(
         std::make_unique<LocalWritableFile>(path, std::move(file)));
   }
 
+  Result<std::unique_ptr<WritableFile>> CreateLarge(
+      const std::string& path) override {
+    return CreateDirectFile(path);
+  }
+
   Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
     Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.number() < 0) return Failed("open", path);
+    if (file.number() < 0) return FileError("open", path);
     return std::unique_ptr<ReadableFile>(
         std::make_unique<LocalReadableFile>(path, std::move(file)));
   }
 
   Result<uint64_t> Size(const std::string& path) override {
     struct stat found;
-    if (::stat(path.c_str(), &found) != 0) return Failed("look at", path);
+    if (::stat(path.c_str(), &found) != 0) return FileError("look at", path);
     return static_cast<uint64_t>(found.st_size);
   }
 
   Status Sync(const std::string& path) override {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.number() < 0) return Failed("open", path);
-    return ::fdatasync(file.number()) == 0 ? Status() : Failed("sync", path);
+    if (file.number() < 0) return FileError("open", path);
+    return ::fdatasync(file.number()) == 0 ? Status() : FileError("sync", path);
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0) return Failed("rename", from);
+    if (::rename(from.c_str(), to.c_str()) != 0)
+      return FileError("rename", from);
     return SyncFolder(FolderOf(to));
   }
 
   Status Remove(const std::string& path) override {
     if (::unlink(path.c_str()) == 0 || errno == ENOENT) return Status();
-    return Failed("remove", path);
+    return FileError("remove", path);
   }
 
   Result<std::vector<std::string>> List(const std::string& folder) override {
     std::vector<std::string> names;
     DIR* const opened = ::opendir(folder.c_str());
     if (opened == nullptr && errno == ENOENT) return names;
-    if (opened == nullptr) return Failed("list", folder);
+    if (opened == nullptr) return FileError("list", folder);
     while (const dirent* entry = ::readdir(opened)) {
       const std::string name = entry->d_name;
       if (name != "." && name != "..") names.push_back(name);
@@ -176,7 +139,7 @@ class LocalFileSystem : public FileSystem {
     for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
       const std::string part = folder.substr(0, end);
       if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
-        return Failed("make folder", part);
+        return FileError("make folder", part);
       }
       if (end == std::string::npos) return Status();
     }
@@ -184,7 +147,7 @@ class LocalFileSystem : public FileSystem {
 
   Status RemoveFolder(const std::string& folder) override {
     if (::rmdir(folder.c_str()) == 0 || errno == ENOENT) return Status();
-    return Failed("remove folder", folder);
+    return FileError("remove folder", folder);
   }
 };
 

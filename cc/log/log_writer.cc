@@ -87,7 +87,7 @@ Result<uint64_t> LogWriter::Append(uint16_t type,
   if (!status_.ok()) return status_;
   if (closing_) return Closed();
   header.position = next_;
-  header.synced = syncs_ ? durable_ : 0;
+  header.synced = syncs_ ? durable_.load() : 0;
   const bool is_first = batch_.empty();
   PERSIA_RETURN_IF_ERROR(CatchBadAlloc([&] {
     batch_.Add(header, parts);

@@ -17,6 +17,7 @@
 #ifndef PERSIA_CC_LOG_LOG_WRITER_H_
 #define PERSIA_CC_LOG_LOG_WRITER_H_
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -65,6 +66,9 @@ class LogWriter {
   // its few words it ends the program: somebody would wait for ever.
   void WhenDurable(uint64_t position, DurableCallback done) noexcept;
 
+  // Whether that record is durable already. Takes no lock: lookups ask.
+  bool IsDurable(uint64_t position) const { return position < durable_; }
+
   // That of the next record.
   uint64_t position() const;
 
@@ -95,8 +99,9 @@ class LogWriter {
   std::condition_variable room_;
   // All below: guarded by mutex_.
   LogBatch batch_;
-  uint64_t next_;     // Position of the next record.
-  uint64_t durable_;  // Records before this position are.
+  uint64_t next_;  // Position of the next record.
+  // Records before this position are. Read without mutex_, too.
+  std::atomic<uint64_t> durable_;
   Waiters waiters_;
   Status status_;  // Why no further record becomes durable.
   bool closing_ = false;

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "cc/files/url.h"
+
 namespace persia {
 namespace {
 
@@ -74,6 +76,11 @@ Status WriteHeader(const SegmentHeader& header, WritableFile* file) {
 }  // namespace
 
 Result<std::vector<Segment>> ListSegments(const LogPlace& place) {
+  if (IsUrl(place.folder)) {
+    return InvalidArgument(
+        "an update log must be in a folder of this machine, received \"",
+        place.folder, "\"");
+  }
   const auto names = place.files->List(place.folder);
   if (!names.ok()) return names.status();
   std::vector<Segment> segments;

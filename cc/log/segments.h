@@ -33,7 +33,8 @@ struct Segment {
   uint64_t first_position = 0;
 };
 
-// In order. None, if there is no such folder.
+// In order. None, if there is no such folder; kInvalidArgument for a URL: no
+// more than whole files can be kept there.
 Result<std::vector<Segment>> ListSegments(const LogPlace& place);
 
 // A segment that holds a header alone. It has its name only once its header,

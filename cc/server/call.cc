@@ -55,9 +55,17 @@ Status Call::Prepare(const FrameHeader& header, const ServerOptions& options) {
   }
 }
 
+void Call::Trim(uint64_t bytes) {
+  body_.Trim(bytes);
+  vectors_.Trim(bytes);
+  export_.page = RowPage();
+  checkpoint_ = CheckpointRequest();
+}
+
 Status Call::Decode(const ServerOptions& options) {
   const ConstBytes body(body_.data(), body_.size());
   const Deadline deadline = DeadlineAfter(options.request_seconds);
+  const CallVectors::Limits limits{options.max_body_bytes, options.request};
   switch (type_) {
     case MessageType::kCreateTable:
       create_table_ = CreateTableRequest();
@@ -65,11 +73,11 @@ Status Call::Decode(const ServerOptions& options) {
       return DecodeCreateTable(body, &create_table_.config);
     case MessageType::kLookup:
       lookup_.deadline = deadline;
-      return vectors_.Decode(body, options.max_body_bytes, &lookup_);
+      return vectors_.Decode(body, limits, &lookup_);
     case MessageType::kUpdate:
       update_.deadline = deadline;
       update_.counts = UpdateCounts();
-      return vectors_.Decode(body, options.max_body_bytes, &update_);
+      return vectors_.Decode(body, limits, &update_);
     case MessageType::kStats:
       stats_.deadline = deadline;
       stats_.processes.clear();
@@ -80,11 +88,13 @@ Status Call::Decode(const ServerOptions& options) {
       return DecodeExport(body, &export_);
     case MessageType::kAssign:
       assign_.deadline = deadline;
-      return DecodeAssign(body, &assign_);
+      PERSIA_RETURN_IF_ERROR(DecodeAssign(body, &assign_));
+      return options.request.CheckIds(assign_.ids.size());
     case MessageType::kRemove:
       remove_.deadline = deadline;
       remove_.removed = 0;
-      return DecodeRemove(body, &remove_);
+      PERSIA_RETURN_IF_ERROR(DecodeRemove(body, &remove_));
+      return options.request.CheckIds(remove_.ids.size());
     case MessageType::kCheckpoint:
       checkpoint_ = CheckpointRequest();
       checkpoint_.deadline = deadline;

@@ -24,6 +24,15 @@ class Call {
   // Where the request's body is read to.
   ByteBuffer* body() { return &body_; }
 
+  // About the memory that the request and its reply took.
+  uint64_t bytes() const {
+    return body_.size() + vectors_.bytes() + BodyBytes(reply_);
+  }
+
+  // Gives memory back where it is more than `bytes`. Not between Prepare and
+  // the reply's end, nor while the body is read to.
+  void Trim(uint64_t bytes);
+
   // Decodes the body. On an error there is nothing to start.
   Status Prepare(const FrameHeader& header, const ServerOptions& options);
 

@@ -14,20 +14,28 @@ VectorPlaces AllOf(const TableIds& ids) {
   return VectorPlaces{ids.vectors(), 0, nullptr};
 }
 
+Status CheckBytes(const char* what, uint64_t bytes, uint64_t max_bytes) {
+  if (bytes <= max_bytes) return Status();
+  return Status(Code::kResourceExhausted,
+                Concat(what, " ", bytes, " bytes, over the limit of ",
+                       max_bytes, ": send fewer ids at once"));
+}
+
 // Bags are pooled from rows of their own, or their gradients spread to some:
 // memory that neither the request's bytes nor its reply's are a measure of.
 template <typename Request>
-Status CheckRowsOfBags(const Request& request, uint64_t max_bytes) {
+Status CheckIdsAndBags(const Request& request,
+                       const CallVectors::Limits& limits) {
   uint64_t bytes = 0;
+  uint64_t ids = 0;
   for (const auto& table : request.tables) {
+    ids += table.ids.ids.size();
     if (table.ids.combiner == Combiner::kNone) continue;
     bytes += uint64_t{table.ids.ids.size()} * table.ids.dim * sizeof(float);
   }
-  if (bytes <= max_bytes) return Status();
-  return Status(Code::kResourceExhausted,
-                Concat("the rows of this request's bags have ", bytes,
-                       " bytes, over the limit of ", max_bytes,
-                       ": send fewer ids at once"));
+  PERSIA_RETURN_IF_ERROR(limits.request.CheckIds(ids));
+  return CheckBytes("the rows of this request's bags have", bytes,
+                    limits.bytes);
 }
 
 Status NoMemory(const char* what, uint64_t bytes) {
@@ -37,10 +45,11 @@ Status NoMemory(const char* what, uint64_t bytes) {
 
 }  // namespace
 
-Status CallVectors::Decode(ConstBytes body, uint64_t max_reply_bytes,
+Status CallVectors::Decode(ConstBytes body, const Limits& limits,
                            LookupRequest* request) {
-  PERSIA_RETURN_IF_ERROR(DecodeLookup(body, request, &reply_dtype_));
-  PERSIA_RETURN_IF_ERROR(CheckRowsOfBags(*request, max_reply_bytes));
+  PERSIA_RETURN_IF_ERROR(
+      DecodeLookup(body, request, &reply_dtype_, limits.request));
+  PERSIA_RETURN_IF_ERROR(CheckIdsAndBags(*request, limits));
   uint64_t numbers = 0;
   uint64_t rows_bytes = 0;
   for (const TableLookup& table : request->tables) {
@@ -48,15 +57,14 @@ Status CallVectors::Decode(ConstBytes body, uint64_t max_reply_bytes,
     rows_bytes += PaddedBytes(reply_dtype_, table.ids.vectors(), table.ids.dim);
   }
   const uint64_t reply_bytes = kLookupReplyHeadBytes + rows_bytes;
-  if (reply_bytes > max_reply_bytes) {
-    return Status(Code::kResourceExhausted,
-                  Concat("the reply to this lookup has ", reply_bytes,
-                         " bytes, over the limit of ", max_reply_bytes,
-                         ": ask for fewer ids at once"));
-  }
+  PERSIA_RETURN_IF_ERROR(
+      CheckBytes("the reply to this lookup has", reply_bytes, limits.bytes));
+  PERSIA_RETURN_IF_ERROR(
+      CheckBytes("the rows of this lookup, before they are encoded, have",
+                 numbers * sizeof(float), limits.bytes));
   const bool converts = reply_dtype_ != WireDtype::kFloat32;
   if (!floats_.Resize(numbers * sizeof(float)) ||
-      (converts && !encoded_.Resize(rows_bytes))) {
+      !encoded_.Resize(converts ? rows_bytes : 0)) {
     return NoMemory("a reply", reply_bytes);
   }
   Span<float> rest = floats_.As<float>(numbers);
@@ -86,16 +94,20 @@ OutFrame CallVectors::EncodeReply(uint64_t request_id,
   return EncodeLookupReply(request_id, request.generation, reply_dtype_, rows);
 }
 
-Status CallVectors::Decode(ConstBytes body, uint64_t max_row_bytes,
+Status CallVectors::Decode(ConstBytes body, const Limits& limits,
                            UpdateRequest* request) {
-  PERSIA_RETURN_IF_ERROR(DecodeUpdate(body, request, &gradients_));
-  PERSIA_RETURN_IF_ERROR(CheckRowsOfBags(*request, max_row_bytes));
+  PERSIA_RETURN_IF_ERROR(
+      DecodeUpdate(body, request, &gradients_, limits.request));
+  PERSIA_RETURN_IF_ERROR(CheckIdsAndBags(*request, limits));
   uint64_t numbers = 0;
   for (size_t t = 0; t < gradients_.size(); ++t) {
     if (gradients_[t].dtype == WireDtype::kFloat32) continue;
     numbers += NumberCount(request->tables[t].ids);
   }
-  if (!floats_.Resize(numbers * sizeof(float))) {
+  PERSIA_RETURN_IF_ERROR(
+      CheckBytes("the gradients of this update, decoded, have",
+                 numbers * sizeof(float), limits.bytes));
+  if (!encoded_.Resize(0) || !floats_.Resize(numbers * sizeof(float))) {
     return NoMemory("gradients", numbers * sizeof(float));
   }
   Span<float> rest = floats_.As<float>(numbers);

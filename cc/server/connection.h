@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "cc/server/call.h"
@@ -39,9 +40,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Cuts it. Replies that are not written yet are lost.
   void Close();
 
+  // Cuts it, and tells why, if its peer reads no replies.
+  void DropIfStalled();
+
  private:
-  void StartHandshake();
+  void CountRefused(const Status& why);
+  void CountBadFrame(const Status& why);
+  void Secure();
+  void OnSecured(const Status& status);
+  void Serve();
+  void LimitHandshake();
   void OnSilence();
+  void StartHandshake();
   void OnHandshakeRead(ReadEnd end, const Status& status);
   void TakeHandshake(ConstBytes body);
   void EndHandshake();
@@ -52,25 +62,41 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void OnRequest();
   void RefuseClient(const Status& why);
   void Refuse(uint64_t request_id, const Status& why);
+  void RefuseTls();
+  void ReplyLast();
   void OnDone(std::shared_ptr<Call> call, const Status& status);
   void Reply(std::shared_ptr<Call> call);
   void WriteNext();
   void OnWritten(const ErrorCode& error);
   void CloseAfterReplies();
   std::shared_ptr<Call> TakeCall();
+  void KeepCall(std::shared_ptr<Call> call);
+  void StartMemoryTimer();
+  void TrimMemory();
+  bool HasTooMuchUnwritten() const;
+  void CountUnwritten(uint64_t bytes);
+  void CountWritten(uint64_t bytes);
 
+  const std::string peer_;
   Timer handshake_timer_;
+  Timer memory_timer_;
   const std::shared_ptr<FrameStream> stream_;
   const std::shared_ptr<Mailbox> mailbox_;
   ServerState* const server_;
   ClosedCallback on_closed_;
 
+  Status turned_away_;     // Why the client is not served, if it is not.
+  bool securing_ = false;  // While TLS is agreed on.
   std::optional<ServerHandshake> handshake_;  // Until the client is known.
   std::shared_ptr<Call> reading_;  // The call whose frame is being read.
   int in_flight_ = 0;              // Calls from their frame to their reply.
   std::deque<std::shared_ptr<Call>> replies_;  // The first is being written.
   uint64_t unwritten_bytes_ = 0;               // Of replies_.
+  Clock::time_point write_began_;              // Of the first of them.
   std::vector<std::shared_ptr<Call>> idle_calls_;
+  // While there may be memory to give back: the most that a request took since
+  // the timer was started.
+  std::optional<uint64_t> recent_bytes_;
   bool draining_ = false;
   bool lingering_ = false;
   bool closed_ = false;

@@ -6,6 +6,9 @@ namespace persia {
 
 namespace {
 
+constexpr EventKind kTooMany{"connections refused, one too many each",
+                             EventLevel::kWarning, 1};
+
 // Connections over the limit that are told so, and not just closed: their
 // number must have a limit too.
 constexpr uint64_t kTurnedAwayAtOnce = 64;
@@ -25,6 +28,8 @@ void ConnectionSet::Add(Socket socket) {
   const bool is_full = others >= static_cast<uint64_t>(limit);
   if (others >= limit + kTurnedAwayAtOnce) {
     ++server_->refused_connections;
+    TellEvent(server_->options.events, kTooMany, "refused ", PeerOf(socket),
+              ": ", TooMany(limit).message());
     return;
   }
   {
@@ -52,6 +57,13 @@ void ConnectionSet::CloseAll() {
   mailbox_->Post([this] {
     const auto open = open_;
     for (const auto& connection : open) connection->Close();
+  });
+}
+
+void ConnectionSet::DropStalled() {
+  mailbox_->Post([this] {
+    const auto open = open_;
+    for (const auto& connection : open) connection->DropIfStalled();
   });
 }
 

@@ -28,6 +28,7 @@ class ConnectionSet {
   // Any thread; those that were added before are meant.
   void DrainAll();
   void CloseAll();
+  void DropStalled();
 
   // Blocks until all are closed, or until `deadline`. Any thread but the
   // loop's.

@@ -10,11 +10,13 @@ constexpr double kRetrySeconds = 0.1;
 
 Status OthersReach(const Address& address) {
   return InvalidArgument(
-      "without a token, only addresses of this machine may be listened on, and "
-      "others reach ",
+      "without a token or TLS, only addresses of this machine may be listened "
+      "on, and others reach ",
       address.ToString(),
-      ": give --auth-token-file FILE; or listen on 127.0.0.1; or, where "
-      "everybody who reaches it may read and change all rows, give --insecure");
+      ": give --auth-token-file FILE, or --tls-certificate, --tls-key and "
+      "--tls-ca; or listen on 127.0.0.1; or, where everybody who reaches it "
+      "may "
+      "read and change all rows, give --insecure");
 }
 
 }  // namespace

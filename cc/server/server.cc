@@ -28,6 +28,7 @@ class ServerImpl : public Server {
       sets_.push_back(
           std::make_unique<ConnectionSet>(loop->mailbox(), &state_));
     }
+    state_.drop_stalled = [this] { DropStalled(); };
   }
 
   ~ServerImpl() override { Stop(Clock::now()); }
@@ -66,6 +67,17 @@ class ServerImpl : public Server {
     return sets_[i].get();
   }
 
+  // Any thread. Looks at all connections, so not for each of many replies.
+  void DropStalled() {
+    const Deadline now = Clock::now();
+    {
+      std::lock_guard<std::mutex> lock(drop_mutex_);
+      if (now < next_drop_) return;
+      next_drop_ = DeadlineAfter(state_.options.unread_seconds / kDropsASpan);
+    }
+    for (const auto& set : sets_) set->DropStalled();
+  }
+
   void CloseListener() {
     std::promise<void> closed;
     loops_.front()->mailbox()->Post([&] {
@@ -75,12 +87,16 @@ class ServerImpl : public Server {
     closed.get_future().wait();
   }
 
+  static constexpr double kDropsASpan = 10;
+
   ServerState state_;
   // Sockets go before their loop, so the loops come first.
   const std::vector<std::unique_ptr<EventLoop>> loops_;
   const std::shared_ptr<Listener> listener_;
   std::vector<std::unique_ptr<ConnectionSet>> sets_;  // One a loop.
   size_t next_loop_ = 0;
+  std::mutex drop_mutex_;
+  Deadline next_drop_;  // Guarded by drop_mutex_.
   std::mutex stop_mutex_;
   bool stopped_ = false;  // Guarded by stop_mutex_.
 };
@@ -102,6 +118,19 @@ Status CheckOptions(const ServerOptions& options) {
     return InvalidArgument("handshake_seconds must be above 0, received ",
                            options.handshake_seconds);
   }
+  if (options.max_body_bytes < 1 || options.max_body_bytes > kMaxBodyBytes) {
+    return InvalidArgument("max_message_bytes must be from 1 to ",
+                           kMaxBodyBytes, ", received ",
+                           options.max_body_bytes);
+  }
+  if (!(options.memory_seconds > 0)) {
+    return InvalidArgument("memory_seconds must be above 0, received ",
+                           options.memory_seconds);
+  }
+  if (!(options.unread_seconds > 0)) {
+    return InvalidArgument("unread_seconds must be above 0, received ",
+                           options.unread_seconds);
+  }
   if (options.max_connections < 1) {
     return InvalidArgument("max_connections must be at least 1, received ",
                            options.max_connections);
@@ -110,7 +139,8 @@ Status CheckOptions(const ServerOptions& options) {
 }
 
 Listener::Reach ReachOf(const ServerOptions& options) {
-  return options.auth_token.empty() && !options.insecure
+  return options.tls == nullptr && options.auth_token.empty() &&
+                 !options.insecure
              ? Listener::Reach::kThisMachine
              : Listener::Reach::kAnywhere;
 }

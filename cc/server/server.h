@@ -1,17 +1,22 @@
 // Server: offers an EmbeddingService over TCP.
 //
-// With a token, each connection begins with a handshake (wire/handshake.h) by
-// which both ends prove that they have it. Who does not is told so by one Error
-// frame, dropped and counted; so is a connection over the limit. One that stays
-// silent is dropped after ServerOptions::handshake_seconds.
+// With TLS, each connection begins with that: who shows no certificate that the
+// server's authorities have signed, or speaks no TLS, is told so, dropped and
+// counted. With a token, a handshake (wire/handshake.h) comes next, by which
+// both ends prove that they have it. Who does not is told so by one Error
+// frame, dropped and counted; so is a connection over the limit. One that has
+// not got so far is dropped after ServerOptions::handshake_seconds.
 //
 // Requests of one connection are answered in any order, each reply carrying
 // its request's id; at most ServerOptions::max_in_flight of them are worked on
 // at once, and ServerOptions::max_unwritten_bytes of replies wait for a peer
-// that reads slowly, the next frame is read only then. A connection that sends
-// anything but a well-formed frame is dropped and counted; others do not
-// notice. A peer of another protocol version, or whose request is too long,
-// gets one Error frame that says so first.
+// that reads slowly, the next frame is read only then. While replies of all
+// connections take more than ServerOptions::max_unwritten_total_bytes, no
+// further frame is read from a peer that has any to read, and one that reads
+// none is dropped. A connection that sends anything but a well-formed frame is
+// dropped and counted; others do not notice. A peer of another protocol
+// version, or whose request is too long, gets one Error frame that says so
+// first.
 
 #ifndef PERSIA_CC_SERVER_SERVER_H_
 #define PERSIA_CC_SERVER_SERVER_H_
@@ -21,28 +26,46 @@
 #include <string>
 
 #include "cc/base/clock.h"
+#include "cc/base/event_log.h"
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
+#include "cc/tls/tls_context.h"
 #include "cc/wire/frame.h"
+#include "cc/wire/request_limits.h"
 
 namespace persia {
 
 struct ServerOptions {
-  std::string host = "127.0.0.1";  // Name or address to bind.
-  uint16_t port = 0;               // 0: any free one.
-  int io_threads = 2;              // Each with its own event loop.
-  uint64_t max_body_bytes = kMaxBodyBytes;
+  std::string host = "127.0.0.1";           // Name or address to bind.
+  uint16_t port = 0;                        // 0: any free one.
+  int io_threads = 2;                       // Each with its own event loop.
+  uint64_t max_body_bytes = kMaxBodyBytes;  // Of requests and of replies.
+  RequestLimits request;
   int max_in_flight = 64;  // Requests of one connection.
   // Of one connection: with more waiting for it, no further request is read. A
   // peer that asks and does not read holds so much memory and one reply.
   uint64_t max_unwritten_bytes = 64u << 20;
+  // Of all connections: with more waiting, no further request is read from
+  // those with any. One that has not read its next reply for `unread_seconds`,
+  // and a second a MiB of it, is then dropped.
+  uint64_t max_unwritten_total_bytes = 1u << 30;
+  double unread_seconds = 10;
   double request_seconds = 60;  // Deadline handed to the service.
-  std::string auth_token;       // Shared with every client; empty: none.
+  // Null: connections are not encrypted, and show no certificate.
+  std::shared_ptr<TlsContext> tls;
+  std::string auth_token;  // Shared with every client; empty: none.
   double handshake_seconds = 10;
-  // Without a token, only addresses of this machine are listened on, unless it
-  // is said that anybody may come.
+  // Without TLS or a token, only addresses of this machine are listened on,
+  // unless it is said that anybody may come.
   bool insecure = false;
   int max_connections = 1024;
+  // A connection keeps the memory of its requests for those that come; after so
+  // long without any as large it gives back what is beyond kKeptBytes a
+  // request.
+  double memory_seconds = 10;
+  // Is told what an operator wants to know, and must outlive the server. Null:
+  // it is told to nobody.
+  EventLog* events = nullptr;
 };
 
 class Server {
@@ -62,7 +85,7 @@ class Server {
 // Binds and serves at once. `service` must outlive the server. kUnavailable,
 // with the address and the reason, if the port cannot be bound;
 // kInvalidArgument for an option out of range, or an address that other
-// machines reach without a token.
+// machines reach without TLS or a token.
 Result<std::unique_ptr<Server>> StartServer(EmbeddingService* service,
                                             const ServerOptions& options);
 

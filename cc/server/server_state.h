@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "cc/server/server.h"
@@ -19,6 +20,14 @@ struct ServerState {
   std::atomic<uint64_t> bad_frames{0};
   std::atomic<uint64_t> refused_connections{0};
   std::atomic<uint64_t> connections{0};
+  std::atomic<uint64_t> unwritten_bytes{0};  // Replies of all connections.
+  // To be called when these are too much, on any loop: drops who reads none.
+  std::function<void()> drop_stalled;
+
+  bool has_too_much_unwritten() const {
+    return unwritten_bytes.load(std::memory_order_relaxed) >
+           options.max_unwritten_total_bytes;
+  }
 };
 
 }  // namespace persia

@@ -12,14 +12,22 @@ bool BackgroundJob::Is(const Name& name) const {
   return job_ != nullptr && job_->name == name;
 }
 
+Status BackgroundJob::CheckNoneRuns() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return CheckEnded();
+}
+
+Status BackgroundJob::CheckEnded() const {
+  if (job_ == nullptr || job_->ended) return Status();
+  return Status(Code::kFailedPrecondition,
+                Concat("save or restore ", job_->name.save_id,
+                       " is going on here; wait until it has ended"));
+}
+
 Status BackgroundJob::Start(const Name& name, const CheckpointProgress& about,
                             Work work) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (job_ != nullptr && !job_->ended) {
-    return Status(Code::kFailedPrecondition,
-                  Concat("save or restore ", job_->name.save_id,
-                         " is going on here; wait until it has ended"));
-  }
+  PERSIA_RETURN_IF_ERROR(CheckEnded());
   if (job_ != nullptr) job_->thread.join();  // It has ended.
   job_ = std::make_unique<Job>();
   job_->name = name;

@@ -45,6 +45,9 @@ class BackgroundJob {
   // job runs; one that has ended is forgotten.
   Status Start(const Name& name, const CheckpointProgress& about, Work work);
 
+  // What Start would say.
+  Status CheckNoneRuns() const;
+
   CheckpointProgress Progress() const;
 
   // Cancels the work, and returns when it has ended.
@@ -59,6 +62,8 @@ class BackgroundJob {
     Status outcome;
     std::thread thread;
   };
+
+  Status CheckEnded() const;  // Expects mutex_ to be held.
 
   mutable std::mutex mutex_;
   std::unique_ptr<Job> job_;  // Guarded by mutex_.

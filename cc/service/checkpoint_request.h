@@ -18,10 +18,14 @@ namespace persia {
 
 enum class CheckpointAction : uint32_t {
   // Begins to write the shard's file, with the rows as they are now: between
-  // two updates. The same save may be asked for again.
+  // two updates. With a parent_id it has only what changed since that save:
+  // kFailedPrecondition if the shard does not know that. The same save may be
+  // asked for again.
   kSave = 1,
-  // Begins to read `files`, those of all shards of a checkpoint. No row changes
-  // yet. The same restore may be asked for again.
+  // Begins to read `files`: those of all shards of a checkpoint, and before
+  // them those that they are increments of, each after its parent. They are
+  // paths as `folder` is, which only names it here. No row changes yet. The
+  // same restore may be asked for again.
   kRestore = 2,
   // How far the last save or restore is.
   kProgress = 3,
@@ -30,13 +34,19 @@ enum class CheckpointAction : uint32_t {
   // are refused. kFailedPrecondition if nothing was read. The same swap may be
   // asked for again.
   kSwap = 4,
-  // Ends the save or restore, if it has not ended, and forgets it.
+  // Ends the save or restore, if it has not ended, and forgets it: that of
+  // save_id, or any if it is 0.
   kForget = 5,
+  // The save, which is in `folder`, is complete: its manifest is written, and
+  // `files` restore it, as in kRestore. An increment of it may come next.
+  // kFailedPrecondition if this shard did not
+  // write it, or forgot it. The same save may be committed again.
+  kCommit = 6,
   // These are about small files in the folder, and asked of one shard only.
-  kWriteFile = 6,   // Sets files[0] to `contents`, in one step.
-  kReadFile = 7,    // Gives its `contents`.
-  kListFolder = 8,  // Gives the `names` in the folder: none if it is not there.
-  kRemoveFiles = 9  // Removes `files`, and the folder if it is empty then.
+  kWriteFile = 7,   // Sets files[0] to `contents`, in one step.
+  kReadFile = 8,    // Gives its `contents`.
+  kListFolder = 9,  // Gives the `names` in the folder: none if it is not there.
+  kRemoveFiles = 10  // Removes `files`, and the folder if it is empty then.
 };
 
 inline constexpr CheckpointAction kLastCheckpointAction =
@@ -52,6 +62,7 @@ struct CheckpointProgress {
   uint64_t rows = 0;        // Written or read so far.
   uint64_t total_rows = 0;  // Of a save: about how many there will be.
   uint64_t bytes = 0;
+  uint64_t base_id = 0;  // The save that an increment may be of; 0: none.
 };
 
 struct CheckpointRequest {
@@ -64,9 +75,11 @@ struct CheckpointRequest {
   uint32_t shard_index = 0;
   uint32_t shard_count = 1;
   uint64_t save_id = 0;  // Not 0: tells one checkpoint's files from another's.
-  uint64_t generation = 0;         // Of kSwap; not 0.
-  std::string folder;              // See PathWithin.
-  std::vector<std::string> files;  // Names in the folder.
+  uint64_t parent_id = 0;   // Of kSave; 0: all rows are saved.
+  uint64_t generation = 0;  // Of kSwap; not 0.
+  std::string folder;       // See PathWithin.
+  // Names in the folder, or paths of kRestore and kCommit.
+  std::vector<std::string> files;
   // Also an output, of kReadFile.
   std::vector<uint8_t> contents;
 

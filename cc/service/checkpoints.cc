@@ -5,12 +5,19 @@
 #include <memory>
 #include <utility>
 
+#include "cc/base/catch_bad_alloc.h"
+#include "cc/base/clock.h"
 #include "cc/checkpoint/shard_file.h"
 #include "cc/checkpoint/store_loader.h"
 #include "cc/files/root_path.h"
+#include "cc/service/frozen_store.h"
 
 namespace persia {
 namespace {
+
+constexpr EventKind kBegun{"checkpoints were begun", EventLevel::kInfo, 60};
+constexpr EventKind kEnded{"checkpoints ended", EventLevel::kInfo, 60};
+constexpr EventKind kFailed{"checkpoints failed", EventLevel::kError, 60};
 
 std::string ShardFileName(uint32_t index, uint32_t count) {
   char name[64];
@@ -19,7 +26,8 @@ std::string ShardFileName(uint32_t index, uint32_t count) {
 }
 
 ShardHeader HeaderOf(const CheckpointRequest& request) {
-  return {request.save_id, request.shard_index, request.shard_count};
+  return {request.save_id, request.parent_id, request.shard_index,
+          request.shard_count};
 }
 
 // Of a file in a folder: no path.
@@ -43,37 +51,17 @@ Status CheckOneFile(const CheckpointRequest& request) {
                          request.files.size());
 }
 
-// The tables of a store, as they were at one moment.
-struct FrozenStore {
-  std::vector<SavedTable> tables;
-  std::vector<std::unique_ptr<FrozenRows>> rows;
-  std::vector<ClientWindow> clients;
-  uint64_t row_count = 0;
-};
-
-Status Freeze(const Store& store, FrozenStore* frozen) {
-  for (Table* table : store.All()) {
-    auto rows = table->Freeze();
-    if (!rows.ok()) return rows.status();
-    frozen->tables.push_back(
-        {table->config(), table->layout(), table->time(), rows->get()});
-    frozen->rows.push_back(std::move(*rows));
-    frozen->row_count += table->Stats().rows;
-  }
-  return Status();
-}
-
 }  // namespace
 
 Status Checkpoints::Do(CheckpointRequest* request) {
   request->shards.clear();
   request->names.clear();
   if (request->action == CheckpointAction::kForget) {
-    job_.Forget();
+    Forget(request->save_id);
     return Status();
   }
   if (request->action == CheckpointAction::kProgress) {
-    request->shards.assign(1, job_.Progress());
+    request->shards.assign(1, Progress(*request));
     return Status();
   }
   if (options_.root.empty()) {
@@ -81,15 +69,25 @@ Status Checkpoints::Do(CheckpointRequest* request) {
                   "this server keeps no checkpoints: start it with "
                   "--checkpoint-root FOLDER");
   }
-  if (request->action == CheckpointAction::kSwap) return Swap(*request);
+  switch (request->action) {
+    case CheckpointAction::kSwap:
+      return Swap(*request);
+    case CheckpointAction::kRestore:
+      return Restore(*request);
+    case CheckpointAction::kCommit:
+      return Commit(*request);
+    default:
+      return DoInFolder(request);
+  }
+}
+
+Status Checkpoints::DoInFolder(CheckpointRequest* request) {
   const Result<std::string> folder = PathWithin(options_.root, request->folder);
   if (!folder.ok()) return folder.status();
   PERSIA_RETURN_IF_ERROR(CheckNames(request->files));
   switch (request->action) {
     case CheckpointAction::kSave:
       return Save(*request, *folder);
-    case CheckpointAction::kRestore:
-      return Restore(*request, *folder);
     case CheckpointAction::kWriteFile:
       return WriteFile(*request, *folder);
     case CheckpointAction::kReadFile:
@@ -105,26 +103,44 @@ Status Checkpoints::Do(CheckpointRequest* request) {
   return Status();
 }
 
+void Checkpoints::Forget(uint64_t save_id) {
+  if (save_id == 0 || job_.Is({CheckpointAction::kSave, save_id}) ||
+      job_.Is({CheckpointAction::kRestore, save_id})) {
+    job_.Forget();
+  }
+}
+
+CheckpointProgress Checkpoints::Progress(
+    const CheckpointRequest& request) const {
+  CheckpointProgress progress = job_.Progress();
+  progress.base_id = chain_.Base(HeaderOf(request));
+  return progress;
+}
+
 Status Checkpoints::Save(const CheckpointRequest& request,
                          const std::string& folder) {
   std::lock_guard<std::mutex> lock(starting_);
   const BackgroundJob::Name name{request.action, request.save_id};
   if (job_.Is(name)) return Status();
+  // The changes that a save is writing must not be given to another one.
+  PERSIA_RETURN_IF_ERROR(job_.CheckNoneRuns());
   PERSIA_RETURN_IF_ERROR(options_.files->MakeFolder(folder));
-  const auto frozen = std::make_shared<FrozenStore>();
+  const ShardHeader header = HeaderOf(request);
+  const std::shared_ptr<FreezeTurn::Hold> turn = subject_.turn->Take();
+  const auto frozen = std::make_shared<FrozenStore>(subject_.requests);
   {
     const Gate::Closed closed(subject_.gate);
-    PERSIA_RETURN_IF_ERROR(Freeze(*subject_.store, frozen.get()));
-    frozen->clients = subject_.window->Export();
+    PERSIA_RETURN_IF_ERROR(Freeze(header, frozen.get()));
   }
   CheckpointProgress about;
   about.file = ShardFileName(request.shard_index, request.shard_count);
   about.total_rows = frozen->row_count;
   const std::string path = folder + "/" + about.file;
-  return job_.Start(
+  return Begin(
       name, about,
-      [this, frozen, path,
-       header = HeaderOf(request)](ShardProgress* progress) {
+      Concat("writing checkpoint ", request.save_id, " of ",
+             frozen->tables.size(), " tables to ", path),
+      [this, turn, frozen, path, header](ShardProgress* progress) {
         const Status status =
             WriteShard(options_.files, path, header, frozen->tables,
                        frozen->clients, progress);
@@ -134,26 +150,89 @@ Status Checkpoints::Save(const CheckpointRequest& request,
       });
 }
 
-Status Checkpoints::Restore(const CheckpointRequest& request,
-                            const std::string& folder) {
+Status Checkpoints::Freeze(const ShardHeader& header, FrozenStore* frozen) {
+  if (header.parent_id != 0 && header.parent_id != chain_.Base(header)) {
+    return Status(Code::kFailedPrecondition,
+                  Concat("this shard does not know what changed since save ",
+                         header.parent_id,
+                         ": it was restarted or restored since, or another "
+                         "save came between; save all rows"));
+  }
+  // An earlier one, whose changes this one takes, cannot be committed any more.
+  chain_.Begin(ShardHeader(), {});
+  const bool is_whole = header.parent_id == 0;
+  PERSIA_RETURN_IF_ERROR(
+      FreezeToSave(*subject_.store, *subject_.window, is_whole, frozen));
+  chain_.Begin(header, subject_.store->All());
+  return Status();
+}
+
+Status Checkpoints::Commit(const CheckpointRequest& request) {
+  std::lock_guard<std::mutex> lock(starting_);
+  if (chain_.committed().shard.save_id == request.save_id) return Status();
+  const CheckpointProgress progress = job_.Progress();
+  if (!job_.Is({CheckpointAction::kSave, request.save_id}) ||
+      progress.state != CheckpointProgress::State::kEnded ||
+      !progress.outcome.ok()) {
+    return Status(Code::kFailedPrecondition,
+                  Concat("save ", request.save_id,
+                         " was not written here, or not to its end"));
+  }
+  const auto folder = PathWithin(options_.root, request.folder);
+  if (!folder.ok()) return folder.status();
+  const auto paths = PathsWithin(options_.root, request.files);
+  if (!paths.ok()) return paths.status();
+  if (subject_.logs_saves) PERSIA_RETURN_IF_ERROR(LogSave(request));
+  return chain_.Commit({HeaderOf(request), request.folder, request.files});
+}
+
+// So that this shard can come back from it.
+Status Checkpoints::LogSave(const CheckpointRequest& request) {
+  PERSIA_RETURN_IF_ERROR(LogRestore({HeaderOf(request), *subject_.generation,
+                                     request.folder, request.files}));
+  return subject_.journal->BlockUntilDurable(subject_.journal->position());
+}
+
+Status Checkpoints::Begin(const BackgroundJob::Name& name,
+                          const CheckpointProgress& about,
+                          const std::string& what, BackgroundJob::Work work) {
+  EventLog* const events = subject_.events;
+  const auto told = [events, what, total_rows = about.total_rows,
+                     work = std::move(work),
+                     begin = Clock::now()](ShardProgress* progress) {
+    TellEvent(events, kBegun, "began ", what, " (", total_rows, " rows)");
+    const Status outcome = CatchBadAlloc([&] { return work(progress); });
+    const double seconds = -SecondsUntil(begin);
+    if (outcome.ok()) {
+      TellEvent(events, kEnded, "ended ", what, ": ", progress->rows, " rows, ",
+                progress->bytes, " bytes, ", seconds, " s");
+    } else {
+      TellEvent(events, kFailed, "failed ", what, " after ", progress->rows,
+                " rows and ", seconds, " s: ", outcome.message());
+    }
+    return outcome;
+  };
+  return job_.Start(name, about, told);
+}
+
+Status Checkpoints::Restore(const CheckpointRequest& request) {
   std::lock_guard<std::mutex> lock(starting_);
   const BackgroundJob::Name name{request.action, request.save_id};
   if (job_.Is(name)) return Status();
-  std::vector<std::string> paths;
-  for (const std::string& file : request.files) {
-    paths.push_back(folder + "/" + file);
-  }
+  const auto folder = PathWithin(options_.root, request.folder);
+  if (!folder.ok()) return folder.status();
+  const auto paths = PathsWithin(options_.root, request.files);
+  if (!paths.ok()) return paths.status();
+  const RestoreRecord from{HeaderOf(request), 0, request.folder, request.files};
   CheckpointProgress about;
   about.file = ShardFileName(request.shard_index, request.shard_count);
-  return job_.Start(
+  return Begin(
       name, about,
-      [this, paths, header = HeaderOf(request)](ShardProgress* progress) {
-        StoreLoader loader(subject_.store, header);
-        for (const std::string& path : paths) {
-          PERSIA_RETURN_IF_ERROR(
-              ReadShard(options_.files, path, &loader, progress));
-        }
-        loaded_ = {loader.TakeTables(), loader.TakeClients()};
+      Concat("reading checkpoint ", request.save_id, " from ", *folder),
+      [this, paths = *paths, from](ShardProgress* progress) {
+        StoreLoader loader(subject_.store, from.shard);
+        PERSIA_RETURN_IF_ERROR(loader.Load(options_.files, paths, progress));
+        loaded_ = {loader.TakeTables(), loader.TakeClients(), from};
         return Status();
       });
 }
@@ -172,26 +251,35 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
   Loaded loaded = std::exchange(loaded_, {});
   {
     const Gate::Closed closed(subject_.gate);
+    loaded.from.generation = request.generation;
+    PERSIA_RETURN_IF_ERROR(LogRestore(loaded.from));
+    chain_.Break();
     subject_.store->Replace(&loaded.tables);
     if (!loaded.clients.empty()) subject_.window->Import(loaded.clients);
     *subject_.generation = request.generation;
   }
+  TellEvent(subject_.events, kEnded, "restored checkpoint ", request.save_id,
+            ": ", progress.rows, " rows were read; generation ",
+            request.generation);
   job_.Forget();
-  return Status();
+  if (subject_.journal == nullptr) return Status();
+  // The checkpoint may be removed some day: a base does not need it.
+  subject_.journal->DemandBase();
+  return subject_.journal->BlockUntilDurable(subject_.journal->position());
+}
+
+// Before the rows are there, so that the log has no update of them earlier.
+Status Checkpoints::LogRestore(const RestoreRecord& from) {
+  if (subject_.journal == nullptr) return Status();
+  return Append(RecordBody::Restore(from), subject_.journal).status();
 }
 
 Status Checkpoints::WriteFile(const CheckpointRequest& request,
                               const std::string& folder) const {
   PERSIA_RETURN_IF_ERROR(CheckOneFile(request));
   const std::string path = folder + "/" + request.files[0];
-  const std::string unfinished = path + ".tmp";
   PERSIA_RETURN_IF_ERROR(options_.files->MakeFolder(folder));
-  auto file = options_.files->Create(unfinished);
-  if (!file.ok()) return file.status();
-  PERSIA_RETURN_IF_ERROR((*file)->Append(request.contents));
-  PERSIA_RETURN_IF_ERROR((*file)->Sync());
-  PERSIA_RETURN_IF_ERROR((*file)->Close());
-  return options_.files->Rename(unfinished, path);
+  return options_.files->WriteWhole(path, request.contents);
 }
 
 Status Checkpoints::ReadFile(CheckpointRequest* request,

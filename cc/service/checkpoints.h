@@ -9,24 +9,31 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "cc/base/event_log.h"
 #include "cc/base/status.h"
 #include "cc/checkpoint/client_window.h"
-#include "cc/files/file_system.h"
+#include "cc/files/all_files.h"
+#include "cc/journal/journal.h"
 #include "cc/service/background_job.h"
 #include "cc/service/checkpoint_request.h"
+#include "cc/service/freeze_turn.h"
+#include "cc/service/frozen_store.h"
 #include "cc/service/gate.h"
+#include "cc/service/journal_records.h"
+#include "cc/service/save_chain.h"
 #include "cc/service/update_window.h"
 #include "cc/store/store.h"
 
 namespace persia {
 
 struct CheckpointOptions {
-  FileSystem* files = LocalFiles();
-  // No request reaches a file outside this folder. Empty: there are no
+  FileSystem* files = AllFiles();
+  // No request reaches a file outside this folder, or URL. Empty: there are no
   // checkpoints, kFailedPrecondition.
   std::string root;
 };
@@ -39,7 +46,13 @@ class Checkpoints {
     Store* store;
     UpdateWindow* window;
     Gate* gate;
+    std::function<uint64_t()> requests;  // How many there were.
     std::atomic<uint64_t>* generation;
+    FreezeTurn* turn;
+    Journal* journal;  // Or null.
+    // Whether the journal tells which checkpoint is the last, and no changes.
+    bool logs_saves;
+    EventLog* events;  // Or null.
   };
 
   Checkpoints(const CheckpointOptions& options, const Subject& subject)
@@ -48,16 +61,31 @@ class Checkpoints {
   // Not within the gate.
   Status Do(CheckpointRequest* request);
 
+  // The save that was last said to be complete.
+  CommittedSave committed() const { return chain_.committed(); }
+
  private:
   // What a restore has read.
   struct Loaded {
     Store::Tables tables;
     std::vector<ClientWindow> clients;
+    RestoreRecord from;
   };
 
+  void Forget(uint64_t save_id);
+  CheckpointProgress Progress(const CheckpointRequest& request) const;
+  Status DoInFolder(CheckpointRequest* request);
+  // Does work in the background, and tells how it began and ended. `what` is
+  // "checkpoint 5", say.
+  Status Begin(const BackgroundJob::Name& name, const CheckpointProgress& about,
+               const std::string& what, BackgroundJob::Work work);
   Status Save(const CheckpointRequest& request, const std::string& folder);
-  Status Restore(const CheckpointRequest& request, const std::string& folder);
+  Status Freeze(const ShardHeader& header, FrozenStore* frozen);
+  Status Commit(const CheckpointRequest& request);
+  Status Restore(const CheckpointRequest& request);
   Status Swap(const CheckpointRequest& request);
+  Status LogSave(const CheckpointRequest& request);
+  Status LogRestore(const RestoreRecord& from);
   Status WriteFile(const CheckpointRequest& request,
                    const std::string& folder) const;
   Status ReadFile(CheckpointRequest* request, const std::string& folder) const;
@@ -66,9 +94,10 @@ class Checkpoints {
 
   const CheckpointOptions options_;
   const Subject subject_;
-  std::mutex starting_;  // Held while a job is begun or swapped in.
-  Loaded loaded_;        // The restoring job's; then guarded by starting_.
-  BackgroundJob job_;    // Ends before what it uses.
+  std::mutex starting_;  // Held while a job is begun, swapped in or committed.
+  SaveChain chain_;
+  Loaded loaded_;      // The restoring job's; then guarded by starting_.
+  BackgroundJob job_;  // Ends before what it uses.
 };
 
 }  // namespace persia

@@ -8,70 +8,28 @@
 #include <vector>
 
 #include "cc/base/catch_bad_alloc.h"
+#include "cc/base/hash.h"
 #include "cc/base/number.h"
-#include "cc/service/assign_check.h"
-#include "cc/service/pooling.h"
+#include "cc/service/base_keeper.h"
+#include "cc/service/direct_writer.h"
+#include "cc/service/file_thread.h"
+#include "cc/service/freeze_turn.h"
+#include "cc/service/gate.h"
+#include "cc/service/journaled_writer.h"
+#include "cc/service/lost_updates.h"
+#include "cc/service/table_calls.h"
 #include "cc/service/update_window.h"
 #include "cc/store/store.h"
 
 namespace persia {
 namespace {
 
-// Kept by each thread, so that steady work allocates nothing a row.
-struct Scratch {
-  BagPooler pooler;
-  std::vector<float> rows;  // Rows, or their gradients, of unique ids.
-};
-
-// Builds the pooler for `ids` and makes room for its unique ids' rows.
-Scratch& PoolerOf(const TableIds& ids) {
-  thread_local Scratch scratch;
-  scratch.pooler.Build(ids);
-  scratch.rows.resize(scratch.pooler.unique_ids().size() * ids.dim);
-  return scratch;
-}
-
-void LookUp(Table* table, bool read_only, const TableLookup& lookup) {
-  if (lookup.ids.combiner == Combiner::kNone) {
-    table->Lookup(lookup.ids.ids, read_only, lookup.rows);
-    return;
-  }
-  Scratch& scratch = PoolerOf(lookup.ids);
-  table->Lookup(scratch.pooler.unique_ids(), read_only, scratch.rows);
-  scratch.pooler.Pool(scratch.rows, lookup.rows);
-}
-
-UpdateCounts Apply(Table* table, const TableUpdate& update) {
-  if (update.ids.combiner == Combiner::kNone) {
-    return table->Update(update.ids.ids, update.gradients,
-                         update.learning_rate);
-  }
-  Scratch& scratch = PoolerOf(update.ids);
-  scratch.pooler.Unpool(update.gradients, scratch.rows);
-  return table->Update(scratch.pooler.unique_ids(), scratch.rows,
-                       update.learning_rate);
-}
-
-Status CheckIdCount(size_t count) {
-  // Places in a batch are 32 bits wide.
-  if (count <= std::numeric_limits<uint32_t>::max()) return Status();
-  return InvalidArgument("ids must be fewer than 2^32, received ", count);
-}
-
-// `what` names the array that brings or takes `floats` of `ids`.
-Status CheckIds(const TableIds& ids, const TableConfig& config,
-                const char* what, size_t floats) {
-  if (ids.dim != config.dim) {
-    return InvalidArgument("table \"", config.name, "\" has output_dim ",
-                           config.dim, ", received ", ids.dim);
-  }
-  PERSIA_RETURN_IF_ERROR(CheckIdCount(ids.ids.size()));
-  PERSIA_RETURN_IF_ERROR(CheckBags(ids));
-  const size_t expected = ids.vectors() * ids.dim;
-  if (floats == expected) return Status();
-  return InvalidArgument(what, " of table \"", config.name, "\" must hold ",
-                         expected, " numbers, received ", floats);
-}
+constexpr EventKind kTablesMade{"tables made", EventLevel::kInfo, 60};
+constexpr EventKind kNoRoom{"requests refused for want of room",
+                            EventLevel::kWarning, 1};
+constexpr EventKind kRecoveries{"recoveries", EventLevel::kInfo, 60};
+constexpr EventKind kLostUpdates{"clients with lost updates",
+                                 EventLevel::kWarning, 60};
 
 // Bounds the memory of an export's page, whatever its rows' size.
 constexpr size_t kMaxPageBytes = size_t{64} << 20;
@@ -93,37 +51,54 @@ Status CheckCursor(const ExportRequest& request) {
                          request.cursor.shard);
 }
 
-Status CheckAssign(const AssignRequest& request, const Table& table) {
-  const TableConfig& config = table.config();
-  if (request.dim != config.dim) {
-    return InvalidArgument("table \"", config.name, "\" has output_dim ",
-                           config.dim, ", received ", request.dim);
-  }
-  if (request.state_size != 0 && request.state_size != table.state_size()) {
-    return InvalidArgument(
-        "a row of table \"", config.name, "\" has ", table.state_size(),
-        " numbers of optimizer state, received ", request.state_size);
-  }
-  return CheckAssignSizes(request);
-}
-
 class LocalService : public EmbeddingService {
  public:
-  explicit LocalService(const CheckpointOptions& checkpoints)
-      : checkpoints_(checkpoints, {&store_, &window_, &gate_, &generation_}) {}
+  explicit LocalService(const LocalServiceOptions& options)
+      : options_(options), window_(options.events) {}
+
+  // To be called before any other.
+  Status Start() {
+    PERSIA_RETURN_IF_ERROR(OpenJournal());
+    // What was there before is taken in any case.
+    store_.SetLimits(options_.limits);
+    const auto requests = [this] {
+      return lookups_.load(std::memory_order_relaxed) +
+             updates_.load(std::memory_order_relaxed);
+    };
+    const bool logs =
+        journal_ != nullptr && options_.recovery.level == RecoveryLevel::kLog;
+    if (logs) {
+      writer_ = std::make_unique<JournaledWriter>(journal_.get());
+      keeper_ = std::make_unique<BaseKeeper>(
+          BaseKeeper::Subject{&store_, &window_, &gate_, requests, &generation_,
+                              journal_.get(), &turn_, options_.events});
+    } else {
+      writer_ = std::make_unique<DirectWriter>();
+    }
+    checkpoints_ = std::make_unique<Checkpoints>(
+        options_.checkpoints,
+        Checkpoints::Subject{&store_, &window_, &gate_, requests, &generation_,
+                             &turn_, journal_.get(),
+                             journal_ != nullptr && !logs, options_.events});
+    return Status();
+  }
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
-    done(Inside([&] { return DoCreateTable(request); }));
+    AnswerLogged(std::move(done), [&](uint64_t* log_end) {
+      return DoCreateTable(request, log_end);
+    });
   }
 
   void Lookup(LookupRequest* request, DoneCallback done) override {
     lookups_.fetch_add(1, std::memory_order_relaxed);
-    done(Inside([&] { return DoLookup(request); }));
+    AnswerLogged(std::move(done),
+                 [&](uint64_t* log_end) { return DoLookup(request, log_end); });
   }
 
   void Update(UpdateRequest* request, DoneCallback done) override {
     updates_.fetch_add(1, std::memory_order_relaxed);
-    done(Inside([&] { return DoUpdate(request); }));
+    AnswerLogged(std::move(done),
+                 [&](uint64_t* log_end) { return DoUpdate(request, log_end); });
   }
 
   void Stats(StatsRequest* request, DoneCallback done) override {
@@ -135,58 +110,134 @@ class LocalService : public EmbeddingService {
   }
 
   void Assign(AssignRequest* request, DoneCallback done) override {
-    done(Inside([&] { return DoAssign(*request); }));
+    AnswerLogged(std::move(done), [&](uint64_t* log_end) {
+      return DoAssign(*request, log_end);
+    });
   }
 
   void Remove(RemoveRequest* request, DoneCallback done) override {
-    done(Inside([&] { return DoRemove(request); }));
+    AnswerLogged(std::move(done),
+                 [&](uint64_t* log_end) { return DoRemove(request, log_end); });
   }
 
   void Checkpoint(CheckpointRequest* request, DoneCallback done) override {
-    done(CatchBadAlloc([&] { return checkpoints_.Do(request); }));
+    const auto work = [this, request] {
+      const Status status =
+          CatchBadAlloc([&] { return checkpoints_->Do(request); });
+      if (keeper_ != nullptr) keeper_->Look();
+      return status;
+    };
+    if (request->action == CheckpointAction::kProgress) return done(work());
+    file_thread_.Run(request->deadline, work, std::move(done));
   }
 
  private:
+  Status OpenJournal() {
+    if (options_.recovery.journal.folder.empty()) return Status();
+    Recovery recovery(options_.recovery.level, options_.checkpoints,
+                      {&store_, &window_, &generation_});
+    auto journal = Journal::Open(options_.recovery.journal, &recovery);
+    if (!journal.ok()) return journal.status();
+    PERSIA_RETURN_IF_ERROR(recovery.Finish());
+    journal_ = std::move(*journal);
+    if (recovery.found()) NoteRecovery(recovery);
+    return Append(RecordBody::Opened(options_.recovery.level), journal_.get())
+        .status();
+  }
+
+  void NoteRecovery(const Recovery& recovery) {
+    uint64_t rows = 0;
+    for (const TableStats& table : store_.Stats()) rows += table.rows;
+    std::string source = "its log";
+    if (options_.recovery.level == RecoveryLevel::kCheckpoint) {
+      lost_updates_.Start(window_.Export());
+      source = recovery.checkpoint().has_value()
+                   ? "checkpoint " + recovery.checkpoint()->folder
+                   : "no checkpoint, since there is none yet";
+    }
+    TellEvent(options_.events, kRecoveries, "this shard came back with ",
+              store_.All().size(), " tables and ", rows, " rows, from ", source,
+              " (read ", journal_->notes(), ")");
+  }
+
+  // Does work(log_end) inside, and answers once that much of the log is
+  // durable.
+  template <typename Work>
+  void AnswerLogged(DoneCallback done, const Work& work) {
+    uint64_t log_end = 0;
+    Status status = Inside([&] { return work(&log_end); });
+    if (keeper_ != nullptr) keeper_->Look();
+    if (!status.ok() || log_end == 0) return done(std::move(status));
+    journal_->WhenDurable(log_end, std::move(done));
+  }
+
   // What uses the store, so that nobody takes it away meanwhile.
   template <typename Work>
   Status Inside(const Work& work) {
     const Gate::Pass pass(&gate_);
-    return CatchBadAlloc(work);
+    const Status status = CatchBadAlloc(work);
+    if (status.code() == Code::kResourceExhausted) {
+      TellEvent(options_.events, kNoRoom, "refused: ", status.message());
+    }
+    return status;
   }
 
-  Status DoCreateTable(CreateTableRequest* request) {
-    const Result<uint64_t> rows = store_.CreateTable(request->config);
+  Status DoCreateTable(CreateTableRequest* request, uint64_t* log_end) {
+    std::lock_guard<std::mutex> lock(creating_);
+    if (journal_ != nullptr) {
+      PERSIA_RETURN_IF_ERROR(LogTable(request->config));
+      *log_end = tables_end_;
+    }
+    bool is_new = false;
+    const Result<uint64_t> rows = store_.CreateTable(request->config, &is_new);
     if (!rows.ok()) return rows.status();
     request->rows = *rows;
     request->generation = generation_.load();
+    if (is_new) {
+      TellEvent(options_.events, kTablesMade, "made table \"",
+                request->config.name, "\": ", request->config.Describe());
+    }
     // With more shards a bag's ids may lie elsewhere.
     request->takes_bags = request->config.shard_count <= 1;
     return Status();
   }
 
-  Status DoLookup(LookupRequest* request) {
+  // Before the table is made, so that the log has no update of it earlier.
+  Status LogTable(const TableConfig& config) {
+    if (store_.Find(HashName(config.name)).ok()) return Status();
+    PERSIA_RETURN_IF_ERROR(config.Validate());
+    PERSIA_RETURN_IF_ERROR(store_.CheckRoomFor(config));
+    const auto position = Append(RecordBody::Table(config), journal_.get());
+    if (!position.ok()) return position.status();
+    tables_end_ = *position + 1;
+    return Status();
+  }
+
+  Status DoLookup(LookupRequest* request, uint64_t* log_end) {
     std::vector<Table*> tables;
     for (const TableLookup& lookup : request->tables) {
       PERSIA_RETURN_IF_ERROR(
           FindTable(lookup.ids, "rows", lookup.rows.size(), &tables));
     }
     request->generation = generation_.load();
-    for (size_t t = 0; t < tables.size(); ++t) {
-      LookUp(tables[t], request->read_only, request->tables[t]);
-    }
+    if (!request->read_only) return writer_->Lookup(tables, request, log_end);
+    LookUpAll(tables, request);
     return Status();
   }
 
-  Status DoUpdate(UpdateRequest* request) {
+  Status DoUpdate(UpdateRequest* request, uint64_t* log_end) {
     request->counts = UpdateCounts();
     std::vector<Table*> tables;
     PERSIA_RETURN_IF_ERROR(CheckUpdate(*request, &tables));
-    if (request->client == 0) return ApplyAll(tables, request);
+    if (request->client == 0) return writer_->Update(tables, request, log_end);
+    NoteLost(*request);
     switch (window_.Begin(request->client, request->sequence)) {
       case UpdateWindow::Verdict::kApply:
         break;
       case UpdateWindow::Verdict::kApplied:
         repeated_updates_.fetch_add(1, std::memory_order_relaxed);
+        // Its record is before this position, if it is not yet durable.
+        if (journal_ != nullptr) *log_end = journal_->position();
         return Status();
       case UpdateWindow::Verdict::kInProgress:
         return Status(Code::kUnavailable,
@@ -197,15 +248,30 @@ class LocalService : public EmbeddingService {
             Code::kFailedPrecondition,
             Concat("update ", request->sequence, " is more than ",
                    UpdateWindow::kWindow,
-                   " behind its client's newest: whether it was applied is no "
+                   " behind its client's newest, or its client was idle for so "
+                   "long that it was forgotten: whether it was applied is no "
                    "longer known; keep fewer updates in flight"));
+      case UpdateWindow::Verdict::kTooMany:
+        return Status(Code::kResourceExhausted,
+                      "this shard has served as many clients as it can tell "
+                      "apart, over a million, since it was started: restart it "
+                      "from a checkpoint of now");
     }
     // Running out of memory midway leaves a part applied: after such an error
     // no client asks again by itself.
-    const Status status =
-        CatchBadAlloc([&] { return ApplyAll(tables, request); });
+    const Status status = CatchBadAlloc(
+        [&] { return writer_->Update(tables, request, log_end); });
     window_.Finish(request->client, request->sequence, status.ok());
     return status;
+  }
+
+  void NoteLost(const UpdateRequest& request) {
+    const uint64_t lost =
+        lost_updates_.OnUpdate(request.client, request.sequence);
+    if (lost == 0) return;
+    TellEvent(options_.events, kLostUpdates, "client ", request.client,
+              ": this shard's rows lack up to ", lost,
+              " of its updates, which came after the checkpoint");
   }
 
   Status DoStats(StatsRequest* request) {
@@ -233,21 +299,19 @@ class LocalService : public EmbeddingService {
     return Status();
   }
 
-  Status DoAssign(const AssignRequest& request) {
+  Status DoAssign(const AssignRequest& request, uint64_t* log_end) {
     const Result<Table*> table = store_.Find(request.table);
     if (!table.ok()) return table.status();
     PERSIA_RETURN_IF_ERROR(CheckIdCount(request.ids.size()));
     PERSIA_RETURN_IF_ERROR(CheckAssign(request, **table));
-    (*table)->Assign(request.ids, request.weights, request.state);
-    return Status();
+    return writer_->Assign(*table, request, log_end);
   }
 
-  Status DoRemove(RemoveRequest* request) {
+  Status DoRemove(RemoveRequest* request, uint64_t* log_end) {
     const Result<Table*> table = store_.Find(request->table);
     if (!table.ok()) return table.status();
     PERSIA_RETURN_IF_ERROR(CheckIdCount(request->ids.size()));
-    request->removed = (*table)->Remove(request->ids);
-    return Status();
+    return writer_->Remove(*table, request, log_end);
   }
 
   // Looks at all of the request, so that a bad one changes nothing.
@@ -279,31 +343,37 @@ class LocalService : public EmbeddingService {
     return CheckIds(ids, (*table)->config(), what, floats);
   }
 
-  Status ApplyAll(const std::vector<Table*>& tables, UpdateRequest* request) {
-    for (size_t t = 0; t < tables.size(); ++t) {
-      const UpdateCounts counts = Apply(tables[t], request->tables[t]);
-      request->counts.applied += counts.applied;
-      request->counts.nonfinite += counts.nonfinite;
-      request->counts.absent += counts.absent;
-    }
-    return Status();
-  }
-
+  const LocalServiceOptions options_;
   Gate gate_;
+  FreezeTurn turn_;
   Store store_;
   UpdateWindow window_;
+  LostUpdates lost_updates_;
+  std::mutex creating_;
+  uint64_t tables_end_ = 0;  // Of the log, where all tables are. creating_'s.
   std::atomic<uint64_t> generation_{0};
   std::atomic<uint64_t> lookups_{0};
   std::atomic<uint64_t> updates_{0};
   std::atomic<uint64_t> repeated_updates_{0};
-  Checkpoints checkpoints_;
+  // These end in this order: the last first, each with its outstanding work.
+  std::unique_ptr<Journal> journal_;  // Or null.
+  std::unique_ptr<RowWriter> writer_;
+  std::unique_ptr<BaseKeeper> keeper_;  // If the journal has every change.
+  std::unique_ptr<Checkpoints> checkpoints_;
+  FileThread file_thread_;
 };
 
 }  // namespace
 
-std::unique_ptr<EmbeddingService> MakeLocalService(
-    const CheckpointOptions& checkpoints) {
-  return std::make_unique<LocalService>(checkpoints);
+std::unique_ptr<EmbeddingService> MakeLocalService() {
+  return std::move(*OpenLocalService({}));
+}
+
+Result<std::unique_ptr<EmbeddingService>> OpenLocalService(
+    const LocalServiceOptions& options) {
+  auto service = std::make_unique<LocalService>(options);
+  PERSIA_RETURN_IF_ERROR(service->Start());
+  return std::unique_ptr<EmbeddingService>(std::move(service));
 }
 
 }  // namespace persia

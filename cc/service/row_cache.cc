@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "cc/base/scratch.h"
 #include "cc/store/id_groups.h"
 
 namespace persia {
@@ -36,14 +37,14 @@ void RowCache::Find(Span<const int64_t> ids, uint64_t since, Span<float> rows,
   const size_t missing_before = missing->size();
   const uint64_t oldest = std::max(since, oldest_.load());
   const IdGroups& groups = GroupsOf(ids);
-  thread_local std::vector<RowIndex::Row> found;
+  thread_local Scratch<RowIndex::Row> scratch;
   for (size_t s = 0; s < kSubShards; ++s) {
     const Span<const int64_t> group = groups.ids(s);
     if (group.empty()) continue;
-    found.resize(group.size());
+    RowIndex::Row* const found = scratch.Get(group.size());
     Part& part = PartOf(s);
     std::lock_guard<SpinMutex> lock(part.mutex);
-    part.index.Find(group, found.data());
+    part.index.Find(group, found);
     for (size_t i = 0; i < group.size(); ++i) {
       const uint32_t place = groups.places(s)[i];
       if (found[i] == RowIndex::kAbsent || part.rows[found[i]].epoch < oldest) {

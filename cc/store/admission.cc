@@ -26,13 +26,14 @@ class Always : public Admission {
 
 class MinCount : public Admission {
  public:
-  explicit MinCount(uint32_t count) : count_(count) {}
+  MinCount(uint32_t count, MemoryMeter* meter)
+      : count_(count), waiting_(meter) {}
 
   bool Admit(int64_t id) override {
     if (count_ == 1) return true;
     RowIndex::Row* seen = waiting_.FindMutable(id);
     if (seen == nullptr) {
-      waiting_.Insert(id, 1);
+      StartCounting(id);
     } else if (++*seen == count_) {
       waiting_.Erase(id);
       return true;
@@ -43,6 +44,15 @@ class MinCount : public Admission {
   size_t bytes() const override { return waiting_.bytes(); }
 
  private:
+  // Where there is no room an id is not let in, and that is all: those that
+  // have rows go on.
+  void StartCounting(int64_t id) {
+    try {
+      waiting_.Insert(id, 1);
+    } catch (const MemoryLimitReached&) {
+    }
+  }
+
   const uint32_t count_;
   RowIndex waiting_;  // How often each id asked, in the place of its row.
 };
@@ -54,16 +64,16 @@ double FilterCounters(double expected_ids, double false_positive_rate) {
 
 class BloomMinCount : public Admission {
  public:
-  BloomMinCount(uint8_t count, double expected_ids, double false_positive_rate)
+  BloomMinCount(uint8_t count, double expected_ids, double false_positive_rate,
+                MemoryMeter* meter)
       : count_(count),
         hashes_(std::max(
             1, static_cast<int>(std::lround(-std::log2(false_positive_rate))))),
         size_(static_cast<size_t>(std::max(
             64.0,
             std::ceil(FilterCounters(expected_ids, false_positive_rate))))),
-        counters_(static_cast<uint8_t*>(std::calloc(size_, 1))) {
-    if (counters_ == nullptr) throw std::bad_alloc();
-  }
+        metered_(meter),
+        counters_(metered_.Grow(size_, [&] { return NewCounters(size_); })) {}
 
   bool Admit(int64_t id) override {
     // Double hashing (Kirsch and Mitzenmacher, 2006) gives the k places.
@@ -90,6 +100,12 @@ class BloomMinCount : public Admission {
     return counters_[static_cast<size_t>(Wide{hash} * size_ >> 64)];
   }
 
+  static uint8_t* NewCounters(size_t size) {
+    auto* counters = static_cast<uint8_t*>(std::calloc(size, 1));
+    if (counters == nullptr) throw std::bad_alloc();
+    return counters;
+  }
+
   struct Free {
     void operator()(uint8_t* counters) const { std::free(counters); }
   };
@@ -99,6 +115,7 @@ class BloomMinCount : public Admission {
   const size_t size_;
   // Of calloc: of a large filter, only pages in use take memory, and none of
   // it is written to when the table is made.
+  MeteredBytes metered_;
   const std::unique_ptr<uint8_t[], Free> counters_;
 };
 
@@ -172,16 +189,16 @@ Status CheckAdmission(const Spec& spec) {
 }
 
 std::unique_ptr<Admission> MakeAdmission(const Spec& spec, uint64_t table_seed,
-                                         double share) {
+                                         double share, MemoryMeter* meter) {
   if (spec.name == "min_count") {
     return std::make_unique<MinCount>(
-        static_cast<uint32_t>(spec.Get("count", 1)));
+        static_cast<uint32_t>(spec.Get("count", 1)), meter);
   }
   if (spec.name == "bloom_min_count") {
     return std::make_unique<BloomMinCount>(
         static_cast<uint8_t>(spec.Get("count", 1)),
         spec.Get("expected_ids", 1) * share,
-        spec.Get("false_positive_rate", 0.01));
+        spec.Get("false_positive_rate", 0.01), meter);
   }
   if (spec.name == "probability") {
     return std::make_unique<Probability>(table_seed, spec.Get("p", 1));

@@ -2,7 +2,8 @@
 //
 //   always
 //   min_count(count=N): the N-th training lookup of an id lets it in. Counts
-//     every id that waits: in 15 to 30 bytes each, 22 on average.
+//     every id that waits: in 15 to 30 bytes each, 22 on average. At the memory
+//     limit no more ids are counted, nor let in.
 //   bloom_min_count(count=N,expected_ids=M,false_positive_rate=P): the same in
 //     bounded memory, by a counting Bloom filter (Fan et al., 2000) with
 //     conservative update. With at most M ids it lets an id in early with
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "cc/base/memory_meter.h"
 #include "cc/base/spec.h"
 #include "cc/base/status.h"
 
@@ -40,9 +42,10 @@ class Admission {
 };
 
 // `share` is the part of all ids that this sub-shard has. `spec` must pass
-// CheckAdmission.
+// CheckAdmission. Memory is counted at `meter`, if there is one.
 std::unique_ptr<Admission> MakeAdmission(const Spec& spec, uint64_t table_seed,
-                                         double share);
+                                         double share,
+                                         MemoryMeter* meter = nullptr);
 
 // InvalidArgument unless it is one of the rules above.
 Status CheckAdmission(const Spec& spec);

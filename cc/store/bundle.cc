@@ -1,15 +1,14 @@
 #include "cc/store/bundle.h"
 
-#include <vector>
+#include "cc/base/scratch.h"
 
 namespace persia {
 namespace {
 
 // Kept by each thread, so that steady work allocates nothing.
 std::byte** ThreadRows(size_t count) {
-  thread_local std::vector<std::byte*> rows;
-  if (rows.size() < count) rows.resize(count);
-  return rows.data();
+  thread_local Scratch<std::byte*> rows;
+  return rows.Get(count);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ constexpr size_t kLeastSwept = 64;
 
 }  // namespace
 
-uint64_t Evictor::Run(size_t ids, uint64_t created, uint32_t now) {
+uint64_t Evictor::Run(size_t ids, uint64_t created, uint32_t now,
+                      RowChanges* changes) {
   if (!eviction_.evicts()) return 0;
   std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
   if (excess() > 0) {
@@ -30,35 +31,37 @@ uint64_t Evictor::Run(size_t ids, uint64_t created, uint32_t now) {
   }
   uint64_t removed = 0;
   if (eviction_.expires()) {
-    removed +=
-        Sweep(kLeastSwept + kSweptACreated * created + ids / kIdsASwept, now);
+    removed += Sweep(kLeastSwept + kSweptACreated * created + ids / kIdsASwept,
+                     now, changes);
   }
-  return removed + EvictExcess(now);
+  return removed + EvictExcess(now, changes);
 }
 
-uint64_t Evictor::EvictExcess(uint32_t now) {
+uint64_t Evictor::EvictExcess(uint32_t now, RowChanges* changes) {
   uint64_t evicted = 0;
   while (excess() > 0) {
     const size_t count = std::min<uint64_t>(excess(), kMostEvictedARound);
     FindCandidates(std::max(kSample * count, kLeastCandidates), now);
-    const uint64_t round = EvictLowest(count, now);
+    const uint64_t round = EvictLowest(count, now, changes);
     if (round == 0) break;  // Others removed or touched all that was found.
     evicted += round;
   }
   return evicted;
 }
 
-uint64_t Evictor::Sweep(size_t least, uint32_t now) {
-  uint64_t expired = 0;
+uint64_t Evictor::Sweep(size_t least, uint32_t now, RowChanges* changes) {
+  LookupCounts counts;
+  counts.changes = changes;
   size_t seen = 0;
   WalkAll([&](SubShard* sub_shard) {
     if (seen >= least) return false;
     hash_ = sub_shard->Sweep(hash_, std::min(least - seen, kMostRowsALock), now,
-                             &seen, &expired);
+                             &seen, &counts);
     return true;
   });
-  rows_.fetch_sub(static_cast<int64_t>(expired), std::memory_order_relaxed);
-  return expired;
+  rows_.fetch_sub(static_cast<int64_t>(counts.expired),
+                  std::memory_order_relaxed);
+  return counts.expired;
 }
 
 // Finds `wanted` candidates, or all rows if there are fewer, none twice.
@@ -88,7 +91,7 @@ void Evictor::WalkAll(const Look& look) {
   }
 }
 
-uint64_t Evictor::EvictLowest(size_t count, uint32_t now) {
+uint64_t Evictor::EvictLowest(size_t count, uint32_t now, RowChanges* changes) {
   count = std::min(count, candidates_.size());
   const auto end = candidates_.begin() + static_cast<ptrdiff_t>(count);
   std::nth_element(candidates_.begin(), end, candidates_.end(),
@@ -104,7 +107,7 @@ uint64_t Evictor::EvictLowest(size_t count, uint32_t now) {
     const auto group_end = std::find_if(
         group, end, [&](const auto& c) { return c.sub_shard != sub_shard; });
     evicted += sub_shards_[sub_shard]->Evict(
-        {&*group, static_cast<size_t>(group_end - group)}, now);
+        {&*group, static_cast<size_t>(group_end - group)}, now, changes);
     group = group_end;
   }
   rows_.fetch_sub(static_cast<int64_t>(evicted), std::memory_order_relaxed);

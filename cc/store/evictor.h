@@ -33,15 +33,16 @@ class Evictor {
         rows_(*rows) {}
 
   // To be called after a request for `ids` ids that created rows, with no
-  // sub-shard locked. Returns the number of rows removed.
-  uint64_t Run(size_t ids, uint64_t created, uint32_t now);
+  // sub-shard locked. Returns the number of rows removed, and adds them to
+  // `changes` if that is not null.
+  uint64_t Run(size_t ids, uint64_t created, uint32_t now, RowChanges* changes);
 
  private:
   // These expect mutex_ to be held.
-  uint64_t EvictExcess(uint32_t now);
-  uint64_t Sweep(size_t least, uint32_t now);
+  uint64_t EvictExcess(uint32_t now, RowChanges* changes);
+  uint64_t Sweep(size_t least, uint32_t now, RowChanges* changes);
   void FindCandidates(size_t wanted, uint32_t now);
-  uint64_t EvictLowest(size_t count, uint32_t now);
+  uint64_t EvictLowest(size_t count, uint32_t now, RowChanges* changes);
   // Calls look(sub-shard) with hash_ where to look on, which it moves on (to 0
   // at the sub-shard's end), until it returns false or all ended once.
   template <typename Look>

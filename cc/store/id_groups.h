@@ -1,6 +1,6 @@
 // IdGroups: a batch's ids, grouped by sub-shard, so that a call takes each
 // sub-shard's lock once. Reused from batch to batch, it allocates only for a
-// batch larger than all before.
+// batch larger than those before: see Scratch.
 
 #ifndef PERSIA_CC_STORE_ID_GROUPS_H_
 #define PERSIA_CC_STORE_ID_GROUPS_H_
@@ -8,9 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "cc/base/hash.h"
+#include "cc/base/scratch.h"
 #include "cc/base/span.h"
 
 namespace persia {
@@ -61,13 +61,13 @@ class IdGroups {
   // Precondition: fewer than 2^32 ids.
   void Build(Span<const int64_t> ids) {
     const size_t count = ids.size();
-    owners_.resize(count);
-    ids_.resize(count);
-    places_.resize(count);
+    uint8_t* const owners = owners_.Get(count);
+    ids_ = grouped_.Get(count);
+    places_ = grouped_places_.Get(count);
     std::array<uint32_t, kSubShards> next{};
     for (size_t i = 0; i < count; ++i) {
-      owners_[i] = static_cast<uint8_t>(SubShardOf(ids[i]));
-      ++next[owners_[i]];
+      owners[i] = static_cast<uint8_t>(SubShardOf(ids[i]));
+      ++next[owners[i]];
     }
     uint32_t total = 0;
     for (size_t s = 0; s < kSubShards; ++s) {
@@ -77,7 +77,7 @@ class IdGroups {
     }
     begins_[kSubShards] = total;
     for (size_t i = 0; i < count; ++i) {
-      const uint32_t at = next[owners_[i]]++;
+      const uint32_t at = next[owners[i]]++;
       ids_[at] = ids[i];
       places_[at] = static_cast<uint32_t>(i);
     }
@@ -85,12 +85,12 @@ class IdGroups {
 
   // The sub-shard's ids, in the batch's order.
   Span<const int64_t> ids(size_t sub_shard) const {
-    return {ids_.data() + begins_[sub_shard], size(sub_shard)};
+    return {ids_ + begins_[sub_shard], size(sub_shard)};
   }
 
   // Where in the batch each of them is.
   Span<const uint32_t> places(size_t sub_shard) const {
-    return {places_.data() + begins_[sub_shard], size(sub_shard)};
+    return {places_ + begins_[sub_shard], size(sub_shard)};
   }
 
  private:
@@ -99,9 +99,11 @@ class IdGroups {
   }
 
   std::array<uint32_t, kSubShards + 1> begins_{};
-  std::vector<uint8_t> owners_;
-  std::vector<int64_t> ids_;
-  std::vector<uint32_t> places_;
+  Scratch<uint8_t> owners_;
+  Scratch<int64_t> grouped_;
+  Scratch<uint32_t> grouped_places_;
+  int64_t* ids_ = nullptr;      // In grouped_.
+  uint32_t* places_ = nullptr;  // In grouped_places_.
 };
 
 }  // namespace persia

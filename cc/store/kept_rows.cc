@@ -1,20 +1,53 @@
 #include "cc/store/kept_rows.h"
 
-#include <cstring>
 #include <new>
+#include <utility>
 
 namespace persia {
 
 void KeptRows::Add(int64_t id, const std::byte* row) {
   try {
-    const auto [place, is_new] = rows_.try_emplace(HashId(id), Kept{id, {}});
-    if (!is_new || row == nullptr) return;
-    place->second.row.reset(new std::byte[row_bytes_]);
-    std::memcpy(place->second.row.get(), row, row_bytes_);
+    if (chunks_.empty() || chunks_.back().ids.size() == chunk_rows_) AddChunk();
+    Chunk& chunk = chunks_.back();
+    chunk.rows.insert(chunk.rows.end(), row, row + row_bytes_);
+    chunk.ids.push_back(id);
   } catch (const std::bad_alloc&) {
-    failed_ = true;
-    rows_.clear();
+    Fail();
   }
+}
+
+void KeptRows::Expect(uint32_t place, int64_t id, Row row) {
+  try {
+    if (MustAdd(id, row)) expected_.push_back(place);
+  } catch (const std::bad_alloc&) {
+    Fail();
+  }
+}
+
+bool KeptRows::Replace(Row row) {
+  try {
+    replaced_.Add(row);
+    return true;
+  } catch (const std::bad_alloc&) {
+    Fail();
+    return false;
+  }
+}
+
+void KeptRows::AddChunk() {
+  metered_.Grow(chunk_bytes(), [&] {
+    Chunk chunk;
+    chunk.ids.reserve(chunk_rows_);
+    chunk.rows.reserve(chunk_rows_ * row_bytes_);
+    chunks_.push_back(std::move(chunk));
+  });
+}
+
+void KeptRows::Fail() {
+  failed_ = true;
+  metered_.Shrink(chunks_.size() * chunk_bytes());
+  chunks_.clear();
+  expected_.clear();
 }
 
 }  // namespace persia

@@ -58,8 +58,10 @@ void ForEach(const Bucket* buckets, uint32_t count, const Visit& visit) {
 
 }  // namespace
 
-RowIndex::RowIndex() : directory_(1, 0) {
-  segments_.push_back({NewBuckets(0), 0, 0, 0});
+RowIndex::RowIndex(MemoryMeter* meter, AtLimit at_limit)
+    : directory_(1, 0), metered_(meter, at_limit) {
+  segments_.reserve(1);
+  segments_.push_back({TakeBuckets(0), 0, 0, 0});
   slots_ = Bucket::kSlots;
 }
 
@@ -195,10 +197,10 @@ void RowIndex::Double(uint32_t number) {
   Segment& segment = segments_[number];
   Segment doubled = segment;
   ++doubled.bits;
-  doubled.buckets = NewBuckets(doubled.bits);
+  doubled.buckets = TakeBuckets(doubled.bits);
   ForEach(segment.buckets, segment.size(),
           [&](int64_t id, Row row) { Add(doubled, id, row); });
-  DeleteBuckets(segment.buckets, segment.bits);
+  GiveBuckets(segment.buckets, segment.bits);
   slots_ += size_t{Bucket::kSlots} << segment.bits;
   segment = doubled;
 }
@@ -213,11 +215,11 @@ void RowIndex::Split(uint32_t number) {
   for (Segment& half : halves) {
     half = {nullptr, 0, static_cast<uint8_t>(whole.depth + 1), whole.bits};
   }
-  halves[0].buckets = NewBuckets(whole.bits);
+  halves[0].buckets = TakeBuckets(whole.bits);
   try {
-    halves[1].buckets = NewBuckets(whole.bits);
+    halves[1].buckets = TakeBuckets(whole.bits);
   } catch (...) {
-    DeleteBuckets(halves[0].buckets, whole.bits);
+    GiveBuckets(halves[0].buckets, whole.bits);
     throw;
   }
   uint64_t any_hash = 0;
@@ -227,7 +229,7 @@ void RowIndex::Split(uint32_t number) {
     Add(half, id, row);
     ++half.count;
   });
-  DeleteBuckets(whole.buckets, whole.bits);
+  GiveBuckets(whole.buckets, whole.bits);
   slots_ += size_t{Bucket::kSlots} << whole.bits;
 
   const auto upper = static_cast<uint32_t>(segments_.size());
@@ -239,6 +241,16 @@ void RowIndex::Split(uint32_t number) {
   const uint64_t first = (any_hash >> 1 >> (63 - depth_)) / entries * entries;
   std::fill_n(directory_.begin() + static_cast<ptrdiff_t>(first + entries / 2),
               entries / 2, upper);
+}
+
+Bucket* RowIndex::TakeBuckets(uint32_t bits) {
+  return metered_.Grow(sizeof(Bucket) << bits,
+                       [&] { return NewBuckets(bits); });
+}
+
+void RowIndex::GiveBuckets(Bucket* buckets, uint32_t bits) {
+  DeleteBuckets(buckets, bits);
+  metered_.Shrink(sizeof(Bucket) << bits);
 }
 
 void RowIndex::DoubleDirectory() {

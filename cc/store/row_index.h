@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cc/base/hash.h"
+#include "cc/base/memory_meter.h"
 #include "cc/base/span.h"
 #include "cc/store/bucket.h"
 
@@ -26,7 +27,11 @@ class RowIndex {
   using Row = uint32_t;
   static constexpr Row kAbsent = ~Row{0};
 
-  RowIndex();
+  using AtLimit = MeteredBytes::AtLimit;
+
+  // Counts its segments at `meter`, if there is one.
+  explicit RowIndex(MemoryMeter* meter = nullptr,
+                    AtLimit at_limit = AtLimit::kThrow);
   ~RowIndex();
   RowIndex(const RowIndex&) = delete;
   RowIndex& operator=(const RowIndex&) = delete;
@@ -95,6 +100,8 @@ class RowIndex {
     const Segment& segment = segments_[SegmentOf(hash)];
     return segment.buckets + segment.HomeOf(hash);
   }
+  Bucket* TakeBuckets(uint32_t bits);
+  void GiveBuckets(Bucket* buckets, uint32_t bits);
   static Place Search(const Segment& segment, int64_t id);
   static void Add(const Segment& segment, int64_t id, Row row);
 
@@ -112,6 +119,7 @@ class RowIndex {
   uint32_t depth_ = 0;
   size_t size_ = 0;
   size_t slots_ = 0;
+  MeteredBytes metered_;
 };
 
 template <typename Visit>

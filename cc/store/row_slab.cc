@@ -24,12 +24,13 @@ void Delete(std::byte* memory) { ::operator delete(memory, kCacheLine); }
 
 }  // namespace
 
-RowSlab::RowSlab(size_t row_bytes)
+RowSlab::RowSlab(size_t row_bytes, MemoryMeter* meter)
     : row_bytes_(row_bytes),
       chunk_rows_(row_bytes <= kMostPooledRowBytes
                       ? BlockPool::kBlockBytes / row_bytes
                       : kLargeRows),
-      chunk_bytes_(chunk_rows_ * row_bytes) {
+      chunk_bytes_(chunk_rows_ * row_bytes),
+      metered_(meter) {
   while ((size_t{1} << chunk_bits_) < chunk_rows_) ++chunk_bits_;
   chunk_mask_ = (1u << chunk_bits_) - 1;
 }
@@ -62,19 +63,22 @@ RowSlab::Row RowSlab::Allocate() {
 
 size_t RowSlab::bytes() const {
   if (chunks_.empty()) return 0;
-  const size_t full = pooled() ? BlockPool::kBlockBytes : chunk_bytes_;
-  const size_t first =
-      first_chunk_rows_ == chunk_rows_ ? full : first_chunk_rows_ * row_bytes_;
-  return first + (chunks_.size() - 1) * full;
+  return BytesOf(first_chunk_rows_) + (chunks_.size() - 1) * full_chunk_bytes();
+}
+
+std::byte* RowSlab::Take(size_t rows) {
+  return metered_.Grow(BytesOf(rows), [&] {
+    return rows == chunk_rows_ && pooled()
+               ? static_cast<std::byte*>(BlockPool::Global().Allocate())
+               : New(rows * row_bytes_);
+  });
 }
 
 void RowSlab::AddChunk() {
   const uint64_t end = (uint64_t{chunks_.size()} + 1) << chunk_bits_;
   if (end > std::numeric_limits<Row>::max()) throw std::bad_alloc();
   if (chunks_.size() == chunks_.capacity()) chunks_.reserve(2 * chunks_.size());
-  chunks_.push_back(
-      pooled() ? static_cast<std::byte*>(BlockPool::Global().Allocate())
-               : New(chunk_bytes_));
+  chunks_.push_back(Take(chunk_rows_));
   used_in_last_ = 0;
 }
 
@@ -82,15 +86,13 @@ void RowSlab::GrowFirstChunk() {
   const size_t rows =
       std::min(chunk_rows_, std::max(kFirstRows, 2 * first_chunk_rows_));
   chunks_.reserve(1);
-  std::byte* grown =
-      rows == chunk_rows_ && pooled()
-          ? static_cast<std::byte*>(BlockPool::Global().Allocate())
-          : New(rows * row_bytes_);
+  std::byte* grown = Take(rows);
   if (chunks_.empty()) {
     chunks_.push_back(grown);
   } else {
     std::memcpy(grown, chunks_[0], used_in_last_ * row_bytes_);
     Delete(chunks_[0]);
+    metered_.Shrink(BytesOf(first_chunk_rows_));
     chunks_[0] = grown;
   }
   first_chunk_rows_ = rows;

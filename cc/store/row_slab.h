@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vector>
 
+#include "cc/base/memory_meter.h"
 #include "cc/base/prefetch.h"
 #include "cc/store/block_pool.h"
 
@@ -20,8 +21,8 @@ class RowSlab {
  public:
   using Row = uint32_t;
 
-  // Rows have at least 4 bytes.
-  explicit RowSlab(size_t row_bytes);
+  // Rows have at least 4 bytes. Counts its memory at `meter`, if there is one.
+  explicit RowSlab(size_t row_bytes, MemoryMeter* meter = nullptr);
   ~RowSlab();
   RowSlab(const RowSlab&) = delete;
   RowSlab& operator=(const RowSlab&) = delete;
@@ -48,6 +49,14 @@ class RowSlab {
  private:
   static constexpr Row kNone = ~Row{0};
 
+  size_t full_chunk_bytes() const {
+    return pooled() ? BlockPool::kBlockBytes : chunk_bytes_;
+  }
+  // Of `rows` rows, alone or at the slab's begin.
+  size_t BytesOf(size_t rows) const {
+    return rows == chunk_rows_ ? full_chunk_bytes() : rows * row_bytes_;
+  }
+  std::byte* Take(size_t rows);
   // Whether chunks are blocks of the pool.
   bool pooled() const { return chunk_bytes_ <= BlockPool::kBlockBytes; }
   void AddChunk();
@@ -63,6 +72,7 @@ class RowSlab {
   size_t first_chunk_rows_ = 0;
   size_t used_in_last_ = 0;  // Rows ever allocated of the last chunk.
   Row first_free_ = kNone;   // Each free row begins with the next one's number.
+  MeteredBytes metered_;
 };
 
 }  // namespace persia

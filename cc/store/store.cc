@@ -40,21 +40,46 @@ Result<uint64_t> Attach(const Table& held, const TableConfig& asked) {
 
 }  // namespace
 
-Result<uint64_t> Store::CreateTable(const TableConfig& config) {
+Store::Store() : meter_(std::make_shared<MemoryMeter>()) {}
+
+void Store::SetLimits(const StoreLimits& limits) {
+  most_tables_ = limits.tables;
+  meter_->set_limit(limits.memory_bytes == 0 ? MemoryMeter::kUnlimited
+                                             : limits.memory_bytes);
+}
+
+Result<uint64_t> Store::CreateTable(const TableConfig& config, bool* is_new) {
   PERSIA_RETURN_IF_ERROR(config.Validate());
   const TableKey key = HashName(config.name);
   if (const Result<Table*> held = Find(key); held.ok()) {
     return Attach(**held, config);
   }
   // Outside the lock: to make a table may take long, and others need theirs.
-  auto made = MakeTable(config);
+  auto made = MakeTable(config, nullptr, meter_);
   if (!made.ok()) return made.status();
   const Table* table = nullptr;
   {
     std::lock_guard<std::shared_mutex> lock(mutex_);
-    table = tables_.emplace(key, std::move(*made)).first->second.get();
+    // Somebody may have been faster.
+    if (tables_.count(key) == 0) PERSIA_RETURN_IF_ERROR(CheckCount(config));
+    const auto [at, inserted] = tables_.emplace(key, std::move(*made));
+    table = at->second.get();
+    if (is_new != nullptr) *is_new = inserted;
   }
-  return Attach(*table, config);  // Somebody may have been faster.
+  return Attach(*table, config);
+}
+
+Status Store::CheckRoomFor(const TableConfig& config) const {
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  return CheckCount(config);
+}
+
+Status Store::CheckCount(const TableConfig& config) const {
+  if (most_tables_ == 0 || tables_.size() < most_tables_) return Status();
+  return Status(
+      Code::kResourceExhausted,
+      Concat("table \"", config.name, "\" would be one more than the ",
+             most_tables_, " that this shard may have: raise --max-tables"));
 }
 
 Result<Table*> Store::Find(TableKey key) const {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <tuple>
+#include <vector>
 
 #include "cc/base/hash.h"
 #include "cc/base/prefetch.h"
+#include "cc/base/scratch.h"
 #include "cc/store/finite.h"
 
 namespace persia {
@@ -13,6 +16,13 @@ namespace {
 
 // Rows that are asked for from memory before the first of them is used.
 constexpr size_t kSlice = 24;
+
+// Evicting for the memory limit takes a share of a sub-shard's rows, so that it
+// is seldom done; but not fewer than so many. A few rounds are enough, unless
+// there is next to nothing.
+constexpr size_t kShareForRoom = 64;
+constexpr size_t kLeastForRoom = 64;
+constexpr int kMostRounds = 4;
 
 // What a core asks for from memory at once; the rest of a long row it sees
 // coming by itself.
@@ -49,9 +59,12 @@ void InSlices(size_t count, const Ask& ask, const Use& use) {
 
 // A group's rows. Kept by each thread, so that steady work allocates nothing.
 RowIndex::Row* ThreadRows(size_t count) {
-  thread_local std::vector<RowIndex::Row> rows;
-  if (rows.size() < count) rows.resize(count);
-  return rows.data();
+  thread_local Scratch<RowIndex::Row> rows;
+  return rows.Get(count);
+}
+
+void Note(RowChanges* changes, RowChange change) {
+  if (changes != nullptr) changes->push_back(change);
 }
 
 float* ThreadWeights(size_t dim) {
@@ -77,35 +90,36 @@ void SubShard::AskForIndex(Span<const int64_t> ids) const {
   index_.AskFor(ids);
 }
 
-void SubShard::StartLookup(IdGroup group, bool read_only, uint32_t now,
+void SubShard::StartLookup(IdGroup group, LookupKind kind, uint32_t now,
                            std::byte** rows, LookupCounts* counts) {
   const size_t count = group.ids.size();
   RowIndex::Row* numbers = ThreadRows(count);
-  index_.Find(group.ids, numbers);
-  if (!read_only) {
+  MakingRoom(count, now, counts, [&] {
+    index_.Find(group.ids, numbers);
+    if (kind != LookupKind::kTrains) return;
     if (rules_.eviction.expires()) {
       EraseExpired(group.ids, now, numbers, counts);
     }
     CreateAbsent(group.ids, now, numbers, counts);
-  }
+  });
   PointTo(numbers, count, rows);
   AskFirst(count, [&](size_t i) { AskToRead(rows[i]); });
 }
 
-void SubShard::FinishLookup(IdGroup group, bool read_only, uint32_t now,
+void SubShard::FinishLookup(IdGroup group, LookupKind kind, uint32_t now,
                             std::byte** rows, float* out,
                             LookupCounts* counts) const {
   const size_t dim = rules_.dim;
   const auto use = [&](size_t begin, size_t end) {
     if (rules_.eviction.evicts()) {
-      NoteUse(rows + begin, end - begin, read_only, now);
+      NoteUse(rows + begin, end - begin, kind, now);
     }
     rules_.format->Read(rows + begin, group.places.data() + begin, end - begin,
                         dim, out);
     for (size_t i = begin; i < end; ++i) {
       if (rows[i] != nullptr) continue;
       ++counts->absent;
-      FillAbsent(group.ids[i], read_only, out + group.places[i] * dim);
+      FillAbsent(group.ids[i], kind, out + group.places[i] * dim);
     }
   };
   InSlices(group.ids.size(), [&](size_t i) { AskToRead(rows[i]); }, use);
@@ -144,10 +158,57 @@ void SubShard::EraseExpired(Span<const int64_t> ids, uint32_t now,
     for (size_t i = begin; i < end; ++i) {
       if (rows[i] == RowIndex::kAbsent) continue;
       if (!rules_.eviction.Expired(*use(slab_.at(rows[i])), now)) continue;
-      counts->expired += Erase(ids[i]);
+      if (Erase(ids[i])) {
+        ++counts->expired;
+        Note(counts->changes, {ids[i], false});
+      }
       rows[i] = RowIndex::kAbsent;
     }
   });
+}
+
+// Does `work` for `ids` ids, again as long as it fails for the memory limit and
+// evicting makes room here. It must find rows anew each time.
+template <typename Work>
+void SubShard::MakingRoom(size_t ids, uint32_t now, LookupCounts* counts,
+                          const Work& work) {
+  for (int round = 1;; ++round) {
+    try {
+      return work();
+    } catch (const MemoryLimitReached&) {
+      if (!rules_.eviction.evicts() || round == kMostRounds) throw;
+      const size_t share = index_.size() / kShareForRoom;
+      const size_t count = std::max({2 * ids, share, kLeastForRoom});
+      if (EvictForRoom(count, now, counts) == 0) throw;
+    }
+  }
+}
+
+// Of a random sample the rows that rank lowest, as the Evictor does.
+size_t SubShard::EvictForRoom(size_t count, uint32_t now,
+                              LookupCounts* counts) {
+  std::vector<EvictionCandidate> candidates;
+  const auto add = [&](int64_t id, RowUse use) {
+    candidates.push_back({rules_.eviction.Rank(use, now), id, 0});
+  };
+  const size_t wanted = std::min(index_.size(), 8 * count);
+  const uint64_t from = Mix64(rounding_seed_ ^ ++rooms_made_);
+  WalkUses(from, wanted, add);
+  if (candidates.size() < wanted) {
+    candidates.clear();
+    WalkUses(0, index_.size(), add);
+  }
+  count = std::min(count, candidates.size());
+  std::nth_element(candidates.begin(),
+                   candidates.begin() + static_cast<ptrdiff_t>(count),
+                   candidates.end(), [](const auto& a, const auto& b) {
+                     return std::tie(a.rank, a.id) < std::tie(b.rank, b.id);
+                   });
+  for (size_t i = 0; i < count; ++i) {
+    counts->expired += Erase(candidates[i].id);
+    Note(counts->changes, {candidates[i].id, false});
+  }
+  return count;
 }
 
 void SubShard::CreateAbsent(Span<const int64_t> ids, uint32_t now,
@@ -167,12 +228,13 @@ RowIndex::Row SubShard::FindOrCreate(int64_t id, uint32_t now,
     ++counts->refused;
     return RowIndex::kAbsent;
   }
-  const RowIndex::Row row = Create(id, now);
+  const RowIndex::Row row = CreateRow(id, now);
   ++counts->created;
+  Note(counts->changes, {id, true});
   return row;
 }
 
-RowIndex::Row SubShard::Create(int64_t id, uint32_t now) {
+RowIndex::Row SubShard::CreateRow(int64_t id, uint32_t now) {
   const RowIndex::Row row = slab_.Allocate();
   std::byte* memory = slab_.at(row);
   WriteInitial(id, memory);
@@ -190,7 +252,8 @@ void SubShard::Insert(int64_t id, RowIndex::Row row) {
     slab_.Free(row);
     throw;
   }
-  if (kept_) kept_->KeepAbsent(id);
+  if (changes_) changes_->MarkCreated(id, row);
+  if (IsFrozen(row)) kept_->NoteNew(id, row);
 }
 
 void SubShard::WriteInitial(int64_t id, std::byte* row) const {
@@ -205,29 +268,30 @@ void SubShard::WriteInitial(int64_t id, std::byte* row) const {
 bool SubShard::Erase(int64_t id) {
   const RowIndex::Row row = index_.Erase(id);
   if (row == RowIndex::kAbsent) return false;
-  KeepRow(id, slab_.at(row));
+  if (changes_) changes_->MarkErased(id);
+  KeepRow(id, row);
   slab_.Free(row);
   return true;
 }
 
-// Notes a training lookup's rows as used; for one that only reads, sets the
-// pointers to rows whose time is over to null.
-void SubShard::NoteUse(std::byte** rows, size_t count, bool read_only,
+// A training lookup has removed those whose time is over before.
+void SubShard::NoteUse(std::byte** rows, size_t count, LookupKind kind,
                        uint32_t now) const {
   for (size_t i = 0; i < count; ++i) {
     if (rows[i] == nullptr) continue;
-    if (!read_only) {
-      use(rows[i])->Note(now);
-    } else if (rules_.eviction.Expired(*use(rows[i]), now)) {
+    if (kind != LookupKind::kTrains &&
+        rules_.eviction.Expired(*use(rows[i]), now)) {
       rows[i] = nullptr;
+    } else if (kind != LookupKind::kReads) {
+      use(rows[i])->Note(now);
     }
   }
 }
 
-void SubShard::FillAbsent(int64_t id, bool read_only, float* out) const {
-  if (read_only) {
+void SubShard::FillAbsent(int64_t id, LookupKind kind, float* out) const {
+  if (kind == LookupKind::kReads) {
     std::fill_n(out, rules_.dim, rules_.default_value);
-  } else {
+  } else if (kind == LookupKind::kTrains) {
     rules_.initializer->Fill(rules_.table_seed, id, out, rules_.dim);
   }
 }
@@ -241,6 +305,18 @@ void SubShard::StartUpdate(IdGroup group, const float* gradients,
   AskFirst(count, [&](size_t i) {
     AskToStep(rows[i], gradients + group.places[i] * rules_.dim);
   });
+  NoteUpdates(group.ids, numbers);  // While the rows are on their way.
+}
+
+void SubShard::NoteUpdates(Span<const int64_t> ids, const RowIndex::Row* rows) {
+  if (changes_) changes_->MarkAll({rows, ids.size()});
+  if (!kept_) return;
+  kept_->BeginUpdate();
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (rows[i] != RowIndex::kAbsent && IsFrozen(rows[i])) {
+      kept_->Expect(static_cast<uint32_t>(i), ids[i], rows[i]);
+    }
+  }
 }
 
 void SubShard::FinishUpdate(IdGroup group, std::byte** rows,
@@ -249,14 +325,24 @@ void SubShard::FinishUpdate(IdGroup group, std::byte** rows,
   const auto ask = [&](size_t i) {
     AskToStep(rows[i], gradients + group.places[i] * rules_.dim);
   };
+  size_t kept = 0;
   const auto use = [&](size_t begin, size_t end) {
-    if (kept_) {
-      for (size_t i = begin; i < end; ++i) KeepRow(group.ids[i], rows[i]);
-    }
+    if (kept_) KeepExpected(group.ids, rows, end, &kept);
     UpdateSlice(rows + begin, group.places.data() + begin, end - begin,
                 gradients, learning_rate, counts);
   };
   InSlices(group.ids.size(), ask, use);
+  if (kept_) kept_->EndUpdate();
+}
+
+// Of those before `end`; `*kept` counts them.
+void SubShard::KeepExpected(Span<const int64_t> ids, std::byte* const* rows,
+                            size_t end, size_t* kept) {
+  const std::vector<uint32_t>& expected = kept_->expected();
+  for (; *kept < expected.size() && expected[*kept] < end; ++*kept) {
+    const uint32_t place = expected[*kept];
+    kept_->Add(ids[place], rows[place]);
+  }
 }
 
 // `count` is kSlice at most.
@@ -308,7 +394,7 @@ void SubShard::UpdateEncoded(std::byte* row, const float* gradient,
   rules_.format->Read(&row, &kPlace, 1, rules_.dim, weights);
   rules_.optimizer->Update(
       {&weights, &states, &gradient, 1, rules_.dim, learning_rate});
-  const uint64_t random = Mix64(rounding_seed_ + ++encoded_updates_);
+  const uint64_t random = Mix64(rounding_seed_ + ++rounded_);
   rules_.format->WriteRandomly(weights, rules_.dim, random, row);
 }
 
@@ -318,11 +404,12 @@ void SubShard::Assign(IdGroup group, const float* weights, const float* states,
   for (size_t i = 0; i < group.ids.size(); ++i) {
     RowIndex::Row row = index_.Find(group.ids[i]);
     if (row == RowIndex::kAbsent) {
-      row = Create(group.ids[i], now);
+      MakingRoom(group.ids.size() - i, now, counts,
+                 [&] { row = CreateRow(group.ids[i], now); });
       ++counts->created;
     }
+    NoteChange(group.ids[i], row);
     std::byte* memory = slab_.at(row);
-    KeepRow(group.ids[i], memory);
     rules_.format->Write(weights + group.places[i] * rules_.dim, rules_.dim,
                          memory);
     if (states != nullptr) {
@@ -332,6 +419,17 @@ void SubShard::Assign(IdGroup group, const float* weights, const float* states,
       rules_.optimizer->InitState(state(memory), rules_.dim);
     }
     if (rules_.eviction.evicts()) use(memory)->Note(now);
+  }
+}
+
+void SubShard::Create(Span<const int64_t> ids, uint32_t now,
+                      LookupCounts* counts) {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  for (const int64_t id : ids) {
+    if (index_.Find(id) != RowIndex::kAbsent) continue;
+    MakingRoom(ids.size(), now, counts, [&] { CreateRow(id, now); });
+    ++counts->created;
+    Note(counts->changes, {id, true});
   }
 }
 
@@ -360,9 +458,10 @@ uint64_t SubShard::Export(uint64_t from, size_t max_rows, uint32_t now,
   });
 }
 
-void SubShard::Freeze() {
+void SubShard::Freeze(SaveScope scope) {
   std::lock_guard<SpinMutex> lock(mutex_);
-  kept_.emplace(rules_.row_bytes);
+  kept_.emplace(rules_.row_bytes, meter_);
+  frozen_ = scope;
 }
 
 Result<bool> SubShard::ReadFrozen(size_t least, RawRows* rows) {
@@ -372,22 +471,60 @@ Result<bool> SubShard::ReadFrozen(size_t least, RawRows* rows) {
                   "no memory was left to keep rows as they were while they "
                   "were read; they were not all read");
   }
-  if (kept_->ended()) return false;
   const auto append = [&](int64_t id, const std::byte* row) {
     AppendRow(id, row, rows);
   };
+  // First, or it might grow as fast as it is read.
+  const bool had_kept = kept_->TakeSome(append);
+  if (kept_->ended()) return had_kept;
+  // Rows lie anywhere: all are asked for from memory before one is read.
+  thread_local std::vector<std::pair<int64_t, RowIndex::Row>> found;
+  found.clear();
   const uint64_t next =
       index_.Walk(kept_->next(), least, [&](int64_t id, RowIndex::Row row) {
-        if (!kept_->Has(id)) append(id, slab_.at(row));
+        if (!IsFrozen(row) || kept_->Has(row)) return;
+        PrefetchStart<For::kRead>(slab_.at(row), rules_.row_bytes);
+        found.emplace_back(id, row);
       });
-  kept_->ReadTo(next, append);
-  return !kept_->ended();
+  for (const auto& [id, row] : found) append(id, slab_.at(row));
+  kept_->ReadTo(next);
+  return true;
 }
 
 void SubShard::Thaw() {
   std::optional<KeptRows> ended;  // Outside the lock: it may be large.
   std::lock_guard<SpinMutex> lock(mutex_);
   ended.swap(kept_);
+}
+
+void SubShard::BeginSave() {
+  std::optional<ChangedRows> ended;  // Outside the lock: it may be large.
+  std::lock_guard<SpinMutex> lock(mutex_);
+  if (saved_) changes_->Merge(*saved_, index_);  // That save came to nothing.
+  ended.swap(saved_);
+  saved_.swap(changes_);
+  changes_.emplace(meter_);
+}
+
+void SubShard::CommitSave() {
+  std::optional<ChangedRows> ended;
+  std::lock_guard<SpinMutex> lock(mutex_);
+  ended.swap(saved_);
+}
+
+bool SubShard::lost_changes() const {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  return (changes_ && changes_->lost()) || (saved_ && saved_->lost());
+}
+
+void SubShard::ReadErased(std::vector<int64_t>* ids) const {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  if (saved_) saved_->AppendErased(ids);
+}
+
+size_t SubShard::RowsToSave(SaveScope scope) const {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  return scope == SaveScope::kWhole ? index_.size() : saved_->rows();
 }
 
 void SubShard::AppendRow(int64_t id, const std::byte* row,
@@ -407,7 +544,7 @@ void SubShard::Restore(IdGroup group, const std::byte* rows,
       Insert(id, row);
       ++counts->created;
     }
-    KeepRow(id, slab_.at(row));
+    NoteChange(id, row);
     std::memcpy(slab_.at(row), rows + group.places[i] * rules_.row_bytes,
                 rules_.row_bytes);
   }
@@ -441,8 +578,8 @@ uint64_t SubShard::WalkUses(uint64_t from, size_t least,
   return next;
 }
 
-uint64_t SubShard::Evict(Span<const EvictionCandidate> candidates,
-                         uint32_t now) {
+uint64_t SubShard::Evict(Span<const EvictionCandidate> candidates, uint32_t now,
+                         RowChanges* changes) {
   thread_local std::vector<int64_t> ids;
   ids.clear();
   for (const EvictionCandidate& candidate : candidates) {
@@ -457,16 +594,19 @@ uint64_t SubShard::Evict(Span<const EvictionCandidate> candidates,
     const RowUse used = *use(slab_.at(rows[i]));
     if (rules_.eviction.Rank(used, now) > candidates[i].rank) continue;
     evicted += Erase(ids[i]);
+    Note(changes, {ids[i], false});
   }
   return evicted;
 }
 
 uint64_t SubShard::Sweep(uint64_t from, size_t least, uint32_t now,
-                         size_t* seen, uint64_t* expired) {
+                         size_t* seen, LookupCounts* counts) {
   std::lock_guard<SpinMutex> lock(mutex_);
   return WalkUses(from, least, [&](int64_t id, RowUse use) {
     ++*seen;
-    if (rules_.eviction.Expired(use, now)) *expired += Erase(id);
+    if (!rules_.eviction.Expired(use, now)) return;
+    counts->expired += Erase(id);
+    Note(counts->changes, {id, false});
   });
 }
 
@@ -477,11 +617,23 @@ bool SubShard::Expired(const std::byte* row, uint32_t now) const {
   return rules_.eviction.Expired(used, now);
 }
 
+uint64_t SubShard::rounded() const {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  return rounded_;
+}
+
+void SubShard::set_rounded(uint64_t count) {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  rounded_ = count;
+}
+
 void SubShard::AddStats(TableStats* stats) const {
   std::lock_guard<SpinMutex> lock(mutex_);
   stats->rows += index_.size();
   stats->index_slots += index_.slots();
   stats->bytes += slab_.bytes() + index_.bytes() + admission_->bytes();
+  if (changes_) stats->bytes += changes_->bytes();
+  if (saved_) stats->bytes += saved_->bytes();
 }
 
 }  // namespace persia

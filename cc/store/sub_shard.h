@@ -15,10 +15,12 @@
 #include <vector>
 
 #include "cc/base/hash.h"
+#include "cc/base/memory_meter.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/optimizer/optimizer.h"
 #include "cc/store/admission.h"
+#include "cc/store/changed_rows.h"
 #include "cc/store/eviction.h"
 #include "cc/store/initializer.h"
 #include "cc/store/kept_rows.h"
@@ -52,11 +54,19 @@ struct IdGroup {
   Span<const uint32_t> places;
 };
 
+// What a lookup does beside reading rows.
+enum class LookupKind {
+  kReads,    // Nothing.
+  kTrains,   // It notes rows as used, and makes those that are absent.
+  kPresent,  // It notes rows as used. Absent ones get nothing.
+};
+
 struct LookupCounts {
-  uint64_t absent = 0;   // Got no row: refused, or a lookup that only reads.
+  uint64_t absent = 0;   // Got no row: refused, or a lookup that makes none.
   uint64_t created = 0;  // Got a row that was not there before.
   uint64_t refused = 0;  // By admission.
-  uint64_t expired = 0;  // Rows removed whose time was over.
+  uint64_t expired = 0;  // Rows removed: their time was over, or for room.
+  RowChanges* changes = nullptr;  // Gets the rows that came and left, if any.
 };
 
 // A row that might be evicted, and how it was used when that was found.
@@ -72,14 +82,18 @@ inline constexpr size_t kMostRowsALock = 1024;
 
 class SubShard {
  public:
-  // `rules` must outlive the sub-shard. Its number sets its random numbers
-  // apart from the others'.
+  // `rules`, and `meter` if there is one, must outlive the sub-shard. Its
+  // number sets its random numbers apart from the others'.
   SubShard(const RowRules* rules, size_t number,
-           std::unique_ptr<Admission> admission)
+           std::unique_ptr<Admission> admission, MemoryMeter* meter = nullptr)
       : rules_(*rules),
+        meter_(meter),
         rounding_seed_(Mix64(rules->table_seed + number)),
         admission_(std::move(admission)),
-        slab_(rules->row_bytes) {}
+        // Rows are what is limited. An index grows with them; and a little
+        // while rows come and go, when each is in place of another.
+        index_(meter, RowIndex::AtLimit::kGrow),
+        slab_(rules->row_bytes, meter) {}
 
   // A lookup or an update takes these steps, in this order, from the third on
   // under the lock. Each asks for the memory that the next one needs: who works
@@ -90,11 +104,12 @@ class SubShard {
   void AskForIndex(Span<const int64_t> ids) const;
   // Finds rows, or null for absent ids, and makes those that training lacks.
   // `now` is the time of RowUse. Adds to `counts`.
-  void StartLookup(IdGroup group, bool read_only, uint32_t now,
+  void StartLookup(IdGroup group, LookupKind kind, uint32_t now,
                    std::byte** rows, LookupCounts* counts);
   void StartUpdate(IdGroup group, const float* gradients, std::byte** rows);
-  // See Table. The rows are what the step before has found.
-  void FinishLookup(IdGroup group, bool read_only, uint32_t now,
+  // See Table. The rows are what the step before has found; those whose time
+  // is over become null.
+  void FinishLookup(IdGroup group, LookupKind kind, uint32_t now,
                     std::byte** rows, float* out, LookupCounts* counts) const;
   void FinishUpdate(IdGroup group, std::byte** rows, const float* gradients,
                     float learning_rate, UpdateCounts* counts);
@@ -103,6 +118,7 @@ class SubShard {
   // See Table.
   void Assign(IdGroup group, const float* weights, const float* states,
               uint32_t now, LookupCounts* counts);
+  void Create(Span<const int64_t> ids, uint32_t now, LookupCounts* counts);
   uint64_t Remove(Span<const int64_t> ids);
 
   // These walk as RowIndex::Walk does.
@@ -111,24 +127,43 @@ class SubShard {
   uint64_t FindCandidates(uint64_t from, size_t least, uint32_t now,
                           uint32_t sub_shard,
                           std::vector<EvictionCandidate>* candidates) const;
-  // Removes rows whose time is over. Adds to `seen` and to `expired`.
+  // Removes rows whose time is over. Adds to `seen` and to counts->expired.
   uint64_t Sweep(uint64_t from, size_t least, uint32_t now, size_t* seen,
-                 uint64_t* expired);
+                 LookupCounts* counts);
 
-  // From Freeze to Thaw, ReadFrozen gives the rows as they were at Freeze; but
-  // how a row was used may be newer. It walks as RowIndex::Walk does, from
-  // where it was, and returns whether there is more. kResourceExhausted if
-  // there was no memory to keep what changed.
-  void Freeze();
+  // From Freeze to Thaw, ReadFrozen gives the rows as they were at Freeze, or
+  // those of them that changed before BeginSave; but how a row was used may be
+  // newer. It walks as RowIndex::Walk does, from where it was, and returns
+  // whether there is more. kResourceExhausted if there was no memory to keep
+  // what changed. Precondition: BeginSave came first, to freeze changes.
+  void Freeze(SaveScope scope);
   Result<bool> ReadFrozen(size_t least, RawRows* rows);
   void Thaw();
+
+  // What changes from now on belongs to the next save. What changed before, and
+  // is in none that was committed, belongs to this one. Not from Freeze to
+  // Thaw.
+  void BeginSave();
+  void CommitSave();
+  // Whether there was no memory to note what changed since the save that was
+  // committed last.
+  bool lost_changes() const;
+  // Of the save that was begun last: appends the ids that lost their rows.
+  void ReadErased(std::vector<int64_t>* ids) const;
+  // About how many rows it is of.
+  size_t RowsToSave(SaveScope scope) const;
 
   // Sets whole rows, creating those that are absent: `rows` has as many of the
   // table's rows as `ids` are, one after the other.
   void Restore(IdGroup group, const std::byte* rows, LookupCounts* counts);
 
   // Removes those candidates whose rank did not rise since; returns how many.
-  uint64_t Evict(Span<const EvictionCandidate> candidates, uint32_t now);
+  uint64_t Evict(Span<const EvictionCandidate> candidates, uint32_t now,
+                 RowChanges* changes);
+
+  // Rows that were rounded at random.
+  uint64_t rounded() const;
+  void set_rounded(uint64_t count);
 
   // Adds its part to stats->rows, bytes and index_slots.
   void AddStats(TableStats* stats) const;
@@ -144,17 +179,33 @@ class SubShard {
   void CreateAbsent(Span<const int64_t> ids, uint32_t now, RowIndex::Row* rows,
                     LookupCounts* counts);
   RowIndex::Row FindOrCreate(int64_t id, uint32_t now, LookupCounts* counts);
-  RowIndex::Row Create(int64_t id, uint32_t now);
+  RowIndex::Row CreateRow(int64_t id, uint32_t now);
+  template <typename Work>
+  void MakingRoom(size_t ids, uint32_t now, LookupCounts* counts,
+                  const Work& work);
+  size_t EvictForRoom(size_t count, uint32_t now, LookupCounts* counts);
   void Insert(int64_t id, RowIndex::Row row);
   void WriteInitial(int64_t id, std::byte* row) const;
   void AppendRow(int64_t id, const std::byte* row, RawRows* rows) const;
-  void KeepRow(int64_t id, const std::byte* row) {
-    if (kept_ && row != nullptr) kept_->Keep(id, row);
+  // Whether ReadFrozen may give what the row holds.
+  bool IsFrozen(RowIndex::Row row) const {
+    return kept_ && (frozen_ == SaveScope::kWhole || saved_->Has(row));
   }
+  void KeepRow(int64_t id, RowIndex::Row row) {
+    if (IsFrozen(row) && kept_->MustAdd(id, row)) kept_->Add(id, slab_.at(row));
+  }
+  // A row that is there, before it changes.
+  void NoteChange(int64_t id, RowIndex::Row row) {
+    if (changes_) changes_->Mark(row);
+    KeepRow(id, row);
+  }
+  void NoteUpdates(Span<const int64_t> ids, const RowIndex::Row* rows);
+  void KeepExpected(Span<const int64_t> ids, std::byte* const* rows, size_t end,
+                    size_t* kept);
   bool Erase(int64_t id);
-  void NoteUse(std::byte** rows, size_t count, bool read_only,
+  void NoteUse(std::byte** rows, size_t count, LookupKind kind,
                uint32_t now) const;
-  void FillAbsent(int64_t id, bool read_only, float* out) const;
+  void FillAbsent(int64_t id, LookupKind kind, float* out) const;
   void UpdateSlice(std::byte* const* rows, const uint32_t* places, size_t count,
                    const float* gradients, float learning_rate,
                    UpdateCounts* counts);
@@ -174,14 +225,21 @@ class SubShard {
   }
 
   const RowRules& rules_;
+  MemoryMeter* const meter_;
   const uint64_t rounding_seed_;
   mutable SpinMutex mutex_;
   // All below are guarded by mutex_.
   const std::unique_ptr<Admission> admission_;
   RowIndex index_;
   RowSlab slab_;
+  // Since the last BeginSave, once there was one; and those before it that no
+  // save that was committed has.
+  std::optional<ChangedRows> changes_;
+  std::optional<ChangedRows> saved_;
+  uint64_t rooms_made_ = 0;       // Seeds where each begins to look.
   std::optional<KeptRows> kept_;  // While the sub-shard is frozen.
-  uint64_t encoded_updates_ = 0;  // Seeds the rounding of each.
+  SaveScope frozen_ = SaveScope::kWhole;
+  uint64_t rounded_ = 0;  // Seeds the rounding of each.
 };
 
 // A table's, in the order of their numbers.

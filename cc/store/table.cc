@@ -28,9 +28,12 @@ static_assert(kSubShards == 1 << kSubShardBits, "a cursor has room for them");
 class FrozenTable : public FrozenRows {
  public:
   // Sets `*frozen` to false when it ends.
-  FrozenTable(SubShards* sub_shards, std::atomic<bool>* frozen)
+  FrozenTable(SaveScope scope, SubShards* sub_shards, std::atomic<bool>* frozen)
       : sub_shards_(*sub_shards), frozen_(*frozen) {
-    for (const auto& sub_shard : sub_shards_) sub_shard->Freeze();
+    for (const auto& sub_shard : sub_shards_) {
+      sub_shard->Freeze(scope);
+      about_ += sub_shard->RowsToSave(scope);
+    }
   }
 
   ~FrozenTable() override {
@@ -49,19 +52,30 @@ class FrozenTable : public FrozenRows {
     return next_ < sub_shards_.size();
   }
 
+  bool ReadErased(std::vector<int64_t>* ids) override {
+    if (next_erased_ == sub_shards_.size()) return false;
+    sub_shards_[next_erased_++]->ReadErased(ids);
+    return true;
+  }
+
+  uint64_t about() const override { return about_; }
+
  private:
   SubShards& sub_shards_;
   std::atomic<bool>& frozen_;
+  uint64_t about_ = 0;
   size_t next_ = 0;
+  size_t next_erased_ = 0;
 };
 
 class ShardedTable : public Table {
  public:
   ShardedTable(const TableConfig& config, std::unique_ptr<RowRules> rules,
-               SecondsClock seconds)
+               SecondsClock seconds, std::shared_ptr<MemoryMeter> meter)
       : config_(config),
         rules_(std::move(rules)),
         seconds_(std::move(seconds)),
+        meter_(std::move(meter)),
         evictor_(&rules_->eviction,
                  CapacityRows(config.capacity, config.shard_count,
                               rules_->row_bytes),
@@ -70,7 +84,9 @@ class ShardedTable : public Table {
       const double share = ShareOf(s) / config.shard_count;
       sub_shards_.push_back(std::make_unique<SubShard>(
           rules_.get(), s,
-          MakeAdmission(config.admission, rules_->table_seed, share)));
+          MakeAdmission(config.admission, rules_->table_seed, share,
+                        meter_.get()),
+          meter_.get()));
     }
   }
 
@@ -78,27 +94,39 @@ class ShardedTable : public Table {
 
   size_t state_size() const override { return rules_->state_size; }
 
-  void Lookup(Span<const int64_t> ids, bool read_only,
-              Span<float> rows) override {
+  void Lookup(Span<const int64_t> ids, bool read_only, Span<float> rows,
+              RowChanges* changes) override {
+    const LookupKind kind =
+        read_only ? LookupKind::kReads : LookupKind::kTrains;
     const uint32_t now = Now(!read_only);
     LookupCounts counts;
-    const auto start = [&](const Bundle::Part& part) {
-      part.sub_shard->StartLookup(part.group, read_only, now, part.rows,
-                                  &counts);
-    };
-    const auto finish = [&](const Bundle::Part& part) {
-      part.sub_shard->FinishLookup(part.group, read_only, now, part.rows,
-                                   rows.data(), &counts);
-    };
-    {
+    counts.changes = changes;
+    Named([&] {
       const CountOnExit count(this, &counts);
-      InBundles(ids, start, finish);
-    }
+      LookUp(ids, kind, now, rows, &counts, [](const Bundle::Part&) {});
+    });
     Add(&rows_looked_up_, ids.size());
     Add(&rows_found_, ids.size() - counts.absent - counts.created);
     Add(&refused_, counts.refused);
     Add(&evictions_, counts.expired);
-    if (!read_only) Evict(ids.size(), counts.created, now);
+    if (!read_only) Evict(ids.size(), counts.created, now, changes);
+  }
+
+  void LookupPresent(Span<const int64_t> ids, Span<float> rows,
+                     std::vector<uint32_t>* absent) override {
+    LookupCounts counts;
+    const size_t before = absent->size();
+    LookUp(ids, LookupKind::kPresent, Now(true), rows, &counts,
+           [absent](const Bundle::Part& part) {
+             for (size_t i = 0; i < part.group.ids.size(); ++i) {
+               if (part.rows[i] != nullptr) continue;
+               absent->push_back(part.group.places[i]);
+             }
+           });
+    // The others are the next lookup's.
+    const size_t found = ids.size() - (absent->size() - before);
+    Add(&rows_looked_up_, found);
+    Add(&rows_found_, found);
   }
 
   UpdateCounts Update(Span<const int64_t> ids, Span<const float> gradients,
@@ -119,15 +147,31 @@ class ShardedTable : public Table {
   }
 
   void Assign(Span<const int64_t> ids, Span<const float> weights,
-              Span<const float> state) override {
+              Span<const float> state, RowChanges* changes) override {
     const uint32_t now = Now(false);
     const float* states = state.empty() ? nullptr : state.data();
     LookupCounts counts;
     ForEachGroup(ids, [&](SubShard* sub_shard, IdGroup group) {
-      const CountOnExit count(this, &counts);
-      sub_shard->Assign(group, weights.data(), states, now, &counts);
+      Named([&] {
+        const CountOnExit count(this, &counts);
+        sub_shard->Assign(group, weights.data(), states, now, &counts);
+      });
     });
-    Evict(ids.size(), counts.created, now);
+    Add(&evictions_, counts.expired);
+    Evict(ids.size(), counts.created, now, changes);
+  }
+
+  void Create(Span<const int64_t> ids, RowChanges* changes) override {
+    const uint32_t now = Now(false);
+    LookupCounts counts;
+    counts.changes = changes;
+    ForEachGroup(ids, [&](SubShard* sub_shard, IdGroup group) {
+      Named([&] {
+        const CountOnExit count(this, &counts);
+        sub_shard->Create(group.ids, now, &counts);
+      });
+    });
+    Add(&evictions_, counts.expired);
   }
 
   uint64_t Remove(Span<const int64_t> ids) override {
@@ -157,13 +201,33 @@ class ShardedTable : public Table {
   }
 
   Result<std::unique_ptr<FrozenRows>> Freeze() override {
-    if (frozen_.exchange(true)) {
+    PERSIA_RETURN_IF_ERROR(BeginReading());
+    return Frozen(SaveScope::kWhole);
+  }
+
+  Result<std::unique_ptr<FrozenRows>> FreezeToSave(SaveScope scope) override {
+    if (scope == SaveScope::kChanges && (!was_saved_ || lost_changes())) {
       return Status(Code::kFailedPrecondition,
-                    Concat("the rows of table \"", config_.name,
-                           "\" are being read already; wait until that ends"));
+                    Concat("what changed in table \"", config_.name,
+                           "\" since a save is not known; save it whole"));
     }
-    return std::unique_ptr<FrozenRows>(
-        std::make_unique<FrozenTable>(&sub_shards_, &frozen_));
+    PERSIA_RETURN_IF_ERROR(BeginReading());
+    for (const auto& sub_shard : sub_shards_) sub_shard->BeginSave();
+    save_begun_ = true;
+    return Frozen(scope);
+  }
+
+  void CommitSave() override {
+    if (!save_begun_.exchange(false)) return;
+    for (const auto& sub_shard : sub_shards_) sub_shard->CommitSave();
+    was_saved_ = true;
+  }
+
+  bool was_saved() const override { return was_saved_; }
+
+  bool lost_changes() const override {
+    return std::any_of(sub_shards_.begin(), sub_shards_.end(),
+                       [](const auto& part) { return part->lost_changes(); });
   }
 
   RowLayout layout() const override { return rules_->layout(); }
@@ -177,7 +241,20 @@ class ShardedTable : public Table {
       const CountOnExit count(this, &counts);
       sub_shard->Restore(group, rows.bytes.data(), &counts);
     });
-    Evict(rows.ids.size(), counts.created, now);
+    Evict(rows.ids.size(), counts.created, now, nullptr);
+  }
+
+  void SetEvicts(bool evicts) override { evicts_ = evicts; }
+
+  std::vector<uint64_t> Rounded() const override {
+    std::vector<uint64_t> counts;
+    for (const auto& each : sub_shards_) counts.push_back(each->rounded());
+    return counts;
+  }
+
+  void SetRounded(Span<const uint64_t> counts) override {
+    const size_t count = std::min(counts.size(), sub_shards_.size());
+    for (size_t s = 0; s < count; ++s) sub_shards_[s]->set_rounded(counts[s]);
   }
 
   TableStats Stats() const override {
@@ -198,8 +275,34 @@ class ShardedTable : public Table {
  private:
   using Counter = std::atomic<uint64_t>;
 
+  Status BeginReading() {
+    if (!frozen_.exchange(true)) return Status();
+    return Status(Code::kFailedPrecondition,
+                  Concat("the rows of table \"", config_.name,
+                         "\" are being read already; wait until that ends"));
+  }
+
+  std::unique_ptr<FrozenRows> Frozen(SaveScope scope) {
+    return std::make_unique<FrozenTable>(scope, &sub_shards_, &frozen_);
+  }
+
   static void Add(Counter* counter, uint64_t count) {
     counter->fetch_add(count, std::memory_order_relaxed);
+  }
+
+  // also: void(const Bundle::Part&), of each part once its rows were read.
+  template <typename Also>
+  void LookUp(Span<const int64_t> ids, LookupKind kind, uint32_t now,
+              Span<float> rows, LookupCounts* counts, const Also& also) {
+    const auto start = [&](const Bundle::Part& part) {
+      part.sub_shard->StartLookup(part.group, kind, now, part.rows, counts);
+    };
+    const auto finish = [&](const Bundle::Part& part) {
+      part.sub_shard->FinishLookup(part.group, kind, now, part.rows,
+                                   rows.data(), counts);
+      also(part);
+    };
+    InBundles(ids, start, finish);
   }
 
   // start, finish: void(const Bundle::Part&)
@@ -252,18 +355,33 @@ class ShardedTable : public Table {
     const LookupCounts before_;
   };
 
-  void Evict(size_t ids, uint64_t created, uint32_t now) {
-    Add(&evictions_, evictor_.Run(ids, created, now));
+  // Has the memory limit, where `work` runs into it, say whose rows these are.
+  template <typename Work>
+  void Named(const Work& work) const {
+    try {
+      work();
+    } catch (const MemoryLimitReached& reached) {
+      throw reached.For(Concat("table \"", config_.name, "\""));
+    }
+  }
+
+  void Evict(size_t ids, uint64_t created, uint32_t now, RowChanges* changes) {
+    if (!evicts_) return;
+    Add(&evictions_, evictor_.Run(ids, created, now, changes));
   }
 
   const TableConfig config_;
   const std::unique_ptr<RowRules> rules_;
   const SecondsClock seconds_;
+  const std::shared_ptr<MemoryMeter> meter_;
   SubShards sub_shards_;
   std::atomic<int64_t> rows_{0};
   Evictor evictor_;
   mutable std::atomic<uint32_t> steps_{0};
   std::atomic<bool> frozen_{false};
+  std::atomic<bool> save_begun_{false};  // And not committed.
+  std::atomic<bool> was_saved_{false};
+  std::atomic<bool> evicts_{true};
 
   Counter rows_looked_up_{0};
   Counter rows_found_{0};
@@ -310,13 +428,14 @@ Result<RowLayout> LayoutOf(const TableConfig& config) {
 }
 
 Result<std::unique_ptr<Table>> MakeTable(const TableConfig& config,
-                                         SecondsClock seconds) {
+                                         SecondsClock seconds,
+                                         std::shared_ptr<MemoryMeter> meter) {
   PERSIA_RETURN_IF_ERROR(config.Validate());
   auto rules = MakeRules(config);
   if (!rules.ok()) return rules.status();
   if (seconds == nullptr) seconds = SteadySeconds;
   return std::unique_ptr<Table>(std::make_unique<ShardedTable>(
-      config, std::move(*rules), std::move(seconds)));
+      config, std::move(*rules), std::move(seconds), std::move(meter)));
 }
 
 }  // namespace persia

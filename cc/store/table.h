@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/memory_meter.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/store/table_config.h"
@@ -44,7 +45,22 @@ struct UpdateCounts {
   uint64_t applied = 0;
   uint64_t nonfinite = 0;
   uint64_t absent = 0;
+
+  UpdateCounts& operator+=(const UpdateCounts& other) {
+    applied += other.applied;
+    nonfinite += other.nonfinite;
+    absent += other.absent;
+    return *this;
+  }
 };
+
+// A row that came, with its initial value, or left. In a list of them, those of
+// one id are in their order.
+struct RowChange {
+  int64_t id;
+  bool created;
+};
+using RowChanges = std::vector<RowChange>;
 
 // Rows as Export gives them, in no order: weights are ids.size() x dim, state
 // ids.size() x state_size, row-major.
@@ -72,6 +88,10 @@ struct RowLayout {
   size_t state_offset;
 };
 
+// What a save is of: all rows of a table, or those that changed since the last
+// save that was committed.
+enum class SaveScope : uint32_t { kWhole = 0, kChanges = 1 };
+
 // A table's rows as they were at one moment, while the table is in use. Not
 // thread-safe.
 class FrozenRows {
@@ -85,6 +105,14 @@ class FrozenRows {
   // does. kResourceExhausted if there was no memory to keep rows that changed
   // meanwhile; the table itself went on.
   virtual Result<bool> Read(size_t count, RawRows* rows) = 0;
+
+  // Of changes: appends some of the ids that have lost their rows; false once
+  // there are no more. Some may be of rows that were made and lost since the
+  // last save. Not once another save was begun.
+  virtual bool ReadErased(std::vector<int64_t>* ids) = 0;
+
+  // About how many rows Read gives in all.
+  virtual uint64_t about() const = 0;
 };
 
 class Table {
@@ -103,9 +131,19 @@ class Table {
   // Copies each id's weights to rows (ids.size() x dim). An absent id is
   // created if admission lets it in, and otherwise gets its initial value; if
   // `read_only`, it gets the default value, and nothing in the table changes.
-  // Ids may repeat. Then evicts what the table holds beyond its capacity.
-  virtual void Lookup(Span<const int64_t> ids, bool read_only,
-                      Span<float> rows) = 0;
+  // Ids may repeat. Then evicts what the table holds beyond its capacity. Rows
+  // that it created and removed are added to `changes`, if that is not null,
+  // also when it throws: MemoryLimitReached where the table's meter has no room
+  // for new rows and it does not evict, or has nothing left to. Rows that were
+  // created by then stay, each whole, as if their ids had come alone.
+  virtual void Lookup(Span<const int64_t> ids, bool read_only, Span<float> rows,
+                      RowChanges* changes = nullptr) = 0;
+
+  // A training lookup of those ids that have a row: creates and removes none.
+  // Adds the places of the other ids to `absent`, and leaves their rows as they
+  // were.
+  virtual void LookupPresent(Span<const int64_t> ids, Span<float> rows,
+                             std::vector<uint32_t>* absent) = 0;
 
   // Applies to each id's row its gradient (ids.size() x dim). A gradient with a
   // NaN or an infinity, and one whose row is absent, is skipped alone and
@@ -117,9 +155,17 @@ class Table {
 
   // Sets rows to `weights` (ids.size() x dim), creating those that are absent
   // whatever admission says. Their state becomes `state` (ids.size() x
-  // state_size()), or a new row's if that is empty. Then evicts as Lookup does.
+  // state_size()), or a new row's if that is empty. Then evicts as Lookup does;
+  // `changes` gets what that removed.
   virtual void Assign(Span<const int64_t> ids, Span<const float> weights,
-                      Span<const float> state) = 0;
+                      Span<const float> state,
+                      RowChanges* changes = nullptr) = 0;
+
+  // Creates the rows of those ids that have none, whatever admission says.
+  // Evicts nothing, but for the memory limit. `changes` and what it throws are
+  // as in Lookup.
+  virtual void Create(Span<const int64_t> ids,
+                      RowChanges* changes = nullptr) = 0;
 
   // Removes the rows of `ids`; returns how many there were.
   virtual uint64_t Remove(Span<const int64_t> ids) = 0;
@@ -136,6 +182,23 @@ class Table {
   // before the table does. kFailedPrecondition if an earlier one has not ended.
   virtual Result<std::unique_ptr<FrozenRows>> Freeze() = 0;
 
+  // The same, and begins a save of `scope`: notes from now on which rows
+  // change, until the next one begins. What changed before, since the last save
+  // that was committed, this one has; unless it is committed, the next one has
+  // it again. Costs a bit a row and some 20 bytes an id that loses its row.
+  // kFailedPrecondition also for changes that are not known.
+  virtual Result<std::unique_ptr<FrozenRows>> FreezeToSave(SaveScope scope) = 0;
+
+  // The save that was begun last can be restored from now on. Does nothing if
+  // none was begun.
+  virtual void CommitSave() = 0;
+
+  // Whether a save was committed, of all that the table held then.
+  virtual bool was_saved() const = 0;
+
+  // Of one that was: there was no memory to note what changed since.
+  virtual bool lost_changes() const = 0;
+
   virtual RowLayout layout() const = 0;
 
   // Now, as RowUse counts it.
@@ -144,6 +207,14 @@ class Table {
   // Sets whole rows, in this table's layout, creating those that are absent
   // whatever admission says. Then evicts as Lookup does.
   virtual void Restore(const RawRows& rows) = 0;
+
+  // Whether rows leave by themselves, as they do unless this says otherwise.
+  virtual void SetEvicts(bool evicts) = 0;
+
+  // How many rows of each part of the table were rounded at random: with the
+  // rows, this makes what later updates do the same. As many numbers always.
+  virtual std::vector<uint64_t> Rounded() const = 0;
+  virtual void SetRounded(Span<const uint64_t> counts) = 0;
 
   virtual TableStats Stats() const = 0;
 };
@@ -155,9 +226,11 @@ Result<RowLayout> LayoutOf(const TableConfig& config);
 using SecondsClock = std::function<double()>;
 
 // InvalidArgument if `config` does not validate. `seconds` is the machine's own
-// clock if it is null.
-Result<std::unique_ptr<Table>> MakeTable(const TableConfig& config,
-                                         SecondsClock seconds = nullptr);
+// clock if it is null. What `meter`, if there is one, counts is rows, state,
+// index and what admission knows. Throws std::bad_alloc.
+Result<std::unique_ptr<Table>> MakeTable(
+    const TableConfig& config, SecondsClock seconds = nullptr,
+    std::shared_ptr<MemoryMeter> meter = nullptr);
 
 }  // namespace persia
 

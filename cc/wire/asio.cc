@@ -1,11 +1,14 @@
 #include "cc/wire/asio.h"
 
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <boost/asio/impl/src.hpp>
 #include <cctype>
+
+#include "cc/base/status.h"
 
 namespace persia {
 namespace {
@@ -32,6 +35,20 @@ std::string Reason(const ErrorCode& error) {
   }
   if (error == asio::error::connection_refused) text += " (is it running?)";
   return text;
+}
+
+std::string PeerOf(const Socket& socket) {
+  ErrorCode error;
+  const auto peer = socket.remote_endpoint(error);
+  char host[NI_MAXHOST];
+  char port[NI_MAXSERV];
+  if (error || getnameinfo(peer.data(), static_cast<socklen_t>(peer.size()),
+                           host, sizeof(host), port, sizeof(port),
+                           NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "?";
+  }
+  const bool has_colons = std::string(host).find(':') != std::string::npos;
+  return has_colons ? Concat("[", host, "]:", port) : Concat(host, ":", port);
 }
 
 void TuneSocket(Socket* socket) {

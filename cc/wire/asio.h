@@ -57,6 +57,9 @@ std::string Reason(const ErrorCode& error);
 // machine is gone is noticed within half a minute, silent or not.
 void TuneSocket(Socket* socket);
 
+// Who is at the socket's other end, "10.0.0.7:51234"; "?" if it has gone.
+std::string PeerOf(const Socket& socket);
+
 }  // namespace persia
 
 #endif  // PERSIA_CC_WIRE_ASIO_H_

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kLeastTextBytes = 8;
 // Without its texts.
-constexpr size_t kProgressBytes = 2 * sizeof(uint32_t) + 3 * sizeof(uint64_t);
+constexpr size_t kProgressBytes = 2 * sizeof(uint32_t) + 4 * sizeof(uint64_t);
 
 void WriteTexts(const std::vector<std::string>& texts, FrameWriter* writer) {
   writer->U32(static_cast<uint32_t>(texts.size()));
@@ -45,6 +45,7 @@ void WriteProgress(const CheckpointProgress& progress, FrameWriter* writer) {
   writer->U64(progress.rows);
   writer->U64(progress.total_rows);
   writer->U64(progress.bytes);
+  writer->U64(progress.base_id);
   writer->Text(progress.file);
   writer->Text(progress.outcome.message());
 }
@@ -56,6 +57,7 @@ CheckpointProgress ReadProgress(ByteReader* reader) {
   progress.rows = reader->U64();
   progress.total_rows = reader->U64();
   progress.bytes = reader->U64();
+  progress.base_id = reader->U64();
   progress.file = reader->Text();
   std::string message = reader->Text();
   if (code != Code::kOk) progress.outcome = Status(code, std::move(message));
@@ -73,6 +75,7 @@ OutFrame EncodeCheckpoint(uint64_t request_id, uint32_t shard_index,
   writer.U32(shard_count);
   writer.U32(0);
   writer.U64(request.save_id);
+  writer.U64(request.parent_id);
   writer.U64(request.generation);
   writer.Text(request.folder);
   WriteTexts(request.files, &writer);
@@ -88,6 +91,7 @@ Status DecodeCheckpoint(ConstBytes body, CheckpointRequest* request) {
   request->shard_count = reader.U32();
   reader.Zero32();
   request->save_id = reader.U64();
+  request->parent_id = reader.U64();
   request->generation = reader.U64();
   request->folder = reader.Text();
   request->files = ReadTexts(&reader);

@@ -1,8 +1,7 @@
 #include "cc/wire/frame.h"
 
-#include <cstring>
-
 #include "cc/base/crc32c.h"
+#include "cc/base/header_fields.h"
 
 namespace persia {
 namespace {
@@ -16,18 +15,6 @@ constexpr size_t kBodyBytesAt = 16;
 constexpr size_t kBodyCrcAt = 24;
 constexpr size_t kHeaderCrcAt = 28;
 
-template <typename T>
-void Put(uint8_t* header, size_t at, T value) {
-  std::memcpy(header + at, &value, sizeof(value));
-}
-
-template <typename T>
-T Get(Span<const uint8_t, kFrameHeaderBytes> header, size_t at) {
-  T value;
-  std::memcpy(&value, header.data() + at, sizeof(value));
-  return value;
-}
-
 bool IsWithin(uint16_t number, MessageType first, MessageType last) {
   return number >= static_cast<uint16_t>(first) &&
          number <= static_cast<uint16_t>(last);
@@ -40,10 +27,14 @@ bool IsMessageType(uint16_t number) {
 
 }  // namespace
 
-uint64_t BodyBytes(const OutFrame& frame) {
-  uint64_t bytes = frame.head.size() - kFrameHeaderBytes;
+uint64_t TotalBytes(const OutFrame& frame) {
+  uint64_t bytes = frame.head.size();
   for (const ConstBytes part : frame.payload) bytes += part.size();
   return bytes;
+}
+
+uint64_t BodyBytes(const OutFrame& frame) {
+  return TotalBytes(frame) - kFrameHeaderBytes;
 }
 
 void SealFrame(MessageType type, uint64_t request_id, OutFrame* frame) {
@@ -53,42 +44,42 @@ void SealFrame(MessageType type, uint64_t request_id, OutFrame* frame) {
     body_crc = ExtendCrc32c(body_crc, part.data(), part.size());
   }
   uint8_t* header = frame->head.data();
-  Put(header, kMagicAt, kFrameMagic);
-  Put(header, kVersionAt, kProtocolVersion);
-  Put(header, kTypeAt, static_cast<uint16_t>(type));
-  Put(header, kRequestIdAt, request_id);
-  Put(header, kBodyBytesAt, BodyBytes(*frame));
-  Put(header, kBodyCrcAt, body_crc);
-  Put(header, kHeaderCrcAt, Crc32c(header, kHeaderCrcAt));
+  PutField(header, kMagicAt, kFrameMagic);
+  PutField(header, kVersionAt, kProtocolVersion);
+  PutField(header, kTypeAt, static_cast<uint16_t>(type));
+  PutField(header, kRequestIdAt, request_id);
+  PutField(header, kBodyBytesAt, BodyBytes(*frame));
+  PutField(header, kBodyCrcAt, body_crc);
+  PutField(header, kHeaderCrcAt, Crc32c(header, kHeaderCrcAt));
 }
 
 Status ParseFrameHeader(Span<const uint8_t, kFrameHeaderBytes> bytes,
                         uint64_t max_body_bytes, FrameHeader* header) {
-  if (Get<uint32_t>(bytes, kMagicAt) != kFrameMagic) {
+  if (GetField<uint32_t>(bytes.data(), kMagicAt) != kFrameMagic) {
     return Status(Code::kDataLoss,
                   "this is not persia_tf's protocol: a frame starts with "
                   "\"PRS1\"; is another program at this address?");
   }
-  if (Get<uint32_t>(bytes, kHeaderCrcAt) !=
+  if (GetField<uint32_t>(bytes.data(), kHeaderCrcAt) !=
       Crc32c(bytes.data(), kHeaderCrcAt)) {
     return Status(Code::kDataLoss, "a frame's header was corrupted on its way");
   }
-  header->version = Get<uint16_t>(bytes, kVersionAt);
-  header->request_id = Get<uint64_t>(bytes, kRequestIdAt);
+  header->version = GetField<uint16_t>(bytes.data(), kVersionAt);
+  header->request_id = GetField<uint64_t>(bytes.data(), kRequestIdAt);
   if (header->version != kProtocolVersion) {
     return Status(Code::kFailedPrecondition,
                   Concat("a frame of protocol version ", header->version,
                          " where version ", kProtocolVersion,
                          " is spoken: use the same persia_tf version on both"));
   }
-  const auto type = Get<uint16_t>(bytes, kTypeAt);
+  const auto type = GetField<uint16_t>(bytes.data(), kTypeAt);
   if (!IsMessageType(type)) {
     return Status(Code::kDataLoss,
                   Concat("a frame of unknown message type ", type));
   }
   header->type = static_cast<MessageType>(type);
-  header->body_bytes = Get<uint64_t>(bytes, kBodyBytesAt);
-  header->body_crc = Get<uint32_t>(bytes, kBodyCrcAt);
+  header->body_bytes = GetField<uint64_t>(bytes.data(), kBodyBytesAt);
+  header->body_crc = GetField<uint32_t>(bytes.data(), kBodyCrcAt);
   if (header->body_bytes > max_body_bytes) {
     return Status(Code::kResourceExhausted,
                   Concat("a frame's body of ", header->body_bytes,

@@ -29,7 +29,7 @@
 namespace persia {
 
 inline constexpr uint32_t kFrameMagic = 0x31535250;
-inline constexpr uint16_t kProtocolVersion = 4;
+inline constexpr uint16_t kProtocolVersion = 5;
 inline constexpr size_t kFrameHeaderBytes = 32;
 inline constexpr uint64_t kMaxBodyBytes = 1ull << 30;
 inline constexpr uint64_t kConnectionId = 0;  // In the place of a request's.
@@ -74,6 +74,7 @@ struct OutFrame {
   std::vector<ConstBytes> payload;
 };
 
+uint64_t TotalBytes(const OutFrame& frame);
 uint64_t BodyBytes(const OutFrame& frame);
 
 // Fills the first kFrameHeaderBytes of frame->head, which the message encoder

@@ -18,15 +18,36 @@ constexpr size_t kMaxTransferBytes = 64u << 20;
 // would take all that there is.
 constexpr size_t kUnbackedBytes = 1u << 20;
 
+// A record of a handshake, of any version.
+bool BeginsTls(Span<const uint8_t, kFrameHeaderBytes> bytes) {
+  return bytes[0] == 0x16 && bytes[1] == 0x03;
+}
+
 size_t UntilDone(const ErrorCode& error, size_t /*transferred*/) {
   return error ? 0 : kMaxTransferBytes;
 }
 
 }  // namespace
 
+std::vector<uint8_t> NoTlsHere() {
+  // Record: alert, version, length; alert: fatal, protocol_version.
+  return {21, 3, 3, 0, 2, 2, 70};
+}
+
 FrameStream::FrameStream(Socket socket, uint64_t max_body_bytes)
     : socket_(std::move(socket)), max_body_bytes_(max_body_bytes) {
   TuneSocket(&socket_);
+}
+
+void FrameStream::Secure(std::unique_ptr<TlsSession> session,
+                         SecureCallback done) {
+  tls_ = std::make_unique<TlsStream>(&socket_, std::move(session),
+                                     [this] { heard_at_ = Clock::now(); });
+  tls_->Handshake([self = shared_from_this(),
+                   done = std::move(done)](const Status& status) {
+    if (status.code() == Code::kUnauthenticated) self->tls_ = nullptr;
+    done(status);
+  });
 }
 
 void FrameStream::Read(ByteBuffer* body, ReadCallback done,
@@ -35,11 +56,13 @@ void FrameStream::Read(ByteBuffer* body, ReadCallback done,
   placed_.clear();
   place_ = std::move(place);
   read_done_ = std::move(done);
-  asio::async_read(
-      socket_, asio::buffer(header_bytes_),
-      [self = shared_from_this()](const ErrorCode& error, size_t bytes) {
-        self->OnHeader(error, bytes);
-      });
+  auto on_header = [self = shared_from_this()](const ErrorCode& error,
+                                               size_t bytes) {
+    self->OnHeader(error, bytes);
+  };
+  const asio::mutable_buffer header = asio::buffer(header_bytes_);
+  if (tls_ != nullptr) return tls_->Read({header}, std::move(on_header));
+  asio::async_read(socket_, header, std::move(on_header));
 }
 
 void FrameStream::OnHeader(const ErrorCode& error, size_t bytes) {
@@ -56,11 +79,14 @@ void FrameStream::OnHeader(const ErrorCode& error, size_t bytes) {
     case Code::kResourceExhausted:
       return EndRead(ReadEnd::kTooLong, status);
     default:
-      return EndRead(ReadEnd::kBadFrame, status);
+      return EndRead(
+          BeginsTls(header_bytes_) ? ReadEnd::kTls : ReadEnd::kBadFrame,
+          status);
   }
 }
 
 void FrameStream::ReadBody() {
+  reads_body_ = true;
   unplaced_ = header_.body_bytes;
   if (place_ != nullptr) placed_ = place_(header_);
   for (const MutableBytes part : placed_) unplaced_ -= part.size();
@@ -80,15 +106,18 @@ void FrameStream::ReadBodyFrom(size_t begin) {
       parts.emplace_back(part.data(), part.size());
     }
   }
+  auto on_part = [self = shared_from_this()](const ErrorCode& error,
+                                             size_t /*bytes*/) {
+    self->OnBodyPart(error);
+  };
+  if (tls_ != nullptr) return tls_->Read(std::move(parts), std::move(on_part));
   asio::async_read(
       socket_, std::move(parts),
       [this](const ErrorCode& error, size_t transferred) {
         heard_at_ = Clock::now();
         return UntilDone(error, transferred);
       },
-      [self = shared_from_this()](const ErrorCode& error, size_t /*bytes*/) {
-        self->OnBodyPart(error);
-      });
+      std::move(on_part));
 }
 
 void FrameStream::OnBodyPart(const ErrorCode& error) {
@@ -122,6 +151,11 @@ void FrameStream::EndReadAsCancelled() {
 }
 
 void FrameStream::EndReadOnError(const ErrorCode& error, bool within_frame) {
+  if (tls_ != nullptr && !tls_->error().ok()) {
+    const bool is_bad = tls_->error().code() == Code::kDataLoss;
+    return EndRead(is_bad ? ReadEnd::kBadFrame : ReadEnd::kClosed,
+                   tls_->error());
+  }
   if (error == asio::error::eof && within_frame) {
     return EndRead(ReadEnd::kBadFrame,
                    Status(Code::kDataLoss,
@@ -131,6 +165,7 @@ void FrameStream::EndReadOnError(const ErrorCode& error, bool within_frame) {
 }
 
 void FrameStream::EndRead(ReadEnd end, const Status& status) {
+  reads_body_ = false;
   // The callback may start the next read.
   std::exchange(read_done_, nullptr)(end, status);
 }
@@ -142,20 +177,34 @@ void FrameStream::Write(const OutFrame& frame, WriteCallback done) {
   for (const ConstBytes part : frame.payload) {
     parts.emplace_back(part.data(), part.size());
   }
+  auto on_written = [self = shared_from_this(), done = std::move(done)](
+                        const ErrorCode& error) { done(error); };
+  if (tls_ != nullptr) {
+    return tls_->Write(std::move(parts), std::move(on_written));
+  }
   asio::async_write(
       socket_, std::move(parts), UntilDone,
-      [self = shared_from_this(), done = std::move(done)](
-          const ErrorCode& error, size_t /*bytes*/) { done(error); });
+      [on_written = std::move(on_written)](
+          const ErrorCode& error, size_t /*bytes*/) { on_written(error); });
 }
 
 void FrameStream::Linger(double seconds, std::function<void()> done) {
-  ErrorCode ignored;
-  socket_.shutdown(asio::socket_base::shutdown_send, ignored);
   auto timer = std::make_shared<Timer>(socket_.get_executor());
   timer->expires_at(DeadlineAfter(seconds));
   timer->async_wait([self = shared_from_this()](const ErrorCode& error) {
     if (!error) self->Close();
   });
+  if (tls_ == nullptr) return StopSending(std::move(timer), std::move(done));
+  tls_->End([self = shared_from_this(), timer = std::move(timer),
+             done = std::move(done)](const ErrorCode& /*ignored*/) {
+    self->StopSending(timer, done);
+  });
+}
+
+void FrameStream::StopSending(std::shared_ptr<Timer> timer,
+                              std::function<void()> done) {
+  ErrorCode ignored;
+  socket_.shutdown(asio::socket_base::shutdown_send, ignored);
   Discard(std::move(timer), std::move(done));
 }
 
@@ -173,12 +222,14 @@ void FrameStream::Discard(std::shared_ptr<Timer> timer,
 
 void FrameStream::CancelRead() {
   read_cancelled_ = true;
+  if (tls_ != nullptr) tls_->StopReading();
   ErrorCode ignored;
   socket_.cancel(ignored);
 }
 
 void FrameStream::Close() {
   read_cancelled_ = true;
+  if (tls_ != nullptr) tls_->Stop();
   ErrorCode ignored;
   socket_.close(ignored);
 }

@@ -23,8 +23,8 @@
 //
 // Whoever can connect can test guesses of the token against the server's proof,
 // at leisure: tokens must be random. The handshake does not protect what
-// follows on the connection from somebody between the two ends; encryption
-// would, and would be set up before it.
+// follows on the connection from somebody between the two ends; TLS does, and
+// comes before it.
 //
 // These are the two ends' rules without any I/O. All frames have the request id
 // kConnectionId. Not thread-safe.

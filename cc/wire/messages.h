@@ -65,6 +65,7 @@
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
 #include "cc/wire/frame.h"
+#include "cc/wire/request_limits.h"
 #include "cc/wire/vector_codec.h"
 #include "cc/wire/wire_dtype.h"
 
@@ -89,12 +90,14 @@ OutFrame EncodeCheckpoint(uint64_t request_id, uint32_t shard_index,
 Status DecodeCreateTable(ConstBytes body, TableConfig* config);
 // Leaves each table's `rows` empty. The decoded ids, offsets and dim are
 // checked against each other (offsets rise and end at the number of ids).
-// kInvalidArgument for a dtype that there is not.
+// kInvalidArgument for a dtype that there is not; kResourceExhausted for more
+// tables than there may be, before memory is taken for them.
 Status DecodeLookup(ConstBytes body, LookupRequest* request,
-                    WireDtype* reply_dtype);
+                    WireDtype* reply_dtype, const RequestLimits& limits = {});
 // Leaves each table's `gradients` empty, and fills `gradients` instead.
 Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
-                    std::vector<WireVectors>* gradients);
+                    std::vector<WireVectors>* gradients,
+                    const RequestLimits& limits = {});
 Status DecodeExport(ConstBytes body, ExportRequest* request);
 Status DecodeAssign(ConstBytes body, AssignRequest* request);
 Status DecodeRemove(ConstBytes body, RemoveRequest* request);

@@ -63,12 +63,13 @@ OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request,
 }
 
 Status DecodeLookup(ConstBytes body, LookupRequest* request,
-                    WireDtype* reply_dtype) {
+                    WireDtype* reply_dtype, const RequestLimits& limits) {
   ByteReader reader(body);
   request->client = reader.U64();
   request->visible_sequence = reader.U64();
   const uint32_t flags = reader.U32();
   const uint32_t tables = reader.Count(kTableRecordBytes);
+  PERSIA_RETURN_IF_ERROR(limits.CheckTables(tables));
   *reply_dtype = ReadDtype(&reader);
   reader.Zero32();
   std::vector<TableRecord> records(tables);
@@ -140,12 +141,14 @@ OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request,
 }
 
 Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
-                    std::vector<WireVectors>* gradients) {
+                    std::vector<WireVectors>* gradients,
+                    const RequestLimits& limits) {
   ByteReader reader(body);
   request->client = reader.U64();
   request->sequence = reader.U64();
   request->generation = reader.U64();
   const uint32_t tables = reader.Count(kUpdateRecordBytes);
+  PERSIA_RETURN_IF_ERROR(limits.CheckTables(tables));
   reader.Zero32();
   std::vector<TableRecord> records(tables);
   request->tables.assign(tables, TableUpdate());

@@ -10,7 +10,20 @@ from persia_tf import errors
 
 FILE_NAME = "MANIFEST.json"
 
-_FORMAT = 1
+_FORMAT = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Parent:
+    """The checkpoint that an increment adds to.
+
+    Attributes:
+        name: Its folder's, beside the increment's.
+        save_id: Its number: another checkpoint may have come to its place.
+    """
+
+    name: str
+    save_id: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,6 +36,7 @@ class Manifest:
         rows: How many rows they hold.
         bytes: How long they are together.
         created: When it was begun, as ISO 8601, in UTC.
+        parent: What it is an increment of; None: it has all rows itself.
     """
 
     save_id: int
@@ -30,6 +44,7 @@ class Manifest:
     rows: int
     bytes: int
     created: str
+    parent: Parent | None = None
 
     def to_bytes(self) -> bytes:
         """Returns what is written to the file."""
@@ -56,7 +71,10 @@ class Manifest:
                     f"checkpoint {where} has format {file_format}, this persia_tf "
                     f"reads {_FORMAT}. Read it with the version that wrote it."
                 )
-            return _checked(Manifest(**{**fields, "files": tuple(fields["files"])}))
+            fields["files"] = tuple(fields["files"])
+            if fields["parent"] is not None:
+                fields["parent"] = Parent(**fields["parent"])
+            return _checked(Manifest(**fields))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise errors.DataLossError(
                 f"{where}/{FILE_NAME} is damaged: {error!r}. Restore an earlier "
@@ -69,6 +87,16 @@ def _checked(manifest: Manifest) -> Manifest:
     for name, kind in kinds.items():
         if not isinstance(getattr(manifest, name), kind):
             raise ValueError(f"{name} is {getattr(manifest, name)!r}")
-    if not manifest.files or not all(isinstance(f, str) for f in manifest.files):
+    if not manifest.files or not all(map(_is_name, manifest.files)):
         raise ValueError(f"files are {manifest.files!r}")
+    parent = manifest.parent
+    if parent is not None and not (
+        _is_name(parent.name) and isinstance(parent.save_id, int)
+    ):
+        raise ValueError(f"parent is {parent!r}")
     return manifest
+
+
+def _is_name(text: Any) -> bool:
+    """Whether it is the name of a file in a folder, and no path."""
+    return isinstance(text, str) and "/" not in text and text not in ("", ".", "..")

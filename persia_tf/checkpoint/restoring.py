@@ -8,7 +8,7 @@ import time
 from absl import logging
 
 from persia_tf import errors
-from persia_tf.checkpoint import folders
+from persia_tf.checkpoint import chains, folders
 from persia_tf.checkpoint.progress_bar import ProgressBar
 from persia_tf.checkpoint.saving import location
 from persia_tf.checkpoint.shards import Progress, Shards
@@ -29,9 +29,10 @@ def restore(
     checkpoint's settings; tables that the checkpoint lacks stay as they are. A table
     whose optimizer is another one keeps its weights, and begins with new state.
 
-    All shards read the whole checkpoint first, and then change all at once: if one
-    cannot, none does. Updates of lookups from before are refused afterwards, so
-    restore between two calls of `fit` and not within one.
+    An increment is restored with those that it adds to. All shards read the whole
+    checkpoint first, and then change all at once: if one cannot, none does. Updates of
+    lookups from before are refused afterwards, so restore between two calls of `fit`
+    and not within one.
 
     Example:
 
@@ -51,7 +52,8 @@ def restore(
 
     Raises:
         NotFoundError: if there is no complete checkpoint.
-        DataLossError: if a file of it is damaged or missing.
+        DataLossError: if a file of it is damaged or missing, or of a checkpoint that
+            it is an increment of.
         InvalidArgumentError: if a table has another `output_dim`.
         PersiaError: if a shard does not answer (it is named).
     """
@@ -59,23 +61,25 @@ def restore(
     cluster.flush()
     shards = Shards(cluster.session)
     folder = folders.find(shards, location(path, cluster))
-    manifest = folders.read_manifest(shards, folder)
+    chain = chains.read(shards, folder)
+    manifest = chain[-1].manifest
+    total = sum(link.manifest.rows for link in chain)
     bar = ProgressBar("Restoring") if progress else None
 
     def tell(shards: list[Progress]) -> None:
         # Each reads every file.
         if bar is not None:
             rows = sum(shard.rows for shard in shards)
-            bar.show(rows, manifest.rows * max(1, len(shards)))
+            bar.show(rows, total * max(1, len(shards)))
 
     try:
-        shards.restore(folder, manifest.save_id, manifest.files)
+        shards.restore(folder, manifest.save_id, chains.paths_of(chain))
         wait_for_all(shards, tell)
         # It must rise from restore to restore, also of programs that know nothing of
         # each other.
         shards.swap(manifest.save_id, generation=time.time_ns())
     except errors.PersiaError:
-        shards.forget()
+        shards.forget(manifest.save_id)
         raise
-    logging.info("restored %d rows from %s", manifest.rows, folder)
+    logging.info("restored %s, of %d checkpoints", folder, len(chain))
     return folder

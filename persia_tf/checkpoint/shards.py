@@ -22,10 +22,11 @@ class _Action(enum.IntEnum):
     PROGRESS = 3
     SWAP = 4
     FORGET = 5
-    WRITE_FILE = 6
-    READ_FILE = 7
-    LIST_FOLDER = 8
-    REMOVE_FILES = 9
+    COMMIT = 6
+    WRITE_FILE = 7
+    READ_FILE = 8
+    LIST_FOLDER = 9
+    REMOVE_FILES = 10
 
 
 class Progress(NamedTuple):
@@ -38,6 +39,7 @@ class Progress(NamedTuple):
         rows: Written or read so far.
         total_rows: How many a save will write, about; 0 of a restore.
         bytes: Written or read so far.
+        base_id: The save that it can add an increment to; 0: none.
     """
 
     file: str
@@ -46,6 +48,7 @@ class Progress(NamedTuple):
     rows: int
     total_rows: int
     bytes: int
+    base_id: int
 
 
 class _Reply(NamedTuple):
@@ -64,21 +67,35 @@ class Shards:
     def __init__(self, session: Session) -> None:
         self._key = _native.utf8(session.name)
 
-    def save(self, folder: str, save_id: int) -> None:
-        """Begins to save the rows as they are now."""
-        self._ask(_Action.SAVE, save_id=save_id, folder=folder)
+    def save(self, folder: str, save_id: int, parent_id: int = 0) -> None:
+        """Begins to save the rows as they are now, or what changed since a save."""
+        self._ask(_Action.SAVE, save_id=save_id, parent_id=parent_id, folder=folder)
 
-    def restore(self, folder: str, save_id: int, files: Sequence[str]) -> None:
-        """Begins to read a checkpoint's files."""
-        self._ask(_Action.RESTORE, save_id=save_id, folder=folder, files=files)
+    def commit(self, folder: str, save_id: int, paths: Sequence[str]) -> None:
+        """Says that a save is complete: its manifest is written.
+
+        Args:
+            folder: Where it is.
+            save_id: Its number.
+            paths: What `restore` would be given.
+        """
+        self._ask(_Action.COMMIT, save_id=save_id, folder=folder, files=paths)
+
+    def base_ids(self) -> set[int]:
+        """The save that each shard can add an increment to; 0: none."""
+        return {shard.base_id for shard in self._ask(_Action.PROGRESS).shards}
+
+    def restore(self, folder: str, save_id: int, paths: Sequence[str]) -> None:
+        """Begins to read files: a checkpoint's, and before them its parents'."""
+        self._ask(_Action.RESTORE, save_id=save_id, folder=folder, files=paths)
 
     def swap(self, save_id: int, generation: int) -> None:
         """Puts what was read in place."""
         self._ask(_Action.SWAP, save_id=save_id, generation=generation)
 
-    def forget(self) -> None:
-        """Ends what was begun, and forgets it."""
-        self._ask(_Action.FORGET)
+    def forget(self, save_id: int = 0) -> None:
+        """Ends a save or restore and forgets it; 0: whichever was begun."""
+        self._ask(_Action.FORGET, save_id=save_id)
 
     def progress(self) -> list[Progress]:
         """How far each shard is, in their order."""
@@ -109,6 +126,7 @@ class Shards:
         action: _Action,
         *,
         save_id: int = 0,
+        parent_id: int = 0,
         generation: int = 0,
         folder: str = "",
         files: Sequence[str] = (),
@@ -118,6 +136,7 @@ class Shards:
         request = _native.CheckpointRequest(
             action=action,
             save_id=save_id,
+            parent_id=parent_id,
             generation=generation,
             folder=_native.utf8(folder),
             files=texts,
@@ -170,4 +189,5 @@ def _progress_of(native: _native.CheckpointProgress) -> Progress:
         rows=native.rows,
         total_rows=native.total_rows,
         bytes=native.bytes,
+        base_id=native.base_id,
     )

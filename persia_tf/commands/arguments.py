@@ -6,7 +6,8 @@ import argparse
 import os
 from collections.abc import Callable
 
-from persia_tf import addresses, auth, errors
+from persia_tf import addresses, auth, errors, tls
+from persia_tf.files import is_url
 
 
 def address_list(text: str) -> list[addresses.Address]:
@@ -27,6 +28,33 @@ def add_auth_token_file(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_tls(parser: argparse.ArgumentParser) -> None:
+    """Declares --tls-certificate, --tls-key and --tls-ca."""
+    for name, text in (
+        (
+            "certificate",
+            "this process's certificate, in PEM: with it, its key and an "
+            "authority, connections are encrypted and both ends show one",
+        ),
+        (
+            "key",
+            "the certificate's key, in PEM without a password; its owner's alone, "
+            "chmod 600",
+        ),
+        ("ca", "the authority that signs the peers' certificates, in PEM"),
+    ):
+        parser.add_argument(
+            f"--tls-{name}",
+            metavar="FILE",
+            help=f"{text} (${tls.VARIABLES[name]})",
+        )
+
+
+def tls_of(args: argparse.Namespace) -> tls.TLS | None:
+    """Gives what these options, or the environment, say."""
+    return tls.of_options(args.tls_certificate, args.tls_key, args.tls_ca)
+
+
 def port(text: str) -> int:
     """Reads a port; 0 is any free one."""
     value = int(text)
@@ -37,11 +65,20 @@ def port(text: str) -> int:
 
 def folder(text: str) -> str:
     """Reads a folder's path, and makes the folder; gives its absolute path."""
+    if is_url(text):
+        raise argparse.ArgumentTypeError(
+            f"must be a folder of this machine, got {text!r}"
+        )
     try:
         os.makedirs(text, exist_ok=True)
     except OSError as error:
         raise argparse.ArgumentTypeError(f"cannot be made: {error}") from error
     return os.path.abspath(text)
+
+
+def folder_or_url(text: str) -> str:
+    """Reads a folder as `folder` does, or a URL, which stays as it is."""
+    return text if is_url(text) else folder(text)
 
 
 def at_least(least: int) -> Callable[[str], int]:

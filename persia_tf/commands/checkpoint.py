@@ -1,22 +1,22 @@
-"""`persia checkpoint`: lists and verifies checkpoints on this machine.
+"""`persia checkpoint`: looks after checkpoints that this machine reaches.
 
     persia checkpoint ls /checkpoints/run1
-    persia checkpoint verify /checkpoints/run1
+    persia checkpoint verify s3://bucket/checkpoints/run1
+    persia checkpoint compact /checkpoints/run1
 
-PATH is a checkpoint, or the folder of several.
+PATH is a checkpoint, or the folder of several; of these, compact takes the newest.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from persia_tf import _native, errors
+from persia_tf import _native, errors, files
 
 if TYPE_CHECKING:
-    from persia_tf.checkpoint.manifest import Manifest
+    from persia_tf.checkpoint.chains import Link
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,78 +25,123 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, text in (
         ("ls", "show the checkpoints in a folder"),
         ("verify", "read them whole, and say which are damaged"),
+        ("compact", "make an increment one that needs no other"),
     ):
         action = actions.add_parser(name, help=text, allow_abbrev=False)
-        action.add_argument("path", type=Path, metavar="PATH")
+        action.add_argument("path", metavar="PATH")
 
 
 def run(args: argparse.Namespace) -> int:
     """Prints a line a checkpoint; 1 if one is damaged, or if there is none."""
-    folders = _folders(args.path)
+    if files.is_url(args.path):
+        files.reach_urls(args.path)
+    if args.action == "compact":
+        return _compact(args.path)
+    folders = _folders(args.path.rstrip("/") or "/")
     if not folders:
         raise errors.NotFoundError(
             f"there is no checkpoint at {args.path}, nor one in it"
         )
-    tell = _verified if args.action == "verify" else _described
+    tell = _Verifier().line if args.action == "verify" else _described
     lines = [tell(folder) for folder in folders]
     for line, _ in lines:
         print(line)
     return 0 if all(is_whole for _, is_whole in lines) else 1
 
 
-def _folders(path: Path) -> list[Path]:
+# What these import comes late: NumPy comes along, and its threads would take the
+# signals of `persia launch`.
+def _compact(path: str) -> int:
+    from persia_tf.checkpoint.compacting import compact
+
+    line, is_whole = _described(compact(path))
+    print(line)
+    return 0 if is_whole else 1
+
+
+def _folders(path: str) -> list[str]:
     if _has_manifest(path):
         return [path]
-    return sorted(path.glob("ckpt-*"))
+    return [
+        f"{path}/{name}" for name in files.list_folder(path) if name.startswith("ckpt-")
+    ]
 
 
-def _described(folder: Path) -> tuple[str, bool]:
-    if not _has_manifest(folder):
-        return f"{folder}: unfinished", True
-    try:
-        manifest = _manifest(folder)
-    except errors.PersiaError as error:
-        return f"{folder}: {error}", False
-    return (
-        f"{folder}: {manifest.rows} rows, {manifest.bytes} bytes, "
-        f"{len(manifest.files)} shards, {manifest.created}"
-    ), True
-
-
-def _verified(folder: Path) -> tuple[str, bool]:
-    if not _has_manifest(folder):
-        return f"{folder}: unfinished", True
-    try:
-        manifest = _manifest(folder)
-        rows = sum(_rows_of(folder / file, manifest) for file in manifest.files)
-        if rows != manifest.rows:
-            raise errors.DataLossError(
-                f"its files have {rows} rows, its manifest says {manifest.rows}"
-            )
-    except errors.PersiaError as error:
-        return f"{folder}: DAMAGED: {error}", False
-    return f"{folder}: OK, {rows} rows", True
-
-
-# These import late: NumPy comes along, and its threads would take the signals of
-# `persia launch`.
-def _has_manifest(folder: Path) -> bool:
+def _has_manifest(folder: str) -> bool:
     from persia_tf.checkpoint.manifest import FILE_NAME
 
-    return (folder / FILE_NAME).is_file()
+    return FILE_NAME in files.list_folder(folder)
 
 
-def _manifest(folder: Path) -> Manifest:
-    from persia_tf.checkpoint.manifest import FILE_NAME, Manifest
+def _chain(folder: str) -> list[Link]:
+    from persia_tf.checkpoint import chains
+    from persia_tf.checkpoint.reached_files import ReachedFiles
 
-    return Manifest.from_bytes((folder / FILE_NAME).read_bytes(), str(folder))
+    return chains.read(ReachedFiles(), folder)
 
 
-def _rows_of(path: Path, manifest: Manifest) -> int:
+def _described(folder: str) -> tuple[str, bool]:
+    if not _has_manifest(folder):
+        return f"{folder}: unfinished", True
+    try:
+        manifest = _chain(folder)[-1].manifest
+    except errors.PersiaError as error:
+        return f"{folder}: {error}", False
+    line = (
+        f"{folder}: {manifest.rows} rows, {manifest.bytes} bytes, "
+        f"{len(manifest.files)} shards, {manifest.created}"
+    )
+    if manifest.parent is not None:
+        line += f", increment of {manifest.parent.name}"
+    return line, True
+
+
+class _Verifier:
+    """Reads checkpoints whole, each once, and those that they need."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+
+    def line(self, folder: str) -> tuple[str, bool]:
+        """What to say of a checkpoint, and whether it is whole."""
+        if not _has_manifest(folder):
+            return f"{folder}: unfinished", True
+        try:
+            for link in _chain(folder):
+                self._verify(link)
+        except errors.PersiaError as error:
+            return f"{folder}: DAMAGED: {error}", False
+        return f"{folder}: OK, {self._told[folder]}", True
+
+    def _verify(self, link: Link) -> None:
+        if link.folder in self._told:
+            return
+        counts = [
+            _read_file(f"{link.folder}/{file}", link) for file in link.manifest.files
+        ]
+        rows = sum(count.rows for count in counts)
+        if rows != link.manifest.rows:
+            raise errors.DataLossError(
+                f"the files of {link.folder} have {rows} rows, its manifest says "
+                f"{link.manifest.rows}"
+            )
+        told = f"{rows} rows"
+        if link.manifest.parent is not None:
+            erased = sum(count.erased for count in counts)
+            told += f" and {erased} removed since {link.manifest.parent.name}"
+        self._told[link.folder] = told
+
+
+def _read_file(path: str, link: Link) -> _native.ShardFile:
     counts = _native.ShardFile()
     _native.library().persia_checkpoint_read_file(
-        _native.utf8(str(path)), ctypes.byref(counts)
+        _native.utf8(path), ctypes.byref(counts)
     )
-    if counts.save_id != manifest.save_id:
+    if counts.save_id != link.manifest.save_id:
         raise errors.DataLossError(f"{path} is of another checkpoint")
-    return counts.rows
+    parent = link.manifest.parent
+    if counts.parent_id != (parent.save_id if parent is not None else 0):
+        raise errors.DataLossError(
+            f"{path} is an increment of another checkpoint than its manifest says"
+        )
+    return counts

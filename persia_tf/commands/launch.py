@@ -6,21 +6,24 @@ With --embedding-workers, such workers stand between the program and the shards.
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import logging
 import os
 import signal
-import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
 
-from persia_tf import auth
+from persia_tf import auth, tls
 from persia_tf.addresses import Address
-from persia_tf.commands import arguments, serving
-from persia_tf.commands.children import Child, LoggedChild
+from persia_tf.commands import arguments, log, memory, recovering, serving
+from persia_tf.commands.children import Child
+from persia_tf.commands.launched import LaunchedServer
 from persia_tf.commands.signals import BlockedSignals
 
 USAGE = "persia launch [options] -- PROGRAM [ARGUMENT ...]"
+
+_LOGGER = logging.getLogger("persia.launch")
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _POLL_SECONDS = 0.02
@@ -55,15 +58,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long the shards, and then the workers, may take to start "
         "(%(default)g)",
     )
+    parser.add_argument(
+        "--memory-limit",
+        metavar="BYTES",
+        help="of each shard: see persia ps --help (default: equal parts of "
+        f"{memory.DEFAULT_PERCENT:g}%% of this machine's)",
+    )
+    parser.add_argument(
+        "--checkpoint-root",
+        type=arguments.folder_or_url,
+        metavar="FOLDER",
+        help="folder or URL where checkpoints are kept (default: there are none)",
+    )
+    recovering.add_arguments(
+        parser,
+        "each in a folder of its own there, from which the next launch goes on; "
+        "default: with --recovery, a temporary one, and else servers that end are not "
+        "started again",
+    )
     arguments.add_auth_token_file(parser)
+    log.add_arguments(parser)
+    arguments.add_tls(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program; the result is its exit code, 128 + n after signal n."""
+    env = _environment(args)
+    log.start(args.log_level)
+    with tempfile.TemporaryDirectory(prefix="persia-") as folder:
+        return _Launch(args, env, Path(folder)).run()
+
+
+def _environment(args: argparse.Namespace) -> dict[str, str]:
+    """How the servers and the program find the token and the files of TLS."""
     token_file = auth.token_file(args.auth_token_file)
-    auth.read_token(token_file)  # What is wrong with it is better said once.
-    launch = _Launch(args.program, args.start_timeout, token_file)
-    return launch.run(args.ps, args.embedding_workers)
+    encryption = arguments.tls_of(args)
+    # What is wrong with them is better said once.
+    auth.read_token(token_file)
+    tls.read(encryption)
+    env = dict(os.environ)
+    for variable in (auth.TOKEN_FILE_VARIABLE, *tls.VARIABLES.values()):
+        env.pop(variable, None)
+    if token_file:
+        env[auth.TOKEN_FILE_VARIABLE] = os.path.abspath(token_file)
+    if encryption:
+        env.update(encryption.absolute().environment())
+    return env
 
 
 class _StartError(Exception):
@@ -74,90 +114,70 @@ class _StartError(Exception):
         self.exit_code = exit_code
 
 
-class _Server(NamedTuple):
-    """A shard or a worker that this launcher started, and where it listens."""
-
-    title: str
-    child: LoggedChild
-    port_file: Path
-
-    @property
-    def address(self) -> Address:
-        """Where it listens, once its port file is there."""
-        return Address("127.0.0.1", int(self.port_file.read_text().split()[0]))
-
-
 class _Launch:
     def __init__(
-        self, program: list[str], start_seconds: float, token_file: str
+        self, args: argparse.Namespace, env: dict[str, str], folder: Path
     ) -> None:
-        self._argv = program
-        self._start_seconds = start_seconds
-        # How the servers and the program find the token.
-        self._env = dict(os.environ)
-        if token_file:
-            self._env[auth.TOKEN_FILE_VARIABLE] = os.path.abspath(token_file)
-        else:
-            self._env.pop(auth.TOKEN_FILE_VARIABLE, None)
+        """`folder` is for what must not outlast the launch."""
+        self._args = args
+        self._folder = folder
+        self._recovery = recovering.of_arguments(args)
+        if args.recovery and not args.recovery_folder:
+            self._recovery = dataclasses.replace(
+                self._recovery, folder=str(folder / "recovery")
+            )
+        self._env = env
         # Before any thread starts, so that no other takes a signal.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._signals = BlockedSignals([*_FORWARDED, signal.SIGCHLD])
         # In the order in which they start: the shards, then the workers.
-        self._servers: list[_Server] = []
-        self._addresses: dict[str, Address] = {}  # By title.
-        self._reported: set[str] = set()
+        self._servers: list[LaunchedServer] = []
+        self._given_up: set[str] = set()
 
-    def run(self, shards: int, workers: int) -> int:
+    def run(self) -> int:
+        shards = [self._shard_options(index) for index in range(self._args.ps)]
+        workers = self._args.embedding_workers
         try:
-            with tempfile.TemporaryDirectory(prefix="persia-") as folder:
-                addresses = self._start("ps", "shard ps", shards, [], Path(folder))
-                if workers:
-                    behind = [f"--ps={_joined(addresses)}"]
-                    addresses = self._start(
-                        "worker", "worker", workers, behind, Path(folder)
-                    )
+            addresses = self._start("ps", shards)
+            if workers:
+                behind = [
+                    f"--ps={_joined(addresses)}",
+                    f"--log-level={self._args.log_level}",
+                ]
+                addresses = self._start("worker", [behind] * workers)
             return self._run_program(addresses)
         except _StartError as error:
-            _say(str(error))
+            _LOGGER.error("%s", error)
             return error.exit_code
         finally:
             self._stop_servers()
 
-    def _start(
-        self, command: str, title: str, count: int, options: list[str], folder: Path
-    ) -> list[Address]:
+    def _shard_options(self, index: int) -> list[str]:
+        root = self._args.checkpoint_root
+        options = [f"--checkpoint-root={root}"] if root else []
+        limit = self._args.memory_limit or memory.share_of(self._args.ps)
+        options += [f"--memory-limit={limit}", f"--log-level={self._args.log_level}"]
+        return options + self._recovery.within(f"ps-{index}").options()
+
+    def _start(self, command: str, options: list[list[str]]) -> list[Address]:
         """Starts servers of one kind and waits until all of them listen."""
-        deadline = time.monotonic() + self._start_seconds
-        started = [
-            self._start_one(command, f"{title} {index}", options, folder)
-            for index in range(count)
-        ]
-        while not all(server.port_file.exists() for server in started):
+        deadline = time.monotonic() + self._args.start_timeout
+        started = []
+        for index, each in enumerate(options):
+            mask = self._signals.previous_mask
+            server = LaunchedServer(command, index, each, self._folder, self._env, mask)
+            self._servers.append(server)
+            started.append(server)
+        while not all(server.listens for server in started):
             self._check_start(started, time.monotonic() > deadline)
             received = self._signals.take_within(_POLL_SECONDS)
             if received and received.si_signo != signal.SIGCHLD:
                 raise _StartError(
                     "interrupted before the program ran", 128 + received.si_signo
                 )
-        for server in started:
-            self._addresses[server.title] = server.address
         return [server.address for server in started]
 
-    def _start_one(
-        self, command: str, title: str, options: list[str], folder: Path
-    ) -> _Server:
-        name = title.removeprefix("shard ")
-        port_file = folder / name
-        argv = [sys.executable, "-m", "persia_tf.commands.main", command]
-        argv += ["--port=0", f"--port-file={port_file}", f"--parent={os.getpid()}"]
-        child = LoggedChild(
-            name, argv + options, self._env, self._signals.previous_mask
-        )
-        server = _Server(title, child, port_file)
-        self._servers.append(server)
-        return server
-
-    def _check_start(self, started: list[_Server], too_late: bool) -> None:
+    def _check_start(self, started: list[LaunchedServer], too_late: bool) -> None:
         for server in started:
             code = server.child.poll()
             if code is not None:
@@ -166,25 +186,25 @@ class _Launch:
                     f"{server.title} ended with exit code {code} before it "
                     "listened; its log is above"
                 )
-            if too_late and not server.port_file.exists():
+            if too_late and not server.listens:
                 raise _StartError(
                     f"{server.title} did not listen within "
-                    f"{self._start_seconds:g} s; see its log above, or raise "
+                    f"{self._args.start_timeout:g} s; see its log above, or raise "
                     "--start-timeout"
                 )
 
     def _run_program(self, addresses: list[Address]) -> int:
         env = {**self._env, "PERSIA_PS": _joined(addresses)}
         try:
-            program = Child(self._argv, env, self._signals.previous_mask)
+            program = Child(self._args.program, env, self._signals.previous_mask)
         except OSError as error:
             raise _StartError(
-                f"cannot run {self._argv[0]}: {error.strerror}",
+                f"cannot run {self._args.program[0]}: {error.strerror}",
                 # As a shell does.
                 127 if isinstance(error, FileNotFoundError) else 126,
             ) from error
         while True:
-            self._report_dead_servers()
+            self._tend_servers()
             code = program.poll()
             if code is not None:
                 return code
@@ -194,26 +214,43 @@ class _Launch:
             if received.si_signo != signal.SIGCHLD and received.si_code <= 0:
                 program.send(received.si_signo)
 
-    def _report_dead_servers(self) -> None:
-        for title, child, _ in self._servers:
-            code = child.poll()
-            if code is not None and title not in self._reported:
-                self._reported.add(title)
-                child.join_log(_LOG_SECONDS)
-                _say(
-                    f"{title} ({self._addresses[title]}, pid {child.pid}) ended with "
-                    f"exit code {code}; the program's requests to it will fail"
+    def _tend_servers(self) -> None:
+        """Starts those again that have ended, if they can come back."""
+        for server in self._servers:
+            code = server.child.poll()
+            if code is None or server.title in self._given_up:
+                continue
+            server.child.join_log(_LOG_SECONDS)
+            comes_back = bool(self._recovery.folder) and server.listens
+            if comes_back:
+                outcome = "it is started again"
+            elif self._recovery.folder:
+                outcome = (
+                    "it did not come back, its log above says why, and the program's "
+                    "requests to it will fail"
                 )
+            else:
+                outcome = (
+                    "the program's requests to it will fail (with --recovery it would "
+                    "come back)"
+                )
+            _LOGGER.error(
+                "%s (%s, pid %d) ended with exit code %d; %s",
+                *(server.title, server.address, server.child.pid, code, outcome),
+            )
+            if comes_back:
+                server.restart()
+            else:
+                self._given_up.add(server.title)
 
     def _stop_servers(self) -> None:
         """Asks the servers to stop; kills them if they are late or on a signal."""
         # Workers first: what they still do needs the shards.
-        workers = [each for each in self._servers if each.title.startswith("worker")]
-        shards = [each for each in self._servers if each not in workers]
-        for group in (workers, shards):
+        for shards in (False, True):
+            group = [each for each in self._servers if each.is_shard == shards]
             self._stop([each.child for each in group])
 
-    def _stop(self, children: list[LoggedChild]) -> None:
+    def _stop(self, children: list[Child]) -> None:
         for child in children:
             child.send(signal.SIGTERM)
         deadline = time.monotonic() + _STOP_SECONDS
@@ -225,16 +262,12 @@ class _Launch:
             child.join_log(_LOG_SECONDS)
 
     def _kill_servers(self) -> None:
-        for title, child, _ in self._servers:
-            if child.poll() is None:
-                _say(f"killing {title} (pid {child.pid})")
-                child.send(signal.SIGKILL)
-                child.wait()
+        for server in self._servers:
+            if server.child.poll() is None:
+                _LOGGER.warning("killing %s (pid %d)", server.title, server.child.pid)
+                server.child.send(signal.SIGKILL)
+                server.child.wait()
 
 
 def _joined(addresses: list[Address]) -> str:
     return ",".join(map(str, addresses))
-
-
-def _say(text: str) -> None:
-    print(f"persia launch: {text}", file=sys.stderr, flush=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import dataclasses
 
-from persia_tf import _native, auth
-from persia_tf.commands import arguments
+from persia_tf import _native, auth, tls
+from persia_tf.commands import arguments, memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,8 +19,12 @@ class Listening:
         control_port: The port of health checks; 0: any free one.
         io_threads: Threads of the data port.
         auth_token: What clients must have; empty: anything.
-        insecure: Whether other machines are listened to without a token.
+        tls: By what it is known, and whom it takes; empty: there is no TLS.
+        insecure: Whether other machines are listened to without TLS or a token.
         max_connections: Connections of the data port at once.
+        max_message_bytes: Of one request, and of one reply; 0: the default.
+        max_request_tables: Tables of one request; 0: the default.
+        max_request_ids: Ids of one request, over all its tables; 0: the default.
     """
 
     host: str
@@ -28,8 +32,12 @@ class Listening:
     control_port: int = 0
     io_threads: int = 2
     auth_token: bytes = dataclasses.field(default=b"", repr=False)
+    tls: tls.Credentials = tls.Credentials()
     insecure: bool = False
     max_connections: int = 1024
+    max_message_bytes: int = 0
+    max_request_tables: int = 0
+    max_request_ids: int = 0
 
     def native(self) -> _native.ServerOptions:
         """Returns what the core takes."""
@@ -40,6 +48,10 @@ class Listening:
             auth_token=self.auth_token,
             insecure=self.insecure,
             max_connections=self.max_connections,
+            max_message_bytes=self.max_message_bytes,
+            max_request_tables=self.max_request_tables,
+            max_request_ids=self.max_request_ids,
+            tls=self.tls.native(),
         )
 
 
@@ -71,11 +83,12 @@ def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
         "--io-threads", type=int, default=2, help="network threads (%(default)s)"
     )
     arguments.add_auth_token_file(parser)
+    arguments.add_tls(parser)
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="listen for other machines without a token, too: whoever reaches the "
-        "port may read and change all rows",
+        help="listen for other machines without TLS or a token, too: whoever reaches "
+        "the port may read and change all rows",
     )
     parser.add_argument(
         "--max-connections",
@@ -84,13 +97,29 @@ def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
         metavar="N",
         help="connections of the data port at once (%(default)s)",
     )
+    parser.add_argument(
+        "--max-message-bytes",
+        type=memory.size,
+        default="1GiB",
+        metavar="BYTES",
+        help="the most that one request or reply may have (%(default)s, which is "
+        "all that there may be)",
+    )
+    for what, most in (("tables", 2**14), ("ids", 2**24)):
+        parser.add_argument(
+            f"--max-request-{what}",
+            type=arguments.at_least(1),
+            default=most,
+            metavar="N",
+            help=f"{what} of one request (%(default)s)",
+        )
 
 
 def of_arguments(args: argparse.Namespace) -> Listening:
-    """Gives what the options say, and reads the token.
+    """Gives what the options say, and reads the token and the files of TLS.
 
     Raises:
-        InvalidArgumentError: If the token file is not as it must be.
+        InvalidArgumentError: If one of the files is not as it must be.
     """
     return Listening(
         host=args.host,
@@ -98,6 +127,10 @@ def of_arguments(args: argparse.Namespace) -> Listening:
         control_port=args.control_port,
         io_threads=args.io_threads,
         auth_token=auth.read_token(auth.token_file(args.auth_token_file)),
+        tls=tls.read(arguments.tls_of(args)),
         insecure=args.insecure,
         max_connections=args.max_connections,
+        max_message_bytes=args.max_message_bytes,
+        max_request_tables=args.max_request_tables,
+        max_request_ids=args.max_request_ids,
     )

@@ -45,7 +45,6 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse_flags.ArgumentParser(
         prog="persia",
         description="Runs and inspects persia_tf's parameter servers.",
-        epilog="Logging options (--verbosity, --stderrthreshold, ...): --helpfull.",
     )
     parser.add_argument("--version", action="version", version=_version.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)

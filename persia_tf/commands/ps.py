@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from persia_tf.commands import arguments, serving
+from persia_tf import errors
+from persia_tf.commands import arguments, memory, recovering, serving
 
 if TYPE_CHECKING:
     from persia_tf.commands.listening import Listening
@@ -17,19 +18,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     serving.add_arguments(parser, default_port=7000)
     parser.add_argument(
         "--checkpoint-root",
-        type=arguments.folder,
+        type=arguments.folder_or_url,
         metavar="FOLDER",
-        help="where checkpoints are kept, which all shards must reach; no request "
-        "reaches a file outside of it (default: there are no checkpoints)",
+        help="folder, or URL such as s3://BUCKET/FOLDER, where checkpoints are kept, "
+        "which all shards must reach; no request reaches a file outside of it "
+        "(default: there are no checkpoints)",
     )
+    parser.add_argument(
+        "--memory-limit",
+        type=memory.limit,
+        default=memory.share_of(shards=1),
+        metavar="BYTES",
+        help='what all tables may take, as "8GiB", as a share of the memory that '
+        'this process may have, as "50%%", or "unlimited" (%(default)s). There, '
+        "tables that evict do, and others refuse new rows",
+    )
+    parser.add_argument(
+        "--max-tables",
+        type=arguments.at_least(1),
+        default=4096,
+        metavar="N",
+        help="how many tables programs may make (%(default)s)",
+    )
+    recovering.add_arguments(parser, "default: it comes back empty")
 
 
 def run(args: argparse.Namespace) -> int:
     """Serves until SIGTERM or SIGINT; a second one ends the process at once."""
 
+    recovery = recovering.of_arguments(args)
+    if args.recovery and not recovery.folder:
+        raise errors.InvalidArgumentError(
+            "--recovery needs --recovery-folder, where the shard keeps what it comes "
+            "back from"
+        )
+
     def start(listening: Listening) -> Server:
+        from persia_tf import files
         from persia_tf.commands import server
 
-        return server.shard(listening, checkpoint_root=args.checkpoint_root or "")
+        root = args.checkpoint_root or ""
+        if files.is_url(root):
+            files.reach_urls(root)
+        return server.shard(
+            listening,
+            checkpoint_root=root,
+            recovery=recovery,
+            memory_limit=args.memory_limit,
+            max_tables=args.max_tables,
+        )
 
-    return serving.run(args, "Shard", start)
+    return serving.run(args, "Shard", "persia.ps", start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 from collections.abc import Callable, Sequence
 from concurrent import futures
 
@@ -10,8 +11,10 @@ import grpc
 
 from persia_tf import _native, errors
 from persia_tf.addresses import Address
-from persia_tf.commands import health
+from persia_tf.commands import events, health, memory
 from persia_tf.commands.listening import Listening
+from persia_tf.commands.recovering import Recovery
+from persia_tf.tls import Credentials
 
 # Threads for Check beside those that watches hold.
 _CHECK_THREADS = 4
@@ -19,8 +22,15 @@ _CHECK_THREADS = 4
 _CONTROL_GRACE_SECONDS = 1.0
 
 
-def shard(listening: Listening, *, checkpoint_root: str = "") -> Server:
-    """Starts a parameter server shard with an empty store.
+def shard(
+    listening: Listening,
+    *,
+    checkpoint_root: str = "",
+    recovery: Recovery = Recovery(),  # noqa: B008 (it is frozen)
+    memory_limit: int = memory.UNLIMITED,
+    max_tables: int = 0,
+) -> Server:
+    """Starts a parameter server shard, which is empty unless it comes back.
 
     Example:
 
@@ -32,23 +42,30 @@ def shard(listening: Listening, *, checkpoint_root: str = "") -> Server:
         listening: Where, and for whom.
         checkpoint_root: The folder that checkpoints are kept in; `""`: there are
             none.
+        recovery: How it comes back after it was killed.
+        memory_limit: Bytes that all tables may take; 0: unlimited.
+        max_tables: How many there may be; 0: unlimited.
 
     Returns:
         The server, which serves already.
 
     Raises:
-        PersiaError: If one of the ports cannot be listened on, or not without a
-            token.
+        PersiaError: If one of the ports cannot be listened on, or not without TLS
+            or a token, or if what it should come back from cannot be read.
     """
-    options = listening.native()
+    shard_options = _native.ShardOptions(
+        checkpoint_root=_native.utf8(checkpoint_root),
+        memory_limit_bytes=memory_limit,
+        max_tables=max_tables,
+        **recovery.native(),
+    )
 
-    def start(handle: _native.ServerHandle) -> None:
+    def start(options: _native.ServerOptions, handle: _native.ServerHandle) -> None:
         _native.library().persia_server_start(
-            ctypes.byref(options),
-            *(_native.utf8(checkpoint_root), ctypes.byref(handle)),
+            ctypes.byref(options), ctypes.byref(shard_options), ctypes.byref(handle)
         )
 
-    return Server(listening, health.PS_SERVICE, start)
+    return Server(listening, health.PS_SERVICE, "persia.ps", start)
 
 
 def worker(
@@ -62,7 +79,7 @@ def worker(
 
     Args:
         listening: As for `shard`. As many threads again are for the shards, and
-            the token is theirs, too.
+            the token and TLS are theirs, too.
         shards: The shards, in the order that every worker has.
         timeout: Seconds until a request that a shard does not answer fails.
         cache_rows: Hot rows of each table to keep copies of.
@@ -71,19 +88,18 @@ def worker(
         The server, which serves already.
 
     Raises:
-        PersiaError: If one of the ports cannot be listened on, or not without a
-            token, or an argument is out of range.
+        PersiaError: If one of the ports cannot be listened on, or not without TLS
+            or a token, or an argument is out of range.
     """
-    options = listening.native()
 
-    def start(handle: _native.ServerHandle) -> None:
+    def start(options: _native.ServerOptions, handle: _native.ServerHandle) -> None:
         _native.library().persia_worker_start(
             ctypes.byref(options),
             _native.utf8(",".join(map(str, shards))),
             *(timeout, cache_rows, ctypes.byref(handle)),
         )
 
-    return Server(listening, health.WORKER_SERVICE, start)
+    return Server(listening, health.WORKER_SERVICE, "persia.worker", start)
 
 
 class Server:
@@ -91,9 +107,11 @@ class Server:
 
     Args:
         listening: Where, and for whom. What may listen for data may, on the same
-            host, for health checks, which tell nothing else.
+            host, for health checks, which tell nothing else. They ask for no token
+            and no certificate, but show the server's.
         service: What health checks call the server.
-        start: Starts the native server and sets its handle.
+        logger: The name of the logger that gets what the server has to tell.
+        start: Starts the native server with such options and sets its handle.
 
     Raises:
         PersiaError: If one of the ports cannot be listened on.
@@ -103,19 +121,29 @@ class Server:
         self,
         listening: Listening,
         service: str,
-        start: Callable[[_native.ServerHandle], None],
+        logger: str,
+        start: Callable[[_native.ServerOptions, _native.ServerHandle], None],
     ) -> None:
         self._native = _native.library()
         self._health = health.Health(service)
         self._server = _native.ServerHandle()
-        start(self._server)
+        self._events = events.EventLog(logging.getLogger(logger))
+        options = listening.native()
+        options.events = self._events.handle
+        try:
+            start(options, self._server)
+        except BaseException:
+            self._events.close()
+            raise
         self.address = Address(
             listening.host, self._native.persia_server_port(self._server)
         )
         try:
-            self._start_control(Address(listening.host, listening.control_port))
+            self._start_control(
+                Address(listening.host, listening.control_port), listening.tls
+            )
         except BaseException:
-            self._native.persia_server_free(self._server)
+            self._free()
             raise
 
     def stop(self, seconds: float) -> None:
@@ -131,17 +159,21 @@ class Server:
         try:
             self._native.persia_server_stop(self._server, seconds)
         finally:
-            self._native.persia_server_free(self._server)
+            self._free()
             self._health.close()
             self._control.stop(_CONTROL_GRACE_SECONDS).wait()
 
-    def _start_control(self, wanted: Address) -> None:
+    def _free(self) -> None:
+        self._native.persia_server_free(self._server)
+        self._events.close()
+
+    def _start_control(self, wanted: Address, tls: Credentials) -> None:
         pool = futures.ThreadPoolExecutor(health.MAX_WATCHES + _CHECK_THREADS)
         # Without the option two processes could share one port unnoticed.
         self._control = grpc.server(pool, options=[("grpc.so_reuseport", 0)])
         self._control.add_generic_rpc_handlers([self._health.handler()])
         try:
-            port = self._control.add_insecure_port(str(wanted))
+            port = self._add_control_port(str(wanted), tls)
         except RuntimeError as error:
             raise errors.UnavailableError(
                 f"cannot listen on {wanted} for health checks; choose another "
@@ -149,3 +181,10 @@ class Server:
             ) from error
         self.control_address = wanted._replace(port=port)
         self._control.start()
+
+    def _add_control_port(self, wanted: str, tls: Credentials) -> int:
+        if not tls:
+            return self._control.add_insecure_port(wanted)
+        return self._control.add_secure_port(
+            wanted, grpc.ssl_server_credentials([(tls.key, tls.certificate)])
+        )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import logging
 import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from absl import logging
-
-from persia_tf.commands import listening
+from persia_tf import files
+from persia_tf.commands import listening, log
 from persia_tf.commands.listening import Listening
 from persia_tf.commands.signals import BlockedSignals
 
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
         default_port: The data port unless told otherwise.
     """
     listening.add_arguments(parser, default_port)
+    log.add_arguments(parser)
     parser.add_argument(
         "--port-file",
         type=Path,
@@ -49,13 +50,17 @@ def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
 
 
 def run(
-    args: argparse.Namespace, title: str, start: Callable[[Listening], Server]
+    args: argparse.Namespace,
+    title: str,
+    name: str,
+    start: Callable[[Listening], Server],
 ) -> int:
     """Serves until SIGTERM or SIGINT; a second one ends the process at once.
 
     Args:
         args: The values of the options that `add_arguments` declares.
         title: What the log calls the process.
+        name: The name of its logger.
         start: Gives the server that listens so, and serves from then on. It
             imports it too: that takes long, and the other commands do without.
 
@@ -70,34 +75,39 @@ def run(
         # Nobody who waits for the file may read an earlier process's ports.
         args.port_file.unlink(missing_ok=True)
     where = listening.of_arguments(args)
+    formatter = log.start(args.log_level)
+    logger = logging.getLogger(name)
     # gRPC's own log would only repeat, in other words, what Server raises.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     server = start(where)
+    formatter.place = str(server.address)
     if args.port_file:
         _write_whole(
             args.port_file, f"{server.address.port}\n{server.control_address.port}\n"
         )
-    logging.info(
+    logger.info(
         "%s (pid %d) is listening on %s; health checks on %s",
         title,
         os.getpid(),
         server.address,
         server.control_address,
     )
-    if args.insecure and not where.auth_token:
-        logging.warning(
-            "There is no token: whoever reaches %s may read and change all rows",
+    if args.insecure and not where.auth_token and not where.tls:
+        logger.warning(
+            "There is no token and no TLS: whoever reaches %s may read and change all "
+            "rows",
             server.address,
         )
     received = blocked.take()
-    logging.info(
+    logger.info(
         "%s: finishing requests in flight, for at most %g s",
         signal.Signals(received.si_signo).name,
         DRAIN_SECONDS,
     )
     blocked.restore_default()
+    files.end_within(DRAIN_SECONDS)
     server.stop(DRAIN_SECONDS)
-    logging.info("Stopped")
+    logger.info("Stopped")
     return 0
 
 

@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long to wait for their answers (%(default)g)",
     )
     arguments.add_auth_token_file(parser)
+    arguments.add_tls(parser)
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object instead of tables"
     )
@@ -63,7 +64,10 @@ def run(args: argparse.Namespace) -> int:
     """Prints what the shards answer."""
     processes = each_once(
         stats.fetch(
-            [str(shard) for shard in args.shards], args.timeout, args.auth_token_file
+            [str(shard) for shard in args.shards],
+            args.timeout,
+            args.auth_token_file,
+            arguments.tls_of(args),
         )
     )
     print(to_json(processes) if args.json else to_text(processes))

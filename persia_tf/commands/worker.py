@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         metavar="HOST:PORT,...",
         help="the shards, in the order that every worker and trainer has; they have "
-        "the worker's token, if it has one",
+        "the worker's token and TLS, if it has them",
     )
     serving.add_arguments(parser, default_port=7100)
     parser.add_argument(
@@ -58,4 +58,4 @@ def run(args: argparse.Namespace) -> int:
             cache_rows=args.cache_rows,
         )
 
-    return serving.run(args, "Worker", start)
+    return serving.run(args, "Worker", "persia.worker", start)

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import keras
+from persia_tf.layers.replicas import strategy_of
 from persia_tf.ops.recording import RecordedLookup, recording
 
 
@@ -54,7 +55,7 @@ def _settle(model: Any, inputs_spec: Any) -> None:
     Variables, if it is not built; tf_keras's `Sequential` traces itself anew for
     another shape. Neither may happen while lookups are recorded. Nothing is run.
     """
-    strategy = getattr(model, "distribute_strategy", None)
+    strategy = strategy_of(model)
     with strategy.scope() if strategy is not None else contextlib.nullcontext():
         call = tf.function(lambda inputs: model(inputs, training=False))
         call.get_concrete_function(inputs_spec)

@@ -7,8 +7,14 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf import checks
+from persia_tf import session as session_lib
 from persia_tf.cluster import MOST_STALENESS
 from persia_tf.data.lookup_trace import LookupTrace
+from persia_tf.layers.replicas import (
+    has_other_workers,
+    local_replicas,
+    strategy_of,
+)
 from persia_tf.ops import load
 
 
@@ -26,7 +32,9 @@ def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
     never stale.
 
     Under a `tf.distribute` strategy of several replicas Keras splits batches, so
-    the stage must stand inside `strategy.distribute_datasets_from_function`.
+    the stage must stand inside `strategy.distribute_datasets_from_function`. With
+    several workers, a `Cluster(staleness=0)` and a staleness of 0 here, nothing is
+    asked for ahead: a step's rows have the updates of all workers.
 
     Example:
 
@@ -59,10 +67,15 @@ def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
         )
     staleness = checks.integer("staleness", staleness, 0, MOST_STALENESS)
     trace = LookupTrace(model, dataset.element_spec)
-    replicas = _local_replicas(model)
+    strategy = strategy_of(model)
+    replicas = local_replicas(strategy)
+    sessions = {lookup.route.session for lookup in trace.lookups}
+    if staleness == 0 and has_other_workers(strategy):
+        sessions -= _synchronous_sessions()
+    if not sessions:
+        return dataset
     stages = [
-        _Stage(trace, session, staleness, replicas)
-        for session in sorted({lookup.route.session for lookup in trace.lookups})
+        _Stage(trace, session, staleness, replicas) for session in sorted(sessions)
     ]
 
     def register(streams: tuple[Any, ...], element: Any) -> tuple[Any, Any]:
@@ -109,8 +122,9 @@ class _Stage:
         return following
 
 
-def _local_replicas(model: Any) -> int:
-    strategy = getattr(model, "distribute_strategy", None)
-    if strategy is None or strategy.num_replicas_in_sync == 1:
-        return 1
-    return len(strategy.extended.worker_devices)
+def _synchronous_sessions() -> set[str]:
+    """Names of those by which no step may miss an update of another worker.
+
+    A stage knows this worker's updates alone, so it would ask too early.
+    """
+    return {s.name for s in session_lib.open_sessions() if s.staleness == 0}

@@ -32,13 +32,19 @@ def flat_values(ids: Any) -> tf.Tensor:
     return ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids
 
 
-def combine(rows: tf.Tensor, combiner: str, mask: tf.Tensor | None, like: Any) -> Any:
+def combine(
+    rows: tf.Tensor,
+    combiner: str,
+    mask: tf.Tensor | None,
+    like: Any,
+    weights: tf.Tensor | None = None,
+) -> Any:
     """Pools the last axis of ids.
 
-    With `n` the number of ids that count: `"sum"` adds their rows, `"mean"`
-    divides the sum by `n`, `"sqrtn"` by `sqrt(n)` (as
-    `tf.nn.embedding_lookup_sparse` does with weights of 1). A bag in which no id
-    counts gives zeros.
+    With `w` the weights of the ids that count: `"sum"` adds their rows times `w`,
+    `"mean"` divides the sum by that of `w`, `"sqrtn"` by the root of that of `w *
+    w` (as `tf.nn.embedding_lookup_sparse` does). A bag in which no id counts gives
+    zeros.
 
     Args:
         rows: float32, `(..., dim)`: of the flat values of the ids.
@@ -46,43 +52,55 @@ def combine(rows: tf.Tensor, combiner: str, mask: tf.Tensor | None, like: Any) -
         mask: bool, of the shape of the flat values, true for the ids that count;
             None for all.
         like: The ids, dense or ragged: where each bag begins and ends.
+        weights: float32, of the shape of the flat values; None: all are 1.
 
     Returns:
         float32, `like.shape[:-1] + (dim,)`; ragged if one of those axes is.
     """
+    if mask is not None or weights is not None:
+        weights = _factors(rows, mask, weights)
     if not isinstance(like, tf.RaggedTensor):
-        return _pool(rows, combiner, mask, _sum_last_axis)
+        return _pool(rows, combiner, weights, _sum_last_axis)
     if like.flat_values.shape.rank > 1:
-        return like.with_flat_values(_pool(rows, combiner, mask, _sum_last_axis))
+        return like.with_flat_values(_pool(rows, combiner, weights, _sum_last_axis))
     *outer_splits, splits = like.nested_row_splits
 
     def sum_bags(values: tf.Tensor) -> tf.Tensor:
         bags = tf.RaggedTensor.from_row_splits(values, splits, validate=False)
         return tf.reduce_sum(bags, axis=1)
 
-    pooled = _pool(rows, combiner, mask, sum_bags)
+    pooled = _pool(rows, combiner, weights, sum_bags)
     return tf.RaggedTensor.from_nested_row_splits(pooled, outer_splits, validate=False)
+
+
+def _factors(
+    rows: tf.Tensor, mask: tf.Tensor | None, weights: tf.Tensor | None
+) -> tf.Tensor:
+    """What each row is multiplied by, with an axis of 1 for its weights."""
+    if weights is None:
+        return tf.cast(mask, rows.dtype)[..., tf.newaxis]
+    if mask is not None:
+        weights = tf.where(mask, weights, tf.zeros_like(weights))
+    return weights[..., tf.newaxis]
 
 
 def _pool(
     rows: tf.Tensor,
     combiner: str,
-    mask: tf.Tensor | None,
+    factors: tf.Tensor | None,
     sum_bags: Callable[[tf.Tensor], tf.Tensor],
 ) -> tf.Tensor:
-    if mask is None:
-        counts = tf.ones_like(rows[..., :1])
+    if factors is None:
+        factors = tf.ones_like(rows[..., :1])
     else:
-        counts = tf.cast(mask, rows.dtype)[..., tf.newaxis]
-        # Exactly zero, and so its gradient, whatever the other factor is.
-        rows = tf.math.multiply_no_nan(rows, counts)
+        # Where it is 0, exactly zero, and so its gradient, whatever the row is.
+        rows = tf.math.multiply_no_nan(rows, factors)
     total = sum_bags(rows)
     if combiner == "sum":
         return total
-    count = sum_bags(counts)
-    if combiner == "sqrtn":
-        count = tf.sqrt(count)
-    return tf.math.divide_no_nan(total, count)
+    if combiner == "mean":
+        return tf.math.divide_no_nan(total, sum_bags(factors))
+    return tf.math.divide_no_nan(total, tf.sqrt(sum_bags(factors * factors)))
 
 
 def _sum_last_axis(rows: tf.Tensor) -> tf.Tensor:

@@ -14,8 +14,9 @@ from persia_tf import capacity as capacity_lib
 from persia_tf import checks, initializers, optimizers
 from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
-from persia_tf._keras import NO_AUTOCAST, keras, not_equal
+from persia_tf._keras import NO_AUTOCAST, keras
 from persia_tf.cluster import Cluster
+from persia_tf.layers import saving
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.bags import bags_of, in_shape_of
 from persia_tf.layers.combiners import (
@@ -24,8 +25,15 @@ from persia_tf.layers.combiners import (
     flat_values,
     replace_padding,
 )
+from persia_tf.layers.id_weights import checked_weights
+from persia_tf.layers.ids import (
+    check_dtype,
+    check_rank,
+    checked_ids,
+    is_no_padding,
+)
 from persia_tf.layers.loss_scaling import LossScaling
-from persia_tf.layers.replicas import local_replica
+from persia_tf.layers.replicas import after_all_workers, local_replica
 from persia_tf.ops import embedding
 from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.optimizers.learning_rate import StepCounter
@@ -104,8 +112,17 @@ class PersiaEmbedding(keras.layers.Layer):
         **layer_kwargs: `name`, `trainable` and `dtype`, as for any layer.
 
     Input shape:
-        int32 or int64 ids of any rank and value (negative too), dense or a
-        `tf.RaggedTensor`; with a combiner, of rank 2 or more.
+        int32 or int64 ids of any rank and value (negative too), or strings, which
+        are hashed to 63 bits: of `n` different ones, two share a row with a
+        probability of about `n * n / 2**64`. Dense, or a `tf.RaggedTensor`; with a
+        combiner, of rank 2 or more, or a `tf.SparseTensor` of rank 2. The empty
+        string is padding, as id 0 is, with `mask_zero`.
+
+        With a combiner a second input may be weights, `layer(ids, weights)`: floats,
+        one for each id, of the ids' shape and kind. A pool is then of the rows
+        times their weights, divided for `"mean"` by the sum of the weights, for
+        `"sqrtn"` by the root of that of their squares. Gradients reach the weights.
+        Rows are pooled here, and not where they come from.
 
     Output shape:
         `ids.shape + (output_dim,)`, or `ids.shape[:-1] + (output_dim,)` with a
@@ -114,9 +131,9 @@ class PersiaEmbedding(keras.layers.Layer):
 
     Raises:
         TypeError: for an argument of another type.
-        ValueError: for an argument out of its range, ids that are no integers,
-            or an automatic name on an external cluster.
-        NotImplementedError: for sparse ids.
+        ValueError: for an argument out of its range, ids that are neither integers
+            nor strings, sparse ids or weights without a combiner, weights that are
+            no match for the ids, or an automatic name on an external cluster.
         PersiaError: when the layer is built, if a shard does not answer in time
             (it is named), or if the table has other settings (both are shown).
     """
@@ -180,9 +197,13 @@ class PersiaEmbedding(keras.layers.Layer):
         )
         self.built = True
 
-    def call(self, inputs: Any, training: bool | None = None) -> Any:
-        ids = self._checked_ids(inputs)
-        if self.combiner is None:
+    def call(
+        self, inputs: Any, weights: Any = None, training: bool | None = None
+    ) -> Any:
+        ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
+        if weights is not None:
+            vectors = self._weighted(ids, weights, inputs, training)
+        elif self.combiner is None:
             vectors = self._vectors(flat_values(ids), training)
             if isinstance(ids, tf.RaggedTensor):
                 vectors = ids.with_flat_values(vectors)
@@ -193,12 +214,26 @@ class PersiaEmbedding(keras.layers.Layer):
             vectors = self._combined(ids, training)
         return tf.cast(vectors, self.compute_dtype)
 
-    def _combined(self, ids: Any, training: bool | None) -> Any:
-        """Pools vectors that are made of several rows, and so have no bag of ids."""
+    def _weighted(
+        self, ids: Any, weights: Any, inputs: Any, training: bool | None
+    ) -> Any:
+        if self.combiner is None:
+            raise ValueError(
+                f"layer '{self.name}' takes weights with a `combiner` only: they are "
+                "those of ids in their pool. Received: weights, and combiner=None"
+            )
+        flat = checked_weights(weights, inputs, self.name)
+        return self._combined(ids, training, flat)
+
+    def _combined(
+        self, ids: Any, training: bool | None, weights: tf.Tensor | None = None
+    ) -> Any:
+        """Pools vectors here, of which each id needs its own."""
         values = flat_values(ids)
         mask = tf.not_equal(values, 0) if self.mask_zero else None
         known = replace_padding(values) if self.mask_zero else values
-        return combine(self._vectors(known, training), self.combiner, mask, like=ids)
+        vectors = self._vectors(known, training)
+        return combine(vectors, self.combiner, mask, like=ids, weights=weights)
 
     def _vectors(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         if self.compression is None:
@@ -223,34 +258,35 @@ class PersiaEmbedding(keras.layers.Layer):
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         if not self.mask_zero or self.combiner is not None:
             return None
-        return not_equal(inputs, 0)
+        return is_no_padding(inputs)
 
     def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
         shape = tuple(input_shape)
         if self.combiner is not None:
-            self._check_rank(len(shape))
+            check_rank(len(shape), self.name, self.combiner)
             shape = shape[:-1]
         return (*shape, self.output_dim)
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         # Keras 3 builds functional models through here, without `call`; tf_keras
         # traces `call`, which checks too.
-        self._check_dtype(inputs.dtype)
+        check_dtype(inputs.dtype, self.name)
         spec = super().compute_output_spec(inputs, *args, **kwargs)
         if not inputs.ragged or len(spec.shape) == 2:
             return spec
         return keras.KerasTensor(spec.shape, spec.dtype, ragged=True)
 
     def save_own_variables(self, store: Any) -> None:
-        logging.warning(
-            "layer '%s': the rows of table '%s' are not in what is being saved: "
-            "they stay where they live (%s).",
-            self.name,
-            self._table_name,
-            "in this process, and end with it"
-            if self._cluster.is_embedded
-            else ",".join(self._cluster.shards),
-        )
+        if not saving.are_rows_saved():
+            logging.warning(
+                "layer '%s': the rows of table '%s' are not in what is being saved: "
+                "they stay where they live (%s).",
+                self.name,
+                self._table_name,
+                "in this process, and end with it"
+                if self._cluster.is_embedded
+                else ",".join(self._cluster.shards),
+            )
         super().save_own_variables(store)
 
     def load_own_variables(self, store: Any) -> None:
@@ -341,37 +377,10 @@ class PersiaEmbedding(keras.layers.Layer):
                     tf.convert_to_tensor(anchor), rate, self._route
                 ),
             )
+        if self._cluster.staleness == 0:
+            # The next step's rows have the updates of all workers.
+            committed = after_all_workers(committed)
         return self._loss_scaling.restored(committed)
-
-    def _checked_ids(self, inputs: Any) -> tf.Tensor | tf.RaggedTensor:
-        if isinstance(inputs, tf.SparseTensor):
-            raise NotImplementedError(
-                f"layer '{self.name}' takes dense and ragged ids only yet. "
-                f"Received: {type(inputs).__name__}"
-            )
-        is_ragged = isinstance(inputs, tf.RaggedTensor)
-        ids = inputs if is_ragged else tf.convert_to_tensor(inputs)
-        self._check_dtype(ids.dtype.name)
-        if self.combiner is not None:
-            self._check_rank(ids.shape.rank)
-        return tf.cast(ids, tf.int64)
-
-    def _check_dtype(self, dtype: str) -> None:
-        if dtype not in ("int32", "int64"):
-            raise ValueError(
-                f"layer '{self.name}' takes int32 or int64 ids, since other types lose "
-                "ids. Declare the model's input as such: "
-                'keras.Input(..., dtype="int64"). '
-                f"Received: ids of dtype {dtype}"
-            )
-
-    def _check_rank(self, rank: int | None) -> None:
-        if rank is not None and rank < 2:
-            raise ValueError(
-                f"layer '{self.name}' with combiner={self.combiner!r} pools the last "
-                "axis of ids, so they must have a rank of at least 2: (batch, ids). "
-                f"Received: ids of rank {rank}"
-            )
 
 
 def _check_row_dtype(row_dtype: Any) -> None:

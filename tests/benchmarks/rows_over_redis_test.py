@@ -1,24 +1,15 @@
 """The workload of the lookup service, and what is made of its rounds."""
 
 import numpy as np
-import pytest
 import rows_over_redis
 import workload_w1
 
 
-@pytest.fixture
-def batches(monkeypatch):
-    """Three batches of a small click model's ranks."""
-    random = np.random.default_rng(0)
-    ranks = random.integers(0, 40, (3, 8, workload_w1.FEATURES))
-    made = workload_w1.Batches(ranks, dense=None, labels=None)
-    monkeypatch.setattr(workload_w1, "load", lambda: made)
-    return made
-
-
-def test_the_file_holds_rows_and_where_each_id_is_among_them(batches, tmp_path):
+def test_the_file_holds_rows_and_where_each_id_is_among_them(tmp_path):
     path = tmp_path / "workload"
-    unique = rows_over_redis.write_workload(path, requests=2, most_rows=30)
+    random = np.random.default_rng(0)
+    ranks = random.integers(0, 40, (2, 8, workload_w1.FEATURES))
+    unique = rows_over_redis.write_workload(path, ranks, most_rows=30)
     data = path.read_bytes()
     requests, lists, size = np.frombuffer(data, np.uint64, 3).astype(int)
     assert (requests, lists, size) == (2, 26, 8)
@@ -29,7 +20,7 @@ def test_the_file_holds_rows_and_where_each_id_is_among_them(batches, tmp_path):
     assert len(set(rows)) == len(rows)
     places = np.frombuffer(data, np.uint32, offset=at + rows.nbytes)
     ids = rows[places].reshape(requests, lists, size)
-    expected = workload_w1.ids_of(batches.ranks[:2] % sizes).transpose(0, 2, 1)
+    expected = workload_w1.ids_of(ranks % sizes).transpose(0, 2, 1)
     np.testing.assert_array_equal(ids, expected)
     assert unique == np.mean([len(np.unique(request)) for request in ids])
 

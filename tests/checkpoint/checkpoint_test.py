@@ -37,6 +37,7 @@ def test_training_goes_on_as_if_nothing_had_happened(trained, tmp_path):
 
 @pytest.mark.parametrize(("count", "other"), [(1, 3), (3, 1), (2, 8), (8, 2)])
 def test_any_number_of_shards_restores_any_other(trained, tmp_path, count, other):
+    """PERSIA divided by zero where there were fewer files than shards."""
     run = trained(count)
     run.step()
     ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
@@ -78,6 +79,7 @@ def test_rows_may_be_held_otherwise(trained, tmp_path):
 
 
 def test_training_may_go_on_while_it_saves(trained, tmp_path):
+    """PERSIA held a shard's lock while it wrote (see also slow_device_test.cc)."""
     run = trained(2)
     run.step()
     saved = run.rows()
@@ -90,6 +92,7 @@ def test_training_may_go_on_while_it_saves(trained, tmp_path):
 
 
 def test_only_the_newest_are_kept(trained, tmp_path):
+    """PERSIA could not save twice to one place."""
     run = trained(2)
     run.step()
     saves = [
@@ -113,6 +116,25 @@ def test_without_a_manifest_it_is_no_checkpoint(trained, tmp_path):
     assert run.rows() == saved
     third = ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
     assert third.folder.endswith("ckpt-00000003")
+
+
+def test_one_that_is_looked_at_too_early_is_found_once_it_is_whole(trained, tmp_path):
+    """PERSIA skipped for ever what it saw before its marker was there."""
+    run = trained(2)
+    run.step()
+    first = ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
+    run.step(seed=1)
+    saved = run.rows()
+    second = ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
+    manifest = f"{second.folder}/{manifest_lib.FILE_NAME}"
+    os.rename(manifest, tmp_path / "kept")
+    for _ in range(2):
+        found = ptf.checkpoint.restore(tmp_path / "run", cluster=run.cluster)
+        assert found == first.folder
+    os.rename(tmp_path / "kept", manifest)
+    found = ptf.checkpoint.restore(tmp_path / "run", cluster=run.cluster)
+    assert found == second.folder
+    assert run.rows() == saved
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove", "swap"])
@@ -146,7 +168,7 @@ def test_a_damaged_manifest_is_named(trained, tmp_path):
     save = ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
     path = f"{save.folder}/{manifest_lib.FILE_NAME}"
     with open(path, "w") as file:
-        json.dump({"format": 1, "files": []}, file)
+        json.dump({"format": 2, "files": []}, file)
     with pytest.raises(errors.DataLossError, match="MANIFEST.json is damaged"):
         ptf.checkpoint.restore(tmp_path / "run", cluster=run.cluster)
 

@@ -15,12 +15,16 @@ class Trained:
     Args:
         shards: Addresses; none for rows in this process.
         table: The table's name.
+        timeout: Of requests to shards.
     """
 
-    def __init__(self, shards, table, **layer_options):
+    def __init__(self, shards, table, timeout=30.0, **layer_options):
         self.cluster = (
-            ptf.Cluster(shards, staleness=0) if shards else ptf.Cluster.embedded()
+            ptf.Cluster(shards, staleness=0, timeout=timeout)
+            if shards
+            else ptf.Cluster.embedded()
         )
+        self.addresses = shards
         self.table = ptf.Table(table, self.cluster)
         ids = keras.Input(shape=(), dtype="int64")
         vectors = ptf.layers.PersiaEmbedding(
@@ -46,10 +50,11 @@ class Trained:
 
 @pytest.fixture
 def trained(start_shards, tmp_path, table):
-    """Makes a table on so many shards; 0: in this process."""
+    """Makes a table on so many shards, and others; 0: in this process."""
 
-    def make(shard_count, table=table, **layer_options):
-        shards = start_shards(shard_count, checkpoint_root=str(tmp_path))
-        return Trained([shard.address for shard in shards], table, **layer_options)
+    def make(shard_count, others=(), root=tmp_path, table=table, **layer_options):
+        shards = start_shards(shard_count, checkpoint_root=str(root))
+        addresses = [*(shard.address for shard in shards), *others]
+        return Trained(addresses, table, **layer_options)
 
     return make

@@ -2,12 +2,10 @@
 
 import time
 
-import numpy as np
 import pytest
 
 import persia_tf as ptf
 from persia_tf import errors, stats
-from persia_tf._keras import keras
 
 TOKEN = b"a token of these tests"
 OTHER = b"another token of these"
@@ -17,44 +15,27 @@ TIMEOUT = 600.0
 AT_ONCE = 60.0
 
 
-def train(table, cluster):
-    """Trains a layer; gives how many rows the shards then hold."""
-    ids = np.arange(64, dtype="int64")
-    inputs = keras.Input(shape=(), dtype="int64")
-    vector = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)(inputs)
-    model = keras.Model(inputs, keras.layers.Dense(1)(vector))
-    model.compile("adam", "mse")
-    model.fit(ids, np.ones((64, 1), "float32"), batch_size=16, verbose=0)
-    cluster.flush()
-    return sum(
-        each.rows
-        for process in cluster.stats()
-        for each in process.tables
-        if each.name == table
-    )
-
-
 @pytest.fixture
 def addresses(start_shards):
     """Two shards with the token."""
     return [shard.address for shard in start_shards(2, auth_token=TOKEN)]
 
 
-def test_a_layer_trains_through_a_token(table, addresses, token_file):
+def test_a_layer_trains_through_a_token(table, addresses, token_file, train):
     cluster = ptf.Cluster(addresses, auth_token_file=token_file(TOKEN + b"\n"))
     assert train(table, cluster) == 64
     assert [each.refused_connections for each in cluster.stats()] == [0, 0]
 
 
 def test_a_layer_trains_through_the_environments_token(
-    table, addresses, token_file, monkeypatch
+    table, addresses, token_file, monkeypatch, train
 ):
     monkeypatch.setenv("PERSIA_AUTH_TOKEN_FILE", token_file(TOKEN))
     assert train(table, ptf.Cluster(addresses)) == 64
 
 
 def test_a_layer_trains_through_a_worker_with_the_token(
-    table, addresses, start_worker, token_file
+    table, addresses, start_worker, token_file, train
 ):
     worker = start_worker(addresses, auth_token=TOKEN)
     cluster = ptf.Cluster([worker], auth_token_file=token_file(TOKEN))
@@ -71,7 +52,7 @@ def test_a_layer_trains_through_a_worker_with_the_token(
     ids=["another token", "no token"],
 )
 def test_who_has_not_the_token_is_told_so_at_once(
-    table, addresses, token_file, token, kind, message
+    table, addresses, token_file, token, kind, message, train
 ):
     path = "" if token is None else token_file(token)
     cluster = ptf.Cluster(addresses, timeout=TIMEOUT, auth_token_file=path)
@@ -87,7 +68,9 @@ def test_who_has_not_the_token_is_told_so_at_once(
     assert sum(each.refused_connections for each in counted) > 0
 
 
-def test_a_token_for_shards_that_have_none_is_an_error(table, start_shards, token_file):
+def test_a_token_for_shards_that_have_none_is_an_error(
+    table, start_shards, token_file, train
+):
     [shard] = start_shards(1)
     cluster = ptf.Cluster(
         [shard.address], timeout=TIMEOUT, auth_token_file=token_file(TOKEN)
@@ -99,7 +82,7 @@ def test_a_token_for_shards_that_have_none_is_an_error(table, start_shards, toke
 
 
 def test_a_worker_without_its_shards_token_says_which_shard_refused_it(
-    table, addresses, start_worker
+    table, addresses, start_worker, train
 ):
     worker = start_worker(addresses, timeout=TIMEOUT)
     cluster = ptf.Cluster([worker], timeout=TIMEOUT)
@@ -109,20 +92,12 @@ def test_a_worker_without_its_shards_token_says_which_shard_refused_it(
     assert time.monotonic() - begin < AT_ONCE
 
 
-def test_training_goes_on_after_a_cut(table, start_shards, start_proxies, token_file):
+def test_training_goes_on_after_a_cut(start_shards, token_file, assert_cuts_are_mended):
     [shard] = start_shards(1, auth_token=TOKEN)
-    [proxy] = start_proxies([shard.address])
-    cluster = ptf.Cluster([proxy.address], auth_token_file=token_file(TOKEN))
-    layer = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)
-    ids = np.arange(8, dtype="int64")
-    before = layer(ids, training=True)
-    for cuts in range(1, 4):
-        proxy.cut()
-        np.testing.assert_array_equal(layer(ids), before)
-        assert cluster.session.counters()["reconnects"] >= cuts
+    assert_cuts_are_mended(shard, auth_token_file=token_file(TOKEN))
 
 
-def test_a_token_file_that_is_not_as_it_must_be_is_an_error(table, token_file):
+def test_a_token_file_that_is_not_as_it_must_be_is_an_error(table, token_file, train):
     cluster = ptf.Cluster(
         ["127.0.0.1:1"], auth_token_file=token_file(TOKEN, mode=0o644)
     )
@@ -130,7 +105,9 @@ def test_a_token_file_that_is_not_as_it_must_be_is_an_error(table, token_file):
         train(table, cluster)
 
 
-def test_clusters_of_one_session_must_agree_on_the_file(table, addresses, token_file):
+def test_clusters_of_one_session_must_agree_on_the_file(
+    table, addresses, token_file, train
+):
     first = ptf.Cluster(addresses, auth_token_file=token_file(TOKEN))
     train(table, first)
     second = ptf.Cluster(addresses, auth_token_file=token_file(TOKEN, "copy"))

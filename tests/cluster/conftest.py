@@ -1,4 +1,4 @@
-"""Fixtures: embedding workers, and a model whose rows count updates."""
+"""Fixtures: embedding workers, small trainings, and rows that count updates."""
 
 from __future__ import annotations
 
@@ -32,6 +32,47 @@ def start_worker():
     yield start
     for handle in started:
         native.persia_server_free(handle)
+
+
+@pytest.fixture
+def train():
+    """Trains a layer on a table; gives how many rows the shards then hold of it."""
+
+    def train(table, cluster):
+        import persia_tf as ptf
+        from persia_tf._keras import keras
+
+        ids = np.arange(64, dtype="int64")
+        inputs = keras.Input(shape=(), dtype="int64")
+        vector = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)(inputs)
+        model = keras.Model(inputs, keras.layers.Dense(1)(vector))
+        model.compile("adam", "mse")
+        model.fit(ids, np.ones((64, 1), "float32"), batch_size=16, verbose=0)
+        cluster.flush()
+        parts = [part for process in cluster.stats() for part in process.tables]
+        return sum(part.rows for part in parts if part.name == table)
+
+    return train
+
+
+@pytest.fixture
+def assert_cuts_are_mended(table, start_proxies):
+    """Looks a shard's rows up through a cluster, cut for cut."""
+
+    def assert_mended(shard, **options):
+        import persia_tf as ptf
+
+        [proxy] = start_proxies([shard.address])
+        cluster = ptf.Cluster([proxy.address], **options)
+        layer = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)
+        ids = np.arange(8, dtype="int64")
+        before = layer(ids, training=True)
+        for cuts in range(1, 4):
+            proxy.cut()
+            np.testing.assert_array_equal(layer(ids), before)
+            assert cluster.session.counters()["reconnects"] >= cuts
+
+    return assert_mended
 
 
 @pytest.fixture

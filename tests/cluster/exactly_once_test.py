@@ -1,4 +1,7 @@
-"""Connections that break all the time lose no update, and apply none twice."""
+"""Connections that break all the time lose no update, and apply none twice.
+
+PERSIA dropped the batch of a lookup that failed, and logged and lost a failed push.
+"""
 
 import pytest
 import tcp_proxy

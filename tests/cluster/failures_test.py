@@ -31,6 +31,7 @@ def make_model(table, cluster):
 
 
 def test_shard_that_is_down_at_start_is_named(table, start_shards):
+    """PERSIA slept for two minutes, then panicked, where something was missing."""
     down = f"127.0.0.1:{free_port()}"
     cluster = ptf.Cluster([start_shards(1)[0].address, down], timeout=0.5)
     with pytest.raises(errors.PersiaError, match=down):
@@ -38,6 +39,7 @@ def test_shard_that_is_down_at_start_is_named(table, start_shards):
 
 
 def test_shard_that_is_killed_in_mid_epoch_ends_fit(table, shard_process):
+    """PERSIA dropped batches whose lookup failed, and went on."""
     started = [shard_process() for _ in range(2)]
     cluster = ptf.Cluster([shard.address for shard in started], timeout=2)
     model = make_model(table, cluster)

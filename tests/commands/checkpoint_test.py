@@ -1,11 +1,13 @@
 """`persia checkpoint ls` and `persia checkpoint verify`."""
 
+import json
 import subprocess
 import sys
 
 import pytest
 
 import persia_tf as ptf
+from persia_tf import files
 
 
 @pytest.fixture
@@ -83,3 +85,117 @@ def test_where_there_is_none_it_says_so(checkpoint, tmp_path):
     code, output = checkpoint("ls", tmp_path / "nothing")
     assert code == 1
     assert "there is no checkpoint at" in output
+
+
+@pytest.fixture
+def chain(start_shards, tmp_path, table):
+    """Saves a table of 30 rows, then 3 changes and a removal."""
+    shards = start_shards(2, checkpoint_root=str(tmp_path))
+    cluster = ptf.Cluster([shard.address for shard in shards])
+    ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster).build()
+    rows = ptf.Table(table, cluster)
+    rows.assign(range(30), [[1.0] * 4] * 30)
+    ptf.checkpoint.save(tmp_path, cluster=cluster)
+    rows.assign(range(3), [[2.0] * 4] * 3)
+    rows.remove([7])
+    ptf.checkpoint.save(tmp_path, cluster=cluster, incremental=True)
+    return tmp_path / "ckpt-00000001", tmp_path / "ckpt-00000002"
+
+
+def test_tells_increments_and_what_they_need(chain, checkpoint, tmp_path):
+    code, output = checkpoint("ls", tmp_path)
+    assert code == 0
+    first, second = output.splitlines()
+    assert "increment of" not in first
+    assert second.startswith(f"{chain[1]}: 3 rows, ")
+    assert second.endswith(", increment of ckpt-00000001")
+    assert checkpoint("verify", chain[1]) == (
+        0,
+        f"{chain[1]}: OK, 3 rows and 1 removed since ckpt-00000001\n",
+    )
+
+
+@pytest.mark.parametrize("action", ["ls", "verify"])
+def test_a_parent_that_is_missing_is_named(chain, checkpoint, action):
+    (chain[0] / "MANIFEST.json").unlink()
+    code, output = checkpoint(action, chain[1])
+    assert code == 1
+    assert f"is an increment of {chain[0]}, which is not there" in output
+
+
+def test_a_parent_that_is_damaged_is_named(chain, checkpoint, tmp_path):
+    file = chain[0] / "shard-00000-of-00002"
+    contents = bytearray(file.read_bytes())
+    contents[40] ^= 1
+    file.write_bytes(contents)
+    code, output = checkpoint("verify", tmp_path)
+    assert code == 1
+    for folder, line in zip(chain, output.splitlines()):
+        assert line.startswith(f"{folder}: DAMAGED: {file}, ")
+
+
+def test_an_increment_of_another_one_is_found(chain, checkpoint, tmp_path):
+    path = chain[1] / "MANIFEST.json"
+    path.write_text(path.read_text().replace('"parent": {', '"was": {'))
+    manifest = json.loads(path.read_text())
+    del manifest["was"]
+    path.write_text(json.dumps({**manifest, "parent": None}))
+    code, output = checkpoint("verify", chain[1])
+    assert code == 1
+    assert "is an increment of another checkpoint than its manifest says" in output
+
+
+def test_compacts_the_newest(chain, checkpoint, tmp_path):
+    code, output = checkpoint("compact", tmp_path)
+    assert code == 0
+    told = [line for line in output.splitlines() if line.startswith(str(chain[1]))]
+    assert told[0].startswith(f"{chain[1]}: 29 rows, ")
+    assert "increment of" not in told[0]
+    (chain[0] / "MANIFEST.json").unlink()
+    assert checkpoint("verify", chain[1]) == (0, f"{chain[1]}: OK, 29 rows\n")
+
+
+def test_urls_are_read_as_folders_are(start_shards, bucket, checkpoint, table):
+    root = f"s3://{bucket}/root"
+    files.reach_urls(root)
+    shards = start_shards(2, checkpoint_root=root)
+    cluster = ptf.Cluster([shard.address for shard in shards])
+    ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster).build()
+    ptf.Table(table, cluster).assign(range(30), [[1.0] * 4] * 30)
+    saved = f"{root}/{ptf.checkpoint.save('run', cluster=cluster).folder}"
+    code, output = checkpoint("ls", f"{root}/run/")
+    assert (code, output[: len(saved) + 9]) == (0, f"{saved}: 30 rows")
+    # S3's library logs where it found the credentials.
+    code, output = checkpoint("verify", saved)
+    assert (code, output.splitlines()[0]) == (0, f"{saved}: OK, 30 rows")
+    assert "nobody-may-read-this" not in output
+    file = f"{saved}/shard-00000-of-00002"
+    files.remote.RemoteFiles.shared().remove(file)
+    code, output = checkpoint("verify", f"{root}/run")
+    assert code == 1
+    assert f"DAMAGED: cannot open {file}" in output
+
+
+def test_compacts_at_a_url(start_shards, bucket, checkpoint, table):
+    root = f"s3://{bucket}/root"
+    files.reach_urls(root)
+    shards = start_shards(2, checkpoint_root=root)
+    cluster = ptf.Cluster([shard.address for shard in shards])
+    ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster).build()
+    rows = ptf.Table(table, cluster)
+    for count, value in ((30, 1.0), (40, 2.0)):
+        rows.assign(range(count), [[value] * 4] * count)
+        ptf.checkpoint.save("run", cluster=cluster, incremental=True)
+    code, output = checkpoint("compact", f"{root}/run")
+    assert code == 0
+    assert f"{root}/run/ckpt-00000002: 40 rows, " in output
+    assert "increment of" not in output
+    rows.remove(range(40))
+    ptf.checkpoint.restore("run", cluster=cluster)
+    assert rows.lookup(range(40)).min() == 2.0
+
+
+def test_a_url_of_nobody_is_an_error(checkpoint):
+    code, output = checkpoint("ls", "unheard-of://bucket/run")
+    assert code == 1
+    assert "cannot reach unheard-of://bucket/run" in output

@@ -156,3 +156,14 @@ def wait_until():
 def alive():
     """Tells whether a process id is that of a running process."""
     return _alive
+
+
+@pytest.fixture
+def terminate():
+    """Ends a process by SIGTERM; gives its exit code."""
+
+    def end(command):
+        command.send(signal.SIGTERM)
+        return command.wait()
+
+    return end

@@ -248,10 +248,48 @@ def test_a_shard_that_dies_is_told_at_once(launch, tmp_path):
     lines = {int(line[1]): line for line in command.wait_for(SHARD_LINE, 2)}
     os.kill(int(lines[1][2]), signal.SIGKILL)
     command.wait_for(
-        rf"(?m)^persia launch: shard ps 1 \({lines[1][3]}, pid {lines[1][2]}\) "
-        "ended with exit code 137;"
+        r"(?m)^\S+ ERROR persia.launch: shard ps 1 "
+        rf"\({lines[1][3]}, pid {lines[1][2]}\) ended with exit code 137;"
     )
     assert command.running
+    go_on.touch()
+    assert command.wait() == 0
+
+
+@pytest.mark.parametrize("source", ["log", "checkpoint"])
+def test_a_shard_that_dies_comes_back_where_it_was(launch, tmp_path, source):
+    go_on = tmp_path / "go_on"
+    wait = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]):\n"
+    command = launch(
+        python(wait + "    time.sleep(0.01)", go_on),
+        *("--ps=2", f"--recovery={source}", f"--checkpoint-root={tmp_path}/root"),
+    )
+    lines = {int(line[1]): line for line in command.wait_for(SHARD_LINE, 2)}
+    os.kill(int(lines[1][2]), signal.SIGKILL)
+    command.wait_for(
+        r"(?m)^\S+ ERROR persia.launch: shard ps 1 .* it is started again$"
+    )
+    third = command.wait_for(SHARD_LINE, 3)[2]
+    assert (third[1], third[3]) == ("1", lines[1][3])
+    assert third[2] != lines[1][2]
+    go_on.touch()
+    assert command.wait() == 0
+
+
+def test_a_shard_that_cannot_come_back_is_told(launch, tmp_path):
+    go_on = tmp_path / "go_on"
+    wait = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]):\n"
+    folder = tmp_path / "recovery"
+    command = launch(
+        python(wait + "    time.sleep(0.01)", go_on), f"--recovery-folder={folder}"
+    )
+    (line,) = command.wait_for(SHARD_LINE)
+    for file in (folder / "ps-0").glob("log-*"):
+        file.write_bytes(b"damaged")
+    os.kill(int(line[2]), signal.SIGKILL)
+    command.wait_for(
+        r"(?m)^\S+ ERROR persia.launch: shard ps 0 .* it did not come back"
+    )
     go_on.touch()
     assert command.wait() == 0
 
@@ -264,7 +302,7 @@ def test_a_worker_that_dies_is_told_too(launch, tmp_path):
     (line,) = command.wait_for(WORKER_LINE)
     os.kill(int(line[2]), signal.SIGKILL)
     command.wait_for(
-        rf"(?m)^persia launch: worker 0 \({line[3]}, pid {line[2]}\) ended"
+        rf"(?m)^\S+ ERROR persia.launch: worker 0 \({line[3]}, pid {line[2]}\) ended"
     )
     go_on.touch()
     assert command.wait() == 0
@@ -281,7 +319,7 @@ def test_a_shard_that_cannot_start_is_told_and_the_program_not_run(launch, tmp_p
     log, told = (
         command.stderr.find("[ps 0] persia ps: "),
         command.stderr.find(
-            "persia launch: shard ps 0 ended with exit code 1 before it listened"
+            "persia.launch: shard ps 0 ended with exit code 1 before it listened"
         ),
     )
     assert 0 <= log < told

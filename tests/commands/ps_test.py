@@ -36,6 +36,22 @@ def test_listens_on_the_host_it_is_told(start_ps):
         connect(each).close()
 
 
+@pytest.mark.parametrize(
+    ("root", "message"),
+    [
+        ("unheard-of://bucket/a", "cannot reach unheard-of://bucket/a"),
+        ("file:///a", "without file://"),
+        ("s3://key:hidden@bucket", "must hold no password"),
+    ],
+)
+def test_a_root_that_cannot_be_reached_ends_it(persia, root, message):
+    command = persia("ps", "--port=0", "--checkpoint-root", root)
+    assert command.wait() == 1
+    assert len(command.stderr.splitlines()) == 1
+    assert message in command.stderr
+    assert "hidden" not in command.stderr
+
+
 def test_port_file_that_cannot_be_written_ends_it_with_one_line(persia, tmp_path):
     command = persia("ps", "--port=0", "--port-file", tmp_path / "absent" / "ps")
     assert command.wait() == 1
@@ -83,9 +99,9 @@ def test_never_imports_tensorflow(persia):
     assert "tensorflow" not in imported
 
 
-def test_takes_the_logging_options_of_absl(persia, tmp_path, wait_until):
+def test_a_quiet_log_has_nothing_of_a_good_run(persia, tmp_path, wait_until):
     port_file = tmp_path / "ps.port"
-    command = persia("ps", "--port=0", "--verbosity=-1", "--port-file", port_file)
+    command = persia("ps", "--port=0", "--log-level=warning", "--port-file", port_file)
     wait_until(port_file.exists, "the port file")
     command.send(signal.SIGTERM)
     assert command.wait() == 0

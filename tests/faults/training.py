@@ -13,11 +13,14 @@ class SeededTraining:
     """
 
     def __init__(self, steps: int) -> None:
+        self.steps = steps
         self.ids = np.random.default_rng(0).integers(0, 300, (steps, 8))
         self.labels = (self.ids % 7).astype("float32")[..., None]
 
-    def run(self, table: str, cluster, prefetched: bool = False) -> None:
-        """Trains from the beginning to the end."""
+    def run(
+        self, table: str, cluster, prefetched: bool = False, callbacks=()
+    ) -> list[np.ndarray]:
+        """Trains from the beginning to the end; gives the dense weights."""
         import tensorflow as tf
 
         import persia_tf as ptf
@@ -33,7 +36,9 @@ class SeededTraining:
         dataset = tf.data.Dataset.from_tensor_slices((self.ids, self.labels))
         if prefetched:
             dataset = ptf.data.prefetch(dataset, model, staleness=0)
-        model.fit(dataset, verbose=0)
+        model.fit(dataset, verbose=0, callbacks=list(callbacks))
+        cluster.flush()
+        return model.get_weights()
 
 
 def assert_same_rows(rows: dict, expected: dict) -> None:

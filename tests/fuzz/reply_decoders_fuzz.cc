@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cc/wire/handshake_messages.h"
 #include "cc/wire/messages.h"
 #include "tests/fuzz/support/exact_bytes.h"
 #include "tests/fuzz/support/fuzz_check.h"
@@ -75,6 +76,27 @@ void RemoveReply(ConstBytes body) {
   }
 }
 
+// An outcome that is no error has no message, whatever came. The action, which
+// the client has chosen, is what `contents` are sent by.
+void CheckpointReply(ConstBytes body) {
+  CheckpointRequest request;
+  request.action = CheckpointAction::kReadFile;
+  if (!DecodeCheckpointReply(body, &request).ok()) return;
+  const ExactBytes again(BodyOf(EncodeCheckpointReply(1, request)));
+  CheckpointRequest same;
+  same.action = CheckpointAction::kReadFile;
+  FuzzCheck(DecodeCheckpointReply(again.bytes(), &same).ok(),
+            "what was decoded can be sent on");
+  ExpectSame(again.bytes(), EncodeCheckpointReply(1, same));
+}
+
+void ServerChallenge(ConstBytes body) {
+  Challenge challenge;
+  if (DecodeChallenge(body, &challenge).ok()) {
+    ExpectSame(body, EncodeChallenge(challenge));
+  }
+}
+
 }  // namespace
 
 void FuzzOne(Span<const uint8_t> bytes) {
@@ -97,6 +119,12 @@ void FuzzOne(Span<const uint8_t> bytes) {
       return (void)DecodeAssignReply(body.bytes());
     case MessageType::kRemoveReply:
       return RemoveReply(body.bytes());
+    case MessageType::kCheckpointReply:
+      return CheckpointReply(body.bytes());
+    case MessageType::kChallenge:
+      return ServerChallenge(body.bytes());
+    case MessageType::kWelcome:
+      return (void)DecodeWelcome(body.bytes());
     default:
       return;
   }

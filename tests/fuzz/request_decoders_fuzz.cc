@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cc/wire/handshake_messages.h"
 #include "cc/wire/messages.h"
 #include "tests/fuzz/support/exact_bytes.h"
 #include "tests/fuzz/support/fuzz_check.h"
@@ -74,6 +75,24 @@ void Remove(ConstBytes body) {
   }
 }
 
+void Checkpoint(ConstBytes body) {
+  CheckpointRequest request;
+  if (DecodeCheckpoint(body, &request).ok()) {
+    ExpectSame(body, EncodeCheckpoint(1, request.shard_index,
+                                      request.shard_count, request));
+  }
+}
+
+void Hello(ConstBytes body) {
+  Nonce nonce;
+  if (DecodeHello(body, &nonce).ok()) ExpectSame(body, EncodeHello(nonce));
+}
+
+void ClientProof(ConstBytes body) {
+  Proof proof;
+  if (DecodeProof(body, &proof).ok()) ExpectSame(body, EncodeProof(proof));
+}
+
 }  // namespace
 
 void FuzzOne(Span<const uint8_t> bytes) {
@@ -92,6 +111,12 @@ void FuzzOne(Span<const uint8_t> bytes) {
       return Assign(body.bytes());
     case MessageType::kRemove:
       return Remove(body.bytes());
+    case MessageType::kCheckpoint:
+      return Checkpoint(body.bytes());
+    case MessageType::kHello:
+      return Hello(body.bytes());
+    case MessageType::kProof:
+      return ClientProof(body.bytes());
     default:
       return;
   }

@@ -13,6 +13,7 @@ from the next time; those that broke something in build/fuzz/NAME. To see one ag
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -29,6 +30,9 @@ import ninja_build  # noqa: E402
 # input is long enough to be worth much memory, least of all in one piece.
 _OPTIONS = ("-max_len=4096", "-rss_limit_mb=1024", "-malloc_limit_mb=65")
 _HANG_SECONDS = 20
+# What is freed is watched for as long as many inputs take, and stays in the
+# processor's caches. Of where memory came from, the crash seen again tells more.
+_SANITIZER = "quarantine_size_mb=16:malloc_context_size=3"
 _OWN_OPTIONS = re.compile(r"^// libFuzzer: (.*)$", re.MULTILINE)
 
 
@@ -65,12 +69,15 @@ def run(name: str, program: Path, bound: list[str]) -> bool:
             [program, *options, "-print_final_stats=1", corpus, seeds],
             stderr=log,
             cwd=folder,
+            env={**os.environ, "ASAN_OPTIONS": _SANITIZER},
         )
     text = (folder / "log").read_text(errors="replace")
     executed = re.search(r"number_of_executed_units: (\d+)", text)
+    covered = re.findall(r"cov: (\d+) ft: (\d+)", text)
+    edges, features = covered[-1] if covered else "??"
     print(
         f"fuzz: {name}: {executed[1] if executed else '?'} inputs in "
-        f"{time.monotonic() - begin:.0f} s, "
+        f"{time.monotonic() - begin:.0f} s, {edges} edges, {features} features, "
         + ("no defect" if ended.returncode == 0 else f"FAILED, see {folder}"),
         flush=True,
     )

@@ -181,10 +181,9 @@ def test_functional_models_give_ragged_rows(mask_zero, make_layer, rows):
     np.testing.assert_array_equal(found.values, rows[[i for b in BAGS for i in b]])
 
 
-def test_floats_and_strings_are_refused(make_layer):
-    for ids in (tf.ragged.constant([[1.0], []]), tf.ragged.constant([["a"], []])):
-        with pytest.raises(ValueError, match=r'keras\.Input\(\.\.\., dtype="int64"\)'):
-            make_layer()(ids)
+def test_floats_are_refused(make_layer):
+    with pytest.raises(ValueError, match=r'keras\.Input\(\.\.\., dtype="int64"\)'):
+        make_layer()(tf.ragged.constant([[1.0], []]))
 
 
 @pytest.mark.skipif(not IS_KERAS_3, reason="tf_keras has no symbolic specs")

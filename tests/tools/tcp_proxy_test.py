@@ -1,6 +1,9 @@
 """The TCP proxy, between real sockets."""
 
 import contextlib
+import fcntl
+import os
+import resource
 import signal
 import socket
 import subprocess
@@ -263,3 +266,33 @@ def test_the_program_names_its_port_cuts_and_ends_by_signals(echo, tmp_path):
         program.kill()
         program.wait()
         program.stdout.close()
+
+
+@pytest.mark.parametrize("least", [0, 1024])
+def test_any_file_can_be_waited_for(least):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard <= least:
+        pytest.skip("no file may have so high a number")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    one, other = socket.socketpair()
+    number = fcntl.fcntl(one, fcntl.F_DUPFD, least)
+    try:
+        assert number >= least
+        tcp_proxy.wait_to_read(number, 0.0005)  # Not ready: returns all the same.
+        other.send(b"x")
+        tcp_proxy.wait_to_read(number, None)
+    finally:
+        os.close(number)
+        one.close()
+        other.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_delay_may_be_for_ever():
+    echo = Echo()
+    with TcpProxy(echo.address, delay=3600) as proxy:
+        with socket.create_connection(("127.0.0.1", proxy.port)) as client:
+            client.sendall(b"x")
+            client.settimeout(0.05)
+            with pytest.raises(TimeoutError):
+                client.recv(1)

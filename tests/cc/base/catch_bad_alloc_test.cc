@@ -22,5 +22,16 @@ TEST(CatchBadAlloc, MemoryThatRunsOutIsAnError) {
   EXPECT_EQ(result.status().code(), Code::kResourceExhausted);
 }
 
+TEST(CatchBadAlloc, TheMemoryLimitIsAnErrorThatSaysWhatToDo) {
+  const Status status =
+      CatchBadAlloc([]() -> Status { throw MemoryLimitReached(1000, 999); });
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(
+      status.message(),
+      "the memory limit of 1000 bytes leaves no room for more rows, 999 "
+      "are in use: raise --memory-limit, spread rows over more shards, or "
+      "give tables a capacity and an eviction");
+}
+
 }  // namespace
 }  // namespace persia

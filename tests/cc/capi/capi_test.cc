@@ -138,7 +138,8 @@ TEST_F(ServerTest, ServesSessionsAndTellsOfThem) {
 
 TEST_F(ServerTest, StatsAreFetchedFromAList) {
   persia_stats* stats = nullptr;
-  ExpectOk(persia_stats_fetch(address_.c_str(), nullptr, kTimeout, &stats));
+  ExpectOk(
+      persia_stats_fetch(address_.c_str(), nullptr, nullptr, kTimeout, &stats));
   EXPECT_EQ(persia_stats_processes(stats), 1);
   persia_stats_free(stats);
 }
@@ -186,9 +187,11 @@ TEST(ServerStart, ATokenIsForShardsWorkersSessionsAndStats) {
   ExpectOk(persia_session_close("trusted"));
 
   persia_stats* stats = nullptr;
-  ExpectError(persia_stats_fetch(front.c_str(), nullptr, kTimeout, &stats),
-              Code::kUnauthenticated, "this server wants a token");
-  ExpectOk(persia_stats_fetch(front.c_str(), kToken, kTimeout, &stats));
+  ExpectError(
+      persia_stats_fetch(front.c_str(), nullptr, nullptr, kTimeout, &stats),
+      Code::kUnauthenticated, "this server wants a token");
+  ExpectOk(
+      persia_stats_fetch(front.c_str(), kToken, nullptr, kTimeout, &stats));
   persia_process_stats process;
   ExpectOk(persia_stats_process(stats, 0, &process));
   EXPECT_EQ(process.refused_connections, 1u);
@@ -482,15 +485,16 @@ TEST(Page, FreeingNoneIsAllowed) { persia_page_free(nullptr); }
 TEST(StatsFetch, RefusesTimeoutsThatNoDeadlineCanHave) {
   persia_stats* stats = nullptr;
   for (const double timeout : kBadTimeouts) {
-    ExpectError(persia_stats_fetch("127.0.0.1:1", nullptr, timeout, &stats),
-                Code::kInvalidArgument, "timeout must be above 0");
+    ExpectError(
+        persia_stats_fetch("127.0.0.1:1", nullptr, nullptr, timeout, &stats),
+        Code::kInvalidArgument, "timeout must be above 0");
   }
   EXPECT_EQ(stats, nullptr);
 }
 
 TEST(StatsFetch, RefusesAnEmptyList) {
   persia_stats* stats = nullptr;
-  EXPECT_EQ(persia_stats_fetch("", nullptr, kTimeout, &stats),
+  EXPECT_EQ(persia_stats_fetch("", nullptr, nullptr, kTimeout, &stats),
             CodeOf(Code::kInvalidArgument));
   EXPECT_EQ(stats, nullptr);
 }

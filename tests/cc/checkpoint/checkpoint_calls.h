@@ -20,28 +20,33 @@
 
 namespace persia {
 
+// An increment if the header has a parent. It is not committed.
 inline Status Save(const Store& store, const ShardHeader& header,
                    const std::string& path,
                    const std::vector<ClientWindow>& clients = {}) {
   std::vector<std::unique_ptr<FrozenRows>> frozen;
   std::vector<SavedTable> tables;
   for (Table* table : store.All()) {
-    auto rows = table->Freeze();
+    const SaveScope scope = header.parent_id != 0 && table->was_saved()
+                                ? SaveScope::kChanges
+                                : SaveScope::kWhole;
+    auto rows = table->FreezeToSave(scope);
     if (!rows.ok()) return rows.status();
     frozen.push_back(std::move(*rows));
-    tables.push_back(
-        {table->config(), table->layout(), table->time(), frozen.back().get()});
+    tables.push_back({{table->config(), table->layout(), table->time(), scope},
+                      frozen.back().get()});
   }
   ShardProgress progress;
   return WriteShard(LocalFiles(), path, header, tables, clients, &progress);
 }
 
+inline void Commit(const Store& store) {
+  for (Table* table : store.All()) table->CommitSave();
+}
+
 inline Status Load(const std::vector<std::string>& paths, StoreLoader* loader) {
-  for (const std::string& path : paths) {
-    ShardProgress progress;
-    PERSIA_RETURN_IF_ERROR(ReadShard(LocalFiles(), path, loader, &progress));
-  }
-  return Status();
+  ShardProgress progress;
+  return loader->Load(LocalFiles(), paths, &progress);
 }
 
 inline std::string ReadFile(const std::string& path) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "cc/checkpoint/block.h"
@@ -25,7 +26,8 @@ std::string Hex(const std::string& bytes) {
 
 class ShardFileTest : public ::testing::Test {
  protected:
-  static constexpr ShardHeader kHeader{7, 1, 2};
+  static constexpr ShardHeader kHeader{7, 0, 1, 2};
+  static constexpr ShardHeader kIncrement{8, 7, 1, 2};
 
   ShardFileTest() {
     TableConfig config = MakeConfig("t", 2, "zeros", "adagrad");
@@ -39,21 +41,54 @@ class ShardFileTest : public ::testing::Test {
     clients_[0].Set(65);
   }
 
-  void SaveRows(size_t count) {
-    Table* const table = store_.All()[0];
+  // The first ids of the shard.
+  static Ids OwnIds(size_t count) {
     Ids ids;
     for (int64_t id = 0; ids.size() < count; ++id) {
       if (ShardOf(id, 2) == 1) ids.push_back(id);
     }
-    const Floats values(count * 2, 1.5f);
-    table->Assign(ids, values, values);
-    const Status saved = Save(store_, kHeader, path_, clients_);
-    ASSERT_TRUE(saved.ok()) << saved.message();
+    return ids;
   }
 
+  void SaveRows(size_t count, const ShardHeader& header = kHeader) {
+    const Floats values(count * 2, 1.5f);
+    store_.All()[0]->Assign(OwnIds(count), values, values);
+    const Status saved = Save(store_, header, path_, clients_);
+    ASSERT_TRUE(saved.ok()) << saved.message();
+    Commit(store_);
+  }
+
+  // An increment that sets the first row, and has lost the last of three.
+  void SaveIncrement() {
+    SaveRows(3);
+    store_.All()[0]->Remove(Ids{OwnIds(3)[2]});
+    SaveRows(1, kIncrement);
+  }
+
+  // Finds every change of a byte and every cut.
+  void ExpectChecked() {
+    const std::string bytes = ReadFile(path_);
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      std::string changed = bytes;
+      changed[i] = static_cast<char>(changed[i] ^ 0x10);
+      WriteFile(path_, changed);
+      EXPECT_EQ(Read().code(), Code::kDataLoss) << "byte " << i;
+    }
+    for (size_t size = 0; size < bytes.size(); ++size) {
+      WriteFile(path_, bytes.substr(0, size));
+      const Status status = Read();
+      EXPECT_EQ(status.code(), Code::kDataLoss) << size << " bytes";
+      EXPECT_NE(status.message().find(path_), std::string::npos);
+    }
+    WriteFile(path_, bytes + "x");
+    EXPECT_EQ(Read().code(), Code::kDataLoss);
+  }
+
+  // No more than the one file.
   Status Read(const ShardHeader& own = kHeader) {
     StoreLoader loader(&store_, own);
-    const Status status = Load({path_}, &loader);
+    ShardProgress progress;
+    const Status status = ReadShard(LocalFiles(), path_, &loader, &progress);
     loaded_ = loader.TakeTables();
     loaded_clients_ = loader.TakeClients();
     return status;
@@ -85,66 +120,92 @@ TEST_F(ShardFileTest, ReadsAFileWithoutRows) {
 
 TEST_F(ShardFileTest, TheBytesAreTheFormats) {
   SaveRows(1);
+  EXPECT_EQ(Hex(ReadFile(path_)),
+            "010000000000000020000000000000009de364dea147a7a450434b5002000000\n"
+            "0700000000000000000000000000000001000000020000000200000000000000\n"
+            "9800000000000000071eb1afa382725810000000080000000800000000000000\n"
+            "0000000002000000000000000000000000000000010000000200000001000000\n"
+            "7400000000000000050000007a65726f73000000000000000700000061646167\n"
+            "726164000000000007000000666c6f61743332000000000009000000756e6c69\n"
+            "6d6974656400000006000000616c77617973000000000000050000006e657665\n"
+            "72000000000000000400000000000000200000000000000079897ee8c36623d9\n"
+            "010000000000000001000000000000000000c03f0000c03f0000c03f0000c03f\n"
+            "050000000000000098000000000000003562704188edadf50100000000000000\n"
+            "0500000000000000460000000000000001000000000000000200000000000000\n"
+            "0000000000000000000000000000000000000000000000000000000000000000\n"
+            "0000000000000000000000000000000000000000000000000000000000000000\n"
+            "0000000000000000000000000000000000000000000000000000000000000000\n"
+            "0000000000000000000000000000000006000000000000001000000000000000\n"
+            "14977cb0e75585d501000000000000000000000000000000");
+}
+
+TEST_F(ShardFileTest, EveryChangedByteCutAndByteTooManyIsFound) {
+  SaveRows(3);
+  ExpectChecked();
+}
+
+TEST_F(ShardFileTest, OfAnIncrementToo) {
+  SaveIncrement();
+  ExpectChecked();
+}
+
+TEST_F(ShardFileTest, AnIncrementsBytesAreTheFormats) {
+  SaveIncrement();
   EXPECT_EQ(
       Hex(ReadFile(path_)),
-      "01000000000000001800000000000000a70dcd50031f4b1650434b5001000000\n"
-      "0700000000000000010000000200000002000000000000009000000000000000\n"
-      "945a8002abf3c218100000000800000008000000000000000200000000000000\n"
-      "000000000000000001000000020000000100000074000000050000007a65726f\n"
-      "73000000000000000700000061646167726164000000000007000000666c6f61\n"
-      "743332000000000009000000756e6c696d6974656400000006000000616c7761\n"
-      "7973000000000000050000006e65766572000000000000000300000000000000\n"
-      "200000000000000079897ee8f0a0e85d01000000000000000100000000000000\n"
-      "0000c03f0000c03f0000c03f0000c03f04000000000000009800000000000000\n"
-      "35627041351aeec2010000000000000005000000000000004600000000000000\n"
-      "0100000000000000020000000000000000000000000000000000000000000000\n"
+      "01000000000000002000000000000000794060e2985fc14250434b5002000000\n"
+      "0800000000000000070000000000000001000000020000000200000000000000\n"
+      "9800000000000000c7e3dd66b417239710000000080000000800000000000000\n"
+      "0100000002000000000000000000000000000000010000000200000001000000\n"
+      "7400000000000000050000007a65726f73000000000000000700000061646167\n"
+      "726164000000000007000000666c6f61743332000000000009000000756e6c69\n"
+      "6d6974656400000006000000616c77617973000000000000050000006e657665\n"
+      "7200000000000000030000000000000010000000000000007d10386bfe005b6c\n"
+      "0100000000000000030000000000000004000000000000002000000000000000\n"
+      "79897ee8c36623d9010000000000000001000000000000000000c03f0000c03f\n"
+      "0000c03f0000c03f050000000000000098000000000000003562704188edadf5\n"
+      "0100000000000000050000000000000046000000000000000100000000000000\n"
+      "0200000000000000000000000000000000000000000000000000000000000000\n"
       "0000000000000000000000000000000000000000000000000000000000000000\n"
       "0000000000000000000000000000000000000000000000000000000000000000\n"
-      "0000000000000000000000000000000000000000000000000000000000000000\n"
-      "05000000000000000800000000000000adcf14c5ac829d8a0100000000000000\n");
+      "0000000000000000000000000000000000000000000000000600000000000000\n"
+      "100000000000000033ea40f9d781f4e401000000000000000100000000000000\n");
 }
 
-TEST_F(ShardFileTest, EveryChangedByteIsFound) {
-  SaveRows(3);
+TEST_F(ShardFileTest, ABlockThatIsMissingIsFound) {
+  SaveIncrement();
   const std::string bytes = ReadFile(path_);
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    std::string changed = bytes;
-    changed[i] = static_cast<char>(changed[i] ^ 0x10);
-    WriteFile(path_, changed);
-    EXPECT_EQ(Read().code(), Code::kDataLoss) << "byte " << i;
+  int blocks = 0;
+  for (size_t at = 0; at < bytes.size(); ++blocks) {
+    uint64_t body;
+    std::memcpy(&body, bytes.data() + at + 8, sizeof(body));
+    const size_t size = kBlockHeadBytes + body;
+    WriteFile(path_, bytes.substr(0, at) + bytes.substr(at + size));
+    EXPECT_EQ(Read().code(), Code::kDataLoss) << "block " << blocks;
+    at += size;
   }
+  EXPECT_EQ(blocks, 6);
 }
 
-TEST_F(ShardFileTest, AFileCutAnywhereIsFound) {
-  SaveRows(3);
-  const std::string bytes = ReadFile(path_);
-  for (size_t size = 0; size < bytes.size(); ++size) {
-    WriteFile(path_, bytes.substr(0, size));
-    const Status status = Read();
-    EXPECT_EQ(status.code(), Code::kDataLoss) << size << " bytes";
-    EXPECT_NE(status.message().find(path_), std::string::npos);
-  }
-}
-
-TEST_F(ShardFileTest, BytesAfterTheEndAreFound) {
-  SaveRows(3);
-  WriteFile(path_, ReadFile(path_) + "x");
-  EXPECT_EQ(Read().code(), Code::kDataLoss);
-}
-
-TEST_F(ShardFileTest, AFileOfAnotherCheckpointIsRefused) {
-  SaveRows(3);
-  const Status status = Read({8, 1, 2});
-  EXPECT_EQ(status.code(), Code::kDataLoss);
-  EXPECT_NE(status.message().find("of save 7"), std::string::npos)
-      << status.message();
+TEST_F(ShardFileTest, TheHeaderIsReadAlone) {
+  SaveIncrement();
+  auto header = ReadShardHeader(LocalFiles(), path_);
+  ASSERT_TRUE(header.ok()) << header.status().message();
+  EXPECT_EQ(header->save_id, 8u);
+  EXPECT_EQ(header->parent_id, 7u);
+  EXPECT_EQ(header->shard_index, 1u);
+  EXPECT_EQ(header->shard_count, 2u);
+  WriteFile(path_, ReadFile(path_).substr(0, 55));
+  header = ReadShardHeader(LocalFiles(), path_);
+  EXPECT_EQ(header.status().code(), Code::kDataLoss);
+  EXPECT_NE(header.status().message().find(path_), std::string::npos);
 }
 
 TEST_F(ShardFileTest, WindowsOfAnotherShardAreNotTaken) {
   SaveRows(3);
-  ASSERT_TRUE(Read({7, 0, 2}).ok());
+  ASSERT_TRUE(Read({7, 0, 0, 2}).ok());
   EXPECT_TRUE(loaded_clients_.empty());
-  ASSERT_TRUE(Read({7, 0, 1}).ok());
+  ASSERT_TRUE(Read({7, 0, 0, 1}).ok());
   EXPECT_TRUE(loaded_clients_.empty());
 }
 
@@ -161,7 +222,7 @@ TEST_F(ShardFileTest, ACancelledSaveEnds) {
   ShardProgress progress;
   progress.cancelled = true;
   EXPECT_EQ(WriteShard(LocalFiles(), path_, kHeader,
-                       {{table->config(), table->layout(), 0, frozen->get()}},
+                       {{{table->config(), table->layout()}, frozen->get()}},
                        {}, &progress)
                 .code(),
             Code::kCancelled);

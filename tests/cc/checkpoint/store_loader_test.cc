@@ -41,7 +41,7 @@ class StoreLoaderTest : public ::testing::Test {
       Store store;
       Fill(config, shard, count, &store);
       paths_.push_back(folder_ / std::to_string(shard));
-      EXPECT_TRUE(Save(store, {9, shard, count}, paths_.back()).ok());
+      EXPECT_TRUE(Save(store, {9, 0, shard, count}, paths_.back()).ok());
       rows.merge(ExportAll(*store.All()[0]));
     }
     return rows;
@@ -49,7 +49,7 @@ class StoreLoaderTest : public ::testing::Test {
 
   // Of one shard of `count`.
   Rows LoadShard(const Store& store, uint32_t shard, uint32_t count) {
-    StoreLoader loader(&store, {9, shard, count});
+    StoreLoader loader(&store, {9, 0, shard, count});
     const Status status = Load(paths_, &loader);
     EXPECT_TRUE(status.ok()) << status.message();
     tables_ = loader.TakeTables();
@@ -139,7 +139,7 @@ TEST_F(StoreLoaderTest, AnotherDimIsRefused) {
   SaveShards(Config(), 1);
   Store store;
   ASSERT_TRUE(store.CreateTable(MakeConfig("t", 5)).ok());
-  StoreLoader loader(&store, {9, 0, 1});
+  StoreLoader loader(&store, {9, 0, 0, 1});
   const Status status = Load(paths_, &loader);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_NE(status.message().find(
@@ -157,7 +157,7 @@ TEST_F(StoreLoaderTest, RowsGrowOldFromWhenTheyWereSaved) {
   Look(table, {1});
   for (int step = 0; step < 5; ++step) Look(table, {2});
   paths_ = {folder_ / "shard"};
-  ASSERT_TRUE(Save(store, {9, 0, 1}, paths_[0]).ok());
+  ASSERT_TRUE(Save(store, {9, 0, 0, 1}, paths_[0]).ok());
   const Store empty;
   LoadShard(empty, 0, 1);
   Table* const loaded = tables_.begin()->second.get();

@@ -10,15 +10,13 @@
 #include <utility>
 
 #include "cc/wire/messages.h"
+#include "tests/cc/client/handshake_outcomes.h"
 #include "tests/cc/client/shards_fixture.h"
 #include "tests/cc/support/handshake_frames.h"
 #include "tests/cc/support/raw_socket.h"
 
 namespace persia {
 namespace {
-
-// No refusal takes near so long: a call that waits for it has not been refused.
-constexpr double kLongSeconds = 600;
 
 std::unique_ptr<EmbeddingService> ClientOf(const std::string& address,
                                            const std::string& token) {
@@ -33,28 +31,7 @@ ServerOptions WithToken(const std::string& token) {
   return options;
 }
 
-class HandshakeTest : public testing::Test {
- protected:
-  // Both calls fail at once, since they would fail for good, and say `part`.
-  static void ExpectRefused(EmbeddingService* client,
-                            const std::string& address, Code code,
-                            const std::string& part) {
-    const PendingLookup first(client, kUser, FirstIds(3), kLongSeconds);
-    const PendingLookup second(client, kUser, FirstIds(3), kLongSeconds);
-    for (const Status& status : {first.Wait(), second.Wait()}) {
-      EXPECT_EQ(status.code(), code) << status.message();
-      EXPECT_EQ(status.message().find(Concat("shard 0 of 1 (", address, "): ")),
-                0u)
-          << status.message();
-      EXPECT_NE(status.message().find(part), std::string::npos)
-          << status.message();
-      EXPECT_EQ(status.message().find(kToken), std::string::npos);
-      EXPECT_EQ(status.message().find(kOtherToken), std::string::npos);
-    }
-  }
-};
-
-TEST_F(HandshakeTest, RightTokenIsServed) {
+TEST(HandshakeTest, RightTokenIsServed) {
   Shard shard(WithToken(kToken));
   const auto client = ClientOf(shard.address(), kToken);
   CreateRowTable(client.get(), kUser);
@@ -64,14 +41,25 @@ TEST_F(HandshakeTest, RightTokenIsServed) {
             LookUpRows(shard.service(), kUser, ids));
 }
 
-TEST_F(HandshakeTest, WrongTokenFailsAtOnce) {
+TEST(HandshakeTest, WrongTokenFailsAtOnce) {
   Shard shard(WithToken(kToken));
   const auto client = ClientOf(shard.address(), kOtherToken);
   ExpectRefused(client.get(), shard.address(), Code::kPermissionDenied,
                 "the server does not have this client's token");
 }
 
-TEST_F(HandshakeTest, NoTokenFailsAtOnce) {
+TEST(HandshakeTest, ARefusalEndsAllCalls) {
+  Shard shard(WithToken(kToken));
+  const auto client = ClientOf(shard.address(), kOtherToken);
+  const PendingLookup first(client.get(), kUser, FirstIds(3), kLongSeconds);
+  const PendingLookup second(client.get(), kUser, FirstIds(3), kLongSeconds);
+  for (const Status& status : {first.Wait(), second.Wait()}) {
+    ExpectRefusal(status, shard.address(), Code::kPermissionDenied,
+                  "the server does not have this client's token");
+  }
+}
+
+TEST(HandshakeTest, NoTokenFailsAtOnce) {
   Shard shard(WithToken(kToken));
   const auto client = ClientOf(shard.address(), "");
   ExpectRefused(client.get(), shard.address(), Code::kUnauthenticated,
@@ -79,7 +67,7 @@ TEST_F(HandshakeTest, NoTokenFailsAtOnce) {
 }
 
 // Its first frame is longer than the server would read of it.
-TEST_F(HandshakeTest, LongRequestWithoutATokenFailsAtOnce) {
+TEST(HandshakeTest, LongRequestWithoutATokenFailsAtOnce) {
   Shard shard(WithToken(kToken));
   const auto client = ClientOf(shard.address(), "");
   const PendingLookup lookup(client.get(), kUser, FirstIds(4 << 20),
@@ -87,14 +75,14 @@ TEST_F(HandshakeTest, LongRequestWithoutATokenFailsAtOnce) {
   EXPECT_EQ(lookup.Wait().code(), Code::kUnauthenticated);
 }
 
-TEST_F(HandshakeTest, ServerWithoutATokenIsNoneForAClientThatHasOne) {
+TEST(HandshakeTest, ServerWithoutATokenIsNoneForAClientThatHasOne) {
   Shard shard;
   const auto client = ClientOf(shard.address(), kToken);
   ExpectRefused(client.get(), shard.address(), Code::kUnauthenticated,
                 "this server has no token");
 }
 
-TEST_F(HandshakeTest, ImpostorIsToldNothing) {
+TEST(HandshakeTest, ImpostorIsToldNothing) {
   RawListener listener;
   const auto client = ClientOf(LocalHost(listener.port()), kToken);
   const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
@@ -109,7 +97,7 @@ TEST_F(HandshakeTest, ImpostorIsToldNothing) {
   EXPECT_EQ(lookup.Wait().code(), Code::kPermissionDenied);
 }
 
-TEST_F(HandshakeTest, WelcomeWithoutAProofIsNotBelieved) {
+TEST(HandshakeTest, WelcomeWithoutAProofIsNotBelieved) {
   RawListener listener;
   auto client = ClientOf(LocalHost(listener.port()), kToken);
   const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
@@ -123,7 +111,7 @@ TEST_F(HandshakeTest, WelcomeWithoutAProofIsNotBelieved) {
   EXPECT_EQ(lookup.Wait().code(), Code::kCancelled);
 }
 
-TEST_F(HandshakeTest, LongFrameOfAnImpostorIsNotRead) {
+TEST(HandshakeTest, LongFrameOfAnImpostorIsNotRead) {
   RawListener listener;
   auto client = ClientOf(LocalHost(listener.port()), kToken);
   const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
@@ -139,7 +127,7 @@ TEST_F(HandshakeTest, LongFrameOfAnImpostorIsNotRead) {
   EXPECT_EQ(lookup.Wait().code(), Code::kCancelled);
 }
 
-TEST_F(HandshakeTest, SilentServerIsLeftAndTriedAgain) {
+TEST(HandshakeTest, SilentServerIsLeftAndTriedAgain) {
   RawListener listener;
   RemoteServiceOptions options;
   options.auth_token = kToken;
@@ -155,7 +143,7 @@ TEST_F(HandshakeTest, SilentServerIsLeftAndTriedAgain) {
   EXPECT_EQ(lookup.Wait().code(), Code::kCancelled);
 }
 
-TEST_F(HandshakeTest, RequestsWaitForTheWelcome) {
+TEST(HandshakeTest, RequestsWaitForTheWelcome) {
   RawListener listener;
   auto client = ClientOf(LocalHost(listener.port()), kToken);
   const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
@@ -173,7 +161,7 @@ TEST_F(HandshakeTest, RequestsWaitForTheWelcome) {
   EXPECT_EQ(lookup.Wait().code(), Code::kCancelled);
 }
 
-TEST_F(HandshakeTest, OtherVersionFailsAtOnce) {
+TEST(HandshakeTest, OtherVersionFailsAtOnce) {
   RawListener listener;
   const auto client = ClientOf(LocalHost(listener.port()), kToken);
   const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
@@ -185,26 +173,14 @@ TEST_F(HandshakeTest, OtherVersionFailsAtOnce) {
   EXPECT_NE(status.message().find("protocol version"), std::string::npos);
 }
 
-TEST_F(HandshakeTest, CutConnectionIsMadeAgainWithAHandshake) {
+TEST(HandshakeTest, CutConnectionIsMadeAgainWithAHandshake) {
   Shard shard(WithToken(kToken));
   RemoteServiceOptions options;
   options.auth_token = kToken;
-  options.counters = std::make_shared<WireCounters>();
-  const auto client = MakeClient({shard.address()}, options);
-  CreateRowTable(client.get(), kUser);
-  for (uint64_t cuts = 1; cuts <= 3; ++cuts) {
-    shard.service()->Hold();
-    const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);
-    shard.service()->WaitForHeld(1);
-    shard.Kill();
-    shard.service()->ReleaseAll();
-    shard.Restart();
-    EXPECT_TRUE(lookup.Wait().ok()) << lookup.Wait().message();
-    EXPECT_GE(options.counters->reconnects, cuts);
-  }
+  ExpectCutsAreMended(&shard, options);
 }
 
-TEST_F(HandshakeTest, ServerThatComesBackWithAnotherTokenFailsWhatWaits) {
+TEST(HandshakeTest, ServerThatComesBackWithAnotherTokenFailsWhatWaits) {
   Shard shard(WithToken(kToken));
   const auto client = ClientOf(shard.address(), kToken);
   CreateRowTable(client.get(), kUser);
@@ -222,7 +198,7 @@ TEST_F(HandshakeTest, ServerThatComesBackWithAnotherTokenFailsWhatWaits) {
             LookUpRows(shard.service(), kUser, FirstIds(3)));
 }
 
-TEST_F(HandshakeTest, ClientThatIsTurnedAwayGetsInLater) {
+TEST(HandshakeTest, ClientThatIsTurnedAwayGetsInLater) {
   ServerOptions options = WithToken(kToken);
   options.max_connections = 1;
   Shard shard(options);
@@ -241,7 +217,7 @@ TEST_F(HandshakeTest, ClientThatIsTurnedAwayGetsInLater) {
 
 // Without a token, too, what was said last is the reason of a deadline that
 // passes on the next connection.
-TEST_F(HandshakeTest, ReasonOfATurningAwayIsRemembered) {
+TEST(HandshakeTest, ReasonOfATurningAwayIsRemembered) {
   RawListener listener;
   const auto client = ClientOf(LocalHost(listener.port()), "");
   const PendingLookup lookup(client.get(), kUser, FirstIds(3), 1);
@@ -258,7 +234,7 @@ TEST_F(HandshakeTest, ReasonOfATurningAwayIsRemembered) {
       << status.message();
 }
 
-TEST_F(HandshakeTest, ClientMayGoInTheMiddleOfIt) {
+TEST(HandshakeTest, ClientMayGoInTheMiddleOfIt) {
   RawListener listener;
   auto client = ClientOf(LocalHost(listener.port()), kToken);
   const PendingLookup lookup(client.get(), kUser, FirstIds(3), kLongSeconds);

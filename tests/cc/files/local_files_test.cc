@@ -66,6 +66,24 @@ TEST_F(LocalFilesTest, RenamingReplacesAFile) {
   EXPECT_EQ(*files_->List(folder_.path()), std::vector<std::string>{"b"});
 }
 
+TEST_F(LocalFilesTest, AWholeFileReplacesAnother) {
+  Write(folder_ / "a", "what was there");
+  const std::vector<uint8_t> bytes = {'n', 'e', 'w'};
+  ASSERT_TRUE(files_->WriteWhole(folder_ / "a", bytes).ok());
+  EXPECT_EQ(Read(folder_ / "a"), "new");
+  EXPECT_EQ(*files_->List(folder_.path()), std::vector<std::string>{"a"});
+}
+
+TEST_F(LocalFilesTest, AWholeFileThatCannotBeWrittenReplacesNothing) {
+  Write(folder_ / "a", "what was there");
+  // Where it would be written first.
+  std::filesystem::create_symlink("/dev/full", folder_ / "a.tmp");
+  const std::vector<uint8_t> bytes(10);
+  EXPECT_EQ(files_->WriteWhole(folder_ / "a", bytes).code(),
+            Code::kResourceExhausted);
+  EXPECT_EQ(Read(folder_ / "a"), "what was there");
+}
+
 TEST_F(LocalFilesTest, SyncsWhatAnotherWrote) {
   Write(folder_ / "a", "some text");
   EXPECT_TRUE(files_->Sync(folder_ / "a").ok());

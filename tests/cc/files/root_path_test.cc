@@ -68,5 +68,48 @@ TEST_F(RootPathTest, TheRootMayBeALink) {
   EXPECT_EQ(*PathWithin(folder_ / "link", "a"), root_ + "/a");
 }
 
+TEST_F(RootPathTest, AUrlIsNotWithinAFolder) {
+  ExpectRefused("s3://bucket/a");
+  ExpectRefused("file://" + root_);
+  EXPECT_EQ(*PathWithin("/", "s3://bucket/a"), "s3://bucket/a");
+}
+
+TEST(UrlRootTest, ANameIsRelativeOrAbsolute) {
+  for (const char* root : {"s3://bucket/root", "s3://bucket/root/"}) {
+    EXPECT_EQ(*PathWithin(root, "a/b"), "s3://bucket/root/a/b");
+    EXPECT_EQ(*PathWithin(root, "s3://bucket/root/a"), "s3://bucket/root/a");
+    EXPECT_EQ(*PathWithin(root, "s3://bucket/root"), "s3://bucket/root");
+  }
+  EXPECT_EQ(*PathWithin("s3://bucket", "a"), "s3://bucket/a");
+}
+
+TEST(UrlRootTest, NothingElseIsWithin) {
+  for (const char* name : {"..",
+                           "a/../../b",
+                           "a/./b",
+                           "/etc/passwd",
+                           "/",
+                           "a//b",
+                           "a/",
+                           "s3://bucket",
+                           "s3://bucket/rootless",
+                           "s3://bucket/root/../a",
+                           "s3://bucket/root//a",
+                           "s3://other/root/a",
+                           "gs://bucket/root/a",
+                           "file:///etc/passwd",
+                           "S3://bucket/root/a",
+                           "%2e%2e/a",
+                           "a%2f..%2fb",
+                           "a?versionId=x",
+                           "*",
+                           "a::file:",
+                           "a\\b"}) {
+    const auto path = PathWithin("s3://bucket/root", name);
+    ASSERT_FALSE(path.ok()) << name << " is " << *path;
+    EXPECT_EQ(path.status().code(), Code::kInvalidArgument) << name;
+  }
+}
+
 }  // namespace
 }  // namespace persia

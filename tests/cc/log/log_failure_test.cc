@@ -84,6 +84,17 @@ TEST_P(LogFailureTest, ALogGoesOnOnceThereIsRoomAgain) {
 INSTANTIATE_TEST_SUITE_P(SegmentBytes, LogFailureTest,
                          ::testing::Values(1, 120, 1 << 20));
 
+TEST(LogErrorTest, ALogAtAUrlIsRefused) {
+  MemoryFiles files;
+  const LogPlace place{&files, "s3://bucket/log", kShard};
+  const auto reader = LogReader::Open(place, 0);
+  EXPECT_EQ(reader.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(reader.status().message().find("must be in a folder of this "
+                                           "machine, received \"s3://bucket"),
+            std::string::npos)
+      << reader.status().message();
+}
+
 TEST(LogErrorTest, AFullDeviceAtItsStartIsAnError) {
   MemoryFiles files;
   files.FailWritesAfter(3);

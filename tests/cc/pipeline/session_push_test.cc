@@ -217,6 +217,7 @@ TEST_F(SessionPushTest, AFailedPushFailsTheCommitThatWaitsForIt) {
   ExpectMessage(commit.status(), "shard 3 is gone");
 }
 
+// PERSIA logged a failed push, and lost it.
 TEST_F(SessionPushTest, AFailedPushFailsEveryCallUntilFlushReportsIt) {
   HeldStep("a", {1});
   const auto next = StartTraining("a", {2});

@@ -100,15 +100,44 @@ TEST_F(WireDtypeTest, TablesOfAnUpdateHaveDtypesOfTheirOwn) {
   }
 }
 
-TEST_F(WireDtypeTest, ALongReplyMayBeShorterInAnotherDtype) {
+TEST_F(WireDtypeTest, RowsAreBoundedBeforeTheyAreEncoded) {
   ServerOptions options;
-  options.max_body_bytes = 1000;  // 100 ids are more than 800, their rows 1600.
+  options.max_body_bytes = 1000;  // 62 rows, and more than 100 ids.
   StartServerWith(options);
   RawSocket client = Connect();
-  client.Send(LookupFrame(1, kTable, 100));
+  client.Send(LookupFrame(1, kTable, 63));
   EXPECT_EQ(ExpectError(&client, 1).code(), Code::kResourceExhausted);
-  client.Send(LookupFrame(3, kTable, 100, WireDtype::kFloat16));
-  EXPECT_EQ(client.ReceiveFrame().header.type, MessageType::kLookupReply);
+  for (const WireDtype dtype :
+       {WireDtype::kFloat16, WireDtype::kBfloat16, WireDtype::kInt8}) {
+    client.Send(LookupFrame(2, kTable, 63, dtype));
+    EXPECT_EQ(ExpectError(&client, 2).message(),
+              "the rows of this lookup, before they are encoded, have 1008 "
+              "bytes, over the limit of 1000: send fewer ids at once");
+    client.Send(LookupFrame(3, kTable, 60, dtype));
+    EXPECT_EQ(client.ReceiveFrame().header.type, MessageType::kLookupReply);
+  }
+}
+
+TEST_F(WireDtypeTest, GradientsAreBoundedOnceTheyAreDecoded) {
+  ServerOptions options;
+  options.max_body_bytes = 1000;
+  StartServerWith(options);
+  constexpr uint32_t kDim = 64;
+  const std::vector<int64_t> ids = FirstIds(10);
+  UpdateRequest update;
+  update.tables.push_back(Update(ids));
+  update.tables[0].ids.dim = kDim;
+  std::vector<uint64_t> bytes(100);
+  const WireVectors gradients{
+      WireDtype::kInt8,
+      ConstBytes(reinterpret_cast<const uint8_t*>(bytes.data()),
+                 EncodedBytes(WireDtype::kInt8, ids.size(), kDim))};
+  RawSocket client = Connect();
+  client.Send(EncodeUpdate(1, update, {gradients}));
+  EXPECT_EQ(ExpectError(&client, 1).message(),
+            "the gradients of this update, decoded, have 2560 bytes, over the "
+            "limit of 1000: send fewer ids at once");
+  ExpectServed(&client, 2);
 }
 
 }  // namespace

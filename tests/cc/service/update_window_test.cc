@@ -115,5 +115,85 @@ TEST(UpdateWindow, AllowsEachUpdateToOneThread) {
   EXPECT_EQ(allowed, kUpdates);
 }
 
+// ---- Of many clients.
+
+TEST(UpdateWindow, RemembersTheClientsThatWereHeardLast) {
+  UpdateWindow window(nullptr, {3, 10});
+  for (const uint64_t client : {1, 2, 3}) Apply(&window, client, 5);
+  EXPECT_EQ(window.Begin(1, 5), Verdict::kApplied);  // 2 is the oldest now.
+  Apply(&window, 4, 5);
+  for (const uint64_t client : {1, 3, 4}) {
+    EXPECT_EQ(window.Begin(client, 5), Verdict::kApplied) << client;
+  }
+}
+
+TEST(UpdateWindow, AForgottenClientsUpdateIsNeverAppliedAgain) {
+  UpdateWindow window(nullptr, {2, 10});
+  Apply(&window, 1, 4);
+  Apply(&window, 1, 6);
+  for (const uint64_t client : {2, 3}) Apply(&window, client, 1);
+  for (const uint64_t sequence : {0, 4, 5, 6}) {
+    EXPECT_EQ(window.Begin(1, sequence), Verdict::kTooOld) << sequence;
+  }
+}
+
+TEST(UpdateWindow, AForgottenClientGoesOn) {
+  UpdateWindow window(nullptr, {2, 10});
+  Apply(&window, 1, 6);
+  for (const uint64_t client : {2, 3}) Apply(&window, client, 1);
+  Apply(&window, 1, 8);
+  EXPECT_EQ(window.Begin(1, 8), Verdict::kApplied);
+  Apply(&window, 1, 7);
+  // What was before it was forgotten stays unknown.
+  EXPECT_EQ(window.Begin(1, 6), Verdict::kTooOld);
+  EXPECT_EQ(window.Begin(1, 5), Verdict::kTooOld);
+}
+
+TEST(UpdateWindow, AClientWithAnUpdateInProgressIsNotForgotten) {
+  UpdateWindow window(nullptr, {2, 10});
+  EXPECT_EQ(window.Begin(1, 1), Verdict::kApply);
+  for (uint64_t client = 2; client < 8; ++client) Apply(&window, client, 1);
+  EXPECT_EQ(window.Begin(1, 1), Verdict::kInProgress);
+  window.Finish(1, 1, /*applied=*/true);
+  EXPECT_EQ(window.Begin(1, 1), Verdict::kApplied);
+}
+
+TEST(UpdateWindow, MoreClientsThanItMayForgetAreRefused) {
+  UpdateWindow window(nullptr, {2, 3});
+  for (uint64_t client = 1; client <= 5; ++client) Apply(&window, client, 1);
+  EXPECT_EQ(window.Begin(6, 1), Verdict::kTooMany);
+  EXPECT_EQ(window.Begin(5, 1), Verdict::kApplied);
+  EXPECT_EQ(window.Begin(1, 1), Verdict::kTooOld);
+  Apply(&window, 1, 2);  // It changes places with another one.
+  EXPECT_EQ(window.Begin(4, 1), Verdict::kTooOld);
+  EXPECT_EQ(window.Begin(6, 1), Verdict::kTooMany);
+}
+
+TEST(UpdateWindow, WhatIsExportedForgetsNothingMore) {
+  UpdateWindow window(nullptr, {2, 10});
+  Apply(&window, 1, 6);
+  for (const uint64_t client : {2, 3}) Apply(&window, client, 1);
+  Apply(&window, 1, 8);  // 2 is forgotten.
+  UpdateWindow imported(nullptr, {2, 10});
+  imported.Import(window.Export());
+  EXPECT_EQ(imported.Begin(2, 1), Verdict::kTooOld);
+  EXPECT_EQ(imported.Begin(3, 1), Verdict::kApplied);
+  EXPECT_EQ(imported.Begin(1, 8), Verdict::kApplied);
+  EXPECT_EQ(imported.Begin(1, 6), Verdict::kApplied) << "not applied again";
+  Apply(&imported, 1, 7);
+  Apply(&imported, 4, 1);  // 3 was idle longest.
+  EXPECT_EQ(imported.Begin(3, 1), Verdict::kTooOld);
+}
+
+TEST(UpdateWindow, TellsWhoIsForgotten) {
+  EventLog events;
+  UpdateWindow window(&events, {1, 10});
+  Apply(&window, 77, 6);
+  Apply(&window, 78, 1);
+  const auto event = events.Take(Clock::now());
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->text.substr(0, 10), "client 77 ");
+}
+
 }  // namespace
 }  // namespace persia

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -96,6 +97,28 @@ inline Ids IdsOfSubShard(size_t sub_shard, size_t count, int64_t begin = 0) {
     if (SubShardOf(id) == sub_shard) ids.push_back(id);
   }
   return ids;
+}
+
+// Any change of 50 ids below 4000: they go, or are made, set or trained.
+inline void ChangeAny(Table* table, std::mt19937_64* random) {
+  Ids ids;
+  for (int i = 0; i < 50; ++i) {
+    ids.push_back(static_cast<int64_t>((*random)() % 4000));
+  }
+  const size_t floats = ids.size() * table->config().dim;
+  switch ((*random)() % 4) {
+    case 0:
+      table->Remove(ids);
+      break;
+    case 1:
+      Look(table, ids);
+      break;
+    case 2:
+      table->Assign(ids, Floats(floats, 3.0f), {});
+      break;
+    default:
+      table->Update(ids, Floats(floats, 0.5f), 0.1f);
+  }
 }
 
 // Runs work(0) to work(3) in four threads at once.

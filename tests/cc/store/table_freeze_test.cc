@@ -111,23 +111,7 @@ TEST_P(TableFreeze, AnyChangesBetweenReadsChangeNothing) {
     ASSERT_TRUE(read.ok());
     more = *read;
     copy->Restore(rows);
-    Ids ids;
-    for (int i = 0; i < 50; ++i) {
-      ids.push_back(static_cast<int64_t>(random() % 4000));
-    }
-    switch (random() % 4) {
-      case 0:
-        table_->Remove(ids);
-        break;
-      case 1:
-        Look(table_.get(), ids);
-        break;
-      case 2:
-        table_->Assign(ids, Floats(ids.size() * 4, 3.0f), {});
-        break;
-      default:
-        Step(ids, 0.5f);
-    }
+    ChangeAny(table_.get(), &random);
   }
   EXPECT_EQ(ExportAll(*copy), before);
 }

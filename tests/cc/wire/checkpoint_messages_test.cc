@@ -19,6 +19,7 @@ CheckpointRequest Request() {
   CheckpointRequest request;
   request.action = CheckpointAction::kWriteFile;
   request.save_id = 77;
+  request.parent_id = 66;
   request.generation = 88;
   request.folder = "a/folder";
   request.files = {"one", "", "three"};
@@ -35,6 +36,7 @@ TEST(CheckpointMessage, BringsTheRequestToItsShard) {
   EXPECT_EQ(decoded.shard_index, 2u);
   EXPECT_EQ(decoded.shard_count, 3u);
   EXPECT_EQ(decoded.save_id, 77u);
+  EXPECT_EQ(decoded.parent_id, 66u);
   EXPECT_EQ(decoded.generation, 88u);
   EXPECT_EQ(decoded.folder, "a/folder");
   EXPECT_EQ(decoded.files, Request().files);
@@ -53,7 +55,7 @@ TEST(CheckpointMessage, EveryCutIsRefused) {
 }
 
 TEST(CheckpointMessage, AnActionThatThereIsNotIsRefused) {
-  for (const uint32_t action : {0u, 10u, ~0u}) {
+  for (const uint32_t action : {0u, 11u, ~0u}) {
     CheckpointRequest request = Request();
     request.action = static_cast<CheckpointAction>(action);
     CheckpointRequest decoded;
@@ -89,6 +91,7 @@ TEST(CheckpointReplyMessage, BringsProgressAndNames) {
   request.shards[0].rows = 5;
   request.shards[0].total_rows = 10;
   request.shards[0].bytes = 1000;
+  request.shards[0].base_id = 44;
   request.shards[0].file = "shard";
   request.shards[1].state = CheckpointProgress::State::kEnded;
   request.shards[1].outcome = Status(Code::kDataLoss, "damaged");
@@ -103,6 +106,7 @@ TEST(CheckpointReplyMessage, BringsProgressAndNames) {
   EXPECT_EQ(decoded.shards[0].rows, 5u);
   EXPECT_EQ(decoded.shards[0].total_rows, 10u);
   EXPECT_EQ(decoded.shards[0].bytes, 1000u);
+  EXPECT_EQ(decoded.shards[0].base_id, 44u);
   EXPECT_EQ(decoded.shards[0].file, "shard");
   EXPECT_EQ(decoded.shards[1].outcome.code(), Code::kDataLoss);
   EXPECT_EQ(decoded.shards[1].outcome.message(), "damaged");

@@ -44,7 +44,11 @@ int main(int argc, char** argv) {
 
   persia_server* server = nullptr;
   const int port = std::atoi(Option(argc, argv, "--port"));
-  if (persia_server_start("127.0.0.1", port, kIoThreads, &server) != 0) {
+  persia_server_options options = {};
+  options.host = "127.0.0.1";
+  options.port = port;
+  options.io_threads = kIoThreads;
+  if (persia_server_start(&options, nullptr, &server) != 0) {
     std::fprintf(stderr, "%s\n", persia_last_error());
     return 1;
   }

@@ -16,12 +16,23 @@ namespace persia {
 
 inline constexpr size_t kFramePrefixBytes = 3;
 
-inline void AppendFrame(const SampleMessage& message, FuzzInput* input) {
+inline size_t FrameBytes(const SampleMessage& message) {
+  return kFramePrefixBytes + message.body.size();
+}
+
+// Precondition: `to` has room for FrameBytes.
+inline void WriteFrame(const SampleMessage& message, uint8_t* to) {
   const size_t size = message.body.size();
-  input->push_back(static_cast<uint8_t>(message.type));
-  input->push_back(static_cast<uint8_t>(size));
-  input->push_back(static_cast<uint8_t>(size >> 8));
-  input->insert(input->end(), message.body.begin(), message.body.end());
+  *to++ = static_cast<uint8_t>(message.type);
+  *to++ = static_cast<uint8_t>(size);
+  *to++ = static_cast<uint8_t>(size >> 8);
+  std::copy(message.body.begin(), message.body.end(), to);
+}
+
+inline void AppendFrame(const SampleMessage& message, FuzzInput* input) {
+  const size_t at = input->size();
+  input->resize(at + FrameBytes(message));
+  WriteFrame(message, input->data() + at);
 }
 
 // Takes the next message off `rest`, which is not empty; a length beyond the

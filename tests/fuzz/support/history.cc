@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "tests/fuzz/support/frames_input.h"
@@ -29,11 +28,10 @@ void History::Clear() {
 }
 
 bool History::Add(const SampleMessage& message) {
-  FuzzInput bytes;
-  AppendFrame(message, &bytes);
-  if (bytes.size() > capacity_ - size_) return false;
-  std::copy(bytes.begin(), bytes.end(), memory_ + size_);
-  size_ += bytes.size();
+  const size_t bytes = FrameBytes(message);
+  if (bytes > capacity_ - size_) return false;
+  WriteFrame(message, memory_ + size_);
+  size_ += bytes;
   return true;
 }
 

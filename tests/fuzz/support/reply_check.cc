@@ -40,6 +40,7 @@ Status Decode(const SampleMessage& request, ConstBytes body) {
   std::vector<ServiceStats> processes;
   ExportRequest page;
   uint64_t removed;
+  CheckpointRequest checkpoint;
   switch (request.type) {
     case MessageType::kCreateTable:
       return DecodeCreateTableReply(body, &table);
@@ -55,6 +56,8 @@ Status Decode(const SampleMessage& request, ConstBytes body) {
       return DecodeAssignReply(body);
     case MessageType::kRemove:
       return DecodeRemoveReply(body, &removed);
+    case MessageType::kCheckpoint:
+      return DecodeCheckpointReply(body, &checkpoint);
     default:
       return Status(Code::kInternal, "this is no request");
   }

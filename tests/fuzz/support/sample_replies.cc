@@ -1,5 +1,6 @@
 #include <array>
 
+#include "cc/wire/handshake_messages.h"
 #include "cc/wire/messages.h"
 #include "tests/fuzz/support/sample_body.h"
 #include "tests/fuzz/support/sample_messages.h"
@@ -42,6 +43,26 @@ void AddPage(std::vector<SampleMessage>* samples) {
   AddSample(EncodeExportReply(1, page), MessageType::kExportReply, samples);
 }
 
+void AddCheckpointReplies(std::vector<SampleMessage>* samples) {
+  CheckpointProgress running;
+  running.state = CheckpointProgress::State::kRunning;
+  running.file = "shard";
+  running.rows = 3;
+  CheckpointProgress failed;
+  failed.state = CheckpointProgress::State::kEnded;
+  failed.outcome = Status(Code::kDataLoss, "no file");
+  CheckpointRequest request;
+  request.shards = {running, failed};
+  AddSample(EncodeCheckpointReply(1, request), MessageType::kCheckpointReply,
+            samples);
+  request = CheckpointRequest();
+  request.action = CheckpointAction::kReadFile;
+  request.names = {"one", ""};
+  request.contents = {1, 2, 3};
+  AddSample(EncodeCheckpointReply(1, request), MessageType::kCheckpointReply,
+            samples);
+}
+
 }  // namespace
 
 std::vector<SampleMessage> SampleReplies() {
@@ -58,6 +79,9 @@ std::vector<SampleMessage> SampleReplies() {
   AddPage(&samples);
   AddSample(EncodeAssignReply(1), MessageType::kAssignReply, &samples);
   AddSample(EncodeRemoveReply(1, 3), MessageType::kRemoveReply, &samples);
+  AddCheckpointReplies(&samples);
+  AddSample(EncodeChallenge(Challenge()), MessageType::kChallenge, &samples);
+  AddSample(EncodeWelcome(), MessageType::kWelcome, &samples);
   return samples;
 }
 

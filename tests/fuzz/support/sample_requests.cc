@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "cc/base/hash.h"
+#include "cc/wire/handshake_messages.h"
 #include "cc/wire/messages.h"
 #include "tests/fuzz/support/sample_body.h"
 #include "tests/fuzz/support/sample_messages.h"
@@ -125,6 +126,21 @@ void AddWholeRows(const TableConfig& table,
   AddSample(EncodeRemove(1, remove), MessageType::kRemove, samples);
 }
 
+void AddCheckpoints(std::vector<SampleMessage>* samples) {
+  CheckpointRequest request;
+  AddSample(EncodeCheckpoint(1, 0, 1, request), MessageType::kCheckpoint,
+            samples);
+  request.action = CheckpointAction::kWriteFile;
+  request.save_id = 7;
+  request.parent_id = 5;
+  request.generation = 2;
+  request.folder = "folder";
+  request.files = {"one", ""};
+  request.contents = {1, 2, 3};
+  AddSample(EncodeCheckpoint(1, 0, 1, request), MessageType::kCheckpoint,
+            samples);
+}
+
 TableConfig MakeTable(const char* name, uint32_t dim, const char* initializer,
                       const char* optimizer) {
   TableConfig table;
@@ -159,6 +175,9 @@ std::vector<SampleMessage> SampleRequests() {
   for (const TableConfig& table : SampleTables()) {
     AddWholeRows(table, &samples);
   }
+  AddCheckpoints(&samples);
+  AddSample(EncodeHello(Nonce()), MessageType::kHello, &samples);
+  AddSample(EncodeProof(Proof()), MessageType::kProof, &samples);
   return samples;
 }
 

@@ -1,4 +1,4 @@
-"""Keras callbacks."""
+"""What lookups of training batches did, for Keras's logs."""
 
 from __future__ import annotations
 

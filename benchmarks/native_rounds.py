@@ -1,0 +1,63 @@
+"""What benchmarks share that are one native program, which measures in rounds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+
+import native_programs
+
+
+def make_parser(doc: str, rounds: int) -> argparse.ArgumentParser:
+    """Declares --quick, --rounds and --seconds.
+
+    Args:
+        doc: Of the module, whose first line it shows.
+        rounds: The default.
+    """
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    add = parser.add_argument
+    add("--quick", action="store_true", help="a smoke test's size")
+    add("--rounds", type=int, default=rounds, help="for a median (%(default)s)")
+    add("--seconds", type=float, default=1.0, help="of a measurement (%(default)s)")
+    return parser
+
+
+def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Reads the command line."""
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.rounds, arguments.seconds = 2, 0.05
+    return arguments
+
+
+def report(
+    name: str, options: Sequence[object], sizes: Mapping[str, float | int]
+) -> None:
+    """Builds and runs a program, and prints what it measured.
+
+    Args:
+        name: Of the benchmark; its program is `name`_bench.
+        options: Of the program's command line.
+        sizes: What the figures depend on, beside the machine.
+    """
+    program = native_programs.build(f"{name}_bench")
+    load = os.getloadavg()[0]
+    ran = subprocess.run(
+        [str(program), *map(str, options)], stdout=subprocess.PIPE, text=True
+    )
+    if ran.returncode:
+        raise SystemExit(f"{name}_bench ended with status {ran.returncode}")
+    figures = json.loads(ran.stdout)["figures"]
+    for figure, value in figures.items():
+        print(f"{figure:30} {value:10.4g}")
+    setup = {
+        **sizes,
+        # Of other work, so about 0 where the machine was ours.
+        "load_average_before": round(load, 2),
+        **native_programs.machine(),
+    }
+    print(json.dumps({"benchmark": name, "figures": figures, "setup": setup}))

@@ -1,0 +1,339 @@
+"""What a shard that comes back costs: rates with `--recovery` over those without.
+
+    python benchmarks/recovery_bench.py --write
+    python benchmarks/recovery_bench.py --folder /mnt/disk
+
+Two shards of each kind run all the time, and one pair works at a time: without
+recovery, with `--recovery checkpoint`, and with `--recovery log` whose records wait for
+the system or for the device. Three rates are measured of each, in turn:
+
+    training  steps a second of the click model, all of whose rows are there
+    lookups   rows a second of training lookups of 26 x 4096 ids, 4 requests under way
+    updates   the same of updates
+
+and the processor time that program and shards take for a step, which other work on the
+machine changes least. Each window is compared with the one without recovery of its
+turn. After a window the device gets what is left to be written, and the shards finish
+what they do of their own, so that no window pays for another. In each turn dd writes to
+the same folder. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import statistics
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import native_programs
+import numpy as np
+import workload_w1
+from checkpoint_bench import SHARDS, WARM_UP_STEPS, dd_seconds, fill
+from processes import cpu_seconds, wait_until_idle
+from results_file import write_section
+from rows_over_redis import RoundsProgram, running_program, write_workload
+from shard_processes import running_shards
+
+PLAIN = "none"
+SIDES = {
+    PLAIN: (),
+    "checkpoint": ("--recovery", "checkpoint"),
+    "log_system": ("--recovery", "log", "--log-sync", "system"),
+    "log_device": ("--recovery", "log", "--log-sync", "device"),
+}
+REQUESTS = {"lookups": "remote", "updates": "remote_update"}
+MEASURES = ("training", *REQUESTS)
+IN_FLIGHT = 4
+TABLES = 1  # Of the requests.
+Rates = dict[str, float]  # By side.
+
+
+class Side(NamedTuple):
+    """Shards of one kind, and what works with them."""
+
+    folder: Path  # Has one of each shard.
+    pids: list[int]
+    rounds: RoundsProgram
+    cluster: Any
+    model: Any
+    dataset: Any
+
+
+class Window(NamedTuple):
+    """What was measured, of each step or request."""
+
+    rate: float  # Steps or rows a second.
+    cpu_seconds: float  # Of this program and the shards.
+    log_bytes: float
+
+
+class Bench:
+    """All sides, as long as it is entered.
+
+    Args:
+        arguments: Of the command line.
+        folder: For everything that is written.
+    """
+
+    def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
+        self._arguments = arguments
+        self._folder = folder
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Bench:
+        import tensorflow as tf
+
+        arguments = self._arguments
+        data = workload_w1.load(arguments.batches, arguments.batch)
+        self._dataset = tf.data.Dataset.from_tensor_slices(
+            ((data.ids(), data.dense), data.labels)
+        ).repeat()
+        self._workload = self._folder / "workload"
+        write_workload(
+            self._workload, data.ranks[: arguments.requests], arguments.request_rows
+        )
+        with contextlib.ExitStack() as stack:
+            self.sides = {
+                name: self._start(name, options, stack)
+                for name, options in SIDES.items()
+            }
+            self._stack = stack.pop_all()
+        self._settle(*self.sides.values())
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._stack.close()
+
+    def measure(self, what: str, name: str) -> Window:
+        """One window of a side."""
+        side = self.sides[name]
+        pids = [os.getpid(), *side.pids]
+        logged = log_sizes(side.folder)
+        used = sum(map(cpu_seconds, pids))
+        rate, count = self._train(side) if what == "training" else self._ask(side, what)
+        grown = growth(logged, log_sizes(side.folder))
+        self._settle(side)
+        used = sum(map(cpu_seconds, pids)) - used
+        return Window(rate, used / count, grown / count)
+
+    def _start(
+        self, name: str, options: Sequence[str], stack: contextlib.ExitStack
+    ) -> Side:
+        import w1_model
+
+        import persia_tf as ptf
+
+        folder = self._folder / name
+        common = ("--checkpoint-root", str(self._folder / "checkpoints"))
+        shards = []
+        for index in range(self._arguments.shards):
+            own = [f"--recovery-folder={folder / str(index)}"] if options else []
+            shards += stack.enter_context(running_shards(1, [*common, *options, *own]))
+        addresses = [shard.address for shard in shards]
+        # Before there are other rows: it counts its own.
+        rounds = stack.enter_context(
+            running_program(
+                [native_programs.build("lookup_bench"), self._workload]
+                + [TABLES, ",".join(addresses)]
+            )
+        )
+        sizes = [
+            min(size, self._arguments.most_rows) for size in workload_w1.vocabularies()
+        ]
+        cluster = ptf.Cluster(addresses)
+        model = w1_model.make_persia(sizes, cluster)
+        fill(cluster, sizes)
+        pids = [shard.pid for shard in shards]
+        dataset = ptf.data.prefetch(self._dataset, model)
+        return Side(folder, pids, rounds, cluster, model, dataset)
+
+    def _train(self, side: Side) -> tuple[float, int]:
+        import w1_model
+
+        windows = w1_model.Windows(1, self._arguments.seconds, WARM_UP_STEPS)
+        side.model.fit(
+            side.dataset, steps_per_epoch=10**9, verbose=0, callbacks=[windows]
+        )
+        side.cluster.flush()
+        [(steps, seconds)] = windows.measured
+        return steps / seconds, windows.total_steps
+
+    def _ask(self, side: Side, what: str) -> tuple[float, int]:
+        said = side.rounds.run(
+            REQUESTS[what],
+            threads=1,
+            in_flight=IN_FLIGHT,
+            seconds=self._arguments.seconds,
+        )
+        return said["rows_per_second"], said["requests"]
+
+    def _settle(self, *sides: Side) -> None:
+        os.sync()
+        pids = [pid for side in sides for pid in side.pids]
+        wait_until_idle(pids, most_seconds=0 if self._arguments.quick else 60)
+
+
+def log_sizes(folder: Path) -> dict[Path, int]:
+    """Of the segments of all logs below a folder; a base may remove some just now."""
+    sizes = {}
+    for segment in folder.glob("*/log-*"):
+        with contextlib.suppress(FileNotFoundError):
+            sizes[segment] = segment.stat().st_size
+    return sizes
+
+
+def growth(before: Mapping[Path, int], after: Mapping[Path, int]) -> int:
+    """By how much segments grew that are still there."""
+    return sum(size - before.get(segment, 0) for segment, size in after.items())
+
+
+def ratios(turns: Sequence[Rates]) -> dict[str, dict[str, float]]:
+    """Of each side, over the plain one of the same turn: what they spread over."""
+    spreads = {}
+    for side in SIDES:
+        if side == PLAIN:
+            continue
+        of_turns = [turn[side] / turn[PLAIN] for turn in turns]
+        spreads[side] = {
+            "median": statistics.median(of_turns),
+            "least": min(of_turns),
+            "most": max(of_turns),
+        }
+    return spreads
+
+
+def run(arguments: argparse.Namespace, folder: Path) -> tuple[dict, dict]:
+    """Returns figures, and what they were made from."""
+    turns = []
+    dd_speeds = []
+    with Bench(arguments, folder) as bench:
+        for turn in range(arguments.turns):
+            # To and fro, so that no side is always behind the same one.
+            sides = list(SIDES) if turn % 2 == 0 else list(reversed(SIDES))
+            turns.append(
+                {
+                    what: {side: bench.measure(what, side) for side in sides}
+                    for what in MEASURES
+                }
+            )
+            print(f"turn {turn + 1}: {turns[-1]}", flush=True)
+            dd_speeds.append(
+                arguments.dd_bytes / dd_seconds(folder, arguments.dd_bytes)
+            )
+
+    def all_turns(what: str, field: str) -> list[Rates]:
+        return [
+            {side: getattr(window, field) for side, window in turn[what].items()}
+            for turn in turns
+        ]
+
+    rates = {what: all_turns(what, "rate") for what in MEASURES}
+    rates["step_cpu_seconds"] = all_turns("training", "cpu_seconds")
+    figures = {what: ratios(of_turns) for what, of_turns in rates.items()}
+    logged = all_turns("training", "log_bytes")
+    figures["log_bytes_a_step"] = {
+        side: statistics.median(turn[side] for turn in logged) for side in SIDES
+    }
+    figures["dd_mb_a_second"] = statistics.median(dd_speeds) / 1e6
+    return figures, {"rates": rates}
+
+
+def markdown(figures: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
+    """Returns the section of RESULTS.md."""
+    plain = {
+        what: statistics.median(turn[PLAIN] for turn in turns)
+        for what, turns in setup["rates"].items()
+    }
+    lines = [
+        "## Cost of coming back",
+        "",
+        "`benchmarks/recovery_bench.py --write`: rates of two shards with `--recovery`",
+        "over those of two without, window by window: the median of "
+        f"{setup['turns']} turns (the",
+        "least to the greatest). Updates alone, as fast as they go, pay most: each of",
+        "their rows is 72 bytes of log, and a log of 1 GiB is written anew as rows.",
+        "",
+        "| shards | training | processor time a step | lookups alone | updates alone "
+        "| log, MB a step |",
+        "|---|---|---|---|---|---|",
+        *(_row(figures, side) for side in SIDES if side != PLAIN),
+        "",
+        f"Set-up: {setup['cores']} cores, shards and training program on one machine;",
+        f"{setup['rows']} rows of 16 float32 with Adagrad; windows of "
+        f"{setup['seconds']} s; batches of",
+        f"{setup['batch']} examples. Without recovery: {plain['training']:.1f} steps, "
+        f"{plain['lookups'] / 1e6:.1f} million rows",
+        f"looked up and {plain['updates'] / 1e6:.1f} million updated a second. dd with "
+        f"fsync wrote {setup['dd_mb']}",
+        f"MB at {figures['dd_mb_a_second']:.0f} MB a second. Load average "
+        f"before: {setup['load_average_before']}; at the end, with this: "
+        f"{setup['load_average_after']}.",
+    ]
+    return "\n".join(lines)
+
+
+def _row(figures: Mapping[str, Any], side: str) -> str:
+    cells = [f"`{' '.join(SIDES[side])}`"]
+    for what in ("training", "step_cpu_seconds", *REQUESTS):
+        spread = figures[what][side]
+        least_to_most = f"{spread['least']:.2f} to {spread['most']:.2f}"
+        cells.append(f"{spread['median']:.2f} ({least_to_most})")
+    cells.append(f"{figures['log_bytes_a_step'][side] / 1e6:.2f}")
+    return f"| {' | '.join(cells)} |"
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--quick", action="store_true", help="a smoke test's size")
+    add("--folder", help="on the device to measure: the system's temporary folder")
+    add("--turns", type=int, default=9, help="of each side (%(default)s)")
+    add("--seconds", type=float, default=4.0, help="of a window (%(default)s)")
+    add("--batch", type=int, default=4096)
+    add("--write", action="store_true", help="write the table to RESULTS.md")
+    arguments = parser.parse_args()
+    arguments.batches, arguments.most_rows = 200, 1 << 62
+    arguments.requests, arguments.request_rows = 100, 100_000
+    arguments.shards, arguments.dd_bytes = SHARDS, 1 << 28
+    if arguments.quick:
+        arguments.turns, arguments.seconds, arguments.batch = 1, 0.2, 256
+        arguments.batches, arguments.most_rows = 20, 2000
+        arguments.requests, arguments.request_rows = 4, 2000
+        arguments.shards, arguments.dd_bytes = 1, 1 << 20
+    return arguments
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        figures, made_from = run(arguments, Path(folder))
+    for name, value in figures.items():
+        print(f"{name}: {value}")
+    sizes = np.minimum(workload_w1.vocabularies(), arguments.most_rows)
+    setup = {
+        **made_from,
+        "turns": arguments.turns,
+        "seconds": arguments.seconds,
+        "batch": arguments.batch,
+        "rows": int(sizes.sum()),
+        "shards": arguments.shards,
+        "dd_mb": arguments.dd_bytes >> 20,
+        # Of other work, so about 0 where the machine was ours.
+        "load_average_before": round(load, 2),
+        "load_average_after": round(os.getloadavg()[0], 2),
+        "seed": 0,
+        **native_programs.machine(),
+    }
+    if arguments.write:
+        write_section("recovery", markdown(figures, setup))
+    print(json.dumps({"benchmark": "recovery", "figures": figures, "setup": setup}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+#include "cc/journal/journal.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <future>
+#include <optional>
+#include <utility>
+
+#include "cc/checkpoint/store_loader.h"
+#include "cc/files/url.h"
+
+namespace persia {
+namespace {
+
+constexpr char kBasePrefix[] = "base-";
+constexpr char kUnfinished[] = ".tmp";
+
+std::string BaseName(uint64_t position) {
+  char name[32];
+  std::snprintf(name, sizeof(name), "%s%016" PRIx64, kBasePrefix, position);
+  return name;
+}
+
+// The position of a base that is whole, if `name` is the name of one.
+std::optional<uint64_t> PositionOf(const std::string& name) {
+  const size_t prefix = sizeof(kBasePrefix) - 1;
+  if (name.compare(0, prefix, kBasePrefix) != 0) return std::nullopt;
+  const uint64_t position = std::strtoull(name.c_str() + prefix, nullptr, 16);
+  if (BaseName(position) != name) return std::nullopt;
+  return position;
+}
+
+// Makes tables of a base, whichever shard's it is.
+class BaseLoader : public ShardVisitor {
+ public:
+  explicit BaseLoader(uint64_t save_id) : save_id_(save_id) {}
+
+  Status OnHeader(const ShardHeader& header) override {
+    loader_ = std::make_unique<StoreLoader>(
+        &none_,
+        ShardHeader{save_id_, 0, header.shard_index, header.shard_count});
+    if (header.save_id == save_id_) return loader_->OnHeader(header);
+    return Status(Code::kDataLoss,
+                  Concat("it is the base of position ", header.save_id - 1));
+  }
+  Status OnTable(const TableHead& table) override {
+    return loader_->OnTable(table);
+  }
+  Status OnErased(Span<const int64_t> ids) override {
+    return loader_->OnErased(ids);
+  }
+  Status OnRows(Span<const int64_t> ids, Span<const std::byte> rows) override {
+    return loader_->OnRows(ids, rows);
+  }
+  Status OnClients(const std::vector<ClientWindow>& clients) override {
+    return loader_->OnClients(clients);
+  }
+
+  StoreLoader* loader() { return loader_.get(); }
+
+ private:
+  const uint64_t save_id_;
+  const Store none_;
+  std::unique_ptr<StoreLoader> loader_;
+};
+
+// Not 0, as a file's number must be.
+uint64_t SaveId(uint64_t position) { return position + 1; }
+
+}  // namespace
+
+Result<std::unique_ptr<Journal>> Journal::Open(const JournalOptions& options,
+                                               JournalVisitor* visitor) {
+  if (IsUrl(options.folder)) {
+    return InvalidArgument(
+        "a journal must be in a folder of this machine, received \"",
+        options.folder, "\"");
+  }
+  std::unique_ptr<Journal> journal(new Journal(options));
+  PERSIA_RETURN_IF_ERROR(options.files->MakeFolder(options.folder));
+  auto lock =
+      FolderLock::Take(options.folder, DeadlineAfter(options.lock_seconds));
+  if (!lock.ok()) return lock.status();
+  journal->lock_ = std::move(*lock);
+  PERSIA_RETURN_IF_ERROR(journal->Read(visitor));
+  return journal;
+}
+
+Status Journal::Read(JournalVisitor* visitor) {
+  const auto names = options_.files->List(options_.folder);
+  if (!names.ok()) return names.status();
+  std::optional<uint64_t> base;
+  for (const std::string& name : *names) {
+    base = std::max(base, PositionOf(name));
+  }
+  const uint64_t from = base.value_or(0);
+  if (base) PERSIA_RETURN_IF_ERROR(ReadBase(from, visitor));
+  auto log = LogReader::Open(place(), from);
+  if (!log.ok()) return log.status();
+  uint64_t records = 0;
+  for (;;) {
+    const auto record = (*log)->Next();
+    if (!record.ok()) return record.status();
+    if (!record->has_value()) break;
+    PERSIA_RETURN_IF_ERROR(visitor->OnRecord(**record));
+    appended_bytes_ += RecordBytes((*record)->body.size());
+    ++records;
+  }
+  notes_ = Concat(base ? "a base and " : "", records, " records");
+  if (const auto& torn = (*log)->torn_tail()) {
+    notes_ += Concat("; left out ", torn->bytes, " bytes at the log's end in ",
+                     torn->path, ", which a crash tore");
+  }
+  auto writer = LogWriter::Open(**log, {{options_.sync}});
+  if (!writer.ok()) return writer.status();
+  log_ = std::move(*writer);
+  return RemoveOldBases(from);
+}
+
+Status Journal::ReadBase(uint64_t position, JournalVisitor* visitor) {
+  BaseLoader base(SaveId(position));
+  ShardProgress progress;
+  PERSIA_RETURN_IF_ERROR(
+      ReadShard(options_.files, BasePath(position), &base, &progress));
+  base_bytes_ = progress.bytes.load();
+  return visitor->OnBase(base.loader()->TakeTables(),
+                         base.loader()->TakeClients());
+}
+
+Result<uint64_t> Journal::Append(uint16_t type,
+                                 Span<const Span<const uint8_t>> parts) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!broken_.ok()) return broken_;
+  }
+  auto position = log_->Append(type, parts);
+  if (!position.ok()) return position.status();
+  uint64_t bytes = 0;
+  for (const auto& part : parts) bytes += part.size();
+  appended_bytes_.fetch_add(RecordBytes(bytes), std::memory_order_relaxed);
+  return *position;
+}
+
+void Journal::WhenDurable(uint64_t position, LogWriter::DurableCallback done) {
+  if (position == 0) return done(Status());
+  if (log_->IsDurable(position - 1)) return done(Status());
+  log_->WhenDurable(position - 1, std::move(done));
+}
+
+Status Journal::BlockUntilDurable(uint64_t position) {
+  std::promise<Status> outcome;
+  WhenDurable(position, [&](Status status) { outcome.set_value(status); });
+  return outcome.get_future().get();
+}
+
+void Journal::Break(const Status& status) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!broken_.ok()) return;
+  broken_ = Status(status.code(),
+                   Concat("nothing is logged any more, since a change could "
+                          "not be: ",
+                          status.message(), "; restart this shard"));
+}
+
+bool Journal::wants_base() const {
+  return base_is_due_ ||
+         appended_bytes_.load(std::memory_order_relaxed) >=
+             std::max(options_.least_base_bytes,
+                      base_bytes_.load(std::memory_order_relaxed));
+}
+
+Status Journal::WriteBase(uint64_t position, const ShardHeader& shard,
+                          const std::vector<SavedTable>& tables,
+                          const std::vector<ClientWindow>& clients,
+                          ShardProgress* progress) {
+  // What is logged meanwhile counts for the next base.
+  const uint64_t before = appended_bytes_.load();
+  base_is_due_ = false;
+  const std::string path = BasePath(position);
+  const ShardHeader header{SaveId(position), 0, shard.shard_index,
+                           shard.shard_count};
+  const Status written = WriteShard(options_.files, path + kUnfinished, header,
+                                    tables, clients, progress);
+  if (!written.ok()) {
+    (void)options_.files->Remove(path + kUnfinished);
+    return written;
+  }
+  PERSIA_RETURN_IF_ERROR(BlockUntilDurable(position + 1));
+  PERSIA_RETURN_IF_ERROR(options_.files->Rename(path + kUnfinished, path));
+  base_bytes_ = progress->bytes.load();
+  appended_bytes_ -= before;
+  PERSIA_RETURN_IF_ERROR(RemoveOldBases(position));
+  return RemoveSegmentsBefore(place(), position);
+}
+
+// And what is unfinished.
+Status Journal::RemoveOldBases(uint64_t position) const {
+  const auto names = options_.files->List(options_.folder);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    if (name.compare(0, sizeof(kBasePrefix) - 1, kBasePrefix) != 0) continue;
+    if (name == BaseName(position)) continue;
+    PERSIA_RETURN_IF_ERROR(
+        options_.files->Remove(options_.folder + "/" + name));
+  }
+  return Status();
+}
+
+std::string Journal::BasePath(uint64_t position) const {
+  return options_.folder + "/" + BaseName(position);
+}
+
+LogPlace Journal::place() const {
+  return {options_.files, options_.folder, LogShard()};
+}
+
+}  // namespace persia

@@ -1,0 +1,112 @@
+#include "cc/service/base_keeper.h"
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "cc/base/catch_bad_alloc.h"
+#include "cc/base/hash.h"
+#include "cc/service/journal_records.h"
+
+namespace persia {
+namespace {
+
+// Until a base that failed is tried again.
+constexpr std::chrono::seconds kPause(30);
+
+constexpr EventKind kBases{"bases of the log", EventLevel::kInfo, 10};
+constexpr EventKind kFailedBases{"failed bases of the log", EventLevel::kError,
+                                 10};
+
+CutRecord CutOf(const Store& store, uint64_t generation) {
+  CutRecord cut;
+  cut.generation = generation;
+  for (const Table* table : store.All()) {
+    cut.rounded.emplace_back(HashName(table->config().name), table->Rounded());
+  }
+  return cut;
+}
+
+// Whose base it is, as any table says.
+ShardHeader ShardOf(const FrozenStore& frozen) {
+  ShardHeader shard;
+  if (frozen.tables.empty()) return shard;
+  shard.shard_index = frozen.tables[0].head.config.shard_index;
+  shard.shard_count = frozen.tables[0].head.config.shard_count;
+  return shard;
+}
+
+}  // namespace
+
+BaseKeeper::BaseKeeper(const Subject& subject)
+    : subject_(subject), thread_([this] { Run(); }) {}
+
+BaseKeeper::~BaseKeeper() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ending_ = true;
+    progress_.cancelled = true;
+    wake_.notify_one();
+  }
+  thread_.join();
+}
+
+void BaseKeeper::WakeUp() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  // Again: a base may have ended since.
+  if (!subject_.journal->wants_base()) return;
+  due_ = true;
+  wake_.notify_one();
+}
+
+void BaseKeeper::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [this] { return due_ || ending_; });
+    if (ending_) return;
+    due_ = false;
+    progress_.rows = 0;
+    progress_.bytes = 0;
+    progress_.cancelled = false;
+    lock.unlock();
+    const Status made = CatchBadAlloc([&] { return Make(); });
+    lock.lock();
+    if (made.ok()) {
+      // Who looked meanwhile saw the log before it was cut.
+      due_ = subject_.journal->wants_base();
+      continue;
+    }
+    due_ = true;
+    if (made.code() == Code::kCancelled) continue;  // It gave way.
+    TellEvent(subject_.events, kFailedBases,
+              "the log's base was not written, and the log grows on: ",
+              made.message());
+    wake_.wait_for(lock, kPause, [this] { return ending_; });
+  }
+}
+
+Status BaseKeeper::Make() {
+  const auto turn = subject_.turn->TakeGivingWay(&progress_);
+  FrozenStore frozen(subject_.requests);
+  uint64_t position = 0;
+  PERSIA_RETURN_IF_ERROR(Freeze(&frozen, &position));
+  PERSIA_RETURN_IF_ERROR(subject_.journal->WriteBase(
+      position, ShardOf(frozen), frozen.tables, frozen.clients, &progress_));
+  TellEvent(subject_.events, kBases, "the log has a base of ", progress_.rows,
+            " rows, ", progress_.bytes, " bytes; what was before it is gone");
+  return Status();
+}
+
+Status BaseKeeper::Freeze(FrozenStore* frozen, uint64_t* position) {
+  const Gate::Closed closed(subject_.gate);
+  PERSIA_RETURN_IF_ERROR(
+      persia::Freeze(*subject_.store, *subject_.window, frozen));
+  const auto logged =
+      Append(RecordBody::Cut(CutOf(*subject_.store, *subject_.generation)),
+             subject_.journal);
+  if (!logged.ok()) return logged.status();
+  *position = *logged;
+  return Status();
+}
+
+}  // namespace persia

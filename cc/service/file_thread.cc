@@ -1,0 +1,54 @@
+#include "cc/service/file_thread.h"
+
+#include <system_error>
+#include <utility>
+
+namespace persia {
+
+FileThread::~FileThread() {
+  std::deque<Call> calls;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ending_ = true;
+    calls.swap(calls_);
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  for (const Call& call : calls) {
+    call.done(Status(Code::kCancelled, "the service ends"));
+  }
+}
+
+void FileThread::Run(Deadline deadline, std::function<Status()> work,
+                     std::function<void(Status)> done) {
+  try {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!thread_.joinable()) thread_ = std::thread([this] { Serve(); });
+    // A copy, since `done` is still needed if there is no memory.
+    calls_.push_back({deadline, std::move(work), done});
+    changed_.notify_one();
+    return;
+  } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {
+  }
+  done(Status(Code::kResourceExhausted,
+              "cannot start a thread for checkpoints, or remember the call"));
+}
+
+void FileThread::Serve() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return ending_ || !calls_.empty(); });
+    if (ending_) return;
+    const Call call = std::move(calls_.front());
+    calls_.pop_front();
+    lock.unlock();
+    const bool is_late = call.deadline < Clock::now();
+    call.done(is_late ? Status(Code::kDeadlineExceeded,
+                               "other work on checkpoints took too long")
+                      : call.work());
+    lock.lock();
+  }
+}
+
+}  // namespace persia

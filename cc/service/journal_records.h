@@ -1,0 +1,129 @@
+// The records of a shard's journal. All numbers are little-endian, and a body
+// begins at a multiple of 8 bytes.
+//
+//   array   = its values, and zeros to a multiple of 8 bytes
+//   Opened  = level, 32 bits (see RecoveryLevel); 0, 32 bits
+//   Table   = config, see table_config_codec.h
+//   Changes = table's key, count, 64 bits each; array of that many ids, 64 bits
+//             each; array of as many bytes: 1 for a row that was made, 0 for
+//             one that left
+//   Update  = client, sequence, number of tables, 64 bits each; for each of
+//   them
+//             key, ids, offsets, weights, gradients, 64 bits each, the last
+//             four numbers of values; dim, combiner, 32 bits each; learning
+//             rate, 32 bits; 0, 32 bits; then for each the arrays of ids, 64
+//             bits a value, offsets, weights and gradients, 32 bits a value
+//   Assign  = key, ids, 64 bits each; dim, state size, 32 bits each; the arrays
+//             of ids, weights and state
+//   Restore = save id, generation, 64 bits each; shard index, shard count, 32
+//             bits each; number of files, 64 bits; texts of the folder and the
+//             files
+//   Cut     = generation, number of tables, 64 bits each; for each its key and
+//   a
+//             count, 64 bits each, and that many numbers of 64 bits: see
+//             Table::Rounded
+//
+// An Update's ids are as the request had them. Rows that were asked for by a
+// lookup are made by its Changes before any Update of them.
+//
+// Thread-safety: pure functions. They throw std::bad_alloc.
+
+#ifndef PERSIA_CC_SERVICE_JOURNAL_RECORDS_H_
+#define PERSIA_CC_SERVICE_JOURNAL_RECORDS_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/base/byte_writer.h"
+#include "cc/base/span.h"
+#include "cc/base/status.h"
+#include "cc/checkpoint/shard_file.h"
+#include "cc/journal/journal.h"
+#include "cc/log/segment_scanner.h"
+#include "cc/service/embedding_service.h"
+#include "cc/store/table.h"
+
+namespace persia {
+
+enum class RecordType : uint16_t {
+  kOpened = 1,   // A server begins to write.
+  kTable = 2,    // A table is made.
+  kChanges = 3,  // Rows of a table come and leave.
+  kUpdate = 4,
+  kAssign = 5,
+  kRestore = 6,  // The store's tables become those of a checkpoint.
+  kCut = 7,      // First record of a base: what it lacks.
+};
+
+// What a journal has to tell.
+enum class RecoveryLevel : uint32_t {
+  kCheckpoint = 1,  // Which tables there are, and which checkpoint is the last.
+  kLog = 2,         // Every change.
+};
+
+// Which checkpoint the rows are of.
+struct RestoreRecord {
+  ShardHeader shard;
+  uint64_t generation = 0;
+  std::string folder;
+  std::vector<std::string> files;  // Paths, its parents' first.
+};
+
+struct CutRecord {
+  uint64_t generation = 0;
+  std::vector<std::pair<TableKey, std::vector<uint64_t>>> rounded;
+};
+
+// A record's body in parts: its fields, and arrays of others that must live as
+// long.
+class RecordBody {
+ public:
+  static RecordBody Opened(RecoveryLevel level);
+  static RecordBody Table(const TableConfig& config);
+  // Keeps arrays of its own.
+  static RecordBody Changes(TableKey table, const RowChanges& changes);
+  static RecordBody Update(const UpdateRequest& request);
+  static RecordBody Assign(const AssignRequest& request);
+  static RecordBody Restore(const RestoreRecord& restore);
+  static RecordBody Cut(const CutRecord& cut);
+
+  RecordBody(RecordBody&&) = default;
+  RecordBody(const RecordBody&) = delete;
+  RecordBody& operator=(const RecordBody&) = delete;
+
+  RecordType type() const { return type_; }
+  Span<const ConstBytes> parts() const { return parts_; }
+
+ private:
+  explicit RecordBody(RecordType type) : type_(type) {}
+
+  template <typename T>
+  void Array(Span<const T> values);
+  void Close(ByteWriter* fields);
+
+  RecordType type_;
+  std::vector<uint8_t> fields_;
+  std::vector<int64_t> ids_;
+  std::vector<uint8_t> flags_;
+  std::vector<ConstBytes> parts_;  // The first is of fields_.
+};
+
+// See Journal::Append.
+Result<uint64_t> Append(const RecordBody& record, Journal* journal);
+
+// These read a record's body: kDataLoss if it is not one of its type. What they
+// give points into it.
+Status ReadOpened(const LogRecord& record, RecoveryLevel* level);
+Status ReadTable(const LogRecord& record, TableConfig* config);
+Status ReadChanges(const LogRecord& record, TableKey* table,
+                   RowChanges* changes);
+Status ReadUpdate(const LogRecord& record, UpdateRequest* request);
+Status ReadAssign(const LogRecord& record, AssignRequest* request);
+Status ReadRestore(const LogRecord& record, RestoreRecord* restore);
+Status ReadCut(const LogRecord& record, CutRecord* cut);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SERVICE_JOURNAL_RECORDS_H_

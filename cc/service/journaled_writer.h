@@ -1,0 +1,53 @@
+// JournaledWriter: changes rows so that the journal's records, done again in
+// their order, give the same rows.
+//
+// What changes rows is logged and done under one lock, so the log's order is
+// the rows'. The log is one sequence of bytes anyway, and takes longer. Lookups
+// of rows that are there do not take the lock.
+
+#ifndef PERSIA_CC_SERVICE_JOURNALED_WRITER_H_
+#define PERSIA_CC_SERVICE_JOURNALED_WRITER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+
+#include "cc/base/span.h"
+#include "cc/journal/journal.h"
+#include "cc/service/journal_records.h"
+#include "cc/service/row_writer.h"
+
+namespace persia {
+
+class JournaledWriter : public RowWriter {
+ public:
+  // `journal` must outlive it.
+  explicit JournaledWriter(Journal* journal) : journal_(*journal) {}
+
+  Status Lookup(const Tables& tables, LookupRequest* request,
+                uint64_t* log_end) override;
+  Status Update(const Tables& tables, UpdateRequest* request,
+                uint64_t* log_end) override;
+  Status Assign(Table* table, const AssignRequest& request,
+                uint64_t* log_end) override;
+  Status Remove(Table* table, RemoveRequest* request,
+                uint64_t* log_end) override;
+
+ private:
+  Status LookUpTable(Table* table, const TableLookup& lookup);
+  Status MakeAbsent(Table* table, Span<const int64_t> ids,
+                    Span<const uint32_t> places, Span<float> rows);
+  // These expect order_ to be held.
+  Status Log(const RecordBody& body, uint64_t* log_end);
+  Status LogChanges(Table* table, const RowChanges& changes);
+  Status MakeRows(Table* table, Span<const int64_t> ids);
+
+  Journal& journal_;
+  std::mutex order_;
+  // What tells of all rows that any lookup may have found.
+  std::atomic<uint64_t> changes_end_{0};
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SERVICE_JOURNALED_WRITER_H_

@@ -1,0 +1,167 @@
+#include "cc/service/recovery.h"
+
+#include <utility>
+
+#include "cc/checkpoint/store_loader.h"
+#include "cc/files/root_path.h"
+#include "cc/service/table_calls.h"
+
+namespace persia {
+namespace {
+
+const char* NameOf(RecoveryLevel level) {
+  return level == RecoveryLevel::kLog ? "log" : "checkpoint";
+}
+
+}  // namespace
+
+Status Recovery::OnBase(Store::Tables tables,
+                        const std::vector<ClientWindow>& clients) {
+  found_ = true;
+  subject_.store->Replace(&tables);
+  subject_.window->Import(clients);
+  StopEvictions();
+  return Status();
+}
+
+Status Recovery::OnRecord(const LogRecord& record) {
+  switch (static_cast<RecordType>(record.type)) {
+    case RecordType::kOpened:
+      return OnOpened(record);
+    case RecordType::kTable:
+      return OnTable(record);
+    case RecordType::kChanges:
+      return OnChanges(record);
+    case RecordType::kUpdate:
+      return OnUpdate(record);
+    case RecordType::kAssign:
+      return OnAssign(record);
+    case RecordType::kRestore:
+      return OnRestore(record);
+    case RecordType::kCut:
+      return OnCut(record);
+  }
+  return Status(Code::kDataLoss,
+                Concat("record ", record.position, " has type ", record.type,
+                       ", which there is not"));
+}
+
+Status Recovery::Finish() {
+  if (checkpoint_.has_value()) PERSIA_RETURN_IF_ERROR(Load(*checkpoint_));
+  for (Table* table : subject_.store->All()) table->SetEvicts(true);
+  return Status();
+}
+
+// One that only names checkpoints would go on without the changes since.
+Status Recovery::OnOpened(const LogRecord& record) {
+  RecoveryLevel level;
+  PERSIA_RETURN_IF_ERROR(ReadOpened(record, &level));
+  if (level == level_) return Status();
+  return Status(
+      Code::kFailedPrecondition,
+      Concat("the recovery folder was written with --recovery ", NameOf(level),
+             ", this shard has --recovery ", NameOf(level_),
+             ": start it as before, or with another folder"));
+}
+
+Status Recovery::OnTable(const LogRecord& record) {
+  found_ = true;
+  TableConfig config;
+  PERSIA_RETURN_IF_ERROR(ReadTable(record, &config));
+  const auto made = subject_.store->CreateTable(config);
+  if (!made.ok()) return made.status();
+  StopEvictions();
+  return Status();
+}
+
+Status Recovery::OnChanges(const LogRecord& record) {
+  TableKey key;
+  PERSIA_RETURN_IF_ERROR(ReadChanges(record, &key, &changes_));
+  const Result<Table*> table = subject_.store->Find(key);
+  if (!table.ok()) return table.status();
+  std::vector<int64_t> ids;
+  for (size_t begin = 0; begin < changes_.size();) {
+    const bool created = changes_[begin].created;
+    ids.clear();
+    for (; begin < changes_.size() && changes_[begin].created == created;
+         ++begin) {
+      ids.push_back(changes_[begin].id);
+    }
+    if (created) {
+      (*table)->Create(ids);
+    } else {
+      (*table)->Remove(ids);
+    }
+  }
+  return Status();
+}
+
+Status Recovery::OnUpdate(const LogRecord& record) {
+  PERSIA_RETURN_IF_ERROR(ReadUpdate(record, &update_));
+  for (const TableUpdate& update : update_.tables) {
+    const Result<Table*> table = subject_.store->Find(update.ids.table);
+    if (!table.ok()) return table.status();
+    PERSIA_RETURN_IF_ERROR(CheckIds(update.ids, (*table)->config(), "gradients",
+                                    update.gradients.size()));
+    Apply(*table, update);
+  }
+  if (update_.client == 0) return Status();
+  if (subject_.window->Begin(update_.client, update_.sequence) ==
+      UpdateWindow::Verdict::kApply) {
+    subject_.window->Finish(update_.client, update_.sequence, true);
+  }
+  return Status();
+}
+
+Status Recovery::OnAssign(const LogRecord& record) {
+  AssignRequest request;
+  PERSIA_RETURN_IF_ERROR(ReadAssign(record, &request));
+  const Result<Table*> table = subject_.store->Find(request.table);
+  if (!table.ok()) return table.status();
+  PERSIA_RETURN_IF_ERROR(CheckAssign(request, **table));
+  (*table)->Assign(request.ids, request.weights, request.state);
+  return Status();
+}
+
+Status Recovery::OnRestore(const LogRecord& record) {
+  found_ = true;
+  RestoreRecord restore;
+  PERSIA_RETURN_IF_ERROR(ReadRestore(record, &restore));
+  *subject_.generation = restore.generation;
+  if (level_ == RecoveryLevel::kLog) return Load(restore);
+  checkpoint_ = std::move(restore);  // Only the last one counts.
+  return Status();
+}
+
+Status Recovery::OnCut(const LogRecord& record) {
+  CutRecord cut;
+  PERSIA_RETURN_IF_ERROR(ReadCut(record, &cut));
+  *subject_.generation = cut.generation;
+  for (const auto& [key, counts] : cut.rounded) {
+    const Result<Table*> table = subject_.store->Find(key);
+    if (!table.ok()) return table.status();
+    (*table)->SetRounded(counts);
+  }
+  return Status();
+}
+
+Status Recovery::Load(const RestoreRecord& restore) {
+  const auto paths = PathsWithin(checkpoints_.root, restore.files);
+  if (!paths.ok()) return paths.status();
+  StoreLoader loader(subject_.store, restore.shard);
+  ShardProgress progress;
+  PERSIA_RETURN_IF_ERROR(loader.Load(checkpoints_.files, *paths, &progress));
+  Store::Tables tables = loader.TakeTables();
+  subject_.store->Replace(&tables);
+  const auto clients = loader.TakeClients();
+  if (!clients.empty()) subject_.window->Import(clients);
+  StopEvictions();
+  return Status();
+}
+
+// What was evicted is in the journal.
+void Recovery::StopEvictions() {
+  for (Table* table : subject_.store->All()) table->SetEvicts(false);
+}
+
+}  // namespace persia

@@ -1,0 +1,6 @@
+"""Keras callbacks."""
+
+from persia_tf.callbacks.lookup_metrics import LookupMetrics
+from persia_tf.callbacks.table_checkpoint import TableCheckpoint
+
+__all__ = ["LookupMetrics", "TableCheckpoint"]

@@ -1,0 +1,201 @@
+"""Checkpoints of rows, as training goes on."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from persia_tf import checkpoint, checks, errors
+from persia_tf._keras import keras
+from persia_tf.callbacks.weights_files import WeightsFiles
+from persia_tf.checkpoint.saving import SaveOptions, checked_max_to_keep
+from persia_tf.cluster import Cluster
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_MOST_BATCHES = 2**62
+_LONGEST_CHAIN = 10**6
+
+
+class TableCheckpoint(keras.callbacks.Callback):
+    """Saves the rows of all tables as training goes on: `ptf.checkpoint.save`.
+
+    Training waits for its updates, and while the shards freeze their rows; these are
+    written in the background. A save ends before the next one begins, and before
+    `fit` returns.
+
+    With a `weights_folder`, each checkpoint has a file of the model's dense weights of
+    the very same step there, named as the checkpoint is. Keras's own callbacks save
+    more of the model, its optimizer too, but know nothing of checkpoints:
+    `ModelCheckpoint` and `BackupAndRestore` with an equal `save_freq` save at the same
+    steps as this one does.
+
+    With `whole_every`, most saves are increments: each writes what changed since the
+    one before, and needs that to be restored. The first save is whole, and so is the
+    next one after `restore`, or after a shard was restarted.
+
+    A save that cannot begin raises. One that fails in the background is logged, and
+    training goes on, since the earlier checkpoints are as they were; if the last one of
+    a `fit` failed, that raises in the end.
+
+    Under a strategy of several workers the chief alone saves, and updates of the others
+    may be missing that were on their way.
+
+    Example:
+
+    ```python
+    saving = ptf.callbacks.TableCheckpoint(
+        "run1", save_freq=10_000, weights_folder="weights"
+    )
+    try:
+        saving.restore(model)
+    except persia_tf.errors.NotFoundError:
+        pass  # The first start.
+    model.fit(train, callbacks=[saving])
+    ```
+
+    Args:
+        path: The folder for this run's checkpoints, as for `ptf.checkpoint.save`.
+        save_freq: `"epoch"`: at the end of each epoch. An integer: whenever so many
+            batches were trained since the last time. Defaults to `"epoch"`.
+        cluster: The `persia_tf.Cluster`. Defaults to the one of the environment.
+        weights_folder: A folder of this machine for files of dense weights. None:
+            they are not saved. Defaults to None.
+        whole_every: Of so many saves in a row one is whole, and the others are
+            increments. 1: all are whole. Defaults to `1`.
+        **options: More of `ptf.checkpoint.save`: `max_to_keep`. What kept increments
+            need is kept beside them. The files in `weights_folder` stay as long as
+            their checkpoints do.
+
+    Attributes:
+        last_saved: The folder of the last checkpoint that is complete, or None.
+
+    Raises:
+        TypeError: for an unknown option, or a `save_freq` or `whole_every` of another
+            type.
+        ValueError: for a `save_freq` that is no number of batches, or a `whole_every`
+            or `max_to_keep` out of its range.
+    """
+
+    # tf_keras would copy every batch's logs, which are not used here.
+    _supports_tf_logs = True
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        save_freq: str | int = "epoch",
+        cluster: Cluster | None = None,
+        weights_folder: str | os.PathLike[str] | None = None,
+        whole_every: int = 1,
+        **options: Unpack[SaveOptions],
+    ) -> None:
+        super().__init__()
+        unknown = sorted(set(options) - set(SaveOptions.__annotations__))
+        if unknown:
+            raise TypeError(
+                f"`TableCheckpoint` takes {sorted(SaveOptions.__annotations__)} of "
+                f"`ptf.checkpoint.save`. Received: {', '.join(unknown)}"
+            )
+        if save_freq != "epoch":
+            if isinstance(save_freq, str):
+                raise ValueError(
+                    "`save_freq` must be 'epoch' or a number of batches. "
+                    f"Received: save_freq={save_freq!r}"
+                )
+            save_freq = checks.integer("save_freq", save_freq, 1, _MOST_BATCHES)
+        self.last_saved: str | None = None
+        self._path = path
+        self._save_freq = save_freq
+        self._cluster = cluster
+        self._whole_every = checks.integer(
+            "whole_every", whole_every, 1, _LONGEST_CHAIN
+        )
+        self._options = options
+        checked_max_to_keep(options.get("max_to_keep"))
+        self._weights = (
+            None if weights_folder is None else WeightsFiles(os.fspath(weights_folder))
+        )
+        self._running: checkpoint.Save | None = None
+        self._error: errors.PersiaError | None = None
+        self._last_batch = -1
+        self._batches = 0  # Since the last save.
+        self._chain = 0  # Complete saves since the last whole one, with that.
+
+    def restore(self, model: Any) -> str:
+        """Restores the newest checkpoint, and the weights that go with it, if any do.
+
+        Args:
+            model: The model, which must be built.
+
+        Returns:
+            The checkpoint's folder.
+
+        Raises:
+            NotFoundError: if there is no complete checkpoint.
+            OSError: if its file of weights is missing.
+            PersiaError: as `ptf.checkpoint.restore` does.
+        """
+        # No shard knows what changed since.
+        self._chain = 0
+        folder = checkpoint.restore(self._path, cluster=self._cluster)
+        if self._weights is not None:
+            model.load_weights(self._weights.path(folder))
+        return folder
+
+    def on_train_begin(self, logs: Any = None) -> None:
+        self._error = None
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._last_batch = -1
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        # With `steps_per_execution` some are passed over.
+        self._batches += batch - self._last_batch
+        self._last_batch = batch
+        if self._save_freq != "epoch" and self._batches >= self._save_freq:
+            self._save()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        if self._save_freq == "epoch":
+            self._save()
+
+    def on_train_end(self, logs: Any = None) -> None:
+        self._join()
+        if self._error is not None:
+            raise self._error
+
+    def _save(self) -> None:
+        self._batches = 0
+        if not self.model.distribute_strategy.extended.should_checkpoint:
+            if self._weights is not None:
+                self._weights.take_part(self.model)
+            return
+        self._join()
+        self._error = None
+        self._running = checkpoint.save(
+            self._path,
+            cluster=self._cluster,
+            incremental=0 < self._chain < self._whole_every,
+            block=False,
+            **self._options,
+        )
+        if self._weights is not None:
+            self._weights.save(self.model, self._running.folder)
+
+    def _join(self) -> None:
+        """Waits for the save that is going on, if one is."""
+        if self._running is None:
+            return
+        running, self._running = self._running, None
+        try:
+            self.last_saved = running.wait()
+        except errors.PersiaError as error:  # It is logged.
+            self._error = error
+            if self._weights is not None:
+                self._weights.remove(running.folder)
+            return
+        self._chain = self._chain + 1 if running.is_incremental else 1
+        if self._weights is not None and running.kept is not None:
+            self._weights.keep(running.kept)

@@ -1,0 +1,56 @@
+"""Files of dense weights that go with checkpoints of rows, by the latter's names."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterable
+from typing import Any
+
+from persia_tf.layers import saving
+
+_SUFFIX = ".weights.h5"
+_UNFINISHED = "unfinished" + _SUFFIX
+
+
+class WeightsFiles:
+    """The files in a folder.
+
+    Args:
+        folder: Of this machine; made, if it is not there.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def path(self, checkpoint: str) -> str:
+        """Returns the file that goes with a checkpoint's folder."""
+        name = checkpoint.rstrip("/").rpartition("/")[2]
+        return os.path.join(self._folder, name + _SUFFIX)
+
+    def save(self, model: Any, checkpoint: str) -> None:
+        """Saves a model's weights; nobody ever sees them in part."""
+        os.makedirs(self._folder, exist_ok=True)
+        unfinished = os.path.join(self._folder, _UNFINISHED)
+        with saving.rows_are_saved():
+            model.save_weights(unfinished, overwrite=True)
+        os.replace(unfinished, self.path(checkpoint))
+
+    @staticmethod
+    def take_part(model: Any) -> None:
+        """Reads a model's weights as `save` does, which takes all of its workers."""
+        with tempfile.TemporaryDirectory() as folder, saving.rows_are_saved():
+            model.save_weights(os.path.join(folder, _UNFINISHED))
+
+    def remove(self, checkpoint: str) -> None:
+        """Removes the file of a checkpoint that there is not, if it was written."""
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.path(checkpoint))
+
+    def keep(self, checkpoints: Iterable[str]) -> None:
+        """Removes the files of all but these checkpoints."""
+        kept = {os.path.basename(self.path(one)) for one in checkpoints}
+        for name in os.listdir(self._folder):
+            if name.startswith("ckpt-") and name.endswith(_SUFFIX) and name not in kept:
+                os.remove(os.path.join(self._folder, name))

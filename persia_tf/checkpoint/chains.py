@@ -1,0 +1,111 @@
+"""Chains: a checkpoint and those that it is an increment of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from absl import logging
+
+from persia_tf import errors
+from persia_tf.checkpoint import folders
+from persia_tf.checkpoint.folders import Files
+from persia_tf.checkpoint.manifest import Manifest
+
+
+class Link(NamedTuple):
+    """One checkpoint of a chain.
+
+    Attributes:
+        folder: Where it is.
+        manifest: What it consists of.
+    """
+
+    folder: str
+    manifest: Manifest
+
+
+def read(files: Files, folder: str) -> list[Link]:
+    """Returns what a checkpoint consists of, the oldest first and itself last.
+
+    Args:
+        files: Where it is.
+        folder: The checkpoint, an increment or not.
+
+    Raises:
+        DataLossError: if one that it needs is missing, damaged or another one now.
+    """
+    chain = [Link(folder, folders.read_manifest(files, folder))]
+    while chain[0].manifest.parent is not None:
+        chain.insert(0, parent_of(files, chain[0]))
+        if len({link.manifest.save_id for link in chain}) < len(chain):
+            raise errors.DataLossError(
+                f"checkpoint {folder} is damaged: {chain[0].folder} is among those "
+                "that it is an increment of itself. Restore an earlier one."
+            )
+    return chain
+
+
+def paths_of(chain: Sequence[Link]) -> list[str]:
+    """Returns where the files are that restore a chain, as shards take them."""
+    return [f"{link.folder}/{file}" for link in chain for file in link.manifest.files]
+
+
+def parent_of(files: Files, link: Link) -> Link:
+    """Returns what an increment adds to.
+
+    Raises:
+        DataLossError: if it is missing, damaged or another one now.
+    """
+    parent = link.manifest.parent
+    folder = os.path.join(os.path.dirname(link.folder), parent.name)
+    advice = "Keep both in one folder, or restore an earlier checkpoint."
+    is_of = f"checkpoint {link.folder} is an increment of {folder}"
+    if not folders.is_complete(files, folder):
+        raise errors.DataLossError(f"{is_of}, which is not there. {advice}")
+    try:
+        found = Link(folder, folders.read_manifest(files, folder))
+    except errors.PersiaError as error:
+        raise errors.DataLossError(f"{is_of}, which cannot be read: {error}") from error
+    if found.manifest.save_id != parent.save_id:
+        raise errors.DataLossError(
+            f"{is_of}, but another checkpoint is there now. {advice}"
+        )
+    if len(found.manifest.files) != len(link.manifest.files):
+        raise errors.DataLossError(f"{is_of}, which has other shards.")
+    return found
+
+
+def keep_newest(files: Files, path: str, count: int) -> list[str]:
+    """Removes all but the newest checkpoints in `path`, and those that they need.
+
+    Removes nothing if it cannot tell what they need.
+
+    Returns:
+        Those that stay, the oldest first.
+    """
+    found = folders.complete(files, path)
+    if len(found) <= count:
+        return found
+    try:
+        needed = _needed(files, found[-count:])
+    except errors.PersiaError as error:
+        logging.warning("no old checkpoint is removed from %s: %s", path, error)
+        return found
+    # Increments go before what they need.
+    for folder in reversed(found):
+        if folder not in needed:
+            folders.remove(files, folder)
+    return [folder for folder in found if folder in needed]
+
+
+def _needed(files: Files, kept: Sequence[str]) -> set[str]:
+    needed: set[str] = set()
+    for folder in kept:
+        link = Link(folder, folders.read_manifest(files, folder))
+        while link.folder not in needed:
+            needed.add(link.folder)
+            if link.manifest.parent is not None:
+                link = parent_of(files, link)
+    return needed

@@ -1,0 +1,52 @@
+"""Files by which a process proves who it is."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from persia_tf import errors
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def read_secret(what: str, path: str, most_bytes: int) -> bytes:
+    """Reads a file that must be its owner's alone.
+
+    Args:
+        what: What the file is, for messages: "token file".
+        path: The file.
+        most_bytes: Where reading ends.
+
+    Returns:
+        What it holds.
+
+    Raises:
+        InvalidArgumentError: If it cannot be read, or others than its owner may.
+    """
+    return _read(what, path, most_bytes, is_secret=True)
+
+
+def read_public(what: str, path: str, most_bytes: int) -> bytes:
+    """Reads a file that anybody may read; else as `read_secret`."""
+    return _read(what, path, most_bytes, is_secret=False)
+
+
+def _read(what: str, path: str, most_bytes: int, is_secret: bool) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            if is_secret:
+                _check_mode(what, path, os.fstat(file.fileno()).st_mode)
+            return file.read(most_bytes)
+    except OSError as error:
+        raise errors.InvalidArgumentError(
+            f"the {what} {path} cannot be read: {error.strerror}"
+        ) from error
+
+
+def _check_mode(what: str, path: str, mode: int) -> None:
+    if mode & _OTHERS:
+        raise errors.InvalidArgumentError(
+            f"the {what} {path} must be its owner's alone, and its mode is "
+            f"{stat.S_IMODE(mode):03o}: chmod 600 {path}"
+        )

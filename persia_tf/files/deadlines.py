@@ -1,0 +1,72 @@
+"""Calls that end in time, of libraries that know no deadline."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_Value = TypeVar("_Value")
+
+
+class TimedCalls:
+    """Makes calls, each on a thread of its own. Thread-safe.
+
+    Args:
+        seconds: How long each may take.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._changed = threading.Condition()
+        self._end = math.inf  # Of all calls. Guarded by _changed.
+
+    def call(self, function: Callable[..., _Value], *arguments: Any) -> _Value:
+        """Calls a function.
+
+        Args:
+            function: What to call. If it is late, it goes on, and nobody learns of its
+                outcome.
+            *arguments: For the function.
+
+        Returns:
+            What the function returns.
+
+        Raises:
+            TimeoutError: if it took too long.
+            BaseException: what the function raises.
+        """
+        late = time.monotonic() + self._seconds
+        outcome: list[tuple[Any, BaseException | None]] = []
+
+        def run() -> None:
+            try:
+                result = (function(*arguments), None)
+            except BaseException as error:
+                result = (None, error)
+            with self._changed:
+                outcome.append(result)
+                self._changed.notify_all()
+
+        # A daemon: one that hangs must not keep the program from ending.
+        threading.Thread(target=run, name="persia-files", daemon=True).start()
+        with self._changed:
+            while not outcome:
+                now = time.monotonic()
+                if now >= self._end:
+                    raise TimeoutError("no answer before the end of this process")
+                if now >= late:
+                    raise TimeoutError(f"no answer in {self._seconds:g} s")
+                self._changed.wait(min(late, self._end) - now)
+        value, error = outcome[0]
+        if error is not None:
+            raise error
+        return value
+
+    def end_within(self, seconds: float) -> None:
+        """Limits all calls, also those that wait already, to some time from now."""
+        with self._changed:
+            self._end = min(self._end, time.monotonic() + seconds)
+            self._changed.notify_all()

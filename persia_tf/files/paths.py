@@ -1,0 +1,95 @@
+"""What programs and commands read themselves, on this machine or at a URL."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from persia_tf.files import failures
+from persia_tf.files.remote import RemoteFiles
+
+
+def is_url(path: str) -> bool:
+    """Whether a path is a URL, as the native core tells them."""
+    return "://" in path
+
+
+def list_folder(path: str) -> list[str]:
+    """Lists the names in a folder, in order; none if it is not there.
+
+    Raises:
+        PersiaError: if it cannot be told.
+    """
+    with failures.as_errors("list", path):
+        try:
+            if is_url(path):
+                return sorted(RemoteFiles.shared().names(path))
+            return sorted(os.listdir(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+
+def read_file(path: str) -> bytes:
+    """Reads a small file.
+
+    Raises:
+        NotFoundError: if there is none.
+        PersiaError: if it cannot be read.
+    """
+    with failures.as_errors("read", path):
+        if is_url(path):
+            return RemoteFiles.shared().contents(path)
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def size_of(path: str) -> int:
+    """Returns how many bytes a file has.
+
+    Raises:
+        PersiaError: if it cannot be told.
+    """
+    with failures.as_errors("look at", path):
+        if is_url(path):
+            return RemoteFiles.shared().size(path)
+        return os.path.getsize(path)
+
+
+def write_file(path: str, contents: bytes) -> None:
+    """Writes a small file, in one step that survives a loss of power.
+
+    Raises:
+        PersiaError: if it cannot be written.
+    """
+    with failures.as_errors("write", path):
+        if is_url(path):
+            RemoteFiles.shared().write_whole(path, contents)
+            return
+        with open(f"{path}.tmp", "wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(f"{path}.tmp", path)
+        _sync_folder(os.path.dirname(path))
+
+
+def remove_file(path: str) -> None:
+    """Removes a file, if it is there.
+
+    Raises:
+        PersiaError: if it cannot be removed.
+    """
+    with failures.as_errors("remove", path):
+        if is_url(path):
+            RemoteFiles.shared().remove(path)
+            return
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+
+
+def _sync_folder(folder: str) -> None:
+    handle = os.open(folder or ".", os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,97 @@
+"""What the layer takes as ids, made int64: integers and strings, dense or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf._keras import not_equal
+
+# Below 0 there is no hash, and 0 stays free for padding.
+_MOST_HASHES = 2**63 - 2
+
+
+def checked_ids(
+    inputs: Any, layer: str, combiner: str | None, mask_zero: bool
+) -> tf.Tensor | tf.RaggedTensor:
+    """Checks the layer's input, and hashes strings.
+
+    Args:
+        inputs: Integers or strings: dense, ragged or sparse.
+        layer: The layer's name, for messages.
+        combiner: The layer's.
+        mask_zero: Whether the empty string is padding, as id 0 is.
+
+    Returns:
+        int64, dense or ragged. Sparse ids become ragged ones: what pools them does
+        not look at their places in a row.
+
+    Raises:
+        ValueError: for ids of another type, or of too small a rank for a combiner;
+            and for sparse ids where each place would get a vector.
+    """
+    if isinstance(inputs, tf.SparseTensor):
+        inputs = _rows_of(inputs, layer, combiner)
+    is_ragged = isinstance(inputs, tf.RaggedTensor)
+    ids = inputs if is_ragged else tf.convert_to_tensor(inputs)
+    check_dtype(ids.dtype.name, layer)
+    if combiner is not None:
+        check_rank(ids.shape.rank, layer, combiner)
+    if ids.dtype != tf.string:
+        return tf.cast(ids, tf.int64)
+    if is_ragged:
+        return ids.with_flat_values(_hashes(ids.flat_values, mask_zero))
+    return _hashes(ids, mask_zero)
+
+
+def is_no_padding(ids: Any) -> Any:
+    """Returns where ids are not 0, nor the empty string; also of symbolic ids."""
+    return not_equal(ids, "" if tf.as_dtype(ids.dtype) == tf.string else 0)
+
+
+def check_dtype(dtype: str, layer: str) -> None:
+    """Raises ValueError for ids that would be lost."""
+    if dtype not in ("int32", "int64", "string"):
+        raise ValueError(
+            f"layer '{layer}' takes int32, int64 or string ids, since other types lose "
+            "ids. Declare the model's input as such: "
+            'keras.Input(..., dtype="int64"). '
+            f"Received: ids of dtype {dtype}"
+        )
+
+
+def check_rank(rank: int | None, layer: str, combiner: str) -> None:
+    """Raises ValueError for ids that have no axis to pool."""
+    if rank is not None and rank < 2:
+        raise ValueError(
+            f"layer '{layer}' with combiner={combiner!r} pools the last "
+            "axis of ids, so they must have a rank of at least 2: (batch, ids). "
+            f"Received: ids of rank {rank}"
+        )
+
+
+def _hashes(strings: tf.Tensor, mask_zero: bool) -> tf.Tensor:
+    ids = tf.strings.to_hash_bucket_fast(strings, _MOST_HASHES) + 1
+    if not mask_zero:
+        return ids
+    return tf.where(tf.equal(strings, ""), tf.zeros_like(ids), ids)
+
+
+def _rows_of(ids: tf.SparseTensor, layer: str, combiner: str | None) -> Any:
+    if combiner is None:
+        raise ValueError(
+            f"layer '{layer}' takes sparse ids with a `combiner` only, since without "
+            "one each place would get a vector. Give a combiner, or make the ids "
+            "ragged (tf.RaggedTensor.from_sparse) or dense. "
+            f"Received: a SparseTensor of shape {ids.shape}"
+        )
+    if ids.shape.rank is not None and ids.shape.rank != 2:
+        raise ValueError(
+            f"layer '{layer}' takes sparse ids of rank 2: (batch, ids). "
+            f"Received: a SparseTensor of shape {ids.shape}"
+        )
+    ids = tf.sparse.reorder(ids)  # Row numbers must rise.
+    return tf.RaggedTensor.from_value_rowids(
+        ids.values, ids.indices[:, 0], nrows=ids.dense_shape[0], validate=False
+    )

@@ -1,0 +1,121 @@
+// Memory that a connection gives back once it is not needed.
+
+#include <gtest/gtest.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/cc/server/server_fixture.h"
+
+namespace persia {
+namespace {
+
+// A reply of 64 MiB.
+constexpr size_t kLargeCount = size_t{4} << 20;
+constexpr uint64_t kLargeBytes = kLargeCount * kRowDim * sizeof(float);
+
+// Without what malloc keeps to itself, which is up to 64 MiB a thread once
+// large blocks of growing sizes were freed, and depends on their order.
+uint64_t ResidentBytes() {
+  malloc_trim(0);
+  std::ifstream statm("/proc/self/statm");
+  uint64_t size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// What a large reply would still show in.
+constexpr uint64_t kLittle = kLargeBytes / 2;
+
+// Only reads, so that the table takes none of the memory.
+class ConnectionMemoryTest : public ServerFixture {
+ protected:
+  ConnectionMemoryTest() {
+    ServerOptions options;
+    options.memory_seconds = 0.05;
+    options.io_threads = 1;
+    StartServerWith(options);
+  }
+
+  void LookUpMuch(RawSocket* client) {
+    {
+      const std::vector<int64_t> ids(kLargeCount, 1);
+      LookupRequest request;
+      request.read_only = true;
+      request.tables.resize(1);
+      request.tables[0].ids.table = HashName(kTable);
+      request.tables[0].ids.dim = kRowDim;
+      request.tables[0].ids.ids = ids;
+      client->Send(EncodeLookup(1, request, WireDtype::kFloat32));
+    }
+    EXPECT_EQ(client->ReceiveFrame().header.type, MessageType::kLookupReply);
+  }
+
+  // What the process has once the server's thread has done such lookups, for
+  // which it keeps memory of its own, and no connection is left.
+  uint64_t WithoutConnections() {
+    RawSocket client = Connect();
+    LookUpMuch(&client);
+    LookUpMuch(&client);
+    const uint64_t with = ResidentBytes();
+    { const RawSocket ended = std::move(client); }
+    const Deadline deadline = DeadlineAfter(20);
+    while (ResidentBytes() > with - kLargeBytes && Clock::now() < deadline) {
+      usleep(1000);
+    }
+    return ResidentBytes();
+  }
+};
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+TEST_F(ConnectionMemoryTest, AnIdleConnectionKeepsLittle) {
+  const uint64_t before = WithoutConnections();
+  RawSocket client = Connect();
+  LookUpMuch(&client);
+  // Two calls take turns: one is idle, and one waits for the next request.
+  LookUpMuch(&client);
+  const Deadline deadline = DeadlineAfter(20);
+  while (ResidentBytes() > before + kLittle && Clock::now() < deadline) {
+    usleep(1000);
+  }
+  EXPECT_LE(ResidentBytes(), before + kLittle);
+  ExpectServed(&client, 3);
+}
+
+TEST_F(ConnectionMemoryTest, SmallRequestsKeepLittle) {
+  const uint64_t before = WithoutConnections();
+  RawSocket client = Connect();
+  LookUpMuch(&client);
+  LookUpMuch(&client);
+  const Deadline deadline = DeadlineAfter(20);
+  while (ResidentBytes() > before + kLittle && Clock::now() < deadline) {
+    ExpectServed(&client, 3);
+  }
+  EXPECT_LE(ResidentBytes(), before + kLittle);
+}
+
+#endif
+
+TEST_F(ConnectionMemoryTest, AFrameThatComesSlowlyLosesNothing) {
+  RawSocket client = Connect();
+  LookUpMuch(&client);
+  const OutFrame frame = LookupFrame(7, kTable, 50000);
+  std::vector<uint8_t> bytes = frame.head;
+  for (const ConstBytes part : frame.payload) {
+    bytes.insert(bytes.end(), part.begin(), part.end());
+  }
+  const auto half = bytes.begin() + static_cast<ptrdiff_t>(bytes.size() / 2);
+  client.Send(std::vector<uint8_t>(bytes.begin(), half));
+  // The timer runs several times amid the frame.
+  const Deadline later = DeadlineAfter(0.3);
+  while (Clock::now() < later) AskForStats();
+  client.Send(std::vector<uint8_t>(half, bytes.end()));
+  EXPECT_EQ(DecodeRows(client.ReceiveFrame(), 50000),
+            LookUpRows(&service_, kTable, FirstIds(50000)));
+}
+
+}  // namespace
+}  // namespace persia

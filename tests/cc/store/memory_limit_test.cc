@@ -1,0 +1,220 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "cc/base/memory_meter.h"
+#include "cc/store/store.h"
+#include "tests/cc/store/make_config.h"
+#include "tests/cc/store/table_calls.h"
+
+namespace persia {
+namespace {
+
+constexpr uint64_t kLimit = 4 << 20;
+constexpr int64_t kStep = 200;
+
+// A table of 256-byte rows whose memory `meter` counts.
+std::unique_ptr<Table> MeteredTable(const std::shared_ptr<MemoryMeter>& meter,
+                                    const std::string& eviction = "never",
+                                    const std::string& admission = "always") {
+  TableConfig config = MakeConfig("t", 32, "uniform", "adagrad");
+  config.eviction = SpecOf(eviction);
+  config.admission = SpecOf(admission);
+  if (eviction != "never") config.capacity = SpecOf("rows(count=1000000)");
+  auto table = MakeTable(config, nullptr, meter);
+  EXPECT_TRUE(table.ok()) << table.status().message();
+  return std::move(*table);
+}
+
+// Asks for new ids until the limit refuses; returns the first that were not all
+// created.
+int64_t Fill(Table* table) {
+  for (int64_t at = 0;; at += kStep) {
+    try {
+      Look(table, Range(at, at + kStep));
+    } catch (const MemoryLimitReached&) {
+      return at;
+    }
+  }
+}
+
+TEST(MemoryLimit, TheMeterCountsWhatStatsShow) {
+  const auto meter = std::make_shared<MemoryMeter>();
+  {
+    const auto table = MeteredTable(meter);
+    Look(table.get(), Range(0, 50000));
+    const auto shown = static_cast<double>(table->Stats().bytes);
+    EXPECT_NEAR(static_cast<double>(meter->used()), shown, 0.02 * shown);
+    table->Remove(Range(0, 50000));
+  }
+  EXPECT_EQ(meter->used(), 0u);
+}
+
+// The notes of a save, until it is committed.
+TEST(MemoryLimit, TheMeterCountsWhatChangesTake) {
+  const auto meter = std::make_shared<MemoryMeter>();
+  {
+    const auto table = MeteredTable(meter);
+    Look(table.get(), Range(0, 50000));
+    for (int save = 0; save < 3; ++save) {
+      const uint64_t used = meter->used();
+      const uint64_t shown = table->Stats().bytes;
+      (void)table->FreezeToSave(SaveScope::kWhole);  // It is written at once.
+      table->Remove(Range(save * 10000, (save + 1) * 10000));
+      Look(table.get(), Range(save * 10000, save * 10000 + 5000));
+      EXPECT_GT(meter->used(), used + 5000 * sizeof(int64_t));
+      // Directories of indexes, which are small, are not counted.
+      EXPECT_NEAR(static_cast<double>(meter->used() - used),
+                  static_cast<double>(table->Stats().bytes - shown), 4096);
+      if (save > 0) table->CommitSave();  // The first one came to nothing.
+    }
+  }
+  EXPECT_EQ(meter->used(), 0u);
+}
+
+TEST(MemoryLimit, NotesOfChangesAreMadeAtTheLimitToo) {
+  const auto meter = std::make_shared<MemoryMeter>(kLimit);
+  const auto table = MeteredTable(meter);
+  const int64_t end = Fill(table.get());
+  const size_t held = table->Stats().rows;
+  const auto frozen = table->FreezeToSave(SaveScope::kWhole);
+  ASSERT_TRUE(frozen.ok());
+  const Floats gradients(static_cast<size_t>(end) * 32, 0.5f);
+  table->Update(Range(0, end), gradients, 0.1f);
+  table->Remove(Range(0, end));
+  EXPECT_FALSE(table->lost_changes());
+  // So are copies of rows that are not yet written.
+  RawRows rows;
+  bool more = true;
+  while (more) {
+    const auto read = (*frozen)->Read(1000, &rows);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    more = *read;
+  }
+  EXPECT_EQ(rows.ids.size(), held);
+}
+
+TEST(MemoryLimit, RefusesNewRowsAndNothingElse) {
+  const auto meter = std::make_shared<MemoryMeter>(kLimit);
+  const auto table = MeteredTable(meter);
+  const int64_t end = Fill(table.get());
+  EXPECT_GT(end, 8000);
+  EXPECT_LT(end, 16384);  // 256 bytes each.
+  EXPECT_LE(meter->used(), kLimit + kLimit / 10);
+
+  const Ids held = Range(0, end);
+  EXPECT_EQ(Look(table.get(), held), Peek(table.get(), held));
+  const Floats gradients(held.size() * 32, 0.5f);
+  EXPECT_EQ(table->Update(held, gradients, 0.1f).applied, held.size());
+  EXPECT_GE(ExportAll(*table).size(), held.size());
+  EXPECT_THROW(Look(table.get(), Range(end, end + 100000)), MemoryLimitReached);
+  EXPECT_THROW(
+      table->Assign(Range(end, end + 100000), Floats(100000 * 32, 1.0f), {}),
+      MemoryLimitReached);
+}
+
+TEST(MemoryLimit, RowsOfARefusedLookupAreWhole) {
+  const auto meter = std::make_shared<MemoryMeter>(kLimit);
+  const auto table = MeteredTable(meter);
+  const int64_t end = Fill(table.get());
+  const auto unlimited = MeteredTable(nullptr);
+  Look(unlimited.get(), Range(0, end + kStep));
+  const auto expected = ExportAll(*unlimited);
+  const auto held = ExportAll(*table);
+  EXPECT_EQ(table->Stats().rows, held.size());
+  for (const auto& [id, row] : held) {
+    ASSERT_TRUE(expected.at(id) == row) << id;
+  }
+}
+
+TEST(MemoryLimit, RemovedRowsMakeRoom) {
+  const auto meter = std::make_shared<MemoryMeter>(kLimit);
+  const auto table = MeteredTable(meter);
+  const int64_t end = Fill(table.get());
+  EXPECT_EQ(table->Remove(Range(0, 4000)), 4000u);
+  Look(table.get(), Range(end, end + 1000));
+}
+
+TEST(MemoryLimit, ATableThatEvictsGoesOn) {
+  for (const char* policy : {"lru", "lfu"}) {
+    const auto meter = std::make_shared<MemoryMeter>(kLimit);
+    const auto table = MeteredTable(meter, policy);
+    for (int64_t at = 0; at < 200000; at += kStep) {
+      Look(table.get(), Range(at, at + kStep));
+      ASSERT_LE(meter->used(), kLimit + kLimit / 20) << policy << " at " << at;
+    }
+    const TableStats stats = table->Stats();
+    EXPECT_GT(stats.rows, 7000u) << policy;
+    EXPECT_EQ(stats.rows + stats.evictions, 200000u) << policy;
+    EXPECT_EQ(stats.rows, ExportAll(*table).size()) << policy;
+  }
+}
+
+TEST(MemoryLimit, WhatIsUsedLeastGoesFirst) {
+  const auto meter = std::make_shared<MemoryMeter>(kLimit);
+  const auto table = MeteredTable(meter, "lru");
+  const Ids hot = Range(-500, 0);
+  for (int64_t at = 0; at < 100000; at += kStep) {
+    Look(table.get(), hot);
+    Look(table.get(), Range(at, at + kStep));
+  }
+  const auto held = ExportAll(*table);
+  for (const int64_t id : hot) EXPECT_EQ(held.count(id), 1u) << id;
+}
+
+TEST(MemoryLimit, AnEvictingTableWithNothingToGiveIsRefused) {
+  const auto meter = std::make_shared<MemoryMeter>(kLimit);
+  const auto full = MeteredTable(meter);
+  const auto empty = MeteredTable(meter, "lru");
+  Fill(full.get());
+  EXPECT_THROW(Look(empty.get(), Range(0, 100000)), MemoryLimitReached);
+}
+
+TEST(MemoryLimit, IdsThatWaitAreNotCountedThen) {
+  const auto meter = std::make_shared<MemoryMeter>(kLimit);
+  const auto table = MeteredTable(meter, "never", "min_count(count=2)");
+  for (int64_t at = 0; at < 1000000; at += 10000) {
+    Look(table.get(), Range(at, at + 10000));
+  }
+  EXPECT_LE(meter->used(), kLimit);
+  EXPECT_EQ(table->Stats().rows, 0u);
+}
+
+TEST(MemoryLimit, AFilterMustHaveRoom) {
+  const auto meter = std::make_shared<MemoryMeter>(kLimit);
+  EXPECT_THROW(MeteredTable(meter, "never",
+                            "bloom_min_count(count=2,expected_ids=100000000,"
+                            "false_positive_rate=0.01)"),
+               MemoryLimitReached);
+  EXPECT_EQ(meter->used(), 0u);
+}
+
+TEST(StoreLimits, TablesHaveAMaximum) {
+  Store store;
+  store.SetLimits({0, 2});
+  ASSERT_TRUE(store.CreateTable(MakeConfig("a", 2)).ok());
+  ASSERT_TRUE(store.CreateTable(MakeConfig("b", 2)).ok());
+  const Status status = store.CreateTable(MakeConfig("c", 2)).status();
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(
+      status.message(),
+      "table \"c\" would be one more than the 2 that this shard may have: "
+      "raise --max-tables");
+  EXPECT_TRUE(store.CreateTable(MakeConfig("b", 2)).ok()) << "it is there";
+}
+
+TEST(StoreLimits, AllTablesShareTheMemory) {
+  Store store;
+  store.SetLimits({kLimit, 0});
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(store.CreateTable(MakeConfig(name, 32)).ok());
+  }
+  Table* const a = *store.Find(HashName("a"));
+  Table* const b = *store.Find(HashName("b"));
+  const int64_t end = Fill(a);
+  EXPECT_THROW(Look(b, Range(0, end)), MemoryLimitReached);
+}
+
+}  // namespace
+}  // namespace persia

@@ -1,0 +1,48 @@
+"""Which workers the strategy takes, and how it goes without any."""
+
+import json
+
+import pytest
+import tensorflow as tf
+
+import persia_tf as ptf
+
+
+def test_shards_are_no_workers():
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec({"worker": ["a:1"], "ps": ["b:1"]}),
+        task_type="worker",
+        task_id=0,
+    )
+    with pytest.raises(ValueError, match="leave out `ps` tasks"):
+        ptf.distribute.MultiWorkerMirroredStrategy(resolver)
+
+
+def test_a_shard_runs_no_strategy(monkeypatch):
+    cluster = {"worker": ["a:1"], "ps": ["b:1"]}
+    config = {"cluster": cluster, "task": {"type": "ps", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+    with pytest.raises(ValueError, match="persia ps"):
+        ptf.distribute.MultiWorkerMirroredStrategy()
+
+
+ALONE = """
+import numpy as np
+import tensorflow as tf
+import persia_tf as ptf
+from persia_tf._keras import keras
+
+strategy = ptf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    inputs = keras.Input((3,), dtype="int64")
+    vectors = ptf.layers.PersiaEmbedding(4, table="t", combiner="sum")(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(1)(vectors))
+    model.compile("sgd", "mse")
+    model.fit(np.ones((20, 3), "int64"), np.ones((20, 1)), batch_size=8, verbose=0)
+ptf.flush()
+assert ptf.metrics()["updates"] == 3
+"""
+
+
+def test_one_worker_needs_no_cluster(run_python):
+    run_python(ALONE)

@@ -1,0 +1,188 @@
+"""Shards in processes whose disk is full: who is told, and what goes on.
+
+tests/cc/service/full_disk_test.cc has it full at each byte.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import subprocess
+
+import numpy as np
+import pytest
+from harness import DEADLINE_SECONDS
+
+import persia_tf as ptf
+from persia_tf import errors
+
+IDS = np.arange(4000)
+DISK_BYTES = 32 << 20
+
+
+class SmallDisk:
+    """A file system of its own.
+
+    Args:
+        folder: Where it is mounted; it is there.
+    """
+
+    reason = "No space left on device"
+
+    def __init__(self, folder) -> None:
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "none", folder]
+        try:
+            mounted = subprocess.run(mount, capture_output=True, timeout=60)
+        except FileNotFoundError:
+            pytest.skip("there is no mount(8) to make a small disk with")
+        if mounted.returncode != 0:
+            pytest.skip(f"a small disk cannot be mounted here: {mounted.stderr!r}")
+        self.folder = folder
+        self._filler = folder / "filler"
+
+    def fill(self, shard) -> None:
+        """Leaves no room."""
+        with self._filler.open("wb", buffering=0) as file:
+            for size in (1 << 20, 4096, 1):
+                while self._takes(file, bytes(size)):
+                    pass
+
+    def free(self, shard) -> None:
+        """Leaves room again."""
+        self._filler.unlink()
+
+    def end(self) -> None:
+        subprocess.run(["umount", "--lazy", self.folder], check=True, timeout=60)
+
+    @staticmethod
+    def _takes(file, contents: bytes) -> bool:
+        try:
+            return file.write(contents) > 0
+        except OSError as error:
+            assert error.errno == errno.ENOSPC
+            return False
+
+
+class LimitedFiles:
+    """The files of a process may not grow further, as by `ulimit -f` or a quota.
+
+    The process gets SIGXFSZ with each write that fails, which ends most programs.
+
+    Args:
+        folder: It is there.
+    """
+
+    reason = "File too large"
+
+    def __init__(self, folder) -> None:
+        self.folder = folder
+
+    def fill(self, shard) -> None:
+        """Leaves room for nothing but a short log of events."""
+        self._limit(shard, 16 << 10)
+
+    def free(self, shard) -> None:
+        """Leaves room again, unless the process has ended since."""
+        if shard.is_running:
+            self._limit(shard, resource.RLIM_INFINITY)
+
+    def end(self) -> None:
+        pass
+
+    @staticmethod
+    def _limit(shard, size: int) -> None:
+        _, most = resource.prlimit(shard.pid, resource.RLIMIT_FSIZE)
+        try:
+            resource.prlimit(shard.pid, resource.RLIMIT_FSIZE, (size, most))
+        except (PermissionError, ValueError) as error:
+            pytest.skip(f"limits of other processes cannot be set here: {error}")
+
+
+@pytest.fixture(params=[SmallDisk, LimitedFiles], ids=["disk", "limit"])
+def disk(request, tmp_path):
+    """A place that can be full, for `shard_process`; it ends after the shards."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    made = request.param(folder)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def start(disk, shard_process, table):
+    """Starts a shard; gives it, its cluster, and its table, which is empty."""
+
+    def do(*options):
+        shard = shard_process(options=options)
+        cluster = ptf.Cluster([shard.address], timeout=DEADLINE_SECONDS)
+        ptf.layers.PersiaEmbedding(16, table=table, cluster=cluster).build()
+        return shard, cluster, ptf.Table(table, cluster)
+
+    return do
+
+
+def set_rows(rows, number: float) -> None:
+    rows.assign(IDS, np.full((len(IDS), 16), number, "float32"))
+
+
+def value(rows) -> float:
+    """What all rows are."""
+    (found,) = np.unique(rows.lookup(IDS))
+    return found
+
+
+def test_a_checkpoint_that_finds_no_room_is_an_error_and_no_more(start, disk):
+    shard, cluster, rows = start(f"--checkpoint-root={disk.folder}")
+    set_rows(rows, 1)
+    first = ptf.checkpoint.save("saved", cluster=cluster)
+    set_rows(rows, 2)
+    disk.fill(shard)
+    for incremental in (False, True):
+        with pytest.raises(errors.PersiaError, match=disk.reason) as refused:
+            ptf.checkpoint.save("saved", cluster=cluster, incremental=incremental)
+        assert refused.value.code == 8
+        assert f"{disk.folder}/saved/ckpt-00000002" in str(refused.value)
+    # It serves, and what it had saved is as it was.
+    assert value(rows) == 2
+    set_rows(rows, 3)
+    assert os.listdir(disk.folder / "saved") == ["ckpt-00000001"]
+    assert ptf.checkpoint.restore("saved", cluster=cluster) == first.folder
+    assert value(rows) == 1
+    set_rows(rows, 4)
+    disk.free(shard)
+    ptf.checkpoint.save("saved", cluster=cluster)
+    set_rows(rows, 5)
+    ptf.checkpoint.restore("saved", cluster=cluster)
+    assert value(rows) == 4
+    assert shard.stop() == 0
+
+
+@pytest.mark.parametrize("sync", ["device", "system"])
+def test_a_log_that_finds_no_room_refuses_changes_until_a_restart(start, disk, sync):
+    shard, cluster, rows = start(
+        f"--recovery-folder={disk.folder}/recovery", f"--log-sync={sync}"
+    )
+    set_rows(rows, 1)
+    disk.fill(shard)
+    for _ in range(2):
+        with pytest.raises(errors.PersiaError, match=disk.reason) as refused:
+            set_rows(rows, 2)
+        assert refused.value.code == 8
+        assert f"{disk.folder}/recovery" in str(refused.value)
+        assert "restart the shard" in str(refused.value)
+    # Reads go on.
+    assert rows.lookup(IDS).shape == (len(IDS), 16)
+    assert shard.is_running
+    disk.free(shard)
+    # Part of what was refused may be there; nobody knows without a restart.
+    with pytest.raises(errors.PersiaError, match=disk.reason):
+        set_rows(rows, 2)
+    assert shard.stop() == 0
+    shard.start()
+    # What was acknowledged is there.
+    assert value(rows) in (1, 2)
+    set_rows(rows, 3)
+    shard.kill()
+    shard.start()
+    assert value(rows) == 3

@@ -1,0 +1,68 @@
+"""Saves that are killed at any moment: what restores is the last or the new one.
+
+KILLS=100 kills so many; CI is content with less.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import numpy as np
+from harness import DEADLINE_SECONDS
+from saver import Saver, restore
+from training import SeededTraining
+
+import persia_tf as ptf
+
+KILLS = int(os.environ.get("KILLS", "6"))
+IDS = np.arange(3000)
+
+
+def test_a_save_that_is_killed_leaves_the_one_before_or_is_whole(
+    table, shard_process, tmp_path
+):
+    options = [f"--checkpoint-root={tmp_path}/root", "--log-sync=system"]
+    shards = [
+        shard_process(options=[*options, f"--recovery-folder={tmp_path}/{name}"])
+        for name in ("a", "b")
+    ]
+    addresses = [shard.address for shard in shards]
+    cluster = ptf.Cluster(addresses, timeout=DEADLINE_SECONDS, staleness=0)
+    SeededTraining(steps=1).run(table, cluster)
+    rows = ptf.Table(table, cluster=cluster)
+
+    def value() -> float:
+        """What all rows are: they were all set in one call before each save."""
+        found = np.unique(rows.lookup(IDS))
+        assert len(found) == 1, f"a mix of {found}"
+        return found[0]
+
+    def set_rows(number: float) -> None:
+        rows.assign(IDS, np.full((len(IDS), 4), number, "float32"))
+
+    set_rows(0)
+    saver = Saver(addresses, incremental=False)
+    begin = time.monotonic()
+    saver.begin()
+    assert saver.end()
+    span = time.monotonic() - begin
+    random = np.random.default_rng(KILLS)
+    last = 0
+    outcomes = []
+    for number in range(1, KILLS + 1):
+        set_rows(number)
+        saver = Saver(addresses, incremental=number % 3 > 0)
+        saver.begin()
+        time.sleep(random.uniform(0, span))
+        victim = random.choice([saver, *shards])
+        victim.kill()
+        saved = saver.end()
+        if victim is not saver:
+            victim.start()
+        restore(cluster)
+        found = value()
+        assert found == number if saved else found in (last, number)
+        outcomes.append(found == number)
+        last = found
+    print(f"{sum(outcomes)} of {KILLS} killed saves were whole")
