@@ -7,6 +7,9 @@ VENV := .venv
 OLDEST := .venv-oldest
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
 BOTH_KERAS := $(wildcard tests/data tests/distribute tests/layers tests/ops)
+# What may depend on TensorFlow's version.
+OF_TENSORFLOW := $(BOTH_KERAS) $(wildcard tests/checkpoint tests/examples \
+  tests/compatibility tests/convert) tests/native_test.py tests/readme_test.py
 # Most tests leave a core idle while processes talk to each other.
 PYTEST := pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
@@ -37,11 +40,11 @@ test-oldest: build openssl
 	$(OLDEST)/bin/python -m pip --quiet uninstall --yes persia_tf
 	$(OLDEST)/bin/python $(PIP_INSTALL) \
 	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==2.16.*'
-	$(OLDEST)/bin/$(PYTEST)
+	$(OLDEST)/bin/$(PYTEST) $(OF_TENSORFLOW)
 	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) $(BOTH_KERAS)
 
 test-bazel: env $(VENV)/.test gtest bazel
-	bazel test --config=offline //...
+	bazel test --config=offline $(BAZEL_FLAGS) //...
 
 sanitize: env gtest
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize address
