@@ -202,6 +202,14 @@ class Table:
             total += removed.value
         return total
 
+    def forget_copies(self) -> None:
+        """Ends this program's copies of rows that another one may have written."""
+        removed = ctypes.c_uint64()
+        nothing = np.empty(0, np.int64)
+        _native.library().persia_session_remove(
+            *self._keys(), *_id_arguments(nothing), ctypes.byref(removed)
+        )
+
     def __bool__(self) -> bool:
         # Or an empty table would count as none, and asking would cost a round trip.
         return True
