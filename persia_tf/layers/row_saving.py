@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from absl import logging
 
 from persia_tf import errors
 from persia_tf.layers.workers import Workers
-from persia_tf.saving import stored_rows
+from persia_tf.saving import beside, stored_rows
 from persia_tf.saving.contexts import do_rows_stay
 from persia_tf.saving.header import Header
 from persia_tf.saving.replacing import replace_rows
@@ -44,6 +45,8 @@ class RowSaving:
         """Puts the rows into a store of arrays.
 
         Raises:
+            FailedPreconditionError: if they are too many for it, and the cluster has
+                no `checkpoint_folder`.
             PersiaError: if a shard does not answer, or an update could not be
                 delivered.
         """
@@ -68,8 +71,28 @@ class RowSaving:
             self.table.forget_copies()
 
     def _save_on_chief(self, store: Any) -> None:
-        if self._workers.is_chief:
+        if not self._workers.is_chief:
+            return
+        size = stored_rows.stored_bytes(self.table)
+        if size <= self.table.cluster.archive_limit:
             stored_rows.store_rows(store, self.table, self._header)
+            return
+        self._check_there_is_a_folder(size)
+        checkpoint = beside.save_beside(self.table.cluster)
+        header = dataclasses.replace(self._header, checkpoint=checkpoint)
+        stored_rows.store_header(store, header)
+
+    def _check_there_is_a_folder(self, size: int) -> None:
+        cluster = self.table.cluster
+        if cluster.checkpoint_folder is None:
+            raise errors.FailedPreconditionError(
+                f"layer '{self.layer}': table '{self.table.name}' has {size} bytes of "
+                f"rows, more than the {cluster.archive_limit} that a file may hold of "
+                "a layer. Name a folder for a checkpoint beside it, "
+                "Cluster(checkpoint_folder=...); or allow more, "
+                "Cluster(archive_limit=...); or save within `ptf.rows_stay()`, and "
+                "the rows by `ptf.checkpoint.save`."
+            )
 
     def _before_load(self) -> None:
         cluster = self.table.cluster
@@ -94,4 +117,7 @@ class RowSaving:
             )
             return
         saved.check_fits(self._header)
-        replace_rows(self.table, self._header, store, saved)
+        if saved.checkpoint is not None:
+            beside.restore_beside(self.table.cluster, saved.checkpoint)
+        else:
+            replace_rows(self.table, self._header, store, saved)
