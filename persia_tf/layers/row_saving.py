@@ -53,7 +53,7 @@ class RowSaving:
         if do_rows_stay():
             return
         self._workers.together(self.table.cluster.flush)
-        self._workers.together(lambda: self._save_on_chief(store))
+        self._workers.together(lambda: self._store(store))
 
     def load(self, store: Any) -> None:
         """Makes the table's rows those of a store, if it has any.
@@ -70,8 +70,10 @@ class RowSaving:
         if not self._workers.is_chief:
             self.table.forget_copies()
 
-    def _save_on_chief(self, store: Any) -> None:
+    def _store(self, store: Any) -> None:
         if not self._workers.is_chief:
+            header = dataclasses.replace(self._header, by_chief=False)
+            stored_rows.store_header(store, header)
             return
         size = stored_rows.stored_bytes(self.table)
         if size <= self.table.cluster.archive_limit:

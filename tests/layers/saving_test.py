@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import persia_tf as ptf
 from persia_tf._keras import keras
+from persia_tf.layers.workers import Workers
 
 IDS = np.random.default_rng(0).integers(-1000, 1000, (64, 3))
 LABELS = (IDS.sum(axis=1, keepdims=True) > 0).astype("float32")
@@ -236,6 +237,19 @@ def test_a_model_of_other_layers_is_refused(table, shards, tmp_path):
     with pytest.raises(ValueError):
         model.load_weights(path)
     assert len(ptf.Table(table, shards)) > 100
+
+
+def test_a_file_of_another_worker_than_the_chief_is_refused(
+    table, shards, file, rows_of, monkeypatch
+):
+    model = train(make_model(table, shards))
+    with monkeypatch.context() as patched:
+        patched.setattr(Workers, "is_chief", False)
+        model.save(file)
+    expected = rows_of(table, shards)
+    with pytest.raises(ValueError, match="written by a worker that is not the chief"):
+        keras.models.load_model(file)
+    assert_same(rows_of(table, shards), expected)
 
 
 # ---- Rows that stay.
