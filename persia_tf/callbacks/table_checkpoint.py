@@ -10,6 +10,7 @@ from persia_tf._keras import keras
 from persia_tf.callbacks.weights_files import WeightsFiles
 from persia_tf.checkpoint.saving import SaveOptions, checked_max_to_keep
 from persia_tf.cluster import Cluster
+from persia_tf.saving.contexts import rows_stay
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -26,10 +27,9 @@ class TableCheckpoint(keras.callbacks.Callback):
     `fit` returns.
 
     With a `weights_folder`, each checkpoint has a file of the model's dense weights of
-    the very same step there, named as the checkpoint is. Keras's own callbacks save
-    more of the model, its optimizer too, but know nothing of checkpoints:
-    `ModelCheckpoint` and `BackupAndRestore` with an equal `save_freq` save at the same
-    steps as this one does.
+    the very same step there, named as the checkpoint is. Keras's own callbacks,
+    `ModelCheckpoint` and `BackupAndRestore`, save more of the model, its optimizer too,
+    and the rows with it, while training waits.
 
     With `whole_every`, most saves are increments: each writes what changed since the
     one before, and needs that to be restored. The first save is whole, and so is the
@@ -141,7 +141,8 @@ class TableCheckpoint(keras.callbacks.Callback):
         self._chain = 0
         folder = checkpoint.restore(self._path, cluster=self._cluster)
         if self._weights is not None:
-            model.load_weights(self._weights.path(folder))
+            with rows_stay():
+                model.load_weights(self._weights.path(folder))
         return folder
 
     def on_train_begin(self, logs: Any = None) -> None:

@@ -85,11 +85,11 @@ class _Worker:
 
 @pytest.fixture
 def run_workers(start_shards, tmp_path_factory):
-    """Runs a program on several workers with two shards, named by TF_CONFIG."""
+    """Runs a program on several workers with new shards, named by TF_CONFIG."""
 
-    def run(program: str, count: int = 2) -> list[Ended]:
+    def run(program: str, count: int = 2, shard_count: int = 2) -> list[Ended]:
         folder = tmp_path_factory.mktemp("workers")
-        shards = [shard.address for shard in start_shards(2)]
+        shards = [shard.address for shard in start_shards(shard_count)]
         workers = [f"127.0.0.1:{port}" for port in _free_ports(count)]
         started: list[_Worker] = []
         try:
