@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         optimizers,
     )
     from persia_tf.cluster import Cluster, flush
+    from persia_tf.saving.contexts import rows_stay, use_cluster
     from persia_tf.table import Table
     from persia_tf.telemetry import metrics
     from persia_tf.tls import TLS
@@ -43,6 +44,8 @@ _ATTRIBUTES = {
     "Table": "persia_tf.table",
     "flush": "persia_tf.cluster",
     "metrics": "persia_tf.telemetry",
+    "rows_stay": "persia_tf.layers",
+    "use_cluster": "persia_tf.layers",
 }
 
 __all__ = [
@@ -61,6 +64,8 @@ __all__ = [
     "layers",
     "metrics",
     "optimizers",
+    "rows_stay",
+    "use_cluster",
 ]
 
 

@@ -320,7 +320,10 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
         ctypes.POINTER(_COUNT),
     ),
     "persia_session_lookup": (_TEXT, _TEXT, _INT, _IDS, _COUNT, _FLOATS),
-    "persia_session_assign": (_TEXT, _TEXT, _INT, _IDS, _COUNT, _FLOATS),
+    "persia_session_assign": (
+        *(_TEXT, _TEXT, _INT, _INT, _IDS, _COUNT),
+        *(_FLOATS, _FLOATS),
+    ),
     "persia_session_remove": (_TEXT, _TEXT, _IDS, _COUNT, ctypes.POINTER(_COUNT)),
     "persia_session_export": (
         *(_TEXT, _TEXT, _COUNT, ctypes.POINTER(ExportCursor)),

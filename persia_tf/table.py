@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from persia_tf import _native, checks, errors, stats
+from persia_tf import _native, checks, errors, row_checks, stats
 from persia_tf.cluster import Cluster
 
 # Of one request, so that none is too long for a shard or for its deadline.
 _REQUEST_BYTES = 16 << 20
-
-_INT64_MAX = np.iinfo(np.int64).max
 
 _MOST_BATCH_ROWS = 2**20
 
@@ -99,7 +97,7 @@ class Table:
             PersiaError: if a shard does not answer in time (it is named), or an
                 update could not be delivered.
         """
-        ids = _checked_ids(ids)
+        ids = row_checks.checked_ids(ids)
         self.cluster.flush()
         dim = self.dim
         rows = np.empty((len(ids), dim), np.float32)
@@ -139,32 +137,40 @@ class Table:
         self._parts()
         return self._batches(batch_size)
 
-    def assign(self, ids: Any, rows: Any) -> None:
+    def assign(self, ids: Any, rows: Any, state: Any = None) -> None:
         """Sets vectors, such as pretrained ones, creating rows that are absent.
 
         Whatever the table's admission says. The vectors are rounded to its
-        `row_dtype`, and their optimizer state becomes a new row's. With a
-        capacity, rows beyond it are then evicted.
+        `row_dtype`. With a capacity, rows beyond it are then evicted.
 
         Args:
             ids: Integers that fit int64, of rank 1, each once.
             rows: Numbers, `(len(ids), dim)`; finite as float32.
+            state: Numbers, `(len(ids), state_size)`: the optimizer's, as `export`
+                gives it. Defaults to None: the state of new rows.
 
         Raises:
             ValueError: if an array is not of that kind or shape, an id comes
                 twice, or a number is not finite. Nothing is set then.
+            InvalidArgumentError: if the table's rows have state of another size.
             NotFoundError: if there is no such table.
             PersiaError: if a shard does not answer in time (it is named), or an
                 update could not be delivered. Some rows may be set then.
         """
-        ids = _checked_ids(ids)
-        _refuse_duplicates(ids)
+        ids = row_checks.checked_ids(ids)
+        row_checks.refuse_duplicates(ids)
         self.cluster.flush()
-        dim = self.dim
-        rows = _checked_rows(rows, len(ids), dim)
-        for part in _parts_of(len(ids), dim):
+        rows = row_checks.checked_rows(rows, len(ids), self.dim)
+        self.write(Rows(ids, rows, row_checks.checked_state(state, len(ids))))
+
+    def write(self, batch: Rows) -> None:
+        """As `assign`, of what `export` gave: it checks nothing, nor flushes."""
+        dim, width = batch.rows.shape[1], batch.state.shape[1]
+        for part in _parts_of(len(batch.ids), dim + width):
+            ids, rows, state = (each[part] for each in batch)
             _native.library().persia_session_assign(
-                *self._keys(), dim, *_id_arguments(ids[part]), _floats(rows[part])
+                *(*self._keys(), dim, width, *_id_arguments(ids)),
+                *(_floats(rows), _floats(state)),
             )
 
     def remove(self, ids: Any) -> int:
@@ -184,7 +190,7 @@ class Table:
             PersiaError: if a shard does not answer in time (it is named), or an
                 update could not be delivered. Some rows may be removed then.
         """
-        ids = _checked_ids(ids)
+        ids = row_checks.checked_ids(ids)
         self.cluster.flush()
         self._parts()
         total = 0
@@ -195,6 +201,14 @@ class Table:
             )
             total += removed.value
         return total
+
+    def forget_copies(self) -> None:
+        """Ends this program's copies of rows that another one may have written."""
+        removed = ctypes.c_uint64()
+        nothing = np.empty(0, np.int64)
+        _native.library().persia_session_remove(
+            *self._keys(), *_id_arguments(nothing), ctypes.byref(removed)
+        )
 
     def __bool__(self) -> bool:
         # Or an empty table would count as none, and asking would cost a round trip.
@@ -272,9 +286,9 @@ def _copy(pointer: Any, shape: tuple[int, ...], dtype: type) -> np.ndarray:
     return np.ctypeslib.as_array(pointer, shape).copy()
 
 
-def _parts_of(count: int, dim: int) -> Iterator[slice]:
-    """Cuts `count` rows into requests."""
-    row_bytes = 8 + 4 * dim
+def _parts_of(count: int, floats: int) -> Iterator[slice]:
+    """Cuts `count` rows of so many numbers into requests."""
+    row_bytes = 8 + 4 * floats
     step = max(1, _REQUEST_BYTES // row_bytes)
     for first in range(0, count, step):
         yield slice(first, first + step)
@@ -286,51 +300,3 @@ def _id_arguments(ids: np.ndarray) -> tuple[Any, int]:
 
 def _floats(rows: np.ndarray) -> Any:
     return rows.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
-
-
-def _checked_ids(ids: Any) -> np.ndarray:
-    given = np.asarray(ids)
-    if given.ndim != 1:
-        raise ValueError(
-            f"`ids` must be of rank 1. Received: ids of shape {given.shape}"
-        )
-    if given.size and given.dtype.kind not in "iu":
-        raise ValueError(
-            "`ids` must be integers, since other types lose ids. "
-            f"Received: ids of dtype {given.dtype}"
-        )
-    if given.size and given.dtype == np.uint64 and given.max() > _INT64_MAX:
-        raise ValueError(f"`ids` must fit int64. Received: {given.max()}")
-    return np.ascontiguousarray(given, np.int64)
-
-
-def _refuse_duplicates(ids: np.ndarray) -> None:
-    ordered = np.sort(ids)
-    again = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if again.size:
-        raise ValueError(
-            "`ids` must be unique: which of its rows would an id have? "
-            f"Received: id {ordered[again[0]]} more than once"
-        )
-
-
-def _checked_rows(rows: Any, count: int, dim: int) -> np.ndarray:
-    given = np.asarray(rows)
-    if given.dtype.kind not in "fiu":
-        raise ValueError(
-            f"`rows` must be numbers. Received: rows of dtype {given.dtype}"
-        )
-    if given.shape != (count, dim):
-        raise ValueError(
-            f"`rows` must have the shape (len(ids), dim), {(count, dim)}. "
-            f"Received: rows of shape {given.shape}"
-        )
-    with np.errstate(over="ignore"):  # What overflows is refused below.
-        rows = np.ascontiguousarray(given, np.float32)
-    if not np.isfinite(rows).all():
-        place = np.argwhere(~np.isfinite(rows))[0]
-        raise ValueError(
-            "`rows` must be finite as float32. "
-            f"Received: {given[tuple(place)]} at {tuple(int(each) for each in place)}"
-        )
-    return rows

@@ -193,6 +193,32 @@ def test_assign_passes_by_admission(make):
     np.testing.assert_array_equal(rows.lookup([1]), [[7] * 4])
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", ADAGRAD, "adam"])
+def test_rows_are_assigned_with_state_as_exported(make, cluster, optimizer, rows_of):
+    rows = make(optimizer=optimizer)
+    rows.assign(np.arange(100), vectors(100))
+    expected = {}
+    for batch in list(rows.export()):
+        state = vectors(*batch.state.shape, seed=1)
+        rows.assign(batch.ids, -batch.rows, state)
+        both = np.concatenate([-batch.rows, state], axis=1)
+        expected.update(zip(batch.ids.tolist(), both))
+    found = rows_of(rows.name, cluster)
+    np.testing.assert_array_equal(
+        [found[row_id] for row_id in range(100)],
+        [expected[row_id] for row_id in range(100)],
+    )
+
+
+def test_state_of_another_size_is_refused(make):
+    rows = make(optimizer="adam")
+    with pytest.raises(errors.InvalidArgumentError, match="9 numbers of optimizer"):
+        rows.assign([1, 2], vectors(2), vectors(2))
+    with pytest.raises(ValueError, match=r"`state` must have the shape.*\(2,"):
+        rows.assign([1, 2], vectors(2), vectors(1, 9))
+    assert len(rows) == 0
+
+
 # ---- Walking.
 
 

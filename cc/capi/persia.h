@@ -196,11 +196,13 @@ PERSIA_EXPORT int persia_session_get_staleness(const char* name,
 PERSIA_EXPORT int persia_session_lookup(const char* name, const char* table,
                                         int dim, const int64_t* ids,
                                         uint64_t count, float* rows);
-/* Sets the rows of unique ids to `rows` (count x dim) and their state to a new
- * row's, creating those that are absent. */
+/* Sets the rows of unique ids to `rows` (count x dim), creating those that are
+ * absent, and their state to `state` (count x state_size), as an export gives
+ * it. A state_size of 0 stands for a new row's state. */
 PERSIA_EXPORT int persia_session_assign(const char* name, const char* table,
-                                        int dim, const int64_t* ids,
-                                        uint64_t count, const float* rows);
+                                        int dim, int state_size,
+                                        const int64_t* ids, uint64_t count,
+                                        const float* rows, const float* state);
 /* *removed is how many of them there were. */
 PERSIA_EXPORT int persia_session_remove(const char* name, const char* table,
                                         const int64_t* ids, uint64_t count,

@@ -55,13 +55,15 @@ int persia_session_lookup(const char* name, const char* table, int dim,
 }
 
 int persia_session_assign(const char* name, const char* table, int dim,
-                          const int64_t* ids, uint64_t count,
-                          const float* rows) {
+                          int state_size, const int64_t* ids, uint64_t count,
+                          const float* rows, const float* state) {
   persia::AssignRequest request;
   request.table = persia::HashName(table);
   request.dim = static_cast<uint32_t>(dim);
   request.ids = persia::Span<const int64_t>(ids, count);
   request.weights = persia::Span<const float>(rows, count * request.dim);
+  request.state_size = static_cast<uint32_t>(state_size);
+  request.state = persia::Span<const float>(state, count * request.state_size);
   return persia::Report(name, table, [&](persia::Session* session) {
     return session->Assign(&request);
   });

@@ -10,6 +10,7 @@ from persia_tf._keras import keras
 from persia_tf.callbacks.weights_files import WeightsFiles
 from persia_tf.checkpoint.saving import SaveOptions, checked_max_to_keep
 from persia_tf.cluster import Cluster
+from persia_tf.saving.contexts import rows_stay
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -141,7 +142,8 @@ class TableCheckpoint(keras.callbacks.Callback):
         self._chain = 0
         folder = checkpoint.restore(self._path, cluster=self._cluster)
         if self._weights is not None:
-            model.load_weights(self._weights.path(folder))
+            with rows_stay():
+                model.load_weights(self._weights.path(folder))
         return folder
 
     def on_train_begin(self, logs: Any = None) -> None:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable
 from typing import Any
 
-from persia_tf.layers import saving
+from persia_tf.saving.contexts import rows_stay
 
 _SUFFIX = ".weights.h5"
 _UNFINISHED = "unfinished" + _SUFFIX
@@ -33,14 +33,14 @@ class WeightsFiles:
         """Saves a model's weights; nobody ever sees them in part."""
         os.makedirs(self._folder, exist_ok=True)
         unfinished = os.path.join(self._folder, _UNFINISHED)
-        with saving.rows_are_saved():
+        with rows_stay():
             model.save_weights(unfinished, overwrite=True)
         os.replace(unfinished, self.path(checkpoint))
 
     @staticmethod
     def take_part(model: Any) -> None:
         """Reads a model's weights as `save` does, which takes all of its workers."""
-        with tempfile.TemporaryDirectory() as folder, saving.rows_are_saved():
+        with tempfile.TemporaryDirectory() as folder, rows_stay():
             model.save_weights(os.path.join(folder, _UNFINISHED))
 
     def remove(self, checkpoint: str) -> None:

@@ -2,4 +2,8 @@
 
 from persia_tf.layers.persia_embedding import PersiaEmbedding
 
+# `ptf` has them from here: who loads a model with them needs its layers' classes.
+from persia_tf.saving.contexts import rows_stay as rows_stay
+from persia_tf.saving.contexts import use_cluster as use_cluster
+
 __all__ = ["PersiaEmbedding"]

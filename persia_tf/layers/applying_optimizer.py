@@ -5,12 +5,12 @@ So these functions look for it among their callers.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator
 from typing import Any
 
 from persia_tf._keras import keras
+from persia_tf.layers.call_stack import frames_of
 
 _KERAS_MODULE = re.compile(r"(keras|tf_keras)\.")
 
@@ -44,13 +44,8 @@ def is_trained_with_scaled_loss() -> bool:
 
 def _callers() -> Iterator[Any]:
     """The objects whose methods are running, innermost first."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        # To read a frame's locals keeps them alive for as long as it runs: iterators
-        # of the user's, for one. Keras's own frames are enough: they call the rest.
-        if _KERAS_MODULE.match(frame.f_globals.get("__name__", "")):
-            yield frame.f_locals.get("self")
-        frame = frame.f_back
+    for frame in frames_of(_KERAS_MODULE):
+        yield frame.f_locals.get("self")
 
 
 def _scales_loss(optimizer: Any) -> bool:

@@ -16,7 +16,6 @@ from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
 from persia_tf._keras import NO_AUTOCAST, keras
 from persia_tf.cluster import Cluster
-from persia_tf.layers import saving
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.bags import bags_of, in_shape_of
 from persia_tf.layers.combiners import (
@@ -34,10 +33,17 @@ from persia_tf.layers.ids import (
 )
 from persia_tf.layers.loss_scaling import LossScaling
 from persia_tf.layers.replicas import after_all_workers, local_replica
+from persia_tf.layers.row_saving import RowSaving
+from persia_tf.layers.row_state import RowState
+from persia_tf.layers.weight_readers import WeightReaders
+from persia_tf.layers.workers import Workers
 from persia_tf.ops import embedding
 from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.optimizers.learning_rate import StepCounter
+from persia_tf.saving.contexts import cluster_in_use
+from persia_tf.saving.header import Header, described
 from persia_tf.session import TableSettings
+from persia_tf.table import Table
 
 # Of a row, as the core takes it.
 _MOST_WEIGHTS = 2**16
@@ -166,6 +172,7 @@ class PersiaEmbedding(keras.layers.Layer):
                 f"Received: combiner={combiner!r}"
             )
         super().__init__(**layer_kwargs)
+        self._weight_readers = WeightReaders(self.name)
         self.output_dim = output_dim
         self.table = table
         self.embeddings_initializer = initializers.get(embeddings_initializer)
@@ -181,11 +188,14 @@ class PersiaEmbedding(keras.layers.Layer):
         self.supports_masking = mask_zero
         self._anchor: Any = None
         self._route: embedding.Route | None = None
+        self._row_saving: RowSaving | None = None
         self._steps = StepCounter()
         self._loss_scaling = LossScaling(self)
 
     def build(self, input_shape: Any = None) -> None:
         self._route = self._open_table()
+        self._row_saving = self._saving_of_rows()
+        self._row_state = RowState(self._row_saving)  # TensorFlow finds it.
         self._anchor = self.add_weight(
             name="anchor",
             shape=self._loss_scaling.anchor_shape,
@@ -276,21 +286,32 @@ class PersiaEmbedding(keras.layers.Layer):
             return spec
         return keras.KerasTensor(spec.shape, spec.dtype, ragged=True)
 
+    @property
+    def weights(self) -> list[Any]:
+        self._weight_readers.look()
+        return super().weights
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        self._weight_readers.look()
+        return super().trainable_weights
+
     def save_own_variables(self, store: Any) -> None:
-        if not saving.are_rows_saved():
-            logging.warning(
-                "layer '%s': the rows of table '%s' are not in what is being saved: "
-                "they stay where they live (%s).",
-                self.name,
-                self._table_name,
-                "in this process, and end with it"
-                if self._cluster.is_embedded
-                else ",".join(self._cluster.shards),
-            )
         super().save_own_variables(store)
+        if self._row_saving is not None:
+            self._row_saving.save(store)
 
     def load_own_variables(self, store: Any) -> None:
-        """Loads nothing: the anchor's value is none, and its shape is the policy's."""
+        """Loads the rows alone: the anchor's value is none, and its shape varies."""
+        if self._row_saving is None:
+            super().load_own_variables(store)
+        elif not store.keys():
+            raise ValueError(
+                f"layer '{self.name}' has nothing in what is being loaded, which must "
+                "be of a model with the same layers"
+            )
+        else:
+            self._row_saving.load(store)
 
     def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
@@ -320,6 +341,7 @@ class PersiaEmbedding(keras.layers.Layer):
                 config[name] = keras.saving.deserialize_keras_object(config[name])
         if isinstance(config.get("cluster"), dict):
             config["cluster"] = Cluster.from_config(config["cluster"])
+        config["cluster"] = cluster_in_use() or config.get("cluster")
         return cls(**config)
 
     @property
@@ -356,6 +378,17 @@ class PersiaEmbedding(keras.layers.Layer):
             table=full_name,
             dim=self.output_dim,
         )
+
+    def _saving_of_rows(self) -> RowSaving:
+        header = Header(
+            table=self._table_name,
+            dim=self.output_dim,
+            optimizer=self.optimizer.spec(),
+            compression=described(self.compression),
+        )
+        workers = Workers(tf.distribute.get_strategy())
+        table = Table(self._table_name, self._cluster)
+        return RowSaving(self.name, table, header, workers)
 
     def _refuse_automatic_name(self) -> None:
         if _AUTOMATIC_NAME.match(self.name):

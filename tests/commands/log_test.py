@@ -132,6 +132,6 @@ def _table(address, rows=0, token=b""):
         for at in range(rows):
             ids = (ctypes.c_int64 * 1)(at)
             weights = (ctypes.c_float * 2)(1, 2)
-            native.persia_session_assign(name, b"t", 2, ids, 1, weights)
+            native.persia_session_assign(name, b"t", 2, 0, ids, 1, weights, None)
     finally:
         native.persia_session_close(name)

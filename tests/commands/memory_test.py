@@ -72,7 +72,7 @@ def make_table(name, table, **settings):
 def assign(name, table, begin, count=1000):
     ids = (ctypes.c_int64 * count)(*range(begin, begin + count))
     rows = (ctypes.c_float * (32 * count))()
-    _native.library().persia_session_assign(name, table, 32, ids, count, rows)
+    _native.library().persia_session_assign(name, table, 32, 0, ids, count, rows, None)
 
 
 def test_a_full_shard_says_what_to_do_and_goes_on(session, terminate):

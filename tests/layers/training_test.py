@@ -99,10 +99,3 @@ def test_validation_data_creates_no_rows(table, cluster):
 def test_summary_counts_no_parameters(table):
     model = functional(table, ptf.Cluster.embedded())
     assert model.layers[1].count_params() == 0
-
-
-def test_saving_says_that_the_rows_stay_behind(table, tmp_path, caplog):
-    model = functional(table, ptf.Cluster.embedded())
-    with caplog.at_level("WARNING", logger="absl"):
-        model.save(tmp_path / "model.keras")
-    assert f"rows of table '{table}' are not in what is being saved" in caplog.text

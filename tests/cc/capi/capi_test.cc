@@ -217,7 +217,8 @@ TEST_F(ServerTest, AWorkerServesSessionsInFrontOfIt) {
   ExpectOk(CreateTable("behind", "t", 2, "sgd", &rows));
   const int64_t ids[] = {5};
   const float assigned[] = {1, 2};
-  ExpectOk(persia_session_assign("behind", "t", 2, ids, 1, assigned));
+  ExpectOk(
+      persia_session_assign("behind", "t", 2, 0, ids, 1, assigned, nullptr));
   float found[2] = {};
   ExpectOk(persia_session_lookup("behind", "t", 2, ids, 1, found));
   EXPECT_EQ(found[1], 2);
@@ -406,7 +407,7 @@ class RowsTest : public SessionTest {
 TEST_F(RowsTest, AreAssignedLookedUpAndRemoved) {
   const int64_t ids[] = {5, -5};
   const float rows[] = {1, 2, 3, 4};
-  ExpectOk(persia_session_assign(kName, "t", 2, ids, 2, rows));
+  ExpectOk(persia_session_assign(kName, "t", 2, 0, ids, 2, rows, nullptr));
   const int64_t asked[] = {-5, 6, 5, -5};
   float found[8] = {};
   ExpectOk(persia_session_lookup(kName, "t", 2, asked, 4, found));
@@ -419,10 +420,11 @@ TEST_F(RowsTest, AreAssignedLookedUpAndRemoved) {
   EXPECT_EQ(found[0], 0);
 }
 
-TEST_F(RowsTest, AreExportedPageByPage) {
+TEST_F(RowsTest, AreExportedPageByPageWithTheirState) {
   const int64_t ids[] = {7};
   const float rows[] = {1, 2};
-  ExpectOk(persia_session_assign(kName, "t", 2, ids, 1, rows));
+  const float state[] = {3, 4};
+  ExpectOk(persia_session_assign(kName, "t", 2, 2, ids, 1, rows, state));
   persia_export_cursor cursor = {};
   uint64_t count = 0;
   while (!cursor.at_end) {
@@ -436,7 +438,7 @@ TEST_F(RowsTest, AreExportedPageByPage) {
     if (view.count > 0) {
       EXPECT_EQ(view.ids[0], 7);
       EXPECT_EQ(view.rows[1], 2);
-      EXPECT_FLOAT_EQ(view.state[1], 0.1f);
+      EXPECT_EQ(view.state[1], 4);
     }
     count += view.count;
     persia_page_free(page);
@@ -454,7 +456,7 @@ TEST_F(RowsTest, OfATableThatIsNotThereAreNotFoundByName) {
   const std::string part = "table 'no such': ";
   ExpectError(persia_session_lookup(kName, none, 2, ids, 1, rows),
               Code::kNotFound, part);
-  ExpectError(persia_session_assign(kName, none, 2, ids, 1, rows),
+  ExpectError(persia_session_assign(kName, none, 2, 0, ids, 1, rows, nullptr),
               Code::kNotFound, part);
   ExpectError(persia_session_remove(kName, none, ids, 1, &removed),
               Code::kNotFound, part);
@@ -472,8 +474,10 @@ TEST_F(RowsTest, OfASessionThatIsNotThereAreNotFound) {
 TEST_F(RowsTest, OfAnotherWidthAreRefused) {
   const int64_t ids[] = {7};
   float rows[] = {1, 2, 3};
-  ExpectError(persia_session_assign(kName, "t", 3, ids, 1, rows),
+  ExpectError(persia_session_assign(kName, "t", 3, 0, ids, 1, rows, nullptr),
               Code::kInvalidArgument, "output_dim 2, received 3");
+  ExpectError(persia_session_assign(kName, "t", 2, 3, ids, 1, rows, rows),
+              Code::kInvalidArgument, "2 numbers of optimizer state");
   ExpectError(persia_session_lookup(kName, "t", 3, ids, 1, rows),
               Code::kInvalidArgument, "output_dim 2, received 3");
 }

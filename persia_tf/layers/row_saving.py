@@ -1,0 +1,97 @@
+"""A layer's rows, as the savers of Keras and TensorFlow save and load them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from absl import logging
+
+from persia_tf import errors
+from persia_tf.layers.workers import Workers
+from persia_tf.saving import stored_rows
+from persia_tf.saving.contexts import do_rows_stay
+from persia_tf.saving.header import Header
+from persia_tf.saving.replacing import replace_rows
+from persia_tf.table import Table
+
+
+class RowSaving:
+    """Saves and loads the rows of a layer that is built.
+
+    Under a strategy of several workers each of them must save or load. All wait for the
+    updates of all, and the chief alone reads or writes rows while the others wait.
+
+    Args:
+        layer: Its name, for messages.
+        table: Its table.
+        header: Describes the table.
+        workers: Those that train the layer.
+
+    Attributes:
+        layer: As given.
+        table: As given.
+    """
+
+    def __init__(
+        self, layer: str, table: Table, header: Header, workers: Workers
+    ) -> None:
+        self.layer = layer
+        self.table = table
+        self._header = header
+        self._workers = workers
+
+    def save(self, store: Any) -> None:
+        """Puts the rows into a store of arrays.
+
+        Raises:
+            PersiaError: if a shard does not answer, or an update could not be
+                delivered.
+        """
+        if do_rows_stay():
+            return
+        self._workers.together(self.table.cluster.flush)
+        self._workers.together(lambda: self._save_on_chief(store))
+
+    def load(self, store: Any) -> None:
+        """Makes the table's rows those of a store, if it has any.
+
+        Raises:
+            FailedPreconditionError: if rows of batches to come were looked up.
+            ValueError: if the rows are of another kind of table.
+            PersiaError: if a shard does not answer.
+        """
+        if do_rows_stay():
+            return
+        self._workers.together(self._before_load)
+        self._workers.together(lambda: self._load_on_chief(store))
+        if not self._workers.is_chief:
+            self.table.forget_copies()
+
+    def _save_on_chief(self, store: Any) -> None:
+        if self._workers.is_chief:
+            stored_rows.store_rows(store, self.table, self._header)
+
+    def _before_load(self) -> None:
+        cluster = self.table.cluster
+        cluster.flush()
+        ahead = cluster.session.counters()["registered"]
+        if ahead:
+            raise errors.FailedPreconditionError(
+                f"layer '{self.layer}': rows cannot be loaded while {ahead} batches of "
+                "a `ptf.data.prefetch` wait with rows from before. Load between two "
+                "calls of `fit`, and let go of iterators of the dataset."
+            )
+
+    def _load_on_chief(self, store: Any) -> None:
+        if not self._workers.is_chief:
+            return
+        saved = stored_rows.read_header(store)
+        if saved is None:
+            logging.warning(
+                "layer '%s': what is loaded holds no rows, so those of table '%s' stay "
+                "as they are",
+                *(self.layer, self.table.name),
+            )
+            return
+        saved.check_fits(self._header)
+        replace_rows(self.table, self._header, store, saved)

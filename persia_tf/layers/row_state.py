@@ -1,0 +1,48 @@
+"""A layer's rows in TensorFlow's own checkpoints."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from persia_tf.layers.call_stack import frames_of
+from persia_tf.layers.row_saving import RowSaving
+from persia_tf.saving.bytes_store import BytesStore, read_bytes
+
+_SAVED_MODEL = re.compile(r"tensorflow\.python\.saved_model\.")
+
+
+class RowState(tf.train.experimental.PythonState):
+    """The rows, as what a `tf.train.Checkpoint` of the layer saves and restores.
+
+    A SavedModel holds none: it looks rows up where they live.
+
+    Args:
+        saving: Of the layer.
+    """
+
+    def __init__(self, saving: RowSaving) -> None:
+        self._saving = saving
+
+    def serialize(self) -> bytes:
+        """Returns the rows, on the chief of several workers; none on the others."""
+        store = BytesStore()
+        if any(frames_of(_SAVED_MODEL)):
+            logging.warning(
+                "layer '%s': the rows of table '%s' are not in the SavedModel, which "
+                "looks them up where they live",
+                *(self._saving.layer, self._saving.table.name),
+            )
+        else:
+            self._saving.save(store)
+        return store.to_bytes()
+
+    def deserialize(self, string_value: bytes) -> None:
+        """Makes the table's rows those of a checkpoint."""
+        self._saving.load(read_bytes(string_value))
+
+    def __deepcopy__(self, memo: Any) -> RowState:
+        return RowState(self._saving)

@@ -1,0 +1,67 @@
+"""Ways to read a model's weights of which Keras tells layers nothing.
+
+They would leave rows behind in silence, so a layer looks for them among its callers
+when its weights are asked for.
+"""
+
+from __future__ import annotations
+
+import re
+
+from absl import logging
+
+from persia_tf.layers.call_stack import frames_of
+from persia_tf.saving.contexts import do_rows_stay
+
+_KERAS_MODULE = re.compile(r"(keras|tf_keras)\.")
+_H5_MODULE = re.compile(r".*\.(legacy_h5_format|hdf5_format)$")
+_ARRAYS = ("get_weights", "set_weights")
+
+
+class WeightReaders:
+    """Tells of readers of a layer's weights that would leave its rows behind.
+
+    Args:
+        layer: Its name.
+    """
+
+    def __init__(self, layer: str) -> None:
+        self._layer = layer
+        self._was_told = False
+
+    def look(self) -> None:
+        """Looks at who is asking.
+
+        Raises:
+            NotImplementedError: if it is what saves `.h5` files.
+        """
+        if do_rows_stay():
+            return
+        for frame in frames_of(_KERAS_MODULE):
+            function = frame.f_code.co_name
+            if _H5_MODULE.match(frame.f_globals["__name__"]):
+                self._on_h5(function)
+            elif function in _ARRAYS:
+                self._warn(f"{function}() passes arrays of the dense weights only")
+
+    def _on_h5(self, function: str) -> None:
+        if function.startswith("load"):
+            self._warn("an .h5 file of this format holds the dense weights only")
+        elif function.startswith("save"):
+            raise NotImplementedError(
+                f"layer '{self._layer}': Keras's legacy .h5 format has no place for "
+                'rows. Save the model as "model.keras", or its weights as '
+                '"model.weights.h5"; or save the dense weights only, within '
+                "`ptf.rows_stay()`."
+            )
+
+    def _warn(self, what: str) -> None:
+        if self._was_told:
+            return
+        self._was_told = True
+        logging.warning(
+            "layer '%s': %s, and its rows stay as they are where they live. `save`, "
+            "`save_weights`, and `ptf.Table`, carry rows. (Told once; not within "
+            "`ptf.rows_stay()`.)",
+            *(self._layer, what),
+        )

@@ -1,0 +1,77 @@
+"""What a table's rows may be given as, by users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+_INT64_MAX = np.iinfo(np.int64).max
+
+
+def checked_ids(ids: Any) -> np.ndarray:
+    """Returns `ids` as int64, if they are integers that fit it, of rank 1."""
+    given = np.asarray(ids)
+    if given.ndim != 1:
+        raise ValueError(
+            f"`ids` must be of rank 1. Received: ids of shape {given.shape}"
+        )
+    if given.size and given.dtype.kind not in "iu":
+        raise ValueError(
+            "`ids` must be integers, since other types lose ids. "
+            f"Received: ids of dtype {given.dtype}"
+        )
+    if given.size and given.dtype == np.uint64 and given.max() > _INT64_MAX:
+        raise ValueError(f"`ids` must fit int64. Received: {given.max()}")
+    return np.ascontiguousarray(given, np.int64)
+
+
+def refuse_duplicates(ids: np.ndarray) -> None:
+    """Raises ValueError if an id comes twice."""
+    ordered = np.sort(ids)
+    again = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if again.size:
+        raise ValueError(
+            "`ids` must be unique: which of its rows would an id have? "
+            f"Received: id {ordered[again[0]]} more than once"
+        )
+
+
+def checked_rows(rows: Any, count: int, dim: int) -> np.ndarray:
+    """Returns `rows` as float32, if they are finite, `(count, dim)`."""
+    given, floats = _floats("rows", rows, (count, dim), "dim")
+    if not np.isfinite(floats).all():
+        place = np.argwhere(~np.isfinite(floats))[0]
+        raise ValueError(
+            "`rows` must be finite as float32. "
+            f"Received: {given[tuple(place)]} at {tuple(int(each) for each in place)}"
+        )
+    return floats
+
+
+def checked_state(state: Any, count: int) -> np.ndarray:
+    """Returns `state` as float32, if it is `(count, any)`; None: without columns."""
+    if state is None:
+        return np.empty((count, 0), np.float32)
+    given = np.asarray(state)
+    # The shards know how many columns there must be, and refuse others.
+    width = given.shape[1] if given.ndim == 2 else "state_size"
+    return _floats("state", given, (count, width), "state_size")[1]
+
+
+def _floats(
+    name: str, values: Any, shape: tuple[Any, ...], width: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """The values as given, and as float32."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "fiu":
+        raise ValueError(
+            f"`{name}` must be numbers. Received: {name} of dtype {given.dtype}"
+        )
+    if given.shape != shape:
+        raise ValueError(
+            f"`{name}` must have the shape (len(ids), {width}), {shape}. "
+            f"Received: {name} of shape {given.shape}"
+        )
+    with np.errstate(over="ignore"):
+        return given, np.ascontiguousarray(given, np.float32)

@@ -1,0 +1,1 @@
+"""Rows within what Keras and TensorFlow save of a model."""

@@ -1,0 +1,71 @@
+"""Makes a table's rows those that were saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from absl import logging
+
+from persia_tf.saving import stored_rows
+from persia_tf.saving.header import Header
+from persia_tf.table import Table
+
+
+def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
+    """Removes the rows that a store lacks, and assigns those that it has.
+
+    Args:
+        table: The table.
+        own: Describes it.
+        store: What `stored_rows.store_rows` filled.
+        saved: Describes what is in it.
+
+    Raises:
+        PersiaError: if a shard does not answer. The table may be half replaced then.
+    """
+    before = len(table)
+    removed = _remove_others(table, stored_rows.read_ids(store, saved)) if before else 0
+    keeps_state = saved.keeps_state(own)
+    for batch in stored_rows.read_rows(store, saved):
+        if not keeps_state:
+            batch = batch._replace(state=batch.state[:, :0].copy())
+        table.write(batch)
+    if not keeps_state:
+        logging.warning(
+            "table '%s': the optimizer state of its rows begins anew, since it was "
+            "saved with another optimizer: %s, now %s",
+            *(table.name, saved.optimizer, own.optimizer),
+        )
+    _tell(table, before, removed, saved)
+
+
+def _remove_others(table: Table, saved_ids: np.ndarray) -> int:
+    saved_ids.sort()
+    removed = 0
+    for batch in table.export():
+        places = np.searchsorted(saved_ids, batch.ids)
+        found = np.zeros(len(batch.ids), bool)
+        inside = places < len(saved_ids)
+        found[inside] = saved_ids[places[inside]] == batch.ids[inside]
+        if not found.all():
+            removed += table.remove(batch.ids[~found])
+    return removed
+
+
+def _tell(table: Table, before: int, removed: int, saved: Header) -> None:
+    if before:
+        logging.warning(
+            "table '%s' held %d rows: those that were saved, %d, took their place, and "
+            "%d others were removed",
+            *(table.name, before, saved.rows, removed),
+        )
+    else:
+        logging.info("table '%s' got %d rows that were saved", table.name, saved.rows)
+    held = len(table)
+    if held < saved.rows:
+        logging.warning(
+            "table '%s' holds %d of the %d rows that were saved: its capacity has no "
+            "room for the others",
+            *(table.name, held, saved.rows),
+        )

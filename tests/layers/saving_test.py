@@ -1,0 +1,375 @@
+"""What Keras saves of a model holds its rows, and loading puts them back."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import persia_tf as ptf
+from persia_tf._keras import keras
+
+IDS = np.random.default_rng(0).integers(-1000, 1000, (64, 3))
+LABELS = (IDS.sum(axis=1, keepdims=True) > 0).astype("float32")
+
+
+def cluster_of(shards):
+    return ptf.Cluster([shard.address for shard in shards], timeout=20, staleness=0)
+
+
+@pytest.fixture
+def shards(start_shards):
+    """A cluster of two shards."""
+    return cluster_of(start_shards(2))
+
+
+@pytest.fixture
+def other_shards(start_shards):
+    """A cluster of three."""
+    return cluster_of(start_shards(3))
+
+
+def make_model(table, cluster, optimizer="adam", dim=4, **options):
+    keras.utils.set_random_seed(1)
+    layer = ptf.layers.PersiaEmbedding(
+        *(dim,), table=table, cluster=cluster, optimizer=optimizer, **options
+    )
+    inputs = keras.Input((3,), dtype="int64")
+    vectors = keras.layers.Flatten()(layer(inputs))
+    model = keras.Model(inputs, keras.layers.Dense(1, "sigmoid")(vectors))
+    model.compile("adam", "binary_crossentropy")
+    return model
+
+
+def train(model, epochs=1, **options):
+    model.fit(
+        IDS, LABELS, batch_size=16, shuffle=False, epochs=epochs, verbose=0, **options
+    )
+    return model
+
+
+def assert_same(found, expected):
+    assert found.keys() == expected.keys()
+    for row_id, row in expected.items():
+        np.testing.assert_array_equal(found[row_id], row)
+
+
+def whole_file(model, path):
+    path = str(path / "m.keras")
+    model.save(path)
+
+    def load(cluster):
+        with ptf.use_cluster(cluster):
+            return keras.models.load_model(path)
+
+    return load
+
+
+def weights_file(model, path):
+    path = str(path / "m.weights.h5")
+    model.save_weights(path)
+
+    def load(cluster):
+        with ptf.use_cluster(cluster):
+            loaded = keras.models.clone_model(model)
+        loaded.compile("adam", "binary_crossentropy")
+        loaded.predict(IDS, verbose=0)
+        loaded.load_weights(path)
+        return loaded
+
+    return load
+
+
+@pytest.fixture(params=[whole_file, weights_file])
+def save(request):
+    """Saves a model below a folder; gives what loads it onto a cluster."""
+    return request.param
+
+
+@pytest.fixture
+def file(tmp_path):
+    return str(tmp_path / "m.keras")
+
+
+def test_rows_and_their_state_are_loaded_onto_other_shards(
+    save, table, cluster, other_shards, tmp_path, rows_of
+):
+    model = train(make_model(table, cluster))
+    load = save(model, tmp_path)
+    expected = rows_of(table, cluster)
+    assert len(expected) > 100
+    loaded = load(other_shards)
+    assert_same(rows_of(table, other_shards), expected)
+    scores = model.predict(IDS, verbose=0)
+    np.testing.assert_allclose(loaded.predict(IDS, verbose=0), scores, atol=1e-6)
+
+
+def test_training_goes_on_as_if_nothing_had_been(
+    table, shards, other_shards, file, rows_of
+):
+    model = train(make_model(table, shards))
+    model.save(file)
+    train(model, epochs=2)
+    with ptf.use_cluster(other_shards):
+        again = keras.models.load_model(file)
+    train(again, epochs=2)
+    assert_same(rows_of(table, other_shards), rows_of(table, shards))
+    for one, other in zip(model.get_weights(), again.get_weights()):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_rows_that_were_not_saved_are_removed(table, shards, file, rows_of, caplog):
+    model = train(make_model(table, shards))
+    model.save(file)
+    expected = rows_of(table, shards)
+    ptf.Table(table, shards).assign([5000, 5001], np.ones((2, 4)))
+    train(model)
+    with caplog.at_level("WARNING", logger="absl"):
+        keras.models.load_model(file)
+    assert_same(rows_of(table, shards), expected)
+    count = len(expected)
+    said = f"held {count + 2} rows: those that were saved, {count}, took their place"
+    assert said in caplog.text
+    assert "2 others were removed" in caplog.text
+
+
+def test_more_rows_than_a_batch_are_loaded(table, shards, file, rows_of, monkeypatch):
+    model = make_model(table, shards)
+    rows = ptf.Table(table, shards)
+    values = np.random.default_rng(1).normal(size=(5000, 4))
+    rows.assign(np.arange(5000), values)
+    batches = ptf.Table._batches
+    monkeypatch.setattr(ptf.Table, "_batches", lambda self, size: batches(self, 100))
+    model.save(file)
+    expected = rows_of(table, shards)
+    rows.remove(np.arange(100, 5000))
+    rows.assign(np.arange(5000, 9000), values[:4000])
+    keras.models.load_model(file)
+    assert_same(rows_of(table, shards), expected)
+
+
+def test_layers_that_share_a_table_load_it_as_it_was(
+    table, shards, other_shards, file, rows_of
+):
+    inputs = keras.Input((3,), dtype="int64")
+    options = {"table": table, "cluster": shards, "combiner": "sum"}
+    pooled = [ptf.layers.PersiaEmbedding(4, **options)(inputs) for _ in range(2)]
+    total = keras.layers.Add()(pooled)
+    model = keras.Model(inputs, keras.layers.Dense(1, "sigmoid")(total))
+    model.compile("adam", "binary_crossentropy")
+    train(model).save(file)
+    with ptf.use_cluster(other_shards):
+        keras.models.load_model(file)
+    assert_same(rows_of(table, other_shards), rows_of(table, shards))
+
+
+@pytest.mark.parametrize("row_dtype", ["bfloat16", "int8"])
+def test_rows_are_loaded_as_exactly_as_they_are_held(
+    row_dtype, table, shards, other_shards, file, rows_of
+):
+    train(make_model(table, shards, row_dtype=row_dtype)).save(file)
+    with ptf.use_cluster(other_shards):
+        keras.models.load_model(file)
+    assert_same(rows_of(table, other_shards), rows_of(table, shards))
+
+
+def test_an_empty_table_is_loaded_as_such(table, shards, file, rows_of):
+    model = make_model(table, shards)
+    model.save(file)
+    train(model)
+    keras.models.load_model(file)
+    assert rows_of(table, shards) == {}
+
+
+# ---- Tables that differ.
+
+
+def test_with_another_optimizer_rows_stay_and_state_begins_anew(
+    table, shards, other_shards, tmp_path, rows_of, caplog
+):
+    path = str(tmp_path / "m.weights.h5")
+    train(make_model(table, shards, "adam")).save_weights(path)
+    other = make_model(table, other_shards, "adagrad")
+    with caplog.at_level("WARNING", logger="absl"):
+        other.load_weights(path)
+    assert "state of its rows begins anew" in caplog.text
+    expected = rows_of(table, shards)
+    for row_id, row in rows_of(table, other_shards).items():
+        np.testing.assert_array_equal(row[:4], expected[row_id][:4])
+        np.testing.assert_array_equal(row[4:], np.full(4, np.float32(0.1)))
+
+
+def test_another_output_dim_is_refused(table, shards, other_shards, tmp_path):
+    path = str(tmp_path / "m.weights.h5")
+    train(make_model(table, shards)).save_weights(path)
+    other = make_model(table, other_shards, dim=8)
+    with pytest.raises(ValueError, match="`output_dim` must be the same.*=8.*with 4"):
+        other.load_weights(path)
+    assert len(ptf.Table(table, other_shards)) == 0
+
+
+def test_another_compression_is_refused(table, shards, other_shards, tmp_path):
+    path = str(tmp_path / "m.weights.h5")
+    stacks = [ptf.compression.HashStack(buckets=n) for n in (50, 60)]
+    train(make_model(table, shards, compression=stacks[0])).save_weights(path)
+    other = make_model(table, other_shards, compression=stacks[1])
+    with pytest.raises(ValueError, match="`compression` must be the same"):
+        other.load_weights(path)
+
+
+def test_rows_beyond_the_capacity_are_told_of(
+    table, shards, other_shards, tmp_path, caplog
+):
+    path = str(tmp_path / "m.weights.h5")
+    train(make_model(table, shards)).save_weights(path)
+    count = len(ptf.Table(table, shards))
+    other = make_model(table, other_shards, capacity=60)
+    with caplog.at_level("WARNING", logger="absl"):
+        other.load_weights(path)
+    held = len(ptf.Table(table, other_shards))
+    assert f"holds {held} of the {count} rows that were saved" in caplog.text
+
+
+def test_a_model_of_other_layers_is_refused(table, shards, tmp_path):
+    path = str(tmp_path / "m.weights.h5")
+    inputs = keras.Input((3,))
+    keras.Model(inputs, keras.layers.Dense(1)(inputs)).save_weights(path)
+    model = train(make_model(table, shards))
+    with pytest.raises(ValueError):
+        model.load_weights(path)
+    assert len(ptf.Table(table, shards)) > 100
+
+
+# ---- Rows that stay.
+
+
+def test_rows_may_stay_out_of_what_is_saved(table, shards, file, rows_of, caplog):
+    model = train(make_model(table, shards))
+    with ptf.rows_stay():
+        model.save(file)
+    train(model)
+    expected = rows_of(table, shards)
+    with caplog.at_level("WARNING", logger="absl"):
+        loaded = keras.models.load_model(file)
+    assert "holds no rows, so those of table" in caplog.text
+    assert_same(rows_of(table, shards), expected)
+    assert not np.array_equal(loaded.get_weights()[-1], model.get_weights()[-1])
+
+
+def test_rows_may_stay_as_they_are_when_a_model_is_loaded(
+    table, shards, file, rows_of, caplog
+):
+    model = train(make_model(table, shards))
+    model.save(file)
+    train(model)
+    expected = rows_of(table, shards)
+    with caplog.at_level("WARNING", logger="absl"), ptf.rows_stay():
+        keras.models.load_model(file)
+    assert caplog.text == ""
+    assert_same(rows_of(table, shards), expected)
+
+
+def test_use_cluster_takes_clusters_alone():
+    with pytest.raises(TypeError, match="`cluster` must be a ptf.Cluster"):
+        with ptf.use_cluster("127.0.0.1:7000"):
+            pass
+
+
+# ---- Copies of a model.
+
+
+def cloned(model):
+    return keras.models.clone_model(model)
+
+
+def through_json(model):
+    return keras.models.model_from_json(model.to_json())
+
+
+@pytest.mark.parametrize("copied", [cloned, through_json])
+def test_a_copy_of_a_model_has_the_same_rows(copied, table, shards):
+    model = train(make_model(table, shards))
+    before = len(ptf.Table(table, shards))
+    copy = copied(model)
+    copy.set_weights(model.get_weights())
+    scores = model.predict(IDS, verbose=0)
+    np.testing.assert_allclose(copy.predict(IDS, verbose=0), scores, atol=1e-6)
+    assert len(ptf.Table(table, shards)) == before
+
+
+# ---- Within a fit.
+
+
+class Rows(keras.callbacks.Callback):
+    """Reads the rows at the end of each batch."""
+
+    def __init__(self, read):
+        super().__init__()
+        self.read = read
+        self.rows = []
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.rows.append(self.read())
+
+
+def batches_of(model):
+    return tf.data.Dataset.from_tensor_slices((IDS, LABELS)).batch(8)
+
+
+def prefetched(model):
+    return ptf.data.prefetch(batches_of(model), model, staleness=0)
+
+
+def test_a_file_of_the_midst_of_a_prefetched_epoch_has_the_rows_of_its_step(
+    table, shards, other_shards, tmp_path, rows_of
+):
+    model = make_model(table, shards)
+    path = str(tmp_path / "{batch}.keras")
+    saving = keras.callbacks.ModelCheckpoint(path, save_freq=3)
+    reading = Rows(lambda: rows_of(table, shards))
+    model.fit(prefetched(model), verbose=0, callbacks=[saving, reading])
+    for batch in (3, 6):
+        with ptf.use_cluster(other_shards):
+            keras.models.load_model(path.format(batch=batch))
+            assert_same(rows_of(table, other_shards), reading.rows[batch - 1])
+    assert len(reading.rows[2]) < len(reading.rows[5])
+
+
+def test_loading_in_the_midst_of_a_prefetched_epoch_is_refused(table, shards, tmp_path):
+    path = str(tmp_path / "m.weights.h5")
+    model = train(make_model(table, shards))
+    model.save_weights(path)
+    batches = iter(prefetched(model).repeat())
+    next(batches)
+    with pytest.raises(Exception, match="cannot be loaded while .* batches"):
+        model.load_weights(path)
+    del batches
+    model.load_weights(path)
+
+
+class Stop(keras.callbacks.Callback):
+    def on_epoch_begin(self, epoch, logs=None):
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("data_of", [prefetched, batches_of])
+def test_a_fit_that_was_backed_up_goes_on_with_its_rows(
+    data_of, table, shards, other_shards, tmp_path, rows_of
+):
+    def fit(cluster, *callbacks):
+        model = make_model(table, cluster)
+        return model.fit(data_of(model), epochs=4, verbose=0, callbacks=[*callbacks])
+
+    def backup():
+        return keras.callbacks.BackupAndRestore(str(tmp_path / "backup"))
+
+    fit(shards)
+    expected = rows_of(table, shards)
+    ptf.Table(table, shards).remove(list(expected))
+    with pytest.raises(KeyboardInterrupt):
+        fit(shards, backup(), Stop())
+    history = fit(other_shards, backup())
+    assert len(history.history["loss"]) == 2
+    found = rows_of(table, other_shards)
+    assert found.keys() == expected.keys()
+    for row_id, row in expected.items():
+        np.testing.assert_allclose(found[row_id], row, atol=1e-5)
