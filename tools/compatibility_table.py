@@ -2,20 +2,22 @@
 
     python tools/compatibility_table.py .venv-tf2.16 .venv-tf2.21  # Environments.
 
-Each environment has a TensorFlow, and the same wheel of this library. A cell that fails,
-or other binaries than in the first environment, end the program, and the page stays as
-it was. `make compatibility` makes the environments first.
+Each environment has a TensorFlow, and the same wheel of this library. A cell that
+fails, or other binaries than in the first environment, end the program, and the page
+stays as it was. `make compatibility` makes the environments first.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,12 +148,11 @@ def run_cells(environment: Path, legacy_keras: bool) -> list[Cell]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("environments", nargs="+", type=Path, metavar="ENVIRONMENT")
-    cells = [
-        cell
-        for environment in parser.parse_args().environments
-        for legacy_keras in (False, True)
-        for cell in run_cells(environment, legacy_keras)
-    ]
+    parser.add_argument("--at-once", type=int, default=1, help="runs (%(default)s)")
+    arguments = parser.parse_args()
+    runs = itertools.product(arguments.environments, (False, True))
+    with futures.ThreadPoolExecutor(arguments.at_once) as pool:
+        cells = sum(pool.map(lambda run: run_cells(*run), runs), [])
     try:
         check(cells)
     except ValueError as error:

@@ -1,6 +1,5 @@
 """Every kind of input reaches the rows of every replica's part of a batch."""
 
-import programs
 import pytest
 
 from persia_tf._keras import IS_KERAS_3

@@ -38,7 +38,8 @@ import tensorflow as tf
 import persia_tf as ptf
 from persia_tf._keras import IS_KERAS_3, keras
 
-INDEX = json.loads(os.environ.get("TF_CONFIG", '{"task": {"index": 0}}'))["task"]["index"]
+CONFIG = json.loads(os.environ.get("TF_CONFIG", "{}"))
+INDEX = CONFIG["task"]["index"] if CONFIG else 0
 """
 
 _REST = """
