@@ -29,6 +29,7 @@ test: build $(VENV)/.test gtest
 	$(VENV)/bin/python benchmarks/checkpoint_bench.py --quick
 	$(VENV)/bin/python benchmarks/recovery_bench.py --quick
 	$(VENV)/bin/python benchmarks/soak.py --quick
+	$(VENV)/bin/python benchmarks/worker_scaling.py --quick
 	$(VENV)/bin/$(PYTEST)
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(BOTH_KERAS)
 

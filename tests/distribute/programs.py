@@ -45,7 +45,7 @@ INDEX = CONFIG["task"]["index"] if CONFIG else 0
 _REST = """
 
 def say(**results):
-    print(json.dumps(results))
+    print(json.dumps(results, default=float))  # NumPy's floats.
 
 
 def batches(*columns, size=16):

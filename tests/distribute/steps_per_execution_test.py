@@ -26,6 +26,7 @@ say(
 """
 
 
+@pytest.mark.parametrize("strategy", ["no strategy", "mirrored", "2 workers"])
 def test_training_is_that_of_single_steps(strategy, results_of):
     if IS_KERAS_3 and strategy != "no strategy":
         pytest.skip("Keras 3 itself cannot: see below")
