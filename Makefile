@@ -6,16 +6,20 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
-BOTH_KERAS := $(wildcard tests/data tests/distribute tests/layers tests/ops)
+BOTH_KERAS := $(wildcard tests/compatibility tests/data tests/distribute \
+  tests/layers tests/ops)
 # What may depend on TensorFlow's version.
-OF_TENSORFLOW := $(BOTH_KERAS) $(wildcard tests/checkpoint tests/examples \
-  tests/compatibility tests/convert) tests/native_test.py tests/readme_test.py
+OF_TENSORFLOW := $(BOTH_KERAS) $(wildcard tests/checkpoint tests/examples) \
+  tests/native_test.py tests/readme_test.py
+# What docs/compatibility.md tells of.
+TENSORFLOWS ?= 2.16 2.18 2.21
 # Most tests leave a core idle while processes talk to each other.
 PYTEST := pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format
 .PHONY: fuzz mutated-frames kills compiler gtest openssl clang bazel redis
+.PHONY: wheel compatibility $(TENSORFLOWS:%=beside-tensorflow-%)
 
 demo: build
 	$(VENV)/bin/persia launch --ps 2 -- $(VENV)/bin/python examples/movielens/train.py
@@ -28,20 +32,33 @@ test: build $(VENV)/.test gtest
 	$(VENV)/bin/python benchmarks/checkpoint_bench.py --quick
 	$(VENV)/bin/python benchmarks/recovery_bench.py --quick
 	$(VENV)/bin/python benchmarks/soak.py --quick
+	$(VENV)/bin/python benchmarks/worker_scaling.py --quick
 	$(VENV)/bin/$(PYTEST)
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(BOTH_KERAS)
 
 # The wheel that a user would get, under the oldest TensorFlow that it serves.
-test-oldest: build openssl
-	rm -rf build/lib.* build/wheel
-	$(VENV)/bin/python -m pip --quiet wheel --no-deps --no-build-isolation \
-	  --wheel-dir build/wheel .
+test-oldest: wheel
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip --quiet uninstall --yes persia_tf
 	$(OLDEST)/bin/python $(PIP_INSTALL) \
 	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==2.16.*'
 	$(OLDEST)/bin/$(PYTEST) $(OF_TENSORFLOW)
 	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) $(BOTH_KERAS)
+
+wheel: build openssl
+	rm -rf build/lib.* build/wheel
+	$(VENV)/bin/python -m pip --quiet wheel --no-deps --no-build-isolation \
+	  --wheel-dir build/wheel .
+
+# Writes docs/compatibility.md: what works with which TensorFlow. Some GB each.
+compatibility: $(TENSORFLOWS:%=beside-tensorflow-%)
+	$(VENV)/bin/python tools/compatibility_table.py $(TENSORFLOWS:%=.venv-tf%)
+
+$(TENSORFLOWS:%=beside-tensorflow-%): beside-tensorflow-%: wheel
+	$(PYTHON) -m venv .venv-tf$*
+	.venv-tf$*/bin/python -m pip --quiet uninstall --yes persia_tf
+	.venv-tf$*/bin/python $(PIP_INSTALL) \
+	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==$*.*'
 
 test-bazel: env $(VENV)/.test gtest bazel
 	bazel test --config=offline $(BAZEL_FLAGS) //...
