@@ -36,6 +36,7 @@ from persia_tf.layers.loss_scaling import LossScaling
 from persia_tf.layers.replicas import after_all_workers, local_replica
 from persia_tf.ops import embedding
 from persia_tf.ops.bags import NO_BAGS, Bags
+from persia_tf.ops.placement import on_host
 from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.session import TableSettings
 
@@ -138,8 +139,6 @@ class PersiaEmbedding(keras.layers.Layer):
             (it is named), or if the table has other settings (both are shown).
     """
 
-    supports_jit = False
-
     def __init__(
         self,
         output_dim: int,
@@ -166,6 +165,8 @@ class PersiaEmbedding(keras.layers.Layer):
                 f"Received: combiner={combiner!r}"
             )
         super().__init__(**layer_kwargs)
+        # XLA knows none of its ops. (Keras 3 sets True for every layer that is made.)
+        self.supports_jit = False
         self.output_dim = output_dim
         self.table = table
         self.embeddings_initializer = initializers.get(embeddings_initializer)
@@ -200,7 +201,8 @@ class PersiaEmbedding(keras.layers.Layer):
     def call(
         self, inputs: Any, weights: Any = None, training: bool | None = None
     ) -> Any:
-        ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
+        with on_host():
+            ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
         if weights is not None:
             vectors = self._weighted(ids, weights, inputs, training)
         elif self.combiner is None:
@@ -208,7 +210,8 @@ class PersiaEmbedding(keras.layers.Layer):
             if isinstance(ids, tf.RaggedTensor):
                 vectors = ids.with_flat_values(vectors)
         elif self.compression is None:
-            kept, bags = bags_of(ids, self.combiner, leave_out_zero=self.mask_zero)
+            with on_host():
+                kept, bags = bags_of(ids, self.combiner, leave_out_zero=self.mask_zero)
             vectors = in_shape_of(ids, bags, self._lookup(kept, training, bags))
         else:
             vectors = self._combined(ids, training)
@@ -230,15 +233,18 @@ class PersiaEmbedding(keras.layers.Layer):
     ) -> Any:
         """Pools vectors here, of which each id needs its own."""
         values = flat_values(ids)
-        mask = tf.not_equal(values, 0) if self.mask_zero else None
-        known = replace_padding(values) if self.mask_zero else values
+        with on_host():
+            mask = tf.not_equal(values, 0) if self.mask_zero else None
+            known = replace_padding(values) if self.mask_zero else values
         vectors = self._vectors(known, training)
         return combine(vectors, self.combiner, mask, like=ids, weights=weights)
 
     def _vectors(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         if self.compression is None:
             return self._lookup(ids, training)
-        rows = self._lookup(self.compression.row_ids(ids), training)
+        with on_host():
+            row_ids = self.compression.row_ids(ids)
+        rows = self._lookup(row_ids, training)
         return self.compression.combine(rows)
 
     def _lookup(
