@@ -114,21 +114,24 @@ class PersiaEmbedding(keras.layers.Layer):
 
     Input shape:
         int32 or int64 ids of any rank and value (negative too), or strings, which
-        are hashed to 63 bits: of `n` different ones, two share a row with a
-        probability of about `n * n / 2**64`. Dense, or a `tf.RaggedTensor`; with a
+        are hashed to 63 bits (`tf.strings.to_hash_bucket_fast`): of `n` different
+        ones, some two share a row with a probability of about `n * n / 2**64`, by the
+        birthday bound. Dense, or a `tf.RaggedTensor`; with a
         combiner, of rank 2 or more, or a `tf.SparseTensor` of rank 2. The empty
         string is padding, as id 0 is, with `mask_zero`.
 
         With a combiner a second input may be weights, `layer(ids, weights)`: floats,
         one for each id, of the ids' shape and kind. A pool is then of the rows
         times their weights, divided for `"mean"` by the sum of the weights, for
-        `"sqrtn"` by the root of that of their squares. Gradients reach the weights.
+        `"sqrtn"` by the root of that of their squares, as
+        `tf.nn.embedding_lookup_sparse` does. Gradients reach the weights.
         Rows are pooled here, and not where they come from.
 
     Output shape:
         `ids.shape + (output_dim,)`, or `ids.shape[:-1] + (output_dim,)` with a
-        combiner; ragged where those axes of `ids` are. An id that training never
-        met gives zeros outside training.
+        combiner; ragged where those axes of `ids` are. float32, or the compute dtype
+        of the layer's policy. An id that training never met gives zeros outside
+        training; so does the pool of no ids.
 
     Raises:
         TypeError: for an argument of another type.
@@ -137,6 +140,10 @@ class PersiaEmbedding(keras.layers.Layer):
             no match for the ids, or an automatic name on an external cluster.
         PersiaError: when the layer is built, if a shard does not answer in time
             (it is named), or if the table has other settings (both are shown).
+        tf.errors.OpError: in a step, if a shard does not answer in time (it is
+            named), lost its rows, or could not be given an earlier update.
+        NotImplementedError: in a step, for an optimizer that accumulates gradients,
+            and for a scaled loss whose scale cannot be found.
     """
 
     def __init__(
