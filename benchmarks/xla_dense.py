@@ -98,16 +98,16 @@ def make_data(batch: int) -> tf.data.Dataset:
     return tf.data.Dataset.from_tensor_slices((ids.astype("int64"), labels)).repeat()
 
 
-def measure(kind: str, arguments: argparse.Namespace) -> dict[str, Any]:
+def measure(kind: str, batch: int, arguments: argparse.Namespace) -> dict[str, Any]:
     """Trains the two models of a kind in turn."""
-    data = make_data(arguments.batch)
+    data = make_data(batch)
     sides = {}
     for name in ("plain", "compiled"):
         keras.utils.set_random_seed(0)
         dense = KINDS[kind]()
         if name == "compiled":
             dense.call = tf.function(dense.call, jit_compile=True)
-        sides[name] = Side(f"{kind}_{name}", dense, data)
+        sides[name] = Side(f"{kind}_{batch}_{name}", dense, data)
     first = {name: side.seconds(1) for name, side in sides.items()}
     for side in sides.values():
         side.seconds(5)  # Warm.
@@ -117,6 +117,8 @@ def measure(kind: str, arguments: argparse.Namespace) -> dict[str, Any]:
         ratios.append(took["plain"] / took["compiled"])
         plain.append(1e3 * took["plain"] / arguments.steps)
     return {
+        "kind": kind,
+        "batch": batch,
         "compiled_over_plain": statistics.median(ratios),
         "least": min(ratios),
         "greatest": max(ratios),
@@ -126,15 +128,15 @@ def measure(kind: str, arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def markdown(results: dict[str, dict[str, float]]) -> str:
+def markdown(results: list[dict[str, Any]]) -> str:
     lines = [
-        "| dense part | compiled over plain | ms a step, plain "
+        "| dense part | batch | compiled over plain | ms a step, plain "
         "| first step, plain | first step, compiled |",
-        "|---|---|---|---|---|",
+        "|---|---|---|---|---|---|",
     ]
-    for kind, said in results.items():
+    for said in results:
         lines.append(
-            f"| {kind} | {said['compiled_over_plain']:.2f} "
+            f"| {said['kind']} | {said['batch']} | {said['compiled_over_plain']:.2f} "
             f"({said['least']:.2f} to {said['greatest']:.2f}) "
             f"| {said['plain_ms_per_step']:.1f} "
             f"| {said['plain_first_step_seconds']:.1f} s "
@@ -147,20 +149,19 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--quick", action="store_true", help="a smoke test's size")
-    add("--batch", type=int, default=4096)
-    add("--turns", type=int, default=9, help="of each model")
-    add("--steps", type=int, default=60, help="of a turn")
+    add("--batches", type=int, nargs="+", default=[128, 4096], metavar="EXAMPLES")
+    add("--turns", type=int, default=21, help="of each model")
+    add("--steps", type=int, default=20, help="of a turn")
     add("--write", action="store_true", help="write the table to RESULTS.md")
     arguments = parser.parse_args()
     if arguments.quick:
-        arguments.batch, arguments.turns, arguments.steps = 64, 2, 3
+        arguments.batches, arguments.turns, arguments.steps = [64], 2, 3
     return arguments
 
 
 def main() -> None:
     arguments = parse_arguments()
     setup = {
-        "batch": arguments.batch,
         "turns": arguments.turns,
         "steps_a_turn": arguments.steps,
         "cores": os.cpu_count(),
@@ -168,13 +169,15 @@ def main() -> None:
         "seed": 0,
         **versions(),
     }
-    results = {kind: measure(kind, arguments) for kind in KINDS}
+    results = [
+        measure(kind, batch, arguments) for kind in KINDS for batch in arguments.batches
+    ]
     table = markdown(results)
     print(table)
     if arguments.write:
         note = (
             f"Set-up: CPU, {setup['cores']} cores, load {setup['load_average_before']} "
-            f"before, batch {arguments.batch}, {arguments.turns} turns of "
+            f"before, {arguments.turns} turns of "
             f"{arguments.steps} steps, {FEATURES} ids an example, rows of {DIM}; "
             f"tensorflow {setup['tensorflow']}, keras {setup['keras']}."
         )

@@ -103,6 +103,48 @@ def test_a_dense_part_that_is_compiled_can_be_saved(table, tmp_path):
     )
 
 
+REPLICAS = """
+import numpy as np
+import tensorflow as tf
+import persia_tf as ptf
+from persia_tf._keras import keras
+
+[cpu] = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(
+    cpu, [tf.config.LogicalDeviceConfiguration()] * 2
+)
+strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+def rows_trained(table, compiled):
+    with strategy.scope():
+        keras.utils.set_random_seed(1)
+        ids = keras.Input((3,), dtype="int64")
+        layer = ptf.layers.PersiaEmbedding(
+            4, table=table, embeddings_initializer="ones",
+            optimizer=ptf.optimizers.SGD(0.1), combiner="sum",
+        )
+        dense = keras.Sequential([keras.layers.Dense(8), keras.layers.Dense(1)])
+        if compiled:
+            dense.call = tf.function(dense.call, jit_compile=True)
+        model = keras.Model(ids, dense(layer(ids)))
+        model.compile("sgd", "mse")
+    for _ in range(4):
+        model.train_on_batch(np.arange(48).reshape(16, 3) % 20, np.ones((16, 1)))
+        ptf.flush()
+    return ptf.Table(table).lookup(np.arange(20))
+
+
+expected = rows_trained("plain", False)
+assert np.abs(expected - 1).max() > 0.01
+np.testing.assert_allclose(rows_trained("compiled", True), expected, atol=1e-5)
+"""
+
+
+def test_each_replica_may_have_a_compiled_dense_part(run_python):
+    run_python(REPLICAS)
+
+
 @pytest.mark.skipif(not IS_KERAS_3, reason="tf_keras asks no layer")
 def test_keras_compiles_no_step_that_has_the_layer(table):
     model = make_model(table, compiled=False)
