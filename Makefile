@@ -5,6 +5,7 @@
 PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
+DOCS := .venv-docs
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
 BOTH_KERAS := $(wildcard tests/compatibility tests/data tests/distribute \
   tests/layers tests/ops)
@@ -17,7 +18,7 @@ TENSORFLOWS ?= 2.16 2.18 2.21
 PYTEST := pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format
+.PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format docs
 .PHONY: fuzz mutated-frames kills compiler gtest openssl clang bazel redis
 .PHONY: wheel compatibility $(TENSORFLOWS:%=beside-tensorflow-%)
 
@@ -33,6 +34,7 @@ test: build $(VENV)/.test gtest
 	$(VENV)/bin/python benchmarks/recovery_bench.py --quick
 	$(VENV)/bin/python benchmarks/soak.py --quick
 	$(VENV)/bin/python benchmarks/worker_scaling.py --quick
+	$(VENV)/bin/python benchmarks/xla_dense.py --quick
 	$(VENV)/bin/$(PYTEST)
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(BOTH_KERAS)
 
@@ -95,14 +97,24 @@ lint: build $(VENV)/.test $(VENV)/.lint
 format: $(VENV)/.lint
 	tools/lint.sh fix $(VENV)/bin
 
+# The documentation's site, in build/site. It reads sources, and runs none of them.
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/python tools/docs_site.py
+
+$(DOCS)/.installed: pyproject.toml tools/requirements.py
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python tools/requirements.py docs > $(DOCS)/requirements.txt
+	$(DOCS)/bin/python $(PIP_INSTALL) -r $(DOCS)/requirements.txt
+	touch $@
+
 build: env
 	$(VENV)/bin/python cc/ninja_build.py
 
 env: $(VENV)/.installed
 
-$(VENV)/.installed: pyproject.toml setup.py tools/build_requirements.py | compiler
+$(VENV)/.installed: pyproject.toml setup.py tools/requirements.py | compiler
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python tools/build_requirements.py > $(VENV)/build_requirements.txt
+	$(VENV)/bin/python tools/requirements.py > $(VENV)/build_requirements.txt
 	$(VENV)/bin/python $(PIP_INSTALL) -r $(VENV)/build_requirements.txt
 	$(VENV)/bin/python $(PIP_INSTALL) --no-build-isolation -e .
 	touch $@

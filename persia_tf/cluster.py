@@ -147,7 +147,7 @@ class Cluster:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether rows live in this process."""
+        """Whether rows live in this process: True if `shards` is empty."""
         return not self.shards
 
     @property
@@ -179,7 +179,14 @@ class Cluster:
         return self.tls or None
 
     def full_name(self, table: str) -> str:
-        """Returns the name by which the shards know `table`."""
+        """Returns the name by which the shards know a table.
+
+        Args:
+            table: Its name, without the namespace.
+
+        Returns:
+            `"namespace/table"`, or `table` if there is no namespace.
+        """
         return f"{self.namespace}/{table}" if self.namespace else table
 
     def create_table(self, table: str, settings: TableSettings) -> int:
@@ -212,7 +219,16 @@ class Cluster:
         self.session.flush()
 
     def stats(self) -> list[stats.ProcessStats]:
-        """Returns the counters of every shard, or of the embedded store."""
+        """Returns the counters of every shard, or of the embedded store.
+
+        Returns:
+            A `persia_tf.stats.ProcessStats` a shard, in the order of `shards`; one for
+            the embedded store. Where `shards` are embedding workers, each worker's own
+            and then those of the shards behind it.
+
+        Raises:
+            PersiaError: if one does not answer in time (it is named).
+        """
         return stats.of_session(self.session.name)
 
     def get_config(self) -> dict[str, Any]:

@@ -81,6 +81,8 @@ def save(
         The save: `wait` for its end. Its `folder` is what `restore` takes too.
 
     Raises:
+        TypeError: if `max_to_keep` is neither None nor an integer.
+        ValueError: if `max_to_keep` is below 1.
         FailedPreconditionError: if a shard was started without
             `--checkpoint-root`, or an earlier save has not ended.
         PersiaError: if a shard does not answer, or cannot write (it is named).
