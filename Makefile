@@ -6,7 +6,8 @@ PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
-BOTH_KERAS := $(wildcard tests/data tests/distribute tests/layers tests/ops)
+BOTH_KERAS := $(wildcard tests/conversion tests/data tests/distribute tests/layers \
+  tests/ops)
 # Most tests leave a core idle while processes talk to each other.
 PYTEST := pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check

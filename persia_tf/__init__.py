@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         optimizers,
     )
     from persia_tf.cluster import Cluster, flush
+    from persia_tf.conversion import convert
     from persia_tf.table import Table
     from persia_tf.telemetry import metrics
     from persia_tf.tls import TLS
@@ -41,6 +42,7 @@ _ATTRIBUTES = {
     "Cluster": "persia_tf.cluster",
     "TLS": "persia_tf.tls",
     "Table": "persia_tf.table",
+    "convert": "persia_tf.conversion",
     "flush": "persia_tf.cluster",
     "metrics": "persia_tf.telemetry",
 }
@@ -54,6 +56,7 @@ __all__ = [
     "callbacks",
     "checkpoint",
     "compression",
+    "convert",
     "data",
     "distribute",
     "eviction",

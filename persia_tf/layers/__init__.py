@@ -1,5 +1,6 @@
 """Keras layers."""
 
+from persia_tf.layers.casting_embedding import CastingPersiaEmbedding
 from persia_tf.layers.persia_embedding import PersiaEmbedding
 
-__all__ = ["PersiaEmbedding"]
+__all__ = ["CastingPersiaEmbedding", "PersiaEmbedding"]
