@@ -7,8 +7,8 @@ VENV := .venv
 OLDEST := .venv-oldest
 DOCS := .venv-docs
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
-BOTH_KERAS := $(wildcard tests/compatibility tests/data tests/distribute \
-  tests/layers tests/ops)
+BOTH_KERAS := $(wildcard tests/compatibility tests/conversion tests/data \
+  tests/distribute tests/layers tests/ops)
 # What may depend on TensorFlow's version.
 OF_TENSORFLOW := $(BOTH_KERAS) $(wildcard tests/checkpoint tests/examples) \
   tests/native_test.py tests/readme_test.py

@@ -283,12 +283,15 @@ class PersiaEmbedding(keras.layers.Layer):
             return None
         return is_no_padding(inputs)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Any) -> Any:
         shape = tuple(input_shape)
         if self.combiner is not None:
             check_rank(len(shape), self.name, self.combiner)
             shape = shape[:-1]
-        return (*shape, self.output_dim)
+        shape = (*shape, self.output_dim)
+        # tf_keras asks with its own kind of shape, and expects it back.
+        is_of_tf = isinstance(input_shape, tf.TensorShape)
+        return tf.TensorShape(shape) if is_of_tf else shape
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         # Keras 3 builds functional models through here, without `call`; tf_keras
