@@ -44,6 +44,20 @@ else:
                 name = os.path.basename(self.filepath)
                 self.filepath = os.path.join(self._folder.name, name)
 
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            super().on_train_batch_end(batch, logs)
+            self._forget()
+
+        def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+            super().on_epoch_end(epoch, logs)
+            self._forget()
+
+        def _forget(self) -> None:
+            """Removes what this worker wrote, if it is not the chief."""
+            if self._folder is not None:
+                for entry in os.scandir(self._folder.name):
+                    os.remove(entry.path)
+
     class BackupAndRestore(keras.callbacks.BackupAndRestore):
         """`keras.callbacks.BackupAndRestore`, of which the chief alone writes files.
 
