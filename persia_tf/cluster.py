@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from persia_tf import auth, checks, stats
+from persia_tf import auth, checks, sizes, stats
 from persia_tf import session as session_lib
 from persia_tf import tls as tls_lib
 from persia_tf.session import Session, TableSettings
@@ -70,6 +70,12 @@ class Cluster:
             Its files are read when the session is opened. Defaults to what
             `$PERSIA_TLS_CERTIFICATE`, `$PERSIA_TLS_KEY` and `$PERSIA_TLS_CA` name,
             else to none; `False` is none, whatever the environment says.
+        archive_limit: The most bytes of rows of one layer that a file of a model, or
+            of its weights, may hold: an int, or a str such as `"4GiB"`. Defaults to
+            `"1GiB"`.
+        checkpoint_folder: A folder, as `ptf.checkpoint.save` takes it, for the
+            checkpoints of tables that are larger: files of models refer to them, so
+            none is ever removed. None: such models are not saved. Defaults to None.
 
     Raises:
         TypeError: for an argument of another type.
@@ -88,6 +94,8 @@ class Cluster:
         hot_rows: int = 0,
         auth_token_file: str | os.PathLike[str] | None = None,
         tls: tls_lib.TLS | Literal[False] | None = None,
+        archive_limit: int | str = "1GiB",
+        checkpoint_folder: str | os.PathLike[str] | None = None,
     ) -> None:
         if shards is None:
             shards = shards_of_environment()
@@ -117,6 +125,10 @@ class Cluster:
             None if auth_token_file is None else os.fspath(auth_token_file)
         )
         self.tls = tls
+        self.archive_limit = sizes.count_bytes("archive_limit", archive_limit)
+        self.checkpoint_folder = (
+            None if checkpoint_folder is None else os.fspath(checkpoint_folder)
+        )
 
     @classmethod
     def embedded(cls, **options: Any) -> Cluster:
@@ -213,6 +225,8 @@ class Cluster:
             "hot_rows": self.hot_rows,
             "auth_token_file": self.auth_token_file,
             "tls": self.tls.get_config() if self.tls else self.tls,
+            "archive_limit": self.archive_limit,
+            "checkpoint_folder": self.checkpoint_folder,
         }
 
     @classmethod
