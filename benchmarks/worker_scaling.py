@@ -10,6 +10,8 @@ shards and with new processes:
 
     two_workers_over_one    samples a second of both together, over those of one
     cpus                    of each process: processor time over time
+    cpu_us_per_sample       processor time of all processes for a sample, in
+                            microseconds, which other work on the machine changes least
 
 The last line is one JSON object.
 """
@@ -145,6 +147,13 @@ def figures_of(turns: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, An
             }
             for side in SIDES
         },
+        "cpu_us_per_sample": {
+            side: statistics.median(
+                1e6 * sum(turn["cpus"].values()) / turn["samples_per_second"]
+                for turn in turns[side]
+            )
+            for side in SIDES
+        },
     }
 
 
@@ -160,15 +169,17 @@ def markdown(figures: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
         f"{figures['two_workers_over_one_most']:.2f} in",
         f"{setup['turns']} turns). Of each process, its processor time over time:",
         "",
-        f"| workers | samples a second | {' | '.join(names)} | all |",
-        f"|{'---|' * (len(names) + 3)}",
+        f"| workers | samples a second | {' | '.join(names)} | all "
+        "| µs a sample, all |",
+        f"|{'---|' * (len(names) + 4)}",
     ]
     for side, count in SIDES.items():
         used = figures["cpus"][side]
         cells = [f"{used[name]:.2f}" if name in used else "" for name in names]
         rate = figures[f"{side}_samples_per_second"]
-        total = sum(used.values())
-        lines.append(f"| {count} | {rate:,.0f} | {' | '.join(cells)} | {total:.2f} |")
+        cells.append(f"{sum(used.values()):.2f}")
+        cells.append(f"{figures['cpu_us_per_sample'][side]:.1f}")
+        lines.append(f"| {count} | {rate:,.0f} | {' | '.join(cells)} |")
     lines += [
         "",
         f"Set-up: {setup['cores']} cores, on which {setup['shards']} shards run beside "
