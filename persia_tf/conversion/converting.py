@@ -45,6 +45,8 @@ def convert(
     are carried over to tables of the cluster, and all other weights, names,
     vocabularies and `trainable` flags are copied. The model stays as it is.
 
+    Under a `tf.distribute` strategy, call it within the strategy's scope.
+
     The clone must be compiled. The optimizer of `compile` then steps the dense
     weights, `optimizer` the rows; state that the model's optimizer had is not carried
     over.

@@ -42,7 +42,7 @@ def carry_over(embedding: Any, table: Table) -> None:
 
 
 def _chunks(embedding: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    weights = np.asarray(embedding.embeddings)
+    [weights] = embedding.get_weights()
     for first in range(0, len(weights), _CHUNK_ROWS):
         rows = weights[first : first + _CHUNK_ROWS].astype(np.float32)
         yield np.arange(first, first + len(rows)), rows

@@ -271,6 +271,16 @@ def test_a_loss_of_the_users_own_does_not_matter(convert_embedded):
     assert getattr(clone, "optimizer", None) is None
 
 
+def test_models_of_a_strategy(convert):
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    with strategy.scope():
+        model = functional_model()
+        clone, _ = convert(model)
+        clone.compile("sgd", "mse")
+    assert_predicts_the_same(clone, model, FEATURES)
+    clone.fit(FEATURES, np.ones((20, 1)), verbose=0)
+
+
 def test_the_clone_can_be_prefetched(convert):
     model = functional_model()
     model.compile("sgd", "mse")
