@@ -9,9 +9,8 @@ DOCS := .venv-docs
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
 BOTH_KERAS := $(wildcard tests/compatibility tests/conversion tests/data \
   tests/distribute tests/layers tests/ops)
-# What may depend on TensorFlow's version.
-OF_TENSORFLOW := $(BOTH_KERAS) $(wildcard tests/checkpoint tests/examples) \
-  tests/native_test.py tests/readme_test.py
+# What may depend on TensorFlow's version. Of several workers, tests/compatibility.
+OF_TENSORFLOW := $(filter-out tests/distribute,$(BOTH_KERAS))
 # What docs/compatibility.md tells of.
 TENSORFLOWS ?= 2.16 2.18 2.21
 # Most tests leave a core idle while processes talk to each other.
@@ -44,8 +43,8 @@ test-oldest: wheel
 	$(OLDEST)/bin/python -m pip --quiet uninstall --yes persia_tf
 	$(OLDEST)/bin/python $(PIP_INSTALL) \
 	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==2.16.*'
-	$(OLDEST)/bin/$(PYTEST) $(OF_TENSORFLOW)
-	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) $(BOTH_KERAS)
+	$(OLDEST)/bin/$(PYTEST) $(OF_TENSORFLOW) tests/checkpoint tests/examples
+	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) $(OF_TENSORFLOW)
 
 wheel: build openssl
 	rm -rf build/lib.* build/wheel

@@ -73,7 +73,7 @@ class Cluster:
         archive_limit: The most bytes of rows of one layer that a file of a model, or
             of its weights, may hold: an int, or a str such as `"4GiB"`. Defaults to
             `"1GiB"`.
-        checkpoint_folder: A folder, as `ptf.checkpoint.save` takes it, for the
+        checkpoint_root: A folder, as `ptf.checkpoint.save` takes it, for the
             checkpoints of tables that are larger: files of models refer to them, so
             none is ever removed. None: such models are not saved. Defaults to None.
 
@@ -95,7 +95,7 @@ class Cluster:
         auth_token_file: str | os.PathLike[str] | None = None,
         tls: tls_lib.TLS | Literal[False] | None = None,
         archive_limit: int | str = "1GiB",
-        checkpoint_folder: str | os.PathLike[str] | None = None,
+        checkpoint_root: str | os.PathLike[str] | None = None,
     ) -> None:
         if shards is None:
             shards = shards_of_environment()
@@ -126,8 +126,8 @@ class Cluster:
         )
         self.tls = tls
         self.archive_limit = sizes.count_bytes("archive_limit", archive_limit)
-        self.checkpoint_folder = (
-            None if checkpoint_folder is None else os.fspath(checkpoint_folder)
+        self.checkpoint_root = (
+            None if checkpoint_root is None else os.fspath(checkpoint_root)
         )
 
     @classmethod
@@ -242,7 +242,7 @@ class Cluster:
             "auth_token_file": self.auth_token_file,
             "tls": self.tls.get_config() if self.tls else self.tls,
             "archive_limit": self.archive_limit,
-            "checkpoint_folder": self.checkpoint_folder,
+            "checkpoint_root": self.checkpoint_root,
         }
 
     @classmethod

@@ -46,7 +46,7 @@ class RowSaving:
 
         Raises:
             FailedPreconditionError: if they are too many for it, and the cluster has
-                no `checkpoint_folder`.
+                no `checkpoint_root`.
             PersiaError: if a shard does not answer, or an update could not be
                 delivered.
         """
@@ -86,12 +86,12 @@ class RowSaving:
 
     def _check_there_is_a_folder(self, size: int) -> None:
         cluster = self.table.cluster
-        if cluster.checkpoint_folder is None:
+        if cluster.checkpoint_root is None:
             raise errors.FailedPreconditionError(
                 f"layer '{self.layer}': table '{self.table.name}' has {size} bytes of "
                 f"rows, more than the {cluster.archive_limit} that a file may hold of "
                 "a layer. Name a folder for a checkpoint beside it, "
-                "Cluster(checkpoint_folder=...); or allow more, "
+                "Cluster(checkpoint_root=...); or allow more, "
                 "Cluster(archive_limit=...); or save within `ptf.rows_stay()`, and "
                 "the rows by `ptf.checkpoint.save`."
             )

@@ -45,7 +45,7 @@ def save_beside(cluster: Cluster) -> dict[str, Any]:
         if folders.is_complete(Shards(session), known.reference["folder"]):
             return known.reference
     saved = checkpoint.save(
-        f"{cluster.checkpoint_folder}/{_FOLDER}", cluster=cluster, max_to_keep=None
+        f"{cluster.checkpoint_root}/{_FOLDER}", cluster=cluster, max_to_keep=None
     )
     reference = {"folder": saved.folder, "save_id": saved.save_id}
     _known[session.name] = _Known(reference, _time(cluster))

@@ -26,7 +26,7 @@ def make_cluster(start_shards, tmp_path):
 @pytest.fixture
 def small(make_cluster):
     """A cluster whose files hold a hundred rows."""
-    return make_cluster(archive_limit=100 * ROW_BYTES, checkpoint_folder="run")
+    return make_cluster(archive_limit=100 * ROW_BYTES, checkpoint_root="run")
 
 
 def make_model(tables, cluster):
@@ -127,7 +127,7 @@ def test_nothing_is_removed_that_a_file_refers_to(tables, small, file, rows_of):
 
 
 def test_small_tables_are_in_the_file(tables, make_cluster, file, tmp_path):
-    limited = make_cluster(archive_limit="1MB", checkpoint_folder="run")
+    limited = make_cluster(archive_limit="1MB", checkpoint_root="run")
     train(make_model(tables, limited)).save(file)
     assert not (tmp_path / "run").exists()
 
@@ -138,7 +138,7 @@ def test_without_a_folder_the_save_says_what_to_do(tables, make_cluster, file):
     size = len(ptf.Table(tables[0], limited)) * ROW_BYTES
     with pytest.raises(
         errors.FailedPreconditionError,
-        match=rf"'{tables[0]}' has {size} bytes.*more than the 4000.*checkpoint_folder",
+        match=rf"'{tables[0]}' has {size} bytes.*more than the 4000.*checkpoint_root",
     ):
         model.save(file)
     with ptf.rows_stay():
@@ -167,7 +167,7 @@ def test_rows_of_this_process_are_saved_beside_a_file_too(
     tables, file, tmp_path, rows_of
 ):
     folder = str(tmp_path / "run")
-    cluster = ptf.Cluster.embedded(archive_limit=0, checkpoint_folder=folder)
+    cluster = ptf.Cluster.embedded(archive_limit=0, checkpoint_root=folder)
     model = train(make_model(tables, cluster))
     model.save(file)
     expected = rows_of(tables[0], cluster)
