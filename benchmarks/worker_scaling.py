@@ -21,8 +21,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
-import socket
 import statistics
 import subprocess
 import sys
@@ -34,10 +32,10 @@ from native_programs import machine
 from results_file import write_section
 from shard_processes import running_shards
 
+from persia_tf.commands.free_ports import free_ports
+
 _WORKER = Path(__file__).absolute().parent / "scaled_worker.py"
 SIDES = {"one_worker": 1, "two_workers": 2}
-# Below those that the system gives to whoever asks for any.
-_PORTS = range(10_000, 30_000)
 _RUN_SECONDS = 1800
 
 
@@ -111,18 +109,6 @@ def last_line(worker: subprocess.Popen) -> dict[str, Any]:
     if worker.returncode:
         raise SystemExit(f"a worker ended with status {worker.returncode}")
     return json.loads(output.splitlines()[-1])
-
-
-def free_ports(count: int) -> list[int]:
-    ports: list[int] = []
-    while len(ports) < count:
-        port = random.SystemRandom().choice(_PORTS)
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        ports.append(port)
-    return ports
 
 
 def figures_of(turns: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import random
-import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_DEADLINE_SECONDS = 240
+from persia_tf.commands.free_ports import free_ports
 
-# Below those that the system gives to whoever asks for any: workers listen some
-# seconds after their ports were chosen.
-_PORTS = range(10_000, 30_000)
+_DEADLINE_SECONDS = 240
 
 
 @dataclass
@@ -45,7 +41,7 @@ def run_cluster(
         folder: Where the program runs: an empty one, so that it imports the package
             that its test does.
     """
-    workers = [f"127.0.0.1:{port}" for port in _free_ports(count)]
+    workers = [f"127.0.0.1:{port}" for port in free_ports(count)]
     started: list[_Worker] = []
     try:
         for index in range(count):
@@ -54,18 +50,6 @@ def run_cluster(
     finally:
         for worker in started:
             worker.kill()
-
-
-def _free_ports(count: int) -> list[int]:
-    ports = []
-    while len(ports) < count:
-        port = random.SystemRandom().choice(_PORTS)
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        ports.append(port)
-    return ports
 
 
 class _Worker:
