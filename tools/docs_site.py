@@ -26,6 +26,7 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 
 ROOT = reference_pages.ROOT
+GATHERED = ROOT / "build" / "docs"
 PAGES = ("README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/*.md")
 
 _LINK = re.compile(r"(\]\()([^)\s#]+)")
@@ -107,11 +108,12 @@ def pages_that_load_from_elsewhere(site: Path) -> list[str]:
 
 def main() -> None:
     logging.basicConfig(format="%(levelname)s: %(message)s", level=logging.WARNING)
-    config = load_config(str(ROOT / "mkdocs.yml"))
-    folder, site = Path(config.docs_dir), Path(config.site_dir)
-    shutil.rmtree(folder, ignore_errors=True)
-    gather(folder)
-    write_reference(folder / "docs" / "reference")
+    shutil.rmtree(GATHERED, ignore_errors=True)
+    gather(GATHERED)
+    write_reference(GATHERED / "docs" / "reference")
+    # It looks for the folder.
+    config = load_config(str(ROOT / "mkdocs.yml"), docs_dir=str(GATHERED))
+    site = Path(config.site_dir)
     try:
         build(config)
     except Abort as abort:
