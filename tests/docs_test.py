@@ -11,7 +11,11 @@ from persia_tf._keras import IS_KERAS_3
 DOCS = Path(__file__).parents[1] / "docs"
 
 # What it takes is tested elsewhere.
-NOT_RUN = {"replicas.md": "several workers: tests/distribute"}
+NOT_RUN = {
+    "conversion.md": "a file: tests/conversion",
+    "replicas.md": "several workers: tests/distribute",
+    "saving.md": "files and several workers: tests/layers and tests/distribute",
+}
 
 # What pages speak of without making it.
 PRELUDE = """

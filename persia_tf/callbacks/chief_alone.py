@@ -30,9 +30,7 @@ else:
         model.fit(train, epochs=10, callbacks=[saving])
         ```
 
-        Args:
-            *args: As for `keras.callbacks.ModelCheckpoint`.
-            **kwargs: As there.
+        It takes what Keras's takes.
         """
 
         _folder: Any = None

@@ -31,7 +31,9 @@ class CastingPersiaEmbedding(PersiaEmbedding):
         As that of `PersiaEmbedding`.
 
     Raises:
-        As `PersiaEmbedding`, but not for floats.
+        TypeError: as `PersiaEmbedding` does.
+        ValueError: as `PersiaEmbedding` does, but not for floats.
+        PersiaError: as `PersiaEmbedding` does.
     """
 
     def __init__(self, output_dim: int, **options: Any) -> None:
