@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf import errors
-from persia_tf.layers.replicas import has_other_workers
+from persia_tf.layers.replicas import has_other_workers, strategy_of
 
 # How often workers tell one another that they are there, at least: well below any
 # `timeout_seconds` of use.
@@ -27,6 +27,11 @@ class Workers:
     def __init__(self, strategy: Any) -> None:
         self._strategy = strategy if has_other_workers(strategy) else None
         self._sum: Any = None
+
+    @classmethod
+    def of(cls, model: Any) -> Workers:
+        """Returns those that train a Keras model."""
+        return cls(strategy_of(model))
 
     @property
     def has_others(self) -> bool:
