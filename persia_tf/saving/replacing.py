@@ -38,6 +38,7 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
             *(table.name, saved.optimizer, own.optimizer),
         )
     _tell(table, before, removed, saved)
+    warn_of_missing(table, saved)
 
 
 def _remove_others(table: Table, saved_ids: np.ndarray) -> int:
@@ -62,10 +63,14 @@ def _tell(table: Table, before: int, removed: int, saved: Header) -> None:
         )
     else:
         logging.info("table '%s' got %d rows that were saved", table.name, saved.rows)
+
+
+def warn_of_missing(table: Table, saved: Header) -> None:
+    """Tells of rows that were saved and found no place."""
     held = len(table)
     if held < saved.rows:
         logging.warning(
             "table '%s' holds %d of the %d rows that were saved: its capacity has no "
-            "room for the others",
+            "room for the others, or their time was over",
             *(table.name, held, saved.rows),
         )
