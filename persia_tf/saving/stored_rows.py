@@ -17,9 +17,9 @@ _HEADER = "persia_rows"
 def stored_bytes(table: Table) -> int:
     """Returns how many bytes `store_rows` would store, about."""
     rows = len(table)
-    if not rows:
+    batch = next(table.export(1), None)
+    if batch is None:  # Also where all that are counted have had their time.
         return 0
-    batch = next(table.export(1))
     return rows * (8 + 4 * (batch.rows.shape[1] + batch.state.shape[1]))
 
 

@@ -1,5 +1,7 @@
 """What Keras saves of a model holds its rows, and loading puts them back."""
 
+import time
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -174,6 +176,22 @@ def test_rows_are_loaded_as_exactly_as_they_are_held(
 
 def test_an_empty_table_is_loaded_as_such(table, shards, file, rows_of):
     model = make_model(table, shards)
+    model.save(file)
+    train(model)
+    keras.models.load_model(file)
+    assert rows_of(table, shards) == {}
+
+
+def test_a_table_whose_rows_have_all_had_their_time_is_saved_as_empty(
+    table, shards, file, rows_of
+):
+    lifetime = ptf.eviction.TTL(seconds=1)
+    model = train(make_model(table, shards, eviction=lifetime))
+    deadline = time.monotonic() + 60
+    while rows_of(table, shards):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert len(ptf.Table(table, shards)) > 0
     model.save(file)
     train(model)
     keras.models.load_model(file)
