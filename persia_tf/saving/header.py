@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import Any
 
 import numpy as np
 
 VERSION = 1
+
+# Of optimizers: the parameters that, where they are not 0, give a row more state.
+_STATE_SWITCHES = ("momentum", "amsgrad", "centered")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +87,7 @@ class Header:
 
     def keeps_state(self, other: Header) -> bool:
         """Whether the optimizer's state means the same in `other`'s table."""
-        return _rule(self.optimizer) == _rule(other.optimizer)
+        return _kind_of_state(self.optimizer) == _kind_of_state(other.optimizer)
 
     def _check_checkpoint_has(self, other: Header) -> None:
         if self.full_name in ("", other.full_name):
@@ -105,5 +109,8 @@ def described(compression: Any) -> dict[str, Any] | None:
     return {"class": type(compression).__name__, **compression.get_config()}
 
 
-def _rule(optimizer: str) -> str:
-    return optimizer.partition("(")[0]
+def _kind_of_state(optimizer: str) -> tuple[str, set[str]]:
+    """What says which numbers a row's state has: the rule, and its switches."""
+    rule, _, numbers = optimizer.partition("(")
+    parameters = re.findall(r"(\w+)=([^,)]+)", numbers)
+    return rule, {k for k, v in parameters if k in _STATE_SWITCHES and float(v)}
