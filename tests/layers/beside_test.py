@@ -114,6 +114,66 @@ def test_rows_that_changed_are_saved_and_loaded_anew(
     assert_same(rows_of(tables[0], small), after)
 
 
+def variant(cluster, **options):
+    """The same shards with other options."""
+    return ptf.Cluster.from_config({**cluster.get_config(), **options})
+
+
+@pytest.fixture
+def train_meanwhile(small, table, monkeypatch):
+    """Has another program train once a checkpoint is saved or restored."""
+    other = make_model([table], variant(small, timeout=21))
+
+    def during(name):
+        action = getattr(ptf.checkpoint, name)
+
+        def act(*args, **options):
+            result = action(*args, **options)
+            train(other)
+            other.layers[1].cluster.flush()
+            return result
+
+        monkeypatch.setattr(ptf.checkpoint, name, act)
+
+    return during
+
+
+def test_rows_that_change_during_a_save_are_saved_by_the_next(
+    table, small, file, tmp_path, train_meanwhile
+):
+    model = train(make_model([table], small))
+    train_meanwhile("save")
+    model.save(file)
+    model.save(file)
+    assert checkpoints(tmp_path) == ["ckpt-00000001", "ckpt-00000002"]
+
+
+def test_rows_that_change_during_a_restore_are_restored_again(
+    table, small, file, monkeypatch, rows_of, train_meanwhile
+):
+    model = train(make_model([table], small))
+    model.save(file)
+    expected = rows_of(table, small)
+    train(model)
+    restore = ptf.checkpoint.restore
+    train_meanwhile("restore")
+    keras.models.load_model(file)
+    monkeypatch.setattr(ptf.checkpoint, "restore", restore)
+    keras.models.load_model(file)
+    assert_same(rows_of(table, small), expected)
+
+
+def test_each_folder_gets_its_checkpoints(table, small, file, tmp_path):
+    other = variant(small, checkpoint_root="other")
+    assert other.session is small.session
+    models = [make_model([table], cluster) for cluster in (small, other)]
+    train(models[0])
+    for model in models * 2:
+        model.save(file)
+    for folder in ("run", "other"):
+        assert os.listdir(tmp_path / folder / "models") == ["ckpt-00000001"]
+
+
 def test_nothing_is_removed_that_a_file_refers_to(tables, small, file, rows_of):
     model = train(make_model(tables, small))
     model.save(file)
@@ -187,10 +247,9 @@ def test_a_checkpoint_of_another_namespace_is_refused(table, small, file, rows_o
     model = train(make_model([table], small))
     model.save(file)
     train(model)
-    config = {**small.get_config(), "namespace": "new"}
 
     def load():
-        with ptf.use_cluster(ptf.Cluster.from_config(config)):
+        with ptf.use_cluster(variant(small, namespace="new")):
             keras.models.load_model(file)
 
     assert_refused_unchanged(load, small, [table], rows_of)
