@@ -71,8 +71,9 @@ class Cluster:
             `$PERSIA_TLS_CERTIFICATE`, `$PERSIA_TLS_KEY` and `$PERSIA_TLS_CA` name,
             else to none; `False` is none, whatever the environment says.
         archive_limit: The most bytes of rows of one layer that a file of a model, or
-            of its weights, may hold: an int, or a str such as `"4GiB"`. Defaults to
-            `"1GiB"`.
+            of its weights, may hold: an int, or a str such as `"4GiB"`. A file may hold
+            as many times that as the model has layers of this kind, and holds a table
+            that layers share once for each of them. Defaults to `"1GiB"`.
         checkpoint_root: A folder, as `ptf.checkpoint.save` takes it, for the
             checkpoints of tables that are larger: files of models refer to them, so
             none is ever removed. None: such models are not saved. Defaults to None.
