@@ -5,14 +5,11 @@ So these functions look for it among their callers.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from persia_tf._keras import keras
-from persia_tf.layers.call_stack import frames_of
-
-_KERAS_MODULE = re.compile(r"(keras|tf_keras)\.")
+from persia_tf.layers.call_stack import KERAS_MODULE, frames_of
 
 
 def applies_scaled_gradients(layer_name: str) -> bool:
@@ -44,7 +41,7 @@ def is_trained_with_scaled_loss() -> bool:
 
 def _callers() -> Iterator[Any]:
     """The objects whose methods are running, innermost first."""
-    for frame in frames_of(_KERAS_MODULE):
+    for frame in frames_of(KERAS_MODULE):
         yield frame.f_locals.get("self")
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from types import FrameType
 
+KERAS_MODULE = re.compile(r"(keras|tf_keras)\.")
+
 
 def frames_of(modules: re.Pattern[str]) -> Iterator[FrameType]:
     """Gives the frames that are running, innermost first.

@@ -10,10 +10,9 @@ import re
 
 from absl import logging
 
-from persia_tf.layers.call_stack import frames_of
+from persia_tf.layers.call_stack import KERAS_MODULE, frames_of
 from persia_tf.saving.contexts import do_rows_stay
 
-_KERAS_MODULE = re.compile(r"(keras|tf_keras)\.")
 _H5_MODULE = re.compile(r".*\.(legacy_h5_format|hdf5_format)$")
 _ARRAYS = ("get_weights", "set_weights")
 
@@ -37,7 +36,7 @@ class WeightReaders:
         """
         if do_rows_stay():
             return
-        for frame in frames_of(_KERAS_MODULE):
+        for frame in frames_of(KERAS_MODULE):
             function = frame.f_code.co_name
             if _H5_MODULE.match(frame.f_globals["__name__"]):
                 self._on_h5(function)
