@@ -88,6 +88,20 @@ with strategy.scope():
 """
 
 
+CHECKPOINT = """
+folder = FOLDER + "/worker{}/"
+path = tf.train.Checkpoint(model=model).save(folder.format(INDEX) + "ckpt")
+say(model)
+if INDEX == 0:
+    ptf.Table("t", cluster).remove(ids[:5].flatten())
+with strategy.scope():
+    again = make_model()
+    checkpoint = tf.train.Checkpoint(model=again)
+    checkpoint.restore(tf.train.latest_checkpoint(folder.format(0)))
+say(again)
+"""
+
+
 @pytest.fixture
 def run(run_workers, tmp_path):
     def run(folder, stop, more="", **options):
@@ -132,3 +146,13 @@ def test_workers_load_what_was_saved_and_know_when_the_chief_cannot(run):
     assert loaded["weights"] == loaded_too["weights"] == trained["weights"]
     assert "`output_dim` must be the same" in refused
     assert "another worker could not save or load" in refused_too
+
+
+def test_workers_restore_what_the_chief_has_in_a_checkpoint_of_tensorflow(run):
+    ended = run("folder", stop=None, more=CHECKPOINT)
+    assert [worker.status for worker in ended] == [0, 0], ended[0].errors
+    lines = [[*map(json.loads, worker.output.splitlines())] for worker in ended]
+    (_, saved, restored), (_, _, restored_too) = lines
+    assert restored["rows"] == restored_too["rows"] == saved["rows"]
+    assert restored["weights"] == restored_too["weights"] == saved["weights"]
+    assert (restored["saved"], restored_too["saved"]) == (9, 0)

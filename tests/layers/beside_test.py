@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from training import assert_same_rows
 
 import persia_tf as ptf
 from persia_tf import errors
@@ -58,12 +59,6 @@ def file(tmp_path):
     return str(tmp_path / "m.keras")
 
 
-def assert_same(found, expected):
-    assert found.keys() == expected.keys()
-    for row_id, row in expected.items():
-        np.testing.assert_array_equal(found[row_id], row)
-
-
 def checkpoints(tmp_path):
     return sorted(os.listdir(tmp_path / "run" / "models"))
 
@@ -80,7 +75,7 @@ def test_layers_that_are_saved_together_share_a_checkpoint(
     assert caplog.text.count("restored checkpoint run/models/ckpt-00000001") == 1
     for table in tables:
         assert len(rows_of(table, small)) > 100
-        assert_same(rows_of(table, other), rows_of(table, small))
+        assert_same_rows(rows_of(table, other), rows_of(table, small))
 
 
 def change_by_training(model, tables, cluster):
@@ -109,9 +104,9 @@ def test_rows_that_changed_are_saved_and_loaded_anew(
     model.save(file + ".keras")
     assert checkpoints(tmp_path) == ["ckpt-00000001", "ckpt-00000002"]
     keras.models.load_model(file)
-    assert_same(rows_of(tables[0], small), before)
+    assert_same_rows(rows_of(tables[0], small), before)
     keras.models.load_model(file + ".keras")
-    assert_same(rows_of(tables[0], small), after)
+    assert_same_rows(rows_of(tables[0], small), after)
 
 
 def variant(cluster, **options):
@@ -160,7 +155,7 @@ def test_rows_that_change_during_a_restore_are_restored_again(
     keras.models.load_model(file)
     monkeypatch.setattr(ptf.checkpoint, "restore", restore)
     keras.models.load_model(file)
-    assert_same(rows_of(table, small), expected)
+    assert_same_rows(rows_of(table, small), expected)
 
 
 def test_each_folder_gets_its_checkpoints(table, small, file, tmp_path):
@@ -183,7 +178,7 @@ def test_nothing_is_removed_that_a_file_refers_to(tables, small, file, rows_of):
         ptf.checkpoint.save("run", cluster=small, max_to_keep=1)
         model.save(file + ".keras")
     keras.models.load_model(file)
-    assert_same(rows_of(tables[0], small), expected)
+    assert_same_rows(rows_of(tables[0], small), expected)
 
 
 def test_small_tables_are_in_the_file(tables, make_cluster, file, tmp_path):
@@ -229,7 +224,7 @@ def assert_refused_unchanged(load, cluster, tables, rows_of):
     with pytest.raises(ValueError, match="has them as table"):
         load()
     for table, expected in zip(tables, before):
-        assert_same(rows_of(table, cluster), expected)
+        assert_same_rows(rows_of(table, cluster), expected)
 
 
 def test_a_checkpoint_of_another_table_is_refused(tables, small, tmp_path, rows_of):
@@ -280,7 +275,7 @@ def test_rows_of_this_process_are_saved_beside_a_file_too(
     expected = rows_of(tables[0], cluster)
     train(model)
     keras.models.load_model(file)
-    assert_same(rows_of(tables[0], cluster), expected)
+    assert_same_rows(rows_of(tables[0], cluster), expected)
 
 
 @pytest.mark.parametrize(

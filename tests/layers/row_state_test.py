@@ -3,25 +3,12 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from training import assert_same_rows
 
 import persia_tf as ptf
 from persia_tf._keras import IS_KERAS_3, keras
 
 IDS = np.random.default_rng(0).integers(-1000, 1000, (64, 3))
-
-
-def cluster_of(shards):
-    return ptf.Cluster([shard.address for shard in shards], timeout=20, staleness=0)
-
-
-@pytest.fixture
-def shards(start_shards):
-    return cluster_of(start_shards(2))
-
-
-@pytest.fixture
-def other_shards(start_shards):
-    return cluster_of(start_shards(3))
 
 
 def make_model(table, cluster):
@@ -38,19 +25,13 @@ def train(model):
     return model
 
 
-def assert_same(found, expected):
-    assert found.keys() == expected.keys()
-    for row_id, row in expected.items():
-        np.testing.assert_array_equal(found[row_id], row)
-
-
 def test_a_checkpoint_holds_rows(table, cluster, other_shards, tmp_path, rows_of):
     model = train(make_model(table, cluster))
     path = tf.train.Checkpoint(model=model).save(str(tmp_path / "ckpt"))
     again = make_model(table, other_shards)
     status = tf.train.Checkpoint(model=again).restore(path)
     status.assert_existing_objects_matched()
-    assert_same(rows_of(table, other_shards), rows_of(table, cluster))
+    assert_same_rows(rows_of(table, other_shards), rows_of(table, cluster))
     scores = model.predict(IDS, verbose=0)
     np.testing.assert_allclose(again.predict(IDS, verbose=0), scores, atol=1e-6)
 
@@ -63,7 +44,7 @@ def test_rows_of_a_layer_that_is_not_built_are_restored_when_it_is(
     again = ptf.layers.PersiaEmbedding(4, table=table, cluster=other_shards)
     tf.train.Checkpoint(layer=again).restore(path)
     again.build((None, 3))
-    assert_same(rows_of(table, other_shards), rows_of(table, shards))
+    assert_same_rows(rows_of(table, other_shards), rows_of(table, shards))
 
 
 def test_rows_may_stay_out_of_a_checkpoint(table, shards, tmp_path, rows_of, caplog):
@@ -76,7 +57,7 @@ def test_rows_may_stay_out_of_a_checkpoint(table, shards, tmp_path, rows_of, cap
     with caplog.at_level("WARNING", logger="absl"):
         checkpoint.restore(path)
     assert "holds no rows" in caplog.text
-    assert_same(rows_of(table, shards), expected)
+    assert_same_rows(rows_of(table, shards), expected)
 
 
 @pytest.mark.skipif(IS_KERAS_3, reason="a format of tf_keras")
@@ -86,7 +67,7 @@ def test_weights_in_the_format_of_tensorflow_hold_rows(
     train(make_model(table, shards)).save_weights(str(tmp_path / "weights"))
     again = make_model(table, other_shards)
     again.load_weights(str(tmp_path / "weights"))
-    assert_same(rows_of(table, other_shards), rows_of(table, shards))
+    assert_same_rows(rows_of(table, other_shards), rows_of(table, shards))
 
 
 def folder_bytes(folder):
@@ -113,4 +94,4 @@ def test_a_saved_model_holds_no_rows(table, shards, tmp_path, rows_of, caplog):
     loaded = tf.saved_model.load(str(tmp_path / "few"))
     found = loaded.signatures["serving_default"](tf.constant(IDS))
     np.testing.assert_allclose([*found.values()][0], scores, atol=1e-6)
-    assert_same(rows_of(table, shards), expected)
+    assert_same_rows(rows_of(table, shards), expected)

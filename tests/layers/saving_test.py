@@ -1,34 +1,21 @@
 """What Keras saves of a model holds its rows, and loading puts them back."""
 
+import copy
+import pickle
 import time
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from training import assert_same_rows
 
 import persia_tf as ptf
 from persia_tf import optimizers
-from persia_tf._keras import keras
+from persia_tf._keras import IS_KERAS_3, keras
 from persia_tf.layers.workers import Workers
 
 IDS = np.random.default_rng(0).integers(-1000, 1000, (64, 3))
 LABELS = (IDS.sum(axis=1, keepdims=True) > 0).astype("float32")
-
-
-def cluster_of(shards):
-    return ptf.Cluster([shard.address for shard in shards], timeout=20, staleness=0)
-
-
-@pytest.fixture
-def shards(start_shards):
-    """A cluster of two shards."""
-    return cluster_of(start_shards(2))
-
-
-@pytest.fixture
-def other_shards(start_shards):
-    """A cluster of three."""
-    return cluster_of(start_shards(3))
 
 
 def make_model(table, cluster, optimizer="adam", dim=4, **options):
@@ -48,12 +35,6 @@ def train(model, epochs=1, **options):
         IDS, LABELS, batch_size=16, shuffle=False, epochs=epochs, verbose=0, **options
     )
     return model
-
-
-def assert_same(found, expected):
-    assert found.keys() == expected.keys()
-    for row_id, row in expected.items():
-        np.testing.assert_array_equal(found[row_id], row)
 
 
 def whole_file(model, path):
@@ -101,7 +82,7 @@ def test_rows_and_their_state_are_loaded_onto_other_shards(
     expected = rows_of(table, cluster)
     assert len(expected) > 100
     loaded = load(other_shards)
-    assert_same(rows_of(table, other_shards), expected)
+    assert_same_rows(rows_of(table, other_shards), expected)
     scores = model.predict(IDS, verbose=0)
     np.testing.assert_allclose(loaded.predict(IDS, verbose=0), scores, atol=1e-6)
 
@@ -115,7 +96,7 @@ def test_training_goes_on_as_if_nothing_had_been(
     with ptf.use_cluster(other_shards):
         again = keras.models.load_model(file)
     train(again, epochs=2)
-    assert_same(rows_of(table, other_shards), rows_of(table, shards))
+    assert_same_rows(rows_of(table, other_shards), rows_of(table, shards))
     for one, other in zip(model.get_weights(), again.get_weights()):
         np.testing.assert_array_equal(one, other)
 
@@ -128,7 +109,7 @@ def test_rows_that_were_not_saved_are_removed(table, shards, file, rows_of, capl
     train(model)
     with caplog.at_level("WARNING", logger="absl"):
         keras.models.load_model(file)
-    assert_same(rows_of(table, shards), expected)
+    assert_same_rows(rows_of(table, shards), expected)
     count = len(expected)
     said = f"held {count + 2} rows: those that were saved, {count}, took their place"
     assert said in caplog.text
@@ -147,7 +128,7 @@ def test_more_rows_than_a_batch_are_loaded(table, shards, file, rows_of, monkeyp
     rows.remove(np.arange(100, 5000))
     rows.assign(np.arange(5000, 9000), values[:4000])
     keras.models.load_model(file)
-    assert_same(rows_of(table, shards), expected)
+    assert_same_rows(rows_of(table, shards), expected)
 
 
 def test_layers_that_share_a_table_load_it_as_it_was(
@@ -162,7 +143,7 @@ def test_layers_that_share_a_table_load_it_as_it_was(
     train(model).save(file)
     with ptf.use_cluster(other_shards):
         keras.models.load_model(file)
-    assert_same(rows_of(table, other_shards), rows_of(table, shards))
+    assert_same_rows(rows_of(table, other_shards), rows_of(table, shards))
 
 
 @pytest.mark.parametrize("row_dtype", ["bfloat16", "int8"])
@@ -172,7 +153,7 @@ def test_rows_are_loaded_as_exactly_as_they_are_held(
     train(make_model(table, shards, row_dtype=row_dtype)).save(file)
     with ptf.use_cluster(other_shards):
         keras.models.load_model(file)
-    assert_same(rows_of(table, other_shards), rows_of(table, shards))
+    assert_same_rows(rows_of(table, other_shards), rows_of(table, shards))
 
 
 def test_an_empty_table_is_loaded_as_such(table, shards, file, rows_of):
@@ -259,7 +240,7 @@ def test_rows_stay_where_a_part_of_those_to_be_loaded_is_missing(
     expected = rows_of(table, shards)
     with pytest.raises(ValueError, match=f"not whole.*'persia_{part}_0'"):
         model.layers[1].load_own_variables(store)
-    assert_same(rows_of(table, shards), expected)
+    assert_same_rows(rows_of(table, shards), expected)
 
 
 class Unreadable(dict):
@@ -279,7 +260,7 @@ def test_no_row_is_gone_where_those_to_be_loaded_cannot_be_read(table, shards, r
     expected = rows_of(table, shards)
     with pytest.raises(OSError, match="cannot read"):
         model.layers[1].load_own_variables(store)
-    assert_same(rows_of(table, shards), expected)
+    assert_same_rows(rows_of(table, shards), expected)
 
 
 def test_a_full_table_gets_the_rows_that_were_saved(
@@ -294,7 +275,7 @@ def test_a_full_table_gets_the_rows_that_were_saved(
         layer(np.arange(5000, 5300), training=True)
     model = make_model(table, other_shards, **options)
     model.load_weights(path)
-    assert_same(rows_of(table, other_shards), expected)
+    assert_same_rows(rows_of(table, other_shards), expected)
 
 
 def test_another_output_dim_is_refused(table, shards, other_shards, tmp_path):
@@ -331,9 +312,13 @@ def test_rows_beyond_the_capacity_are_told_of(
 def test_a_model_of_other_layers_is_refused(table, shards, tmp_path):
     path = str(tmp_path / "m.weights.h5")
     inputs = keras.Input((3,))
-    keras.Model(inputs, keras.layers.Dense(1)(inputs)).save_weights(path)
+    vectors = keras.layers.Flatten()(keras.layers.Identity()(inputs))
+    other = keras.Model(inputs, keras.layers.Dense(1)(vectors))
+    other.compile("adam", "mse")
+    other.fit(IDS.astype("float32"), LABELS, verbose=0)
+    other.save_weights(path)
     model = train(make_model(table, shards))
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="has nothing in what is being loaded, which"):
         model.load_weights(path)
     assert len(ptf.Table(table, shards)) > 100
 
@@ -348,7 +333,7 @@ def test_a_file_of_another_worker_than_the_chief_is_refused(
     expected = rows_of(table, shards)
     with pytest.raises(ValueError, match="written by a worker that is not the chief"):
         keras.models.load_model(file)
-    assert_same(rows_of(table, shards), expected)
+    assert_same_rows(rows_of(table, shards), expected)
 
 
 # ---- Rows that stay.
@@ -363,7 +348,7 @@ def test_rows_may_stay_out_of_what_is_saved(table, shards, file, rows_of, caplog
     with caplog.at_level("WARNING", logger="absl"):
         loaded = keras.models.load_model(file)
     assert "holds no rows, so those of table" in caplog.text
-    assert_same(rows_of(table, shards), expected)
+    assert_same_rows(rows_of(table, shards), expected)
     assert not np.array_equal(loaded.get_weights()[-1], model.get_weights()[-1])
 
 
@@ -377,7 +362,7 @@ def test_rows_may_stay_as_they_are_when_a_model_is_loaded(
     with caplog.at_level("WARNING", logger="absl"), ptf.rows_stay():
         keras.models.load_model(file)
     assert caplog.text == ""
-    assert_same(rows_of(table, shards), expected)
+    assert_same_rows(rows_of(table, shards), expected)
 
 
 def test_use_cluster_takes_clusters_alone():
@@ -406,6 +391,31 @@ def test_a_copy_of_a_model_has_the_same_rows(copied, table, shards):
     scores = model.predict(IDS, verbose=0)
     np.testing.assert_allclose(copy.predict(IDS, verbose=0), scores, atol=1e-6)
     assert len(ptf.Table(table, shards)) == before
+
+
+@pytest.mark.skipif(not IS_KERAS_3, reason="tf_keras pickles in ways of its own")
+def test_a_pickled_model_holds_its_rows(table, shards, rows_of):
+    model = train(make_model(table, shards))
+    expected = rows_of(table, shards)
+    scores = model.predict(IDS, verbose=0)
+    pickled = pickle.dumps(model)
+    train(model)
+    again = pickle.loads(pickled)
+    assert_same_rows(rows_of(table, shards), expected)
+    np.testing.assert_allclose(again.predict(IDS, verbose=0), scores, atol=1e-6)
+
+
+@pytest.mark.skipif(not IS_KERAS_3, reason="tf_keras copies in ways of its own")
+def test_a_deep_copy_of_a_model_has_the_same_rows(table, shards, rows_of):
+    model = train(make_model(table, shards))
+    expected = rows_of(table, shards)
+    copied = copy.deepcopy(model)
+    assert_same_rows(rows_of(table, shards), expected)
+    scores = model.predict(IDS, verbose=0)
+    np.testing.assert_allclose(copied.predict(IDS, verbose=0), scores, atol=1e-6)
+    train(copied)
+    scores = copied.layers[1](IDS)
+    np.testing.assert_array_equal(model.layers[1](IDS), scores)
 
 
 # ---- Within a fit.
@@ -442,7 +452,7 @@ def test_a_file_of_the_midst_of_a_prefetched_epoch_has_the_rows_of_its_step(
     for batch in (3, 6):
         with ptf.use_cluster(other_shards):
             keras.models.load_model(path.format(batch=batch))
-            assert_same(rows_of(table, other_shards), reading.rows[batch - 1])
+            assert_same_rows(rows_of(table, other_shards), reading.rows[batch - 1])
     assert len(reading.rows[2]) < len(reading.rows[5])
 
 
