@@ -11,6 +11,8 @@ import tempfile
 from typing import Any
 
 from persia_tf._keras import IS_KERAS_3, keras
+from persia_tf.callbacks.whole_files import WholeFilesModel
+from persia_tf.layers.workers import Workers
 
 if not IS_KERAS_3:
     ModelCheckpoint = keras.callbacks.ModelCheckpoint
@@ -20,8 +22,8 @@ else:
     class ModelCheckpoint(keras.callbacks.ModelCheckpoint):
         """`keras.callbacks.ModelCheckpoint`, of which the chief alone writes files.
 
-        Give it to every worker: to save a model takes all of them. Without a strategy
-        of several workers it is Keras's own.
+        Give it to every worker: to save a model takes all of them. A file takes the
+        place of an earlier one when it is whole. It is Keras's own otherwise.
 
         Example:
 
@@ -35,9 +37,13 @@ else:
 
         _folder: Any = None
 
+        @property
+        def model(self) -> Any:
+            return WholeFilesModel(super().model)
+
         def set_model(self, model: Any) -> None:
             super().set_model(model)
-            if not _is_chief(model) and self._folder is None:
+            if not Workers.of(model).is_chief and self._folder is None:
                 self._folder = tempfile.TemporaryDirectory()
                 name = os.path.basename(self.filepath)
                 self.filepath = os.path.join(self._folder.name, name)
@@ -60,7 +66,8 @@ else:
         """`keras.callbacks.BackupAndRestore`, of which the chief alone writes files.
 
         Give it to every worker, each of which must reach `backup_dir`: all restore what
-        the chief has written. Without a strategy of several workers it is Keras's own.
+        the chief has written. A backup takes the place of the one before when it is
+        whole. It is Keras's own otherwise.
 
         Example:
 
@@ -81,9 +88,14 @@ else:
             self._folder: Any = None
             self._elsewhere: keras.callbacks.Callback | None = None
 
+        @property
+        def model(self) -> Any:
+            return WholeFilesModel(super().model)
+
         def set_model(self, model: Any) -> None:
             super().set_model(model)
-            if _is_chief(model):
+            self._workers = Workers.of(model)
+            if self._workers.is_chief:
                 return
             if self._elsewhere is None:
                 args, kwargs = self._options
@@ -93,6 +105,12 @@ else:
                     folder, *args, **kwargs
                 )
             self._elsewhere.set_model(model)
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            # Keras's puts the backup before in place of one that cannot be read. So
+            # none is left for the others to find.
+            self._workers.together(self._repair)
+            super().on_train_begin(logs)
 
         def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
             self._writer().on_train_batch_end(batch, logs)
@@ -106,6 +124,19 @@ else:
         def _writer(self) -> Any:
             return super() if self._elsewhere is None else self._elsewhere
 
+        def _repair(self) -> None:
+            if self._workers.has_others and self._workers.is_chief:
+                repairing = keras.callbacks.BackupAndRestore(self.backup_dir)
+                repairing.set_model(_OpensFiles())
+                repairing.on_train_begin()
 
-def _is_chief(model: Any) -> bool:
-    return model.distribute_strategy.extended.should_checkpoint
+    class _OpensFiles:
+        """A model, to Keras's callback, that finds out whether files can be read."""
+
+        built = True
+        optimizer = None
+
+        def load_weights(self, filepath: str) -> None:
+            import h5py  # Which Keras 3 needs.
+
+            h5py.File(filepath, "r").close()

@@ -10,6 +10,7 @@ from persia_tf._keras import keras
 from persia_tf.callbacks.weights_files import WeightsFiles
 from persia_tf.checkpoint.saving import SaveOptions, checked_max_to_keep
 from persia_tf.cluster import Cluster
+from persia_tf.layers.workers import Workers
 from persia_tf.saving.contexts import rows_stay
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class TableCheckpoint(keras.callbacks.Callback):
 
     def _save(self) -> None:
         self._batches = 0
-        if not self.model.distribute_strategy.extended.should_checkpoint:
+        if not Workers.of(self.model).is_chief:
             if self._weights is not None:
                 self._weights.take_part(self.model)
             return

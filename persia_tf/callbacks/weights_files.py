@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Iterable
 from typing import Any
 
+from persia_tf.callbacks.whole_files import replaced
 from persia_tf.saving.contexts import rows_stay
 
 _SUFFIX = ".weights.h5"
-_UNFINISHED = "unfinished" + _SUFFIX
 
 
 class WeightsFiles:
@@ -32,16 +32,14 @@ class WeightsFiles:
     def save(self, model: Any, checkpoint: str) -> None:
         """Saves a model's weights; nobody ever sees them in part."""
         os.makedirs(self._folder, exist_ok=True)
-        unfinished = os.path.join(self._folder, _UNFINISHED)
-        with rows_stay():
+        with replaced(self.path(checkpoint)) as unfinished, rows_stay():
             model.save_weights(unfinished, overwrite=True)
-        os.replace(unfinished, self.path(checkpoint))
 
     @staticmethod
     def take_part(model: Any) -> None:
         """Reads a model's weights as `save` does, which takes all of its workers."""
         with tempfile.TemporaryDirectory() as folder, rows_stay():
-            model.save_weights(os.path.join(folder, _UNFINISHED))
+            model.save_weights(os.path.join(folder, "unused" + _SUFFIX))
 
     def remove(self, checkpoint: str) -> None:
         """Removes the file of a checkpoint that there is not, if it was written."""

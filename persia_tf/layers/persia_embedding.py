@@ -409,6 +409,7 @@ class PersiaEmbedding(keras.layers.Layer):
             dim=self.output_dim,
             optimizer=self.optimizer.spec(),
             compression=described(self.compression),
+            full_name=self._cluster.full_name(self._table_name),
         )
         workers = Workers(tf.distribute.get_strategy())
         table = Table(self._table_name, self._cluster)

@@ -12,7 +12,7 @@ from persia_tf.layers.workers import Workers
 from persia_tf.saving import beside, stored_rows
 from persia_tf.saving.contexts import do_rows_stay
 from persia_tf.saving.header import Header
-from persia_tf.saving.replacing import replace_rows
+from persia_tf.saving.replacing import replace_rows, warn_of_missing
 from persia_tf.table import Table
 
 
@@ -81,7 +81,9 @@ class RowSaving:
             return
         self._check_there_is_a_folder(size)
         checkpoint = beside.save_beside(self.table.cluster)
-        header = dataclasses.replace(self._header, checkpoint=checkpoint)
+        header = dataclasses.replace(
+            self._header, rows=len(self.table), checkpoint=checkpoint
+        )
         stored_rows.store_header(store, header)
 
     def _check_there_is_a_folder(self, size: int) -> None:
@@ -121,5 +123,6 @@ class RowSaving:
         saved.check_fits(self._header)
         if saved.checkpoint is not None:
             beside.restore_beside(self.table.cluster, saved.checkpoint)
+            warn_of_missing(self.table, saved)
         else:
             replace_rows(self.table, self._header, store, saved)

@@ -12,6 +12,7 @@ from absl import logging
 
 from persia_tf import checkpoint, errors
 from persia_tf.checkpoint import folders
+from persia_tf.checkpoint.saving import location
 from persia_tf.checkpoint.shards import Shards
 from persia_tf.cluster import Cluster
 from persia_tf.stats import ProcessStats
@@ -27,7 +28,8 @@ class _Known(NamedTuple):
     time: tuple[Any, ...]
 
 
-_known: dict[str, _Known] = {}
+# By session and the folder that the checkpoint is in.
+_known: dict[tuple[str, str], _Known] = {}
 
 
 def save_beside(cluster: Cluster) -> dict[str, Any]:
@@ -40,15 +42,17 @@ def save_beside(cluster: Cluster) -> dict[str, Any]:
         PersiaError: as `ptf.checkpoint.save` does.
     """
     session = cluster.session
-    known = _known.get(session.name)
-    if known is not None and _is_of_now(known, cluster):
+    where = location(f"{cluster.checkpoint_root}/{_FOLDER}", cluster)
+    known = _known.get((session.name, where))
+    cluster.flush()
+    # Before the save, lest rows that change during it count as saved.
+    time = _time(cluster)
+    if known is not None and known.time == time:
         if folders.is_complete(Shards(session), known.reference["folder"]):
             return known.reference
-    saved = checkpoint.save(
-        f"{cluster.checkpoint_root}/{_FOLDER}", cluster=cluster, max_to_keep=None
-    )
+    saved = checkpoint.save(where, cluster=cluster, max_to_keep=None)
     reference = {"folder": saved.folder, "save_id": saved.save_id}
-    _known[session.name] = _Known(reference, _time(cluster))
+    _known[session.name, where] = _Known(reference, time)
     return reference
 
 
@@ -60,9 +64,11 @@ def restore_beside(cluster: Cluster, reference: dict[str, Any]) -> None:
         PersiaError: as `ptf.checkpoint.restore` does.
     """
     session = cluster.session
-    known = _known.get(session.name)
+    key = session.name, reference["folder"].rpartition("/")[0]
+    known = _known.get(key)
+    cluster.flush()
     if known is not None and known.reference == reference:
-        if _is_of_now(known, cluster):
+        if known.time == _time(cluster):
             return
     folder = reference["folder"]
     shards = Shards(session)
@@ -77,25 +83,29 @@ def restore_beside(cluster: Cluster, reference: dict[str, Any]) -> None:
             f"the rows of what is being loaded were in checkpoint {folder!r}, but "
             "another one lies there now"
         )
+    before = _updates(cluster)
     checkpoint.restore(folder, cluster=cluster)
+    time = _time(cluster)
     logging.warning(
         "restored checkpoint %s, which what is being loaded refers to: every table of "
         "it is now as it was then, also those of other models",
         folder,
     )
-    _known[session.name] = _Known(reference, _time(cluster))
+    # Another program's updates may have come after the restore.
+    if _updates(cluster) == before:
+        _known[key] = _Known(reference, time)
 
 
-def _is_of_now(known: _Known, cluster: Cluster) -> bool:
-    cluster.flush()
-    return known.time == _time(cluster)
+def _updates(cluster: Cluster) -> list[int]:
+    """How many updates each process has applied, which a restore leaves as it is."""
+    return [process.updates for process in cluster.stats()]
 
 
 def _time(cluster: Cluster) -> tuple[Any, ...]:
     """What changes whenever rows do.
 
-    But for rows that other programs set by `Table.assign`, meanwhile, in place of rows
-    that there were.
+    But for rows that other processes, other workers too, set by `Table.assign`
+    meanwhile in place of rows that there were.
     """
     return cluster.session.writes, *map(_time_of_process, cluster.stats())
 

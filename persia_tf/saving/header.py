@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import Any
 
 import numpy as np
 
 VERSION = 1
+
+# Of optimizers: the parameters that, where they are not 0, give a row more state.
+_STATE_SWITCHES = ("momentum", "amsgrad", "centered")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +28,8 @@ class Header:
         batches: In how many pieces they are stored.
         checkpoint: The checkpoint that holds them instead, or None.
         by_chief: Whether the one worker wrote it that writes rows.
+        full_name: The table's name in its cluster, by which a checkpoint has it. Empty
+            of a file of an earlier version.
     """
 
     table: str
@@ -34,6 +40,7 @@ class Header:
     batches: int = 0
     checkpoint: dict[str, Any] | None = None
     by_chief: bool = True
+    full_name: str = ""
 
     def to_array(self) -> np.ndarray:
         """Returns it as uint8 of rank 1."""
@@ -75,9 +82,24 @@ class Header:
                     f"Received: {argument}={own!r}, saved with {saved!r}"
                 )
 
+        if self.checkpoint is not None:
+            self._check_checkpoint_has(other)
+
     def keeps_state(self, other: Header) -> bool:
         """Whether the optimizer's state means the same in `other`'s table."""
-        return _rule(self.optimizer) == _rule(other.optimizer)
+        return _kind_of_state(self.optimizer) == _kind_of_state(other.optimizer)
+
+    def _check_checkpoint_has(self, other: Header) -> None:
+        if self.full_name in ("", other.full_name):
+            return
+        raise ValueError(
+            f"the rows of table '{other.full_name}' are not in what is being loaded: "
+            f"it refers to checkpoint {self.checkpoint['folder']!r}, which has them as "
+            f"table '{self.full_name}', and would put them there. Give the layer the "
+            "`table`, and its cluster the `namespace`, that they were saved with; or "
+            "save again with an `archive_limit` that has room for them, so that the "
+            "file holds them; or load within `ptf.rows_stay()`."
+        )
 
 
 def described(compression: Any) -> dict[str, Any] | None:
@@ -87,5 +109,8 @@ def described(compression: Any) -> dict[str, Any] | None:
     return {"class": type(compression).__name__, **compression.get_config()}
 
 
-def _rule(optimizer: str) -> str:
-    return optimizer.partition("(")[0]
+def _kind_of_state(optimizer: str) -> tuple[str, set[str]]:
+    """What says which numbers a row's state has: the rule, and its switches."""
+    rule, _, numbers = optimizer.partition("(")
+    parameters = re.findall(r"(\w+)=([^,)]+)", numbers)
+    return rule, {k for k, v in parameters if k in _STATE_SWITCHES and float(v)}

@@ -13,7 +13,7 @@ from persia_tf.table import Table
 
 
 def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
-    """Removes the rows that a store lacks, and assigns those that it has.
+    """Assigns the rows that a store has, and then removes the others.
 
     Args:
         table: The table.
@@ -22,22 +22,33 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
         saved: Describes what is in it.
 
     Raises:
-        PersiaError: if a shard does not answer. The table may be half replaced then.
+        ValueError: if a part of the rows is missing. The table is as it was then.
+        PersiaError: if a shard does not answer. Some rows may be as saved then, but
+            none is gone.
     """
+    ids = stored_rows.read_ids(store, saved)
     before = len(table)
-    removed = _remove_others(table, stored_rows.read_ids(store, saved)) if before else 0
-    keeps_state = saved.keeps_state(own)
-    for batch in stored_rows.read_rows(store, saved):
-        if not keeps_state:
-            batch = batch._replace(state=batch.state[:, :0].copy())
-        table.write(batch)
-    if not keeps_state:
+    _write(table, own, store, saved)
+    removed = _remove_others(table, ids) if before else 0
+    if before and len(table) < saved.rows:
+        # A table that is full may have kept others, which were used more often.
+        _write(table, own, store, saved)
+    if not saved.keeps_state(own):
         logging.warning(
             "table '%s': the optimizer state of its rows begins anew, since it was "
             "saved with another optimizer: %s, now %s",
             *(table.name, saved.optimizer, own.optimizer),
         )
     _tell(table, before, removed, saved)
+    warn_of_missing(table, saved)
+
+
+def _write(table: Table, own: Header, store: Any, saved: Header) -> None:
+    keeps_state = saved.keeps_state(own)
+    for batch in stored_rows.read_rows(store, saved):
+        if not keeps_state:
+            batch = batch._replace(state=batch.state[:, :0].copy())
+        table.write(batch)
 
 
 def _remove_others(table: Table, saved_ids: np.ndarray) -> int:
@@ -62,10 +73,14 @@ def _tell(table: Table, before: int, removed: int, saved: Header) -> None:
         )
     else:
         logging.info("table '%s' got %d rows that were saved", table.name, saved.rows)
+
+
+def warn_of_missing(table: Table, saved: Header) -> None:
+    """Tells of rows that were saved and found no place."""
     held = len(table)
     if held < saved.rows:
         logging.warning(
             "table '%s' holds %d of the %d rows that were saved: its capacity has no "
-            "room for the others",
+            "room for the others, or their time was over",
             *(table.name, held, saved.rows),
         )

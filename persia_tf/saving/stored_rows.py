@@ -17,9 +17,9 @@ _HEADER = "persia_rows"
 def stored_bytes(table: Table) -> int:
     """Returns how many bytes `store_rows` would store, about."""
     rows = len(table)
-    if not rows:
+    batch = next(table.export(1), None)
+    if batch is None:  # Also where all that are counted have had their time.
         return 0
-    batch = next(table.export(1))
     return rows * (8 + 4 * (batch.rows.shape[1] + batch.state.shape[1]))
 
 
@@ -55,7 +55,19 @@ def read_header(store: Any) -> Header | None:
 
 
 def read_ids(store: Any, header: Header) -> np.ndarray:
-    """Returns the ids of all rows, int64."""
+    """Returns the ids of all rows, int64.
+
+    Raises:
+        ValueError: if a part of the rows is missing.
+    """
+    names = [name for batch in range(header.batches) for name in _names(batch)]
+    missing = sorted(set(names) - set(store.keys()))
+    if missing:
+        raise ValueError(
+            f"what is being loaded is not whole: of the rows of table '{header.table}' "
+            f"{len(missing)} arrays of {len(names)} are missing, {missing[0]!r} for "
+            "one. Load another file of the model."
+        )
     parts = [np.asarray(store[_names(b)[0]]) for b in range(header.batches)]
     return np.concatenate([np.empty(0, np.int64), *parts])
 

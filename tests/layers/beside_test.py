@@ -29,15 +29,15 @@ def small(make_cluster):
     return make_cluster(archive_limit=100 * ROW_BYTES, checkpoint_root="run")
 
 
-def make_model(tables, cluster):
+def make_model(tables, cluster, **options):
     inputs = keras.Input((3,), dtype="int64")
+    options = {"combiner": "sum", "cluster": cluster, **options}
     pools = [
-        ptf.layers.PersiaEmbedding(4, table=table, combiner="sum", cluster=cluster)(
-            inputs
-        )
+        ptf.layers.PersiaEmbedding(4, table=table, **options)(inputs)
         for table in tables
     ]
-    outputs = keras.layers.Dense(1)(keras.layers.Concatenate()(pools))
+    both = keras.layers.Concatenate()(pools) if len(pools) > 1 else pools[0]
+    outputs = keras.layers.Dense(1)(both)
     model = keras.Model(inputs, outputs)
     model.compile("adam", "mse")
     return model
@@ -114,6 +114,66 @@ def test_rows_that_changed_are_saved_and_loaded_anew(
     assert_same(rows_of(tables[0], small), after)
 
 
+def variant(cluster, **options):
+    """The same shards with other options."""
+    return ptf.Cluster.from_config({**cluster.get_config(), **options})
+
+
+@pytest.fixture
+def train_meanwhile(small, table, monkeypatch):
+    """Has another program train once a checkpoint is saved or restored."""
+    other = make_model([table], variant(small, timeout=21))
+
+    def during(name):
+        action = getattr(ptf.checkpoint, name)
+
+        def act(*args, **options):
+            result = action(*args, **options)
+            train(other)
+            other.layers[1].cluster.flush()
+            return result
+
+        monkeypatch.setattr(ptf.checkpoint, name, act)
+
+    return during
+
+
+def test_rows_that_change_during_a_save_are_saved_by_the_next(
+    table, small, file, tmp_path, train_meanwhile
+):
+    model = train(make_model([table], small))
+    train_meanwhile("save")
+    model.save(file)
+    model.save(file)
+    assert checkpoints(tmp_path) == ["ckpt-00000001", "ckpt-00000002"]
+
+
+def test_rows_that_change_during_a_restore_are_restored_again(
+    table, small, file, monkeypatch, rows_of, train_meanwhile
+):
+    model = train(make_model([table], small))
+    model.save(file)
+    expected = rows_of(table, small)
+    train(model)
+    restore = ptf.checkpoint.restore
+    train_meanwhile("restore")
+    keras.models.load_model(file)
+    monkeypatch.setattr(ptf.checkpoint, "restore", restore)
+    keras.models.load_model(file)
+    assert_same(rows_of(table, small), expected)
+
+
+def test_each_folder_gets_its_checkpoints(table, small, file, tmp_path):
+    other = variant(small, checkpoint_root="other")
+    assert other.session is small.session
+    models = [make_model([table], cluster) for cluster in (small, other)]
+    train(models[0])
+    for model in models * 2:
+        model.save(file)
+    for folder in ("run", "other"):
+        assert os.listdir(tmp_path / folder / "models") == ["ckpt-00000001"]
+
+
 def test_nothing_is_removed_that_a_file_refers_to(tables, small, file, rows_of):
     model = train(make_model(tables, small))
     model.save(file)
@@ -161,6 +221,53 @@ def test_another_checkpoint_in_its_place_is_refused(tables, small, file, tmp_pat
     train(model).save(file + ".keras")
     with pytest.raises(Exception, match="but another one lies there now"):
         keras.models.load_model(file)
+
+
+def assert_refused_unchanged(load, cluster, tables, rows_of):
+    """Loading raises, and each row stays as it is."""
+    before = [rows_of(table, cluster) for table in tables]
+    with pytest.raises(ValueError, match="has them as table"):
+        load()
+    for table, expected in zip(tables, before):
+        assert_same(rows_of(table, cluster), expected)
+
+
+def test_a_checkpoint_of_another_table_is_refused(tables, small, tmp_path, rows_of):
+    path = str(tmp_path / "m.weights.h5")
+    model = train(make_model(tables[:1], small))
+    model.save_weights(path)
+    other = train(make_model(tables[1:2], small))
+    train(model)
+    assert_refused_unchanged(
+        lambda: other.load_weights(path), small, tables[:2], rows_of
+    )
+
+
+def test_a_checkpoint_of_another_namespace_is_refused(table, small, file, rows_of):
+    model = train(make_model([table], small))
+    model.save(file)
+    train(model)
+
+    def load():
+        with ptf.use_cluster(variant(small, namespace="new")):
+            keras.models.load_model(file)
+
+    assert_refused_unchanged(load, small, [table], rows_of)
+
+
+def test_rows_beyond_the_capacity_are_told_of(
+    table, small, make_cluster, tmp_path, caplog
+):
+    path = str(tmp_path / "m.weights.h5")
+    train(make_model([table], small)).save_weights(path)
+    count = len(ptf.Table(table, small))
+    other = make_cluster(checkpoint_root="run")
+    loading = make_model([table], other, capacity=60)
+    with caplog.at_level("WARNING", logger="absl"):
+        loading.load_weights(path)
+    held = len(ptf.Table(table, other))
+    assert held < count
+    assert f"holds {held} of the {count} rows that were saved" in caplog.text
 
 
 def test_rows_of_this_process_are_saved_beside_a_file_too(

@@ -1,10 +1,13 @@
 """What Keras saves of a model holds its rows, and loading puts them back."""
 
+import time
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import persia_tf as ptf
+from persia_tf import optimizers
 from persia_tf._keras import keras
 from persia_tf.layers.workers import Workers
 
@@ -180,6 +183,22 @@ def test_an_empty_table_is_loaded_as_such(table, shards, file, rows_of):
     assert rows_of(table, shards) == {}
 
 
+def test_a_table_whose_rows_have_all_had_their_time_is_saved_as_empty(
+    table, shards, file, rows_of
+):
+    lifetime = ptf.eviction.TTL(seconds=1)
+    model = train(make_model(table, shards, eviction=lifetime))
+    deadline = time.monotonic() + 60
+    while rows_of(table, shards):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert len(ptf.Table(table, shards)) > 0
+    model.save(file)
+    train(model)
+    keras.models.load_model(file)
+    assert rows_of(table, shards) == {}
+
+
 # ---- Tables that differ.
 
 
@@ -196,6 +215,86 @@ def test_with_another_optimizer_rows_stay_and_state_begins_anew(
     for row_id, row in rows_of(table, other_shards).items():
         np.testing.assert_array_equal(row[:4], expected[row_id][:4])
         np.testing.assert_array_equal(row[4:], np.full(4, np.float32(0.1)))
+
+
+@pytest.mark.parametrize(
+    ("saved", "loading", "begins_anew"),
+    [
+        (optimizers.SGD(momentum=0.9), optimizers.SGD(), True),
+        (optimizers.SGD(), optimizers.SGD(momentum=0.9), True),
+        (optimizers.Adam(), optimizers.Adam(amsgrad=True), True),
+        (optimizers.RMSprop(momentum=0.9), optimizers.RMSprop(centered=True), True),
+        (optimizers.SGD(momentum=0.9), optimizers.SGD(momentum=0.5), False),
+    ],
+)
+def test_state_of_another_kind_begins_anew(
+    saved, loading, begins_anew, table, shards, other_shards, tmp_path, rows_of, caplog
+):
+    path = str(tmp_path / "m.weights.h5")
+    train(make_model(table, shards, saved)).save_weights(path)
+    other = make_model(table, other_shards, loading)
+    with caplog.at_level("WARNING", logger="absl"):
+        other.load_weights(path)
+    assert ("state of its rows begins anew" in caplog.text) == begins_anew
+    expected, found = rows_of(table, shards), rows_of(table, other_shards)
+    assert found.keys() == expected.keys()
+    for row_id, row in expected.items():
+        np.testing.assert_array_equal(found[row_id][:4], row[:4])
+        if begins_anew:
+            assert not found[row_id][4:].any()
+        else:
+            np.testing.assert_array_equal(found[row_id], row)
+
+
+@pytest.mark.parametrize("part", ["ids", "rows", "state"])
+def test_rows_stay_where_a_part_of_those_to_be_loaded_is_missing(
+    part, table, shards, rows_of
+):
+    model = train(make_model(table, shards))
+    store = {}
+    model.layers[1].save_own_variables(store)
+    del store[f"persia_{part}_0"]
+    train(model)
+    ptf.Table(table, shards).assign([5000], np.ones((1, 4)))
+    expected = rows_of(table, shards)
+    with pytest.raises(ValueError, match=f"not whole.*'persia_{part}_0'"):
+        model.layers[1].load_own_variables(store)
+    assert_same(rows_of(table, shards), expected)
+
+
+class Unreadable(dict):
+    """A store whose last rows cannot be read."""
+
+    def __getitem__(self, name):
+        if name == max(key for key in self if "persia_rows_" in key):
+            raise OSError("cannot read")
+        return super().__getitem__(name)
+
+
+def test_no_row_is_gone_where_those_to_be_loaded_cannot_be_read(table, shards, rows_of):
+    model = train(make_model(table, shards))
+    store = Unreadable()
+    model.layers[1].save_own_variables(store)
+    ptf.Table(table, shards).assign([5000], np.ones((1, 4)))
+    expected = rows_of(table, shards)
+    with pytest.raises(OSError, match="cannot read"):
+        model.layers[1].load_own_variables(store)
+    assert_same(rows_of(table, shards), expected)
+
+
+def test_a_full_table_gets_the_rows_that_were_saved(
+    table, shards, other_shards, tmp_path, rows_of
+):
+    path = str(tmp_path / "m.weights.h5")
+    options = {"capacity": 300, "eviction": "lfu"}
+    train(make_model(table, shards, **options)).save_weights(path)
+    expected = rows_of(table, shards)
+    layer = make_model(table, other_shards, **options).layers[1]
+    for _ in range(10):  # More uses than rows have that are loaded.
+        layer(np.arange(5000, 5300), training=True)
+    model = make_model(table, other_shards, **options)
+    model.load_weights(path)
+    assert_same(rows_of(table, other_shards), expected)
 
 
 def test_another_output_dim_is_refused(table, shards, other_shards, tmp_path):

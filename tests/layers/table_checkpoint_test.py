@@ -292,12 +292,12 @@ def test_weights_are_never_seen_in_part(run, monkeypatch):
 def test_the_chief_alone_saves_and_all_read_the_weights(run):
     saved = []
     saving = run.saving(weights_folder=run.weights_folder)
-    extended = types.SimpleNamespace(should_checkpoint=False)
+    strategy = types.SimpleNamespace(
+        num_replicas_in_sync=2,
+        extended=types.SimpleNamespace(worker_devices=["cpu"], should_checkpoint=False),
+    )
     saving.set_model(
-        types.SimpleNamespace(
-            distribute_strategy=types.SimpleNamespace(extended=extended),
-            save_weights=saved.append,
-        )
+        types.SimpleNamespace(distribute_strategy=strategy, save_weights=saved.append)
     )
     saving.on_epoch_end(0)
     saving.on_train_end()
