@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         eviction,
         layers,
         optimizers,
+        serving,
     )
     from persia_tf.cluster import Cluster, flush
     from persia_tf.saving.contexts import rows_stay, use_cluster
@@ -37,6 +38,7 @@ _MODULES = (
     "eviction",
     "layers",
     "optimizers",
+    "serving",
 )
 _ATTRIBUTES = {
     "Cluster": "persia_tf.cluster",
@@ -65,6 +67,7 @@ __all__ = [
     "metrics",
     "optimizers",
     "rows_stay",
+    "serving",
     "use_cluster",
 ]
 

@@ -39,6 +39,7 @@ from persia_tf.layers.weight_readers import WeightReaders
 from persia_tf.layers.workers import Workers
 from persia_tf.ops import embedding
 from persia_tf.ops.bags import NO_BAGS, Bags
+from persia_tf.ops.redirection import redirection
 from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.saving.contexts import cluster_in_use
 from persia_tf.saving.header import Header, described
@@ -217,7 +218,7 @@ class PersiaEmbedding(keras.layers.Layer):
             vectors = self._vectors(flat_values(ids), training)
             if isinstance(ids, tf.RaggedTensor):
                 vectors = ids.with_flat_values(vectors)
-        elif self.compression is None:
+        elif self.compression is None and redirection() is None:
             kept, bags = bags_of(ids, self.combiner, leave_out_zero=self.mask_zero)
             vectors = in_shape_of(ids, bags, self._lookup(kept, training, bags))
         else:
@@ -343,6 +344,20 @@ class PersiaEmbedding(keras.layers.Layer):
             config["cluster"] = Cluster.from_config(config["cluster"])
         config["cluster"] = cluster_in_use() or config.get("cluster")
         return cls(**config)
+
+    @property
+    def rows(self) -> Table:
+        """The layer's rows, as a `ptf.Table`.
+
+        Raises:
+            ValueError: if the layer is not built.
+        """
+        if self._row_saving is None:
+            raise ValueError(
+                f"layer '{self.name}' must be built before it has rows: call it on a "
+                "batch, or `layer.build((None,))`"
+            )
+        return self._row_saving.table
 
     @property
     def _cluster(self) -> Cluster:
