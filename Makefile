@@ -5,14 +5,21 @@
 PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
+DOCS := .venv-docs
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
-BOTH_KERAS := $(wildcard tests/data tests/distribute tests/layers tests/ops)
+BOTH_KERAS := $(wildcard tests/compatibility tests/conversion tests/data \
+  tests/distribute tests/layers tests/ops)
+# What may depend on TensorFlow's version. Of several workers, tests/compatibility.
+OF_TENSORFLOW := $(filter-out tests/distribute,$(BOTH_KERAS))
+# What docs/compatibility.md tells of.
+TENSORFLOWS ?= 2.16 2.18 2.21
 # Most tests leave a core idle while processes talk to each other.
 PYTEST := pytest -q --numprocesses auto --maxprocesses 4 --dist worksteal
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format
+.PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format docs
 .PHONY: fuzz mutated-frames kills compiler gtest openssl clang bazel redis
+.PHONY: wheel compatibility $(TENSORFLOWS:%=beside-tensorflow-%)
 
 demo: build
 	$(VENV)/bin/persia launch --ps 2 -- $(VENV)/bin/python examples/movielens/train.py
@@ -25,23 +32,37 @@ test: build $(VENV)/.test gtest
 	$(VENV)/bin/python benchmarks/checkpoint_bench.py --quick
 	$(VENV)/bin/python benchmarks/recovery_bench.py --quick
 	$(VENV)/bin/python benchmarks/soak.py --quick
+	$(VENV)/bin/python benchmarks/worker_scaling.py --quick
+	$(VENV)/bin/python benchmarks/xla_dense.py --quick
 	$(VENV)/bin/$(PYTEST)
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(BOTH_KERAS)
 
 # The wheel that a user would get, under the oldest TensorFlow that it serves.
-test-oldest: build openssl
-	rm -rf build/lib.* build/wheel
-	$(VENV)/bin/python -m pip --quiet wheel --no-deps --no-build-isolation \
-	  --wheel-dir build/wheel .
+test-oldest: wheel
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip --quiet uninstall --yes persia_tf
 	$(OLDEST)/bin/python $(PIP_INSTALL) \
 	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==2.16.*'
-	$(OLDEST)/bin/$(PYTEST)
-	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) $(BOTH_KERAS)
+	$(OLDEST)/bin/$(PYTEST) $(OF_TENSORFLOW) tests/checkpoint tests/examples
+	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) $(OF_TENSORFLOW)
+
+wheel: build openssl
+	rm -rf build/lib.* build/wheel
+	$(VENV)/bin/python -m pip --quiet wheel --no-deps --no-build-isolation \
+	  --wheel-dir build/wheel .
+
+# Writes docs/compatibility.md: what works with which TensorFlow. Some GB each.
+compatibility: $(TENSORFLOWS:%=beside-tensorflow-%)
+	$(VENV)/bin/python tools/compatibility_table.py $(TENSORFLOWS:%=.venv-tf%)
+
+$(TENSORFLOWS:%=beside-tensorflow-%): beside-tensorflow-%: wheel
+	$(PYTHON) -m venv .venv-tf$*
+	.venv-tf$*/bin/python -m pip --quiet uninstall --yes persia_tf
+	.venv-tf$*/bin/python $(PIP_INSTALL) \
+	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==$*.*'
 
 test-bazel: env $(VENV)/.test gtest bazel
-	bazel test --config=offline //...
+	bazel test --config=offline $(BAZEL_FLAGS) //...
 
 sanitize: env gtest
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize address
@@ -75,14 +96,24 @@ lint: build $(VENV)/.test $(VENV)/.lint
 format: $(VENV)/.lint
 	tools/lint.sh fix $(VENV)/bin
 
+# The documentation's site, in build/site. It reads sources, and runs none of them.
+docs: $(DOCS)/.installed
+	$(DOCS)/bin/python tools/docs_site.py
+
+$(DOCS)/.installed: pyproject.toml tools/requirements.py
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python tools/requirements.py docs > $(DOCS)/requirements.txt
+	$(DOCS)/bin/python $(PIP_INSTALL) -r $(DOCS)/requirements.txt
+	touch $@
+
 build: env
 	$(VENV)/bin/python cc/ninja_build.py
 
 env: $(VENV)/.installed
 
-$(VENV)/.installed: pyproject.toml setup.py tools/build_requirements.py | compiler
+$(VENV)/.installed: pyproject.toml setup.py tools/requirements.py | compiler
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python tools/build_requirements.py > $(VENV)/build_requirements.txt
+	$(VENV)/bin/python tools/requirements.py > $(VENV)/build_requirements.txt
 	$(VENV)/bin/python $(PIP_INSTALL) -r $(VENV)/build_requirements.txt
 	$(VENV)/bin/python $(PIP_INSTALL) --no-build-isolation -e .
 	touch $@

@@ -109,7 +109,7 @@ def persia_cc_tests(name, deps):
         )
     native.test_suite(name = name, tests = tests)
 
-def persia_py_tests(name, srcs, data, deps):
+def persia_py_tests(name, srcs, data, deps, long_running = []):
     """Declares a test, run by pytest, for each file, and a suite of them all.
 
     Args:
@@ -117,6 +117,7 @@ def persia_py_tests(name, srcs, data, deps):
       srcs: the files.
       data: the files that they read.
       deps: the Python that they import.
+      long_running: folders whose tests are tagged so.
     """
     tests = []
     for source in srcs:
@@ -132,6 +133,7 @@ def persia_py_tests(name, srcs, data, deps):
             data = data,
             main = "//bazel:pytest_main.py",
             python_version = "PY3",
+            tags = ["long_running"] if source.split("/")[0] in long_running else [],
             deps = deps,
         )
     native.test_suite(name = name, tests = tests)

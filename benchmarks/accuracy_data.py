@@ -16,6 +16,7 @@ from adult_income import data as adult_data
 from adult_income import model as adult_model
 from common import locate
 from common.table import Table
+from criteo_dlrm import data as criteo_data
 from movielens import data as movielens_data
 from movielens import model as movielens_model
 
@@ -47,11 +48,6 @@ class DataSet:
     seeds: int = 3
 
 
-_CRITEO_FILE = "train.txt"
-_CRITEO_NUMBERS = 13
-_CRITEO_CATEGORIES = 26
-
-
 def read_criteo(directory: pathlib.Path) -> Table:
     """Reads the Criteo sample: `numbers`, and C1 to C26 as int64 ids.
 
@@ -60,24 +56,13 @@ def read_criteo(directory: pathlib.Path) -> Table:
     Raises:
         ValueError: if a line is not in the publisher's format.
     """
-    width = 1 + _CRITEO_NUMBERS + _CRITEO_CATEGORIES
-    lines = (directory / _CRITEO_FILE).read_text("ascii").splitlines()
-    rows = [line.split("\t") for line in lines]
-    for number, row in enumerate(rows, 1):
-        if len(row) != width:
-            raise ValueError(
-                f"{directory / _CRITEO_FILE}:{number}: a line must have {width} "
-                f"fields between tabs; got {len(row)}."
-            )
-    labels, *columns = zip(*rows)
-    counts = [[float(text or 0) for text in c] for c in columns[:_CRITEO_NUMBERS]]
-    counts = np.array(counts, np.float32).T
-    features = {"numbers": np.log1p(counts.clip(min=0)).astype(np.float32)}
-    for index, column in enumerate(columns[_CRITEO_NUMBERS:], 1):
+    labels, counts, categories = criteo_data.read_fields(directory)
+    features = {"numbers": criteo_data.shorten(counts)}
+    for name, column in categories.items():
         # Values have 32 bits; no value is as large as what stands for none.
         ids = [int(text, 16) if text else 1 << 32 for text in column]
-        features[f"C{index}"] = np.array(ids, np.int64)
-    return Table(features, np.array(labels, np.float32))
+        features[name] = np.array(ids, np.int64)
+    return Table(features, labels)
 
 
 def build_criteo(rows: Any, dim: int = 8, hidden: tuple[int, ...] = (64, 32)) -> Any:
@@ -85,10 +70,10 @@ def build_criteo(rows: Any, dim: int = 8, hidden: tuple[int, ...] = (64, 32)) ->
     import tensorflow as tf
 
     keras = tf.keras
-    inputs = {"numbers": keras.Input(shape=(_CRITEO_NUMBERS,), name="numbers")}
+    counts = len(criteo_data.COUNTS)
+    inputs = {"numbers": keras.Input(shape=(counts,), name="numbers")}
     vectors = [inputs["numbers"]]
-    for index in range(1, _CRITEO_CATEGORIES + 1):
-        name = f"C{index}"
+    for name in criteo_data.CATEGORICAL:
         inputs[name] = keras.Input(shape=(), dtype="int64", name=name)
         vectors.append(rows.layer(name, dim)(inputs[name]))
     x = keras.layers.Concatenate()(vectors)
@@ -124,7 +109,7 @@ DATA_SETS = {
         batch=512,
     ),
     "criteo": DataSet(
-        source=locate.Source("criteo-sample", (_CRITEO_FILE,), url=""),
+        source=criteo_data.SOURCE,
         load=_split(read_criteo),
         build=build_criteo,
         adagrad={"learning_rate": 0.05, "initial_accumulator_value": 1e-5},

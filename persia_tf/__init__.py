@@ -17,12 +17,14 @@ if TYPE_CHECKING:
         compression,
         data,
         distribute,
+        errors,
         eviction,
         layers,
         optimizers,
         serving,
     )
     from persia_tf.cluster import Cluster, flush
+    from persia_tf.conversion import convert
     from persia_tf.saving.contexts import rows_stay, use_cluster
     from persia_tf.table import Table
     from persia_tf.telemetry import metrics
@@ -35,6 +37,7 @@ _MODULES = (
     "compression",
     "data",
     "distribute",
+    "errors",
     "eviction",
     "layers",
     "optimizers",
@@ -44,6 +47,7 @@ _ATTRIBUTES = {
     "Cluster": "persia_tf.cluster",
     "TLS": "persia_tf.tls",
     "Table": "persia_tf.table",
+    "convert": "persia_tf.conversion",
     "flush": "persia_tf.cluster",
     "metrics": "persia_tf.telemetry",
     "rows_stay": "persia_tf.layers",
@@ -59,8 +63,10 @@ __all__ = [
     "callbacks",
     "checkpoint",
     "compression",
+    "convert",
     "data",
     "distribute",
+    "errors",
     "eviction",
     "flush",
     "layers",

@@ -15,6 +15,8 @@ from persia_tf import checks
 from persia_tf._keras import keras
 from persia_tf.policy import Policy
 
+__all__ = ["Admission", "BloomMinCount", "MinCount", "Probability"]
+
 # Counters of `BloomMinCount` are one byte wide.
 _MOST_BLOOM_COUNT = 255
 _MOST_BLOOM_IDS = 10**10

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from persia_tf import checks
+from persia_tf import checks, sizes
 from persia_tf.spec import format_spec
-
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B\s*", re.IGNORECASE)
-_POWERS = {None: 0, "K": 1, "M": 2, "G": 3, "T": 4}
 
 # The most that the core takes, rows or bytes.
 _MOST = 10**18
@@ -61,16 +57,7 @@ def spec(capacity: int | str | None) -> str:
 
 
 def _bytes(text: str) -> int:
-    parsed = _SIZE.fullmatch(text)
-    if parsed is None:
-        raise ValueError(
-            "`capacity` as a str must be a number of bytes with a unit: B, kB, MB, GB "
-            'or TB (powers of 1000), KiB, MiB, GiB or TiB (of 1024), such as "64GiB"; '
-            f"a number of rows is an int. Received: capacity={text!r}"
-        )
-    number, prefix, binary = parsed.groups()
-    base = 1024 if binary else 1000
-    count = float(number) * base ** _POWERS[prefix and prefix.upper()]
+    count = sizes.parse("capacity", text, "; a number of rows is an int")
     _check_count(count, "bytes", text)
     return int(count)
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from persia_tf import auth, checks, stats
+from persia_tf import auth, checks, sizes, stats
 from persia_tf import session as session_lib
 from persia_tf import tls as tls_lib
 from persia_tf.session import Session, TableSettings
@@ -70,6 +70,12 @@ class Cluster:
             Its files are read when the session is opened. Defaults to what
             `$PERSIA_TLS_CERTIFICATE`, `$PERSIA_TLS_KEY` and `$PERSIA_TLS_CA` name,
             else to none; `False` is none, whatever the environment says.
+        archive_limit: The most bytes of rows of one layer that a file of a model, or
+            of its weights, may hold: an int, or a str such as `"4GiB"`. Defaults to
+            `"1GiB"`.
+        checkpoint_root: A folder, as `ptf.checkpoint.save` takes it, for the
+            checkpoints of tables that are larger: files of models refer to them, so
+            none is ever removed. None: such models are not saved. Defaults to None.
 
     Raises:
         TypeError: for an argument of another type.
@@ -88,6 +94,8 @@ class Cluster:
         hot_rows: int = 0,
         auth_token_file: str | os.PathLike[str] | None = None,
         tls: tls_lib.TLS | Literal[False] | None = None,
+        archive_limit: int | str = "1GiB",
+        checkpoint_root: str | os.PathLike[str] | None = None,
     ) -> None:
         if shards is None:
             shards = shards_of_environment()
@@ -117,6 +125,10 @@ class Cluster:
             None if auth_token_file is None else os.fspath(auth_token_file)
         )
         self.tls = tls
+        self.archive_limit = sizes.count_bytes("archive_limit", archive_limit)
+        self.checkpoint_root = (
+            None if checkpoint_root is None else os.fspath(checkpoint_root)
+        )
 
     @classmethod
     def embedded(cls, **options: Any) -> Cluster:
@@ -135,7 +147,7 @@ class Cluster:
 
     @property
     def is_embedded(self) -> bool:
-        """Whether rows live in this process."""
+        """Whether rows live in this process: True if `shards` is empty."""
         return not self.shards
 
     @property
@@ -167,7 +179,14 @@ class Cluster:
         return self.tls or None
 
     def full_name(self, table: str) -> str:
-        """Returns the name by which the shards know `table`."""
+        """Returns the name by which the shards know a table.
+
+        Args:
+            table: Its name, without the namespace.
+
+        Returns:
+            `"namespace/table"`, or `table` if there is no namespace.
+        """
         return f"{self.namespace}/{table}" if self.namespace else table
 
     def create_table(self, table: str, settings: TableSettings) -> int:
@@ -200,7 +219,16 @@ class Cluster:
         self.session.flush()
 
     def stats(self) -> list[stats.ProcessStats]:
-        """Returns the counters of every shard, or of the embedded store."""
+        """Returns the counters of every shard, or of the embedded store.
+
+        Returns:
+            A `persia_tf.stats.ProcessStats` a shard, in the order of `shards`; one for
+            the embedded store. Where `shards` are embedding workers, each worker's own
+            and then those of the shards behind it.
+
+        Raises:
+            PersiaError: if one does not answer in time (it is named).
+        """
         return stats.of_session(self.session.name)
 
     def get_config(self) -> dict[str, Any]:
@@ -213,6 +241,8 @@ class Cluster:
             "hot_rows": self.hot_rows,
             "auth_token_file": self.auth_token_file,
             "tls": self.tls.get_config() if self.tls else self.tls,
+            "archive_limit": self.archive_limit,
+            "checkpoint_root": self.checkpoint_root,
         }
 
     @classmethod

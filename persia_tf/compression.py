@@ -16,6 +16,8 @@ from persia_tf import checks
 from persia_tf._keras import keras
 from persia_tf.policy import Configured
 
+__all__ = ["Compression", "HashStack", "QuotientRemainder"]
+
 OPERATIONS = ("mul", "add")
 
 _MAX_ROWS = 1 << 63

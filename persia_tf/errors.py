@@ -6,6 +6,20 @@ gRPC's), and also the built-in exception that means the same, if there is one.
 
 from __future__ import annotations
 
+__all__ = [
+    "AlreadyExistsError",
+    "DataLossError",
+    "DeadlineExceededError",
+    "FailedPreconditionError",
+    "InvalidArgumentError",
+    "LibraryLoadError",
+    "NotFoundError",
+    "PermissionDeniedError",
+    "PersiaError",
+    "UnauthenticatedError",
+    "UnavailableError",
+]
+
 
 class PersiaError(RuntimeError):
     """A failure reported by persia_tf.
@@ -13,13 +27,16 @@ class PersiaError(RuntimeError):
     Example:
 
     >>> try:
-    ...     stats.fetch("127.0.0.1:7000", timeout=1)
-    ... except PersiaError as error:
+    ...     ptf.Table("user").lookup([3])
+    ... except ptf.errors.PersiaError as error:
     ...     print(error.code, error)
 
     Args:
         message: What failed, and what to do about it.
         code: The status code, if it is not the one of the class.
+
+    Attributes:
+        code: The status code: gRPC's numbers, such as 4 for a deadline that passed.
     """
 
     code = 13  # Internal.

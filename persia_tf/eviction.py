@@ -2,7 +2,8 @@
 
 A row leaves with its optimizer state, and is begun anew if training meets its id
 again. Rows are used by training lookups and by assigning them; lookups of
-`evaluate`, `predict` and plain calls do not count.
+`evaluate`, `predict` and plain calls do not count. To evict n rows a table looks at a
+random sample of 8 n rows, or 1024 if that is more.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 from persia_tf import checks
 from persia_tf._keras import keras
 from persia_tf.policy import Policy
+
+__all__ = ["Eviction", "LFU", "LRU", "TTL"]
 
 # Half of a clock that counts in 32 bits.
 _LONGEST = 2**31 - 1

@@ -102,10 +102,15 @@ class Session:
         name: Its key in the core's registry, by which ops find it.
         where: Its shards, for messages.
         options: What it was opened with.
+
+    Attributes:
+        name: As given.
+        writes: How often this program set or removed rows beside training.
     """
 
     def __init__(self, name: str, where: str, options: SessionOptions) -> None:
         self.name = name
+        self.writes = 0
         self._where = where
         self._options = options
         self._key = _native.utf8(name)

@@ -165,6 +165,7 @@ class Table:
 
     def write(self, batch: Rows) -> None:
         """As `assign`, of what `export` gave: it checks nothing, nor flushes."""
+        self.cluster.session.writes += 1
         dim, width = batch.rows.shape[1], batch.state.shape[1]
         for part in _parts_of(len(batch.ids), dim + width):
             ids, rows, state = (each[part] for each in batch)
@@ -193,6 +194,7 @@ class Table:
         ids = row_checks.checked_ids(ids)
         self.cluster.flush()
         self._parts()
+        self.cluster.session.writes += 1
         total = 0
         for part in _parts_of(len(ids), 0):
             removed = ctypes.c_uint64()

@@ -16,6 +16,7 @@ import pytest
 import tcp_proxy
 from harness import ShardProcess
 from object_store import ObjectStore
+from worker_processes import Ended, run_cluster
 
 from persia_tf import _native, errors, session, tls
 
@@ -260,5 +261,16 @@ def run_python(tmp_path):
         )
         assert completed.returncode == 0, completed.stderr
         return completed.stdout
+
+    return run
+
+
+@pytest.fixture
+def run_workers(start_shards, tmp_path_factory):
+    """Runs a program on several workers with new shards, named by TF_CONFIG."""
+
+    def run(program: str, count: int = 2, shard_count: int = 2) -> list[Ended]:
+        shards = [shard.address for shard in start_shards(shard_count)]
+        return run_cluster(program, count, shards, tmp_path_factory.mktemp("workers"))
 
     return run

@@ -8,7 +8,7 @@ Both are used alike, so that a model is one code for either:
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,12 +28,14 @@ class Settings:
         adagrad: the arguments of the optimizer, an Adagrad.
         scale: new rows are uniform in [-scale, scale].
         seed: of the new rows.
+        tables: of features that have the ids of another one: its name.
     """
 
     example: str
     adagrad: dict[str, float]
     scale: float
     seed: int
+    tables: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 class PersiaRows:
@@ -52,13 +54,16 @@ class PersiaRows:
         """Returns the tables as they are."""
         return train, test
 
-    def layer(self, feature: str, dim: int, pooled: bool = False) -> Callable:
+    def layer(
+        self, feature: str, dim: int, pooled: bool = False, masked: bool = False
+    ) -> Callable:
         """Returns the layer of one feature.
 
         Args:
             feature: names the table.
             dim: entries a row.
             pooled: several ids an example, of which 0 is padding: their mean.
+            masked: 0 is padding, which a mask tells the layers behind.
         """
         import persia_tf as ptf  # The check runs without it.
 
@@ -71,7 +76,7 @@ class PersiaRows:
             ),
             optimizer=ptf.optimizers.Adagrad(**settings.adagrad),
             combiner="mean" if pooled else None,
-            mask_zero=pooled,
+            mask_zero=pooled or masked,
             cluster=self._cluster,
             name=f"{feature}_rows",
         )
@@ -86,23 +91,33 @@ class KerasRows:
 
     def encode(self, train: Table, test: Table) -> tuple[Table, Table]:
         """Returns the tables with places in the vocabulary as ids."""
-        for name, column in train.features.items():
-            if np.issubdtype(column.dtype, np.integer):
-                # Sorted, so that padding, 0, which no id is below, stays 0.
-                vocabulary = np.union1d(column, test.features[name])
-                self._sizes[name] = len(vocabulary)
-                train = train.map(name, vocabulary.searchsorted)
-                test = test.map(name, vocabulary.searchsorted)
+        vocabularies: dict[str, np.ndarray] = {}
+        of_ids = [k for k, v in train.features.items() if v.dtype.kind in "iu"]
+        for name in of_ids:
+            # Sorted, so that padding, 0, which no id is below, stays 0.
+            ids = np.union1d(train.features[name], test.features[name])
+            known = vocabularies.get(self._table(name), ids)
+            vocabularies[self._table(name)] = np.union1d(known, ids)
+        for name in of_ids:
+            vocabulary = vocabularies[self._table(name)]
+            train = train.map(name, vocabulary.searchsorted)
+            test = test.map(name, vocabulary.searchsorted)
+        self._sizes = {table: len(ids) for table, ids in vocabularies.items()}
         return train, test
 
-    def layer(self, feature: str, dim: int, pooled: bool = False) -> Callable:
+    def _table(self, feature: str) -> str:
+        return self._settings.tables.get(feature, feature)
+
+    def layer(
+        self, feature: str, dim: int, pooled: bool = False, masked: bool = False
+    ) -> Callable:
         """Returns the layer of one feature, as `PersiaRows.layer` does."""
         scale = self._settings.scale
         rows = _SummedEmbedding(
             self._sizes[feature],
             dim,
             embeddings_initializer=keras.initializers.RandomUniform(-scale, scale),
-            mask_zero=pooled,
+            mask_zero=pooled or masked,
             name=f"{feature}_rows",
         )
         if not pooled:

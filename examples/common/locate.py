@@ -19,13 +19,14 @@ class Source(NamedTuple):
     Args:
         name: the folder's name under `$PERSIA_TF_DATA` and in Keras's cache.
         files: the files that are read, named as their publisher does.
-        url: the publisher's zip archive.
+        url: the publisher's zip archive; None where it is not to be had without its
+            publisher's consent, so that nothing is downloaded.
         md5: the archive's checksum, where the publisher states one.
     """
 
     name: str
     files: Sequence[str]
-    url: str
+    url: Optional[str]
     md5: Optional[str] = None
 
 
@@ -37,7 +38,7 @@ def directory(
     """Returns the directory that holds the source's files.
 
     The first of these that has them: `data`, `$PERSIA_TF_DATA/<name>`, Keras's
-    cache, the publisher's archive.
+    cache, the publisher's archive (these two if the source has a `url`).
 
     Args:
         source: the data set.
@@ -57,6 +58,9 @@ def directory(
     root = os.environ.get("PERSIA_TF_DATA")
     if root and _holds(pathlib.Path(root) / source.name, source):
         return pathlib.Path(root) / source.name
+    if source.url is None:
+        print(f"{source.name}: no download without consent", file=sys.stderr)
+        return None
     try:
         return _download(source, cache_dir)
     except Exception as error:  # Keras raises a bare Exception when offline.
@@ -71,10 +75,14 @@ def _holds(path: pathlib.Path, source: Source) -> bool:
 def _require(path: pathlib.Path, source: Source) -> None:
     missing = [name for name in source.files if not (path / name).is_file()]
     if missing:
+        way = (
+            f"Unpack {source.url} there, or leave --data out to download it."
+            if source.url
+            else "The example's README says where to get them."
+        )
         raise FileNotFoundError(
             f"--data must name a directory with {', '.join(source.files)}; "
-            f"{path} lacks {', '.join(missing)}. Unpack {source.url} there, or "
-            "leave --data out to download it."
+            f"{path} lacks {', '.join(missing)}. {way}"
         )
 
 

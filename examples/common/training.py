@@ -34,6 +34,17 @@ def parse_options(
         epochs: the default of `--epochs`.
         batch_size: the default of `--batch_size`.
     """
+    parser = training_parser(description, epochs=epochs, batch_size=batch_size)
+    add = parser.add_argument
+    add("--embedding", choices=sorted(KINDS), default="persia", help="whose rows")
+    add("--json", metavar="FILE", help="write the result there too")
+    return parser.parse_args(argv)
+
+
+def training_parser(
+    description: str, *, epochs: int, batch_size: int
+) -> argparse.ArgumentParser:
+    """Returns a parser of the options that say what to train on, and how long."""
     parser = argparse.ArgumentParser(
         description=description,
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
@@ -44,13 +55,11 @@ def parse_options(
     source.add_argument(
         "--generated", action="store_true", help="train on a generated sample"
     )
-    add("--embedding", choices=sorted(KINDS), default="persia", help="whose rows")
     add("--epochs", type=_positive, default=epochs, help="passes over the data")
     add("--batch_size", type=_positive, default=batch_size, help="rows a step")
     add("--rows", type=_positive, help="train on this many rows only")
     add("--seed", type=int, default=0, help="of the split, the weights, the order")
-    add("--json", metavar="FILE", help="write the result there too")
-    return parser.parse_args(argv)
+    return parser
 
 
 def load(
@@ -92,6 +101,7 @@ def run(
     train: Table,
     test: Table,
     build: Callable[[Any], Any],
+    staleness: Optional[int] = None,
 ) -> float:
     """Trains a model, and prints and returns its test AUC.
 
@@ -101,6 +111,7 @@ def run(
         train: the training rows.
         test: the test rows.
         build: makes the model of a `PersiaRows` or a `KerasRows`.
+        staleness: of rows that are looked up ahead; None: nothing is ahead.
     """
     keras.utils.set_random_seed(options.seed)
     rows = KINDS[options.embedding](settings)
@@ -111,8 +122,13 @@ def run(
         optimizer=keras.optimizers.Adagrad(**settings.adagrad),
         loss="binary_crossentropy",
     )
+    batches = train.batches(options.batch_size, shuffle_seed=options.seed)
+    if staleness is not None and options.embedding == "persia":
+        import persia_tf as ptf  # The check runs without it.
+
+        batches = ptf.data.prefetch(batches, model, staleness)
     model.fit(
-        train.batches(options.batch_size, shuffle_seed=options.seed),
+        batches,
         epochs=options.epochs,
         shuffle=False,  # The batches are shuffled already.
     )

@@ -17,7 +17,7 @@ USER_FEATURES = ("user", "gender", "age", "occupation", "zip")
 MOVIE_FEATURES = ("movie", "genres")
 FEATURES = USER_FEATURES + MOVIE_FEATURES
 MAX_GENRES = 6
-_NEUTRAL = 3
+NEUTRAL = 3
 
 
 def read(directory: pathlib.Path) -> Table:
@@ -33,13 +33,13 @@ def read(directory: pathlib.Path) -> Table:
     Raises:
         ValueError: if a file is not in the publisher's format.
     """
-    user, movie, rating = _read_ratings(directory / "ratings.dat")
+    user, movie, rating, _ = read_ratings(directory / "ratings.dat")
     features = {
         **look_up(user, _read_users(directory / "users.dat")),
         **look_up(movie, _read_movies(directory / "movies.dat")),
     }
-    labels = (rating > _NEUTRAL).astype(np.float32)
-    return Table(features, labels).take(rating != _NEUTRAL)
+    labels = (rating > NEUTRAL).astype(np.float32)
+    return Table(features, labels).take(rating != NEUTRAL)
 
 
 def look_up(ids: np.ndarray, entities: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -73,13 +73,19 @@ def pad_genres(genres: list[list[int]]) -> np.ndarray:
     return padded
 
 
-def _read_ratings(path: pathlib.Path) -> np.ndarray:
-    """Returns three rows: users, movies, ratings."""
+def read_ratings(path: pathlib.Path) -> np.ndarray:
+    """Returns four rows: users, movies, ratings, times.
+
+    Args:
+        path: of the file of ratings.
+
+    Raises:
+        ValueError: if the file is not in the publisher's format.
+    """
     try:
-        # Every second field is the empty one inside of a "::". The fourth value,
-        # the time, is left alone.
+        # Every second field is the empty one inside of a "::".
         return np.loadtxt(
-            path, np.int64, delimiter=":", usecols=(0, 2, 4), ndmin=2, unpack=True
+            path, np.int64, delimiter=":", usecols=(0, 2, 4, 6), ndmin=2, unpack=True
         )
     except ValueError as error:
         raise ValueError(

@@ -1,6 +1,7 @@
 """Keras callbacks."""
 
+from persia_tf.callbacks.chief_alone import BackupAndRestore, ModelCheckpoint
 from persia_tf.callbacks.lookup_metrics import LookupMetrics
 from persia_tf.callbacks.table_checkpoint import TableCheckpoint
 
-__all__ = ["LookupMetrics", "TableCheckpoint"]
+__all__ = ["BackupAndRestore", "LookupMetrics", "ModelCheckpoint", "TableCheckpoint"]

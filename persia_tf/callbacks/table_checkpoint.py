@@ -27,10 +27,9 @@ class TableCheckpoint(keras.callbacks.Callback):
     `fit` returns.
 
     With a `weights_folder`, each checkpoint has a file of the model's dense weights of
-    the very same step there, named as the checkpoint is. Keras's own callbacks save
-    more of the model, its optimizer too, but know nothing of checkpoints:
-    `ModelCheckpoint` and `BackupAndRestore` with an equal `save_freq` save at the same
-    steps as this one does.
+    the very same step there, named as the checkpoint is. Keras's own callbacks,
+    `ModelCheckpoint` and `BackupAndRestore`, save more of the model, its optimizer too,
+    and the rows with it, while training waits.
 
     With `whole_every`, most saves are increments: each writes what changed since the
     one before, and needs that to be restored. The first save is whole, and so is the

@@ -81,6 +81,8 @@ def save(
         The save: `wait` for its end. Its `folder` is what `restore` takes too.
 
     Raises:
+        TypeError: if `max_to_keep` is neither None nor an integer.
+        ValueError: if `max_to_keep` is below 1.
         FailedPreconditionError: if a shard was started without
             `--checkpoint-root`, or an earlier save has not ended.
         PersiaError: if a shard does not answer, or cannot write (it is named).
@@ -146,6 +148,7 @@ class Save:
 
     Attributes:
         folder: Where it will be.
+        save_id: The number that its files share, and no others have.
         is_incremental: Whether it has only what changed.
         kept: Once it has ended, the checkpoints that stay beside it, and itself, the
             oldest first. None: no other one was removed.
@@ -166,13 +169,13 @@ class Save:
         self.is_incremental = parent is not None
         self.kept: list[str] | None = None
         # Never 0, which is no id.
-        self._save_id = secrets.randbits(63) + 1
+        self.save_id = secrets.randbits(63) + 1
         self._created = datetime.datetime.now(datetime.timezone.utc)
         self._bar: ProgressBar | None = None
         self._error: errors.PersiaError | None = None
         try:
             parent_id = parent.save_id if parent is not None else 0
-            shards.save(self.folder, self._save_id, parent_id)
+            shards.save(self.folder, self.save_id, parent_id)
         except errors.PersiaError:
             self._clean_up()  # Some shards may have begun.
             raise
@@ -228,7 +231,7 @@ class Save:
     def _write_manifest(self) -> Manifest:
         written = wait_for_all(self._shards, self._tell)
         manifest = Manifest(
-            save_id=self._save_id,
+            save_id=self.save_id,
             files=tuple(shard.file for shard in written),
             rows=sum(shard.rows for shard in written),
             bytes=sum(shard.bytes for shard in written),
@@ -241,8 +244,8 @@ class Save:
     def _commit(self) -> None:
         # A shard may need an older one until it knows of this.
         paths = chains.paths_of(chains.read(self._shards, self.folder))
-        self._shards.commit(self.folder, self._save_id, paths)
-        self._shards.forget(self._save_id)
+        self._shards.commit(self.folder, self.save_id, paths)
+        self._shards.forget(self.save_id)
         if self._max_to_keep is not None:
             self.kept = chains.keep_newest(self._shards, self._path, self._max_to_keep)
 
@@ -255,7 +258,7 @@ class Save:
 
     def _clean_up(self) -> None:
         try:
-            self._shards.forget(self._save_id)
+            self._shards.forget(self.save_id)
             folders.remove(self._shards, self.folder)
         except errors.PersiaError as error:
             logging.warning("parts of %s may be left: %s", self.folder, error)

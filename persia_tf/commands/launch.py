@@ -1,6 +1,7 @@
 """`persia launch`: runs a program beside parameter server shards of its own.
 
-With --embedding-workers, such workers stand between the program and the shards.
+With --workers, as several workers of TensorFlow. With --embedding-workers, such workers
+stand between the program and the shards.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import signal
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from persia_tf import auth, tls
@@ -19,6 +21,7 @@ from persia_tf.addresses import Address
 from persia_tf.commands import arguments, log, memory, recovering, serving
 from persia_tf.commands.children import Child
 from persia_tf.commands.launched import LaunchedServer
+from persia_tf.commands.programs import Programs
 from persia_tf.commands.signals import BlockedSignals
 
 USAGE = "persia launch [options] -- PROGRAM [ARGUMENT ...]"
@@ -41,6 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of parameter server shards (%(default)s); the program finds "
         "their addresses in $PERSIA_PS",
+    )
+    parser.add_argument(
+        "--workers",
+        type=arguments.at_least(1),
+        default=1,
+        metavar="N",
+        help="how many processes run the program (%(default)s); if there are several, "
+        "$TF_CONFIG makes each of them a worker, and one that fails ends all",
     )
     parser.add_argument(
         "--embedding-workers",
@@ -195,8 +206,9 @@ class _Launch:
 
     def _run_program(self, addresses: list[Address]) -> int:
         env = {**self._env, "PERSIA_PS": _joined(addresses)}
+        mask = self._signals.previous_mask
         try:
-            program = Child(self._args.program, env, self._signals.previous_mask)
+            program = Programs(self._args.program, env, self._args.workers, mask)
         except OSError as error:
             raise _StartError(
                 f"cannot run {self._args.program[0]}: {error.strerror}",
@@ -207,12 +219,12 @@ class _Launch:
             self._tend_servers()
             code = program.poll()
             if code is not None:
+                self._stop(program.children)
+                program.join_logs(_LOG_SECONDS)
                 return code
             received = self._signals.take()
-            # What the kernel sends comes from the terminal, which has sent it to
-            # the program too.
-            if received.si_signo != signal.SIGCHLD and received.si_code <= 0:
-                program.send(received.si_signo)
+            if received.si_signo != signal.SIGCHLD:
+                program.forward(received)
 
     def _tend_servers(self) -> None:
         """Starts those again that have ended, if they can come back."""
@@ -249,8 +261,10 @@ class _Launch:
         for shards in (False, True):
             group = [each for each in self._servers if each.is_shard == shards]
             self._stop([each.child for each in group])
+        for server in self._servers:
+            server.child.join_log(_LOG_SECONDS)
 
-    def _stop(self, children: list[Child]) -> None:
+    def _stop(self, children: Sequence[Child]) -> None:
         for child in children:
             child.send(signal.SIGTERM)
         deadline = time.monotonic() + _STOP_SECONDS
@@ -258,15 +272,19 @@ class _Launch:
             received = self._signals.take_within(deadline - time.monotonic())
             if received is None or received.si_signo != signal.SIGCHLD:
                 self._kill_servers()
-        for child in children:
-            child.join_log(_LOG_SECONDS)
+                _kill(children, "a program")
 
     def _kill_servers(self) -> None:
         for server in self._servers:
-            if server.child.poll() is None:
-                _LOGGER.warning("killing %s (pid %d)", server.title, server.child.pid)
-                server.child.send(signal.SIGKILL)
-                server.child.wait()
+            _kill([server.child], server.title)
+
+
+def _kill(children: Sequence[Child], title: str) -> None:
+    for child in children:
+        if child.poll() is None:
+            _LOGGER.warning("killing %s (pid %d)", title, child.pid)
+            child.send(signal.SIGKILL)
+            child.wait()
 
 
 def _joined(addresses: list[Address]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.ops.bags import Bags
+from persia_tf.ops.placement import on_host
 
 
 def bags_of(ids: Any, combiner: str, leave_out_zero: bool) -> tuple[tf.Tensor, Bags]:
@@ -66,6 +67,8 @@ def _inner_splits(ids: Any) -> tf.Tensor:
 
 def _dense_in_shape_of(ids: tf.Tensor, vectors: tf.Tensor) -> tf.Tensor:
     dim = vectors.shape[-1]
-    shaped = tf.reshape(vectors, tf.concat([tf.shape(ids)[:-1], [dim]], axis=0))
+    with on_host():
+        shape = tf.concat([tf.shape(ids)[:-1], [dim]], axis=0)
+    shaped = tf.reshape(vectors, shape)
     shaped.set_shape(ids.shape[:-1].concatenate(dim))
     return shaped

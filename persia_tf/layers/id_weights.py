@@ -6,6 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from persia_tf.ops.placement import on_host
+
 
 def checked_weights(weights: Any, ids: Any, layer: str) -> tf.Tensor:
     """Checks that weights go with ids.
@@ -57,7 +59,9 @@ def _assertions(weights: Any, ids: Any) -> list[Any]:
             )
             for own, others in zip(weights.nested_row_splits, ids.nested_row_splits)
         ]
-    return [tf.debugging.assert_equal(tf.shape(weights), tf.shape(ids), message)]
+    with on_host():
+        shape = tf.shape(ids)
+    return [tf.debugging.assert_equal(tf.shape(weights), shape, message)]
 
 
 def _flat(weights: Any) -> tf.Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import not_equal
+from persia_tf.ops.placement import on_host
 
 # Below 0 there is no hash, and 0 stays free for padding.
 _MOST_HASHES = 2**63 - 2
@@ -47,7 +48,8 @@ def checked_ids(
 
 def is_no_padding(ids: Any) -> Any:
     """Returns where ids are not 0, nor the empty string; also of symbolic ids."""
-    return not_equal(ids, "" if tf.as_dtype(ids.dtype) == tf.string else 0)
+    with on_host():
+        return not_equal(ids, "" if tf.as_dtype(ids.dtype) == tf.string else 0)
 
 
 def check_dtype(dtype: str, layer: str) -> None:

@@ -10,6 +10,10 @@ from persia_tf._keras import keras
 from persia_tf.layers.applying_optimizer import is_trained_with_scaled_loss
 from persia_tf.ops.loss_scale import LossScale
 
+# Without values: no parameters in `summary()`, nothing to all-reduce.
+# Should a collective library refuse such tensors, (1,) does as well.
+ANCHOR_SHAPE: tuple[int, ...] = (0,)
+
 
 class LossScaling:
     """A layer's part in loss scaling.
@@ -27,13 +31,9 @@ class LossScaling:
         self._scale = LossScale(layer.name, layer.add_loss)
 
     @property
-    def anchor_shape(self) -> tuple[int]:
-        """Of the layer's anchor: with a value where its gradient tells of overflow.
-
-        Otherwise a weight without values: no parameters in `summary()`, nothing to
-        all-reduce.
-        """
-        return (1,) if self._expects_float16 else (0,)
+    def anchor_shape(self) -> tuple[int, ...]:
+        """Of the layer's anchor: with a value where its gradient tells of overflow."""
+        return (1,) if self._expects_float16 else ANCHOR_SHAPE
 
     def of_call(self, training: bool | None) -> LossScale | None:
         """The scale, if the call that is running must find it out."""

@@ -39,6 +39,7 @@ from persia_tf.layers.weight_readers import WeightReaders
 from persia_tf.layers.workers import Workers
 from persia_tf.ops import embedding
 from persia_tf.ops.bags import NO_BAGS, Bags
+from persia_tf.ops.placement import on_host
 from persia_tf.ops.redirection import redirection
 from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.saving.contexts import cluster_in_use
@@ -120,21 +121,24 @@ class PersiaEmbedding(keras.layers.Layer):
 
     Input shape:
         int32 or int64 ids of any rank and value (negative too), or strings, which
-        are hashed to 63 bits: of `n` different ones, two share a row with a
-        probability of about `n * n / 2**64`. Dense, or a `tf.RaggedTensor`; with a
+        are hashed to 63 bits (`tf.strings.to_hash_bucket_fast`): of `n` different
+        ones, some two share a row with a probability of about `n * n / 2**64`, by the
+        birthday bound. Dense, or a `tf.RaggedTensor`; with a
         combiner, of rank 2 or more, or a `tf.SparseTensor` of rank 2. The empty
         string is padding, as id 0 is, with `mask_zero`.
 
         With a combiner a second input may be weights, `layer(ids, weights)`: floats,
         one for each id, of the ids' shape and kind. A pool is then of the rows
         times their weights, divided for `"mean"` by the sum of the weights, for
-        `"sqrtn"` by the root of that of their squares. Gradients reach the weights.
+        `"sqrtn"` by the root of that of their squares, as
+        `tf.nn.embedding_lookup_sparse` does. Gradients reach the weights.
         Rows are pooled here, and not where they come from.
 
     Output shape:
         `ids.shape + (output_dim,)`, or `ids.shape[:-1] + (output_dim,)` with a
-        combiner; ragged where those axes of `ids` are. An id that training never
-        met gives zeros outside training.
+        combiner; ragged where those axes of `ids` are. float32, or the compute dtype
+        of the layer's policy. An id that training never met gives zeros outside
+        training; so does the pool of no ids.
 
     Raises:
         TypeError: for an argument of another type.
@@ -143,9 +147,11 @@ class PersiaEmbedding(keras.layers.Layer):
             no match for the ids, or an automatic name on an external cluster.
         PersiaError: when the layer is built, if a shard does not answer in time
             (it is named), or if the table has other settings (both are shown).
+        tf.errors.OpError: in a step, if a shard does not answer in time (it is
+            named), lost its rows, or could not be given an earlier update.
+        NotImplementedError: in a step, for an optimizer that accumulates gradients,
+            and for a scaled loss whose scale cannot be found.
     """
-
-    supports_jit = False
 
     def __init__(
         self,
@@ -174,6 +180,8 @@ class PersiaEmbedding(keras.layers.Layer):
             )
         super().__init__(**layer_kwargs)
         self._weight_readers = WeightReaders(self.name)
+        # XLA knows none of its ops. (Keras 3 sets True for every layer that is made.)
+        self.supports_jit = False
         self.output_dim = output_dim
         self.table = table
         self.embeddings_initializer = initializers.get(embeddings_initializer)
@@ -211,7 +219,8 @@ class PersiaEmbedding(keras.layers.Layer):
     def call(
         self, inputs: Any, weights: Any = None, training: bool | None = None
     ) -> Any:
-        ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
+        with on_host():
+            ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
         if weights is not None:
             vectors = self._weighted(ids, weights, inputs, training)
         elif self.combiner is None:
@@ -219,7 +228,8 @@ class PersiaEmbedding(keras.layers.Layer):
             if isinstance(ids, tf.RaggedTensor):
                 vectors = ids.with_flat_values(vectors)
         elif self.compression is None and redirection() is None:
-            kept, bags = bags_of(ids, self.combiner, leave_out_zero=self.mask_zero)
+            with on_host():
+                kept, bags = bags_of(ids, self.combiner, leave_out_zero=self.mask_zero)
             vectors = in_shape_of(ids, bags, self._lookup(kept, training, bags))
         else:
             vectors = self._combined(ids, training)
@@ -241,15 +251,18 @@ class PersiaEmbedding(keras.layers.Layer):
     ) -> Any:
         """Pools vectors here, of which each id needs its own."""
         values = flat_values(ids)
-        mask = tf.not_equal(values, 0) if self.mask_zero else None
-        known = replace_padding(values) if self.mask_zero else values
+        with on_host():
+            mask = tf.not_equal(values, 0) if self.mask_zero else None
+            known = replace_padding(values) if self.mask_zero else values
         vectors = self._vectors(known, training)
         return combine(vectors, self.combiner, mask, like=ids, weights=weights)
 
     def _vectors(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
         if self.compression is None:
             return self._lookup(ids, training)
-        rows = self._lookup(self.compression.row_ids(ids), training)
+        with on_host():
+            row_ids = self.compression.row_ids(ids)
+        rows = self._lookup(row_ids, training)
         return self.compression.combine(rows)
 
     def _lookup(
@@ -271,12 +284,15 @@ class PersiaEmbedding(keras.layers.Layer):
             return None
         return is_no_padding(inputs)
 
-    def compute_output_shape(self, input_shape: Any) -> tuple[int | None, ...]:
+    def compute_output_shape(self, input_shape: Any) -> Any:
         shape = tuple(input_shape)
         if self.combiner is not None:
             check_rank(len(shape), self.name, self.combiner)
             shape = shape[:-1]
-        return (*shape, self.output_dim)
+        shape = (*shape, self.output_dim)
+        # tf_keras asks with its own kind of shape, and expects it back.
+        is_of_tf = isinstance(input_shape, tf.TensorShape)
+        return tf.TensorShape(shape) if is_of_tf else shape
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         # Keras 3 builds functional models through here, without `call`; tf_keras

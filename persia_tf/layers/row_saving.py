@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from absl import logging
 
 from persia_tf import errors
 from persia_tf.layers.workers import Workers
-from persia_tf.saving import stored_rows
+from persia_tf.saving import beside, stored_rows
 from persia_tf.saving.contexts import do_rows_stay
 from persia_tf.saving.header import Header
 from persia_tf.saving.replacing import replace_rows
@@ -44,13 +45,15 @@ class RowSaving:
         """Puts the rows into a store of arrays.
 
         Raises:
+            FailedPreconditionError: if they are too many for it, and the cluster has
+                no `checkpoint_root`.
             PersiaError: if a shard does not answer, or an update could not be
                 delivered.
         """
         if do_rows_stay():
             return
         self._workers.together(self.table.cluster.flush)
-        self._workers.together(lambda: self._save_on_chief(store))
+        self._workers.together(lambda: self._store(store))
 
     def load(self, store: Any) -> None:
         """Makes the table's rows those of a store, if it has any.
@@ -67,9 +70,31 @@ class RowSaving:
         if not self._workers.is_chief:
             self.table.forget_copies()
 
-    def _save_on_chief(self, store: Any) -> None:
-        if self._workers.is_chief:
+    def _store(self, store: Any) -> None:
+        if not self._workers.is_chief:
+            header = dataclasses.replace(self._header, by_chief=False)
+            stored_rows.store_header(store, header)
+            return
+        size = stored_rows.stored_bytes(self.table)
+        if size <= self.table.cluster.archive_limit:
             stored_rows.store_rows(store, self.table, self._header)
+            return
+        self._check_there_is_a_folder(size)
+        checkpoint = beside.save_beside(self.table.cluster)
+        header = dataclasses.replace(self._header, checkpoint=checkpoint)
+        stored_rows.store_header(store, header)
+
+    def _check_there_is_a_folder(self, size: int) -> None:
+        cluster = self.table.cluster
+        if cluster.checkpoint_root is None:
+            raise errors.FailedPreconditionError(
+                f"layer '{self.layer}': table '{self.table.name}' has {size} bytes of "
+                f"rows, more than the {cluster.archive_limit} that a file may hold of "
+                "a layer. Name a folder for a checkpoint beside it, "
+                "Cluster(checkpoint_root=...); or allow more, "
+                "Cluster(archive_limit=...); or save within `ptf.rows_stay()`, and "
+                "the rows by `ptf.checkpoint.save`."
+            )
 
     def _before_load(self) -> None:
         cluster = self.table.cluster
@@ -94,4 +119,7 @@ class RowSaving:
             )
             return
         saved.check_fits(self._header)
-        replace_rows(self.table, self._header, store, saved)
+        if saved.checkpoint is not None:
+            beside.restore_beside(self.table.cluster, saved.checkpoint)
+        else:
+            replace_rows(self.table, self._header, store, saved)

@@ -20,6 +20,7 @@ class Workers:
 
     def __init__(self, strategy: Any) -> None:
         self._strategy = strategy if has_other_workers(strategy) else None
+        self._sum: Any = None
 
     @property
     def is_chief(self) -> bool:
@@ -59,13 +60,15 @@ class Workers:
 
     def _count(self, failures: float) -> float:
         """The sum of all workers' failures."""
+        if self._sum is None:
+            self._sum = tf.function(_summed)
+        total = self._sum(self._strategy, tf.constant(failures))
+        return float(self._strategy.experimental_local_results(total)[0])
 
-        @tf.function
-        def total() -> Any:
-            return self._strategy.run(
-                lambda: tf.distribute.get_replica_context().all_reduce(
-                    "SUM", tf.constant(failures)
-                )
-            )
 
-        return float(self._strategy.experimental_local_results(total())[0])
+def _summed(strategy: Any, value: tf.Tensor) -> Any:
+    def sum_of_replicas(value: tf.Tensor) -> tf.Tensor:
+        here = tf.identity(value)  # On the replica's device, as all_reduce asks for.
+        return tf.distribute.get_replica_context().all_reduce("SUM", here)
+
+    return strategy.run(sum_of_replicas, args=(value,))

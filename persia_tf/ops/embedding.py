@@ -10,6 +10,7 @@ import tensorflow as tf
 from persia_tf.ops import load, recording
 from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.ops.loss_scale import LossScale
+from persia_tf.ops.placement import on_host
 from persia_tf.ops.redirection import redirection
 
 
@@ -75,37 +76,39 @@ def lookup(
 
     @tf.custom_gradient
     def looked_up(anchor: tf.Tensor) -> tuple[Any, Any]:
-        handle = load.ops().persia_issue(
-            ids=ids,
-            splits=bags.splits_input,
-            anchor=anchor,
-            session=route.session,
-            layer=route.layer,
-            table=route.table,
-            combiner=bags.combiner,
-            dim=route.dim,
-            replica=replica,
-            training=training and trainable,
-            model_training=training,
-        )
-        rows, ticket = load.ops().persia_rows(
-            lookup=handle,
-            like=bags.like(ids),
-            dim=route.dim,
-            pooled=bags.pool_last_axis,
-        )
+        with on_host():
+            handle = load.ops().persia_issue(
+                ids=ids,
+                splits=bags.splits_input,
+                anchor=anchor,
+                session=route.session,
+                layer=route.layer,
+                table=route.table,
+                combiner=bags.combiner,
+                dim=route.dim,
+                replica=replica,
+                training=training and trainable,
+                model_training=training,
+            )
+            rows, ticket = load.ops().persia_rows(
+                lookup=handle,
+                like=bags.like(ids),
+                dim=route.dim,
+                pooled=bags.pool_last_axis,
+            )
         # The C API's shape inference cannot read `dim`.
         rows.set_shape(bags.static_shape(ids, route.dim))
         ticket.set_shape(())
 
         def stage(gradients: tf.Tensor) -> tf.Tensor:
-            return load.ops().persia_stage(
-                ticket=ticket,
-                gradients=gradients,
-                anchor=anchor,
-                session=route.session,
-                layer=route.layer,
-            )
+            with on_host():
+                return load.ops().persia_stage(
+                    ticket=ticket,
+                    gradients=gradients,
+                    anchor=anchor,
+                    session=route.session,
+                    layer=route.layer,
+                )
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             return stage(tf.convert_to_tensor(upstream))
@@ -140,11 +143,12 @@ def commit(anchor: tf.Tensor, learning_rate: tf.Tensor, route: Route) -> tf.Tens
     Returns:
         `anchor`, once the push queue has room.
     """
-    passed = load.ops().persia_commit(
-        anchor=anchor,
-        learning_rate=learning_rate,
-        session=route.session,
-        layer=route.layer,
-    )
+    with on_host():
+        passed = load.ops().persia_commit(
+            anchor=anchor,
+            learning_rate=learning_rate,
+            session=route.session,
+            layer=route.layer,
+        )
     passed.set_shape(anchor.shape)
     return passed

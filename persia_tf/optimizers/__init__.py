@@ -3,6 +3,10 @@
 They run where the rows live, on the rows that a step touched, with Keras's
 names, defaults and arithmetic. They are lazy: a row that a step does not touch
 does not move, and what a rule counts are the row's own updates.
+
+In their formulas `w` is a row's weights, `g` its gradient, summed over the step and
+after the options of clipping, and `*`, `/`, `**`, `sqrt` and `max` go element by
+element. All is computed in float32, and state is kept in it.
 """
 
 from __future__ import annotations
@@ -15,10 +19,20 @@ from persia_tf.optimizers.optimizer import Optimizer
 from persia_tf.optimizers.rmsprop import RMSprop
 from persia_tf.optimizers.sgd import SGD
 
+__all__ = [
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Ftrl",
+    "Lamb",
+    "Optimizer",
+    "RMSprop",
+    "RowWiseAdagrad",
+    "SGD",
+    "get",
+]
+
 _CLASSES = (Adagrad, Adam, AdamW, Ftrl, Lamb, RMSprop, RowWiseAdagrad, SGD)
-
-__all__ = ["Optimizer", "get", *(cls.__name__ for cls in _CLASSES)]
-
 _BY_NAME = {cls.rule: cls for cls in _CLASSES}
 _BY_ANY_NAME = {**_BY_NAME, **{cls.__name__.lower(): cls for cls in _CLASSES}}
 

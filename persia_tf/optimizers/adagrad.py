@@ -58,7 +58,7 @@ class Adagrad(Optimizer):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class RowWiseAdagrad(Adagrad):
-    """Adagrad with one accumulator a row instead of one a weight.
+    """Adagrad with one accumulator a row (Gupta, Bengio and Weston, 2014).
 
     `accumulator += mean(g**2)` over the row's weights, then
     `w -= learning_rate * g / sqrt(accumulator + epsilon)`: Keras's Adagrad where

@@ -40,11 +40,12 @@ class Optimizer:
             `keras.optimizers.schedules.LearningRateSchedule`, whose step is the
             number of steps that this program has committed for the layer.
         parameters: The rule's other numbers, by their Keras names.
-        weight_decay: None, or a float of at least 0: decoupled weight decay,
-            `w -= learning_rate * weight_decay * w` before the rule, on rows that
-            the step touches. Defaults to `None`.
+        weight_decay: None, or a float of at least 0: decoupled weight decay
+            (Loshchilov and Hutter, 2019), `w -= learning_rate * weight_decay * w`
+            before the rule, on rows that the step touches. Defaults to `None`.
         clipnorm: None, or a float above 0: a row's summed gradient is scaled to
-            a norm of at most this. Defaults to `None`.
+            an L2 norm of at most this, `g * min(1, clipnorm / norm(g))`. Defaults
+            to `None`.
         clipvalue: None, or a float above 0: each value of a row's summed
             gradient is brought into `[-clipvalue, clipvalue]`. Only one of
             `clipnorm` and `clipvalue` may be given. Defaults to `None`.

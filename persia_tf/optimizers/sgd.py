@@ -11,10 +11,10 @@ from persia_tf.optimizers.ranges import FLAG, MOMENTUM
 class SGD(Optimizer):
     """Gradient descent, with optional momentum, as in `keras.optimizers.SGD`.
 
-    With `g` a row's summed gradient: without momentum `w -= learning_rate * g`;
-    with momentum `v = momentum * v - learning_rate * g`, then `w += v`, or with
-    Nesterov `w += momentum * v - learning_rate * g`. State of a row: `v`, with
-    momentum.
+    Without momentum `w -= learning_rate * g`; with momentum (Polyak, 1964)
+    `v = momentum * v - learning_rate * g`, then `w += v`, or with Nesterov's
+    (Sutskever et al., 2013) `w += momentum * v - learning_rate * g`. State of a row:
+    `v`, with momentum.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.01`.

@@ -23,6 +23,7 @@ class Header:
         rows: How many rows there are.
         batches: In how many pieces they are stored.
         checkpoint: The checkpoint that holds them instead, or None.
+        by_chief: Whether the one worker wrote it that writes rows.
     """
 
     table: str
@@ -32,6 +33,7 @@ class Header:
     rows: int = 0
     batches: int = 0
     checkpoint: dict[str, Any] | None = None
+    by_chief: bool = True
 
     def to_array(self) -> np.ndarray:
         """Returns it as uint8 of rank 1."""
@@ -56,6 +58,13 @@ class Header:
 
     def check_fits(self, other: Header) -> None:
         """Raises ValueError if its rows would not be those of `other`'s table."""
+        if not self.by_chief:
+            raise ValueError(
+                f"the rows of table '{other.table}' are not in what is being loaded, "
+                "since it was written by a worker that is not the chief. Load what "
+                "the chief wrote; and have the others write somewhere else, as "
+                "ptf.callbacks.ModelCheckpoint and BackupAndRestore do."
+            )
         for name in ("dim", "compression"):
             saved, own = getattr(self, name), getattr(other, name)
             if saved != own:

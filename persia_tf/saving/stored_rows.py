@@ -14,6 +14,15 @@ from persia_tf.table import Rows, Table
 _HEADER = "persia_rows"
 
 
+def stored_bytes(table: Table) -> int:
+    """Returns how many bytes `store_rows` would store, about."""
+    rows = len(table)
+    if not rows:
+        return 0
+    batch = next(table.export(1))
+    return rows * (8 + 4 * (batch.rows.shape[1] + batch.state.shape[1]))
+
+
 def store_rows(store: Any, table: Table, header: Header) -> None:
     """Stores a table's rows and what describes them, a batch at a time.
 

@@ -1,103 +1,28 @@
-"""Worker processes of one TensorFlow cluster, on this machine."""
+"""Programs under each strategy, in processes of their own."""
 
 from __future__ import annotations
 
 import json
-import os
-import random
-import socket
-import subprocess
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
+import programs
 import pytest
 
-_DEADLINE_SECONDS = 240
 
-# Below those that the system gives to whoever asks for any: workers listen some
-# seconds after their ports were chosen.
-_PORTS = range(10_000, 30_000)
-
-
-@dataclass
-class Ended:
-    """A worker that has ended."""
-
-    status: int
-    output: str
-    errors: str
-
-    def result(self):
-        """What it printed last, as JSON."""
-        assert self.status == 0, self.errors
-        return json.loads(self.output.splitlines()[-1])
-
-
-def _free_ports(count: int) -> list[int]:
-    ports = []
-    while len(ports) < count:
-        port = random.SystemRandom().choice(_PORTS)
-        try:
-            socket.create_server(("127.0.0.1", port)).close()
-        except OSError:
-            continue
-        ports.append(port)
-    return ports
-
-
-class _Worker:
-    """A process, whose output goes to files: a pipe that is full would hold it."""
-
-    def __init__(
-        self,
-        folder: Path,
-        program: str,
-        workers: list[str],
-        index: int,
-        shards: Sequence[str],
-    ) -> None:
-        cluster = {"worker": workers, "ps": list(shards)}
-        config = {"cluster": cluster, "task": {"type": "worker", "index": index}}
-        self._output = folder / f"worker{index}.output"
-        self._errors = folder / f"worker{index}.errors"
-        with self._output.open("wb") as output, self._errors.open("wb") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", program],
-                env={
-                    **os.environ,
-                    "TF_CONFIG": json.dumps(config),
-                    "PYTHONPATH": os.pathsep.join(sys.path),
-                },
-                stdout=output,
-                stderr=errors,
-            )
-
-    def wait(self) -> Ended:
-        status = self._process.wait(_DEADLINE_SECONDS)
-        return Ended(status, self._output.read_text(), self._errors.read_text())
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
+@pytest.fixture(params=list(programs.PROCESSES))
+def strategy(request) -> str:
+    """The name of each strategy in turn."""
+    return request.param
 
 
 @pytest.fixture
-def run_workers(start_shards, tmp_path_factory):
-    """Runs a program on several workers with two shards, named by TF_CONFIG."""
+def results_of(run_workers, run_python):
+    """Runs a program under a strategy; what each of its processes said last."""
 
-    def run(program: str, count: int = 2) -> list[Ended]:
-        folder = tmp_path_factory.mktemp("workers")
-        shards = [shard.address for shard in start_shards(2)]
-        workers = [f"127.0.0.1:{port}" for port in _free_ports(count)]
-        started: list[_Worker] = []
-        try:
-            for index in range(count):
-                started.append(_Worker(folder, program, workers, index, shards))
-            return [worker.wait() for worker in started]
-        finally:
-            for worker in started:
-                worker.kill()
+    def run(strategy: str, program: str) -> list:
+        program = programs.preamble(strategy) + program
+        if "workers" in strategy:
+            ended = run_workers(program, programs.PROCESSES[strategy])
+            return [each.result() for each in ended]
+        return [json.loads(run_python(program).splitlines()[-1])]
 
     return run

@@ -1,97 +1,12 @@
 """Several worker processes train one model, whose rows two shards hold."""
 
 import numpy as np
+import programs
 import pytest
 
 from persia_tf._keras import IS_KERAS_3
 
-COMMON = """
-import json
-import os
-import numpy as np
-import tensorflow as tf
-import persia_tf as ptf
-from persia_tf._keras import keras
-
-INDEX = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
-random = np.random.default_rng(0)
-ids = random.integers(0, 30, (90, 3))
-labels = random.integers(0, 2, (90, 1)).astype("float32")
-strategy = ptf.distribute.MultiWorkerMirroredStrategy(
-    communication_options=tf.distribute.experimental.CommunicationOptions(
-        timeout_seconds=TIMEOUT
-    )
-)
-
-
-def make_cluster(staleness=4):
-    return ptf.Cluster(timeout=20, staleness=staleness)
-
-
-def make_model(staleness=4):
-    keras.utils.set_random_seed(1)
-    inputs = keras.Input((3,), dtype="int64")
-    vectors = ptf.layers.PersiaEmbedding(
-        4,
-        table="t",
-        optimizer=ptf.optimizers.SGD(0.5),
-        cluster=make_cluster(staleness),
-    )(inputs)
-    outputs = keras.layers.Dense(1, "sigmoid")(keras.layers.Flatten()(vectors))
-    model = keras.Model(inputs, outputs)
-    metrics = ["accuracy", keras.metrics.AUC()]
-    model.compile("sgd", "binary_crossentropy", metrics=metrics)
-    return model
-
-
-def batches(*columns, size=16):
-    return tf.data.Dataset.from_tensor_slices(columns).batch(size)
-
-
-def say(**results):
-    print(json.dumps(results))
-""".replace("TIMEOUT", "60")
-
-# The last batch of 90 is smaller, and 4 of 16 have no share of one of 33.
-METHODS = """
-weights = np.linspace(0.5, 1.5, 90).astype("float32")
-with strategy.scope():
-    model = make_model()
-    fits = [
-        model.fit(
-            batches(ids, labels),
-            validation_data=batches(ids[:33], labels[:33]),
-            class_weight={0: 1.0, 1: 2.0},
-            epochs=2,
-            verbose=0,
-        ),
-        model.fit(batches(ids, labels, weights), verbose=0),
-        model.fit(ids, labels, batch_size=16, verbose=0),
-    ]
-    loss, accuracy, auc = model.evaluate(batches(ids, labels), verbose=0)
-    scores = model.predict(batches(ids), verbose=0)
-expected_auc = keras.metrics.AUC()
-expected_auc.update_state(labels, scores)
-assert len(scores) == 90
-np.testing.assert_allclose(accuracy, np.mean((scores > 0.5) == labels), atol=1e-6)
-np.testing.assert_allclose(auc, float(expected_auc.result()), atol=1e-6)
-say(
-    fits=[fit.history for fit in fits],
-    evaluated=[loss, accuracy, auc],
-    scores=scores.tolist(),
-    weights=[w.tolist() for w in model.get_weights()],
-)
-"""
-
-
-@pytest.mark.parametrize("count", [2, 4])
-def test_all_workers_see_the_same(run_workers, count):
-    first, *others = [ended.result() for ended in run_workers(COMMON + METHODS, count)]
-    assert others == [first] * (count - 1)
-    losses = first["fits"][0]["loss"]
-    assert losses[1] < losses[0]
-    assert first["fits"][0].keys() >= {"val_loss", "val_accuracy"}
-
+COMMON = programs.preamble() + programs.MODEL
 
 OWN_DATA = """
 size = 160 + 40 * INDEX
@@ -189,23 +104,3 @@ def test_a_stage_may_miss_the_other_workers_last_step(of_one_worker_and_two):
     program = SYNCHRONOUS.replace("STALENESS", "4").replace("AHEAD", PREFETCHED)
     alone, together = of_one_worker_and_two(program)
     assert_close(alone, together, 2e-2)
-
-
-DYING = """
-class DieInMidEpoch(keras.callbacks.Callback):
-    def on_train_batch_end(self, batch, logs=None):
-        if INDEX == 1 and batch == 2:
-            os._exit(3)
-
-
-with strategy.scope():
-    model = make_model()
-    model.fit(batches(ids, labels), verbose=0, callbacks=[DieInMidEpoch()])
-"""
-
-
-def test_a_worker_whose_peer_dies_raises(run_workers):
-    survivor, dead = run_workers(COMMON.replace("=60", "=30") + DYING)
-    assert dead.status == 3
-    assert survivor.status == 1
-    assert "Collective ops is aborted" in survivor.errors

@@ -13,11 +13,12 @@ import subprocess
 import numpy as np
 import pytest
 from harness import DEADLINE_SECONDS
+from uniform_rows import UniformRows
 
 import persia_tf as ptf
 from persia_tf import errors
 
-IDS = np.arange(4000)
+COUNT, DIM = 4000, 16
 DISK_BYTES = 32 << 20
 
 
@@ -111,32 +112,21 @@ def disk(request, tmp_path):
 
 @pytest.fixture
 def start(disk, shard_process, table):
-    """Starts a shard; gives it, its cluster, and its table, which is empty."""
+    """Starts a shard; gives it, its cluster, and a table, which is empty."""
 
     def do(*options):
         shard = shard_process(options=options)
         cluster = ptf.Cluster([shard.address], timeout=DEADLINE_SECONDS)
-        ptf.layers.PersiaEmbedding(16, table=table, cluster=cluster).build()
-        return shard, cluster, ptf.Table(table, cluster)
+        return shard, cluster, UniformRows(table, cluster, COUNT, DIM)
 
     return do
 
 
-def set_rows(rows, number: float) -> None:
-    rows.assign(IDS, np.full((len(IDS), 16), number, "float32"))
-
-
-def value(rows) -> float:
-    """What all rows are."""
-    (found,) = np.unique(rows.lookup(IDS))
-    return found
-
-
 def test_a_checkpoint_that_finds_no_room_is_an_error_and_no_more(start, disk):
     shard, cluster, rows = start(f"--checkpoint-root={disk.folder}")
-    set_rows(rows, 1)
+    rows.set(1)
     first = ptf.checkpoint.save("saved", cluster=cluster)
-    set_rows(rows, 2)
+    rows.set(2)
     disk.fill(shard)
     for incremental in (False, True):
         with pytest.raises(errors.PersiaError, match=disk.reason) as refused:
@@ -144,17 +134,17 @@ def test_a_checkpoint_that_finds_no_room_is_an_error_and_no_more(start, disk):
         assert refused.value.code == 8
         assert f"{disk.folder}/saved/ckpt-00000002" in str(refused.value)
     # It serves, and what it had saved is as it was.
-    assert value(rows) == 2
-    set_rows(rows, 3)
+    assert rows.value() == 2
+    rows.set(3)
     assert os.listdir(disk.folder / "saved") == ["ckpt-00000001"]
     assert ptf.checkpoint.restore("saved", cluster=cluster) == first.folder
-    assert value(rows) == 1
-    set_rows(rows, 4)
+    assert rows.value() == 1
+    rows.set(4)
     disk.free(shard)
     ptf.checkpoint.save("saved", cluster=cluster)
-    set_rows(rows, 5)
+    rows.set(5)
     ptf.checkpoint.restore("saved", cluster=cluster)
-    assert value(rows) == 4
+    assert rows.value() == 4
     assert shard.stop() == 0
 
 
@@ -163,26 +153,26 @@ def test_a_log_that_finds_no_room_refuses_changes_until_a_restart(start, disk, s
     shard, cluster, rows = start(
         f"--recovery-folder={disk.folder}/recovery", f"--log-sync={sync}"
     )
-    set_rows(rows, 1)
+    rows.set(1)
     disk.fill(shard)
     for _ in range(2):
         with pytest.raises(errors.PersiaError, match=disk.reason) as refused:
-            set_rows(rows, 2)
+            rows.set(2)
         assert refused.value.code == 8
         assert f"{disk.folder}/recovery" in str(refused.value)
         assert "restart the shard" in str(refused.value)
     # Reads go on.
-    assert rows.lookup(IDS).shape == (len(IDS), 16)
+    assert rows.table.lookup(np.arange(COUNT)).shape == (COUNT, DIM)
     assert shard.is_running
     disk.free(shard)
     # Part of what was refused may be there; nobody knows without a restart.
     with pytest.raises(errors.PersiaError, match=disk.reason):
-        set_rows(rows, 2)
+        rows.set(2)
     assert shard.stop() == 0
     shard.start()
     # What was acknowledged is there.
-    assert value(rows) in (1, 2)
-    set_rows(rows, 3)
+    assert rows.value() in (1, 2)
+    rows.set(3)
     shard.kill()
     shard.start()
-    assert value(rows) == 3
+    assert rows.value() == 3

@@ -51,7 +51,10 @@ class ShardProcess:
         folder.mkdir(parents=True, exist_ok=True)
         self._port_file = folder / "port"
         self._log = folder / "log"
-        self._command = [*command, *options]
+        # It runs in its folder: in this one, Python would find the package's sources
+        # before the package that is tested.
+        self._folder = folder
+        self._command = [os.path.abspath(command[0]), *command[1:], *options]
         path = {"PYTHONPATH": os.pathsep.join(sys.path)}
         self._env = {**os.environ, **path, **(env or {})}
         self._process: subprocess.Popen | None = None
@@ -88,7 +91,11 @@ class ShardProcess:
         ports = ["--port", str(self.port), "--port-file", str(self._port_file)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*self._command, *ports], stdout=log, stderr=log, env=self._env
+                [*self._command, *ports],
+                cwd=self._folder,
+                env=self._env,
+                stdout=log,
+                stderr=log,
             )
 
         def serves() -> bool:

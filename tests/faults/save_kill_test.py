@@ -11,12 +11,12 @@ import time
 import numpy as np
 from harness import DEADLINE_SECONDS
 from saver import Saver, restore
-from training import SeededTraining
+from uniform_rows import UniformRows
 
 import persia_tf as ptf
 
 KILLS = int(os.environ.get("KILLS", "6"))
-IDS = np.arange(3000)
+COUNT = 3000
 
 
 def test_a_save_that_is_killed_leaves_the_one_before_or_is_whole(
@@ -29,19 +29,9 @@ def test_a_save_that_is_killed_leaves_the_one_before_or_is_whole(
     ]
     addresses = [shard.address for shard in shards]
     cluster = ptf.Cluster(addresses, timeout=DEADLINE_SECONDS, staleness=0)
-    SeededTraining(steps=1).run(table, cluster)
-    rows = ptf.Table(table, cluster=cluster)
-
-    def value() -> float:
-        """What all rows are: they were all set in one call before each save."""
-        found = np.unique(rows.lookup(IDS))
-        assert len(found) == 1, f"a mix of {found}"
-        return found[0]
-
-    def set_rows(number: float) -> None:
-        rows.assign(IDS, np.full((len(IDS), 4), number, "float32"))
-
-    set_rows(0)
+    # They are all set in one call before each save.
+    rows = UniformRows(table, cluster, COUNT)
+    rows.set(0)
     saver = Saver(addresses, incremental=False)
     begin = time.monotonic()
     saver.begin()
@@ -51,7 +41,7 @@ def test_a_save_that_is_killed_leaves_the_one_before_or_is_whole(
     last = 0
     outcomes = []
     for number in range(1, KILLS + 1):
-        set_rows(number)
+        rows.set(number)
         saver = Saver(addresses, incremental=number % 3 > 0)
         saver.begin()
         time.sleep(random.uniform(0, span))
@@ -61,7 +51,7 @@ def test_a_save_that_is_killed_leaves_the_one_before_or_is_whole(
         if victim is not saver:
             victim.start()
         restore(cluster)
-        found = value()
+        found = rows.value()
         assert found == number if saved else found in (last, number)
         outcomes.append(found == number)
         last = found

@@ -19,7 +19,7 @@ _SAVER = """
 import sys
 import persia_tf as ptf
 from persia_tf import checkpoint
-cluster = ptf.Cluster(sys.argv[1].split(","), timeout=10)
+cluster = ptf.Cluster(sys.argv[1].split(","), timeout=4)
 cluster.stats()  # Connected.
 print("ready", flush=True)
 sys.stdin.readline()

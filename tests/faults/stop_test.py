@@ -15,27 +15,13 @@ import pytest
 import tcp_proxy
 from harness import DEADLINE_SECONDS, wait_until
 from saver import FOLDER, restore
+from uniform_rows import UniformRows
 
 import persia_tf as ptf
 from persia_tf import errors, files
 
 STOPS = int(os.environ.get("KILLS", "4"))
-IDS = np.arange(20_000)
-
-
-def set_rows(rows, number: float) -> None:
-    rows.assign(IDS, np.full((len(IDS), 4), number, "float32"))
-
-
-def value(rows) -> float:
-    """What all rows are."""
-    (found,) = np.unique(rows.lookup(IDS))
-    return found
-
-
-def make_table(name: str, cluster) -> ptf.Table:
-    ptf.layers.PersiaEmbedding(4, table=name, cluster=cluster).build()
-    return ptf.Table(name, cluster)
+COUNT = 20_000
 
 
 class Writer:
@@ -67,7 +53,7 @@ class Writer:
     def _run(self) -> None:
         try:
             while not self._ends.is_set():
-                set_rows(self._rows, self.acknowledged + 1)
+                self._rows.set(self.acknowledged + 1)
                 self.acknowledged += 1
         except BaseException as error:
             self._error = error
@@ -88,23 +74,24 @@ def test_no_write_is_lost_and_a_save_is_whole_or_absent(table, shard_process, tm
     ]
     addresses = [shard.address for shard in shards]
     cluster = ptf.Cluster(addresses, timeout=DEADLINE_SECONDS, staleness=0)
-    rows, written = (make_table(table + end, cluster) for end in ("", "_written"))
-    set_rows(rows, 0)
+    rows = UniformRows(table, cluster, COUNT)
+    written = UniformRows(f"{table}_written", cluster, COUNT)
+    rows.set(0)
     begin = time.monotonic()
     ptf.checkpoint.save(FOLDER, cluster=cluster)
     span = time.monotonic() - begin
     random = np.random.default_rng(STOPS)
     last = outcomes = 0
     for number in range(1, STOPS + 1):
-        set_rows(rows, number)
+        rows.set(number)
         with Writer(written) as writer:
             save = ptf.checkpoint.save(FOLDER, cluster=cluster, block=False)
             time.sleep(random.uniform(0, span))
             shard = random.choice(shards)
             assert shard.stop() == 0
             shard.start()
-        assert value(written) == writer.acknowledged
-        assert value(rows) == number
+        assert written.value() == writer.acknowledged
+        assert rows.value() == number
         try:
             last, saved = number, save.wait()
             outcomes += 1
@@ -113,7 +100,7 @@ def test_no_write_is_lost_and_a_save_is_whole_or_absent(table, shard_process, tm
         there = f"{root}/{save.folder}/MANIFEST.json"
         assert os.path.exists(there) == (saved is not None)
         restore(cluster)
-        assert value(rows) == last
+        assert rows.value() == last
     print(f"{outcomes} of {STOPS} saves were whole")
 
 
@@ -130,10 +117,10 @@ def test_a_save_that_storage_holds_up_does_not_hold_up_the_end(
         # The first one is asked where to save, and reaches the storage.
         [other] = start_shards(1, checkpoint_root=root)
         cluster = ptf.Cluster([other.address, shard.address], timeout=3)
-        rows = make_table(table, cluster)
-        set_rows(rows, 1)
+        rows = UniformRows(table, cluster, COUNT)
+        rows.set(1)
         first = ptf.checkpoint.save(FOLDER, cluster=cluster)
-        set_rows(rows, 2)
+        rows.set(2)
     # Storage that takes what it is sent, and never answers.
     with socket.create_server(("127.0.0.1", proxy.port)):
         save = ptf.checkpoint.save(FOLDER, cluster=cluster, block=False)
@@ -144,6 +131,6 @@ def test_a_save_that_storage_holds_up_does_not_hold_up_the_end(
         [one.address for one in start_shards(3, checkpoint_root=root)],
         timeout=DEADLINE_SECONDS,
     )
-    rows = make_table(table, moved)
+    rows = UniformRows(table, moved, COUNT)
     assert restore(moved) == first.folder
-    assert value(rows) == 1
+    assert rows.value() == 1

@@ -6,6 +6,7 @@ import tensorflow as tf
 
 import persia_tf as ptf
 from persia_tf._keras import keras
+from persia_tf.layers.workers import Workers
 
 IDS = np.random.default_rng(0).integers(-1000, 1000, (64, 3))
 LABELS = (IDS.sum(axis=1, keepdims=True) > 0).astype("float32")
@@ -238,6 +239,19 @@ def test_a_model_of_other_layers_is_refused(table, shards, tmp_path):
     assert len(ptf.Table(table, shards)) > 100
 
 
+def test_a_file_of_another_worker_than_the_chief_is_refused(
+    table, shards, file, rows_of, monkeypatch
+):
+    model = train(make_model(table, shards))
+    with monkeypatch.context() as patched:
+        patched.setattr(Workers, "is_chief", False)
+        model.save(file)
+    expected = rows_of(table, shards)
+    with pytest.raises(ValueError, match="written by a worker that is not the chief"):
+        keras.models.load_model(file)
+    assert_same(rows_of(table, shards), expected)
+
+
 # ---- Rows that stay.
 
 
@@ -342,6 +356,8 @@ def test_loading_in_the_midst_of_a_prefetched_epoch_is_refused(table, shards, tm
     with pytest.raises(Exception, match="cannot be loaded while .* batches"):
         model.load_weights(path)
     del batches
+    model.load_weights(path)
+    model.fit(prefetched(model), verbose=0)
     model.load_weights(path)
 
 

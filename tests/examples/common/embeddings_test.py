@@ -1,5 +1,7 @@
 """The rows of the examples: PERSIA's, and Keras's as the check."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -87,3 +89,25 @@ def test_the_check_leaves_numbers_alone():
 
 def test_persia_takes_ids_as_they_are(tables):
     assert PersiaRows(settings("", 0.0)).encode(*tables) == tables
+
+
+def test_the_check_numbers_the_ids_of_features_that_share_a_table_alike(tables):
+    shared = dataclasses.replace(settings("", 0.0), tables={"bag": "one"})
+    encoded, _ = KerasRows(shared).encode(*tables)
+    numbers = {}
+    for name in ("one", "bag"):
+        for raw, number in zip(
+            tables[0].features[name].ravel().tolist(),
+            encoded.features[name].ravel().tolist(),
+        ):
+            assert numbers.setdefault(raw, number) == number
+    assert len(set(numbers.values())) == len(numbers)
+
+
+@pytest.mark.parametrize("kind", [PersiaRows, KerasRows])
+def test_masked_ids_keep_their_padding_from_the_layers_behind(kind, tables):
+    rows = kind(settings("masked_test", 0.1))
+    train, _ = rows.encode(*tables)
+    ids = train.features["bag"][:4]
+    layer = rows.layer("bag", 4, masked=True)
+    np.testing.assert_array_equal(layer.compute_mask(tf.constant(ids)), ids != 0)

@@ -102,3 +102,14 @@ def test_a_download_leaves_the_process_s_socket_timeout_alone(tmp_path, archive_
     before = socket.getdefaulttimeout()
     find(archive_url, tmp_path)
     assert socket.getdefaulttimeout() == before
+
+
+def test_without_a_url_nothing_is_downloaded(tmp_path, capsys):
+    assert find(None, tmp_path) is None
+    assert "no download without consent" in capsys.readouterr().err
+
+
+def test_without_a_url_a_directory_that_lacks_a_file_leads_to_the_readme(tmp_path):
+    given = fill(tmp_path / "given", FILES[:1])
+    with pytest.raises(FileNotFoundError, match="README"):
+        find(None, tmp_path, str(given))

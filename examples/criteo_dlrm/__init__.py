@@ -1,0 +1,1 @@
+"""A DLRM that predicts clicks, on the Criteo Display Advertising data."""

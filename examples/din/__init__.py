@@ -1,0 +1,1 @@
+"""A DIN: what a user liked, as far as it concerns the film in question."""

@@ -1,0 +1,95 @@
+"""Clones Functional and Sequential models, with other layers in place of some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf._keras import IS_KERAS_3, keras
+from persia_tf.conversion.plan import is_model_of_layers
+
+
+class Cloner:
+    """Clones a model and those nested in it; a layer that they share stays shared.
+
+    Args:
+        replace: Takes a layer; returns what stands in its place, or None for a copy.
+        is_input_of_ids: Whether an input, as a tensor, becomes int64.
+    """
+
+    def __init__(
+        self,
+        replace: Callable[[Any], Any],
+        is_input_of_ids: Callable[[Any], bool],
+    ) -> None:
+        self._replace = replace
+        self._is_input_of_ids = is_input_of_ids
+        # The original is kept too, so that its id stays its own.
+        self._clones: dict[int, tuple[Any, Any]] = {}
+
+    def clone(self, layer: Any) -> Any:
+        """Returns the clone of a model or a layer, made when it is first asked for.
+
+        Args:
+            layer: A Keras model, layer, or operation of Keras 3.
+
+        Raises:
+            ValueError: for a layer that cannot be made from its config.
+        """
+        if id(layer) not in self._clones:
+            self._clones[id(layer)] = (layer, self._new(layer))
+        return self._clones[id(layer)][1]
+
+    def _new(self, layer: Any) -> Any:
+        if is_model_of_layers(layer):
+            if isinstance(layer, keras.Sequential):
+                return self._sequential(layer)
+            return self._functional(layer)
+        # They have no weights. And a Lambda's config is its code, which would run
+        # without the names of the module that it is from.
+        if not isinstance(layer, keras.layers.Layer) or _is_lambda(layer):
+            return layer
+        return self._replace(layer) or _copy(layer)
+
+    def _sequential(self, model: Any) -> Any:
+        layers = [self.clone(layer) for layer in model.layers]
+        inputs = self._input_layer(model.inputs[0])
+        return keras.Sequential([inputs, *layers], name=model.name)
+
+    def _functional(self, model: Any) -> Any:
+        clone_model = keras.models.clone_model
+        if not IS_KERAS_3:
+            inputs = [self._input_layer(tensor).output for tensor in model.inputs]
+            return clone_model(model, inputs, clone_function=self.clone)
+        inputs = keras.tree.map_structure(
+            lambda tensor: self._input_layer(tensor).output, model.input
+        )
+        # Another model of the same graph: Keras would compile the clone of one that
+        # is compiled, with what can be made from a config only.
+        graph = keras.Model(model.input, model.output, name=model.name)
+        return clone_model(graph, inputs, clone_function=self.clone)
+
+    def _input_layer(self, tensor: Any) -> Any:
+        layer = tensor._keras_history[0]
+        config = layer.get_config()
+        is_integer = tf.as_dtype(tensor.dtype) in (tf.int32, tf.int64)
+        if not is_integer and self._is_input_of_ids(tensor):
+            config["dtype"] = "int64"
+        return type(layer).from_config(config)
+
+
+def _is_lambda(layer: Any) -> bool:
+    return type(layer) is keras.layers.Lambda
+
+
+def _copy(layer: Any) -> Any:
+    try:
+        return type(layer).from_config(layer.get_config())
+    except Exception as error:  # Whatever a layer's own code raises.
+        raise ValueError(
+            f"layer '{layer.name}' ({type(layer).__name__}) cannot be made again from "
+            "its config, so the model cannot be cloned: give it a `get_config` that "
+            f"its constructor understands. Received: {error}"
+        ) from error

@@ -1,0 +1,205 @@
+"""Drop-in conversion: `keras.layers.Embedding` becomes `PersiaEmbedding`."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+from absl import logging
+
+from persia_tf import checks, optimizers
+from persia_tf._keras import keras
+from persia_tf.cluster import Cluster
+from persia_tf.conversion import rows, state
+from persia_tf.conversion.cloning import Cloner
+from persia_tf.conversion.plan import Plan, is_model_of_layers, row_initializer
+from persia_tf.conversion.report import ConvertedLayer, Report
+from persia_tf.conversion.row_optimizer import row_optimizer
+from persia_tf.layers import CastingPersiaEmbedding, PersiaEmbedding
+from persia_tf.table import Table
+
+
+class Conversion(NamedTuple):
+    """What `ptf.convert` returns.
+
+    Attributes:
+        model: The clone, not compiled.
+        report: A `Report`: what was converted and what was left, and why.
+    """
+
+    model: Any
+    report: Report
+
+
+def convert(
+    model: Any,
+    min_rows: int = 100_000,
+    optimizer: str | optimizers.Optimizer | None = None,
+    *,
+    table_prefix: str = "",
+    cluster: Cluster | None = None,
+) -> Conversion:
+    """Clones a Keras model, with its large `Embedding` layers as `PersiaEmbedding`.
+
+    The clone predicts what the model predicts: the rows of ids 0 to `input_dim - 1`
+    are carried over to tables of the cluster, and all other weights, names,
+    vocabularies and `trainable` flags are copied. The model stays as it is.
+
+    Under a `tf.distribute` strategy, call it within the strategy's scope.
+
+    The clone must be compiled. The optimizer of `compile` then steps the dense
+    weights, `optimizer` the rows; state that the model's optimizer had is not carried
+    over.
+
+    An input that only ids go through becomes int64, whatever its dtype was, as floats
+    lose ids beyond `2**24`. Where ids are computed as floats, the layer that takes
+    their place is a `CastingPersiaEmbedding`.
+
+    Example:
+
+    ```python
+    model = keras.models.load_model("ranking.keras")
+    converted, report = ptf.convert(model, min_rows=1_000_000)
+    print(report)
+    converted.compile("adam", keras.losses.BinaryCrossentropy(from_logits=True))
+    converted.fit(dataset)
+    ```
+
+    Args:
+        model: A Functional or Sequential model, with whatever models nested in it.
+            It must be built.
+        min_rows: An int of at least 1: `Embedding` layers of fewer rows
+            (`input_dim`) are left. Defaults to `100_000`.
+        optimizer: What steps the rows: a `persia_tf.optimizers` object or its name.
+            Defaults to None: the one that equals the optimizer that the model is
+            compiled with, or Adagrad if the model is not compiled.
+        table_prefix: Goes before the names of the tables, which are those of the
+            layers, after the models that they are nested in: `"user_embedding"`,
+            `"tower/user_embedding"`. Defaults to `""`.
+        cluster: The `persia_tf.Cluster` that holds the tables. Defaults to the one
+            of the environment.
+
+    Returns:
+        A `Conversion`: `(model, report)`.
+
+    Raises:
+        TypeError: for an argument of another type.
+        ValueError: for a model that is subclassed or not built, a layer that cannot
+            be made from its config, an optimizer of the model that rows have no
+            equal of, or a table that holds other rows.
+        PersiaError: if a shard does not answer in time, or a table is there with
+            other settings.
+    """
+    _check_model(model)
+    plan = Plan(model, checks.integer("min_rows", min_rows, 1, 2**63 - 1))
+    rows_by = row_optimizer(optimizer, model)
+    cluster = cluster if cluster is not None else Cluster()
+    replaced = _Replacements(plan, rows_by, table_prefix, cluster)
+    cloner = Cloner(replaced.replacement, plan.is_input_of_ids)
+    clone = cloner.clone(model)
+    replaced.carry_over()
+    _copy_states(model, clone, cloner, plan)
+    report = Report(tuple(replaced.report), tuple(plan.left), rows_by)
+    logging.info("converted model '%s': %s", model.name, report)
+    return Conversion(clone, report)
+
+
+class _Replacements:
+    """The layers that take the place of others, and what there is to say of them."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        optimizer: optimizers.Optimizer,
+        table_prefix: str,
+        cluster: Cluster,
+    ) -> None:
+        self._plan = plan
+        self._optimizer = optimizer
+        self._table_prefix = table_prefix
+        self._cluster = cluster
+        self._tables: list[tuple[Any, Table]] = []
+        self.report: list[ConvertedLayer] = []
+
+    def replacement(self, layer: Any) -> Any:
+        """Returns the layer that takes the place of one, or None."""
+        if not self._plan.converts(layer):
+            return None
+        path = self._plan.path(layer)
+        initializer, notes = row_initializer(layer)
+        new = self._class(layer)(
+            layer.output_dim,
+            table=self._table_prefix + path,
+            embeddings_initializer=initializer,
+            optimizer=self._optimizer,
+            mask_zero=layer.mask_zero,
+            row_dtype=tf.as_dtype(layer.embeddings.dtype).name,
+            cluster=self._cluster,
+            name=layer.name,
+            trainable=layer.trainable,
+            dtype=layer.get_config()["dtype"],
+        )
+        self._tables.append((layer, Table(new.table, self._cluster)))
+        self.report.append(
+            ConvertedLayer(path, new.table, layer.input_dim, layer.output_dim, notes)
+        )
+        return new
+
+    def carry_over(self) -> None:
+        """Fills the tables, once the layers are built."""
+        for layer, table in self._tables:
+            rows.refuse_other_rows(table, layer)
+        for layer, table in self._tables:
+            rows.carry_over(layer, table)
+
+    def _class(self, layer: Any) -> type[PersiaEmbedding]:
+        nodes = layer._inbound_nodes
+        inputs = [t for node in nodes for t in tf.nest.flatten(node.input_tensors)]
+        takes_integers = inputs and all(map(self._is_integer, inputs))
+        return PersiaEmbedding if takes_integers else CastingPersiaEmbedding
+
+    def _is_integer(self, tensor: Any) -> bool:
+        dtype = tf.as_dtype(tensor.dtype)
+        return dtype in (tf.int32, tf.int64) or self._plan.is_input_of_ids(tensor)
+
+
+def _copy_states(model: Any, clone: Any, cloner: Cloner, plan: Plan) -> None:
+    # Outer models first: what they say of `trainable` holds for all within.
+    clone.trainable = model.trainable
+    for layer in model.layers:
+        if is_model_of_layers(layer):
+            _copy_states(layer, cloner.clone(layer), cloner, plan)
+        elif plan.converts(layer):
+            cloner.clone(layer).trainable = layer.trainable
+        elif _is_copied(layer, cloner):
+            state.copy_state(layer, cloner.clone(layer))
+
+
+def _is_copied(layer: Any, cloner: Cloner) -> bool:
+    if not isinstance(layer, keras.layers.Layer):
+        return False
+    is_input = isinstance(layer, keras.layers.InputLayer)
+    return not is_input and cloner.clone(layer) is not layer
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, keras.Model):
+        raise TypeError(
+            "`model` must be a model of the Keras that `tf.keras` is. "
+            f"Received: model={model!r}"
+        )
+    if not is_model_of_layers(model):
+        raise ValueError(
+            "`model` must be Functional or Sequential: of a subclassed one only its "
+            "code says how it uses its layers. Give it "
+            "`ptf.layers.PersiaEmbedding(dim, table=name)` in place of its large "
+            "Embedding, build it, and carry the rows over: "
+            "`ptf.Table(name).assign(range(input_dim), embedding.get_weights()[0])`. "
+            f"Received: model of class {type(model).__name__}"
+        )
+    if not model.built or not model.inputs:
+        raise ValueError(
+            "`model` must be built, else it has no rows to carry over: give it an "
+            "Input, or call it on a batch. "
+            f"Received: model '{model.name}', which is not built"
+        )

@@ -1,0 +1,135 @@
+"""Which layers of a model are converted, and why the others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf import initializers
+from persia_tf._keras import keras
+from persia_tf.conversion.report import LeftLayer
+
+_ROW_DTYPES = ("float32", "bfloat16", "float16")
+
+
+def is_model_of_layers(layer: Any) -> bool:
+    """Whether a layer is a Functional or Sequential model, and no class of a user's."""
+    return isinstance(layer, keras.Model) and (
+        type(layer) is keras.Sequential or _is_functional(type(layer))
+    )
+
+
+def _is_functional(cls: type) -> bool:
+    # tf_keras has no public name for it.
+    return cls.__name__ == "Functional" and cls.__module__.startswith(
+        ("keras.", "tf_keras.")
+    )
+
+
+class Plan:
+    """What is to become of each `keras.layers.Embedding` of a model.
+
+    Args:
+        model: A Functional or Sequential Keras model.
+        min_rows: Smaller tables are left.
+    """
+
+    def __init__(self, model: Any, min_rows: int) -> None:
+        self._min_rows = min_rows
+        self._paths: dict[int, str] = {}
+        self.left: list[LeftLayer] = []
+        seen: set[int] = set()
+        for path, layer in _layers(model, ""):
+            if id(layer) not in seen:
+                seen.add(id(layer))
+                self._decide(path, layer)
+
+    def converts(self, layer: Any) -> bool:
+        """Whether the layer becomes a `PersiaEmbedding`."""
+        return id(layer) in self._paths
+
+    def path(self, layer: Any) -> str:
+        """The name of a layer that is converted, after those of its models."""
+        return self._paths[id(layer)]
+
+    def takes_ids(self, layer: Any) -> bool:
+        """Whether all that goes into a layer are ids of layers that are converted."""
+        if not is_model_of_layers(layer):
+            return self.converts(layer)
+        return all(self.is_input_of_ids(tensor) for tensor in layer.inputs)
+
+    def is_input_of_ids(self, tensor: Any) -> bool:
+        """Whether a tensor is an input that only ids go through."""
+        layer = tensor._keras_history[0]
+        if not isinstance(layer, keras.layers.InputLayer):
+            return False
+        nodes = layer._outbound_nodes
+        # A node's layer is `operation` for Keras 3, `layer` for tf_keras.
+        consumers = [getattr(n, "operation", None) or n.layer for n in nodes]
+        return bool(consumers) and all(map(self.takes_ids, consumers))
+
+    def _decide(self, path: str, layer: Any) -> None:
+        if not isinstance(layer, keras.layers.Embedding):
+            for inner in layer._flatten_layers(include_self=False):
+                if isinstance(inner, keras.layers.Embedding):
+                    reason = f"it is inside '{layer.name}', which is copied as a whole"
+                    self._leave(f"{path}/{inner.name}", inner, reason)
+            return
+        reason = why_left(layer, self._min_rows)
+        if reason is None:
+            self._paths[id(layer)] = path
+        else:
+            self._leave(path, layer, reason)
+
+    def _leave(self, path: str, layer: Any, reason: str) -> None:
+        self.left.append(LeftLayer(path, layer.input_dim, layer.output_dim, reason))
+
+
+def why_left(layer: Any, min_rows: int) -> str | None:
+    """Returns why an `Embedding` is left as it is; None if it is converted."""
+    if type(layer) is not keras.layers.Embedding:
+        return f"{type(layer).__name__} may do more than keras.layers.Embedding"
+    if layer.input_dim < min_rows:
+        return f"it has fewer than min_rows={min_rows:,} rows"
+    for option in (
+        "embeddings_regularizer",
+        "embeddings_constraint",
+        "activity_regularizer",
+    ):
+        if getattr(layer, option, None) is not None:
+            return f"rows have no {option}"
+    if getattr(layer, "lora_enabled", False):
+        return "it has LoRA weights"
+    if getattr(layer, "quantization_mode", None):
+        return f"it is quantised to {layer.quantization_mode}"
+    if getattr(layer, "sparse", False):
+        return "its output is sparse"
+    if not layer.built:
+        return "it was not built, so it has no rows yet"
+    dtype = tf.as_dtype(layer.embeddings.dtype).name
+    if dtype not in _ROW_DTYPES:
+        return f"its weights are {dtype}, and rows are at most float32"
+    return None
+
+
+def row_initializer(layer: Any) -> tuple[Any, tuple[str, ...]]:
+    """Returns the initializer of new rows, and notes on it for the report."""
+    try:
+        initializer = initializers.get(layer.embeddings_initializer)
+        initializers.spec_and_seed(initializer)
+    except ValueError:
+        name = type(layer.embeddings_initializer).__name__
+        return "uniform", (f"rows of new ids are uniform, as there is no {name}",)
+    return initializer, ()
+
+
+def _layers(model: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    """The layers of a model and of those nested in it, with their paths."""
+    for layer in model.layers:
+        # Keras 3's operations are no layers.
+        if is_model_of_layers(layer):
+            yield from _layers(layer, f"{prefix}{layer.name}/")
+        elif isinstance(layer, keras.layers.Layer):
+            yield f"{prefix}{layer.name}", layer

@@ -1,0 +1,76 @@
+"""What a conversion did, for people and for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class ConvertedLayer:
+    """An `Embedding` whose rows now live in a table.
+
+    Attributes:
+        path: The layer's name, after those of the models that it is nested in.
+        table: Its table's name.
+        rows: How many rows it had: its `input_dim`.
+        dim: Size of a row's vector.
+        notes: What is not as it was.
+    """
+
+    path: str
+    table: str
+    rows: int
+    dim: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class LeftLayer:
+    """An `Embedding` that is still one.
+
+    Attributes:
+        path: The layer's name, after those of the models and layers that it is in.
+        rows: How many rows it has: its `input_dim`.
+        dim: Size of a row's vector.
+        reason: Why it was left.
+    """
+
+    path: str
+    rows: int
+    dim: int
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What became of each `Embedding` of a model.
+
+    Attributes:
+        converted: Those that became `PersiaEmbedding`.
+        left: Those that did not, and why.
+        optimizer: The `persia_tf.optimizers` object that steps the converted rows.
+    """
+
+    converted: tuple[ConvertedLayer, ...]
+    left: tuple[LeftLayer, ...]
+    optimizer: Any
+
+    def __str__(self) -> str:
+        lines = [_counted(len(self.converted), "converted", f"by {self.optimizer!r}")]
+        for layer in self.converted:
+            lines.append(
+                f"  {layer.path}: {layer.rows:,} x {layer.dim} in table "
+                f"'{layer.table}'" + "".join(f"; {note}" for note in layer.notes)
+            )
+        lines.append(_counted(len(self.left), "left"))
+        for layer in self.left:
+            lines.append(
+                f"  {layer.path}: {layer.rows:,} x {layer.dim}: {layer.reason}"
+            )
+        return "\n".join(lines)
+
+
+def _counted(count: int, what: str, how: str = "") -> str:
+    layers = "1 Embedding" if count == 1 else f"{count} Embeddings"
+    return f"{layers} {what}" + (f", stepped {how}" if how and count else "")

@@ -1,0 +1,50 @@
+"""Numbers of bytes, as people write them."""
+
+from __future__ import annotations
+
+import re
+
+from persia_tf import checks
+
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B\s*", re.IGNORECASE)
+_POWERS = {None: 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_MOST = 10**18
+
+
+def parse(name: str, text: str, otherwise: str = "") -> float:
+    """Returns how many bytes a text such as `"64GiB"` says.
+
+    Args:
+        name: The argument's, for messages.
+        text: The text.
+        otherwise: What else the argument may be, for messages.
+
+    Raises:
+        ValueError: if it does not parse.
+    """
+    parsed = _SIZE.fullmatch(text)
+    if parsed is None:
+        raise ValueError(
+            f"`{name}` as a str must be a number of bytes with a unit: B, kB, MB, GB "
+            'or TB (powers of 1000), KiB, MiB, GiB or TiB (of 1024), such as "64GiB"'
+            f"{otherwise}. Received: {name}={text!r}"
+        )
+    number, prefix, binary = parsed.groups()
+    base = 1024 if binary else 1000
+    return float(number) * base ** _POWERS[prefix and prefix.upper()]
+
+
+def count_bytes(name: str, value: int | str) -> int:
+    """Returns a number of bytes, given as such or as a text.
+
+    Args:
+        name: The argument's, for messages.
+        value: An integer of at least 0, or a text such as `"64GiB"`.
+
+    Raises:
+        TypeError: if it is something else.
+        ValueError: if it is out of its range, or does not parse.
+    """
+    if isinstance(value, str):
+        return int(parse(name, value))
+    return checks.integer(name, value, 0, _MOST)

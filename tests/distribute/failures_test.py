@@ -1,0 +1,108 @@
+"""A worker that fails is not waited for without end, and says what failed."""
+
+import programs
+import pytest
+
+from persia_tf._keras import IS_KERAS_3
+
+# Of collectives, in seconds: what a worker waits for the others, first traces too.
+TIMEOUT = 20
+COMMON = programs.preamble(timeout=TIMEOUT) + programs.MODEL
+
+DYING = """
+class DieInMidEpoch(keras.callbacks.Callback):
+    def on_train_batch_end(self, batch, logs=None):
+        if INDEX == 1 and batch == 2:
+            os._exit(3)
+
+
+with strategy.scope():
+    model = make_model()
+    model.fit(batches(ids, labels), verbose=0, callbacks=[DieInMidEpoch()])
+"""
+
+
+def test_a_worker_whose_peer_dies_raises(run_workers):
+    survivor, dead = run_workers(COMMON + DYING)
+    assert dead.status == 3
+    assert survivor.status == 1
+    assert "Collective ops is aborted" in survivor.errors
+
+
+# The second worker's way to a shard ends between a step's lookup and its push. It
+# raises, and then lives on: no heartbeat tells the other.
+PUSHES_FAIL = """
+import pathlib
+import time
+import tcp_proxy
+
+shards = list(ptf.Cluster().shards)
+if INDEX == 1:
+    proxy = tcp_proxy.TcpProxy(shards[1]).__enter__()
+    shards[1] = proxy.address
+steps = 0
+
+
+def end_the_way():
+    global steps
+    steps += 1
+    if INDEX == 1 and steps == 3:
+        ptf.flush()
+        proxy.__exit__()
+    return np.float32(0)
+
+
+class Between(keras.layers.Layer):
+    def call(self, vectors):
+        with tf.control_dependencies([vectors]):
+            zero = tf.numpy_function(end_the_way, [], tf.float32)
+        return vectors + tf.stop_gradient(tf.reshape(zero, ()))
+
+
+with strategy.scope():
+    inputs = keras.Input((3,), dtype="int64")
+    vectors = ptf.layers.PersiaEmbedding(
+        4, table="t", cluster=ptf.Cluster(shards, timeout=2, staleness=STALENESS)
+    )(inputs)
+    outputs = keras.layers.Dense(1)(keras.layers.Flatten()(Between()(vectors)))
+    model = keras.Model(inputs, outputs)
+    model.compile("sgd", "mse")
+    began = time.monotonic()
+    try:
+        model.fit(batches(ids, labels, size=4), epochs=1000, verbose=0)
+    except Exception as error:
+        say(raised=str(error), seconds=time.monotonic() - began, shard=shards[1])
+        pathlib.Path(f"raised{INDEX}").touch()
+        while not all(pathlib.Path(f"raised{index}").exists() for index in range(2)):
+            time.sleep(0.1)
+        os._exit(0)  # No step goes on, and nothing is to be flushed.
+"""
+
+
+@pytest.mark.parametrize("staleness", [0, 4])
+def test_a_push_that_fails_on_one_worker_ends_all(staleness, run_workers):
+    program = COMMON + PUSHES_FAIL.replace("STALENESS", str(staleness))
+    other, failed = [ended.result() for ended in run_workers(program)]
+    assert failed["shard"] in failed["raised"]
+    assert "Collective" in other["raised"]
+    # Far more than a push and a collective may take, far less than the epochs.
+    assert max(other["seconds"], failed["seconds"]) < 4 * TIMEOUT
+
+
+LEGACY = """
+with strategy.scope():
+    model = make_model(staleness=0)
+    model.compile(keras.optimizers.legacy.SGD(), "mse")
+try:
+    model.fit(batches(ids, labels), verbose=0)
+    say(raised="nothing")
+except NotImplementedError as error:
+    say(raised=str(error))
+"""
+
+
+@pytest.mark.skipif(IS_KERAS_3, reason="Keras 3 has no such optimizers")
+def test_a_legacy_optimizer_cannot_wait_for_all_workers(run_workers):
+    for ended in run_workers(COMMON + LEGACY):
+        raised = ended.result()["raised"]
+        assert "tf_keras.optimizers.legacy" in raised

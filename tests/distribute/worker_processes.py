@@ -1,0 +1,89 @@
+"""Worker processes of one TensorFlow cluster, on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from persia_tf.commands.free_ports import free_ports
+
+_DEADLINE_SECONDS = 240
+
+
+@dataclass
+class Ended:
+    """A worker that has ended."""
+
+    status: int
+    output: str
+    errors: str
+
+    def result(self):
+        """What it printed last, as JSON."""
+        assert self.status == 0, self.errors
+        return json.loads(self.output.splitlines()[-1])
+
+
+def run_cluster(
+    program: str, count: int, shards: Sequence[str], folder: Path
+) -> list[Ended]:
+    """Runs a program on several workers, to which TF_CONFIG names one another.
+
+    Args:
+        program: Python.
+        count: Of workers.
+        shards: Their "host:port"s.
+        folder: Where the program runs: an empty one, so that it imports the package
+            that its test does.
+    """
+    workers = [f"127.0.0.1:{port}" for port in free_ports(count)]
+    started: list[_Worker] = []
+    try:
+        for index in range(count):
+            started.append(_Worker(folder, program, workers, index, shards))
+        return [worker.wait() for worker in started]
+    finally:
+        for worker in started:
+            worker.kill()
+
+
+class _Worker:
+    """A process, whose output goes to files: a pipe that is full would hold it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        program: str,
+        workers: list[str],
+        index: int,
+        shards: Sequence[str],
+    ) -> None:
+        cluster = {"worker": workers, "ps": list(shards)}
+        config = {"cluster": cluster, "task": {"type": "worker", "index": index}}
+        self._output = folder / f"worker{index}.output"
+        self._errors = folder / f"worker{index}.errors"
+        with self._output.open("wb") as output, self._errors.open("wb") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", program],
+                cwd=folder,
+                env={
+                    **os.environ,
+                    "TF_CONFIG": json.dumps(config),
+                    "PYTHONPATH": os.pathsep.join(sys.path),
+                },
+                stdout=output,
+                stderr=errors,
+            )
+
+    def wait(self) -> Ended:
+        status = self._process.wait(_DEADLINE_SECONDS)
+        return Ended(status, self._output.read_text(), self._errors.read_text())
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()

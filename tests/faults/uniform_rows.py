@@ -1,0 +1,37 @@
+"""Rows that are all one number, so that a mix of two states of a table shows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import persia_tf as ptf
+
+
+class UniformRows:
+    """Some rows of a table, which is made if it is not there.
+
+    Args:
+        table: The table's name.
+        cluster: Where it is.
+        count: How many rows: of the ids from 0 on.
+        dim: Weights a row.
+    """
+
+    def __init__(
+        self, table: str, cluster: ptf.Cluster, count: int, dim: int = 4
+    ) -> None:
+        layer = ptf.layers.PersiaEmbedding(dim, table=table, cluster=cluster)
+        layer.build()
+        self.table = ptf.Table(table, cluster)
+        self._ids = np.arange(count)
+        self._shape = (count, dim)
+
+    def set(self, number: float) -> None:
+        """Sets them all, in one call."""
+        self.table.assign(self._ids, np.full(self._shape, number, "float32"))
+
+    def value(self) -> float:
+        """Returns what they all are."""
+        found = np.unique(self.table.lookup(self._ids))
+        assert len(found) == 1, f"a mix of {found}"
+        return found[0]

@@ -1,0 +1,79 @@
+"""Pages of the API reference: every public name of persia_tf, from its source alone.
+
+What is public is what `__all__` lists, in `persia_tf/__init__.py` and in the modules
+that its `_MODULES` names. Reads sources and imports none, so it needs no TensorFlow.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(os.path.abspath(__file__)).parents[1]  # A sandbox sees it through links.
+PACKAGE = "persia_tf"
+
+# Not made by users, but given to them: by `ptf.convert`, `Cluster.stats`, and
+# `Table.export`.
+RETURNED = (
+    "persia_tf.conversion.Conversion",
+    "persia_tf.conversion.ConvertedLayer",
+    "persia_tf.conversion.LeftLayer",
+    "persia_tf.conversion.Report",
+    "persia_tf.stats.ProcessStats",
+    "persia_tf.stats.TableStats",
+    "persia_tf.table.Rows",
+)
+
+
+def public_names() -> dict[str, list[str]]:
+    """Returns the public names, in full, by the module whose page they are on.
+
+    Raises:
+        ValueError: if a module has no `__all__`, or a computed one.
+    """
+    modules = _literal(PACKAGE, "_MODULES")
+    own = [
+        f"{PACKAGE}.{name}"
+        for name in _literal(PACKAGE, "__all__")
+        if name not in modules and not name.startswith("_")
+    ]
+    names = {PACKAGE: [*own, *RETURNED]}
+    for module in (f"{PACKAGE}.{name}" for name in modules):
+        names[module] = [f"{module}.{name}" for name in _literal(module, "__all__")]
+    return names
+
+
+def definition(name: str) -> str:
+    """Returns the name by which sources lead to what a public name is.
+
+    A function hides the module of its name, and sources do not say so.
+    """
+    return f"{name}.{name.rpartition('.')[2]}" if _source(name).is_file() else name
+
+
+def pages() -> dict[str, str]:
+    """Returns the reference as Markdown, by file name."""
+    return {
+        f"{module}.md": _page(module, names) for module, names in public_names().items()
+    }
+
+
+def _page(module: str, names: list[str]) -> str:
+    summary = ast.get_docstring(ast.parse(_source(module).read_text()))
+    entries = "\n\n".join(f"::: {definition(name)}" for name in names)
+    return f"# {module}\n\n{summary}\n\n{entries}\n"
+
+
+def _source(module: str) -> Path:
+    path = ROOT.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _literal(module: str, variable: str) -> Any:
+    source = _source(module)
+    for node in ast.parse(source.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == variable:
+            return ast.literal_eval(node.value)
+    raise ValueError(f"{source} must have a literal `{variable}`: what is public there")
