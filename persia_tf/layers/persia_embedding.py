@@ -239,7 +239,7 @@ class PersiaEmbedding(keras.layers.Layer):
 
     @property
     def _pools_here(self) -> bool:
-        """Whether bags are pooled by ops of TensorFlow, of vectors that each id gets."""
+        """Whether bags are pooled by stock ops, of the vectors of their ids."""
         return self.compression is not None or redirection() is not None
 
     def _in_compute_dtype(self, vectors: tf.Tensor) -> tf.Tensor:

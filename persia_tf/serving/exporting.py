@@ -141,6 +141,12 @@ class _FrozenModel(tf.Module):
         return tf.function(serve).get_concrete_function(**inputs.tensors)
 
     def _lookup(self, route: Route, ids: tf.Tensor) -> tf.Tensor:
+        if route.table not in self.tables:
+            raise ValueError(
+                f"layer '{route.layer}' is called by the model, but is none of its "
+                "layers: make it an attribute of the model. Received: a lookup in "
+                f"table '{route.table}'"
+            )
         return self.tables[route.table].lookup(ids)
 
 

@@ -34,9 +34,9 @@ np.savez(answers, **{name: tensor.numpy() for name, tensor in found.items()})
 def cluster(request, start_shards):
     """Without shards and with two."""
     if not request.param:
-        return ptf.Cluster.embedded(staleness=0)
+        return ptf.Cluster.embedded()
     shards = start_shards(request.param)
-    return ptf.Cluster([shard.address for shard in shards], timeout=20, staleness=0)
+    return ptf.Cluster([shard.address for shard in shards], timeout=20)
 
 
 @pytest.fixture
@@ -92,6 +92,7 @@ def train(model, inputs):
 
 def predictions(model, inputs):
     """As the model makes them, outside of training."""
+    ptf.flush()
     return np.asarray(model(inputs, training=False))
 
 
@@ -291,3 +292,17 @@ def test_a_model_that_does_not_tell_its_inputs_is_refused(embedding, path):
         model = type("Subclass", (keras.Model,), {})()
     with pytest.raises(ValueError, match="`inputs` must say what the model takes"):
         ptf.serving.export(model, path)
+
+
+def test_a_layer_that_is_no_part_of_the_model_is_refused(embedding, path):
+    hidden = [embedding("ids")]
+
+    class Scores(keras.Model):
+        def call(self, inputs):
+            return hidden[0](inputs)
+
+    model = Scores()
+    model(tf.constant([1, 2], tf.int64))
+    specs = tf.TensorSpec((None,), tf.int64)
+    with pytest.raises(ValueError, match="is none of its layers"):
+        ptf.serving.export(model, path, inputs=specs)
