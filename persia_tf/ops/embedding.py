@@ -11,6 +11,7 @@ from persia_tf.ops import load, recording
 from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.ops.loss_scale import LossScale
 from persia_tf.ops.placement import on_host
+from persia_tf.ops.redirection import redirection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +45,7 @@ def lookup(
 
     Args:
         ids: int64, any shape; duplicates are asked for once. With splits of bags,
-            of rank 1.
+            of rank 1. Where lookups are redirected, there must be no bags.
         anchor: The layer's anchor, read now: it puts the step's ops in order,
             and makes TensorFlow ask for gradients.
         route: Where to look.
@@ -65,6 +66,10 @@ def lookup(
     if recorder is not None:
         recorder.add(ids, bags, route, trainable)
         return tf.zeros(bags.dynamic_shape(ids, route.dim))
+
+    answer = redirection()
+    if answer is not None:
+        return answer(route, ids)
 
     if not (training and trainable):
         loss_scale = None
