@@ -8,7 +8,7 @@ OLDEST := .venv-oldest
 DOCS := .venv-docs
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
 BOTH_KERAS := $(wildcard tests/compatibility tests/conversion tests/data \
-  tests/distribute tests/layers tests/ops)
+  tests/distribute tests/layers tests/ops tests/serving)
 # What may depend on TensorFlow's version. Of several workers, tests/compatibility.
 OF_TENSORFLOW := $(filter-out tests/distribute,$(BOTH_KERAS))
 # What docs/compatibility.md tells of.

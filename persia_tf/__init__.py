@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         eviction,
         layers,
         optimizers,
+        serving,
     )
     from persia_tf.cluster import Cluster, flush
     from persia_tf.conversion import convert
@@ -40,6 +41,7 @@ _MODULES = (
     "eviction",
     "layers",
     "optimizers",
+    "serving",
 )
 _ATTRIBUTES = {
     "Cluster": "persia_tf.cluster",
@@ -71,6 +73,7 @@ __all__ = [
     "metrics",
     "optimizers",
     "rows_stay",
+    "serving",
     "use_cluster",
 ]
 

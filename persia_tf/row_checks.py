@@ -39,30 +39,24 @@ def refuse_duplicates(ids: np.ndarray) -> None:
 
 def checked_rows(rows: Any, count: int, dim: int) -> np.ndarray:
     """Returns `rows` as float32, if they are finite, `(count, dim)`."""
-    given, floats = _floats("rows", rows, (count, dim), "dim")
-    if not np.isfinite(floats).all():
-        place = np.argwhere(~np.isfinite(floats))[0]
-        raise ValueError(
-            "`rows` must be finite as float32. "
-            f"Received: {given[tuple(place)]} at {tuple(int(each) for each in place)}"
-        )
-    return floats
+    return _floats("rows", rows, (count, dim), "dim")
 
 
 def checked_state(state: Any, count: int) -> np.ndarray:
-    """Returns `state` as float32, if it is `(count, any)`; None: without columns."""
+    """Returns `state` as float32, if it is finite, `(count, any)`.
+
+    None has no columns.
+    """
     if state is None:
         return np.empty((count, 0), np.float32)
     given = np.asarray(state)
     # The shards know how many columns there must be, and refuse others.
     width = given.shape[1] if given.ndim == 2 else "state_size"
-    return _floats("state", given, (count, width), "state_size")[1]
+    return _floats("state", given, (count, width), "state_size")
 
 
-def _floats(
-    name: str, values: Any, shape: tuple[Any, ...], width: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """The values as given, and as float32."""
+def _floats(name: str, values: Any, shape: tuple[Any, ...], width: str) -> np.ndarray:
+    """The values as float32, if they are finite and of that shape."""
     given = np.asarray(values)
     if given.dtype.kind not in "fiu":
         raise ValueError(
@@ -74,4 +68,11 @@ def _floats(
             f"Received: {name} of shape {given.shape}"
         )
     with np.errstate(over="ignore"):
-        return given, np.ascontiguousarray(given, np.float32)
+        floats = np.ascontiguousarray(given, np.float32)
+    if not np.isfinite(floats).all():
+        place = np.argwhere(~np.isfinite(floats))[0]
+        raise ValueError(
+            f"`{name}` must be finite as float32. "
+            f"Received: {given[tuple(place)]} at {tuple(int(each) for each in place)}"
+        )
+    return floats

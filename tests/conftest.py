@@ -14,28 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tcp_proxy
-from harness import ShardProcess
+from harness import ShardProcess, is_used
 from object_store import ObjectStore
 from worker_processes import Ended, run_cluster
 
 from persia_tf import _native, errors, session, tls
 
 _names = itertools.count()
-
-
-_used_ports: set[int] = set()
-
-
-def is_used(port: int) -> bool:
-    """Whether an earlier shard had the port; from now on one had.
-
-    This process keeps a session for each address, with the options of the first test
-    that used it.
-    """
-    if port in _used_ports:
-        return True
-    _used_ports.add(port)
-    return False
 
 
 def let_updates_arrive() -> None:
@@ -113,11 +98,14 @@ def start_proxies():
     """Starts a proxy in front of each address; they end with the test."""
     with contextlib.ExitStack() as running:
 
+        def proxy_of(address, **options):
+            while True:
+                proxy = running.enter_context(tcp_proxy.TcpProxy(address, **options))
+                if not is_used(proxy.port):
+                    return proxy
+
         def start(addresses, **options):
-            return [
-                running.enter_context(tcp_proxy.TcpProxy(address, **options))
-                for address in addresses
-            ]
+            return [proxy_of(address, **options) for address in addresses]
 
         yield start
         let_updates_arrive()

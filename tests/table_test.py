@@ -219,6 +219,16 @@ def test_state_of_another_size_is_refused(make):
     assert len(rows) == 0
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e39])
+def test_state_that_is_not_finite_is_refused(make, value):
+    rows = make(optimizer="adam")
+    state = np.zeros((2, 9))
+    state[1, 3] = value
+    with pytest.raises(ValueError, match=r"`state` must be finite.*\(1, 3\)"):
+        rows.assign([1, 2], vectors(2), state)
+    assert len(rows) == 0
+
+
 # ---- Walking.
 
 

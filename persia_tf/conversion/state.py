@@ -5,24 +5,49 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
+from persia_tf.saving.contexts import rows_stay
+
 
 def copy_state(layer: Any, clone: Any) -> None:
     """Copies the weights of a layer, and what else Keras saves of it.
 
     By the hooks that Keras saves layers with, so that vocabularies and statistics
-    come along.
+    come along. A clone of a `PersiaEmbedding` is of the same table: its rows stay.
 
     Args:
         layer: A layer that is built.
         clone: Made from its config, and built.
+
+    Raises:
+        ValueError: if the clone has more or fewer layers inside.
     """
-    pairs = zip(layer._flatten_layers(), clone._flatten_layers())
-    for inner, inner_clone in pairs:
-        inner_clone.trainable = inner.trainable
-        store: dict[str, Any] = {}
-        inner.save_own_variables(store)
-        inner_clone.load_own_variables(store)
-        if hasattr(inner, "save_assets"):
-            with tempfile.TemporaryDirectory() as folder:
-                inner.save_assets(folder)
-                inner_clone.load_assets(folder)
+    inside, clone_inside = list(layer._flatten_layers()), list(clone._flatten_layers())
+    _check_same(layer, inside, clone_inside)
+    with rows_stay():
+        for inner, inner_clone in zip(inside, clone_inside):
+            _copy_own_state(inner, inner_clone)
+
+
+def _copy_own_state(layer: Any, clone: Any) -> None:
+    clone.trainable = layer.trainable
+    store: dict[str, Any] = {}
+    layer.save_own_variables(store)
+    clone.load_own_variables(store)
+    if hasattr(layer, "save_assets"):
+        with tempfile.TemporaryDirectory() as folder:
+            layer.save_assets(folder)
+            clone.load_assets(folder)
+
+
+def _check_same(layer: Any, inside: list[Any], clone_inside: list[Any]) -> None:
+    if len(inside) == len(clone_inside):
+        return
+    raise ValueError(
+        f"layer '{layer.name}' ({type(layer).__name__}) cannot be copied: once made "
+        "from its config, and built, it must have as many layers inside. "
+        f"Received: {_names(inside)}, and in the copy {_names(clone_inside)}"
+    )
+
+
+def _names(layers: list[Any]) -> list[str]:
+    return [type(layer).__name__ for layer in layers]

@@ -47,7 +47,8 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
         communication_options: A `tf.distribute.experimental.CommunicationOptions`.
             Its `timeout_seconds` bounds how long a worker waits for its peers in a
             step, and so for the slowest one's data, first trace and prefetched rows.
-            Defaults to 300 seconds.
+            Where it is None, it is 300; 0 lets workers wait for ever. Defaults to
+            None: TensorFlow's options, and these 300 seconds.
 
     Raises:
         ValueError: if the workers of `cluster_resolver` include `ps` tasks, or if
@@ -62,12 +63,8 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
     ) -> None:
         if cluster_resolver is None:
             cluster_resolver = _Workers()
-        if communication_options is None:
-            communication_options = tf.distribute.experimental.CommunicationOptions(
-                timeout_seconds=_TIMEOUT_SECONDS
-            )
         _check_workers(cluster_resolver)
-        super().__init__(cluster_resolver, communication_options)
+        super().__init__(cluster_resolver, _with_timeout(communication_options))
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
         """Reduces a value across replicas; see `tf.distribute.Strategy.reduce`.
@@ -122,6 +119,16 @@ class _Workers(tf.distribute.cluster_resolver.TFConfigClusterResolver):
         tasks = super().cluster_spec().as_dict()
         tasks.pop("ps", None)
         return tf.train.ClusterSpec(tasks)
+
+
+def _with_timeout(options: Any) -> Any:
+    """The options with a bound, lest workers wait for ever for one that is gone."""
+    bounded = tf.distribute.experimental.CommunicationOptions(
+        timeout_seconds=_TIMEOUT_SECONDS
+    )
+    if options is not None and not isinstance(options, type(bounded)):
+        return options  # TensorFlow refuses it, and says what it must be.
+    return bounded.merge(options)
 
 
 def _check_workers(resolver: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.ops.bags import Bags
-from persia_tf.ops.placement import on_host
+from persia_tf.ops.placement import on_host, reshape_on_host
 
 
 def bags_of(ids: Any, combiner: str, leave_out_zero: bool) -> tuple[tf.Tensor, Bags]:
@@ -69,6 +69,6 @@ def _dense_in_shape_of(ids: tf.Tensor, vectors: tf.Tensor) -> tf.Tensor:
     dim = vectors.shape[-1]
     with on_host():
         shape = tf.concat([tf.shape(ids)[:-1], [dim]], axis=0)
-    shaped = tf.reshape(vectors, shape)
+    shaped = reshape_on_host(vectors, shape)
     shaped.set_shape(ids.shape[:-1].concatenate(dim))
     return shaped

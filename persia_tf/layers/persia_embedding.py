@@ -39,7 +39,8 @@ from persia_tf.layers.weight_readers import WeightReaders
 from persia_tf.layers.workers import Workers
 from persia_tf.ops import embedding
 from persia_tf.ops.bags import NO_BAGS, Bags
-from persia_tf.ops.placement import on_host
+from persia_tf.ops.placement import cast_on_host, on_host
+from persia_tf.ops.redirection import redirection
 from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.saving.contexts import cluster_in_use
 from persia_tf.saving.header import Header, described
@@ -221,18 +222,31 @@ class PersiaEmbedding(keras.layers.Layer):
         with on_host():
             ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
         if weights is not None:
-            vectors = self._weighted(ids, weights, inputs, training)
-        elif self.combiner is None:
-            vectors = self._vectors(flat_values(ids), training)
-            if isinstance(ids, tf.RaggedTensor):
-                vectors = ids.with_flat_values(vectors)
-        elif self.compression is None:
+            return tf.cast(
+                self._weighted(ids, weights, inputs, training), self.compute_dtype
+            )
+        if self.combiner is not None and self._pools_here:
+            return tf.cast(self._combined(ids, training), self.compute_dtype)
+        if self.combiner is not None:
             with on_host():
                 kept, bags = bags_of(ids, self.combiner, leave_out_zero=self.mask_zero)
-            vectors = in_shape_of(ids, bags, self._lookup(kept, training, bags))
-        else:
-            vectors = self._combined(ids, training)
-        return tf.cast(vectors, self.compute_dtype)
+            vectors = self._in_compute_dtype(self._lookup(kept, training, bags))
+            return in_shape_of(ids, bags, vectors)
+        vectors = self._in_compute_dtype(self._vectors(flat_values(ids), training))
+        if isinstance(ids, tf.RaggedTensor):
+            return ids.with_flat_values(vectors)
+        return vectors
+
+    @property
+    def _pools_here(self) -> bool:
+        """Whether bags are pooled by stock ops, of the vectors of their ids."""
+        return self.compression is not None or redirection() is not None
+
+    def _in_compute_dtype(self, vectors: tf.Tensor) -> tf.Tensor:
+        """Casts vectors where they are: rows on the host, what is made of them not."""
+        if self.compression is not None:
+            return tf.cast(vectors, self.compute_dtype)
+        return cast_on_host(vectors, tf.as_dtype(self.compute_dtype))
 
     def _weighted(
         self, ids: Any, weights: Any, inputs: Any, training: bool | None
@@ -359,6 +373,20 @@ class PersiaEmbedding(keras.layers.Layer):
             config["cluster"] = Cluster.from_config(config["cluster"])
         config["cluster"] = cluster_in_use() or config.get("cluster")
         return cls(**config)
+
+    @property
+    def rows(self) -> Table:
+        """The layer's rows, as a `ptf.Table`.
+
+        Raises:
+            ValueError: if the layer is not built.
+        """
+        if self._row_saving is None:
+            raise ValueError(
+                f"layer '{self.name}' must be built before it has rows: call it on a "
+                "batch, or `layer.build((None,))`"
+            )
+        return self._row_saving.table
 
     @property
     def _cluster(self) -> Cluster:

@@ -11,6 +11,7 @@ from persia_tf.ops import load, recording
 from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.ops.loss_scale import LossScale
 from persia_tf.ops.placement import on_host
+from persia_tf.ops.redirection import redirection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +45,7 @@ def lookup(
 
     Args:
         ids: int64, any shape; duplicates are asked for once. With splits of bags,
-            of rank 1.
+            of rank 1. Where lookups are redirected, there must be no bags.
         anchor: The layer's anchor, read now: it puts the step's ops in order,
             and makes TensorFlow ask for gradients.
         route: Where to look.
@@ -66,63 +67,71 @@ def lookup(
         recorder.add(ids, bags, route, trainable)
         return tf.zeros(bags.dynamic_shape(ids, route.dim))
 
+    answer = redirection()
+    if answer is not None:
+        return answer(route, ids)
+
     if not (training and trainable):
         loss_scale = None
 
     @tf.custom_gradient
     def looked_up(anchor: tf.Tensor) -> tuple[Any, Any]:
-        with on_host():
-            handle = load.ops().persia_issue(
-                ids=ids,
-                splits=bags.splits_input,
-                anchor=anchor,
-                session=route.session,
-                layer=route.layer,
-                table=route.table,
-                combiner=bags.combiner,
-                dim=route.dim,
-                replica=replica,
-                training=training and trainable,
-                model_training=training,
-            )
-            rows, ticket = load.ops().persia_rows(
-                lookup=handle,
-                like=bags.like(ids),
-                dim=route.dim,
-                pooled=bags.pool_last_axis,
-            )
+        handle = load.ops().persia_issue(
+            ids=ids,
+            splits=bags.splits_input,
+            anchor=anchor,
+            session=route.session,
+            layer=route.layer,
+            table=route.table,
+            combiner=bags.combiner,
+            dim=route.dim,
+            replica=replica,
+            training=training and trainable,
+            model_training=training,
+        )
+        rows, ticket = load.ops().persia_rows(
+            lookup=handle,
+            like=bags.like(ids),
+            dim=route.dim,
+            pooled=bags.pool_last_axis,
+        )
         # The C API's shape inference cannot read `dim`.
         rows.set_shape(bags.static_shape(ids, route.dim))
         ticket.set_shape(())
 
         def stage(gradients: tf.Tensor) -> tf.Tensor:
-            with on_host():
-                return load.ops().persia_stage(
-                    ticket=ticket,
-                    gradients=gradients,
-                    anchor=anchor,
-                    session=route.session,
-                    layer=route.layer,
-                )
+            staged = load.ops().persia_stage(
+                ticket=ticket,
+                gradients=gradients,
+                anchor=anchor,
+                session=route.session,
+                layer=route.layer,
+            )
+            staged.set_shape(anchor.shape)
+            return staged
 
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
-            return stage(tf.convert_to_tensor(upstream))
+            with on_host():
+                return stage(tf.convert_to_tensor(upstream))
 
         def scaled_gradient(
             upstream: tf.Tensor, of_zero: tf.Tensor | None
         ) -> tf.Tensor:
-            gradients, overflow = loss_scale.unscale(
-                tf.convert_to_tensor(upstream), of_zero
-            )
-            return stage(gradients) + overflow
+            with on_host():
+                gradients, overflow = loss_scale.unscale(
+                    tf.convert_to_tensor(upstream), of_zero
+                )
+                return stage(gradients) + overflow
 
         if loss_scale is None:
             return rows, gradient
         return (rows, tf.zeros(())), scaled_gradient
 
+    with on_host():  # Here, as TensorFlow adds ops of its own around such a function.
+        found = looked_up(anchor)
     if loss_scale is None:
-        return looked_up(anchor)
-    rows, zero = looked_up(anchor)
+        return found
+    rows, zero = found
     loss_scale.watch(zero)
     return rows
 

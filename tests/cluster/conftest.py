@@ -6,6 +6,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from harness import is_used
 
 from persia_tf import _native
 
@@ -20,14 +21,17 @@ def start_worker():
 
     def start(shards, timeout=20.0, cache_rows=0, **options):
         listening = _native.ServerOptions(host=b"127.0.0.1", io_threads=2, **options)
-        handle = _native.ServerHandle()
         behind = _native.utf8(",".join(shards))
-        native.persia_worker_start(
-            *(ctypes.byref(listening), behind, timeout, cache_rows),
-            ctypes.byref(handle),
-        )
-        started.append(handle)
-        return f"127.0.0.1:{native.persia_server_port(handle)}"
+        while True:
+            handle = _native.ServerHandle()
+            native.persia_worker_start(
+                *(ctypes.byref(listening), behind, timeout, cache_rows),
+                ctypes.byref(handle),
+            )
+            started.append(handle)
+            port = native.persia_server_port(handle)
+            if not is_used(port):
+                return f"127.0.0.1:{port}"
 
     yield start
     for handle in started:

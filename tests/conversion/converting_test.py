@@ -357,3 +357,42 @@ def test_a_layer_that_cannot_be_cloned_is_named(convert_embedded):
     model = keras.Model(ids, Unclonable(tf.abs)(rows))
     with pytest.raises(ValueError, match="layer 'unclonable'.*get_config"):
         convert_embedded(model)
+
+
+class Growing(layers.Layer):
+    """Has one more layer inside than what its config makes."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        self.first = layers.Dense(2)
+
+    def call(self, inputs):
+        return self.first(inputs)
+
+
+def test_a_layer_whose_copy_has_fewer_layers_is_named(convert_embedded):
+    ids = keras.Input((), dtype="int64")
+    grown = Growing(name="grown")
+    grown.second = layers.ReLU()
+    model = keras.Model(ids, grown(layers.Embedding(ROWS, DIM)(ids)))
+    with pytest.raises(ValueError, match=r"layer 'grown'.*'ReLU'\], and in the copy"):
+        convert_embedded(model)
+
+
+def test_rows_that_the_model_already_has_in_a_table_stay(convert, table, cluster):
+    # A file could not hold them, and to read and write them would undo what others
+    # push meanwhile.
+    cluster.archive_limit = 1
+    ids = keras.Input((), dtype="int64")
+    vectors = [
+        ptf.layers.PersiaEmbedding(DIM, table=table, cluster=cluster)(ids),
+        layers.Embedding(ROWS, DIM)(ids),
+    ]
+    model = keras.Model(ids, layers.Dense(1)(layers.Add()(vectors)))
+    model.compile("sgd", "mse")
+    model.fit(ids_of(20), np.ones((20, 1)), verbose=0)
+    ptf.flush()
+    writes = cluster.session.writes
+    clone, _ = convert(model, min_rows=ROWS + 1)
+    assert cluster.session.writes == writes
+    assert_predicts_the_same(clone, model, ids_of(20))

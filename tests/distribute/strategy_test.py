@@ -26,6 +26,28 @@ def test_a_shard_runs_no_strategy(monkeypatch):
         ptf.distribute.MultiWorkerMirroredStrategy()
 
 
+@pytest.mark.parametrize(("given", "expected"), [(None, 300), (7, 7), (0, 0)])
+def test_workers_wait_no_longer_than_asked_with_other_options(given, expected):
+    options = tf.distribute.experimental.CommunicationOptions(
+        bytes_per_pack=1024, timeout_seconds=given, implementation="RING"
+    )
+    strategy = ptf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
+    used = strategy.extended._communication_options
+    assert used.timeout_seconds == expected
+    assert used.bytes_per_pack == 1024
+    assert used.implementation.value == "RING"
+
+
+def test_workers_wait_five_minutes_without_options():
+    strategy = ptf.distribute.MultiWorkerMirroredStrategy()
+    assert strategy.extended._communication_options.timeout_seconds == 300
+
+
+def test_options_of_another_kind_are_refused():
+    with pytest.raises(ValueError, match="CommunicationOptions"):
+        ptf.distribute.MultiWorkerMirroredStrategy(communication_options={})
+
+
 ALONE = """
 import numpy as np
 import tensorflow as tf

@@ -23,6 +23,21 @@ PERSIA_PS = (sys.executable, "-m", "persia_tf.commands.main", "ps")
 DEADLINE_SECONDS = 60
 
 
+_used_ports: set[int] = set()
+
+
+def is_used(port: int) -> bool:
+    """Whether an earlier server had the port; from now on one had.
+
+    This process keeps a session for each address, with the options of the first test
+    that used it.
+    """
+    if port in _used_ports:
+        return True
+    _used_ports.add(port)
+    return False
+
+
 def wait_until(condition: Callable[[], object], what: str) -> None:
     """Waits for a condition; fails, saying what for, after a minute."""
     give_up = time.monotonic() + DEADLINE_SECONDS

@@ -1,0 +1,137 @@
+"""What a model takes and gives, as the signature of a SavedModel has it: by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tensorflow as tf
+
+_OUTPUT = "output"
+
+
+class Inputs:
+    """The inputs of a model as named tensors.
+
+    The name of an input is its key, where the model takes a dict, else its own. A
+    ragged or sparse input is a tensor for each of its parts: of `x`, `x_values` and
+    `x_row_splits`, `x_row_splits_1`, ...; `x_indices`, `x_values` and `x_dense_shape`.
+
+    Args:
+        model: A Keras model.
+        specs: What it is called with: a structure of `tf.TensorSpec`,
+            `tf.RaggedTensorSpec` or `tf.SparseTensorSpec`. None: the model's own.
+
+    Attributes:
+        tensors: A `tf.TensorSpec` for each name.
+
+    Raises:
+        ValueError: if neither tells what the model takes, or two have one name.
+    """
+
+    def __init__(self, model: Any, specs: Any = None) -> None:
+        given = _inputs_of(model) if specs is None else specs
+        self._specs = tf.nest.map_structure(_spec_of, given)
+        self.tensors: dict[str, tf.TensorSpec] = {}
+        for name, spec in zip(_names(given), tf.nest.flatten(self._specs)):
+            for part, tensor in _parts(name, spec):
+                self._add(part, tensor)
+
+    def structure(self, tensors: Mapping[str, tf.Tensor]) -> Any:
+        """Returns what the model is called with, made of tensors by their names."""
+        return tf.nest.pack_sequence_as(
+            self._specs,
+            [tensors[name] for name in self.tensors],
+            expand_composites=True,
+        )
+
+    def _add(self, name: str, spec: tf.TensorSpec) -> None:
+        if name in self.tensors:
+            raise ValueError(
+                f"`inputs` must have names of their own. Received: {name!r} twice"
+            )
+        self.tensors[name] = tf.TensorSpec(spec.shape, spec.dtype, name=name)
+
+
+def named_outputs(model: Any, outputs: Any) -> dict[str, tf.Tensor]:
+    """Returns what a model gave as dense tensors by name.
+
+    Args:
+        model: The Keras model, whose `output_names` are taken if it has them.
+        outputs: A tensor, or a sequence or a dict of them. A ragged one is a tensor
+            for each of its parts, as an input is.
+
+    Returns:
+        A dict. Outputs without a name are `"output"`, or `"output_0"` and so on.
+    """
+    if isinstance(outputs, Mapping):
+        named = list(outputs.items())
+    else:
+        flat = tf.nest.flatten(outputs)
+        names = getattr(model, "output_names", None) or []
+        if len(names) != len(flat):
+            names = [_OUTPUT] if len(flat) == 1 else _numbered(_OUTPUT, len(flat))
+        named = list(zip(names, flat))
+    return {
+        part: tensor for name, output in named for part, tensor in _parts(name, output)
+    }
+
+
+def _inputs_of(model: Any) -> Any:
+    try:
+        inputs = model.input
+    except (AttributeError, RuntimeError, ValueError):  # Each Keras has its own.
+        inputs = None
+    if inputs is None:
+        raise ValueError(
+            "`inputs` must say what the model takes, since it is neither Functional "
+            "nor a Sequential with an Input: a structure of tf.TensorSpec, as the "
+            'model is called with, such as {"user": tf.TensorSpec((None,), "int64")}. '
+            "Received: inputs=None"
+        )
+    return inputs
+
+
+def _spec_of(given: Any) -> tf.TypeSpec:
+    if isinstance(given, tf.TypeSpec):
+        return given
+    of_tf_keras = getattr(given, "type_spec", None)
+    if of_tf_keras is not None:
+        return of_tf_keras
+    shape, dtype = tf.TensorShape(given.shape), tf.as_dtype(given.dtype)
+    if getattr(given, "ragged", False):
+        return tf.RaggedTensorSpec(shape, dtype)
+    if getattr(given, "sparse", False):
+        return tf.SparseTensorSpec(shape, dtype)
+    return tf.TensorSpec(shape, dtype)
+
+
+def _names(structure: Any, key: str | None = None) -> Iterator[str]:
+    """The names of inputs, in the order of `tf.nest.flatten`."""
+    if isinstance(structure, Mapping):
+        for inner in sorted(structure):
+            yield from _names(structure[inner], inner)
+    elif isinstance(structure, (list, tuple)):
+        names = [getattr(leaf, "name", None) for leaf in tf.nest.flatten(structure)]
+        yield from (
+            name or other
+            for name, other in zip(names, _numbered(key or "input", len(names)))
+        )
+    else:
+        yield key or getattr(structure, "name", None) or "input"
+
+
+def _numbered(name: str, count: int) -> list[str]:
+    return [f"{name}_{number}" for number in range(count)]
+
+
+def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
+    """A tensor, or the tensors that a composite one is made of, with names."""
+    if isinstance(value, (tf.Tensor, tf.TensorSpec)):
+        return [(name, value)]
+    parts = tf.nest.flatten(value, expand_composites=True)
+    if isinstance(value, (tf.SparseTensor, tf.SparseTensorSpec)):
+        suffixes = ["indices", "values", "dense_shape"]
+    else:
+        suffixes = ["values", "row_splits", *_numbered("row_splits", len(parts))[1:]]
+    return [(f"{name}_{suffix}", part) for suffix, part in zip(suffixes, parts)]
