@@ -11,7 +11,6 @@ with strategy.scope():
         model.fit(
             batches(ids, labels),
             validation_data=batches(ids[:33], labels[:33]),
-            class_weight={0: 1.0, 1: 2.0},
             epochs=2,
             verbose=0,
         ),
@@ -53,6 +52,15 @@ expected = {
 for name, value in expected.items():
     np.testing.assert_allclose(evaluated[name], value, atol=1e-6, err_msg=name)
     np.testing.assert_allclose(of_arrays[name], value, atol=1e-6, err_msg=name)
+# The loss of a batch is that before its step.
+with strategy.scope():
+    weighted = model.fit(
+        batches(ids, labels, size=90), class_weight={0: 1.0, 1: 2.0}, verbose=0
+    )
+class_weights = np.where(labels == 1, 2.0, 1.0)[:, 0]
+np.testing.assert_allclose(
+    weighted.history["loss"], [np.mean(losses * class_weights)], atol=1e-6
+)
 say(
     fits=[fit.history for fit in fits],
     evaluated=evaluated,
@@ -69,5 +77,5 @@ def test_all_replicas_see_the_same(strategy, results_of):
     assert losses[1] < losses[0]
     for fit in (first["fits"][0], first["fits"][3]):
         assert fit.keys() >= {"val_loss", "val_accuracy", "val_weighted_accuracy"}
-    # Of 4 epochs of 90 rows, and of one of 64.
-    assert first["updates"] == 4 * 6 + 4
+    # Of 4 epochs of 90 rows, of one of 64, and of one batch.
+    assert first["updates"] == 4 * 6 + 4 + 1
