@@ -1,14 +1,9 @@
 """Replicas: they train the rows that one replica would of the global batch."""
 
+import programs
 import pytest
 
 COMMON = """
-import json
-import numpy as np
-import tensorflow as tf
-import persia_tf as ptf
-from persia_tf._keras import IS_KERAS_3, keras
-
 random = np.random.default_rng(0)
 ids = random.integers(0, 30, (96, 3))
 labels = random.normal(size=(96, 1)).astype("float32")
@@ -54,15 +49,9 @@ def assert_close(table, expected, cluster=None):
 """
 
 TWO_REPLICAS = (
-    COMMON
+    programs.preamble("mirrored")
+    + COMMON
     + """
-[cpu] = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(
-    cpu, [tf.config.LogicalDeviceConfiguration()] * 2
-)
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-
-
 def replicated(table, *arguments):
     with strategy.scope():
         return make_model(table, *arguments)

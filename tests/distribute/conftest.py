@@ -8,12 +8,6 @@ import programs
 import pytest
 
 
-@pytest.fixture(params=list(programs.PROCESSES))
-def strategy(request) -> str:
-    """The name of each strategy in turn."""
-    return request.param
-
-
 @pytest.fixture
 def results_of(run_workers, run_python):
     """Runs a program under a strategy; what each of its processes said last."""

@@ -1,8 +1,9 @@
 """What a Keras model does, it does alike under every strategy."""
 
 import programs
+import pytest
 
-# The last batch of 90 is smaller, and 4 of 16 have no share of one of 33.
+# The last batch of 90 is smaller, and that of 33 has no share for a second worker.
 METHODS = """
 weights = np.linspace(0.5, 1.5, 90).astype("float32")
 with strategy.scope():
@@ -11,7 +12,6 @@ with strategy.scope():
         model.fit(
             batches(ids, labels),
             validation_data=batches(ids[:33], labels[:33]),
-            class_weight={0: 1.0, 1: 2.0},
             epochs=2,
             verbose=0,
         ),
@@ -53,6 +53,15 @@ expected = {
 for name, value in expected.items():
     np.testing.assert_allclose(evaluated[name], value, atol=1e-6, err_msg=name)
     np.testing.assert_allclose(of_arrays[name], value, atol=1e-6, err_msg=name)
+# The loss of a batch is that before its step.
+with strategy.scope():
+    weighted = model.fit(
+        batches(ids, labels, size=90), class_weight={0: 1.0, 1: 2.0}, verbose=0
+    )
+class_weights = np.where(labels == 1, 2.0, 1.0)[:, 0]
+np.testing.assert_allclose(
+    weighted.history["loss"], [np.mean(losses * class_weights)], atol=1e-6
+)
 say(
     fits=[fit.history for fit in fits],
     evaluated=evaluated,
@@ -62,6 +71,7 @@ say(
 """
 
 
+@pytest.mark.parametrize("strategy", ["no strategy", "mirrored", "2 workers"])
 def test_all_replicas_see_the_same(strategy, results_of):
     first, *others = results_of(strategy, programs.MODEL + METHODS)
     assert others == [first] * len(others)
@@ -69,5 +79,26 @@ def test_all_replicas_see_the_same(strategy, results_of):
     assert losses[1] < losses[0]
     for fit in (first["fits"][0], first["fits"][3]):
         assert fit.keys() >= {"val_loss", "val_accuracy", "val_weighted_accuracy"}
-    # Of 4 epochs of 90 rows, and of one of 64.
-    assert first["updates"] == 4 * 6 + 4
+    # Of 4 epochs of 90 rows, of one of 64, and of one batch.
+    assert first["updates"] == 4 * 6 + 4 + 1
+
+
+# Of a batch of 16 each has 4, and of the last one three have none.
+MORE_WORKERS = """
+with strategy.scope():
+    model = make_model()
+    fit = model.fit(
+        batches(ids[:33], labels[:33]),
+        validation_data=batches(ids[:33], labels[:33]),
+        epochs=2,
+        verbose=0,
+    )
+say(fit=fit.history, weights=[w.tolist() for w in model.get_weights()])
+"""
+
+
+def test_more_than_two_workers_see_the_same(results_of):
+    first, *others = results_of("4 workers", programs.MODEL + MORE_WORKERS)
+    assert others == [first] * 3
+    before, after = first["fit"]["loss"]
+    assert after < before

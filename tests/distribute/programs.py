@@ -55,7 +55,7 @@ def batches(*columns, size=16):
 """
 
 
-def preamble(strategy: str = "2 workers", timeout: int = 60) -> str:
+def preamble(strategy: str = "2 workers", timeout: int = 180) -> str:
     """Returns Python that makes `strategy`, and gives `INDEX`, `say` and `batches`.
 
     Args:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from persia_tf.commands.free_ports import free_ports
 
-_DEADLINE_SECONDS = 240
+# For a busy machine: what hangs is ended by the timeout of collectives before.
+_DEADLINE_SECONDS = 600
+# Of a worker's errors, in the failure that shows those of all.
+_SHOWN_CHARACTERS = 4000
 
 
 @dataclass
@@ -40,16 +45,33 @@ def run_cluster(
         shards: Their "host:port"s.
         folder: Where the program runs: an empty one, so that it imports the package
             that its test does.
+
+    Raises:
+        AssertionError: if they do not end in time, with what they wrote until then.
     """
     workers = [f"127.0.0.1:{port}" for port in free_ports(count)]
     started: list[_Worker] = []
+    deadline = time.monotonic() + _DEADLINE_SECONDS
     try:
         for index in range(count):
             started.append(_Worker(folder, program, workers, index, shards))
-        return [worker.wait() for worker in started]
+        in_time = all([worker.ends_before(deadline) for worker in started])
     finally:
         for worker in started:
             worker.kill()
+    ended = [worker.ended() for worker in started]
+    assert in_time, _told(ended)
+    return ended
+
+
+def _told(workers: list[Ended]) -> str:
+    """What workers of which some were killed have to say."""
+    lines = [f"not all workers ended within {_DEADLINE_SECONDS} s"]
+    for index, worker in enumerate(workers):
+        lines.append(f"---- worker {index}: status {worker.status}")
+        lines.append(worker.output[-_SHOWN_CHARACTERS:])
+        lines.append(worker.errors[-_SHOWN_CHARACTERS:])
+    return "\n".join(lines)
 
 
 class _Worker:
@@ -80,8 +102,13 @@ class _Worker:
                 stderr=errors,
             )
 
-    def wait(self) -> Ended:
-        status = self._process.wait(_DEADLINE_SECONDS)
+    def ends_before(self, deadline: float) -> bool:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(max(deadline - time.monotonic(), 0))
+        return self._process.returncode is not None
+
+    def ended(self) -> Ended:
+        status = self._process.returncode
         return Ended(status, self._output.read_text(), self._errors.read_text())
 
     def kill(self) -> None:

@@ -1,19 +1,11 @@
 """The anchor's shape: it may have values, should a collective library want some."""
 
+import programs
 import pytest
 
 PROGRAM = """
-import numpy as np
-import tensorflow as tf
-import persia_tf as ptf
-from persia_tf._keras import keras
 from persia_tf.layers import loss_scaling
 
-[cpu] = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(
-    cpu, [tf.config.LogicalDeviceConfiguration()] * 2
-)
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 ids = np.arange(64).reshape(16, 4) % 10
 labels = np.linspace(-1, 1, 16)[:, None]
 
@@ -46,4 +38,4 @@ np.testing.assert_allclose(rows_trained("rows"), expected, atol=1e-6)
 
 @pytest.mark.parametrize("shape", ["(1,)", "(2, 3)"])
 def test_rows_train_alike_whatever_the_shape(run_python, shape):
-    run_python(PROGRAM.replace("GIVEN", shape))
+    run_python(programs.preamble("mirrored") + PROGRAM.replace("GIVEN", shape))

@@ -1,6 +1,7 @@
 """XLA compiles the dense part of a model; the embedding stays out of it."""
 
 import numpy as np
+import programs
 import pytest
 import tensorflow as tf
 
@@ -104,18 +105,6 @@ def test_a_dense_part_that_is_compiled_can_be_saved(table, tmp_path):
 
 
 REPLICAS = """
-import numpy as np
-import tensorflow as tf
-import persia_tf as ptf
-from persia_tf._keras import keras
-
-[cpu] = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(
-    cpu, [tf.config.LogicalDeviceConfiguration()] * 2
-)
-strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
-
-
 def rows_trained(table, compiled):
     with strategy.scope():
         keras.utils.set_random_seed(1)
@@ -142,7 +131,7 @@ np.testing.assert_allclose(rows_trained("compiled", True), expected, atol=1e-5)
 
 
 def test_each_replica_may_have_a_compiled_dense_part(run_python):
-    run_python(REPLICAS)
+    run_python(programs.preamble("mirrored") + REPLICAS)
 
 
 @pytest.mark.skipif(not IS_KERAS_3, reason="tf_keras asks no layer")
