@@ -77,12 +77,12 @@ def make_cluster(staleness=4):
     return ptf.Cluster(timeout=20, staleness=staleness)
 
 
-def make_model(staleness=4, **options):
+def make_model(staleness=4, table="t", **options):
     keras.utils.set_random_seed(1)
     inputs = keras.Input((3,), dtype="int64")
     vectors = ptf.layers.PersiaEmbedding(
         4,
-        table="t",
+        table=table,
         optimizer=ptf.optimizers.SGD(0.5),
         cluster=make_cluster(staleness),
     )(inputs)
