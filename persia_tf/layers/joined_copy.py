@@ -36,7 +36,7 @@ class JoinedCopy(keras.layers.Layer):
         A list, tuple or dict of dense tensors of one float type, of any shapes.
 
     Output shape:
-        The same.
+        The same. Keras's masks go along.
 
     Raises:
         ValueError: for inputs that are ragged or sparse, or of several types.
@@ -45,6 +45,7 @@ class JoinedCopy(keras.layers.Layer):
     def __init__(self, **options: Any) -> None:
         # Else mixed precision would cast vectors on the GPU.
         super().__init__(autocast=False, **options)
+        self.supports_masking = True
 
     def call(self, inputs: Any) -> Any:
         vectors = tf.nest.flatten(inputs)

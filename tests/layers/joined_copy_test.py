@@ -8,7 +8,7 @@ import pytest
 import tensorflow as tf
 
 import persia_tf as ptf
-from persia_tf._keras import keras
+from persia_tf._keras import IS_KERAS_3, keras
 
 BOTH = {
     "one": tf.TensorSpec((None, 3), tf.int64),
@@ -131,6 +131,32 @@ def test_a_functional_model_knows_its_shapes():
     values = [np.ones((2, 3, 4), "float32"), np.zeros((2, 5), "float32")]
     for one, other in zip(again.predict(values, verbose=0), values):
         np.testing.assert_array_equal(one, other)
+
+
+def test_masks_go_along(table):
+    layer = ptf.layers.PersiaEmbedding(4, table=table, mask_zero=True)
+    ids, others = keras.Input((3,), dtype="int64"), keras.Input((4,))
+    vectors, _ = ptf.layers.JoinedCopy()([layer(ids), others])
+    mean = keras.layers.GlobalAveragePooling1D()
+    joined = keras.Model([ids, others], mean(vectors))
+    ptf.Table(table).assign([1, 2, 0], np.diag([1.0, 2.0, 3.0, 4.0])[:3])
+    found = joined.predict([np.array([[1, 2, 0]]), np.ones((1, 4))], verbose=0)
+    np.testing.assert_allclose(found, [[0.5, 1, 0, 0]])
+
+
+@pytest.mark.skipif(not IS_KERAS_3, reason="these are checks of Keras 3")
+def test_the_checks_of_keras_3():
+    from keras.src.testing import TestCase
+
+    TestCase().run_layer_test(
+        ptf.layers.JoinedCopy,
+        {},
+        input_shape=((2, 3), (2, 4, 5)),
+        expected_output_shape=((2, 3), (2, 4, 5)),
+        expected_num_trainable_weights=0,
+        expected_num_losses=0,
+        supports_masking=True,
+    )
 
 
 @pytest.mark.parametrize(
