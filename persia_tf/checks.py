@@ -38,6 +38,21 @@ def integer(name: str, value: Any, least: int, most: int, reason: str = "") -> i
     return int(value)
 
 
+def one_of(name: str, value: Any, options: tuple[str, ...]) -> None:
+    """Raises ValueError if `value` is none of some names.
+
+    Args:
+        name: The argument's name, for messages.
+        value: What was given.
+        options: What it may be.
+    """
+    # Types of NumPy's and TensorFlow's equal the names of theirs.
+    if not isinstance(value, str) or value not in options:
+        raise ValueError(
+            f"`{name}` must be one of {options}. Received: {name}={value!r}"
+        )
+
+
 def as_float(value: Any) -> float:
     """Returns `float(value)`, or an infinity for an int that is too large."""
     try:

@@ -106,11 +106,7 @@ class Cluster:
                 "None for those of the environment (Cluster.embedded() keeps rows in "
                 f"this process). Received: shards={shards!r}"
             )
-        if wire_dtype not in WIRE_DTYPES:
-            raise ValueError(
-                f"`wire_dtype` must be one of {WIRE_DTYPES}. "
-                f"Received: wire_dtype={wire_dtype!r}"
-            )
+        checks.one_of("wire_dtype", wire_dtype, WIRE_DTYPES)
         if not (tls is None or tls is False or isinstance(tls, tls_lib.TLS)):
             raise TypeError(
                 "`tls` must be a ptf.TLS, or None for that of the environment, or "

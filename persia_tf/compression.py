@@ -144,11 +144,7 @@ class QuotientRemainder(Compression):
 
     def __init__(self, buckets: int, operation: str = "mul") -> None:
         self.buckets = _checked_buckets(buckets)
-        if operation not in OPERATIONS:
-            raise ValueError(
-                f"`operation` must be one of {OPERATIONS}. "
-                f"Received: operation={operation!r}"
-            )
+        checks.one_of("operation", operation, OPERATIONS)
         self.operation = operation
 
     def row_ids(self, ids: tf.Tensor) -> tf.Tensor:

@@ -272,19 +272,19 @@ class _Launch:
             received = self._signals.take_within(deadline - time.monotonic())
             if received is None or received.si_signo != signal.SIGCHLD:
                 self._kill_servers()
-                _kill(children, "a program")
+                for child in children:
+                    _kill(child, "a program")
 
     def _kill_servers(self) -> None:
         for server in self._servers:
-            _kill([server.child], server.title)
+            _kill(server.child, server.title)
 
 
-def _kill(children: Sequence[Child], title: str) -> None:
-    for child in children:
-        if child.poll() is None:
-            _LOGGER.warning("killing %s (pid %d)", title, child.pid)
-            child.send(signal.SIGKILL)
-            child.wait()
+def _kill(child: Child, title: str) -> None:
+    if child.poll() is None:
+        _LOGGER.warning("killing %s (pid %d)", title, child.pid)
+        child.send(signal.SIGKILL)
+        child.wait()
 
 
 def _joined(addresses: list[Address]) -> str:

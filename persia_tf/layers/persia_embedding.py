@@ -172,7 +172,7 @@ class PersiaEmbedding(keras.layers.Layer):
     ) -> None:
         output_dim = checks.integer("output_dim", output_dim, 1, _MOST_WEIGHTS)
         capacity = capacity_lib.get(capacity)
-        _check_row_dtype(row_dtype)
+        checks.one_of("row_dtype", row_dtype, _ROW_DTYPES)
         if combiner is not None and combiner not in COMBINERS:
             raise ValueError(
                 f"`combiner` must be None or one of {COMBINERS}. "
@@ -459,11 +459,3 @@ class PersiaEmbedding(keras.layers.Layer):
             # The next step's rows have the updates of all workers.
             committed = after_all_workers(committed)
         return self._loss_scaling.restored(committed)
-
-
-def _check_row_dtype(row_dtype: Any) -> None:
-    if not isinstance(row_dtype, str) or row_dtype not in _ROW_DTYPES:
-        raise ValueError(
-            f"`row_dtype` must be one of {_ROW_DTYPES}. "
-            f"Received: row_dtype={row_dtype!r}"
-        )

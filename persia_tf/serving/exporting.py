@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import os
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
 import tensorflow as tf
 from absl import logging
 
+from persia_tf import checks
 from persia_tf.checkpoint.progress_bar import ProgressBar
 from persia_tf.cluster import flush
 from persia_tf.ops.embedding import Route
@@ -92,8 +94,8 @@ def export(
         PersiaError: if a shard does not answer in time (it is named), or an update
             could not be delivered.
     """
-    _check_option("mode", mode, _MODES)
-    _check_option("row_dtype", row_dtype, ROW_DTYPES)
+    checks.one_of("mode", mode, _MODES)
+    checks.one_of("row_dtype", row_dtype, ROW_DTYPES)
     path = os.fspath(path)
     _check_is_free(path)
     created = datetime.datetime.now(datetime.timezone.utc)
@@ -153,26 +155,21 @@ class _FrozenModel(tf.Module):
 def _freeze(
     tables: dict[str, Table], row_dtype: str, progress: bool
 ) -> dict[str, FrozenTable]:
-    total = sum(len(table) for table in tables.values())
-    bar = ProgressBar("Exporting") if progress else None
-    done = 0
-    frozen = {}
-    for name, table in tables.items():
-
-        def tell(rows: int, done: int = done) -> None:
-            if bar is not None:
-                bar.show(done + rows, total)
-
-        frozen[name] = FrozenTable(table, row_dtype, tell)
-        done += frozen[name].rows
-    return frozen
+    tell = _Progress(tables.values()).add if progress else None
+    return {name: FrozenTable(table, row_dtype, tell) for name, table in tables.items()}
 
 
-def _check_option(name: str, value: Any, options: tuple[str, ...]) -> None:
-    if value not in options:
-        raise ValueError(
-            f"`{name}` must be one of {options}. Received: {name}={value!r}"
-        )
+class _Progress:
+    """A bar of the rows of all tables."""
+
+    def __init__(self, tables: Iterable[Table]) -> None:
+        self._total = sum(map(len, tables))
+        self._done = 0
+        self._bar = ProgressBar("Exporting")
+
+    def add(self, rows: int) -> None:
+        self._done += rows
+        self._bar.show(self._done, self._total)
 
 
 def _check_is_free(path: str) -> None:

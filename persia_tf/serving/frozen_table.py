@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import tensorflow as tf
@@ -23,10 +23,12 @@ class FrozenTable(tf.Module):
     Args:
         table: The table that it is filled from.
         row_dtype: How weights are held: one of `frozen_rows.ROW_DTYPES`.
-        tell: Called with how many rows were taken, now and then.
+        tell: Called with how many rows of each batch were taken. None: nobody is.
     """
 
-    def __init__(self, table: Table, row_dtype: str, tell: Any = None) -> None:
+    def __init__(
+        self, table: Table, row_dtype: str, tell: Callable[[int], None] | None = None
+    ) -> None:
         super().__init__()
         self.dim = table.dim
         # Rows may come while they are walked.
@@ -40,7 +42,7 @@ class FrozenTable(tf.Module):
             self._rows.append(batch.rows)
             self._places.insert(batch.ids, np.arange(first, self._rows.filled))
             if tell is not None:
-                tell(self.rows)
+                tell(len(batch.ids))
 
     @property
     def rows(self) -> int:
