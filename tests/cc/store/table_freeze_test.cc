@@ -6,19 +6,10 @@
 #include <set>
 #include <string>
 
-#include "tests/cc/store/make_config.h"
-#include "tests/cc/store/table_calls.h"
+#include "tests/cc/store/freeze_calls.h"
 
 namespace persia {
 namespace {
-
-using Rows = std::map<int64_t, TableRow>;
-
-TableConfig Config(const std::string& dtype = "float32") {
-  TableConfig config = MakeConfig("t", 4, "uniform", "adagrad");
-  config.row_dtype = SpecOf(dtype);
-  return config;
-}
 
 // What is left to read, as the rows of a table.
 Rows ReadAll(const TableConfig& config, FrozenRows* frozen,
@@ -48,7 +39,7 @@ std::unique_ptr<FrozenRows> Frozen(Table* table) {
 
 class TableFreeze : public ::testing::TestWithParam<std::string> {
  protected:
-  TableFreeze() : table_(TableOf(Config(GetParam()))) {
+  TableFreeze() : table_(TableOf(ConfigOf(GetParam()))) {
     Look(table_.get(), Range(0, 3000));
     Step(Range(0, 2000), 1.0f);
   }
@@ -57,7 +48,9 @@ class TableFreeze : public ::testing::TestWithParam<std::string> {
     table_->Update(ids, Floats(ids.size() * 4, gradient), 0.1f);
   }
 
-  Rows Read(FrozenRows* frozen) { return ReadAll(Config(GetParam()), frozen); }
+  Rows Read(FrozenRows* frozen) {
+    return ReadAll(ConfigOf(GetParam()), frozen);
+  }
 
   const std::unique_ptr<Table> table_;
 };
@@ -104,7 +97,7 @@ TEST_P(TableFreeze, AnyChangesBetweenReadsChangeNothing) {
   const Rows before = ExportAll(*table_);
   std::mt19937_64 random(7);
   const auto frozen = Frozen(table_.get());
-  const auto copy = TableOf(Config(GetParam()));
+  const auto copy = TableOf(ConfigOf(GetParam()));
   for (bool more = true; more;) {
     RawRows rows;
     const auto read = frozen->Read(random() % 60, &rows);
@@ -125,7 +118,7 @@ TEST_P(TableFreeze, ThreadsThatUpdateDoNotDisturbTheReader) {
   RunInThreads([&](int thread) {
     if (thread == 0) {
       while (steps < 10) std::this_thread::yield();
-      read = ReadAll(Config(GetParam()), frozen.get(), 20);
+      read = ReadAll(ConfigOf(GetParam()), frozen.get(), 20);
       ended = true;
       return;
     }
@@ -147,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, TableFreeze,
                          ::testing::Values("float32", "bfloat16", "int8"));
 
 TEST(TableFreezeOnce, ASecondReaderHasToWait) {
-  const auto table = TableOf(Config());
+  const auto table = TableOf(ConfigOf());
   auto first = Frozen(table.get());
   EXPECT_EQ(table->Freeze().status().code(), Code::kFailedPrecondition);
   first.reset();
@@ -155,7 +148,7 @@ TEST(TableFreezeOnce, ASecondReaderHasToWait) {
 }
 
 TEST(TableFreezeOnce, AnEmptyTableHasNoRows) {
-  const auto table = TableOf(Config());
+  const auto table = TableOf(ConfigOf());
   const auto frozen = Frozen(table.get());
   Look(table.get(), Range(0, 100));
   RawRows rows;
@@ -166,7 +159,7 @@ TEST(TableFreezeOnce, AnEmptyTableHasNoRows) {
 }
 
 TEST(TableFreezeOnce, WhatIsEvictedIsKept) {
-  TableConfig config = Config();
+  TableConfig config = ConfigOf();
   config.eviction = SpecOf("lru");
   config.capacity = SpecOf("rows(count=1000)");
   const auto table = TableOf(config);
@@ -181,7 +174,7 @@ TEST(TableFreezeOnce, WhatIsEvictedIsKept) {
 }
 
 TEST(TableRestore, ReplacesRowsThatAreThere) {
-  const auto table = TableOf(Config());
+  const auto table = TableOf(ConfigOf());
   Look(table.get(), Range(0, 100));
   table->Update(Range(0, 100), Floats(400, 1.0f), 0.1f);
   const Rows before = ExportAll(*table);

@@ -9,19 +9,10 @@
 #include <set>
 #include <string>
 
-#include "tests/cc/store/make_config.h"
-#include "tests/cc/store/table_calls.h"
+#include "tests/cc/store/freeze_calls.h"
 
 namespace persia {
 namespace {
-
-using Rows = std::map<int64_t, TableRow>;
-
-TableConfig Config(const std::string& dtype = "float32") {
-  TableConfig config = MakeConfig("t", 4, "uniform", "adagrad");
-  config.row_dtype = SpecOf(dtype);
-  return config;
-}
 
 std::unique_ptr<FrozenRows> Frozen(Table* table, SaveScope scope) {
   auto frozen = table->FreezeToSave(scope);
@@ -61,8 +52,8 @@ Changes Follow(FrozenRows* frozen, Table* copy, size_t page_rows = 50) {
 class TableSaves : public ::testing::TestWithParam<std::string> {
  protected:
   TableSaves()
-      : table_(TableOf(Config(GetParam()))),
-        copy_(TableOf(Config(GetParam()))) {
+      : table_(TableOf(ConfigOf(GetParam()))),
+        copy_(TableOf(ConfigOf(GetParam()))) {
     Look(table_.get(), Range(0, 3000));
     Save(SaveScope::kWhole);
   }
@@ -82,7 +73,7 @@ class TableSaves : public ::testing::TestWithParam<std::string> {
   // A save that came to nothing.
   void Fail(SaveScope scope = SaveScope::kChanges) {
     Follow(Frozen(table_.get(), scope).get(),
-           TableOf(Config(GetParam())).get());
+           TableOf(ConfigOf(GetParam())).get());
   }
 
   const std::unique_ptr<Table> table_;
@@ -156,7 +147,7 @@ TEST_P(TableSaves, IsAsItWasWhateverComesBetweenReads) {
     auto frozen = Frozen(table_.get(), SaveScope::kChanges);
     const Rows then = ExportAll(*table_);
     const bool fails = save % 3 == 1;
-    const auto nothing = TableOf(Config(GetParam()));
+    const auto nothing = TableOf(ConfigOf(GetParam()));
     Table* const copy = fails ? nothing.get() : copy_.get();
     Ids erased;
     while (frozen->ReadErased(&erased)) ChangeAny(table_.get(), &random);
@@ -204,7 +195,7 @@ INSTANTIATE_TEST_SUITE_P(Dtypes, TableSaves,
                          ::testing::Values("float32", "bfloat16", "int8"));
 
 TEST(TableSavesOnce, AreNotKnownBeforeASaveIsCommitted) {
-  const auto table = TableOf(Config());
+  const auto table = TableOf(ConfigOf());
   Look(table.get(), Range(0, 10));
   table->CommitSave();
   EXPECT_FALSE(table->was_saved());
@@ -220,8 +211,8 @@ TEST(TableSavesOnce, AreNotKnownBeforeASaveIsCommitted) {
 }
 
 TEST(TableSavesOnce, ASaveThatIsRefusedTakesNoChanges) {
-  const auto table = TableOf(Config());
-  const auto copy = TableOf(Config());
+  const auto table = TableOf(ConfigOf());
+  const auto copy = TableOf(ConfigOf());
   Look(table.get(), Range(0, 10));
   Follow(Frozen(table.get(), SaveScope::kWhole).get(), copy.get());
   table->CommitSave();
@@ -238,7 +229,7 @@ TEST(TableSavesOnce, ASaveThatIsRefusedTakesNoChanges) {
 }
 
 TEST(TableSavesOnce, ATableThatIsNotSavedPaysNothing) {
-  const auto table = TableOf(Config());
+  const auto table = TableOf(ConfigOf());
   Look(table.get(), Range(0, 100000));
   const uint64_t before = table->Stats().bytes;
   Frozen(table.get(), SaveScope::kWhole);
@@ -250,11 +241,11 @@ TEST(TableSavesOnce, ATableThatIsNotSavedPaysNothing) {
 }
 
 TEST(TableSavesOnce, WhatEvictionTakesIsErased) {
-  TableConfig config = Config();
+  TableConfig config = ConfigOf();
   config.eviction = SpecOf("lru");
   config.capacity = SpecOf("rows(count=1000)");
   const auto table = TableOf(config);
-  const auto copy = TableOf(Config());
+  const auto copy = TableOf(ConfigOf());
   Look(table.get(), Range(0, 1000));
   Follow(Frozen(table.get(), SaveScope::kWhole).get(), TableOf(config).get());
   table->CommitSave();
@@ -269,7 +260,7 @@ TEST(TableSavesOnce, WhatEvictionTakesIsErased) {
 }
 
 TEST(TableSavesOnce, WhatExpiredAndWasSweptIsErased) {
-  TableConfig config = Config();
+  TableConfig config = ConfigOf();
   config.eviction = SpecOf("ttl(steps=5)");
   const auto table = TableOf(config);
   Look(table.get(), Range(0, 100));
