@@ -38,6 +38,27 @@ def integer(name: str, value: Any, least: int, most: int, reason: str = "") -> i
     return int(value)
 
 
+def positive(name: str, value: Any) -> float:
+    """Returns `value` as a float, if it is a finite number above zero.
+
+    Args:
+        name: The argument's name, for messages.
+        value: What was given.
+
+    Raises:
+        TypeError: if it is no number.
+        ValueError: if it is not above zero, or not finite.
+    """
+    refusal = (
+        f"`{name}` must be a finite number above 0. Received: {name}={value!r}"
+    )
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        raise TypeError(refusal)
+    if not 0 < as_float(value) < math.inf:
+        raise ValueError(refusal)
+    return float(value)
+
+
 def one_of(name: str, value: Any, options: tuple[str, ...]) -> None:
     """Raises ValueError if `value` is none of some names.
 

@@ -1,0 +1,283 @@
+"""How soon a model that serves answers with what was trained.
+
+    python benchmarks/freshness.py
+    python benchmarks/freshness.py --write  # And to RESULTS.md.
+
+One process trains the click model on two shards as fast as it goes; another serves its
+standalone export and follows the shards with `ptf.serving.Follower`, asking the model
+again and again. One more row, of one weight, counts the steps: each step's gradient
+adds 1 to it. Now and then the trainer waits for the acknowledgement of all steps so
+far, and notes the time:
+
+    seconds_p50, _p99, _most  from a step's acknowledgement to the first answer that
+                              has it; 0 where the answer came first
+    steps_per_second          of training meanwhile, and without anybody who follows
+    equal_rows                rows of the follower's that are equal, bit by bit, once
+                              training stopped, over all rows
+
+The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import bisect
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+import w1_model
+import workload_w1
+from native_programs import machine
+from results_file import write_section
+from shard_processes import running_shards
+
+import persia_tf as ptf
+from persia_tf._keras import keras
+
+_FOLLOWER = Path(__file__).absolute().parent / "freshness_follower.py"
+_ANSWER_SECONDS = 600
+WARM_UP_STEPS = 20
+# The row that counts steps.
+COUNTER = "steps"
+COUNTER_ID = 0
+
+
+class AddsOne(keras.layers.Layer):
+    """Has each step add 1 to its inputs' row; its output adds nothing."""
+
+    def call(self, row: tf.Tensor) -> tf.Tensor:
+        self.add_loss(-tf.reduce_mean(row))
+        return 0 * row
+
+
+def with_counter(model: Any, cluster: ptf.Cluster) -> tuple[Any, Any]:
+    """The click model with one more row, to train and to serve."""
+    which = keras.Input(shape=(), dtype="int64", name="which")
+    row = ptf.layers.PersiaEmbedding(
+        *(1,),
+        table=COUNTER,
+        embeddings_initializer="zeros",
+        optimizer=ptf.optimizers.SGD(1.0),
+        cluster=cluster,
+    )(which)
+    inputs = [*model.inputs, which]
+    trained = keras.Model(inputs, model.outputs[0] + AddsOne()(row))
+    trained.compile(model.optimizer, model.loss)
+    served = {"click": model.outputs[0], COUNTER: row}
+    return trained, keras.Model(inputs, served)
+
+
+class Acknowledgements(keras.callbacks.Callback):
+    """Notes, now and then, when all steps so far were acknowledged.
+
+    Attributes:
+        noted: Steps, and when they were, by `time.monotonic()`.
+    """
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.noted: list[tuple[int, float]] = []
+        self._steps = steps
+        self._done = 0
+
+    def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+        self._done += 1
+        if self._done % self._steps == 0:
+            ptf.flush()
+            self.noted.append((self._done, time.monotonic()))
+
+
+class FollowerProcess:
+    """A process that serves an export and follows shards."""
+
+    def __init__(self, export: str, shards: Sequence[str], folder: str) -> None:
+        self._rows = os.path.join(folder, "rows.npz")
+        self._process = subprocess.Popen(
+            [sys.executable, str(_FOLLOWER), export, ",".join(shards), self._rows],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._told()  # It is current.
+
+    def stop(self) -> tuple[list[tuple[float, float]], dict[str, Any]]:
+        """Has it come to the end of what was trained.
+
+        Returns:
+            When it first answered with how many steps, and the rows it then has.
+        """
+        self._process.stdin.write("stop\n")
+        self._process.stdin.flush()
+        seen = self._told()
+        return [(steps, at) for steps, at in seen], dict(np.load(self._rows))
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _told(self) -> Any:
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit("the follower ended: see above")
+        return json.loads(line)
+
+
+def delays(
+    acknowledged: Sequence[tuple[int, float]], seen: Sequence[tuple[float, float]]
+) -> list[float]:
+    """Seconds from each acknowledgement to the first answer with its steps.
+
+    Args:
+        acknowledged: Steps and times, both rising.
+        seen: The same of answers.
+    """
+    steps = [count for count, _ in seen]
+    return [
+        max(0.0, seen[bisect.bisect_left(steps, count)][1] - at)
+        for count, at in acknowledged
+    ]
+
+
+def equal_share(tables: dict[str, Any], cluster: ptf.Cluster) -> float:
+    """Of the rows on shards: how many a follower has just so.
+
+    Args:
+        tables: Of each table, `NAME/ids` and `NAME/rows`.
+        cluster: The shards.
+
+    Returns:
+        The share; less than 1 also where a follower has rows that they have not.
+    """
+    equal = total = 0
+    for name in {key.rpartition("/")[0] for key in tables}:
+        ids, rows = tables[f"{name}/ids"], tables[f"{name}/rows"]
+        order = np.argsort(ids)
+        ids, rows = ids[order], rows[order]
+        count = 0
+        for batch in ptf.Table(name, cluster=cluster).export():
+            place = np.searchsorted(ids, batch.ids).clip(max=max(0, len(ids) - 1))
+            same = ids[place] == batch.ids
+            same &= (rows[place].view("u4") == batch.rows.view("u4")).all(axis=1)
+            equal += np.count_nonzero(same)
+            count += len(batch.ids)
+        total += max(count, len(ids))
+    return equal / total
+
+
+def measure(arguments: argparse.Namespace) -> tuple[dict[str, float], dict[str, Any]]:
+    """Trains without a follower, and with one; figures, and what they are of."""
+    data = workload_w1.load(arguments.batches, arguments.batch)
+    with running_shards(arguments.shards) as shards, tempfile.TemporaryDirectory() as f:
+        addresses = [shard.address for shard in shards]
+        cluster = ptf.Cluster(addresses)
+        model = w1_model.make_persia(workload_w1.vocabularies(), cluster)
+        trained, served = with_counter(model, cluster)
+        counters = np.full(data.labels.shape[:2], COUNTER_ID, np.int64)
+        batches = tf.data.Dataset.from_tensor_slices(
+            ((data.ids(), data.dense, counters), data.labels)
+        )
+
+        def train(steps: int) -> tuple[float, list[tuple[int, float]]]:
+            acknowledgements = Acknowledgements(arguments.every)
+            begin = time.monotonic()
+            trained.fit(
+                ptf.data.prefetch(batches.repeat(), trained),
+                steps_per_epoch=steps,
+                verbose=0,
+                callbacks=[acknowledgements],
+            )
+            return steps / (time.monotonic() - begin), acknowledgements.noted
+
+        train(WARM_UP_STEPS)
+        alone, _ = train(arguments.steps)
+        before = WARM_UP_STEPS + arguments.steps
+        export = ptf.serving.export(served, os.path.join(f, "1"))
+        follower = FollowerProcess(export.path, addresses, f)
+        try:
+            followed, noted = train(arguments.steps)
+            ptf.flush()
+            seen, rows = follower.stop()
+        finally:
+            follower.end()
+        seconds = delays([(before + steps, at) for steps, at in noted], seen)
+        figures = {
+            "seconds_p50": float(np.percentile(seconds, 50)),
+            "seconds_p99": float(np.percentile(seconds, 99)),
+            "seconds_most": max(seconds),
+            "steps_per_second": followed,
+            "steps_per_second_alone": alone,
+            "equal_rows": equal_share(rows, cluster),
+        }
+        total = sum(len(rows[key]) for key in rows if key.endswith("/ids"))
+        return figures, {"acknowledgements": len(seconds), "rows": total}
+
+
+def markdown(figures: dict[str, float], setup: dict[str, Any]) -> str:
+    """Returns the section of RESULTS.md."""
+    return f"""
+## Freshness of a model that follows
+
+`benchmarks/freshness.py --write`: from the acknowledgement of a training step to the
+first answer of a standalone export that has it, which another process serves and keeps
+up to date with `ptf.serving.Follower`:
+
+| p50 | p99 | most | rows equal at the end | training, over that without a follower |
+|---|---|---|---|---|
+| {figures["seconds_p50"]:.3f} s | {figures["seconds_p99"]:.3f} s \
+| {figures["seconds_most"]:.3f} s | {100 * figures["equal_rows"]:.4g} % \
+| {figures["steps_per_second"] / figures["steps_per_second_alone"]:.2f} |
+
+Set-up: {setup["cores"]} cores for trainer, {setup["shards"]} shards and follower; the \
+click model, batches of {setup["batch"]},
+{figures["steps_per_second"]:.1f} steps a second, {setup["rows"]:,} rows; \
+{setup["acknowledgements"]} acknowledgements, one in {setup["every"]} steps.
+TensorFlow {setup["tensorflow"]}, Keras {setup["keras"]}. Load average before: \
+{setup["load_average_before"]}.
+"""
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--quick", action="store_true", help="a smoke test's size")
+    add("--steps", type=int, default=1000, help="with a follower (%(default)s)")
+    add("--every", type=int, default=5, help="steps a measurement (%(default)s)")
+    add("--batch", type=int, default=4096, help="(%(default)s)")
+    add("--shards", type=int, default=2, help="(%(default)s)")
+    add("--write", action="store_true", help="write the table to RESULTS.md")
+    arguments = parser.parse_args()
+    arguments.batches = 200
+    if arguments.quick:
+        arguments.steps, arguments.batches, arguments.batch = 50, 20, 256
+    return arguments
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    load = os.getloadavg()[0]
+    figures, measured = measure(arguments)
+    names = ("steps", "every", "batch", "shards")
+    setup = {
+        **{name: getattr(arguments, name) for name in names},
+        **measured,
+        **w1_model.versions(),
+        "load_average_before": round(load, 2),
+        "seed": 0,
+        **machine(),
+    }
+    if arguments.write:
+        write_section("freshness", markdown(figures, setup))
+    print(json.dumps({"benchmark": "freshness", "figures": figures, "setup": setup}))
+
+
+if __name__ == "__main__":
+    main()

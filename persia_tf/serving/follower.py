@@ -1,0 +1,132 @@
+"""Models that follow training while they serve."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from persia_tf import checks, errors
+from persia_tf.cluster import Cluster
+from persia_tf.following import ShardFollower, shards_of
+from persia_tf.serving.changed_tables import ChangedTables
+from persia_tf.serving.followed_tables import tables_of_saved_model
+from persia_tf.serving.shard_reader import ShardProgress, ShardReader
+
+
+@dataclasses.dataclass(frozen=True)
+class FollowerStatus:
+    """How far a `Follower` has come.
+
+    Attributes:
+        shards: A `ShardProgress` for each.
+        seconds_behind: How old the oldest of what the shards told is: training before
+            that shows in the model. None: some shard has not told all yet.
+    """
+
+    shards: tuple[ShardProgress, ...]
+    seconds_behind: float | None
+
+
+class Follower:
+    """Brings what shards train to a loaded SavedModel, while it serves.
+
+    A standalone export gets the rows that changed, new ones and those that are gone; a
+    remote one has its copies of hot rows set right. Each row is seen as it was before
+    or after a change; rows of one step may come one after the other. Dense layers stay
+    as they were exported.
+
+    A follower of an export that is older than what the shards remember is first told
+    all rows. One that lost its connection goes on where it was, or from the shards'
+    last checkpoint. Until then the model serves what it has.
+
+    Example:
+
+    ```python
+    loaded = tf.saved_model.load("serving/ranking/1")
+    with ptf.serving.Follower(loaded, ["10.0.0.1:7000", "10.0.0.2:7000"]) as follower:
+        follower.wait_until_current(timeout=60)
+        loaded.signatures["serving_default"](user=ids)
+    ```
+
+    Args:
+        model: What `tf.saved_model.load` gives for an export.
+        cluster: The shards that train: a `ptf.Cluster`, or a list of `"host:port"`. Of
+            the cluster, or of read replicas of it; there may be more or fewer than when
+            the model was exported.
+        poll_seconds: How long a shard is left alone after it told all that it has.
+            Defaults to `0.1`.
+
+    Raises:
+        ValueError: if the model is no export, or an argument is out of its range.
+    """
+
+    def __init__(
+        self, model: Any, cluster: Cluster | Sequence[str], *, poll_seconds: float = 0.1
+    ) -> None:
+        poll_seconds = checks.positive("poll_seconds", poll_seconds)
+        if not isinstance(cluster, Cluster):
+            cluster = Cluster(cluster)
+        self._model = model  # Its tables live as long as it does.
+        tables = ChangedTables(tables_of_saved_model(model))
+        count = len(cluster.shards)
+        self._readers = []
+        for shard, address in enumerate(cluster.shards):
+            of_shard = tables.of_shard(functools.partial(_are_of, shard, count))
+            self._readers.append(
+                ShardReader(
+                    address,
+                    ShardFollower(cluster.session, shard),
+                    of_shard.apply,
+                    poll_seconds,
+                )
+            )
+
+    @property
+    def status(self) -> FollowerStatus:
+        """A `FollowerStatus`: how far it has come."""
+        shards = tuple(reader.progress for reader in self._readers)
+        times = [shard.current_at for shard in shards]
+        behind = None if None in times else time.monotonic() - min(times)
+        return FollowerStatus(shards, behind)
+
+    def wait_until_current(self, timeout: float = 60.0) -> None:
+        """Waits until the model has all that the shards had when this was called.
+
+        Args:
+            timeout: For how long, in seconds. Defaults to `60.0`.
+
+        Raises:
+            DeadlineExceededError: if it took longer; it names a shard that is behind,
+                and why, if asking it failed.
+        """
+        deadline = time.monotonic() + checks.positive("timeout", timeout)
+        rounds = [reader.next_round() for reader in self._readers]
+        for reader, number in zip(self._readers, rounds):
+            if reader.wait_for(number, deadline):
+                continue
+            progress = reader.progress
+            reason = f": {progress.error}" if progress.error else ""
+            raise errors.DeadlineExceededError(
+                f"shard {progress.shard} did not tell all of its changes in {timeout} s"
+                f"{reason}. Give it a longer `timeout`, or see to the shard"
+            )
+
+    def close(self) -> None:
+        """Stops following. The model serves on with what it has."""
+        for reader in self._readers:
+            reader.stop()
+
+    def __enter__(self) -> Follower:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _are_of(shard: int, count: int, ids: np.ndarray) -> np.ndarray:
+    return shards_of(ids, count) == shard

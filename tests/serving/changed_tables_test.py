@@ -1,0 +1,106 @@
+"""What shards tell, as tables get it: dicts stand for tables, ids' signs for shards."""
+
+import numpy as np
+import pytest
+
+import persia_tf as ptf
+from persia_tf.following import ChangedTable, Changes
+from persia_tf.serving.changed_tables import ChangedTables
+
+DIM = 2
+
+
+class DictTable:
+    """Rows by id, as floats of one number each."""
+
+    dim = DIM
+
+    def __init__(self, **rows):
+        self.rows = {int(key[1:]): value for key, value in rows.items()}
+
+    def set(self, ids, rows):
+        assert rows.shape == (len(ids), DIM) and len(ids)
+        self.rows.update(zip(ids.tolist(), rows[:, 0].tolist()))
+
+    def erase(self, ids):
+        for row_id in ids.tolist():
+            self.rows.pop(row_id, None)
+
+    def ids(self):
+        return np.array(list(self.rows), np.int64)
+
+
+def told(rows=(), erased=(), name="t", dim=DIM):
+    """What a shard tells of one table: rows by id, whose weights are one number."""
+    rows = dict(rows)
+    weights = np.repeat(np.array(list(rows.values()), np.float32), dim)
+    return ChangedTable(
+        *(name, dim, "float32", np.array(list(rows), np.int64)),
+        *(weights.reshape(-1, dim), np.array(erased, np.int64)),
+    )
+
+
+def changes(*tables, begins="on", complete=True):
+    return Changes(begins, complete, list(tables))
+
+
+@pytest.fixture
+def table():
+    return DictTable(_1=1.0, _2=2.0, _3=3.0)
+
+
+@pytest.fixture
+def shard(table):
+    """Of all ids above 0, where another one has the others."""
+    return ChangedTables({"t": table}).of_shard(lambda ids: ids > 0)
+
+
+def test_rows_that_changed_are_set_and_those_that_went_are_erased(table, shard):
+    counts = shard.apply(changes(told({2: 20.0, 4: 40.0}, erased=[1, 9])))
+    assert table.rows == {2: 20.0, 3: 3.0, 4: 40.0}
+    assert counts == (2, 2)
+
+
+def test_tables_that_the_model_has_not_are_passed_over(table, shard):
+    before = dict(table.rows)
+    assert shard.apply(changes(told({2: 20.0}, name="other"))) == (0, 0)
+    assert table.rows == before
+
+
+def test_rows_that_a_shard_told_all_without_are_erased_once_it_has(table, shard):
+    shard.apply(changes(told({2: 20.0}), begins="whole", complete=False))
+    assert table.rows == {1: 1.0, 2: 20.0, 3: 3.0}
+    counts = shard.apply(changes(told({4: 40.0})))
+    assert table.rows == {2: 20.0, 4: 40.0}
+    assert counts == (1, 2)
+
+
+def test_rows_of_other_shards_stay(table, shard):
+    table.rows[-5] = 5.0
+    shard.apply(changes(begins="whole"))
+    assert table.rows == {-5: 5.0}
+
+
+def test_a_shard_that_begins_anew_halfway_has_told_nothing_before(table, shard):
+    shard.apply(changes(told({2: 20.0}), begins="whole", complete=False))
+    shard.apply(changes(told({3: 30.0}), begins="whole"))
+    assert table.rows == {3: 30.0}
+
+
+def test_what_changed_since_a_save_erases_nothing_else(table, shard):
+    shard.apply(changes(told({2: 20.0}), begins="whole", complete=False))
+    shard.apply(changes(told({3: 30.0}), begins="save"))
+    assert table.rows == {1: 1.0, 2: 20.0, 3: 30.0}
+
+
+def test_once_all_was_told_later_changes_erase_only_what_they_say(table, shard):
+    shard.apply(changes(told({1: 10.0}), begins="whole"))
+    shard.apply(changes(told({2: 20.0})))
+    assert table.rows == {1: 10.0, 2: 20.0}
+
+
+def test_rows_of_another_size_are_refused_before_anything_changes(table, shard):
+    before = dict(table.rows)
+    with pytest.raises(ptf.errors.FailedPreconditionError, match="3 weights.*of 2"):
+        shard.apply(changes(told({2: 20.0}, dim=3)))
+    assert table.rows == before

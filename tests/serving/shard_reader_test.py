@@ -1,0 +1,120 @@
+"""The thread that reads a shard, which a script stands for."""
+
+import queue
+import threading
+import time
+
+import pytest
+
+from persia_tf.following import Changes
+from persia_tf.serving.shard_reader import ShardReader
+
+SECONDS = 30.0
+
+
+class ScriptedShard:
+    """Answers what a test puts there; a poll waits for it."""
+
+    def __init__(self):
+        self.answers = queue.Queue()
+        self.polls = 0
+
+    def tell(self, complete=True):
+        self.answers.put(Changes("on", complete, []))
+
+    def fail(self, error):
+        self.answers.put(error)
+
+    def poll(self):
+        self.polls += 1
+        answer = self.answers.get(timeout=SECONDS)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def shard():
+    return ScriptedShard()
+
+
+@pytest.fixture
+def read(shard):
+    """Starts a reader; it ends with the test."""
+    readers = []
+
+    def start(apply=lambda changes: (1, 2), poll_seconds=SECONDS):
+        reader = ShardReader("a:1", shard, apply, poll_seconds)
+        readers.append(reader)
+        return reader
+
+    yield start
+    for _ in range(100):
+        shard.tell()
+    for reader in readers:
+        reader.stop()
+
+
+def deadline():
+    return time.monotonic() + SECONDS
+
+
+def test_a_round_is_over_once_the_shard_has_told_all(shard, read):
+    reader = read()
+    asked = reader.next_round()
+    for complete in (True, False, True):  # The first round may have begun before.
+        shard.tell(complete)
+    shard.tell()
+    assert reader.wait_for(asked, deadline())
+    progress = reader.progress
+    assert progress.rows >= 1 and progress.erased == 2 * progress.rows
+    assert progress.current_at is not None and progress.error == ""
+
+
+def test_who_waits_does_not_wait_for_the_pause(shard, read):
+    reader = read(poll_seconds=3600)
+    shard.tell()
+    assert reader.wait_for(1, deadline())
+    asked = reader.next_round()
+    assert asked == 2
+    shard.tell()
+    assert reader.wait_for(asked, deadline())
+
+
+def test_a_failure_is_told_and_the_next_round_goes_on(shard, read):
+    reader = read()
+    shard.fail(ConnectionError("it is away"))
+    shard.tell()
+    assert reader.wait_for(2, deadline())
+    assert reader.progress.failures == 1
+    assert reader.progress.error == ""
+
+
+def test_why_it_failed_is_told(shard, read):
+    failed = threading.Event()
+
+    def apply(changes):
+        failed.set()
+        raise ValueError("no such row")
+
+    reader = read(apply)
+    shard.tell()
+    assert failed.wait(SECONDS)
+    assert not reader.wait_for(1, time.monotonic())
+    while not reader.progress.failures:
+        time.sleep(0.001)
+    assert reader.progress.error == "ValueError: no such row"
+    assert reader.progress.current_at is None
+
+
+def test_who_waits_for_one_that_stops_is_told_no(shard, read):
+    reader = read()
+    answers = []
+    waiter = threading.Thread(
+        target=lambda: answers.append(reader.wait_for(100, deadline()))
+    )
+    waiter.start()
+    shard.tell()
+    reader.stop()
+    waiter.join(SECONDS)
+    assert answers == [False]
