@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
 import tensorflow as tf
@@ -155,8 +155,17 @@ class _FrozenModel(tf.Module):
 def _freeze(
     tables: dict[str, Table], row_dtype: str, progress: bool
 ) -> dict[str, FrozenTable]:
-    tell = _Progress(tables.values()).add if progress else None
-    return {name: FrozenTable(table, row_dtype, tell) for name, table in tables.items()}
+    tell = _Progress(tables.values()).add if progress else lambda rows: None
+    return {name: _filled(table, row_dtype, tell) for name, table in tables.items()}
+
+
+def _filled(table: Table, row_dtype: str, tell: Callable[[int], None]) -> FrozenTable:
+    # Rows may come while they are walked: then it grows.
+    frozen = FrozenTable(len(table) + 1, table.dim, row_dtype)
+    for batch in table.export():
+        frozen.append(batch.ids, batch.rows)
+        tell(len(batch.ids))
+    return frozen
 
 
 class _Progress:
