@@ -1,7 +1,7 @@
 """persia_tf: embedding tables beyond a worker's memory, for Keras.
 
 The names below are loaded when they are first used, so that the commands
-(`persia ps`, `persia status`, `persia launch`) never import TensorFlow.
+(`persia ps`, `persia status`, `persia launch`, ...) never import TensorFlow.
 """
 
 import importlib
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         errors,
         eviction,
         layers,
+        model_server,
         optimizers,
         serving,
     )
@@ -40,6 +41,7 @@ _MODULES = (
     "errors",
     "eviction",
     "layers",
+    "model_server",
     "optimizers",
     "serving",
 )
@@ -71,6 +73,7 @@ __all__ = [
     "flush",
     "layers",
     "metrics",
+    "model_server",
     "optimizers",
     "rows_stay",
     "serving",

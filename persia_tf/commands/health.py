@@ -17,6 +17,9 @@ WORKER_SERVICE = "persia.Worker"
 # A watch holds a thread of the server's pool for as long as it lasts.
 MAX_WATCHES = 16
 
+# For Check beside those that watches hold.
+CHECK_THREADS = 4
+
 # HealthCheckResponse: field 1, a varint.
 _SERVING = b"\x08\x01"
 _NOT_SERVING = b"\x08\x02"
@@ -27,23 +30,25 @@ _SERVICE_TAG = 0x0A
 
 
 class Health:
-    """The health of a process: serving until `drain` is called.
+    """The health of a process, until `drain` is called: serving, unless told otherwise.
 
     Thread-safe.
 
     Example:
 
-    >>> health = Health()
+    >>> health = Health(PS_SERVICE)
     >>> grpc_server.add_generic_rpc_handlers([health.handler()])
 
     Args:
-        service: The name that it answers to, beside none at all.
+        services: The names that it answers to, beside none at all.
+        serving: Whether it serves already.
     """
 
-    def __init__(self, service: str = PS_SERVICE) -> None:
-        self._services = ("", service)
+    def __init__(self, *services: str, serving: bool = True) -> None:
+        self._services = ("", *services)
         self._condition = threading.Condition()
-        self._serving = True
+        self._serving = serving
+        self._draining = False
         self._closed = False
         self._watch_slots = threading.Semaphore(MAX_WATCHES)
 
@@ -57,11 +62,17 @@ class Health:
             },
         )
 
+    def set_serving(self, serving: bool) -> None:
+        """Says, also to those who watch, whether it serves; `drain` stays drained."""
+        with self._condition:
+            self._serving = serving and not self._draining
+            self._condition.notify_all()
+
     def drain(self) -> None:
         """Says from now on, also to those who watch, that nothing is served."""
         with self._condition:
-            self._serving = False
-            self._condition.notify_all()
+            self._draining = True
+        self.set_serving(False)
 
     def close(self) -> None:
         """Ends every watch once it has told the last state."""

@@ -9,7 +9,7 @@ from absl import app
 from absl.flags import argparse_flags
 
 from persia_tf import _version, errors
-from persia_tf.commands import checkpoint, launch, ps, status, worker
+from persia_tf.commands import checkpoint, launch, ps, serve, status, worker
 
 _INTERRUPTED = 130
 
@@ -44,13 +44,14 @@ def _split(argv: list[str]) -> tuple[list[str], list[str] | None]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse_flags.ArgumentParser(
         prog="persia",
-        description="Runs and inspects persia_tf's parameter servers.",
+        description="Runs and inspects persia_tf's servers.",
     )
     parser.add_argument("--version", action="version", version=_version.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module, text, usage in (
         ("ps", ps, "run a parameter server shard", None),
         ("worker", worker, "run an embedding worker in front of shards", None),
+        ("serve", serve, "serve a model over TensorFlow Serving's APIs", None),
         ("status", status, "show the counters of shards and their tables", None),
         ("checkpoint", checkpoint, "list and verify checkpoints", None),
         ("launch", launch, "run a program beside shards of its own", launch.USAGE),

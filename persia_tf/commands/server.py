@@ -9,15 +9,12 @@ from concurrent import futures
 
 import grpc
 
-from persia_tf import _native, errors
+from persia_tf import _native
 from persia_tf.addresses import Address
-from persia_tf.commands import events, health, memory
+from persia_tf.commands import events, grpc_port, health, memory
 from persia_tf.commands.listening import Listening
 from persia_tf.commands.recovering import Recovery
 from persia_tf.tls import Credentials
-
-# Threads for Check beside those that watches hold.
-_CHECK_THREADS = 4
 
 _CONTROL_GRACE_SECONDS = 1.0
 
@@ -168,23 +165,13 @@ class Server:
         self._events.close()
 
     def _start_control(self, wanted: Address, tls: Credentials) -> None:
-        pool = futures.ThreadPoolExecutor(health.MAX_WATCHES + _CHECK_THREADS)
-        # Without the option two processes could share one port unnoticed.
-        self._control = grpc.server(pool, options=[("grpc.so_reuseport", 0)])
+        pool = futures.ThreadPoolExecutor(health.MAX_WATCHES + health.CHECK_THREADS)
+        self._control = grpc_port.make_server(pool)
         self._control.add_generic_rpc_handlers([self._health.handler()])
-        try:
-            port = self._add_control_port(str(wanted), tls)
-        except RuntimeError as error:
-            raise errors.UnavailableError(
-                f"cannot listen on {wanted} for health checks; choose another "
-                "control port, or 0 for any free one"
-            ) from error
-        self.control_address = wanted._replace(port=port)
-        self._control.start()
-
-    def _add_control_port(self, wanted: str, tls: Credentials) -> int:
-        if not tls:
-            return self._control.add_insecure_port(wanted)
-        return self._control.add_secure_port(
-            wanted, grpc.ssl_server_credentials([(tls.key, tls.certificate)])
+        credentials = None
+        if tls:
+            credentials = grpc.ssl_server_credentials([(tls.key, tls.certificate)])
+        self.control_address = grpc_port.listen(
+            self._control, wanted, "health checks", credentials
         )
+        self._control.start()

@@ -1,4 +1,4 @@
-"""What `persia ps` and `persia worker` share: options, ports, signals, the end."""
+"""What processes that serve share: options, ports, signals, the end."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import ctypes
 import logging
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from persia_tf import files
 from persia_tf.commands import listening, log
@@ -25,21 +25,59 @@ DRAIN_SECONDS = 20.0
 _PR_SET_PDEATHSIG = 1  # Of <linux/prctl.h>.
 
 
+class Process(Protocol):
+    """What serves until it is told to stop.
+
+    Attributes:
+        address: Where it listens, for the log.
+    """
+
+    address: Any
+
+    def stop(self, seconds: float) -> None:
+        """Finishes requests in flight, for so long, and ends."""
+
+
+class Started(NamedTuple):
+    """What serves, as it has started.
+
+    Attributes:
+        process: It.
+        ports: For --port-file.
+        announce: Logs where it listens.
+    """
+
+    process: Process
+    ports: Sequence[int]
+    announce: Callable[[], None]
+
+
 def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
-    """Declares the options of a process that serves.
+    """Declares the options of a process that serves rows.
 
     Args:
         parser: Gets them.
         default_port: The data port unless told otherwise.
     """
     listening.add_arguments(parser, default_port)
+    add_process_arguments(
+        parser, "the data port on its first line and the control port on its second"
+    )
+
+
+def add_process_arguments(parser: argparse.ArgumentParser, ports: str) -> None:
+    """Declares the options of any process that serves.
+
+    Args:
+        parser: Gets them.
+        ports: What --port-file has.
+    """
     log.add_arguments(parser)
     parser.add_argument(
         "--port-file",
         type=Path,
         metavar="FILE",
-        help="once the process listens, written with the data port on its first "
-        "line and the control port on its second",
+        help=f"once the process listens, written with {ports}",
     )
     parser.add_argument(
         "--parent",
@@ -55,7 +93,7 @@ def run(
     name: str,
     start: Callable[[Listening], Server],
 ) -> int:
-    """Serves until SIGTERM or SIGINT; a second one ends the process at once.
+    """Serves rows until SIGTERM or SIGINT; a second one ends the process at once.
 
     Args:
         args: The values of the options that `add_arguments` declares.
@@ -67,6 +105,48 @@ def run(
     Returns:
         The exit code.
     """
+    logger = logging.getLogger(name)
+
+    def begin() -> Started:
+        where = listening.of_arguments(args)
+        server = start(where)
+
+        def announce() -> None:
+            logger.info(
+                "%s (pid %d) is listening on %s; health checks on %s",
+                title,
+                os.getpid(),
+                server.address,
+                server.control_address,
+            )
+            if args.insecure and not where.auth_token and not where.tls:
+                logger.warning(
+                    "There is no token and no TLS: whoever reaches %s may read and "
+                    "change all rows",
+                    server.address,
+                )
+
+        ports = [server.address.port, server.control_address.port]
+        return Started(server, ports, announce)
+
+    return run_until_told(args, logger, begin)
+
+
+def run_until_told(
+    args: argparse.Namespace,
+    logger: logging.Logger,
+    start: Callable[[], Started],
+) -> int:
+    """Serves until SIGTERM or SIGINT; a second one ends the process at once.
+
+    Args:
+        args: The values of the options that `add_process_arguments` declares.
+        logger: The process's.
+        start: Starts what serves.
+
+    Returns:
+        The exit code.
+    """
     # Before the first thread starts, so that none of them takes a signal.
     blocked = BlockedSignals([signal.SIGTERM, signal.SIGINT])
     if args.parent is not None:
@@ -74,30 +154,14 @@ def run(
     if args.port_file:
         # Nobody who waits for the file may read an earlier process's ports.
         args.port_file.unlink(missing_ok=True)
-    where = listening.of_arguments(args)
     formatter = log.start(args.log_level)
-    logger = logging.getLogger(name)
-    # gRPC's own log would only repeat, in other words, what Server raises.
+    # gRPC's own log would only repeat, in other words, what is raised.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    server = start(where)
-    formatter.place = str(server.address)
+    process, ports, announce = start()
+    formatter.place = str(process.address)
     if args.port_file:
-        _write_whole(
-            args.port_file, f"{server.address.port}\n{server.control_address.port}\n"
-        )
-    logger.info(
-        "%s (pid %d) is listening on %s; health checks on %s",
-        title,
-        os.getpid(),
-        server.address,
-        server.control_address,
-    )
-    if args.insecure and not where.auth_token and not where.tls:
-        logger.warning(
-            "There is no token and no TLS: whoever reaches %s may read and change all "
-            "rows",
-            server.address,
-        )
+        _write_whole(args.port_file, "".join(f"{port}\n" for port in ports))
+    announce()
     received = blocked.take()
     logger.info(
         "%s: finishing requests in flight, for at most %g s",
@@ -106,7 +170,7 @@ def run(
     )
     blocked.restore_default()
     files.end_within(DRAIN_SECONDS)
-    server.stop(DRAIN_SECONDS)
+    process.stop(DRAIN_SECONDS)
     logger.info("Stopped")
     return 0
 

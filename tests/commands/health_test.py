@@ -30,7 +30,7 @@ def serve(state):
 
 @pytest.fixture
 def state():
-    return health.Health()
+    return health.Health(health.PS_SERVICE)
 
 
 @pytest.fixture

@@ -1,0 +1,175 @@
+"""`persia serve`: serves a SavedModel over TensorFlow Serving's gRPC and REST APIs.
+
+    persia serve --model serving/ranking
+
+It loads new versions as they come, and has persia_tf's ops, so that it also serves
+models that ask shards. Needs `pip install 'persia_tf[serving]'`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+
+from persia_tf.commands import arguments, memory, serving
+
+_logger = logging.getLogger("persia.serve")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `persia serve`."""
+    parser.add_argument(
+        "--model",
+        required=True,
+        metavar="DIR",
+        help="holds a folder for each version of the model, named by its number; or is "
+        "a SavedModel itself, which is version 1 then",
+    )
+    parser.add_argument(
+        "--name", help="what requests call the model (default: DIR's own name)"
+    )
+    parser.add_argument(
+        "--versions",
+        default="latest:1",
+        metavar="WHICH",
+        help="versions that serve: latest:N or all (%(default)s)",
+    )
+    parser.add_argument(
+        "--poll-seconds",
+        type=_seconds,
+        default=1.0,
+        metavar="SECONDS",
+        help="how often to look for versions (%(default)g)",
+    )
+    _add_listening(parser)
+    _add_limits(parser)
+    serving.add_process_arguments(
+        parser, "gRPC's port on its first line and REST's on its second"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serves until SIGTERM or SIGINT; a second one ends the process at once."""
+    return serving.run_until_told(args, _logger, lambda: _start(args))
+
+
+def _start(args: argparse.Namespace) -> serving.Started:
+    # Before TensorFlow is there: its own log is of no interest, but for errors.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # They import TensorFlow, which takes long, and the other commands do without.
+    from persia_tf import model_server
+
+    if args.tensorflow_threads:
+        import tensorflow as tf
+
+        tf.config.threading.set_intra_op_parallelism_threads(args.tensorflow_threads)
+    server = model_server.ModelServer(
+        args.model,
+        name=args.name,
+        versions=args.versions,
+        poll_seconds=args.poll_seconds,
+        host=args.host,
+        grpc_port=args.grpc_port,
+        rest_port=args.rest_port,
+        insecure=args.insecure,
+        threads=args.threads,
+        max_requests=args.max_requests,
+        request_seconds=args.request_seconds,
+        max_message_bytes=args.max_message_bytes,
+        max_batch_size=args.max_batch_size,
+        batch_timeout=args.batch_timeout_ms / 1000,
+    )
+
+    def announce() -> None:
+        _logger.info(
+            "Model %r (pid %d): gRPC is listening on %s; REST on %s",
+            server.name,
+            os.getpid(),
+            server.address,
+            server.rest_address,
+        )
+
+    ports = [server.address.port, server.rest_address.port]
+    return serving.Started(server, ports, announce)
+
+
+def _add_listening(parser: argparse.ArgumentParser) -> None:
+    for api, default in (("grpc", 8500), ("rest", 8501)):
+        parser.add_argument(
+            f"--{api}-port",
+            type=arguments.port,
+            default=default,
+            metavar="PORT",
+            help=f"port of {api}; 0: any free one (%(default)s)",
+        )
+    parser.add_argument(
+        "--host",
+        default="127.0.0.1",
+        help="name or address to listen on (%(default)s: this machine alone)",
+    )
+    parser.add_argument(
+        "--insecure",
+        action="store_true",
+        help="listen for other machines, too: whoever reaches the ports may ask the "
+        "model",
+    )
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--threads",
+        type=arguments.at_least(1),
+        metavar="N",
+        help="predictions that run at once (default: one a processor)",
+    )
+    parser.add_argument(
+        "--tensorflow-threads",
+        type=arguments.at_least(1),
+        metavar="N",
+        help="threads that the ops of a prediction share (default: TensorFlow's)",
+    )
+    parser.add_argument(
+        "--max-requests",
+        type=arguments.at_least(1),
+        default=128,
+        metavar="N",
+        help="predictions that run or wait; the next is refused (%(default)s)",
+    )
+    parser.add_argument(
+        "--request-seconds",
+        type=_seconds,
+        default=30.0,
+        metavar="SECONDS",
+        help="how long a prediction may wait (%(default)g)",
+    )
+    parser.add_argument(
+        "--max-message-bytes",
+        type=memory.size,
+        default="64MiB",
+        metavar="BYTES",
+        help="the most that a request may have (%(default)s)",
+    )
+    parser.add_argument(
+        "--max-batch-size",
+        type=arguments.at_least(0),
+        default=0,
+        metavar="N",
+        help="join requests that wait, and run up to so many examples as one "
+        "(%(default)s: none are joined)",
+    )
+    parser.add_argument(
+        "--batch-timeout-ms",
+        type=float,
+        default=0.0,
+        metavar="MS",
+        help="how long a request waits for others to join it, even if it could run "
+        "(%(default)g)",
+    )
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"must be above 0, got {text}")
+    return value

@@ -1,0 +1,183 @@
+"""TensorFlow Serving's gRPC services: predictions, and how the model is."""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+from tensorflow_serving.apis import (
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_service_pb2_grpc,
+    predict_pb2,
+    prediction_service_pb2_grpc,
+)
+
+from persia_tf import errors
+from persia_tf.model_server import status, tensors
+from persia_tf.model_server.predictor import Predictor, Query
+
+PREDICTION_SERVICE = "tensorflow.serving.PredictionService"
+
+_API = "grpc"
+_SIGNATURE_DEF = "signature_def"
+_State = get_model_status_pb2.ModelVersionStatus
+
+_logger = logging.getLogger("persia.serve")
+
+_Method = Callable[[Any, Any, grpc.ServicerContext], Any]
+
+
+def add_services(
+    server: grpc.Server,
+    predictor: Predictor,
+    *,
+    request_seconds: float,
+    max_message_bytes: int,
+) -> None:
+    """Has a gRPC server answer for a model.
+
+    Args:
+        server: It; it has not started yet.
+        predictor: Answers.
+        request_seconds: How long a request may wait, or less if its client says so.
+        max_message_bytes: Of a tensor.
+    """
+    prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
+        _PredictionService(predictor, request_seconds, max_message_bytes), server
+    )
+    model_service_pb2_grpc.add_ModelServiceServicer_to_server(
+        _ModelService(predictor), server
+    )
+
+
+def _telling_errors(method: _Method) -> _Method:
+    """Gives a method's errors as status codes, with their messages."""
+
+    @functools.wraps(method)
+    def answer(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
+        try:
+            return method(self, request, context)
+        except errors.PersiaError as error:
+            failure = error
+        except Exception as error:
+            _logger.exception("A request failed")
+            failure = status.as_persia_error(error)
+        context.abort(status.GRPC[failure.code], str(failure))
+
+    return answer
+
+
+def _refused(what: str) -> _Method:
+    """A method that this server has not."""
+
+    @_telling_errors
+    def refuse(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
+        raise errors.PersiaError(
+            f"persia serve has no {what}: ask Predict, whose tensors need no Example",
+            status.UNIMPLEMENTED,
+        )
+
+    return refuse
+
+
+class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
+    """See `add_services`."""
+
+    def __init__(
+        self, predictor: Predictor, request_seconds: float, max_message_bytes: int
+    ) -> None:
+        self._predictor = predictor
+        self._request_seconds = request_seconds
+        self._max_message_bytes = max_message_bytes
+
+    @_telling_errors
+    def Predict(  # noqa: N802
+        self, request: Any, context: grpc.ServicerContext
+    ) -> Any:
+        spec = request.model_spec
+        answer = self._predictor.predict(
+            Query(
+                api=_API,
+                model=spec.name,
+                version=_version_of(spec),
+                signature=spec.signature_name,
+                read=lambda _: tensors.arrays_of(
+                    request.inputs, self._max_message_bytes
+                ),
+                output_filter=request.output_filter,
+                seconds=min(self._request_seconds, context.time_remaining() or 1e9),
+            )
+        )
+        response = predict_pb2.PredictResponse()
+        _name_model(response.model_spec, spec.name, answer.version, answer.signature)
+        for name, array in answer.outputs.items():
+            response.outputs[name].CopyFrom(tensors.message_of(array))
+        return response
+
+    @_telling_errors
+    def GetModelMetadata(  # noqa: N802
+        self, request: Any, context: grpc.ServicerContext
+    ) -> Any:
+        if list(request.metadata_field) != [_SIGNATURE_DEF]:
+            raise errors.InvalidArgumentError(
+                f"metadata_field must be [{_SIGNATURE_DEF!r}]. Received: "
+                f"{list(request.metadata_field)}"
+            )
+        spec = request.model_spec
+        self._predictor.check_name(spec.name)
+        response = get_model_metadata_pb2.GetModelMetadataResponse()
+        definitions = get_model_metadata_pb2.SignatureDefMap()
+        with self._predictor.model.lease(_version_of(spec)) as loaded:
+            _name_model(response.model_spec, spec.name, loaded.version)
+            for name, signature in loaded.signatures.items():
+                definitions.signature_def[name].CopyFrom(signature.definition)
+        response.metadata[_SIGNATURE_DEF].Pack(definitions)
+        return response
+
+    Classify = _refused("Classify")
+    Regress = _refused("Regress")
+    MultiInference = _refused("MultiInference")
+
+
+class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
+    """See `add_services`."""
+
+    def __init__(self, predictor: Predictor) -> None:
+        self._predictor = predictor
+
+    @_telling_errors
+    def GetModelStatus(  # noqa: N802
+        self, request: Any, context: grpc.ServicerContext
+    ) -> Any:
+        spec = request.model_spec
+        self._predictor.check_name(spec.name)
+        response = get_model_status_pb2.GetModelStatusResponse()
+        for each in self._predictor.model.states(_version_of(spec)):
+            told = response.model_version_status.add(
+                version=each.version, state=_State.State.Value(each.state)
+            )
+            if each.error is not None:
+                told.status.error_code = each.error.code
+                told.status.error_message = str(each.error)
+        return response
+
+    HandleReloadConfigRequest = _refused("HandleReloadConfigRequest")
+
+
+def _version_of(spec: Any) -> int | None:
+    if spec.version_label:
+        raise errors.InvalidArgumentError(
+            "versions have no labels here: give a version's number, or none for the "
+            f"newest. Received: version_label={spec.version_label!r}"
+        )
+    return spec.version.value if spec.HasField("version") else None
+
+
+def _name_model(spec: Any, name: str, version: int, signature: str = "") -> None:
+    spec.name = name
+    spec.version.value = version
+    spec.signature_name = signature

@@ -1,0 +1,131 @@
+"""Versions of a model, as they are loaded."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import logging
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+from google.protobuf.message import DecodeError
+from tensorflow.core.protobuf import saved_model_pb2
+
+from persia_tf import errors
+from persia_tf.model_server import warmup
+from persia_tf.model_server.signature import Signature, first_line
+
+_FILE = "saved_model.pb"
+_TAGS = {tf.saved_model.SERVING}
+
+_logger = logging.getLogger("persia.serve")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Loaded:
+    """A version of a model that serves, or is about to.
+
+    Attributes:
+        name: The model's.
+        version: Its number.
+        path: The folder that it is of.
+        saved_model: What `tf.saved_model.load` gave.
+        signatures: By name.
+    """
+
+    name: str
+    version: int
+    path: str
+    saved_model: Any = dataclasses.field(repr=False)
+    signatures: Mapping[str, Signature] = dataclasses.field(repr=False)
+
+    def signature(self, name: str) -> Signature:
+        """Returns a signature; `""` is that of serving.
+
+        Raises:
+            InvalidArgumentError: If there is none of that name.
+        """
+        wanted = name or tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+        if wanted not in self.signatures:
+            raise errors.InvalidArgumentError(
+                f"model {self.name!r} version {self.version} has no signature "
+                f"{wanted!r}: name one of {sorted(self.signatures)}"
+            )
+        return self.signatures[wanted]
+
+
+def load(name: str, version: int, path: str) -> Loaded:
+    """Loads a SavedModel and warms it up.
+
+    Args:
+        name: The model's.
+        version: Its number.
+        path: Its folder.
+
+    Raises:
+        PersiaError: If it does not load: says why, and what to do about it.
+    """
+    ops_failure = _load_ops()
+    try:
+        definitions = _definitions(path)
+        saved_model = tf.saved_model.load(path, tags=_TAGS)
+        signatures = {
+            key: Signature(key, function, definitions[key])
+            for key, function in saved_model.signatures.items()
+        }
+    except errors.PersiaError:
+        raise
+    # What TensorFlow raises for a file that is not whole is of many kinds.
+    except Exception as error:
+        raise errors.FailedPreconditionError(
+            f"{path} does not load: {_explained(error, ops_failure)}"
+        ) from error
+    if not signatures:
+        raise errors.FailedPreconditionError(
+            f"{path} has no signature, so there is nothing to serve: export it by "
+            "ptf.serving.export, or give tf.saved_model.save its `signatures`"
+        )
+    loaded = Loaded(name, version, path, saved_model, signatures)
+    warmup.run(path, loaded.signature)
+    return loaded
+
+
+def _definitions(path: str) -> Mapping[str, Any]:
+    """The SavedModel's own words on its signatures."""
+    with open(os.path.join(path, _FILE), "rb") as file:
+        saved_model = saved_model_pb2.SavedModel.FromString(file.read())
+    for graph in saved_model.meta_graphs:
+        if _TAGS == set(graph.meta_info_def.tags):
+            return graph.signature_def
+    raise errors.FailedPreconditionError(
+        f"{path}/{_FILE} has no graph with the tag {tf.saved_model.SERVING!r} alone: "
+        "it is no SavedModel for serving, or not whole"
+    )
+
+
+@functools.cache
+def _load_ops() -> errors.PersiaError | None:
+    """Loads persia_tf's ops, for models that have them; why it did not, else."""
+    try:
+        from persia_tf.ops.load import ops
+
+        ops()
+    except errors.LibraryLoadError as error:
+        _logger.warning("Models with persia_tf's ops will not load: %s", error)
+        return error
+    return None
+
+
+def _explained(error: Exception, ops_failure: errors.PersiaError | None) -> str:
+    if isinstance(error, DecodeError):
+        return f"its {_FILE} is no SavedModel, or is not whole ({error})"
+    if isinstance(error, FileNotFoundError):
+        return f"there is no {error.filename}, so it is no SavedModel, or not whole yet"
+    text = first_line(error) if isinstance(error, tf.errors.OpError) else str(error)
+    if "Op type not registered 'Persia" in text and ops_failure is not None:
+        return f"it has ops of persia_tf, and {ops_failure}"
+    if "Op type not registered" in text:
+        return f"it has an op that is not of TensorFlow {tf.__version__}: {text}"
+    return f"it is damaged, or not whole yet ({type(error).__name__}: {text})"

@@ -1,0 +1,40 @@
+"""Asks again and again, on a thread of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+_logger = logging.getLogger("persia.serve")
+
+
+class Poller:
+    """Calls a function at once, and then again and again, until `stop`.
+
+    Args:
+        function: Called; what it raises is logged.
+        seconds: From the end of a call to the next.
+    """
+
+    def __init__(self, function: Callable[[], None], seconds: float) -> None:
+        self._function = function
+        self._seconds = seconds
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name="persia-versions", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self, seconds: float) -> None:
+        """Makes no further call; waits for the one that runs, but so long only."""
+        self._stopped.set()
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._function()
+            except Exception:
+                _logger.exception("Looking for versions failed; it is tried again")
+            self._stopped.wait(self._seconds)

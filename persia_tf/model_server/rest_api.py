@@ -1,0 +1,228 @@
+"""TensorFlow Serving's REST API, and what watches a server asks it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import http
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent import futures
+from typing import Any
+
+from aiohttp import web
+from tensorflow.core.framework import types_pb2
+
+from persia_tf import errors
+from persia_tf.model_server import json_tensors, status
+from persia_tf.model_server.loading import Loaded
+from persia_tf.model_server.metrics import Metrics
+from persia_tf.model_server.predictor import Predictor, Query
+
+_API = "rest"
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+# Others are errors of the server: 500.
+_HTTP = {
+    "INVALID_ARGUMENT": http.HTTPStatus.BAD_REQUEST,
+    "NOT_FOUND": http.HTTPStatus.NOT_FOUND,
+    "RESOURCE_EXHAUSTED": http.HTTPStatus.SERVICE_UNAVAILABLE,
+    "UNAVAILABLE": http.HTTPStatus.SERVICE_UNAVAILABLE,
+    "DEADLINE_EXCEEDED": http.HTTPStatus.GATEWAY_TIMEOUT,
+    "UNIMPLEMENTED": http.HTTPStatus.NOT_IMPLEMENTED,
+}
+
+# A version is named by its number; a label is not known here.
+_MODEL = "/v1/models/{model:[^/:]+}"
+_PLACES = (_MODEL, _MODEL + "/versions/{version:[0-9]+}", _MODEL + "/labels/{label}")
+
+_logger = logging.getLogger("persia.serve")
+
+
+class RestApi:
+    """Answers HTTP requests.
+
+    Args:
+        predictor: Answers those for predictions.
+        pool: Its threads wait for the model, so that this one need not.
+        metrics: What `/metrics` tells.
+        request_seconds: How long a request may take to arrive, and then to wait.
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        pool: futures.Executor,
+        metrics: Metrics,
+        request_seconds: float,
+    ) -> None:
+        self._predictor = predictor
+        self._pool = pool
+        self._metrics = metrics
+        self._request_seconds = request_seconds
+
+    def application(self, max_message_bytes: int) -> web.Application:
+        """Returns what aiohttp serves; it reads no larger bodies."""
+        application = web.Application(
+            client_max_size=max_message_bytes, middlewares=[_telling_errors]
+        )
+        routes = [
+            web.get("/healthz", self._healthz),
+            web.get("/metrics", self._tell_metrics),
+        ]
+        for place in _PLACES:
+            routes += [
+                web.get(place, self._status),
+                web.get(f"{place}/metadata", self._metadata),
+                web.post(f"{place}:predict", self._predict),
+                web.post(f"{place}:{{method:classify|regress}}", _refuse),
+            ]
+        application.add_routes(routes)
+        return application
+
+    async def _predict(self, request: web.Request) -> web.Response:
+        text = await asyncio.wait_for(request.read(), self._request_seconds)
+        answer = functools.partial(
+            self._answer, request.match_info["model"], _version_of(request), text
+        )
+        loop = asyncio.get_running_loop()
+        return _json(await loop.run_in_executor(self._pool, answer))
+
+    def _answer(self, model: str, version: int | None, text: bytes) -> str:
+        body = json_tensors.Body(text)
+        answer = self._predictor.predict(
+            Query(
+                api=_API,
+                model=model,
+                version=version,
+                signature=body.signature,
+                read=body.read,
+                output_filter=(),
+                seconds=self._request_seconds,
+            )
+        )
+        return json_tensors.dump(body.write(answer.outputs))
+
+    async def _status(self, request: web.Request) -> web.Response:
+        self._predictor.check_name(request.match_info["model"])
+        told = [
+            {
+                "version": str(each.version),
+                "state": each.state,
+                "status": {
+                    "error_code": status.name(each.error.code if each.error else 0),
+                    "error_message": str(each.error or ""),
+                },
+            }
+            for each in self._predictor.model.states(_version_of(request))
+        ]
+        return _json(json_tensors.dump({"model_version_status": told}))
+
+    async def _metadata(self, request: web.Request) -> web.Response:
+        self._predictor.check_name(request.match_info["model"])
+        with self._predictor.model.lease(_version_of(request)) as loaded:
+            return _json(json_tensors.dump(_metadata_of(loaded)))
+
+    async def _healthz(self, request: web.Request) -> web.Response:
+        if self._predictor.model.is_serving:
+            return web.Response(text="ok\n")
+        raise errors.UnavailableError("no version of the model serves")
+
+    async def _tell_metrics(self, request: web.Request) -> web.Response:
+        return web.Response(
+            text=self._metrics.text(), headers={"Content-Type": _PROMETHEUS}
+        )
+
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@web.middleware
+async def _telling_errors(
+    request: web.Request, handler: _Handler
+) -> web.StreamResponse:
+    """Gives errors as TensorFlow Serving does: a JSON object with their message."""
+    try:
+        return await handler(request)
+    except errors.PersiaError as error:
+        code = _HTTP.get(
+            status.name(error.code), http.HTTPStatus.INTERNAL_SERVER_ERROR
+        )
+        return _error(code, str(error))
+    except asyncio.TimeoutError:
+        return _error(
+            http.HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive in time"
+        )
+    except web.HTTPException as error:
+        return _error(error.status, f"{error.reason}: {request.method} {request.path}")
+    except Exception:
+        _logger.exception("A request failed")
+        return _error(
+            http.HTTPStatus.INTERNAL_SERVER_ERROR, "an error of the server: see its log"
+        )
+
+
+async def _refuse(request: web.Request) -> web.StreamResponse:
+    raise errors.PersiaError(
+        f"persia serve has no :{request.match_info['method']}: ask :predict",
+        status.UNIMPLEMENTED,
+    )
+
+
+def _version_of(request: web.Request) -> int | None:
+    if "label" in request.match_info:
+        raise errors.InvalidArgumentError(
+            "versions have no labels here: give a version's number, or none for the "
+            f"newest. Received: {request.match_info['label']!r}"
+        )
+    version = request.match_info.get("version")
+    return None if version is None else int(version)
+
+
+def _metadata_of(loaded: Loaded) -> dict[str, Any]:
+    signatures = {
+        name: {
+            "inputs": _tensors(signature.definition.inputs),
+            "outputs": _tensors(signature.definition.outputs),
+            "method_name": signature.definition.method_name,
+        }
+        for name, signature in loaded.signatures.items()
+    }
+    return {
+        "model_spec": {
+            "name": loaded.name,
+            "signature_name": "",
+            "version": str(loaded.version),
+        },
+        "metadata": {"signature_def": {"signature_def": signatures}},
+    }
+
+
+def _tensors(definitions: Any) -> dict[str, Any]:
+    """What a SavedModel says of tensors, as protocol buffers are written in JSON."""
+    return {
+        name: {
+            "name": info.name,
+            "dtype": types_pb2.DataType.Name(info.dtype),
+            "tensor_shape": {
+                "dim": [
+                    {"size": str(dim.size), "name": dim.name}
+                    for dim in info.tensor_shape.dim
+                ],
+                "unknown_rank": info.tensor_shape.unknown_rank,
+            },
+        }
+        for name, info in sorted(definitions.items())
+    }
+
+
+def _json(text: str) -> web.Response:
+    return web.Response(text=text, content_type="application/json")
+
+
+def _error(code: int, message: str) -> web.Response:
+    return web.Response(
+        text=json_tensors.dump({"error": message}),
+        content_type="application/json",
+        status=int(code),
+    )

@@ -1,0 +1,285 @@
+"""A model whose newest versions serve, as they come and go."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import gc
+import logging
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional, Protocol
+
+from persia_tf import errors
+from persia_tf.model_server import status, versions
+from persia_tf.model_server.loading import Loaded, load
+from persia_tf.model_server.metrics import Metrics
+
+# A version that did not load may do so without a change in its files: shards that
+# a model looks its rows up in were down, or memory was short.
+_RETRY_SECONDS = 60.0
+
+_logger = logging.getLogger("persia.serve")
+
+
+class Watcher(Protocol):
+    """Is told of versions, on the thread that loads them."""
+
+    def started(self, loaded: Loaded) -> None:
+        """Called once a version is loaded and warm, before its first request.
+
+        If it raises, the version does not serve.
+        """
+
+    def ended(self, loaded: Loaded) -> None:
+        """Called after the last request of a version that had started."""
+
+
+@dataclasses.dataclass(frozen=True)
+class VersionState:
+    """How a version is.
+
+    Attributes:
+        version: Its number.
+        state: TensorFlow Serving's name for it: "LOADING", "AVAILABLE", "UNLOADING"
+            or "END".
+        error: Why it did not load.
+    """
+
+    version: int
+    state: str
+    error: Optional[errors.PersiaError] = None  # noqa: UP045
+
+
+class ServedModel:
+    """The versions of a model: loads the newest, keeps them while they are used.
+
+    A version that does not load is left out, and tried again when its files change:
+    older ones serve meanwhile. A version whose folder is gone ends after its last
+    request. Thread-safe; only `poll` and `close` load, unload, and wait for it.
+
+    Args:
+        name: The model's.
+        folder: Holds its versions: see `versions.find`.
+        keep: How many versions serve. None: all.
+        watchers: Are told of versions.
+        metrics: Counts what is loaded.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: str,
+        keep: int | None = 1,
+        watchers: Sequence[Watcher] = (),
+        metrics: Metrics | None = None,
+    ) -> None:
+        self.name = name
+        self._folder = folder
+        self._keep = keep
+        self._watchers = watchers
+        self._metrics = metrics or Metrics()
+        self._polling = threading.Lock()
+        self._changed = threading.Condition()
+        self._serving: dict[int, _Serving] = {}
+        self._retired: list[_Serving] = []
+        self._failures: dict[int, _Failure] = {}
+        self._states: dict[int, VersionState] = {}
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether there is a version to ask."""
+        with self._changed:
+            return bool(self._serving)
+
+    def states(self, version: int | None = None) -> list[VersionState]:
+        """Returns how versions are, the newest first.
+
+        Args:
+            version: The only one to tell of. None: all.
+
+        Raises:
+            NotFoundError: If there is none such, or none yet.
+        """
+        with self._changed:
+            told = [
+                self._states[each]
+                for each in sorted(self._states, reverse=True)
+                if version in (None, each)
+            ]
+        if not told:
+            wanted = "version yet" if version is None else f"version {version}"
+            raise errors.NotFoundError(f"model {self.name!r} has no {wanted}")
+        return told
+
+    @contextlib.contextmanager
+    def lease(self, version: int | None = None) -> Iterator[Loaded]:
+        """Holds a version, which does not end meanwhile.
+
+        Args:
+            version: Its number. None: the newest that serves.
+
+        Raises:
+            NotFoundError: If it does not serve.
+            UnavailableError: If none is asked for, and none serves.
+        """
+        with self._changed:
+            serving = self._find(version)
+            serving.leases += 1
+        try:
+            yield serving.loaded
+        finally:
+            with self._changed:
+                serving.leases -= 1
+                self._changed.notify_all()
+
+    def poll(self) -> None:
+        """Looks which versions there are; loads and ends what is to be.
+
+        A folder that cannot be listed changes nothing.
+        """
+        with self._polling:
+            try:
+                found = versions.find(self._folder)
+            except OSError as error:
+                _logger.warning("%s cannot be listed: %s", self._folder, error)
+                return
+            for version in self._failures.keys() - found.keys():
+                del self._failures[version]
+            kept = self._load_newest(found)
+            self._retire(self._serving.keys() - kept)
+            self._end_unused()
+            self._forget(found)
+
+    def close(self, seconds: float) -> None:
+        """Ends all versions once their requests have ended, or after some seconds."""
+        give_up = time.monotonic() + seconds
+        if not self._polling.acquire(timeout=seconds):
+            return  # What loads a version now ends with the process.
+        try:
+            self._retire(list(self._serving))
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: not any(each.leases for each in self._retired),
+                    max(0, give_up - time.monotonic()),
+                )
+            self._end_unused()
+        finally:
+            self._polling.release()
+
+    def _find(self, version: int | None) -> _Serving:
+        if not self._serving and version is None:
+            raise errors.UnavailableError(
+                f"model {self.name!r} has no version that serves: see its status"
+            )
+        wanted = max(self._serving) if version is None else version
+        if wanted not in self._serving:
+            raise errors.NotFoundError(
+                f"model {self.name!r} has no version {wanted} that serves; those that "
+                f"do: {sorted(self._serving)}"
+            )
+        return self._serving[wanted]
+
+    def _load_newest(self, found: dict[int, str]) -> set[int]:
+        """Has the newest versions serve that load; returns which do."""
+        kept: set[int] = set()
+        for version in sorted(found, reverse=True):
+            if self._keep is not None and len(kept) == self._keep:
+                break
+            if version in self._serving or self._load(version, found[version]):
+                kept.add(version)
+        return kept
+
+    def _load(self, version: int, path: str) -> bool:
+        # Before it is read, so that whatever changes later is seen as a change.
+        files = versions.fingerprint(path)
+        failure = self._failures.get(version)
+        if failure is not None and not failure.is_over(files):
+            return False
+        self._tell(version, "LOADING")
+        try:
+            loaded = load(self.name, version, path)
+            self._start(loaded)
+        # One that cannot be told from others must not end the polling, either.
+        except Exception as error:
+            self._metrics.loads.add("failed")
+            self._failures[version] = _Failure(files)
+            self._tell(version, "END", status.as_persia_error(error))
+            _logger.error("Version %d does not serve: %s", version, error)
+            return False
+        self._failures.pop(version, None)
+        self._metrics.loads.add("loaded")
+        self._metrics.serving.set(1, str(version))
+        _logger.info("Version %d serves, of %s", version, path)
+        return True
+
+    def _start(self, loaded: Loaded) -> None:
+        told: list[Watcher] = []
+        try:
+            for watcher in self._watchers:
+                watcher.started(loaded)
+                told.append(watcher)
+        except BaseException:
+            for watcher in reversed(told):
+                watcher.ended(loaded)
+            raise
+        with self._changed:
+            self._serving[loaded.version] = _Serving(loaded)
+            self._tell(loaded.version, "AVAILABLE")
+
+    def _retire(self, unwanted: Any) -> None:
+        """Takes versions from those that may be asked."""
+        with self._changed:
+            for version in list(unwanted):
+                self._retired.append(self._serving.pop(version))
+                self._tell(version, "UNLOADING")
+                self._metrics.serving.remove(str(version))
+
+    def _end_unused(self) -> None:
+        with self._changed:
+            unused = [each for each in self._retired if not each.leases]
+            self._retired = [each for each in self._retired if each.leases]
+        for each in unused:
+            for watcher in reversed(self._watchers):
+                watcher.ended(each.loaded)
+            version = each.loaded.version
+            _logger.info("Version %d has ended", version)
+            if version not in self._serving:
+                self._tell(version, "END")
+        if unused:
+            del each, unused
+            gc.collect()  # A SavedModel's objects name each other.
+
+    def _forget(self, found: dict[int, str]) -> None:
+        """Forgets versions that ended and whose folders are gone."""
+        with self._changed:
+            for version, state in list(self._states.items()):
+                if state.state == "END" and version not in found:
+                    del self._states[version]
+
+    def _tell(
+        self, version: int, state: str, error: errors.PersiaError | None = None
+    ) -> None:
+        with self._changed:
+            self._states[version] = VersionState(version, state, error)
+
+
+class _Serving:
+    """A version that serves, and how many requests use it."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.leases = 0
+
+
+class _Failure:
+    """A version that did not load."""
+
+    def __init__(self, files: Any) -> None:
+        self._files = files
+        self._retry_at = time.monotonic() + _RETRY_SECONDS
+
+    def is_over(self, files: Any) -> bool:
+        """Whether it is time to try again."""
+        return files != self._files or time.monotonic() >= self._retry_at

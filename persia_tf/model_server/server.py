@@ -1,0 +1,229 @@
+"""A server of one model, over gRPC and REST."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent import futures
+from typing import Any
+
+import grpc
+
+from persia_tf import checks, errors
+from persia_tf.addresses import Address
+from persia_tf.commands import health
+from persia_tf.commands.grpc_port import listen, make_server
+from persia_tf.model_server import grpc_api, hosts
+from persia_tf.model_server.http_server import HttpServer
+from persia_tf.model_server.metrics import Metrics
+from persia_tf.model_server.poller import Poller
+from persia_tf.model_server.predictor import Predictor
+from persia_tf.model_server.rest_api import RestApi
+from persia_tf.model_server.running import Gate, Runner
+from persia_tf.model_server.served_model import ServedModel, Watcher
+from persia_tf.model_server.versions import read_policy
+
+# Beyond predictions: for status, health, and to tell those that are refused so.
+_MORE_THREADS = health.MAX_WATCHES + health.CHECK_THREADS + 4
+
+# gRPC allows 127 bytes in a health check.
+_MOST_NAME_BYTES = 127
+
+_MOST_THREADS = 4096
+_MOST_EXAMPLES = 1 << 24
+
+_POLL_SECONDS = 0.01
+
+
+class ModelServer:
+    """Serves a SavedModel over TensorFlow Serving's gRPC and REST APIs.
+
+    It serves from the moment it is made, as soon as a version is loaded, until `stop`,
+    or the end of a `with` block.
+
+    Example:
+
+    ```python
+    ptf.serving.export(model, "serving/ranking/1")
+    with ptf.model_server.ModelServer("serving/ranking") as server:
+        server.wait_until_serving(60)
+        print(f"http://{server.rest_address}/v1/models/ranking")
+    ```
+
+    Args:
+        model: A folder with a folder for each version, named by its number; or a
+            SavedModel itself: version 1.
+        name: What requests call the model. Defaults to None: the folder's name.
+        versions: Which serve: `"latest:N"` or `"all"`. Defaults to `"latest:1"`.
+        poll_seconds: From a look for versions to the next. Defaults to 1.
+        host: Name or address to listen on. Defaults to `"127.0.0.1"`.
+        grpc_port: Port of gRPC. Defaults to 0: any free one.
+        rest_port: Port of REST. Defaults to 0: any free one.
+        insecure: Whether `host` may be one that other machines reach. Defaults to
+            False.
+        threads: Predictions that run at once. Defaults to None: as many as there are
+            processors.
+        max_requests: Predictions that run or wait; the next is refused. Defaults to
+            128.
+        request_seconds: How long a prediction may wait. Defaults to 30.
+        max_message_bytes: Of one request. Defaults to 64 MiB.
+        max_batch_size: Examples of requests that are joined and run as one. Defaults
+            to 0: none are joined.
+        batch_timeout: Seconds that a request waits for others to join it, even if it
+            could run. Defaults to 0.
+        watchers: Are told of versions that start and end to serve.
+
+    Attributes:
+        name: What requests call the model.
+        address: Of gRPC: a host and a port.
+        rest_address: Of REST.
+        metrics: What it counts.
+
+    Raises:
+        ValueError: If an argument is out of range, or other machines would reach it.
+        NotFoundError: If there is no folder `model`.
+        UnavailableError: If a port cannot be listened on.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        versions: str = "latest:1",
+        poll_seconds: float = 1.0,
+        host: str = "127.0.0.1",
+        grpc_port: int = 0,
+        rest_port: int = 0,
+        insecure: bool = False,
+        threads: int | None = None,
+        max_requests: int = 128,
+        request_seconds: float = 30.0,
+        max_message_bytes: int = 64 << 20,
+        max_batch_size: int = 0,
+        batch_timeout: float = 0.0,
+        watchers: Sequence[Watcher] = (),
+    ) -> None:
+        hosts.check(host, insecure)
+        threads = os.cpu_count() or 1 if threads is None else threads
+        runner_limits = {
+            "threads": checks.integer("threads", threads, 1, _MOST_THREADS),
+            "max_batch_size": checks.integer(
+                "max_batch_size", max_batch_size, 0, _MOST_EXAMPLES
+            ),
+            "batch_timeout": batch_timeout,
+        }
+        checks.integer("max_requests", max_requests, 1, _MOST_THREADS)
+        folder = _folder(model)
+        self.name = _name(name, folder)
+        self.metrics = Metrics()
+        self._model = ServedModel(
+            *(self.name, folder, read_policy(versions), watchers, self.metrics)
+        )
+        predictor = Predictor(
+            self._model,
+            Gate(max_requests, self.metrics),
+            Runner(metrics=self.metrics, **runner_limits),
+            self.metrics,
+        )
+        self._health = health.Health(
+            self.name, grpc_api.PREDICTION_SERVICE, serving=False
+        )
+        self._pool = futures.ThreadPoolExecutor(
+            max_requests + _MORE_THREADS, "persia-serve"
+        )
+        self._grpc = self._make_grpc(predictor, request_seconds, max_message_bytes)
+        self.address = listen(self._grpc, Address(host, grpc_port), "gRPC")
+        rest = RestApi(predictor, self._pool, self.metrics, request_seconds)
+        self._rest = HttpServer(
+            rest.application(max_message_bytes), Address(host, rest_port)
+        )
+        self.rest_address = self._rest.address
+        self._grpc.start()
+        self._poller = Poller(self.poll, poll_seconds)
+
+    def __enter__(self) -> ModelServer:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.stop()
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether a version serves."""
+        return self._model.is_serving
+
+    def poll(self) -> None:
+        """Looks for versions now, and loads and ends what is to be."""
+        self._model.poll()
+        self._health.set_serving(self._model.is_serving)
+
+    def wait_until_serving(self, seconds: float) -> None:
+        """Waits until a version serves.
+
+        Args:
+            seconds: How long to wait at most.
+
+        Raises:
+            DeadlineExceededError: If none does by then; why is in the log.
+        """
+        give_up = time.monotonic() + seconds
+        while not self.is_serving:
+            if time.monotonic() > give_up:
+                raise errors.DeadlineExceededError(
+                    f"no version of model {self.name!r} serves after {seconds:g} s: "
+                    "see the log"
+                )
+            time.sleep(_POLL_SECONDS)
+
+    def stop(self, seconds: float = 20.0) -> None:
+        """Reports "not serving", finishes requests in flight, and ends.
+
+        Args:
+            seconds: How long requests in flight may take. Defaults to 20.
+        """
+        give_up = time.monotonic() + seconds
+        self._health.drain()
+        self._health.close()
+        grpc_ended = self._grpc.stop(seconds)
+        self._rest.stop(seconds)
+        grpc_ended.wait(max(0, give_up - time.monotonic()) + 1)
+        self._poller.stop(max(0, give_up - time.monotonic()))
+        self._model.close(max(0, give_up - time.monotonic()))
+        self._pool.shutdown(wait=False)
+
+    def _make_grpc(
+        self, predictor: Predictor, request_seconds: float, max_message_bytes: int
+    ) -> grpc.Server:
+        server = make_server(
+            self._pool, [("grpc.max_receive_message_length", max_message_bytes)]
+        )
+        server.add_generic_rpc_handlers([self._health.handler()])
+        grpc_api.add_services(
+            server,
+            predictor,
+            request_seconds=request_seconds,
+            max_message_bytes=max_message_bytes,
+        )
+        return server
+
+
+def _folder(model: str | os.PathLike[str]) -> str:
+    folder = os.path.abspath(os.fspath(model))
+    if not os.path.isdir(folder):
+        raise errors.NotFoundError(
+            f"there is no folder {folder}: make it first, or name another. Its versions "
+            "may come later"
+        )
+    return folder
+
+
+def _name(name: str | None, folder: str) -> str:
+    name = os.path.basename(folder) if name is None else name
+    if not 0 < len(name.encode()) <= _MOST_NAME_BYTES or set(name) & set("/:"):
+        raise errors.InvalidArgumentError(
+            f"a model's name must have 1 to {_MOST_NAME_BYTES} bytes, and no / or :, "
+            f"since URLs have it. Received: {name!r}"
+        )
+    return name

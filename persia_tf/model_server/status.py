@@ -1,0 +1,26 @@
+"""Status codes: gRPC's numbers, which errors of this library have, and their names."""
+
+from __future__ import annotations
+
+import grpc
+
+from persia_tf import errors
+
+GRPC = {code.value[0]: code for code in grpc.StatusCode}
+
+OK = grpc.StatusCode.OK.value[0]
+RESOURCE_EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
+UNIMPLEMENTED = grpc.StatusCode.UNIMPLEMENTED.value[0]
+INTERNAL = grpc.StatusCode.INTERNAL.value[0]
+
+
+def name(code: int) -> str:
+    """Returns a code's name, such as "NOT_FOUND"."""
+    return GRPC.get(code, grpc.StatusCode.UNKNOWN).name
+
+
+def as_persia_error(error: BaseException) -> errors.PersiaError:
+    """Returns the error, or one of this library that tells of it."""
+    if isinstance(error, errors.PersiaError):
+        return error
+    return errors.PersiaError(f"an error of the server: {error!r}")

@@ -1,0 +1,68 @@
+"""The versions that a model's folder holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from persia_tf import errors
+
+_SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
+
+# Of a folder that is a SavedModel itself.
+_ONLY_VERSION = 1
+
+
+def read_policy(text: str) -> int | None:
+    """Reads which versions serve: "latest:N", or "all", which gives None.
+
+    Raises:
+        InvalidArgumentError: If it is neither.
+    """
+    if text == "all":
+        return None
+    word, _, count = text.partition(":")
+    if word != "latest" or not count.isdecimal() or int(count) < 1:
+        raise errors.InvalidArgumentError(
+            'which versions serve must be "all", or "latest:N" with N from 1 on, such '
+            f'as "latest:1". Received: "{text}"'
+        )
+    return int(count)
+
+
+def find(folder: str) -> dict[int, str]:
+    """Returns the folders of the versions there are now, by number.
+
+    Args:
+        folder: Has a folder for each version, whose name is its number; or is a
+            SavedModel itself: version 1.
+
+    Raises:
+        OSError: If it cannot be listed.
+    """
+    entries = sorted(os.listdir(folder))
+    if any(name in entries for name in _SAVED_MODEL):
+        return {_ONLY_VERSION: folder}
+    found: dict[int, str] = {}
+    for name in entries:
+        path = os.path.join(folder, name)
+        if name.isascii() and name.isdecimal() and os.path.isdir(path):
+            found.setdefault(int(name), path)
+    return found
+
+
+def fingerprint(path: str) -> frozenset[Any]:
+    """Returns what changes when a file in a folder does, or comes or goes."""
+    return frozenset(_files(path))
+
+
+def _files(path: str) -> Iterator[tuple[str, int, int, int]]:
+    for folder, _, names in os.walk(path):
+        for name in names:
+            file = os.path.join(folder, name)
+            try:
+                stat = os.stat(file)
+            except OSError:
+                continue  # It went away meanwhile: that is a change, too.
+            yield file, stat.st_ino, stat.st_size, stat.st_mtime_ns
