@@ -1,0 +1,80 @@
+"""Versions that follow training while they serve."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from persia_tf import errors
+from persia_tf.cluster import Cluster
+from persia_tf.model_server.loading import Loaded
+from persia_tf.serving.follower import Follower, FollowerStatus
+
+_logger = logging.getLogger("persia.serve")
+
+
+class Following:
+    """Has each version of a model follow shards, from before its first request on.
+
+    A watcher of `ModelServer`. A version that is not current in time serves all the
+    same, with the rows that it has by then.
+
+    Example:
+
+    ```python
+    following = ptf.model_server.Following(ptf.Cluster(["10.0.0.1:7000"]))
+    with ptf.model_server.ModelServer("serving/ranking", watchers=[following]):
+        ...
+    ```
+
+    Args:
+        cluster: The shards that train.
+        poll_seconds: As for `ptf.serving.Follower`.
+        current_seconds: How long a version waits to be current. Defaults to 60.
+    """
+
+    def __init__(
+        self, cluster: Cluster, poll_seconds: float = 0.1, current_seconds: float = 60.0
+    ) -> None:
+        self._cluster = cluster
+        self._poll_seconds = poll_seconds
+        self._current_seconds = current_seconds
+        self._followers: dict[Loaded, Follower] = {}
+
+    def status(self) -> dict[int, FollowerStatus]:
+        """Returns how far the follower of each version has come."""
+        followers = list(self._followers.items())
+        return {loaded.version: each.status for loaded, each in followers}
+
+    def started(self, loaded: Loaded) -> None:
+        """Begins to follow for a version, and waits until it is current."""
+        try:
+            follower = Follower(
+                loaded.saved_model, self._cluster, poll_seconds=self._poll_seconds
+            )
+        except ValueError as error:
+            raise errors.FailedPreconditionError(
+                f"{loaded.path} cannot follow training: {error}"
+            ) from error
+        self._followers[loaded] = follower
+        began = time.monotonic()
+        try:
+            follower.wait_until_current(self._current_seconds)
+        except errors.DeadlineExceededError as error:
+            _logger.warning(
+                "Version %d serves before it is current: %s", loaded.version, error
+            )
+        except BaseException:
+            self.ended(loaded)
+            raise
+        else:
+            _logger.info(
+                "Version %d is current after %.1f s",
+                *(loaded.version, time.monotonic() - began),
+            )
+
+    def ended(self, loaded: Loaded) -> None:
+        """Ends the follower of a version, if it has one."""
+        follower = self._followers.pop(loaded, None)
+        if follower is not None:
+            follower.close()
