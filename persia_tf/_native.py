@@ -36,6 +36,10 @@ class PageHandle(ctypes.c_void_p):
     """A `persia_page*`."""
 
 
+class ChangesHandle(ctypes.c_void_p):
+    """A `persia_changes*`."""
+
+
 class CheckpointReplyHandle(ctypes.c_void_p):
     """A `persia_checkpoint_reply*`."""
 
@@ -128,6 +132,42 @@ class PageView(ctypes.Structure):
         ("count", ctypes.c_uint64),
         ("dim", ctypes.c_uint32),
         ("state_size", ctypes.c_uint32),
+    ]
+
+
+class FollowPosition(ctypes.Structure):
+    """`persia_follow_position`."""
+
+    _fields_ = [
+        ("follower", ctypes.c_uint64),
+        ("epoch", ctypes.c_uint64),
+        ("version", ctypes.c_uint64),
+        ("base_save", ctypes.c_uint64),
+    ]
+
+
+class ChangesView(ctypes.Structure):
+    """`persia_changes_view`."""
+
+    _fields_ = [
+        ("begins", ctypes.c_int),
+        ("complete", ctypes.c_int),
+        ("tables", ctypes.c_int),
+    ]
+
+
+class ChangedTable(ctypes.Structure):
+    """`persia_changed_table`."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("dim", ctypes.c_uint32),
+        ("row_dtype", ctypes.c_char_p),
+        ("ids", ctypes.POINTER(ctypes.c_int64)),
+        ("rows", ctypes.POINTER(ctypes.c_float)),
+        ("count", ctypes.c_uint64),
+        ("erased", ctypes.POINTER(ctypes.c_int64)),
+        ("erased_count", ctypes.c_uint64),
     ]
 
 
@@ -329,6 +369,14 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
         *(_TEXT, _TEXT, _COUNT, ctypes.POINTER(ExportCursor)),
         ctypes.POINTER(PageHandle),
     ),
+    "persia_session_changes": (
+        *(_TEXT, ctypes.c_uint32, ctypes.POINTER(FollowPosition), _COUNT),
+        ctypes.POINTER(ChangesHandle),
+    ),
+    "persia_changes_table": (ChangesHandle, _INT, ctypes.POINTER(ChangedTable)),
+    "persia_shards_of_ids": (
+        *(_IDS, _COUNT, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32)),
+    ),
     "persia_session_flush": (_TEXT,),
     "persia_session_checkpoint": (
         *(_TEXT, ctypes.POINTER(CheckpointRequest)),
@@ -359,6 +407,8 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_server_free": (None, (ServerHandle,)),
     "persia_page_get": (None, (PageHandle, ctypes.POINTER(PageView))),
     "persia_page_free": (None, (PageHandle,)),
+    "persia_changes_get": (None, (ChangesHandle, ctypes.POINTER(ChangesView))),
+    "persia_changes_free": (None, (ChangesHandle,)),
     "persia_checkpoint_shards": (_INT, (CheckpointReplyHandle,)),
     "persia_checkpoint_shard": (
         None,

@@ -228,6 +228,22 @@ class Cluster:
         """
         return stats.of_session(self.session.name)
 
+    def shard_stats(self) -> list[stats.ProcessStats]:
+        """Reads the counters of the shards alone.
+
+        Returns:
+            A `persia_tf.stats.ProcessStats` a shard, in their order: where `shards`
+            are embedding workers, of the shards behind them.
+
+        Raises:
+            PersiaError: if a shard does not answer in time.
+        """
+        processes = self.stats()
+        # Of servers that are embedding workers each tells of itself, and then of
+        # the same shards as the others.
+        told = len(processes) // max(1, len(self.shards))
+        return processes[1:told] if told > 1 else processes
+
     def get_config(self) -> dict[str, Any]:
         return {
             "shards": list(self.shards),

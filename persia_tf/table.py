@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from persia_tf import _native, checks, errors, row_checks, stats
+from persia_tf import _native, checks, errors, native_arrays, row_checks, stats
 from persia_tf.cluster import Cluster
 
 # Of one request, so that none is too long for a shard or for its deadline.
@@ -103,7 +103,7 @@ class Table:
         rows = np.empty((len(ids), dim), np.float32)
         for part in _parts_of(len(ids), dim):
             _native.library().persia_session_lookup(
-                *self._keys(), dim, *_id_arguments(ids[part]), _floats(rows[part])
+                *self._keys(), dim, *native_arrays.ids(ids[part]), native_arrays.floats(rows[part])
             )
         return rows
 
@@ -170,8 +170,8 @@ class Table:
         for part in _parts_of(len(batch.ids), dim + width):
             ids, rows, state = (each[part] for each in batch)
             _native.library().persia_session_assign(
-                *(*self._keys(), dim, width, *_id_arguments(ids)),
-                *(_floats(rows), _floats(state)),
+                *(*self._keys(), dim, width, *native_arrays.ids(ids)),
+                *(native_arrays.floats(rows), native_arrays.floats(state)),
             )
 
     def remove(self, ids: Any) -> int:
@@ -199,7 +199,7 @@ class Table:
         for part in _parts_of(len(ids), 0):
             removed = ctypes.c_uint64()
             _native.library().persia_session_remove(
-                *self._keys(), *_id_arguments(ids[part]), ctypes.byref(removed)
+                *self._keys(), *native_arrays.ids(ids[part]), ctypes.byref(removed)
             )
             total += removed.value
         return total
@@ -209,7 +209,7 @@ class Table:
         removed = ctypes.c_uint64()
         nothing = np.empty(0, np.int64)
         _native.library().persia_session_remove(
-            *self._keys(), *_id_arguments(nothing), ctypes.byref(removed)
+            *self._keys(), *native_arrays.ids(nothing), ctypes.byref(removed)
         )
 
     def __bool__(self) -> bool:
@@ -230,19 +230,12 @@ class Table:
     def _parts(self) -> list[stats.TableStats]:
         """Each shard's part of the table."""
         parts = []
-        for process in self._shards():
+        for process in self.cluster.shard_stats():
             found = [part for part in process.tables if part.name == self._full_name]
             if not found:
                 raise errors.NotFoundError(self._absence(process))
             parts += found
         return parts
-
-    def _shards(self) -> list[stats.ProcessStats]:
-        processes = self.cluster.stats()
-        # Of servers that are embedding workers each tells of itself, and then of
-        # the same shards as the others.
-        told = len(processes) // max(1, len(self.cluster.shards))
-        return processes[1:told] if told > 1 else processes
 
     def _absence(self, process: stats.ProcessStats) -> str:
         names = ", ".join(repr(table.name) for table in process.tables) or "no table"
@@ -274,18 +267,12 @@ def _take(page: _native.PageHandle) -> Rows:
         native.persia_page_get(page, ctypes.byref(view))
         count = view.count
         return Rows(
-            _copy(view.ids, (count,), np.int64),
-            _copy(view.rows, (count, view.dim), np.float32),
-            _copy(view.state, (count, view.state_size), np.float32),
+            native_arrays.copied(view.ids, (count,), np.int64),
+            native_arrays.copied(view.rows, (count, view.dim), np.float32),
+            native_arrays.copied(view.state, (count, view.state_size), np.float32),
         )
     finally:
         native.persia_page_free(page)
-
-
-def _copy(pointer: Any, shape: tuple[int, ...], dtype: type) -> np.ndarray:
-    if 0 in shape:
-        return np.empty(shape, dtype)  # The pointer may be null.
-    return np.ctypeslib.as_array(pointer, shape).copy()
 
 
 def _parts_of(count: int, floats: int) -> Iterator[slice]:
@@ -294,11 +281,3 @@ def _parts_of(count: int, floats: int) -> Iterator[slice]:
     step = max(1, _REQUEST_BYTES // row_bytes)
     for first in range(0, count, step):
         yield slice(first, first + step)
-
-
-def _id_arguments(ids: np.ndarray) -> tuple[Any, int]:
-    return ids.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)), len(ids)
-
-
-def _floats(rows: np.ndarray) -> Any:
-    return rows.ctypes.data_as(ctypes.POINTER(ctypes.c_float))

@@ -20,6 +20,7 @@ typedef struct persia_events persia_events;
 typedef struct persia_server persia_server;
 typedef struct persia_stats persia_stats;
 typedef struct persia_page persia_page;
+typedef struct persia_changes persia_changes;
 typedef struct persia_checkpoint_reply persia_checkpoint_reply;
 typedef struct persia_file_names persia_file_names;
 
@@ -234,6 +235,51 @@ PERSIA_EXPORT int persia_session_export(const char* name, const char* table,
 PERSIA_EXPORT void persia_page_get(const persia_page* page,
                                    persia_page_view* view);
 PERSIA_EXPORT void persia_page_free(persia_page* page);
+
+/* ---- Following: what changed in the tables of a session's shards; see
+ * cc/service/changes_request.h. ---- */
+
+/* In: where the follower is. Out: where it is once it has applied the reply.
+ * Zeros but for `follower`, which is random, at first. */
+typedef struct {
+  uint64_t follower, epoch, version;
+  uint64_t base_save; /* The newest save that it may name. */
+} persia_follow_position;
+
+typedef struct {
+  int begins;   /* 0 goes on, 1 since a save, 2 whole. */
+  int complete; /* Not 0: all is told that changed before the request. */
+  int tables;
+} persia_changes_view;
+
+typedef struct {
+  const char* name; /* The full one. */
+  uint32_t dim;
+  const char* row_dtype; /* As a Spec. */
+  const int64_t* ids;
+  const float* rows; /* count x dim. */
+  uint64_t count;
+  const int64_t* erased;
+  uint64_t erased_count;
+} persia_changed_table;
+
+/* Asks one shard what changed since `position`, about `max_rows` rows at most.
+ * Blocks for at most the session's timeout. Waits for no updates: see flush. On
+ * failure the position is as it was. */
+PERSIA_EXPORT int persia_session_changes(const char* name, uint32_t shard,
+                                         persia_follow_position* position,
+                                         uint64_t max_rows,
+                                         persia_changes** changes);
+PERSIA_EXPORT void persia_changes_get(const persia_changes* changes,
+                                      persia_changes_view* view);
+/* What it gives stays valid until persia_changes_free. */
+PERSIA_EXPORT int persia_changes_table(const persia_changes* changes, int table,
+                                       persia_changed_table* out);
+PERSIA_EXPORT void persia_changes_free(persia_changes* changes);
+
+/* Fills shards[i] with the one of `shard_count` that ids[i] lives on. */
+PERSIA_EXPORT int persia_shards_of_ids(const int64_t* ids, uint64_t count,
+                                       uint32_t shard_count, uint32_t* shards);
 
 /* ---- Checkpoints: see cc/service/checkpoint_request.h. ---- */
 

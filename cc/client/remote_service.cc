@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cc/client/changes_call.h"
 #include "cc/client/channel.h"
 #include "cc/client/checkpoint_call.h"
 #include "cc/client/control_calls.h"
@@ -67,6 +68,10 @@ class RemoteService : public EmbeddingService {
 
   void Remove(RemoveRequest* request, DoneCallback done) override {
     StartRemove(&channels_, &scratch_, request, std::move(done));
+  }
+
+  void Changes(ChangesRequest* request, DoneCallback done) override {
+    StartChanges(&channels_, &routes_, request, std::move(done));
   }
 
   void Checkpoint(CheckpointRequest* request, DoneCallback done) override {

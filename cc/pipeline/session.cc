@@ -220,6 +220,10 @@ class SessionImpl : public Session {
     return Ask(&EmbeddingService::Remove, request);
   }
 
+  Status Changes(ChangesRequest* request) override {
+    return Ask(&EmbeddingService::Changes, request);
+  }
+
   Status Checkpoint(CheckpointRequest* request) override {
     return Ask(&EmbeddingService::Checkpoint, request);
   }

@@ -19,12 +19,11 @@
 // A failed push is kept until Flush reports it; until then every lookup, Stage
 // and Commit fails with it, so that a training step sees it.
 //
-// Thread-safe. Only CreateTable, Stats, Export, Assign, Remove, Checkpoint,
-// Flush and Close
-// block, for as long as the requests that they wait for may take. `done`
-// callbacks are called exactly once, on the caller's thread or on a thread that
-// the session lends for it (never on an I/O thread), so they may run TensorFlow
-// work.
+// Thread-safe. Only CreateTable, Stats, Export, Assign, Remove, Changes,
+// Checkpoint, Flush and Close block, for as long as the requests that they wait
+// for may take. `done` callbacks are called exactly once, on the caller's
+// thread or on a thread that the session lends for it (never on an I/O thread),
+// so they may run TensorFlow work.
 
 #ifndef PERSIA_CC_PIPELINE_SESSION_H_
 #define PERSIA_CC_PIPELINE_SESSION_H_
@@ -183,6 +182,7 @@ class PERSIA_EXPORT Session {
   virtual Status Export(ExportRequest* request) = 0;
   virtual Status Assign(AssignRequest* request) = 0;
   virtual Status Remove(RemoveRequest* request) = 0;
+  virtual Status Changes(ChangesRequest* request) = 0;
   virtual Status Checkpoint(CheckpointRequest* request) = 0;
 };
 

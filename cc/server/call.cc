@@ -1,5 +1,6 @@
 #include "cc/server/call.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -35,6 +36,7 @@ bool IsRequest(MessageType type) {
     case MessageType::kExport:
     case MessageType::kAssign:
     case MessageType::kRemove:
+    case MessageType::kChanges:
     case MessageType::kCheckpoint:
       return true;
     default:
@@ -46,6 +48,7 @@ Status Call::Prepare(const FrameHeader& header, const ServerOptions& options) {
   type_ = header.type;
   request_id_ = header.request_id;
   export_.page = RowPage();  // Large, and made anew by each export.
+  changes_.tables.clear();
   try {
     return Decode(options);
   } catch (const std::bad_alloc&) {
@@ -59,6 +62,7 @@ void Call::Trim(uint64_t bytes) {
   body_.Trim(bytes);
   vectors_.Trim(bytes);
   export_.page = RowPage();
+  changes_.tables = {};
   checkpoint_ = CheckpointRequest();
 }
 
@@ -95,6 +99,12 @@ Status Call::Decode(const ServerOptions& options) {
       remove_.removed = 0;
       PERSIA_RETURN_IF_ERROR(DecodeRemove(body, &remove_));
       return options.request.CheckIds(remove_.ids.size());
+    case MessageType::kChanges:
+      changes_.deadline = deadline;
+      PERSIA_RETURN_IF_ERROR(DecodeChanges(body, &changes_));
+      changes_.max_bytes =
+          std::min(changes_.max_bytes, options.max_body_bytes);
+      return Status();
     case MessageType::kCheckpoint:
       checkpoint_ = CheckpointRequest();
       checkpoint_.deadline = deadline;
@@ -118,6 +128,8 @@ void Call::Start(EmbeddingService* service, DoneCallback done) {
       return service->Assign(&assign_, std::move(done));
     case MessageType::kRemove:
       return service->Remove(&remove_, std::move(done));
+    case MessageType::kChanges:
+      return service->Changes(&changes_, std::move(done));
     case MessageType::kCheckpoint:
       return service->Checkpoint(&checkpoint_, std::move(done));
     default:
@@ -135,14 +147,13 @@ void Call::Refuse(uint64_t request_id, const Status& why) {
 
 void Call::Answer(OutFrame reply) { reply_ = std::move(reply); }
 
-// A page's length is known only once the table has filled it.
-OutFrame Call::EncodePage(uint64_t max_body_bytes) {
-  OutFrame page = EncodeExportReply(request_id_, export_);
-  const uint64_t bytes = BodyBytes(page);
-  if (bytes <= max_body_bytes) return page;
+// The length of rows is known only once the tables have given them.
+OutFrame Call::FitRows(OutFrame reply, uint64_t max_body_bytes) const {
+  const uint64_t bytes = BodyBytes(reply);
+  if (bytes <= max_body_bytes) return reply;
   return EncodeError(request_id_,
                      Status(Code::kResourceExhausted,
-                            Concat("a page of this export has ", bytes,
+                            Concat("a page of rows has ", bytes,
                                    " bytes, over the limit of ", max_body_bytes,
                                    ": ask for fewer rows at once")));
 }
@@ -156,11 +167,15 @@ OutFrame Call::EncodeReply(const ServerState& server) {
     case MessageType::kUpdate:
       return EncodeUpdateReply(request_id_, update_.counts);
     case MessageType::kExport:
-      return EncodePage(server.options.max_body_bytes);
+      return FitRows(EncodeExportReply(request_id_, export_),
+                     server.options.max_body_bytes);
     case MessageType::kAssign:
       return EncodeAssignReply(request_id_);
     case MessageType::kRemove:
       return EncodeRemoveReply(request_id_, remove_.removed);
+    case MessageType::kChanges:
+      return FitRows(EncodeChangesReply(request_id_, changes_),
+                     server.options.max_body_bytes);
     case MessageType::kCheckpoint:
       return EncodeCheckpointReply(request_id_, checkpoint_);
     default:

@@ -53,7 +53,7 @@ class Call {
 
  private:
   Status Decode(const ServerOptions& options);
-  OutFrame EncodePage(uint64_t max_body_bytes);
+  OutFrame FitRows(OutFrame reply, uint64_t max_body_bytes) const;
   OutFrame EncodeReply(const ServerState& server);
 
   MessageType type_ = MessageType::kError;
@@ -67,6 +67,7 @@ class Call {
   ExportRequest export_;
   AssignRequest assign_;
   RemoveRequest remove_;
+  ChangesRequest changes_;
   CheckpointRequest checkpoint_;
   OutFrame reply_;
 };

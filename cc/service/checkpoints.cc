@@ -254,6 +254,7 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
     loaded.from.generation = request.generation;
     PERSIA_RETURN_IF_ERROR(LogRestore(loaded.from));
     chain_.Break();
+    subject_.before_swap();
     subject_.store->Replace(&loaded.tables);
     if (!loaded.clients.empty()) subject_.window->Import(loaded.clients);
     *subject_.generation = request.generation;

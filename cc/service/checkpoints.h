@@ -53,6 +53,8 @@ class Checkpoints {
     // Whether the journal tells which checkpoint is the last, and no changes.
     bool logs_saves;
     EventLog* events;  // Or null.
+    // Called when the gate is closed, before tables go.
+    std::function<void()> before_swap;
   };
 
   Checkpoints(const CheckpointOptions& options, const Subject& subject)
@@ -63,6 +65,9 @@ class Checkpoints {
 
   // The save that was last said to be complete.
   CommittedSave committed() const { return chain_.committed(); }
+
+  // The save since which all changes are known; 0: none.
+  uint64_t known_base() const { return chain_.known_base(); }
 
  private:
   // What a restore has read.

@@ -26,6 +26,7 @@
 #include "cc/base/clock.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
+#include "cc/service/changes_request.h"
 #include "cc/service/checkpoint_request.h"
 #include "cc/store/table.h"
 #include "cc/store/table_config.h"
@@ -193,6 +194,10 @@ class EmbeddingService {
 
   // On failure some may be removed; the same request may be sent again.
   virtual void Remove(RemoveRequest* request, DoneCallback done) = 0;
+
+  // Changes no row, and counts as no use of one. On failure the follower asks
+  // again from where it was. kInvalidArgument for a shard that there is not.
+  virtual void Changes(ChangesRequest* request, DoneCallback done) = 0;
 
   virtual void Checkpoint(CheckpointRequest* request, DoneCallback done) = 0;
 };

@@ -44,6 +44,10 @@ class ForwardingService : public EmbeddingService {
     inner_->Remove(request, std::move(done));
   }
 
+  void Changes(ChangesRequest* request, DoneCallback done) override {
+    inner_->Changes(request, std::move(done));
+  }
+
   void Checkpoint(CheckpointRequest* request, DoneCallback done) override {
     inner_->Checkpoint(request, std::move(done));
   }

@@ -13,6 +13,7 @@
 #include "cc/service/base_keeper.h"
 #include "cc/service/direct_writer.h"
 #include "cc/service/file_thread.h"
+#include "cc/service/followers.h"
 #include "cc/service/freeze_turn.h"
 #include "cc/service/gate.h"
 #include "cc/service/journaled_writer.h"
@@ -79,7 +80,8 @@ class LocalService : public EmbeddingService {
         options_.checkpoints,
         Checkpoints::Subject{&store_, &window_, &gate_, requests, &generation_,
                              &turn_, journal_.get(),
-                             journal_ != nullptr && !logs, options_.events});
+                             journal_ != nullptr && !logs, options_.events,
+                             [this] { followers_.ForgetAll(); }});
     return Status();
   }
 
@@ -107,6 +109,12 @@ class LocalService : public EmbeddingService {
 
   void Export(ExportRequest* request, DoneCallback done) override {
     done(Inside([&] { return DoExport(request); }));
+  }
+
+  // What it tells may not be durable yet: after a restart each follower begins
+  // with all rows, and drops what this shard has lost.
+  void Changes(ChangesRequest* request, DoneCallback done) override {
+    done(Inside([&] { return DoChanges(request); }));
   }
 
   void Assign(AssignRequest* request, DoneCallback done) override {
@@ -175,6 +183,7 @@ class LocalService : public EmbeddingService {
   template <typename Work>
   Status Inside(const Work& work) {
     const Gate::Pass pass(&gate_);
+    followers_.ForgetIdle();
     const Status status = CatchBadAlloc(work);
     if (status.code() == Code::kResourceExhausted) {
       TellEvent(options_.events, kNoRoom, "refused: ", status.message());
@@ -299,6 +308,12 @@ class LocalService : public EmbeddingService {
     return Status();
   }
 
+  Status DoChanges(ChangesRequest* request) {
+    if (request->shard == 0) return followers_.Tell(request);
+    return InvalidArgument("changes of one shard must be of shard 0, received ",
+                           request->shard);
+  }
+
   Status DoAssign(const AssignRequest& request, uint64_t* log_end) {
     const Result<Table*> table = store_.Find(request.table);
     if (!table.ok()) return table.status();
@@ -349,6 +364,8 @@ class LocalService : public EmbeddingService {
   Store store_;
   UpdateWindow window_;
   LostUpdates lost_updates_;
+  Followers followers_{
+      {&store_, [this] { return checkpoints_->known_base(); }}};
   std::mutex creating_;
   uint64_t tables_end_ = 0;  // Of the log, where all tables are. creating_'s.
   std::atomic<uint64_t> generation_{0};

@@ -9,10 +9,19 @@ uint64_t SaveChain::Base(const ShardHeader& shard) const {
   std::lock_guard<std::mutex> lock(mutex_);
   const bool is_same = base_.shard_index == shard.shard_index &&
                        base_.shard_count == shard.shard_count;
+  return is_same ? KnownBase() : 0;
+}
+
+uint64_t SaveChain::known_base() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return KnownBase();
+}
+
+uint64_t SaveChain::KnownBase() const {
   const bool is_known =
       std::none_of(base_tables_.begin(), base_tables_.end(),
                    [](const Table* table) { return table->lost_changes(); });
-  return is_same && is_known ? base_.save_id : 0;
+  return is_known ? base_.save_id : 0;
 }
 
 void SaveChain::Begin(const ShardHeader& header, std::vector<Table*> tables) {

@@ -29,6 +29,9 @@ class SaveChain {
   // The save that an increment may be of, of this shard of so many; 0: none.
   uint64_t Base(const ShardHeader& shard) const;
 
+  // The same, of whatever shard it is.
+  uint64_t known_base() const;
+
   // A save has frozen these tables. It must be committed before they go.
   void Begin(const ShardHeader& header, std::vector<Table*> tables);
 
@@ -42,6 +45,8 @@ class SaveChain {
   CommittedSave committed() const;
 
  private:
+  uint64_t KnownBase() const;  // Expects the lock.
+
   mutable std::mutex mutex_;
   // All below are guarded by mutex_.
   ShardHeader begun_;

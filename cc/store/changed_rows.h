@@ -59,6 +59,8 @@ class ChangedRows {
   // Appends the ids that lost their rows and have no new ones.
   void AppendErased(std::vector<int64_t>* ids) const;
 
+  const RowSet& set() const { return rows_; }
+
   // About how many rows: some may have gone since.
   size_t rows() const { return rows_.size(); }
   size_t bytes() const;

@@ -37,6 +37,13 @@ class RowSet {
     words_[word] |= Bit(row);
   }
 
+  // Whether it was there.
+  bool Remove(Row row) {
+    if (!Has(row)) return false;
+    words_[row / kWordBits] &= ~Bit(row);
+    return true;
+  }
+
   // All of them but the absent ones: a batch that an update is of.
   void AddAll(Span<const Row> rows) {
     uint64_t* const words = words_.data();

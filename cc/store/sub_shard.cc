@@ -253,6 +253,7 @@ void SubShard::Insert(int64_t id, RowIndex::Row row) {
     throw;
   }
   if (changes_) changes_->MarkCreated(id, row);
+  for (const auto& follower : followers_) follower->Create(id, row);
   if (IsFrozen(row)) kept_->NoteNew(id, row);
 }
 
@@ -269,6 +270,7 @@ bool SubShard::Erase(int64_t id) {
   const RowIndex::Row row = index_.Erase(id);
   if (row == RowIndex::kAbsent) return false;
   if (changes_) changes_->MarkErased(id);
+  for (const auto& follower : followers_) follower->Erase(id, row);
   KeepRow(id, row);
   slab_.Free(row);
   return true;
@@ -310,6 +312,7 @@ void SubShard::StartUpdate(IdGroup group, const float* gradients,
 
 void SubShard::NoteUpdates(Span<const int64_t> ids, const RowIndex::Row* rows) {
   if (changes_) changes_->MarkAll({rows, ids.size()});
+  for (const auto& follower : followers_) follower->TouchAll(ids, rows);
   if (!kept_) return;
   kept_->BeginUpdate();
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -634,6 +637,7 @@ void SubShard::AddStats(TableStats* stats) const {
   stats->bytes += slab_.bytes() + index_.bytes() + admission_->bytes();
   if (changes_) stats->bytes += changes_->bytes();
   if (saved_) stats->bytes += saved_->bytes();
+  for (const auto& follower : followers_) stats->bytes += follower->bytes();
 }
 
 }  // namespace persia

@@ -29,6 +29,7 @@
 #include "cc/store/row_slab.h"
 #include "cc/store/spin_mutex.h"
 #include "cc/store/table.h"
+#include "cc/store/touched_rows.h"
 
 namespace persia {
 
@@ -153,6 +154,24 @@ class SubShard {
   // About how many rows it is of.
   size_t RowsToSave(SaveScope scope) const;
 
+  // Notes from now on, for one who follows, which ids to tell of; and what
+  // changed since the save that was committed last, if that is the scope: null
+  // if that is not known. What it returns lives until Unfollow, and is used
+  // under the lock alone: by these.
+  TouchedRows* Follow(SaveScope scope);
+  void Unfollow(TouchedRows* touched);
+  // Walks as RowIndex::Walk does, and tells of all rows, or of those alone that
+  // Follow found changed.
+  uint64_t TellWalked(SaveScope scope, uint64_t from, size_t least,
+                      uint32_t now, TouchedRows* touched,
+                      RowDelta* delta) const;
+  // Tells of `count` ids at most that were touched; whether more were.
+  bool TellTouched(size_t count, uint32_t now, TouchedRows* touched,
+                   RowDelta* delta) const;
+  void Tell(Span<const int64_t> ids, uint32_t now, RowDelta* delta) const;
+  bool AnyTouched(const TouchedRows& touched) const;
+  bool LostTouched(const TouchedRows& touched) const;
+
   // Sets whole rows, creating those that are absent: `rows` has as many of the
   // table's rows as `ids` are, one after the other.
   void Restore(IdGroup group, const std::byte* rows, LookupCounts* counts);
@@ -197,12 +216,15 @@ class SubShard {
   // A row that is there, before it changes.
   void NoteChange(int64_t id, RowIndex::Row row) {
     if (changes_) changes_->Mark(row);
+    for (const auto& follower : followers_) follower->Touch(id, row);
     KeepRow(id, row);
   }
   void NoteUpdates(Span<const int64_t> ids, const RowIndex::Row* rows);
   void KeepExpected(Span<const int64_t> ids, std::byte* const* rows, size_t end,
                     size_t* kept);
   bool Erase(int64_t id);
+  void TellRow(int64_t id, const std::byte* row, uint32_t now,
+               RowDelta* delta) const;
   void NoteUse(std::byte** rows, size_t count, LookupKind kind,
                uint32_t now) const;
   void FillAbsent(int64_t id, LookupKind kind, float* out) const;
@@ -236,6 +258,7 @@ class SubShard {
   // save that was committed has.
   std::optional<ChangedRows> changes_;
   std::optional<ChangedRows> saved_;
+  std::vector<std::unique_ptr<TouchedRows>> followers_;
   uint64_t rooms_made_ = 0;       // Seeds where each begins to look.
   std::optional<KeptRows> kept_;  // While the sub-shard is frozen.
   SaveScope frozen_ = SaveScope::kWhole;

@@ -11,6 +11,7 @@
 #include "cc/store/evictor.h"
 #include "cc/store/id_groups.h"
 #include "cc/store/sub_shard.h"
+#include "cc/store/table_feed.h"
 
 namespace persia {
 namespace {
@@ -207,9 +208,7 @@ class ShardedTable : public Table {
 
   Result<std::unique_ptr<FrozenRows>> FreezeToSave(SaveScope scope) override {
     if (scope == SaveScope::kChanges && (!was_saved_ || lost_changes())) {
-      return Status(Code::kFailedPrecondition,
-                    Concat("what changed in table \"", config_.name,
-                           "\" since a save is not known; save it whole"));
+      return ChangesNotKnown("save it whole");
     }
     PERSIA_RETURN_IF_ERROR(BeginReading());
     for (const auto& sub_shard : sub_shards_) sub_shard->BeginSave();
@@ -228,6 +227,12 @@ class ShardedTable : public Table {
   bool lost_changes() const override {
     return std::any_of(sub_shards_.begin(), sub_shards_.end(),
                        [](const auto& part) { return part->lost_changes(); });
+  }
+
+  Result<std::unique_ptr<RowFeed>> Follow(SaveScope scope) override {
+    auto feed = std::make_unique<TableFeed>(this, &sub_shards_, scope);
+    if (feed->begun()) return std::unique_ptr<RowFeed>(std::move(feed));
+    return ChangesNotKnown("follow all of it");
   }
 
   RowLayout layout() const override { return rules_->layout(); }
@@ -280,6 +285,12 @@ class ShardedTable : public Table {
     return Status(Code::kFailedPrecondition,
                   Concat("the rows of table \"", config_.name,
                          "\" are being read already; wait until that ends"));
+  }
+
+  Status ChangesNotKnown(const char* advice) const {
+    return Status(Code::kFailedPrecondition,
+                  Concat("what changed in table \"", config_.name,
+                         "\" since a save is not known; ", advice));
   }
 
   std::unique_ptr<FrozenRows> Frozen(SaveScope scope) {

@@ -115,6 +115,39 @@ class FrozenRows {
   virtual uint64_t about() const = 0;
 };
 
+// What a follower of a table is told: each id once, in `ids` with its weights
+// (ids.size() x dim, row-major) or in `erased`, if it has no row.
+struct RowDelta {
+  std::vector<int64_t> ids;
+  std::vector<float> weights;
+  std::vector<int64_t> erased;
+
+  size_t size() const { return ids.size() + erased.size(); }
+};
+
+// What changes in a table, for one who follows it: every id whose row is set,
+// trained, made or lost, each as it is when it is taken. Nothing is kept but
+// ids, so what changed ten times is told once. Not thread-safe, but the table
+// is used meanwhile.
+class RowFeed {
+ public:
+  // Lets the table forget it.
+  virtual ~RowFeed() = default;
+
+  // Appends some of what was not yet told, about `count` ids. False if nothing
+  // was left then: all is told that changed before the call. Blocks as a lookup
+  // does. Throws std::bad_alloc; the feed is then of no more use.
+  virtual bool Take(size_t count, RowDelta* delta) = 0;
+
+  // Appends these ids, each given once, as they are now. Whatever Take would
+  // give it still gives.
+  virtual void Read(Span<const int64_t> ids, RowDelta* delta) = 0;
+
+  // There was no memory to note what changed, or so much that to begin anew is
+  // less: the feed is of no more use.
+  virtual bool lost() const = 0;
+};
+
 class Table {
  public:
   // Where an export begins, and what it returns when it is over.
@@ -198,6 +231,12 @@ class Table {
 
   // Of one that was: there was no memory to note what changed since.
   virtual bool lost_changes() const = 0;
+
+  // A feed that begins with all rows there are, or with what changed since the
+  // save that was committed last: kFailedPrecondition if that is not known. It
+  // must end before the table does. While there is one, to change a row costs
+  // a bit a row and 8 bytes for each that was not taken yet.
+  virtual Result<std::unique_ptr<RowFeed>> Follow(SaveScope scope) = 0;
 
   virtual RowLayout layout() const = 0;
 

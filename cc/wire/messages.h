@@ -47,6 +47,13 @@
 //   AssignReply   = nothing
 //   Remove        = u64 key, u64 ids, ids x i64
 //   RemoveReply   = u64 removed
+//   Changes       = u64 follower, u64 epoch, u64 version, u64 base save,
+//                   u64 max rows, u64 max bytes, u32 shard, u32 0
+//   ChangesReply  = u64 epoch, u64 version, u64 base save, u32 begins,
+//                   u32 complete (0 or 1), u32 tables, u32 0,
+//                   tables x (CreateTable, u64 ids, u64 erased),
+//                   tables x (ids x i64, erased x i64, ids x dim x f32, padded
+//                   to a multiple of 8)
 // (those of the handshake are in handshake_messages.h)
 //
 // Encoders write the fixed parts into frame->head (after room for the header)
@@ -82,6 +89,9 @@ OutFrame EncodeStats(uint64_t request_id);
 OutFrame EncodeExport(uint64_t request_id, const ExportRequest& request);
 OutFrame EncodeAssign(uint64_t request_id, const AssignRequest& request);
 OutFrame EncodeRemove(uint64_t request_id, const RemoveRequest& request);
+// Of this shard, whatever the request says.
+OutFrame EncodeChanges(uint64_t request_id, uint32_t shard,
+                       const ChangesRequest& request);
 // Of this shard, whatever the request says. Refers to the request's contents.
 OutFrame EncodeCheckpoint(uint64_t request_id, uint32_t shard_index,
                           uint32_t shard_count,
@@ -101,6 +111,7 @@ Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
 Status DecodeExport(ConstBytes body, ExportRequest* request);
 Status DecodeAssign(ConstBytes body, AssignRequest* request);
 Status DecodeRemove(ConstBytes body, RemoveRequest* request);
+Status DecodeChanges(ConstBytes body, ChangesRequest* request);
 Status DecodeCheckpoint(ConstBytes body, CheckpointRequest* request);
 
 // Replies.
@@ -119,6 +130,8 @@ OutFrame EncodeStatsReply(uint64_t request_id,
 OutFrame EncodeExportReply(uint64_t request_id, const ExportRequest& request);
 OutFrame EncodeAssignReply(uint64_t request_id);
 OutFrame EncodeRemoveReply(uint64_t request_id, uint64_t removed);
+// Refers to the request's tables.
+OutFrame EncodeChangesReply(uint64_t request_id, const ChangesRequest& request);
 // Refers to the request's contents.
 OutFrame EncodeCheckpointReply(uint64_t request_id,
                                const CheckpointRequest& request);
@@ -150,6 +163,9 @@ Status DecodeStatsReply(ConstBytes body, std::vector<ServiceStats>* processes);
 Status DecodeExportReply(ConstBytes body, ExportRequest* request);
 Status DecodeAssignReply(ConstBytes body);
 Status DecodeRemoveReply(ConstBytes body, uint64_t* removed);
+// Fills the request's outputs. kInvalidArgument for a table whose settings do
+// not validate.
+Status DecodeChangesReply(ConstBytes body, ChangesRequest* request);
 // Fills the request's outputs.
 Status DecodeCheckpointReply(ConstBytes body, CheckpointRequest* request);
 

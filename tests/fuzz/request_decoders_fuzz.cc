@@ -75,6 +75,13 @@ void Remove(ConstBytes body) {
   }
 }
 
+void Changes(ConstBytes body) {
+  ChangesRequest request;
+  if (DecodeChanges(body, &request).ok()) {
+    ExpectSame(body, EncodeChanges(1, request.shard, request));
+  }
+}
+
 void Checkpoint(ConstBytes body) {
   CheckpointRequest request;
   if (DecodeCheckpoint(body, &request).ok()) {
@@ -111,6 +118,8 @@ void FuzzOne(Span<const uint8_t> bytes) {
       return Assign(body.bytes());
     case MessageType::kRemove:
       return Remove(body.bytes());
+    case MessageType::kChanges:
+      return Changes(body.bytes());
     case MessageType::kCheckpoint:
       return Checkpoint(body.bytes());
     case MessageType::kHello:

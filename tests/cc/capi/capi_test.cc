@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cc/base/status.h"
+#include "cc/base/hash.h"
 #include "cc/capi/persia.h"
 
 namespace persia {
@@ -483,6 +484,66 @@ TEST_F(RowsTest, OfAnotherWidthAreRefused) {
 }
 
 TEST(Page, FreeingNoneIsAllowed) { persia_page_free(nullptr); }
+
+// ---- Following ----
+
+TEST_F(RowsTest, AreToldToAFollower) {
+  const int64_t ids[] = {7};
+  const float rows[] = {1, 2};
+  ExpectOk(persia_session_assign(kName, "t", 2, 0, ids, 1, rows, nullptr));
+  persia_follow_position position = {5, 0, 0, 0};
+  persia_changes* changes = nullptr;
+  ExpectOk(persia_session_changes(kName, 0, &position, 10, &changes));
+  EXPECT_EQ(position.follower, 5u);
+  EXPECT_EQ(position.version, 1u);
+  persia_changes_view view;
+  persia_changes_get(changes, &view);
+  EXPECT_EQ(view.begins, 2);
+  persia_changed_table table;
+  ASSERT_GE(view.tables, 1);
+  ExpectOk(persia_changes_table(changes, view.tables - 1, &table));
+  EXPECT_STREQ(table.name, "t");
+  EXPECT_STREQ(table.row_dtype, "float32");
+  EXPECT_EQ(table.dim, 2u);
+  ASSERT_EQ(table.count, 1u);
+  EXPECT_EQ(table.ids[0], 7);
+  EXPECT_EQ(table.rows[1], 2);
+  EXPECT_EQ(table.erased_count, 0u);
+  ExpectError(persia_changes_table(changes, view.tables, &table),
+              Code::kInvalidArgument, "table must be from 0");
+  persia_changes_free(changes);
+
+  uint64_t removed = 0;
+  ExpectOk(persia_session_remove(kName, "t", ids, 1, &removed));
+  ExpectOk(persia_session_changes(kName, 0, &position, 10, &changes));
+  persia_changes_get(changes, &view);
+  EXPECT_EQ(view.begins, 0);
+  EXPECT_EQ(view.complete, 1);
+  ASSERT_EQ(view.tables, 1);
+  ExpectOk(persia_changes_table(changes, 0, &table));
+  ASSERT_EQ(table.erased_count, 1u);
+  EXPECT_EQ(table.erased[0], 7);
+  persia_changes_free(changes);
+}
+
+TEST_F(RowsTest, AreNotToldOfAnotherShard) {
+  persia_follow_position position = {5, 0, 0, 0};
+  persia_changes* changes = nullptr;
+  ExpectError(persia_session_changes(kName, 1, &position, 10, &changes),
+              Code::kInvalidArgument, "received 1");
+  EXPECT_EQ(changes, nullptr);
+  EXPECT_EQ(position.version, 0u);
+  persia_changes_free(changes);
+}
+
+TEST(ShardsOfIds, AreThoseThatTheIdsLiveOn) {
+  const int64_t ids[] = {1, -1, 1 << 20};
+  uint32_t shards[3];
+  ExpectOk(persia_shards_of_ids(ids, 3, 5, shards));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(shards[i], ShardOf(ids[i], 5));
+  ExpectError(persia_shards_of_ids(ids, 3, 0, shards), Code::kInvalidArgument,
+              "shard_count");
+}
 
 // ---- Stats ----
 

@@ -131,6 +131,10 @@ void HoldingService::Remove(RemoveRequest* request, DoneCallback done) {
   Answer(&EmbeddingService::Remove, request, std::move(done));
 }
 
+void HoldingService::Changes(ChangesRequest* request, DoneCallback done) {
+  Answer(&EmbeddingService::Changes, request, std::move(done));
+}
+
 void HoldingService::Checkpoint(CheckpointRequest* request, DoneCallback done) {
   Answer(&EmbeddingService::Checkpoint, request, std::move(done));
 }

@@ -40,6 +40,7 @@ Status Decode(const SampleMessage& request, ConstBytes body) {
   std::vector<ServiceStats> processes;
   ExportRequest page;
   uint64_t removed;
+  ChangesRequest changes;
   CheckpointRequest checkpoint;
   switch (request.type) {
     case MessageType::kCreateTable:
@@ -56,6 +57,8 @@ Status Decode(const SampleMessage& request, ConstBytes body) {
       return DecodeAssignReply(body);
     case MessageType::kRemove:
       return DecodeRemoveReply(body, &removed);
+    case MessageType::kChanges:
+      return DecodeChangesReply(body, &changes);
     case MessageType::kCheckpoint:
       return DecodeCheckpointReply(body, &checkpoint);
     default:

@@ -43,6 +43,19 @@ void AddPage(std::vector<SampleMessage>* samples) {
   AddSample(EncodeExportReply(1, page), MessageType::kExportReply, samples);
 }
 
+void AddChangesReply(std::vector<SampleMessage>* samples) {
+  ChangesRequest changes;
+  changes.position = {0, 5, 2, 1};
+  changes.begins = Begins::kSinceSave;
+  changes.complete = true;
+  for (const TableConfig& table : SampleTables()) {
+    changes.tables.push_back(
+        {table, {{3, -4}, std::vector<float>(2 * table.dim), {9}}});
+  }
+  AddSample(EncodeChangesReply(1, changes), MessageType::kChangesReply,
+            samples);
+}
+
 void AddCheckpointReplies(std::vector<SampleMessage>* samples) {
   CheckpointProgress running;
   running.state = CheckpointProgress::State::kRunning;
@@ -79,6 +92,7 @@ std::vector<SampleMessage> SampleReplies() {
   AddPage(&samples);
   AddSample(EncodeAssignReply(1), MessageType::kAssignReply, &samples);
   AddSample(EncodeRemoveReply(1, 3), MessageType::kRemoveReply, &samples);
+  AddChangesReply(&samples);
   AddCheckpointReplies(&samples);
   AddSample(EncodeChallenge(Challenge()), MessageType::kChallenge, &samples);
   AddSample(EncodeWelcome(), MessageType::kWelcome, &samples);

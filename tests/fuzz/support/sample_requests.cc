@@ -126,6 +126,15 @@ void AddWholeRows(const TableConfig& table,
   AddSample(EncodeRemove(1, remove), MessageType::kRemove, samples);
 }
 
+void AddChanges(std::vector<SampleMessage>* samples) {
+  ChangesRequest changes;
+  changes.position = {7, 0, 0, 0};
+  changes.max_rows = 100;
+  AddSample(EncodeChanges(1, 0, changes), MessageType::kChanges, samples);
+  changes.position = {7, 5, 2, 1};
+  AddSample(EncodeChanges(1, 1, changes), MessageType::kChanges, samples);
+}
+
 void AddCheckpoints(std::vector<SampleMessage>* samples) {
   CheckpointRequest request;
   AddSample(EncodeCheckpoint(1, 0, 1, request), MessageType::kCheckpoint,
@@ -175,6 +184,7 @@ std::vector<SampleMessage> SampleRequests() {
   for (const TableConfig& table : SampleTables()) {
     AddWholeRows(table, &samples);
   }
+  AddChanges(&samples);
   AddCheckpoints(&samples);
   AddSample(EncodeHello(Nonce()), MessageType::kHello, &samples);
   AddSample(EncodeProof(Proof()), MessageType::kProof, &samples);

@@ -1,0 +1,98 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cc/base/hash.h"
+#include "cc/capi/error.h"
+#include "cc/capi/persia.h"
+#include "cc/pipeline/session.h"
+
+using persia::ReportStatus;
+
+struct persia_changes {
+  persia::ChangesRequest request;
+  std::vector<std::string> row_dtypes;  // By table.
+};
+
+namespace persia {
+namespace {
+
+FollowPosition PositionOf(const persia_follow_position& from) {
+  FollowPosition position;
+  position.follower = from.follower;
+  position.epoch = from.epoch;
+  position.version = from.version;
+  position.base_save = from.base_save;
+  return position;
+}
+
+Status AskChanges(const char* name, ChangesRequest* request) {
+  auto session = FindSession(name);
+  if (!session.ok()) return session.status();
+  return (*session)->Changes(request);
+}
+
+}  // namespace
+}  // namespace persia
+
+int persia_session_changes(const char* name, uint32_t shard,
+                           persia_follow_position* position, uint64_t max_rows,
+                           persia_changes** changes) {
+  auto made = std::make_unique<persia_changes>();
+  persia::ChangesRequest& request = made->request;
+  request.shard = shard;
+  request.position = persia::PositionOf(*position);
+  request.max_rows = max_rows;
+  const int code = ReportStatus(persia::AskChanges(name, &request));
+  if (code != 0) return code;
+  for (const persia::TableChanges& table : request.tables) {
+    made->row_dtypes.push_back(table.config.row_dtype.ToString());
+  }
+  const persia::FollowPosition& now = request.position;
+  *position = {now.follower, now.epoch, now.version, now.base_save};
+  *changes = made.release();
+  return 0;
+}
+
+void persia_changes_get(const persia_changes* changes,
+                        persia_changes_view* view) {
+  view->begins = static_cast<int>(changes->request.begins);
+  view->complete = changes->request.complete ? 1 : 0;
+  view->tables = static_cast<int>(changes->request.tables.size());
+}
+
+int persia_changes_table(const persia_changes* changes, int table,
+                         persia_changed_table* out) {
+  const auto& tables = changes->request.tables;
+  if (table < 0 || static_cast<size_t>(table) >= tables.size()) {
+    return ReportStatus(
+        persia::InvalidArgument("table must be from 0 and below ",
+                                tables.size(), ", received ", table));
+  }
+  const auto at = static_cast<size_t>(table);
+  const persia::TableChanges& from = tables[at];
+  out->name = from.config.name.c_str();
+  out->dim = from.config.dim;
+  out->row_dtype = changes->row_dtypes[at].c_str();
+  out->ids = from.rows.ids.data();
+  out->rows = from.rows.weights.data();
+  out->count = from.rows.ids.size();
+  out->erased = from.rows.erased.data();
+  out->erased_count = from.rows.erased.size();
+  return 0;
+}
+
+void persia_changes_free(persia_changes* changes) { delete changes; }
+
+int persia_shards_of_ids(const int64_t* ids, uint64_t count,
+                         uint32_t shard_count, uint32_t* shards) {
+  if (shard_count < 1) {
+    return ReportStatus(
+        persia::InvalidArgument("shard_count must be at least 1, received 0"));
+  }
+  for (uint64_t i = 0; i < count; ++i) {
+    shards[i] = persia::ShardOf(ids[i], shard_count);
+  }
+  return 0;
+}

@@ -1,0 +1,172 @@
+#include "cc/service/follower.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cc/base/random_bytes.h"
+
+namespace persia {
+namespace {
+
+// About what a table takes in a reply beside its rows.
+constexpr uint64_t kTableBytes = 1024;
+
+Result<uint64_t> NewEpoch() {
+  uint64_t epoch = 0;
+  while (epoch == 0) {
+    PERSIA_RETURN_IF_ERROR(FillWithRandomBytes(Span<uint8_t>(
+        reinterpret_cast<uint8_t*>(&epoch), sizeof(epoch))));
+  }
+  return epoch;
+}
+
+}  // namespace
+
+struct Follower::Room {
+  uint64_t rows;
+  uint64_t bytes;
+
+  // How many rows of so many bytes there is room for.
+  uint64_t For(uint64_t row_bytes) const {
+    return bytes <= kTableBytes
+               ? 0
+               : std::min(rows, (bytes - kTableBytes) / row_bytes);
+  }
+  void Use(uint64_t count, uint64_t row_bytes) {
+    rows -= std::min(rows, count);
+    bytes -= std::min(bytes, count * row_bytes + kTableBytes);
+  }
+};
+
+Status Follower::Tell(ChangesRequest* request) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const FollowPosition& from = request->position;
+  const bool is_of_epoch = epoch_ != 0 && from.epoch == epoch_;
+  if (is_of_epoch && from.version + 1 == version_) {
+    TellAgain(request);
+    return Status();
+  }
+  // What was taken is lost if this ends early: it then begins anew.
+  uint64_t epoch = std::exchange(epoch_, 0);
+  if (is_of_epoch && from.version == version_) {
+    begins_ = Begins::kNothing;
+  } else {
+    PERSIA_RETURN_IF_ERROR(Begin(from.base_save, &epoch));
+  }
+  Take(request);
+  if (AnyLost()) {
+    PERSIA_RETURN_IF_ERROR(Begin(/*base_save=*/0, &epoch));
+    Take(request);
+  }
+  if (AnyLost()) {
+    return Status(Code::kResourceExhausted,
+                  "this shard has no memory to note what changes; give it more, "
+                  "or follow it with fewer followers");
+  }
+  epoch_ = epoch;
+  request->position.epoch = epoch_;
+  request->position.version = ++version_;
+  return Status();
+}
+
+// What changed since is told as well, and is told again later.
+void Follower::TellAgain(ChangesRequest* request) {
+  request->begins = begins_;
+  request->complete = false;
+  request->tables.clear();
+  for (Followed& followed : tables_) {
+    if (!followed.was_told) continue;
+    request->tables.push_back({followed.table->config(), {}});
+    followed.feed->Read(followed.given, &request->tables.back().rows);
+  }
+  request->position.version = version_;
+}
+
+Status Follower::Begin(uint64_t base_save, uint64_t* epoch) {
+  const auto made = NewEpoch();
+  if (!made.ok()) return made.status();
+  *epoch = *made;
+  version_ = 0;
+  begins_ = Begins::kSinceSave;
+  // Asked again: a save may be committed meanwhile.
+  if (base_save != 0 && subject_.base_save() == base_save &&
+      Follow(SaveScope::kChanges) && subject_.base_save() == base_save) {
+    return Status();
+  }
+  begins_ = Begins::kWhole;
+  (void)Follow(SaveScope::kWhole);
+  return Status();
+}
+
+// False if changes are not known of every table.
+bool Follower::Follow(SaveScope scope) {
+  tables_.clear();
+  for (Table* table : subject_.store->All()) {
+    auto feed = table->Follow(scope);
+    if (!feed.ok()) return false;
+    tables_.push_back({table, std::move(*feed)});
+  }
+  return true;
+}
+
+void Follower::FollowNewTables() {
+  const std::vector<Table*> tables = subject_.store->All();
+  if (tables.size() == tables_.size()) return;  // None goes, but all at once.
+  for (Table* table : tables) {
+    const bool is_followed =
+        std::any_of(tables_.begin(), tables_.end(),
+                    [&](const Followed& each) { return each.table == table; });
+    if (is_followed) continue;
+    tables_.push_back({table, std::move(*table->Follow(SaveScope::kWhole))});
+  }
+}
+
+bool Follower::AnyLost() const {
+  return std::any_of(tables_.begin(), tables_.end(),
+                     [](const Followed& each) { return each.feed->lost(); });
+}
+
+void Follower::Take(ChangesRequest* request) {
+  FollowNewTables();
+  // Before anything is taken: what is complete then is as new as this save.
+  const uint64_t base_save = subject_.base_save();
+  request->begins = begins_;
+  request->tables.clear();
+  // Half of what there may be, as there may be more by a little.
+  Room room{request->max_rows, request->max_bytes / 2};
+  bool more = false;
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    Followed& followed = tables_[(first_ + i) % tables_.size()];
+    more |= TakeFrom(&followed, &room, request);
+  }
+  ++first_;  // So that no table keeps the others waiting.
+  request->complete = !more;
+  if (request->complete) request->position.base_save = base_save;
+}
+
+// Whether more is left.
+bool Follower::TakeFrom(Followed* followed, Room* room,
+                        ChangesRequest* request) {
+  followed->was_told = false;
+  followed->given.clear();
+  const TableConfig& config = followed->table->config();
+  const uint64_t row_bytes =
+      sizeof(int64_t) + sizeof(float) * uint64_t{config.dim};
+  uint64_t count = room->For(row_bytes);
+  if (count == 0) {
+    if (!request->tables.empty()) return true;
+    count = 1;
+  }
+  RowDelta rows;
+  const bool more = followed->feed->Take(count, &rows);
+  if (rows.size() == 0 && followed->is_known) return more;
+  room->Use(rows.size(), row_bytes);
+  followed->was_told = followed->is_known = true;
+  followed->given = rows.ids;
+  followed->given.insert(followed->given.end(), rows.erased.begin(),
+                         rows.erased.end());
+  request->tables.push_back({config, std::move(rows)});
+  return more;
+}
+
+}  // namespace persia

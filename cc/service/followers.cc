@@ -1,0 +1,73 @@
+#include "cc/service/followers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace persia {
+
+Status Followers::Tell(ChangesRequest* request) {
+  if (request->position.follower == 0) {
+    return InvalidArgument(
+        "a follower must have a random number, received 0");
+  }
+  if (request->max_rows < 1) {
+    return InvalidArgument("max_rows must be at least 1, received 0");
+  }
+  const auto follower = Find(request->position.follower);
+  if (!follower.ok()) return follower.status();
+  return (*follower)->Tell(request);
+}
+
+Result<std::shared_ptr<Follower>> Followers::Find(uint64_t number) {
+  const Clock::time_point now = now_();
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = followers_.find(number);
+  if (found != followers_.end()) {
+    found->second.asked_at = now;
+    return found->second.follower;
+  }
+  DropIdle(now);
+  if (followers_.size() == kMost) {
+    return Status(
+        Code::kResourceExhausted,
+        Concat("this shard has ", kMost,
+               " followers, as many as may be: end one, which is forgotten "
+               "after ", kMostIdle.count(), " minutes, or follow a replica"));
+  }
+  const auto made = std::make_shared<Follower>(subject_);
+  followers_[number] = {made, now};
+  next_look_ = std::min<Clock::time_point>(next_look_, now + kMostIdle);
+  return made;
+}
+
+void Followers::ForgetIdle() {
+  if (next_look_.load(std::memory_order_relaxed) == Clock::time_point::max()) {
+    return;
+  }
+  const Clock::time_point now = now_();
+  if (now < next_look_.load(std::memory_order_relaxed)) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  DropIdle(now);
+}
+
+void Followers::DropIdle(Clock::time_point now) {
+  Clock::time_point next = Clock::time_point::max();
+  for (auto at = followers_.begin(); at != followers_.end();) {
+    const Clock::time_point end = at->second.asked_at + kMostIdle;
+    if (end <= now) {
+      at = followers_.erase(at);
+    } else {
+      next = std::min(next, end);
+      ++at;
+    }
+  }
+  next_look_ = next;
+}
+
+void Followers::ForgetAll() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  followers_.clear();
+  next_look_ = Clock::time_point::max();
+}
+
+}  // namespace persia

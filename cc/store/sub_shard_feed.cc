@@ -1,0 +1,124 @@
+// What a sub-shard tells those who follow it.
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "cc/store/sub_shard.h"
+
+namespace persia {
+
+TouchedRows* SubShard::Follow(SaveScope scope) {
+  auto touched = std::make_unique<TouchedRows>(&index_, meter_);
+  std::lock_guard<SpinMutex> lock(mutex_);
+  if (scope == SaveScope::kChanges) {
+    if (!changes_ || changes_->lost() || (saved_ && saved_->lost())) {
+      return nullptr;
+    }
+    touched->Add(*changes_);
+    if (saved_) touched->Add(*saved_);  // That save may come to nothing.
+  }
+  followers_.push_back(std::move(touched));
+  return followers_.back().get();
+}
+
+void SubShard::Unfollow(TouchedRows* touched) {
+  std::unique_ptr<TouchedRows> ended;  // Outside the lock: it may be large.
+  std::lock_guard<SpinMutex> lock(mutex_);
+  const auto at =
+      std::find_if(followers_.begin(), followers_.end(),
+                   [&](const auto& each) { return each.get() == touched; });
+  ended = std::move(*at);
+  followers_.erase(at);
+}
+
+uint64_t SubShard::TellWalked(SaveScope scope, uint64_t from, size_t least,
+                              uint32_t now, TouchedRows* touched,
+                              RowDelta* delta) const {
+  // Rows lie anywhere: all are asked for from memory before one is read.
+  thread_local std::vector<std::pair<int64_t, const std::byte*>> found;
+  found.clear();
+  std::lock_guard<SpinMutex> lock(mutex_);
+  const uint64_t next =
+      index_.Walk(from, least, [&](int64_t id, RowIndex::Row row) {
+        const bool was_touched = touched->Settle(row);
+        if (scope == SaveScope::kChanges && !was_touched) return;
+        found.emplace_back(id, slab_.at(row));
+        AskToRead(found.back().second);
+      });
+  for (const auto& [id, row] : found) TellRow(id, row, now, delta);
+  return next;
+}
+
+bool SubShard::TellTouched(size_t count, uint32_t now, TouchedRows* touched,
+                           RowDelta* delta) const {
+  thread_local std::vector<int64_t> ids;
+  thread_local std::vector<RowIndex::Row> rows;
+  ids.clear();
+  const size_t erased = delta->erased.size();
+  bool more = false;
+  {
+    std::lock_guard<SpinMutex> lock(mutex_);
+    touched->Take(count, &ids);
+    rows.resize(ids.size());
+    index_.Find(ids, rows.data());
+    for (const RowIndex::Row row : rows) {
+      if (row != RowIndex::kAbsent) AskToRead(slab_.at(row));
+    }
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (rows[i] == RowIndex::kAbsent) {
+        delta->erased.push_back(ids[i]);
+      } else if (touched->Settle(rows[i])) {
+        TellRow(ids[i], slab_.at(rows[i]), now, delta);
+      }
+    }
+    more = touched->any();
+  }
+  // An id is in the list once for each row that it had.
+  const auto first = delta->erased.begin() + static_cast<ptrdiff_t>(erased);
+  std::sort(first, delta->erased.end());
+  delta->erased.erase(std::unique(first, delta->erased.end()),
+                      delta->erased.end());
+  return more;
+}
+
+void SubShard::Tell(Span<const int64_t> ids, uint32_t now,
+                    RowDelta* delta) const {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  for (const int64_t id : ids) {
+    const RowIndex::Row row = index_.Find(id);
+    if (row == RowIndex::kAbsent) {
+      delta->erased.push_back(id);
+    } else {
+      TellRow(id, slab_.at(row), now, delta);
+    }
+  }
+}
+
+bool SubShard::AnyTouched(const TouchedRows& touched) const {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  return touched.any();
+}
+
+bool SubShard::LostTouched(const TouchedRows& touched) const {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  return touched.lost();
+}
+
+// One whose time is over is none, as for lookups: it never comes back.
+void SubShard::TellRow(int64_t id, const std::byte* row, uint32_t now,
+                       RowDelta* delta) const {
+  if (Expired(row, now)) {
+    delta->erased.push_back(id);
+    return;
+  }
+  delta->ids.push_back(id);
+  const size_t at = delta->weights.size();
+  delta->weights.resize(at + rules_.dim);
+  constexpr uint32_t kPlace = 0;
+  rules_.format->Read(&row, &kPlace, 1, rules_.dim,
+                      delta->weights.data() + at);
+}
+
+}  // namespace persia

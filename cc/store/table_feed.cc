@@ -1,0 +1,92 @@
+#include "cc/store/table_feed.h"
+
+#include <algorithm>
+
+#include "cc/store/id_groups.h"
+
+namespace persia {
+namespace {
+
+// Of the rows that a walk for changes passes, few may have any: so many times
+// more than are wanted it looks at in one call.
+constexpr size_t kMostPassed = 16;
+
+}  // namespace
+
+TableFeed::TableFeed(const Table* table, const SubShards* sub_shards,
+                     SaveScope scope)
+    : table_(*table), sub_shards_(*sub_shards), scope_(scope) {
+  touched_.reserve(sub_shards_.size());
+  for (const auto& sub_shard : sub_shards_) {
+    TouchedRows* const touched = sub_shard->Follow(scope);
+    if (touched == nullptr) return;
+    touched_.push_back(touched);
+  }
+}
+
+TableFeed::~TableFeed() {
+  for (size_t s = 0; s < touched_.size(); ++s) {
+    sub_shards_[s]->Unfollow(touched_[s]);
+  }
+}
+
+bool TableFeed::Take(size_t count, RowDelta* delta) {
+  const size_t end = delta->size() + count;
+  if (is_walking()) {
+    Walk(end, delta);
+    // What changed behind the walk is not for the same call.
+    return is_walking() || AnyTouched();
+  }
+  const uint32_t now = table_.time();
+  bool more = false;
+  for (size_t i = 0; i < sub_shards_.size(); ++i) {
+    if (delta->size() >= end) return more || AnyTouched();
+    const size_t most = std::min(end - delta->size(), kMostRowsALock);
+    more |= sub_shards_[next_]->TellTouched(most, now, touched_[next_], delta);
+    next_ = (next_ + 1) % sub_shards_.size();
+  }
+  return more;
+}
+
+void TableFeed::Walk(size_t end, RowDelta* delta) {
+  const uint32_t now = table_.time();
+  size_t passed = 0;
+  const size_t most = kMostPassed * std::max(end, kMostRowsALock);
+  while (is_walking() && delta->size() < end && passed < most) {
+    const size_t least = std::min(end - delta->size(), kMostRowsALock);
+    next_hash_ = sub_shards_[walked_]->TellWalked(
+        scope_, next_hash_, least, now, touched_[walked_], delta);
+    if (next_hash_ == 0) ++walked_;
+    passed += least;
+  }
+}
+
+void TableFeed::Read(Span<const int64_t> ids, RowDelta* delta) {
+  thread_local IdGroups groups;
+  groups.Build(ids);
+  const uint32_t now = table_.time();
+  for (size_t s = 0; s < sub_shards_.size(); ++s) {
+    Span<const int64_t> rest = groups.ids(s);
+    while (!rest.empty()) {
+      const size_t count = std::min(rest.size(), kMostRowsALock);
+      sub_shards_[s]->Tell(rest.first(count), now, delta);
+      rest = rest.subspan(count);
+    }
+  }
+}
+
+bool TableFeed::AnyTouched() const {
+  for (size_t s = 0; s < sub_shards_.size(); ++s) {
+    if (sub_shards_[s]->AnyTouched(*touched_[s])) return true;
+  }
+  return false;
+}
+
+bool TableFeed::lost() const {
+  for (size_t s = 0; s < sub_shards_.size(); ++s) {
+    if (sub_shards_[s]->LostTouched(*touched_[s])) return true;
+  }
+  return false;
+}
+
+}  // namespace persia

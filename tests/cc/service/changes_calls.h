@@ -1,0 +1,109 @@
+// A follower of a service whose tables have kDim columns.
+
+#ifndef PERSIA_TESTS_CC_SERVICE_CHANGES_CALLS_H_
+#define PERSIA_TESTS_CC_SERVICE_CHANGES_CALLS_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include "cc/service/changes_request.h"
+#include "tests/cc/store/table_calls.h"
+
+namespace persia {
+
+using Weights = std::map<int64_t, Floats>;
+
+// A copy of all tables, brought to where the service is.
+class Copy {
+ public:
+  using Ask = std::function<Status(ChangesRequest*)>;
+
+  explicit Copy(Ask ask, uint64_t follower = 7) : ask_(std::move(ask)) {
+    position.follower = follower;
+  }
+
+  // One delta; its reply is not applied if it is `lost`.
+  Status Poll(uint64_t max_rows = 1000, bool lost = false) {
+    ChangesRequest request;
+    request.deadline = DeadlineAfter(60);
+    request.shard = shard;
+    request.position = position;
+    request.max_rows = max_rows;
+    PERSIA_RETURN_IF_ERROR(ask_(&request));
+    if (lost) return Status();
+    Apply(request);
+    return Status();
+  }
+
+  // Until nothing is left. How many ids were told.
+  size_t CatchUp(uint64_t max_rows = 1000) {
+    size_t all = 0;
+    do {
+      const Status status = Poll(max_rows);
+      EXPECT_TRUE(status.ok()) << status.message();
+      if (!status.ok()) break;
+      all += told;
+    } while (!complete);
+    return all;
+  }
+
+  const Weights& operator[](const std::string& table) { return rows_[table]; }
+  std::set<std::string> tables() const {
+    std::set<std::string> names;
+    for (const auto& [name, rows] : rows_) names.insert(name);
+    return names;
+  }
+
+  FollowPosition position;
+  uint32_t shard = 0;
+  // Of the last delta.
+  Begins begins = Begins::kNothing;
+  // Of the last delta that began something.
+  Begins began = Begins::kNothing;
+  bool complete = false;
+  size_t told = 0;  // Ids.
+
+ private:
+  void Apply(const ChangesRequest& request) {
+    EXPECT_EQ(request.position.version,
+              request.begins == Begins::kNothing ? position.version + 1 : 1);
+    position = request.position;
+    complete = request.complete;
+    begins = request.begins;
+    if (begins != Begins::kNothing) began = begins;
+    if (begins == Begins::kWhole) before_ = rows_;
+    told = 0;
+    for (const TableChanges& table : request.tables) ApplyTo(table);
+    if (!complete) return;
+    for (const auto& [name, rows] : before_) {
+      for (const auto& [id, row] : rows) rows_[name].erase(id);
+    }
+    before_.clear();
+  }
+
+  void ApplyTo(const TableChanges& table) {
+    Weights& rows = rows_[table.config.name];
+    const size_t dim = table.config.dim;
+    told += table.rows.size();
+    ASSERT_EQ(table.rows.weights.size(), table.rows.ids.size() * dim);
+    for (const int64_t id : table.rows.erased) rows.erase(id);
+    for (size_t i = 0; i < table.rows.ids.size(); ++i) {
+      const float* row = table.rows.weights.data() + i * dim;
+      rows[table.rows.ids[i]] = Floats(row, row + dim);
+      before_[table.config.name].erase(table.rows.ids[i]);
+    }
+  }
+
+  const Ask ask_;
+  std::map<std::string, Weights> rows_;
+  std::map<std::string, Weights> before_;  // Of what a whole has not told yet.
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_TESTS_CC_SERVICE_CHANGES_CALLS_H_

@@ -1,0 +1,71 @@
+"""A copy of a cluster's tables that follows its shards."""
+
+from __future__ import annotations
+
+from persia_tf import following
+
+
+class FollowedCopy:
+    """Rows by full table name and id, as followers of every shard were told.
+
+    Args:
+        cluster: The `Cluster` that is followed.
+        shard_count: Of its shards, behind embedding workers maybe.
+    """
+
+    def __init__(self, cluster, shard_count):
+        self.rows = {}
+        self.dtypes = {}
+        self.followers = [
+            following.ShardFollower(cluster.session, shard)
+            for shard in range(shard_count)
+        ]
+        self.beginnings = [[] for _ in self.followers]
+        self._old = [set() for _ in self.followers]
+
+    def poll(self, shard, **options):
+        """Applies what one shard tells; gives that."""
+        changes = self.followers[shard].poll(**options)
+        if changes.begins != "on":
+            self.beginnings[shard].append(changes.begins)
+        if changes.begins == "whole":
+            self._old[shard] = set(self._keys_of(shard))
+        for table in changes.tables:
+            self._apply(table, self._old[shard])
+        if changes.complete:
+            for name, row_id in self._old[shard]:
+                self.rows[name].pop(row_id, None)
+            self._old[shard] = set()
+        return changes
+
+    def catch_up(self, **options):
+        """Applies all that the shards have to tell; gives how many ids that was."""
+        told = 0
+        for shard in range(len(self.followers)):
+            while True:
+                changes = self.poll(shard, **options)
+                told += sum(len(t.ids) + len(t.erased) for t in changes.tables)
+                if changes.complete:
+                    break
+        return told
+
+    def _apply(self, table, old):
+        rows = self.rows.setdefault(table.name, {})
+        self.dtypes[table.name] = table.row_dtype
+        assert table.rows.shape == (len(table.ids), table.dim)
+        for row_id in table.erased.tolist():
+            rows.pop(row_id, None)
+        for row_id, row in zip(table.ids.tolist(), table.rows.tolist()):
+            rows[row_id] = row
+            old.discard((table.name, row_id))
+
+    def _keys_of(self, shard):
+        for name, rows in self.rows.items():
+            ids = list(rows)
+            for row_id, owner in zip(ids, following.shards_of(ids, self._count)):
+                if owner == shard:
+                    yield name, row_id
+
+    @property
+    def _count(self):
+        return len(self.followers)
