@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import tensorflow as tf
@@ -13,20 +13,22 @@ from absl import logging
 from persia_tf import checks
 from persia_tf.checkpoint.progress_bar import ProgressBar
 from persia_tf.cluster import flush
-from persia_tf.ops.embedding import Route
-from persia_tf.ops.redirection import redirected_to
+from persia_tf.serving import manifest as manifest_lib
+from persia_tf.serving.frozen_model import SERVING, FrozenModel
 from persia_tf.serving.frozen_rows import ROW_DTYPES
 from persia_tf.serving.frozen_table import FrozenTable
-from persia_tf.serving.manifest import FILE_NAME, ExportedTable, Manifest
+from persia_tf.serving.kept_rows import AllRows, KeepRows, choices
+from persia_tf.serving.manifest import ExportedTable, Manifest
 from persia_tf.serving.model_tables import tables_of
-from persia_tf.serving.signature import Inputs, named_outputs
-from persia_tf.table import Table
+from persia_tf.serving.new_folder import new_folder
+from persia_tf.serving.signature import Inputs
+from persia_tf.serving.warmup import warmup_records, warmup_requests, write_warmup
 
 # Of a SavedModel: what is of no concern to TensorFlow.
 _EXTRA = "assets.extra"
 
-_SIGNATURE = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 _MODES = ("standalone",)
+_MOST_STEPS = 2**63 - 1
 
 
 class Export(NamedTuple):
@@ -48,6 +50,10 @@ def export(
     mode: Literal["standalone"] = "standalone",
     row_dtype: Literal["float32", "float16", "int8"] = "float32",
     inputs: Any = None,
+    rows: KeepRows | Mapping[str, KeepRows] | None = None,
+    tf_example: bool = False,
+    warmup: Iterable[Any] = (),
+    step: int | None = None,
     progress: bool = False,
 ) -> Export:
     """Writes a model and its rows as a SavedModel that any TensorFlow loads.
@@ -59,7 +65,8 @@ def export(
 
     It holds what was trained when it is called; training may go on meanwhile, and rows
     that come or change meanwhile may be in it or not. Memory: that of the rows that are
-    exported, and a few batches of them. The model stays as it is.
+    exported, and a few batches of them. The model stays as it is. The folder appears
+    once it is whole.
 
     Example:
 
@@ -83,6 +90,16 @@ def export(
             `tf.RaggedTensorSpec` or `tf.SparseTensorSpec`. Defaults to None: the
             model's own inputs. The signature takes them by name: an input's key, where
             the model takes a dict, else its own name.
+        rows: Which rows are taken, by their use: a `KeepRows` for all tables, or a dict
+            of them by the names of some. Defaults to None: all rows.
+        tf_example: Whether there is another signature, `tf_example`, which takes
+            serialized tf.Examples as `examples`: each input is the feature of its
+            name. Defaults to False.
+        warmup: Batches, as the model is called with them, which TensorFlow Serving
+            answers itself before the version serves: 1000 at most. Needs
+            `persia_tf[serving]`. Defaults to none.
+        step: How many steps the model was trained for, as the manifest tells it.
+            Defaults to None: those of the model's optimizer, if it has one.
         progress: Whether to show a progress bar. Defaults to False.
 
     Returns:
@@ -90,89 +107,81 @@ def export(
 
     Raises:
         ValueError: for a `mode` or `row_dtype` that is unknown, a `path` with files in
-            it, a model that is not built, or one that does not tell its inputs.
+            it, a model that is not built, or one that does not tell its inputs; for
+            `rows` of unknown tables or by a time that they do not count, inputs that a
+            tf.Example cannot hold, or `warmup` that the model does not take.
+        FailedPreconditionError: if `rows` ask a table that notes no use.
+        ImportError: if `warmup` needs what is not installed.
         PersiaError: if a shard does not answer in time (it is named), or an update
             could not be delivered.
     """
     checks.one_of("mode", mode, _MODES)
     checks.one_of("row_dtype", row_dtype, ROW_DTYPES)
+    if step is not None:
+        checks.integer("step", step, 0, _MOST_STEPS)
     path = os.fspath(path)
-    _check_is_free(path)
     created = datetime.datetime.now(datetime.timezone.utc)
-    flush()
-    frozen = _FrozenModel(model, Inputs(model, inputs), row_dtype, progress)
-    tf.saved_model.save(frozen, path, {_SIGNATURE: frozen.serve})
-    tables = frozen.exported_tables(row_dtype)
-    manifest = Manifest(mode, created.isoformat(timespec="seconds"), tables)
-    _write_extra(path, {FILE_NAME: manifest.to_json()})
+    known = Inputs(model, inputs)
+    requests = warmup_requests(warmup, known)
+    records = warmup_records(SERVING, requests) if requests else []
+    with new_folder(path) as folder:
+        flush()
+        chosen = choices(tables_of(model), rows)
+        tables = _freeze(chosen, row_dtype, progress)
+        frozen = FrozenModel(model, known, tables, tf_example)
+        for tensors in requests:  # What fails here would fail in a server.
+            frozen.served[SERVING](**tensors)
+        tf.saved_model.save(frozen, folder, dict(frozen.served))
+        manifest = Manifest(
+            mode,
+            created.isoformat(timespec="seconds"),
+            _exported(chosen, tables, row_dtype),
+            _steps_of(model) if step is None else step,
+            tf.__version__,
+            tuple(frozen.served),
+        )
+        _write_extra(folder, manifest, records)
     logging.info(
         "exported %d rows of %d tables to %s",
-        *(sum(table.rows for table in tables), len(tables), path),
+        *(sum(table.rows for table in tables.values()), len(tables), path),
     )
-    return Export(path, tables)
-
-
-class _FrozenModel(tf.Module):
-    """A model whose lookups are answered by tables of its own.
-
-    Attributes:
-        serve: Its call, as a function of named tensors.
-    """
-
-    def __init__(
-        self, model: Any, inputs: Inputs, row_dtype: str, progress: bool
-    ) -> None:
-        super().__init__()
-        # TensorFlow saves what it finds here: of the model, its variables only.
-        self.variables_of_model = list(model.variables)
-        self.tables = _freeze(tables_of(model), row_dtype, progress)
-        self.serve = self._function(model, inputs)
-
-    def exported_tables(self, row_dtype: str) -> tuple[ExportedTable, ...]:
-        return tuple(
-            ExportedTable(name, table.dim, row_dtype, table.rows, table.bytes)
-            for name, table in self.tables.items()
-        )
-
-    def _function(self, model: Any, inputs: Inputs) -> Any:
-        def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
-            with redirected_to(self._lookup):
-                outputs = model(inputs.structure(tensors), training=False)
-            return named_outputs(model, outputs)
-
-        return tf.function(serve).get_concrete_function(**inputs.tensors)
-
-    def _lookup(self, route: Route, ids: tf.Tensor) -> tf.Tensor:
-        if route.table not in self.tables:
-            raise ValueError(
-                f"layer '{route.layer}' is called by the model, but is none of its "
-                "layers: make it an attribute of the model. Received: a lookup in "
-                f"table '{route.table}'"
-            )
-        return self.tables[route.table].lookup(ids)
+    return Export(path, manifest.tables)
 
 
 def _freeze(
-    tables: dict[str, Table], row_dtype: str, progress: bool
+    chosen: Mapping[str, AllRows], row_dtype: str, progress: bool
 ) -> dict[str, FrozenTable]:
-    tell = _Progress(tables.values()).add if progress else lambda rows: None
-    return {name: _filled(table, row_dtype, tell) for name, table in tables.items()}
+    tell = _Progress(sum(rows.count for rows in chosen.values())) if progress else None
+    return {name: _filled(rows, row_dtype, tell) for name, rows in chosen.items()}
 
 
-def _filled(table: Table, row_dtype: str, tell: Callable[[int], None]) -> FrozenTable:
+def _filled(rows: AllRows, row_dtype: str, tell: _Progress | None) -> FrozenTable:
     # Rows may come while they are walked: then it grows.
-    frozen = FrozenTable(len(table) + 1, table.dim, row_dtype)
-    for batch in table.export():
+    frozen = FrozenTable(rows.count + 1, rows.dim, row_dtype)
+    for batch in rows.batches():
         frozen.append(batch.ids, batch.rows)
-        tell(len(batch.ids))
+        if tell is not None:
+            tell.add(len(batch.ids))
     return frozen
+
+
+def _exported(
+    chosen: Mapping[str, AllRows], tables: Mapping[str, FrozenTable], row_dtype: str
+) -> tuple[ExportedTable, ...]:
+    return tuple(
+        ExportedTable(
+            *(name, table.dim, row_dtype, table.rows, table.bytes),
+            chosen[name].left_out,
+        )
+        for name, table in tables.items()
+    )
 
 
 class _Progress:
     """A bar of the rows of all tables."""
 
-    def __init__(self, tables: Iterable[Table]) -> None:
-        self._total = sum(map(len, tables))
+    def __init__(self, total: int) -> None:
+        self._total = total
         self._done = 0
         self._bar = ProgressBar("Exporting")
 
@@ -181,17 +190,16 @@ class _Progress:
         self._bar.show(self._done, self._total)
 
 
-def _check_is_free(path: str) -> None:
-    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
-        raise ValueError(
-            "`path` must be a folder that is absent or empty, so that nobody serves "
-            f"half of an export. Received: path={path!r}"
-        )
+def _steps_of(model: Any) -> int | None:
+    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
+    return None if iterations is None else int(iterations)
 
 
-def _write_extra(path: str, files: dict[str, str]) -> None:
+def _write_extra(path: str, manifest: Manifest, records: list[bytes]) -> None:
     folder = os.path.join(path, _EXTRA)
     os.makedirs(folder, exist_ok=True)
-    for name, text in files.items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.write(text)
+    name = os.path.join(folder, manifest_lib.FILE_NAME)
+    with open(name, "w", encoding="utf-8") as file:
+        file.write(manifest.to_json())
+    if records:
+        write_warmup(folder, records)

@@ -18,6 +18,8 @@ class ExportedTable:
         row_dtype: How weights are held.
         rows: How many rows there are.
         bytes: Of their ids and weights.
+        left_out: How many rows were not taken, by the argument of `KeepRows` that they
+            did not pass; empty if all were.
     """
 
     name: str
@@ -25,6 +27,7 @@ class ExportedTable:
     row_dtype: str
     rows: int
     bytes: int
+    left_out: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,11 +38,17 @@ class Manifest:
         mode: As `export` takes it.
         created: When it was begun, by ISO 8601.
         tables: By their order in the model.
+        step: How many steps the model was trained for, if that is known.
+        tensorflow: The version that wrote it.
+        signatures: The names of its signatures.
     """
 
     mode: str
     created: str
     tables: tuple[ExportedTable, ...]
+    step: int | None = None
+    tensorflow: str = ""
+    signatures: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Returns the file's text."""
@@ -50,4 +59,5 @@ class Manifest:
         """Reads the file's text."""
         fields = json.loads(text)
         tables = tuple(ExportedTable(**table) for table in fields.pop("tables"))
-        return cls(tables=tables, **fields)
+        signatures = tuple(fields.pop("signatures", ()))
+        return cls(tables=tables, signatures=signatures, **fields)

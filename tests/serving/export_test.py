@@ -30,36 +30,6 @@ np.savez(answers, **{name: tensor.numpy() for name, tensor in found.items()})
 """
 
 
-@pytest.fixture(params=[0, 2], ids=["embedded", "shards"])
-def cluster(request, start_shards):
-    """Without shards and with two."""
-    if not request.param:
-        return ptf.Cluster.embedded()
-    shards = start_shards(request.param)
-    return ptf.Cluster([shard.address for shard in shards], timeout=20)
-
-
-@pytest.fixture
-def embedding(table, cluster):
-    """Makes layers whose rows are far from zero, in tables of their own."""
-
-    def make(name, dim=4, **options):
-        return ptf.layers.PersiaEmbedding(
-            *(dim,),
-            table=f"{table}_{name}",
-            cluster=cluster,
-            embeddings_initializer=keras.initializers.RandomNormal(seed=1),
-            **options,
-        )
-
-    return make
-
-
-@pytest.fixture
-def path(tmp_path):
-    return str(tmp_path / "model" / "1")
-
-
 @pytest.fixture
 def answer(path, tmp_path):
     """What a program with TensorFlow alone gets of an export, for arrays by name."""
