@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import tensorflow as tf
@@ -19,6 +19,8 @@ from persia_tf.serving.frozen_rows import ROW_DTYPES
 from persia_tf.serving.frozen_table import FrozenTable
 from persia_tf.serving.manifest import FILE_NAME, ExportedTable, Manifest
 from persia_tf.serving.model_tables import tables_of
+from persia_tf.serving.remote import Remote
+from persia_tf.serving.remote_tables import RemoteTable, RemoteTables
 from persia_tf.serving.signature import Inputs, named_outputs
 from persia_tf.table import Table
 
@@ -26,7 +28,7 @@ from persia_tf.table import Table
 _EXTRA = "assets.extra"
 
 _SIGNATURE = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
-_MODES = ("standalone",)
+_MODES = ("standalone", "remote")
 
 
 class Export(NamedTuple):
@@ -45,17 +47,20 @@ def export(
     model: Any,
     path: str | os.PathLike[str],
     *,
-    mode: Literal["standalone"] = "standalone",
+    mode: Literal["standalone", "remote"] = "standalone",
     row_dtype: Literal["float32", "float16", "int8"] = "float32",
     inputs: Any = None,
+    remote: Remote | None = None,
     progress: bool = False,
 ) -> Export:
-    """Writes a model and its rows as a SavedModel that any TensorFlow loads.
+    """Writes a model as a SavedModel, with its rows or with the way to them.
 
-    Its graph is of TensorFlow's own ops: TensorFlow Serving loads it as it is, and so
-    does a program that has no `persia_tf`. Each table is in it with its ids and rows,
-    without optimizer state; an id without a row gives zeros. Strings, ragged and sparse
-    ids, weights, combiners and compressions are as in the model.
+    With its rows, its graph is of TensorFlow's own ops: TensorFlow Serving loads it as
+    it is, and so does a program that has no `persia_tf`. Each table is in it with its
+    ids and rows, without optimizer state. With `mode="remote"` it asks the shards, as
+    they are at that moment, by an op of this library's: see `ptf.serving.Remote`. An id
+    without a row gives zeros. Strings, ragged and sparse ids, weights, combiners and
+    compressions are as in the model.
 
     It holds what was trained when it is called; training may go on meanwhile, and rows
     that come or change meanwhile may be in it or not. Memory: that of the rows that are
@@ -74,8 +79,8 @@ def export(
         model: A Keras model, which is built.
         path: The folder to write, which must be absent or empty. For TensorFlow
             Serving, a number in the model's folder.
-        mode: `"standalone"`: all rows are in the SavedModel. Defaults to
-            `"standalone"`.
+        mode: `"standalone"`: all rows are in the SavedModel; `"remote"`: none are.
+            Defaults to `"standalone"`.
         row_dtype: How weights are held: `"float32"`, `"float16"`, or `"int8"` with a
             scale a row, off by a 254th of the row's largest weight at most. They are
             made float32 in the graph. Defaults to `"float32"`.
@@ -83,6 +88,8 @@ def export(
             `tf.RaggedTensorSpec` or `tf.SparseTensorSpec`. Defaults to None: the
             model's own inputs. The signature takes them by name: an input's key, where
             the model takes a dict, else its own name.
+        remote: With `mode="remote"`: how the shards are asked. Defaults to None: as
+            `Remote()` says.
         progress: Whether to show a progress bar. Defaults to False.
 
     Returns:
@@ -90,7 +97,8 @@ def export(
 
     Raises:
         ValueError: for a `mode` or `row_dtype` that is unknown, a `path` with files in
-            it, a model that is not built, or one that does not tell its inputs.
+            it, a model that is not built, or one that does not tell its inputs; with
+            `mode="remote"`, for tables that are embedded in this process.
         PersiaError: if a shard does not answer in time (it is named), or an update
             could not be delivered.
     """
@@ -100,10 +108,18 @@ def export(
     _check_is_free(path)
     created = datetime.datetime.now(datetime.timezone.utc)
     flush()
-    frozen = _FrozenModel(model, Inputs(model, inputs), row_dtype, progress)
-    tf.saved_model.save(frozen, path, {_SIGNATURE: frozen.serve})
-    tables = frozen.exported_tables(row_dtype)
-    manifest = Manifest(mode, created.isoformat(timespec="seconds"), tables)
+    of_model = tables_of(model)
+    if mode == "remote":
+        on_shards = RemoteTables(of_model, remote or Remote())
+        served = _ServedModel(model, Inputs(model, inputs), on_shards.by_name)
+        told = on_shards.told()
+    else:
+        frozen = _freeze(of_model, row_dtype, progress)
+        served = _ServedModel(model, Inputs(model, inputs), frozen)
+        told = {"tables": _exported(frozen, row_dtype)}
+    tf.saved_model.save(served, path, {_SIGNATURE: served.serve})
+    manifest = Manifest(mode, created.isoformat(timespec="seconds"), **told)
+    tables = manifest.tables
     _write_extra(path, {FILE_NAME: manifest.to_json()})
     logging.info(
         "exported %d rows of %d tables to %s",
@@ -112,7 +128,7 @@ def export(
     return Export(path, tables)
 
 
-class _FrozenModel(tf.Module):
+class _ServedModel(tf.Module):
     """A model whose lookups are answered by tables of its own.
 
     Attributes:
@@ -120,19 +136,16 @@ class _FrozenModel(tf.Module):
     """
 
     def __init__(
-        self, model: Any, inputs: Inputs, row_dtype: str, progress: bool
+        self,
+        model: Any,
+        inputs: Inputs,
+        tables: Mapping[str, FrozenTable | RemoteTable],
     ) -> None:
         super().__init__()
         # TensorFlow saves what it finds here: of the model, its variables only.
         self.variables_of_model = list(model.variables)
-        self.tables = _freeze(tables_of(model), row_dtype, progress)
+        self.tables = dict(tables)
         self.serve = self._function(model, inputs)
-
-    def exported_tables(self, row_dtype: str) -> tuple[ExportedTable, ...]:
-        return tuple(
-            ExportedTable(name, table.dim, row_dtype, table.rows, table.bytes)
-            for name, table in self.tables.items()
-        )
 
     def _function(self, model: Any, inputs: Inputs) -> Any:
         def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -157,6 +170,15 @@ def _freeze(
 ) -> dict[str, FrozenTable]:
     tell = _Progress(tables.values()).add if progress else None
     return {name: FrozenTable(table, row_dtype, tell) for name, table in tables.items()}
+
+
+def _exported(
+    tables: Mapping[str, FrozenTable], row_dtype: str
+) -> tuple[ExportedTable, ...]:
+    return tuple(
+        ExportedTable(name, table.dim, row_dtype, table.rows, table.bytes)
+        for name, table in tables.items()
+    )
 
 
 class _Progress:

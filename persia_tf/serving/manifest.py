@@ -18,6 +18,8 @@ class ExportedTable:
         row_dtype: How weights are held.
         rows: How many rows there are.
         bytes: Of their ids and weights.
+        cluster: The name of the cluster that has its rows; empty: they are in the
+            export, which has none of the rows else.
     """
 
     name: str
@@ -25,6 +27,22 @@ class ExportedTable:
     row_dtype: str
     rows: int
     bytes: int
+    cluster: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportedCluster:
+    """A cluster that an export asks for rows.
+
+    Attributes:
+        name: What the export calls it.
+        addresses: Those that it asks unless it is told others.
+        variable: The environment variable by which it is told.
+    """
+
+    name: str
+    addresses: tuple[str, ...]
+    variable: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,11 +53,15 @@ class Manifest:
         mode: As `export` takes it.
         created: When it was begun, by ISO 8601.
         tables: By their order in the model.
+        clusters: Those that it asks for rows; none if it has them itself.
+        needs: What a program must do before it loads it; empty: nothing.
     """
 
     mode: str
     created: str
     tables: tuple[ExportedTable, ...]
+    clusters: tuple[ExportedCluster, ...] = ()
+    needs: str = ""
 
     def to_json(self) -> str:
         """Returns the file's text."""
@@ -50,4 +72,8 @@ class Manifest:
         """Reads the file's text."""
         fields = json.loads(text)
         tables = tuple(ExportedTable(**table) for table in fields.pop("tables"))
-        return cls(tables=tables, **fields)
+        clusters = tuple(
+            ExportedCluster(**{**cluster, "addresses": tuple(cluster["addresses"])})
+            for cluster in fields.pop("clusters", ())
+        )
+        return cls(tables=tables, clusters=clusters, **fields)
