@@ -49,7 +49,7 @@ _MODULES = (
     "server",
     "client",
 )
-_MODULES += ("pipeline", "capi")
+_MODULES += ("pipeline", "serving", "capi")
 
 # What tests/fuzz speaks to.
 _FUZZED = _MODULES[: _MODULES.index("server") + 1]

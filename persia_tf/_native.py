@@ -44,6 +44,10 @@ class CheckpointReplyHandle(ctypes.c_void_p):
     """A `persia_checkpoint_reply*`."""
 
 
+class RemoteHandle(ctypes.c_void_p):
+    """A `persia_remote*`."""
+
+
 class Event(ctypes.Structure):
     """`persia_event`."""
 
@@ -341,6 +345,30 @@ class TableStats(ctypes.Structure):
     ]
 
 
+LATENCY_BINS = 32
+
+
+class RemoteCounters(ctypes.Structure):
+    """`persia_remote_counters`."""
+
+    _fields_ = [
+        ("number", ctypes.c_uint64),
+        ("cluster", ctypes.c_char_p),
+        ("addresses", ctypes.c_char_p),
+        ("lookups", ctypes.c_uint64),
+        ("ids", ctypes.c_uint64),
+        ("unique_ids", ctypes.c_uint64),
+        ("requests", ctypes.c_uint64),
+        ("failures", ctypes.c_uint64),
+        ("zeros", ctypes.c_uint64),
+        ("hot_hits", ctypes.c_uint64),
+        ("hot_misses", ctypes.c_uint64),
+        ("hot_rows", ctypes.c_uint64),
+        ("hot_bytes", ctypes.c_uint64),
+        ("latencies", ctypes.c_uint64 * LATENCY_BINS),
+    ]
+
+
 _TEXT = ctypes.c_char_p
 _INT = ctypes.c_int
 _COUNT = ctypes.c_uint64
@@ -396,6 +424,10 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "persia_session_get_counters": (_TEXT, ctypes.POINTER(SessionCounters)),
     "persia_session_get_staleness": (_TEXT, ctypes.POINTER(ctypes.c_uint64), _INT),
+    "persia_remote_next": (_COUNT, ctypes.POINTER(RemoteHandle)),
+    "persia_remote_refresh": (RemoteHandle, _TEXT, _INT, _IDS, _COUNT, _FLOATS),
+    "persia_remote_erase": (RemoteHandle, _TEXT, _IDS, _COUNT),
+    "persia_remote_close": (_COUNT,),
     "persia_stats_fetch": (
         *(_TEXT, _TEXT, ctypes.POINTER(Tls), _SECONDS),
         ctypes.POINTER(StatsHandle),
@@ -431,6 +463,12 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_checkpoint_free": (None, (CheckpointReplyHandle,)),
     "persia_set_files": (None, (ctypes.POINTER(Files),)),
     "persia_file_names_add": (None, (ctypes.c_void_p, _TEXT)),
+    "persia_remote_free": (None, (RemoteHandle,)),
+    "persia_remote_get_counters": (
+        None,
+        (RemoteHandle, ctypes.POINTER(RemoteCounters)),
+    ),
+    "persia_remote_set_followed": (None, (RemoteHandle, _INT)),
     "persia_stats_processes": (_INT, (StatsHandle,)),
     "persia_stats_free": (None, (StatsHandle,)),
 }

@@ -22,6 +22,7 @@ LAYERS = [
     {"wire"},
     {"server", "client"},
     {"pipeline"},
+    {"serving"},
     {"capi", "ops"},
 ]
 RANKS = {module: rank for rank, row in enumerate(LAYERS) for module in sorted(row)}

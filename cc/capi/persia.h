@@ -418,6 +418,46 @@ PERSIA_EXPORT int persia_stats_table(const persia_stats* stats, int process,
                                      int table, persia_table_stats* out);
 PERSIA_EXPORT void persia_stats_free(persia_stats* stats);
 
+/* ---- The clients by which exported models of this process ask shards. ---- */
+
+typedef struct persia_remote persia_remote;
+
+/* Bin b counts lookups of less than 2^b microseconds, and not less than half of
+ * that; the last one all longer ones, too. */
+#define PERSIA_LATENCY_BINS 32
+
+typedef struct {
+  uint64_t number;       /* No other client of this process has it. */
+  const char* cluster;   /* Valid until persia_remote_free, as the next. */
+  const char* addresses; /* That it asks: "host:port,...". */
+  uint64_t lookups, ids, unique_ids, requests;
+  uint64_t failures; /* Requests that a shard failed. */
+  uint64_t zeros;    /* Rows that became zeros by that. */
+  uint64_t hot_hits, hot_misses, hot_rows, hot_bytes; /* Copies of rows. */
+  uint64_t latencies[PERSIA_LATENCY_BINS];
+} persia_remote_counters;
+
+/* The first client with a number above `after` (0 at first); NULL: there is
+ * none. A model's ops open it when they are made. */
+PERSIA_EXPORT int persia_remote_next(uint64_t after, persia_remote** remote);
+/* Lets the handle go; the client stays. */
+PERSIA_EXPORT void persia_remote_free(persia_remote* remote);
+PERSIA_EXPORT void persia_remote_get_counters(const persia_remote* remote,
+                                              persia_remote_counters* out);
+/* Who follows the changes of rows says so, and then tells of every one:
+ * copies do not grow old meanwhile. Tables without copies are passed over. */
+PERSIA_EXPORT void persia_remote_set_followed(persia_remote* remote,
+                                              int followed);
+PERSIA_EXPORT int persia_remote_refresh(persia_remote* remote,
+                                        const char* table, int dim,
+                                        const int64_t* ids, uint64_t count,
+                                        const float* rows);
+PERSIA_EXPORT int persia_remote_erase(persia_remote* remote, const char* table,
+                                      const int64_t* ids, uint64_t count);
+/* Forgets the client; models that were loaded before keep it, and those that
+ * come later open it anew, with the environment of then. */
+PERSIA_EXPORT int persia_remote_close(uint64_t number);
+
 #ifdef __cplusplus
 }
 #endif

@@ -21,20 +21,6 @@ using persia::ReportStatus;
 namespace persia {
 namespace {
 
-Status ParseWireDtype(const std::string& text, WireDtype* dtype) {
-  for (const auto& [name, value] : {std::pair("float32", WireDtype::kFloat32),
-                                    std::pair("float16", WireDtype::kFloat16),
-                                    std::pair("bfloat16", WireDtype::kBfloat16),
-                                    std::pair("int8", WireDtype::kInt8)}) {
-    if (text != name) continue;
-    *dtype = value;
-    return Status();
-  }
-  return InvalidArgument(
-      "wire_dtype must be float32, float16, bfloat16 or int8, received \"",
-      text, "\"");
-}
-
 Result<std::unique_ptr<EmbeddingService>> MakeService(
     const std::vector<std::string>& addresses, const SessionOptions& session,
     const persia_session_options& options) {
@@ -65,8 +51,9 @@ Status Open(const char* name, const persia_session_options& options) {
   session.staleness = options.staleness;
   session.wire = std::make_shared<WireCounters>();
   session.hot_rows = options.hot_rows;
-  PERSIA_RETURN_IF_ERROR(
-      ParseWireDtype(options.wire_dtype, &session.wire_dtype));
+  const Result<WireDtype> wire_dtype = ParseWireDtype(options.wire_dtype);
+  if (!wire_dtype.ok()) return wire_dtype.status();
+  session.wire_dtype = *wire_dtype;
   const std::vector<std::string> addresses = SplitAddresses(options.addresses);
   session.shard_count =
       static_cast<uint32_t>(std::max(addresses.size(), size_t{1}));

@@ -51,7 +51,8 @@ void FanOut::AskAll(MessageType reply_type) {
   Ask(shards, reply_type, false);
 }
 
-void FanOut::End(uint32_t shard, const Status& status) {
+void FanOut::End(uint32_t shard, const Status& reply) {
+  const Status status = reply.ok() ? reply : OnFailed(shard, reply);
   Status outcome;
   {
     std::lock_guard<std::mutex> lock(mutex_);

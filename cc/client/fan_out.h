@@ -52,10 +52,15 @@ class FanOut : public std::enable_shared_from_this<FanOut> {
   virtual Status OnPlacedReply(uint32_t /*shard*/, ConstBytes /*head*/) {
     return Status();
   }
+  // A shard's error, or ok if the call does without that shard. Shards' errors
+  // may come at once.
+  virtual Status OnFailed(uint32_t /*shard*/, const Status& error) {
+    return error;
+  }
   virtual Status OnAllReplied() = 0;
 
  private:
-  void End(uint32_t shard, const Status& status);
+  void End(uint32_t shard, const Status& reply);
 
   const Channels* const channels_;
   const Clock::time_point asked_at_ = Clock::now();

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,7 @@ class LookupCall : public FanOut {
     if (!status.ok()) return Fail(status);
     shards_ = ShardsWithWork(scratch_->partition);
     generations_.resize(shard_count());
+    outages_.resize(shard_count());
     Ask(shards_, MessageType::kLookupReply, /*retry_unavailable=*/false);
   }
 
@@ -83,10 +85,35 @@ class LookupCall : public FanOut {
     return Status();
   }
 
+  Status OnFailed(uint32_t shard, const Status& error) override {
+    if (!request_->zeros_for_outages || !IsOutage(error)) return error;
+    outages_[shard] = error;
+    return Status();
+  }
+
   Status OnAllReplied() override {
     std::vector<uint64_t> generations;
-    for (const uint32_t s : shards_) generations.push_back(generations_[s]);
+    for (const uint32_t s : shards_) {
+      if (outages_[s].ok()) {
+        generations.push_back(generations_[s]);
+      } else {
+        SetZeros(s);
+      }
+    }
+    if (generations.empty()) return outages_[shards_.front()];
     return JoinGenerations(generations, &request_->generation);
+  }
+
+  void SetZeros(uint32_t shard) {
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      TableLookup& table = request_->tables[t];
+      const VectorPlaces places = scratch_->partition.places(t, shard);
+      for (size_t i = 0; i < places.count; ++i) {
+        std::fill_n(table.rows.data() + places[i] * table.ids.dim,
+                    table.ids.dim, 0.0f);
+        table.unanswered.push_back(static_cast<uint32_t>(places[i]));
+      }
+    }
   }
 
   const RowCallContext context_;
@@ -94,6 +121,7 @@ class LookupCall : public FanOut {
   const RowScratchPool::Lent scratch_;
   std::vector<uint32_t> shards_;       // Those that are asked.
   std::vector<uint64_t> generations_;  // By shard.
+  std::vector<Status> outages_;        // By shard: those done without.
 };
 
 }  // namespace

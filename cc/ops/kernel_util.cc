@@ -56,6 +56,20 @@ Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
 }
 
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               int64_t* value) {
+  const TfStatus status = NewTfStatus();
+  TF_OpKernelConstruction_GetAttrInt64(construction, name, value, status.get());
+  return FromTf(status);
+}
+
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               float* value) {
+  const TfStatus status = NewTfStatus();
+  TF_OpKernelConstruction_GetAttrFloat(construction, name, value, status.get());
+  return FromTf(status);
+}
+
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
                bool* value) {
   const TfStatus status = NewTfStatus();
   TF_Bool tf_value = 0;

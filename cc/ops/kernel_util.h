@@ -41,6 +41,10 @@ Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
                int32_t* value);
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               int64_t* value);
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
+               float* value);
+Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
                bool* value);
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
                std::vector<std::string>* values);

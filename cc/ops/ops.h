@@ -13,6 +13,9 @@
 //                             hands the ticket its gradients; never blocks
 //   PersiaCommit(anchor, learning_rate; session, layer) -> anchor
 //                             the optimizer stepped the layer: push
+//   PersiaRemoteLookup_of_persia_ops_so(ids, live; cluster, addresses, ...)
+//       -> rows               ids.shape + (dim,) rows of a table on shards, in
+//                             an exported graph: see remote_lookup_op.cc
 //
 // With a combiner, `splits` are where the bags of the flat ids begin and end,
 // and `rows` and their gradients have a vector a bag; with "none" it is empty.
@@ -40,6 +43,7 @@ void RegisterIssueOp();
 void RegisterRowsOp();
 void RegisterStageOp();
 void RegisterCommitOp();
+void RegisterRemoteLookupOp();
 
 // Registers `op`, of unknown output shapes. A stateful one is neither folded,
 // merged nor dropped by TensorFlow, and runs in its place among the stateful

@@ -26,6 +26,7 @@ const bool registered = [] {
   RegisterRowsOp();
   RegisterStageOp();
   RegisterCommitOp();
+  RegisterRemoteLookupOp();
   return true;
 }();
 

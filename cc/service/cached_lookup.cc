@@ -69,14 +69,33 @@ void CachedLookup::Finish() {
       std::copy_n(fetched.rows.data() + i * dim, dim,
                   rows + part.missing[i] * dim);
     }
-    // An evaluation's may be an absent id's default value.
-    if (part.cache == nullptr || outer_->read_only) continue;
+    if (part.cache == nullptr) continue;
+    if (outer_->read_only && !moment_.copies_read_only) continue;
     // Without memory for copies there are none.
     static_cast<void>(CatchBadAlloc([&] {
-      part.cache->Insert(fetched.ids.ids, fetched.rows, moment_.now);
+      Keep(part.cache, fetched, moment_.now);
       return Status();
     }));
   }
+}
+
+// All but what nobody answered.
+void CachedLookup::Keep(RowCache* cache, const TableLookup& fetched,
+                        uint64_t epoch) {
+  if (fetched.unanswered.empty()) {
+    return cache->Insert(fetched.ids.ids, fetched.rows, epoch);
+  }
+  std::vector<uint32_t> unanswered = fetched.unanswered;
+  std::sort(unanswered.begin(), unanswered.end());
+  std::vector<int64_t> ids;
+  std::vector<float> rows;
+  for (uint32_t i = 0; i < fetched.ids.ids.size(); ++i) {
+    if (std::binary_search(unanswered.begin(), unanswered.end(), i)) continue;
+    const float* row = fetched.rows.data() + size_t{i} * fetched.ids.dim;
+    ids.push_back(fetched.ids.ids[i]);
+    rows.insert(rows.end(), row, row + fetched.ids.dim);
+  }
+  cache->Insert(ids, rows, epoch);
 }
 
 }  // namespace persia

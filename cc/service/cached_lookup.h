@@ -24,6 +24,9 @@ class CachedLookup {
     uint64_t since;       // The oldest copies that may answer.
     uint64_t now;         // The epoch of what is asked from now on.
     uint64_t generation;  // The store's, as far as is known.
+    // Whether what an evaluation gets is copied as well. It may be an absent
+    // id's default value, which is none of a training lookup's.
+    bool copies_read_only = false;
   };
 
   // `request` must be without bags, and it and the caches must outlive this.
@@ -60,6 +63,7 @@ class CachedLookup {
   };
 
   Status AskForMissing(Part* part);
+  static void Keep(RowCache* cache, const TableLookup& fetched, uint64_t epoch);
 
   LookupRequest* const outer_;
   const Moment moment_;

@@ -58,6 +58,8 @@ struct TableIds {
 struct TableLookup {
   TableIds ids;
   Span<float> rows;  // Output: vectors() x dim.
+  // Output, with zeros_for_outages: the vectors that no server gave.
+  std::vector<uint32_t> unanswered = {};
 };
 
 struct LookupRequest {
@@ -70,6 +72,9 @@ struct LookupRequest {
   // may answer.
   uint64_t client = 0;
   uint64_t visible_sequence = 0;
+  // Whether vectors whose server cannot be reached in time become zeros, as
+  // long as another one answers. Not passed on to other processes.
+  bool zeros_for_outages = false;
   std::vector<TableLookup> tables;
 
   // Output: the store's generation, which a restore raises. The update that
@@ -168,6 +173,12 @@ struct RemoveRequest {
   // connection broke, does not count what its first arrival removed.
   uint64_t removed = 0;
 };
+
+// Whether it says that a server is out of reach, for now, and nothing else.
+inline bool IsOutage(const Status& status) {
+  return status.code() == Code::kUnavailable ||
+         status.code() == Code::kDeadlineExceeded;
+}
 
 class EmbeddingService {
  public:

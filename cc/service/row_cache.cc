@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "cc/base/hash.h"
 #include "cc/base/scratch.h"
 #include "cc/store/id_groups.h"
 
@@ -12,6 +13,12 @@ namespace {
 
 // Below, equal parts would be too small to be used evenly.
 constexpr uint64_t kLeastRowsOfParts = kSubShards * 64;
+
+// Of a part. What an id loses by another's change is one copy, and only if it
+// is asked for at that moment.
+constexpr size_t kChangeSlots = 256;
+
+size_t ChangeSlot(int64_t id) { return Mix64(HashId(id)) % kChangeSlots; }
 
 const IdGroups& GroupsOf(Span<const int64_t> ids) {
   thread_local IdGroups groups;
@@ -71,10 +78,49 @@ void RowCache::Insert(Span<const int64_t> ids, Span<const float> rows,
     Part& part = PartOf(s);
     std::lock_guard<SpinMutex> lock(part.mutex);
     for (size_t i = 0; i < group.size(); ++i) {
+      if (HasChanged(part, group[i], epoch)) continue;
       const size_t place = groups.places(s)[i];
       Keep(&part, group[i], rows.data() + place * dim_, epoch);
     }
   }
+}
+
+void RowCache::Refresh(Span<const int64_t> ids, Span<const float> rows,
+                       uint64_t epoch) {
+  Change(ids, epoch, [&](Part* part, uint32_t row, size_t place) {
+    if (part->rows[row].epoch > epoch) return;
+    part->rows[row].epoch = epoch;
+    std::copy_n(rows.data() + place * dim_, dim_,
+                part->weights.data() + size_t{row} * dim_);
+  });
+}
+
+void RowCache::Erase(Span<const int64_t> ids, uint64_t epoch) {
+  Change(ids, epoch, [&](Part* part, uint32_t row, size_t /*place*/) {
+    if (part->rows[row].epoch <= epoch) part->rows[row].epoch = 0;
+  });
+}
+
+template <typename Set>
+void RowCache::Change(Span<const int64_t> ids, uint64_t epoch, const Set& set) {
+  const IdGroups& groups = GroupsOf(ids);
+  for (size_t s = 0; s < kSubShards; ++s) {
+    const Span<const int64_t> group = groups.ids(s);
+    if (group.empty()) continue;
+    Part& part = PartOf(s);
+    std::lock_guard<SpinMutex> lock(part.mutex);
+    part.changes.resize(kChangeSlots);
+    for (size_t i = 0; i < group.size(); ++i) {
+      uint64_t& change = part.changes[ChangeSlot(group[i])];
+      change = std::max(change, epoch);
+      const uint32_t row = part.index.Find(group[i]);
+      if (row != RowIndex::kAbsent) set(&part, row, groups.places(s)[i]);
+    }
+  }
+}
+
+bool RowCache::HasChanged(const Part& part, int64_t id, uint64_t since) {
+  return !part.changes.empty() && part.changes[ChangeSlot(id)] >= since;
 }
 
 void RowCache::Keep(Part* part, int64_t id, const float* weights,

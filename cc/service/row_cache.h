@@ -42,9 +42,19 @@ class RowCache {
   void Find(Span<const int64_t> ids, uint64_t since, Span<float> rows,
             std::vector<uint32_t>* missing);
 
-  // Keeps rows (ids.size() x dim) as of `epoch`, where it has none as new.
+  // Keeps rows (ids.size() x dim) as of `epoch`, where it has none as new, and
+  // was told of no later change.
   // Throws std::bad_alloc if there is no memory; some may be kept then.
   void Insert(Span<const int64_t> ids, Span<const float> rows, uint64_t epoch);
+
+  // The rows (ids.size() x dim) have changed: those that are here become these,
+  // as of `epoch`, and of no id is an earlier row kept, however late it comes.
+  // Throws std::bad_alloc if there is no memory; some may be changed then.
+  void Refresh(Span<const int64_t> ids, Span<const float> rows, uint64_t epoch);
+
+  // The same, where it is not known what the rows are now: they are not found
+  // until they are inserted anew.
+  void Erase(Span<const int64_t> ids, uint64_t epoch);
 
   // From now on nothing of before `epoch` is found, whenever it is inserted.
   void Invalidate(uint64_t epoch);
@@ -67,9 +77,16 @@ class RowCache {
     std::vector<float> weights;  // rows.size() x dim.
     uint32_t hand = 0;
     uint64_t evictions = 0;
+    // By hash of the id, so that an id may take over another's: the epoch of
+    // the last change. Empty until there is one.
+    std::vector<uint64_t> changes;
   };
 
   Part& PartOf(size_t sub_shard) { return parts_[sub_shard % parts_.size()]; }
+  // `set` takes a row's place in the part and its place among the ids.
+  template <typename Set>
+  void Change(Span<const int64_t> ids, uint64_t epoch, const Set& set);
+  static bool HasChanged(const Part& part, int64_t id, uint64_t since);
   void Keep(Part* part, int64_t id, const float* weights, uint64_t epoch) const;
   uint32_t Append(Part* part) const;
   static uint32_t Evict(Part* part);

@@ -7,6 +7,9 @@
 
 #include <cstdint>
 
+#include <string>
+#include <utility>
+
 #include "cc/base/status.h"
 
 namespace persia {
@@ -22,6 +25,20 @@ inline Status CheckWireDtype(WireDtype dtype) {
   if (dtype <= WireDtype::kInt8) return Status();
   return InvalidArgument("wire dtype must be 0 to 3, received ",
                          static_cast<uint32_t>(dtype));
+}
+
+// By its name, as settings have it.
+inline Result<WireDtype> ParseWireDtype(const std::string& name) {
+  for (const auto& [known, dtype] :
+       {std::pair("float32", WireDtype::kFloat32),
+        std::pair("float16", WireDtype::kFloat16),
+        std::pair("bfloat16", WireDtype::kBfloat16),
+        std::pair("int8", WireDtype::kInt8)}) {
+    if (name == known) return dtype;
+  }
+  return InvalidArgument(
+      "wire_dtype must be float32, float16, bfloat16 or int8, received \"",
+      name, "\"");
 }
 
 }  // namespace persia

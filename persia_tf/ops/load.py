@@ -12,6 +12,22 @@ from persia_tf import _native, errors
 OPS_NAME = "_persia_ops.so"
 
 
+def library_path() -> Path:
+    """Returns where the op library is.
+
+    Raises:
+        LibraryLoadError: if it is missing.
+    """
+    override = os.environ.get(_native.LIBRARY_DIR_VARIABLE)
+    path = Path(override or Path(__file__).parent) / OPS_NAME
+    if not path.is_file():
+        raise errors.LibraryLoadError(
+            f"persia_tf's op library is missing: there is no {path}. Build it with "
+            "`pip install .` or, in a checkout, `make build`."
+        )
+    return path
+
+
 @functools.cache
 def ops() -> Any:
     """Returns the module of raw ops, loading the library once a process.
@@ -21,13 +37,7 @@ def ops() -> Any:
     """
     # First the core: the ops' library finds it as already loaded.
     _native.library()
-    override = os.environ.get(_native.LIBRARY_DIR_VARIABLE)
-    path = Path(override or Path(__file__).parent) / OPS_NAME
-    if not path.is_file():
-        raise errors.LibraryLoadError(
-            f"persia_tf's op library is missing: there is no {path}. Build it with "
-            "`pip install .` or, in a checkout, `make build`."
-        )
+    path = library_path()
     try:
         module = tf.load_op_library(str(path))
     except (tf.errors.NotFoundError, OSError) as error:
@@ -40,4 +50,5 @@ def ops() -> Any:
     tf.no_gradient("PersiaRows")
     tf.no_gradient("PersiaStage")
     tf.no_gradient("PersiaCommit")
+    tf.no_gradient("PersiaRemoteLookup_of_persia_ops_so")
     return module

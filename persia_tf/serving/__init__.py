@@ -1,7 +1,30 @@
-"""Serving: models for programs that know TensorFlow, and nothing of shards."""
+"""Serving: models for programs that know TensorFlow, and nothing of training."""
 
 from persia_tf.serving.exporting import Export, export
+from persia_tf.serving.follower import Follower, FollowerStatus
 from persia_tf.serving.kept_rows import KeepRows
-from persia_tf.serving.manifest import ExportedTable
+from persia_tf.serving.manifest import ExportedCluster, ExportedTable
+from persia_tf.serving.remote import (
+    Remote,
+    RemoteStats,
+    load_ops,
+    op_library,
+    remote_stats,
+)
+from persia_tf.serving.shard_reader import ShardProgress
 
-__all__ = ["Export", "ExportedTable", "KeepRows", "export"]
+__all__ = [
+    "Export",
+    "ExportedCluster",
+    "ExportedTable",
+    "Follower",
+    "FollowerStatus",
+    "KeepRows",
+    "Remote",
+    "RemoteStats",
+    "ShardProgress",
+    "export",
+    "load_ops",
+    "op_library",
+    "remote_stats",
+]

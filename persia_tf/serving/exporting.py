@@ -11,23 +11,24 @@ import tensorflow as tf
 from absl import logging
 
 from persia_tf import checks
-from persia_tf.checkpoint.progress_bar import ProgressBar
 from persia_tf.cluster import flush
 from persia_tf.serving import manifest as manifest_lib
-from persia_tf.serving.frozen_model import SERVING, FrozenModel
+from persia_tf.serving.exported_model import SERVING, ExportedModel
 from persia_tf.serving.frozen_rows import ROW_DTYPES
-from persia_tf.serving.frozen_table import FrozenTable
-from persia_tf.serving.kept_rows import AllRows, KeepRows, choices
+from persia_tf.serving.kept_rows import KeepRows, choices
 from persia_tf.serving.manifest import ExportedTable, Manifest
 from persia_tf.serving.model_tables import tables_of
 from persia_tf.serving.new_folder import new_folder
+from persia_tf.serving.remote import Remote
+from persia_tf.serving.remote_tables import RemoteTables
 from persia_tf.serving.signature import Inputs
+from persia_tf.serving.standalone_tables import StandaloneTables
 from persia_tf.serving.warmup import warmup_records, warmup_requests, write_warmup
 
 # Of a SavedModel: what is of no concern to TensorFlow.
 _EXTRA = "assets.extra"
 
-_MODES = ("standalone",)
+_MODES = ("standalone", "remote")
 _MOST_STEPS = 2**63 - 1
 
 
@@ -47,21 +48,24 @@ def export(
     model: Any,
     path: str | os.PathLike[str],
     *,
-    mode: Literal["standalone"] = "standalone",
+    mode: Literal["standalone", "remote"] = "standalone",
     row_dtype: Literal["float32", "float16", "int8"] = "float32",
     inputs: Any = None,
     rows: KeepRows | Mapping[str, KeepRows] | None = None,
     tf_example: bool = False,
     warmup: Iterable[Any] = (),
     step: int | None = None,
+    remote: Remote | None = None,
     progress: bool = False,
 ) -> Export:
-    """Writes a model and its rows as a SavedModel that any TensorFlow loads.
+    """Writes a model as a SavedModel, with its rows or with the way to them.
 
-    Its graph is of TensorFlow's own ops: TensorFlow Serving loads it as it is, and so
-    does a program that has no `persia_tf`. Each table is in it with its ids and rows,
-    without optimizer state; an id without a row gives zeros. Strings, ragged and sparse
-    ids, weights, combiners and compressions are as in the model.
+    With its rows, its graph is of TensorFlow's own ops: TensorFlow Serving loads it as
+    it is, and so does a program that has no `persia_tf`. Each table is in it with its
+    ids and rows, without optimizer state. With `mode="remote"` it asks the shards, as
+    they are at that moment, by an op of this library's: see `ptf.serving.Remote`. An id
+    without a row gives zeros. Strings, ragged and sparse ids, weights, combiners and
+    compressions are as in the model.
 
     It holds what was trained when it is called; training may go on meanwhile, and rows
     that come or change meanwhile may be in it or not. Memory: that of the rows that are
@@ -81,8 +85,8 @@ def export(
         model: A Keras model, which is built.
         path: The folder to write, which must be absent or empty. For TensorFlow
             Serving, a number in the model's folder.
-        mode: `"standalone"`: all rows are in the SavedModel. Defaults to
-            `"standalone"`.
+        mode: `"standalone"`: all rows are in the SavedModel; `"remote"`: none are.
+            Defaults to `"standalone"`.
         row_dtype: How weights are held: `"float32"`, `"float16"`, or `"int8"` with a
             scale a row, off by a 254th of the row's largest weight at most. They are
             made float32 in the graph. Defaults to `"float32"`.
@@ -100,6 +104,8 @@ def export(
             `persia_tf[serving]`. Defaults to none.
         step: How many steps the model was trained for, as the manifest tells it.
             Defaults to None: those of the model's optimizer, if it has one.
+        remote: With `mode="remote"`: how the shards are asked. Defaults to None: as
+            `Remote()` says.
         progress: Whether to show a progress bar. Defaults to False.
 
     Returns:
@@ -109,7 +115,9 @@ def export(
         ValueError: for a `mode` or `row_dtype` that is unknown, a `path` with files in
             it, a model that is not built, or one that does not tell its inputs; for
             `rows` of unknown tables or by a time that they do not count, inputs that a
-            tf.Example cannot hold, or `warmup` that the model does not take.
+            tf.Example cannot hold, or `warmup` that the model does not take; for what
+            is of the other `mode`; with `mode="remote"`, for tables that are embedded in
+            this process.
         FailedPreconditionError: if `rows` ask a table that notes no use.
         ImportError: if `warmup` needs what is not installed.
         PersiaError: if a shard does not answer in time (it is named), or an update
@@ -121,73 +129,50 @@ def export(
         checks.integer("step", step, 0, _MOST_STEPS)
     path = os.fspath(path)
     created = datetime.datetime.now(datetime.timezone.utc)
+    _check_fit(mode, rows, row_dtype, remote)
     known = Inputs(model, inputs)
     requests = warmup_requests(warmup, known)
     records = warmup_records(SERVING, requests) if requests else []
     with new_folder(path) as folder:
         flush()
-        chosen = choices(tables_of(model), rows)
-        tables = _freeze(chosen, row_dtype, progress)
-        frozen = FrozenModel(model, known, tables, tf_example)
+        of_model = tables_of(model)
+        if mode == "remote":
+            tables = RemoteTables(of_model, remote or Remote())
+        else:
+            tables = StandaloneTables(choices(of_model, rows), row_dtype, progress)
+        exported = ExportedModel(model, known, tables.by_name, tf_example)
         for tensors in requests:  # What fails here would fail in a server.
-            frozen.served[SERVING](**tensors)
-        tf.saved_model.save(frozen, folder, dict(frozen.served))
+            exported.served[SERVING](**tensors)
+        tf.saved_model.save(exported, folder, dict(exported.served))
         manifest = Manifest(
             mode,
             created.isoformat(timespec="seconds"),
-            _exported(chosen, tables, row_dtype),
-            _steps_of(model) if step is None else step,
-            tf.__version__,
-            tuple(frozen.served),
+            step=_steps_of(model) if step is None else step,
+            tensorflow=tf.__version__,
+            signatures=tuple(exported.served),
+            **tables.told(),
         )
         _write_extra(folder, manifest, records)
     logging.info(
         "exported %d rows of %d tables to %s",
-        *(sum(table.rows for table in tables.values()), len(tables), path),
+        *(sum(table.rows for table in manifest.tables), len(manifest.tables), path),
     )
     return Export(path, manifest.tables)
 
 
-def _freeze(
-    chosen: Mapping[str, AllRows], row_dtype: str, progress: bool
-) -> dict[str, FrozenTable]:
-    tell = _Progress(sum(rows.count for rows in chosen.values())) if progress else None
-    return {name: _filled(rows, row_dtype, tell) for name, rows in chosen.items()}
-
-
-def _filled(rows: AllRows, row_dtype: str, tell: _Progress | None) -> FrozenTable:
-    # Rows may come while they are walked: then it grows.
-    frozen = FrozenTable(rows.count + 1, rows.dim, row_dtype)
-    for batch in rows.batches():
-        frozen.append(batch.ids, batch.rows)
-        if tell is not None:
-            tell.add(len(batch.ids))
-    return frozen
-
-
-def _exported(
-    chosen: Mapping[str, AllRows], tables: Mapping[str, FrozenTable], row_dtype: str
-) -> tuple[ExportedTable, ...]:
-    return tuple(
-        ExportedTable(
-            *(name, table.dim, row_dtype, table.rows, table.bytes),
-            chosen[name].left_out,
+def _check_fit(mode: str, rows: Any, row_dtype: str, remote: Any) -> None:
+    """Raises ValueError for what is of the other mode."""
+    if mode == "remote" and (rows is not None or row_dtype != "float32"):
+        raise ValueError(
+            "`rows` and `row_dtype` say which rows an export holds, and how: with "
+            '`mode="remote"` it holds none. Received: '
+            f"rows={rows!r}, row_dtype={row_dtype!r}"
         )
-        for name, table in tables.items()
-    )
-
-
-class _Progress:
-    """A bar of the rows of all tables."""
-
-    def __init__(self, total: int) -> None:
-        self._total = total
-        self._done = 0
-        self._bar = ProgressBar("Exporting")
-
-    def add(self, rows: int) -> None:
-        self._done += rows
-        self._bar.show(self._done, self._total)
+    if mode != "remote" and remote is not None:
+        raise ValueError(
+            '`remote` says how shards are asked, with `mode="remote"`. '
+            f"Received: remote={remote!r}, mode={mode!r}"
+        )
 
 
 def _steps_of(model: Any) -> int | None:

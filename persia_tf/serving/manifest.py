@@ -20,6 +20,8 @@ class ExportedTable:
         bytes: Of their ids and weights.
         left_out: How many rows were not taken, by the argument of `KeepRows` that they
             did not pass; empty if all were.
+        cluster: The name of the cluster that has its rows; empty: they are in the
+            export, which has none of the rows else.
     """
 
     name: str
@@ -28,6 +30,22 @@ class ExportedTable:
     rows: int
     bytes: int
     left_out: dict[str, int] = dataclasses.field(default_factory=dict)
+    cluster: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportedCluster:
+    """A cluster that an export asks for rows.
+
+    Attributes:
+        name: What the export calls it.
+        addresses: Those that it asks unless it is told others.
+        variable: The environment variable by which it is told.
+    """
+
+    name: str
+    addresses: tuple[str, ...]
+    variable: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,6 +59,8 @@ class Manifest:
         step: How many steps the model was trained for, if that is known.
         tensorflow: The version that wrote it.
         signatures: The names of its signatures.
+        clusters: Those that it asks for rows; none if it has them itself.
+        needs: What a program must do before it loads it; empty: nothing.
     """
 
     mode: str
@@ -49,6 +69,8 @@ class Manifest:
     step: int | None = None
     tensorflow: str = ""
     signatures: tuple[str, ...] = ()
+    clusters: tuple[ExportedCluster, ...] = ()
+    needs: str = ""
 
     def to_json(self) -> str:
         """Returns the file's text."""
@@ -59,5 +81,9 @@ class Manifest:
         """Reads the file's text."""
         fields = json.loads(text)
         tables = tuple(ExportedTable(**table) for table in fields.pop("tables"))
+        clusters = tuple(
+            ExportedCluster(**{**cluster, "addresses": tuple(cluster["addresses"])})
+            for cluster in fields.pop("clusters", ())
+        )
         signatures = tuple(fields.pop("signatures", ()))
-        return cls(tables=tables, signatures=signatures, **fields)
+        return cls(tables=tables, clusters=clusters, signatures=signatures, **fields)

@@ -113,10 +113,13 @@ class ShardReader:
             Whether it did in time.
         """
         with self._changed:
-            return self._changed.wait_for(
-                lambda: self._current >= round_number or self._stopping,
-                timeout=max(0.0, deadline - time.monotonic()),
-            ) and self._current >= round_number
+            return (
+                self._changed.wait_for(
+                    lambda: self._current >= round_number or self._stopping,
+                    timeout=max(0.0, deadline - time.monotonic()),
+                )
+                and self._current >= round_number
+            )
 
     def _run(self) -> None:
         while self._begin_round():

@@ -28,9 +28,7 @@ class TableWriter:
         clock: The time, in seconds from any beginning.
     """
 
-    def __init__(
-        self, table: Any, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, table: Any, clock: Callable[[], float] = time.monotonic) -> None:
         self._table = table
         self._clock = clock
         taken = table.find(table.ids()).numpy()

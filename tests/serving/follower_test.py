@@ -220,6 +220,4 @@ def test_what_is_no_export_is_refused(start_shards, tmp_path):
 def test_pauses_must_be_above_zero(start_shards, model_on, loaded, seconds):
     cluster = cluster_of(start_shards(1))
     with pytest.raises(ValueError, match="poll_seconds"):
-        ptf.serving.Follower(
-            loaded(model_on(cluster)), cluster, poll_seconds=seconds
-        )
+        ptf.serving.Follower(loaded(model_on(cluster)), cluster, poll_seconds=seconds)

@@ -1,15 +1,14 @@
-"""A model in a graph that has its rows."""
+"""A model in a graph that does without the layers of its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import tensorflow as tf
 
 from persia_tf.ops.embedding import Route
 from persia_tf.ops.redirection import redirected_to
-from persia_tf.serving.frozen_table import FrozenTable
 from persia_tf.serving.signature import Inputs, named_outputs
 from persia_tf.serving.tf_example import ExampleParser
 
@@ -17,7 +16,14 @@ SERVING = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 TF_EXAMPLE = "tf_example"
 
 
-class FrozenModel(tf.Module):
+class LooksUp(Protocol):
+    """A table, as a graph asks it: a `tf.Module`."""
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        """Takes ids, int64; gives float32, `ids.shape + (dim,)`."""
+
+
+class ExportedModel(tf.Module):
     """A model whose lookups are answered by tables of its own.
 
     Args:
@@ -39,7 +45,7 @@ class FrozenModel(tf.Module):
         self,
         model: Any,
         inputs: Inputs,
-        tables: Mapping[str, FrozenTable],
+        tables: Mapping[str, LooksUp],
         tf_example: bool,
     ) -> None:
         super().__init__()

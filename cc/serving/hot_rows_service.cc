@@ -1,0 +1,181 @@
+#include "cc/serving/hot_rows_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "cc/base/catch_bad_alloc.h"
+
+namespace persia {
+namespace {
+
+bool HasBags(const LookupRequest& request) {
+  return std::any_of(request.tables.begin(), request.tables.end(),
+                     [](const TableLookup& table) {
+                       return table.ids.combiner != Combiner::kNone;
+                     });
+}
+
+uint64_t Nanoseconds(Clock::duration duration) {
+  return std::chrono::nanoseconds(duration).count();
+}
+
+}  // namespace
+
+HotRowsService::HotRowsService(std::unique_ptr<EmbeddingService> inner,
+                               const HotRowsOptions& options)
+    : ForwardingService(std::move(inner)), options_(options) {}
+
+HotRowsService::~HotRowsService() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  EndInner();
+}
+
+void HotRowsService::Lookup(LookupRequest* request, DoneCallback done) {
+  if (!request->read_only || HasBags(*request) || !MakesCopies()) {
+    return inner()->Lookup(request, std::move(done));
+  }
+  std::unique_ptr<CachedLookup> lookup;
+  const Status status =
+      CatchBadAlloc([&] { return Prepare(request, &lookup); });
+  if (!status.ok()) return done(status);
+  if (lookup->FinishFromCopies()) return done(Status());
+  Ask(std::move(lookup), std::move(done));
+}
+
+bool HotRowsService::MakesCopies() const {
+  if (options_.rows == 0) return false;
+  if (options_.seconds > 0) return true;
+  std::lock_guard<std::mutex> lock(mutex_);
+  return followed_since_.has_value();
+}
+
+Status HotRowsService::Prepare(LookupRequest* request,
+                               std::unique_ptr<CachedLookup>* lookup) {
+  CachedLookup::Moment moment;
+  std::vector<RowCache*> caches;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    moment = TakeMoment();
+    for (const TableLookup& table : request->tables) {
+      caches.push_back(CacheOf(table));
+    }
+  }
+  *lookup = std::make_unique<CachedLookup>(request, moment);
+  for (RowCache* cache : caches) {
+    PERSIA_RETURN_IF_ERROR((*lookup)->AddTable(cache));
+  }
+  return Status();
+}
+
+void HotRowsService::Ask(std::shared_ptr<CachedLookup> lookup,
+                         DoneCallback done) {
+  LookupRequest* const rest = lookup->inner();
+  inner()->Lookup(rest, [this, lookup = std::move(lookup),
+                         done = std::move(done)](Status status) {
+    if (!status.ok()) return done(std::move(status));
+    bool stopping = false;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      NoteGeneration(lookup->inner()->generation);
+      stopping = stopping_;
+    }
+    if (lookup->MixesGenerations()) {
+      if (stopping) return done(Status(Code::kCancelled, "the service ended"));
+      return inner()->Lookup(lookup->outer(), done);
+    }
+    lookup->Finish();
+    done(Status());
+  });
+}
+
+CachedLookup::Moment HotRowsService::TakeMoment() const {
+  CachedLookup::Moment moment;
+  moment.now = Now();
+  const uint64_t age = Nanoseconds(
+      std::chrono::duration_cast<Clock::duration>(
+          std::chrono::duration<double>(options_.seconds)));
+  moment.since = moment.now - std::min(age, moment.now - 1);
+  if (followed_since_) moment.since = std::min(moment.since, *followed_since_);
+  moment.generation = generation_.value_or(0);
+  moment.copies_read_only = true;
+  return moment;
+}
+
+RowCache* HotRowsService::CacheOf(const TableLookup& table) {
+  // A malformed table is the service's to refuse.
+  if (table.ids.dim == 0 || table.ids.dim > kMaxDim ||
+      table.rows.size() != table.ids.ids.size() * table.ids.dim) {
+    return nullptr;
+  }
+  std::unique_ptr<RowCache>& cache = caches_[table.ids.table];
+  if (cache == nullptr) {
+    cache = std::make_unique<RowCache>(table.ids.dim, options_.rows);
+  }
+  return cache->dim() == table.ids.dim ? cache.get() : nullptr;
+}
+
+void HotRowsService::NoteGeneration(uint64_t generation) {
+  if (generation_ == generation) return;
+  generation_ = generation;
+  for (const auto& [key, cache] : caches_) cache->Invalidate(Now());
+}
+
+void HotRowsService::SetFollowed(bool followed) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  followed_since_ = followed ? std::optional<uint64_t>(Now()) : std::nullopt;
+}
+
+Status HotRowsService::Refresh(TableKey table, uint32_t dim,
+                               Span<const int64_t> ids,
+                               Span<const float> rows) {
+  RowCache* const cache = Find(table);
+  if (cache == nullptr || cache->dim() != dim) return Status();
+  return Tell(cache, [&] { cache->Refresh(ids, rows, Now()); });
+}
+
+Status HotRowsService::Erase(TableKey table, Span<const int64_t> ids) {
+  RowCache* const cache = Find(table);
+  if (cache == nullptr) return Status();
+  return Tell(cache, [&] { cache->Erase(ids, Now()); });
+}
+
+RowCache* HotRowsService::Find(TableKey table) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = caches_.find(table);
+  return found == caches_.end() ? nullptr : found->second.get();
+}
+
+template <typename Change>
+Status HotRowsService::Tell(RowCache* cache, const Change& change) {
+  const Status status = CatchBadAlloc([&] {
+    change();
+    return Status();
+  });
+  // Better no copy than one that missed a change.
+  if (!status.ok()) cache->Invalidate(Now());
+  return status;
+}
+
+uint64_t HotRowsService::Now() const {
+  return 1 + Nanoseconds(options_.now().time_since_epoch());
+}
+
+RowCacheStats HotRowsService::stats() const {
+  RowCacheStats all;
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [key, cache] : caches_) {
+    const RowCacheStats stats = cache->stats();
+    all.rows += stats.rows;
+    all.bytes += stats.bytes;
+    all.hits += stats.hits;
+    all.misses += stats.misses;
+    all.evictions += stats.evictions;
+  }
+  return all;
+}
+
+}  // namespace persia

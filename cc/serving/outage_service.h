@@ -1,0 +1,45 @@
+// OutageService: what becomes of lookups while servers are out of reach.
+//
+// Either they fail, as they would without it, or the vectors that nobody gave
+// become zeros. Both are counted. What a server refuses, such as a table that
+// it does not have, is no outage: it fails either way.
+//
+// Thread-safe and asynchronous, as EmbeddingService says: it has no thread and
+// never waits.
+
+#ifndef PERSIA_CC_SERVING_OUTAGE_SERVICE_H_
+#define PERSIA_CC_SERVING_OUTAGE_SERVICE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "cc/service/forwarding_service.h"
+
+namespace persia {
+
+class OutageService : public ForwardingService {
+ public:
+  OutageService(std::unique_ptr<EmbeddingService> inner, bool gives_zeros);
+  ~OutageService() override;
+
+  void Lookup(LookupRequest* request, DoneCallback done) override;
+
+  // Lookups that a server failed, those that zeros were given for included.
+  uint64_t failures() const { return failures_; }
+  // Vectors that became zeros.
+  uint64_t zeros() const { return zeros_; }
+
+ private:
+  Status Settle(const Status& status, LookupRequest* request);
+  void GiveZeros(LookupRequest* request) const;
+
+  const bool gives_zeros_;
+  std::atomic<uint64_t> generation_{0};  // Of the last answer.
+  std::atomic<uint64_t> failures_{0};
+  std::atomic<uint64_t> zeros_{0};
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SERVING_OUTAGE_SERVICE_H_

@@ -1,0 +1,152 @@
+"""Tables of an export that stay on their shards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf.cluster import Cluster
+from persia_tf.ops import load
+from persia_tf.ops.placement import on_host
+from persia_tf.serving.manifest import ExportedCluster, ExportedTable
+from persia_tf.serving.remote import Remote
+from persia_tf.table import Table
+
+_NEEDS = (
+    "Its op is persia_tf's. Load that before the model: in Python, import persia_tf "
+    "and call persia_tf.serving.load_ops(), or without persia_tf call "
+    "tf.load_op_library(PATH); in C, TF_LoadLibrary(PATH). PATH is _persia_ops.so, "
+    "with libpersia.so in the folder above it: where persia_tf is installed, "
+    "persia_tf.serving.op_library() tells it."
+)
+
+
+class RemoteTable(tf.Module):
+    """Asks shards for the rows of a table.
+
+    Args:
+        table: The table.
+        live: A variable, so that TensorFlow takes no lookup for a constant.
+        options: More attributes of the op: who is asked, and how.
+    """
+
+    def __init__(
+        self, table: Table, live: tf.Variable, options: Mapping[str, Any]
+    ) -> None:
+        super().__init__()
+        self.dim = table.dim
+        self._full_name = table.cluster.full_name(table.name)
+        self._live = live
+        self._options = dict(options)
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        """Looks rows up.
+
+        Args:
+            ids: int64, any shape.
+
+        Returns:
+            float32, `ids.shape + (dim,)`; zeros for an id without a row.
+        """
+        with on_host():
+            rows = load.ops().persia_remote_lookup_of_persia_ops_so(
+                ids=ids,
+                live=self._live.read_value(),
+                table=self._full_name,
+                dim=self.dim,
+                **self._options,
+            )
+            # The C API's shape inference cannot read `dim`, also where it is loaded.
+            return tf.ensure_shape(rows, ids.shape.concatenate([self.dim]))
+
+
+class RemoteTables:
+    """The tables of a model, as an export asks for them.
+
+    Args:
+        tables: By their full names.
+        remote: How they are asked.
+
+    Attributes:
+        by_name: A `RemoteTable` for each.
+
+    Raises:
+        ValueError: if one is embedded in this process.
+        PersiaError: if a shard does not answer in time (it is named).
+    """
+
+    def __init__(self, tables: Mapping[str, Table], remote: Remote) -> None:
+        _refuse_embedded(tables)
+        self._clusters = _named_clusters(tables)
+        live = tf.Variable(0.0, trainable=False, name="live")
+        self.by_name = {
+            name: RemoteTable(table, live, _options(*self._cluster_of(table), remote))
+            for name, table in tables.items()
+        }
+        self._tables = tables
+
+    def told(self) -> dict[str, Any]:
+        """Returns what a manifest says of them."""
+        return {
+            "tables": tuple(
+                ExportedTable(
+                    *(name, self.by_name[name].dim, "float32", 0, 0),
+                    cluster=self._cluster_of(table)[0],
+                )
+                for name, table in self._tables.items()
+            ),
+            "clusters": tuple(
+                ExportedCluster(name, cluster.shards, f"PERSIA_{name.upper()}")
+                for name, cluster in self._clusters.items()
+            ),
+            "needs": _NEEDS,
+        }
+
+    def _cluster_of(self, table: Table) -> tuple[str, Cluster]:
+        for name, cluster in self._clusters.items():
+            if _key(cluster) == _key(table.cluster):
+                return name, cluster
+        raise AssertionError("every table has a cluster")
+
+
+def _refuse_embedded(tables: Mapping[str, Table]) -> None:
+    for name, table in tables.items():
+        if table.cluster.is_embedded:
+            raise ValueError(
+                '`mode="remote"` needs tables on shards, which others can ask. Export '
+                'with mode="standalone", or train on shards: ptf.Cluster([...]). '
+                f"Received: table {name!r}, which is embedded in this process"
+            )
+
+
+def _key(cluster: Cluster) -> tuple[tuple[str, ...], str]:
+    return cluster.shards, cluster.wire_dtype
+
+
+def _named_clusters(tables: Mapping[str, Table]) -> dict[str, Cluster]:
+    clusters = list(
+        {_key(table.cluster): table.cluster for table in tables.values()}.values()
+    )
+    if len(clusters) == 1:
+        return {"ps": clusters[0]}
+    return {f"ps_{number}": cluster for number, cluster in enumerate(clusters)}
+
+
+def _options(name: str, cluster: Cluster, remote: Remote) -> dict[str, Any]:
+    return {
+        "cluster": name,
+        "addresses": list(cluster.shards),
+        "placed_over": 0 if _is_of_workers(cluster) else len(cluster.shards),
+        "timeout_seconds": remote.timeout,
+        "on_failure": remote.on_failure,
+        "hot_rows": remote.hot_rows,
+        "hot_seconds": remote.hot_seconds,
+        "wire_dtype": cluster.wire_dtype,
+    }
+
+
+def _is_of_workers(cluster: Cluster) -> bool:
+    # Each tells of the shards behind it, too.
+    return len(cluster.stats()) > len(cluster.shards)

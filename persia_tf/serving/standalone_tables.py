@@ -1,0 +1,73 @@
+"""Tables of an export that holds their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from persia_tf.checkpoint.progress_bar import ProgressBar
+from persia_tf.serving.frozen_table import FrozenTable
+from persia_tf.serving.kept_rows import AllRows
+from persia_tf.serving.manifest import ExportedTable
+
+
+class StandaloneTables:
+    """The tables of a model, with the rows that an export takes.
+
+    Args:
+        chosen: The rows, by the tables' full names.
+        row_dtype: How weights are held: one of `frozen_rows.ROW_DTYPES`.
+        progress: Whether to show a progress bar.
+
+    Attributes:
+        by_name: A `FrozenTable` for each.
+
+    Raises:
+        PersiaError: if a shard does not answer in time (it is named).
+    """
+
+    def __init__(
+        self, chosen: Mapping[str, AllRows], row_dtype: str, progress: bool
+    ) -> None:
+        count = sum(rows.count for rows in chosen.values())
+        tell = _Progress(count) if progress else None
+        self._chosen = chosen
+        self._row_dtype = row_dtype
+        self.by_name = {
+            name: _filled(rows, row_dtype, tell) for name, rows in chosen.items()
+        }
+
+    def told(self) -> dict[str, Any]:
+        """Returns what a manifest says of them."""
+        return {
+            "tables": tuple(
+                ExportedTable(
+                    *(name, table.dim, self._row_dtype, table.rows, table.bytes),
+                    left_out=self._chosen[name].left_out,
+                )
+                for name, table in self.by_name.items()
+            )
+        }
+
+
+def _filled(rows: AllRows, row_dtype: str, tell: _Progress | None) -> FrozenTable:
+    # Rows may come while they are walked: then it grows.
+    frozen = FrozenTable(rows.count + 1, rows.dim, row_dtype)
+    for batch in rows.batches():
+        frozen.append(batch.ids, batch.rows)
+        if tell is not None:
+            tell.add(len(batch.ids))
+    return frozen
+
+
+class _Progress:
+    """A bar of the rows of all tables."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+        self._bar = ProgressBar("Exporting")
+
+    def add(self, rows: int) -> None:
+        self._done += rows
+        self._bar.show(self._done, self._total)
