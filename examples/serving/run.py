@@ -1,6 +1,6 @@
 """Trains, serves by gRPC and REST, trains on, and serves what it has become.
 
-    persia launch --ps 2 -- python examples/serving/run.py
+persia launch --ps 2 -- python examples/serving/run.py
 """
 
 import argparse

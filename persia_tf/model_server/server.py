@@ -221,8 +221,8 @@ def _folder(model: str | os.PathLike[str]) -> str:
     folder = os.path.abspath(os.fspath(model))
     if not os.path.isdir(folder):
         raise errors.NotFoundError(
-            f"there is no folder {folder}: make it first, or name another. Its versions "
-            "may come later"
+            f"there is no folder {folder}: make it first, or name another. Its "
+            "versions may come later"
         )
     return folder
 

@@ -58,9 +58,7 @@ def test_ids_and_strings(embedding, folder, serve):
     encoded = np.array([word.encode() for word in words.ravel()], object)
     by_grpc = client.predict(user=users, tags=encoded.reshape(words.shape))["score"]
     np.testing.assert_allclose(by_grpc, expected, rtol=0, atol=1e-6)
-    rows = [
-        {"user": int(user), "tags": list(row)} for user, row in zip(users, words)
-    ]
+    rows = [{"user": int(user), "tags": list(row)} for user, row in zip(users, words)]
     _, answer = client.post(":predict", {"instances": rows})
     np.testing.assert_allclose(answer["predictions"], expected, rtol=0, atol=1e-6)
     columns = {"user": users.tolist(), "tags": words.tolist()}

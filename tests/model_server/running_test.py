@@ -177,9 +177,7 @@ def test_a_request_that_spoils_a_batch_fails_alone(model, signature, ask, eventu
     assert "no negative ones" in str(bad.join())
 
 
-def test_outputs_that_have_no_examples_of_their_own_are_not_shared(
-    ask, eventually
-):
+def test_outputs_that_have_no_examples_of_their_own_are_not_shared(ask, eventually):
     held = HeldModel()
 
     def summed(x):

@@ -73,7 +73,8 @@ def test_a_folder_that_is_a_saved_model_is_version_1(saved_models, serve):
 
 
 @pytest.mark.parametrize(
-    ("policy", "expected"), [("latest:1", [3]), ("latest:2", [2, 3]), ("all", [1, 2, 3])]
+    ("policy", "expected"),
+    [("latest:1", [3]), ("latest:2", [2, 3]), ("all", [1, 2, 3])],
 )
 def test_so_many_versions_serve(add_version, serve, policy, expected):
     for version in (1, 2, 3):
