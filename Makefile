@@ -8,7 +8,7 @@ OLDEST := .venv-oldest
 DOCS := .venv-docs
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
 BOTH_KERAS := $(wildcard tests/compatibility tests/conversion tests/data \
-  tests/distribute tests/layers tests/ops tests/serving)
+  tests/distribute tests/layers tests/model_server tests/ops tests/serving)
 # What may depend on TensorFlow's version. Of several workers, tests/compatibility.
 OF_TENSORFLOW := $(filter-out tests/distribute,$(BOTH_KERAS))
 # What docs/compatibility.md tells of.
@@ -34,6 +34,7 @@ test: build $(VENV)/.test gtest
 	$(VENV)/bin/python benchmarks/soak.py --quick
 	$(VENV)/bin/python benchmarks/worker_scaling.py --quick
 	$(VENV)/bin/python benchmarks/xla_dense.py --quick
+	$(VENV)/bin/python benchmarks/model_server_bench.py --quick
 	$(VENV)/bin/$(PYTEST)
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(BOTH_KERAS)
 

@@ -1,7 +1,7 @@
 """persia_tf: embedding tables beyond a worker's memory, for Keras.
 
 The names below are loaded when they are first used, so that the commands
-(`persia ps`, `persia status`, `persia launch`, ...) never import TensorFlow.
+(`persia ps`, `persia status`, `persia launch`) never import TensorFlow.
 """
 
 import importlib

@@ -1,5 +1,6 @@
 """Trains a DeepFM on MovieLens 1M, and prints its test AUC on the last line."""
 
+import argparse
 import pathlib
 import sys
 from collections.abc import Sequence
@@ -9,11 +10,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).absolute().parents[1]))
 
 from common import training
 from common.embeddings import Settings
+from common.table import Table
 
 from movielens import data, model, sample
 
 _TEST_FRACTION = 0.2
-_ADAGRAD = {"learning_rate": 0.06, "initial_accumulator_value": 1e-5}
+ADAGRAD = {"learning_rate": 0.06, "initial_accumulator_value": 1e-5}
 
 
 def main(argv: Optional[Sequence[str]] = None) -> float:
@@ -23,18 +25,27 @@ def main(argv: Optional[Sequence[str]] = None) -> float:
         argv: the arguments, or None for the process's own.
     """
     options = training.parse_options(__doc__, argv, epochs=4, batch_size=2048)
+    train, test = load(options)
+    return training.run(options, settings(options.seed), train, test, model.build)
+
+
+def load(options: argparse.Namespace) -> tuple[Table, Table]:
+    """Returns (training, test) tables, as the command line says."""
 
     def split(table):
         return table.split(_TEST_FRACTION, options.seed)
 
-    train, test = training.load(
+    return training.load(
         options,
         data.SOURCE,
         read=lambda directory: split(data.read(directory)),
         generate=lambda: split(sample.generate(options.seed)),
     )
-    settings = Settings("movielens", _ADAGRAD, scale=0.01, seed=options.seed)
-    return training.run(options, settings, train, test, model.build)
+
+
+def settings(seed: int) -> Settings:
+    """Returns the settings of the rows."""
+    return Settings("movielens", ADAGRAD, scale=0.01, seed=seed)
 
 
 if __name__ == "__main__":

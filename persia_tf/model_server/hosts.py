@@ -30,7 +30,7 @@ def check(host: str, insecure: bool) -> None:
     if insecure or all(ipaddress.ip_address(each).is_loopback for each in addresses):
         return
     raise errors.InvalidArgumentError(
-        f"other machines would reach {host}, and whoever does may ask the model: listen "
-        "on 127.0.0.1, behind what keeps others out; or, where everybody may ask, give "
-        "--insecure"
+        f"other machines would reach {host}, and whoever does may ask the model: "
+        "listen on 127.0.0.1, behind what keeps others out; or, where everybody may "
+        "ask, give --insecure"
     )

@@ -48,8 +48,7 @@ class Body:
         fields = _parse(text)
         if not isinstance(fields, dict) or (_ROWS in fields) == (_COLUMNS in fields):
             raise errors.InvalidArgumentError(
-                f'a request must be a JSON object with either "{_ROWS}" or '
-                f'"{_COLUMNS}"'
+                f'a request must be a JSON object with either "{_ROWS}" or "{_COLUMNS}"'
             )
         self.signature = fields.get("signature_name", "")
         if not isinstance(self.signature, str):

@@ -15,7 +15,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from persia_tf import errors
 from persia_tf.model_server import warmup
-from persia_tf.model_server.signature import Signature, first_line
+from persia_tf.model_server.signature import Signature, told_by
 
 _FILE = "saved_model.pb"
 _TAGS = {tf.saved_model.SERVING}
@@ -123,7 +123,7 @@ def _explained(error: Exception, ops_failure: errors.PersiaError | None) -> str:
         return f"its {_FILE} is no SavedModel, or is not whole ({error})"
     if isinstance(error, FileNotFoundError):
         return f"there is no {error.filename}, so it is no SavedModel, or not whole yet"
-    text = first_line(error) if isinstance(error, tf.errors.OpError) else str(error)
+    text = told_by(error) if isinstance(error, tf.errors.OpError) else str(error)
     if "Op type not registered 'Persia" in text and ops_failure is not None:
         return f"it has ops of persia_tf, and {ops_failure}"
     if "Op type not registered" in text:

@@ -145,9 +145,7 @@ async def _telling_errors(
     try:
         return await handler(request)
     except errors.PersiaError as error:
-        code = _HTTP.get(
-            status.name(error.code), http.HTTPStatus.INTERNAL_SERVER_ERROR
-        )
+        code = _HTTP.get(status.name(error.code), http.HTTPStatus.INTERNAL_SERVER_ERROR)
         return _error(code, str(error))
     except asyncio.TimeoutError:
         return _error(

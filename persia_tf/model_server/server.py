@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Sequence
 from concurrent import futures
@@ -136,11 +137,16 @@ class ModelServer:
         self._grpc = self._make_grpc(predictor, request_seconds, max_message_bytes)
         self.address = listen(self._grpc, Address(host, grpc_port), "gRPC")
         rest = RestApi(predictor, self._pool, self.metrics, request_seconds)
-        self._rest = HttpServer(
-            rest.application(max_message_bytes), Address(host, rest_port)
-        )
+        try:
+            self._rest = HttpServer(
+                rest.application(max_message_bytes), Address(host, rest_port)
+            )
+        except BaseException:
+            self._grpc.stop(None)
+            raise
         self.rest_address = self._rest.address
         self._grpc.start()
+        self._stopping = threading.Lock()
         self._poller = Poller(self.poll, poll_seconds)
 
     def __enter__(self) -> ModelServer:
@@ -183,6 +189,8 @@ class ModelServer:
         Args:
             seconds: How long requests in flight may take. Defaults to 20.
         """
+        if not self._stopping.acquire(blocking=False):
+            return  # It stops, or has stopped.
         give_up = time.monotonic() + seconds
         self._health.drain()
         self._health.close()
@@ -213,8 +221,8 @@ def _folder(model: str | os.PathLike[str]) -> str:
     folder = os.path.abspath(os.fspath(model))
     if not os.path.isdir(folder):
         raise errors.NotFoundError(
-            f"there is no folder {folder}: make it first, or name another. Its versions "
-            "may come later"
+            f"there is no folder {folder}: make it first, or name another. Its "
+            "versions may come later"
         )
     return folder
 

@@ -138,14 +138,16 @@ class Signature:
             return {name: found[name].numpy() for name in self.outputs}
         except tf.errors.OpError as error:
             raise errors.from_code(
-                error.error_code, f"the model failed: {first_line(error)}"
+                error.error_code, f"the model failed: {told_by(error)}"
             ) from error
 
 
-def first_line(error: tf.errors.OpError) -> str:
-    """Returns what an error of TensorFlow says, without its graph's nodes."""
-    text = error.message.partition("[[{{")[0].partition("\n\t [[")[0]
-    return text.strip().partition("\n")[0] or type(error).__name__
+def told_by(error: tf.errors.OpError) -> str:
+    """Returns what an error of TensorFlow says, without the nodes of its graph."""
+    lines = error.message.partition("[[{{")[0].split("\n")
+    told = [line.strip() for line in lines if line.strip()]
+    # The first lines say where, the last one says what.
+    return told[-1] if told else type(error).__name__
 
 
 def _specs(tensors: Mapping[str, Any]) -> dict[str, Spec]:

@@ -159,9 +159,7 @@ def serve(folder):
 
         def start(model=folder, serves=True, **options):
             while True:
-                server = model_server.ModelServer(
-                    model, poll_seconds=NEVER, **options
-                )
+                server = model_server.ModelServer(model, poll_seconds=NEVER, **options)
                 stack.callback(server.stop)
                 if not is_used(server.address.port):
                     break

@@ -1,0 +1,1 @@
+"""The DeepFM of movielens, served while it is trained on."""

@@ -1,0 +1,178 @@
+"""Trains, serves by gRPC and REST, trains on, and serves what it has become.
+
+persia launch --ps 2 -- python examples/serving/run.py
+"""
+
+import argparse
+import pathlib
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import Any, Optional
+
+sys.path.insert(0, str(pathlib.Path(__file__).absolute().parents[1]))
+
+import numpy as np
+import tensorflow as tf
+from common import training
+from common.embeddings import PersiaRows
+from common.table import Table
+from movielens import model as deepfm
+from movielens import train as movielens
+
+import persia_tf as ptf
+from serving import clients, server
+
+keras = tf.keras
+
+_NAME = "deepfm"
+_ASKED_ROWS = 256
+
+
+def main(argv: Optional[Sequence[str]] = None) -> None:
+    """Does as the command line says.
+
+    Args:
+        argv: the arguments, or None for the process's own.
+    """
+    parser = training.training_parser(__doc__, epochs=1, batch_size=2048)
+    options = parser.parse_args(argv)
+    train, test = movielens.load(options)
+    asked = test.take(slice(_ASKED_ROWS)).features
+    model = build(options.seed)
+    fit(model, train.take(slice(len(train) // 2)), options)
+    with tempfile.TemporaryDirectory() as folder:
+        versions = pathlib.Path(folder) / _NAME
+        export(model, versions, 1)
+        with server.running(versions) as running:
+            clients.wait_until_serving(running.rest)
+            with closing(clients.GrpcClient(running.grpc, _NAME)) as client:
+                before = compare(model, client, running, asked, version=1)
+                with asking(client, asked) as answers:
+                    fit(model, train.take(slice(len(train) // 2, None)), options)
+                    export(model, versions, 2)
+                    answers.wait_for_version(2)
+                after = compare(model, client, running, asked, version=2)
+    print(
+        f"{answers.count} requests while it was trained, exported and loaded: none "
+        f"failed. Predictions changed by {np.abs(after - before).max():.3f} at most."
+    )
+
+
+def build(seed: int) -> Any:
+    """Returns the model, compiled."""
+    keras.utils.set_random_seed(seed)
+    model = deepfm.build(PersiaRows(movielens.settings(seed)))
+    model.compile(keras.optimizers.Adagrad(**movielens.ADAGRAD), "binary_crossentropy")
+    return model
+
+
+def fit(model: Any, table: Table, options: argparse.Namespace) -> None:
+    """Trains the model on a table."""
+    batches = table.batches(options.batch_size, shuffle_seed=options.seed)
+    model.fit(batches, epochs=options.epochs, shuffle=False)
+
+
+def export(model: Any, versions: pathlib.Path, version: int) -> None:
+    """Puts a version beside the others at once: a server sees no half of it."""
+    versions.mkdir(exist_ok=True)
+    partial = versions / f"partial.{version}"
+    exported = ptf.serving.export(model, partial)
+    partial.rename(versions / str(version))
+    rows = sum(table.rows for table in exported.tables)
+    print(f"version {version}: {rows:,} rows exported")
+
+
+def compare(
+    model: Any,
+    client: clients.GrpcClient,
+    running: server.Server,
+    asked: dict[str, np.ndarray],
+    version: int,
+) -> np.ndarray:
+    """Returns what the server predicts, and tells how far it is from the model.
+
+    Raises:
+        AssertionError: if it is another version, or is off by more than 1e-6.
+    """
+    expected = np.asarray(model(tf.nest.map_structure(tf.constant, asked)))
+    found, by_grpc = client.predict(asked)
+    by_rest = clients.rest_predict(running.rest, _NAME, asked)
+    off = max(np.abs(each - expected).max() for each in (by_grpc, by_rest))
+    assert found == version, f"version {found} answers, not {version}"
+    assert off <= 1e-6, f"served predictions are off by {off}"
+    print(
+        f"version {found}: {len(expected)} predictions by gRPC and REST are off by "
+        f"{off:.0e} at most"
+    )
+    return by_grpc
+
+
+class Answers:
+    """What a client gets that asks all the time.
+
+    Attributes:
+        count: how many answers there were.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._newest = 0
+        self._failure: Optional[Exception] = None
+        self._changed = threading.Condition()
+
+    def add(self, version: int) -> None:
+        """Takes an answer."""
+        with self._changed:
+            self.count += 1
+            self._newest = max(self._newest, version)
+            self._changed.notify_all()
+
+    def fail(self, failure: Exception) -> None:
+        """Takes what there was instead of one."""
+        with self._changed:
+            self._failure = failure
+            self._changed.notify_all()
+
+    def wait_for_version(self, version: int, seconds: float = 120) -> None:
+        """Waits until a version answers, or a request fails."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._newest >= version or self._failure, seconds
+            )
+            assert self._newest >= version, f"version {version} does not answer"
+
+    def check(self) -> None:
+        """Raises what a request failed with, if one did."""
+        if self._failure:
+            raise self._failure
+
+
+@contextmanager
+def asking(
+    client: clients.GrpcClient, asked: dict[str, np.ndarray]
+) -> Iterator[Answers]:
+    """Asks again and again, beside what else is done."""
+    answers, enough = Answers(), threading.Event()
+
+    def ask() -> None:
+        try:
+            while not enough.wait(0.01):
+                answers.add(client.predict(asked)[0])
+        except Exception as failure:
+            answers.fail(failure)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield answers
+    finally:
+        enough.set()
+        thread.join()
+        answers.check()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""`persia serve` as a process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+import tensorflow as tf
+
+WITHOUT = """
+import sys
+sys.modules["{library}"] = None
+from persia_tf.commands import main
+sys.argv = ["persia", "serve", "--model", "."]
+main.main()
+"""
+
+
+class Double(tf.Module):
+    @tf.function(input_signature=[tf.TensorSpec((None,), tf.float32, "x")])
+    def double(self, x):
+        return {"y": 2 * x}
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "double"
+    module = Double()
+    tf.saved_model.save(module, str(path / "1"), {"serving_default": module.double})
+    return path
+
+
+@pytest.fixture
+def start(persia, tmp_path, wait_until):
+    """Starts a server; gives the command, and its ports from its file."""
+
+    def run(*args):
+        ports = tmp_path / "ports"
+        command = persia(
+            *("serve", "--grpc-port=0", "--rest-port=0", "--poll-seconds=0.05"),
+            *("--port-file", ports, *args),
+        )
+        wait_until(lambda: ports.exists() or not command.running, "the port file")
+        assert command.running, command.stderr
+        return command, [int(line) for line in ports.read_text().split()]
+
+    return run
+
+
+def predict(port, name, x):
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/models/{name}:predict",
+        json.dumps({"instances": x}).encode(),
+    )
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return json.loads(response.read())["predictions"]
+
+
+def test_it_serves_until_it_is_told_to_stop(start, model, terminate):
+    command, (grpc_port, rest_port) = start("--model", model)
+    command.wait_for(r"Version 1 serves")
+    assert predict(rest_port, "double", [1, 2.5]) == [2, 5]
+    (log,) = command.wait_for(r"gRPC is listening on (\S+); REST on (\S+)")
+    assert log[1] == f"127.0.0.1:{grpc_port}" and log[2] == f"127.0.0.1:{rest_port}"
+    assert terminate(command) == 0
+    assert "finishing requests in flight" in command.stderr
+    assert command.stderr.rstrip().endswith("Stopped")
+
+
+def test_versions_come_while_it_runs(start, model, tmp_path):
+    whole = (model / "1").rename(tmp_path / "whole")
+    command, (_, rest_port) = start("--model", model, "--name=other")
+    whole.rename(model / "7")
+    command.wait_for(r"Version 7 serves")
+    assert predict(rest_port, "other", [1]) == [2]
+
+
+def test_it_takes_its_parent_and_no_stranger(start, model, persia):
+    command, _ = start("--model", model, "--parent", os.getpid())
+    assert command.running
+    command.send(signal.SIGINT)
+    assert command.wait() == 0
+    stranger = persia("serve", "--model", model, "--parent", 1)
+    assert stranger.wait() == 1
+    assert "--parent must be the parent process" in stranger.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "told"),
+    [
+        ([], 2, "--model"),
+        (["--model=.", "--poll-seconds=0"], 2, "must be above 0"),
+        (["--model=.", "--threads=0"], 2, "at least 1, got 0"),
+        (["--model=/no/such/folder"], 1, "there is no folder /no/such/folder"),
+        (["--model=.", "--versions=x"], 1, '"latest:N"'),
+        (["--model=.", "--host=0.0.0.0"], 1, "give --insecure"),
+    ],
+)
+def test_a_wrong_command_line_is_explained(persia, args, code, told):
+    command = persia("serve", *args)
+    assert command.wait() == code
+    assert told in command.stderr and "Traceback" not in command.stderr
+
+
+@pytest.mark.parametrize("library", ["aiohttp", "tensorflow_serving"])
+def test_a_missing_library_is_explained(library):
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(library=library)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 1
+    assert "pip install 'persia_tf[serving]'" in ended.stderr
+    assert "Traceback" not in ended.stderr

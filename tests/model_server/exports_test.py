@@ -1,0 +1,110 @@
+"""Exported Keras models answer as they do in their program."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import persia_tf as ptf
+from persia_tf._keras import keras
+
+COUNT = 32
+WORDS = np.array(["", "a", "b", "unheard of"], object)
+
+
+@pytest.fixture
+def embedding(table):
+    """Makes layers whose rows are far from zero, in tables of their own."""
+
+    def make(name, **options):
+        return ptf.layers.PersiaEmbedding(
+            *(4,),
+            table=f"{table}_{name}",
+            cluster=ptf.Cluster.embedded(),
+            embeddings_initializer=keras.initializers.RandomNormal(seed=1),
+            **options,
+        )
+
+    return make
+
+
+def scores_of(inputs, *vectors):
+    joined = keras.layers.Concatenate()(list(vectors))
+    return keras.Model(inputs, keras.layers.Dense(1, name="score")(joined))
+
+
+def train(model, *columns):
+    labels = np.random.default_rng(1).random((COUNT, 1)).astype("float32")
+    model.compile("sgd", "mse")
+    batches = tf.data.Dataset.from_tensor_slices((columns, labels)).batch(16)
+    model.fit(batches, verbose=0)
+    ptf.flush()
+
+
+def test_ids_and_strings(embedding, folder, serve):
+    user = keras.Input((), dtype="int64", name="user")
+    tags = keras.Input((3,), dtype="string", name="tags")
+    model = scores_of(
+        [user, tags],
+        embedding("user")(user),
+        embedding("tags", combiner="mean", mask_zero=True)(tags),
+    )
+    rng = np.random.default_rng(2)
+    users = rng.integers(-(2**63), 2**63 - 1, COUNT)
+    words = rng.choice(WORDS, (COUNT, 3))
+    train(model, users, words)
+    ptf.serving.export(model, folder / "1")
+    expected = np.asarray(model([tf.constant(users), tf.constant(words)]))
+    client = serve()
+    encoded = np.array([word.encode() for word in words.ravel()], object)
+    by_grpc = client.predict(user=users, tags=encoded.reshape(words.shape))["score"]
+    np.testing.assert_allclose(by_grpc, expected, rtol=0, atol=1e-6)
+    rows = [{"user": int(user), "tags": list(row)} for user, row in zip(users, words)]
+    _, answer = client.post(":predict", {"instances": rows})
+    np.testing.assert_allclose(answer["predictions"], expected, rtol=0, atol=1e-6)
+    columns = {"user": users.tolist(), "tags": words.tolist()}
+    _, answer = client.post(":predict", {"inputs": columns})
+    np.testing.assert_allclose(answer["outputs"], expected, rtol=0, atol=1e-6)
+
+
+def test_ragged_ids(embedding, folder, serve):
+    class Scores(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.embedding = embedding("items", combiner="sum")
+            self.dense = keras.layers.Dense(1)
+
+        def call(self, items):
+            return self.dense(self.embedding(items))
+
+    items = tf.ragged.constant([[3, 4], [], [5, 3, 7]], tf.int64)
+    model = Scores()
+    model(items, training=True)  # Makes rows.
+    spec = tf.RaggedTensorSpec((None, None), tf.int64, row_splits_dtype=tf.int64)
+    ptf.serving.export(model, folder / "1", inputs=spec)
+    expected = model(items, training=False)
+    client = serve(max_batch_size=100)
+    parts = {
+        "input_values": items.values.numpy(),
+        "input_row_splits": items.row_splits.numpy(),
+    }
+    by_grpc = client.predict(**parts)["output"]
+    np.testing.assert_allclose(by_grpc, expected, rtol=0, atol=1e-6)
+    columns = {name: part.tolist() for name, part in parts.items()}
+    _, answer = client.post(":predict", {"inputs": columns})
+    np.testing.assert_allclose(answer["outputs"], expected, rtol=0, atol=1e-6)
+
+
+def test_a_newer_export_takes_over(embedding, folder, serve):
+    ids = keras.Input((), dtype="int64", name="ids")
+    model = scores_of(ids, embedding("ids")(ids))
+    asked = np.arange(COUNT)
+    train(model, asked)
+    ptf.serving.export(model, folder / "1")
+    client = serve()
+    before = client.predict(ids=asked)["score"]
+    train(model, asked)
+    ptf.serving.export(model, folder / "2")
+    client.server.poll()
+    after = client.predict(ids=asked)["score"]
+    assert np.abs(after - before).max() > 1e-4
+    np.testing.assert_allclose(after, model(tf.constant(asked)), rtol=0, atol=1e-6)

@@ -1,0 +1,195 @@
+"""What the gRPC services answer."""
+
+import grpc
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorflow_serving.apis import (
+    classification_pb2,
+    get_model_metadata_pb2,
+    get_model_status_pb2,
+    model_management_pb2,
+    regression_pb2,
+)
+
+X = np.array([[1, 2], [3, 4], [-1, 0.5]], np.float32)
+
+
+@pytest.fixture
+def client(add_version, serve):
+    add_version(2)
+    return serve()
+
+
+def test_predictions_are_the_models(client):
+    np.testing.assert_array_equal(client.predict(x=X)["scaled"], 2 * X)
+
+
+def test_the_answer_names_model_version_and_signature(client):
+    spec = client.predictions.Predict(client.request(x=X), timeout=60).model_spec
+    assert (spec.name, spec.version.value) == ("model", 2)
+    assert spec.signature_name == "serving_default"
+
+
+def test_a_signature_takes_and_gives_strings(client):
+    outputs = client.predict(
+        "describe", words=np.array([b"a", "é".encode()], object), counts=[1, 2**62]
+    )
+    assert outputs["upper"].tolist() == [b"A", "é".encode()]
+    assert outputs["digest_bytes"].tolist() == [b"a\xff", b"\xc3\xa9\xff"]
+    assert outputs["more"].tolist() == [2, 2**62 + 1]
+
+
+def test_parts_of_ragged_tensors(client):
+    outputs = client.predict(
+        "pool",
+        items_values=np.array([1, 2, 3], np.float32),
+        items_row_splits=np.array([0, 2, 2, 3]),
+    )
+    assert outputs["sums"].tolist() == [3, 0, 3]
+
+
+def test_no_examples_at_all(client):
+    assert client.predict(x=X[:0])["scaled"].shape == (0, 2)
+
+
+def test_an_output_filter_leaves_the_others_out(client):
+    request = client.request("describe", words=[b"a"], counts=np.array([1]))
+    request.output_filter.append("more")
+    assert list(client.predictions.Predict(request, timeout=60).outputs) == ["more"]
+
+
+@pytest.mark.parametrize("names", [["other"], ["more", "more"]])
+def test_an_output_filter_of_other_names_is_refused(client, names):
+    request = client.request("describe", words=[b"a"], counts=np.array([1]))
+    request.output_filter.extend(names)
+    code, message = client.refusal(client.predictions.Predict, request)
+    assert code == "INVALID_ARGUMENT"
+    assert "['digest_bytes', 'more', 'upper']" in message and names[-1] in message
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        ({"name": "other"}, "NOT_FOUND", "no model 'other'; this server has 'model'"),
+        ({"version": 7}, "NOT_FOUND", "no version 7 that serves; those that do: [2]"),
+        ({"signature": "other"}, "INVALID_ARGUMENT", "no signature 'other': name one"),
+    ],
+)
+def test_what_is_not_there_is_told(client, options, code, told):
+    request = client.request(x=X, **options)
+    found, message = client.refusal(client.predictions.Predict, request)
+    assert found == code and told in message
+
+
+@pytest.mark.parametrize(
+    ("inputs", "told"),
+    [
+        ({}, "takes the inputs ['x']. Received: []; missing: ['x']"),
+        ({"x": X, "y": X}, "unknown: ['y']"),
+        (
+            {"x": X.astype(np.float64)},
+            "input 'x' of signature 'serving_default' must be float32 of shape "
+            "(any, 2). Received: float64 of shape (3, 2)",
+        ),
+        ({"x": X[0]}, "Received: float32 of shape (2)"),
+        ({"x": X[:, :1]}, "Received: float32 of shape (3, 1)"),
+        ({"x": np.array([b"text"], object)}, "Received: string of shape (1)"),
+    ],
+)
+def test_wrong_inputs_are_told(client, inputs, told):
+    request = client.request(**inputs)
+    code, message = client.refusal(client.predictions.Predict, request)
+    assert code == "INVALID_ARGUMENT" and told in message
+
+
+def broken_tensors():
+    short = tf.make_tensor_proto(X)
+    short.tensor_content = short.tensor_content[:-1]
+    yield short, "as many values as its shape (3, 2) says"
+    unknown = tf.make_tensor_proto(X)
+    unknown.tensor_shape.dim[0].size = -1
+    yield unknown, "a shape that is known"
+    vast = tf.make_tensor_proto(np.float32(1))
+    for _ in range(2):
+        vast.tensor_shape.dim.add(size=2**31)
+    yield vast, "must have at most"
+    untyped = tf.make_tensor_proto(X)
+    untyped.dtype = 0
+    yield untyped, "input 'x'"
+
+
+@pytest.mark.parametrize(("tensor", "told"), list(broken_tensors()))
+def test_a_broken_tensor_is_told(client, tensor, told):
+    request = client.request()
+    request.inputs["x"].CopyFrom(tensor)
+    code, message = client.refusal(client.predictions.Predict, request)
+    assert code == "INVALID_ARGUMENT" and told in message
+
+
+def test_what_fails_in_the_model_is_told_in_its_own_words(client):
+    code, message = client.refusal(
+        client.predict, "divide", x=np.array([-1], np.float32)
+    )
+    assert code == "INVALID_ARGUMENT" and "no negative ones" in message
+
+
+def test_a_label_is_no_version(client):
+    request = client.request(x=X)
+    request.model_spec.version_label = "stable"
+    code, message = client.refusal(client.predictions.Predict, request)
+    assert code == "INVALID_ARGUMENT" and "'stable'" in message
+
+
+def test_a_request_that_is_too_large_is_refused(add_version, serve):
+    add_version(1)
+    client = serve(max_message_bytes=10_000)
+    code, _ = client.refusal(client.predict, x=np.zeros((2000, 2), np.float32))
+    assert code == "RESOURCE_EXHAUSTED"
+    assert client.predict(x=X)["scaled"].shape == (3, 2)
+
+
+def test_metadata_are_the_signatures(client):
+    response = client.metadata()
+    assert response.model_spec.version.value == 2
+    definitions = get_model_metadata_pb2.SignatureDefMap()
+    assert response.metadata["signature_def"].Unpack(definitions)
+    described = definitions.signature_def["describe"]
+    assert described.inputs["words"].dtype == tf.string.as_datatype_enum
+    assert sorted(described.outputs) == ["digest_bytes", "more", "upper"]
+
+
+def test_other_metadata_are_refused(client):
+    request = get_model_metadata_pb2.GetModelMetadataRequest()
+    request.model_spec.name = "model"
+    request.metadata_field.append("other")
+    code, message = client.refusal(client.predictions.GetModelMetadata, request)
+    assert code == "INVALID_ARGUMENT" and "['signature_def']" in message
+
+
+def test_the_status_of_one_version(client):
+    assert client.versions() == {2: "AVAILABLE"}
+    request = get_model_status_pb2.GetModelStatusRequest()
+    request.model_spec.name = "model"
+    request.model_spec.version.value = 9
+    code, message = client.refusal(client.models.GetModelStatus, request)
+    assert code == "NOT_FOUND" and "version 9" in message
+
+
+@pytest.mark.parametrize(
+    ("service", "method", "request_type"),
+    [
+        ("predictions", "Classify", classification_pb2.ClassificationRequest),
+        ("predictions", "Regress", regression_pb2.RegressionRequest),
+        (
+            "models",
+            "HandleReloadConfigRequest",
+            model_management_pb2.ReloadConfigRequest,
+        ),
+    ],
+)
+def test_methods_that_it_has_not_say_so(client, service, method, request_type):
+    call = getattr(getattr(client, service), method)
+    code, message = client.refusal(call, request_type())
+    assert code == grpc.StatusCode.UNIMPLEMENTED.name
+    assert method in message

@@ -1,0 +1,219 @@
+"""The server as a whole: health, metrics, batches, limits, its end."""
+
+import threading
+
+import grpc
+import numpy as np
+import pytest
+
+from persia_tf import errors, model_server
+from persia_tf.model_server import signature as signature_lib
+
+X = np.array([[1, 2], [3, 4]], np.float32)
+SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
+
+
+def check(client, service=""):
+    request = b"\x0a" + bytes([len(service)]) + service.encode() if service else b""
+    return client.channel.unary_unary("/grpc.health.v1.Health/Check")(
+        request, timeout=60
+    )
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Has all predictions wait; gives what lets them go, and how many there were."""
+    go_on, runs = threading.Event(), []
+    run = signature_lib.Signature.run
+
+    def wait_and_run(signature, arrays):
+        runs.append(arrays)
+        assert go_on.wait(60)
+        return run(signature, arrays)
+
+    monkeypatch.setattr(signature_lib.Signature, "run", wait_and_run)
+    yield go_on, runs
+    go_on.set()
+
+
+@pytest.fixture
+def ask_in_background():
+    """Asks on threads of their own; waits for them with the test."""
+    threads = []
+
+    def start(client, answers, x):
+        def ask():
+            try:
+                answers.append(client.predict(x=x)["scaled"])
+            except grpc.RpcError as error:
+                answers.append(error)
+
+        threads.append(threading.Thread(target=ask))
+        threads[-1].start()
+
+    yield start
+    for thread in threads:
+        thread.join(60)
+
+
+def test_health_follows_the_model(folder, add_version, serve):
+    client = serve(serves=False)
+    client.server.poll()
+    names = ["", "model", "tensorflow.serving.PredictionService"]
+    assert [check(client, name) for name in names] == [NOT_SERVING] * 3
+    assert client.get("/healthz")[0] == 503
+    code, message = client.refusal(client.predict, x=X)
+    assert code == "UNAVAILABLE" and "no version that serves" in message
+    assert client.post(":predict", {"inputs": X.tolist()})[0] == 503
+    add_version(1)
+    client.server.poll()
+    assert [check(client, name) for name in names] == [SERVING] * 3
+    assert client.get("/healthz") == (200, "ok\n")
+    with pytest.raises(grpc.RpcError) as failure:
+        check(client, "other")
+    assert failure.value.code() == grpc.StatusCode.NOT_FOUND
+
+
+def test_metrics_count_requests_and_versions(add_version, serve):
+    add_version(1)
+    client = serve()
+    client.predict(x=X)
+    client.refusal(client.predict, name="other", x=X)
+    client.post(":predict", {"inputs": X.tolist()})
+    code, text = client.get("/metrics")
+    assert code == 200
+    for line in (
+        'persia_serve_requests_total{api="grpc",code="OK"} 1',
+        'persia_serve_requests_total{api="grpc",code="NOT_FOUND"} 1',
+        'persia_serve_requests_total{api="rest",code="OK"} 1',
+        'persia_serve_request_seconds_count{api="grpc"} 2',
+        'persia_serve_request_seconds_bucket{api="grpc",le="+Inf"} 2',
+        "persia_serve_requests_under_way 0",
+        'persia_serve_loads_total{result="loaded"} 1',
+        'persia_serve_version_serving{version="1"} 1',
+        "# TYPE persia_serve_request_seconds histogram",
+    ):
+        assert line in text.splitlines()
+
+
+def test_joined_requests_get_their_own_answers(
+    add_version, serve, held, ask_in_background, eventually
+):
+    go_on, runs = held
+    add_version(2)
+    client = serve(threads=1, max_batch_size=64)
+    first, others = [], []
+    ask_in_background(client, first, X)
+    eventually(lambda: runs, "the first request's run")
+    asked = [np.full((size, 2), size, np.float32) for size in (1, 2, 3, 4)]
+    for x in asked:
+        ask_in_background(client, others, x)
+    metrics = client.server.metrics
+    eventually(lambda: metrics.under_way.value() == 5, "all requests")
+    go_on.set()
+    eventually(lambda: len(others) == 4, "all answers")
+    by_size = sorted(others, key=len)
+    for x, answer in zip(asked, by_size):
+        np.testing.assert_array_equal(answer, 2 * x)
+    # The first alone, and then those that had come; at most one came between.
+    assert metrics.batches.count() <= 3
+    assert sum(len(run["x"]) for run in runs) == 2 + 10
+
+
+def test_requests_beyond_the_limit_are_refused(
+    add_version, serve, held, ask_in_background, eventually
+):
+    go_on, runs = held
+    add_version(1)
+    client = serve(max_requests=2, threads=1)
+    answers = []
+    for _ in range(2):
+        ask_in_background(client, answers, X)
+    metrics = client.server.metrics
+    eventually(lambda: metrics.under_way.value() == 2, "both requests")
+    code, message = client.refusal(client.predict, x=X)
+    assert code == "RESOURCE_EXHAUSTED" and "--max-requests" in message
+    code, answer = client.post(":predict", {"inputs": X.tolist()})
+    assert code == 503 and "--max-requests" in answer["error"]
+    # Who watches the server is answered all the same.
+    assert check(client) == SERVING and client.get("/healthz")[0] == 200
+    go_on.set()
+    eventually(lambda: len(answers) == 2, "their answers")
+    assert all(np.array_equal(answer, X) for answer in answers)
+
+
+def test_it_ends_after_the_requests_under_way(
+    add_version, serve, held, ask_in_background, eventually
+):
+    go_on, runs = held
+    add_version(1)
+    client = serve()
+    answers = []
+    ask_in_background(client, answers, X)
+    eventually(lambda: runs, "the run")
+    ending = threading.Thread(target=client.server.stop)
+    ending.start()
+
+    def says_that_it_ends():
+        try:
+            return check(client) == NOT_SERVING
+        except grpc.RpcError as error:
+            return error.code() == grpc.StatusCode.UNAVAILABLE
+
+    eventually(says_that_it_ends, "the end to begin")
+    assert not answers
+    go_on.set()
+    ending.join(60)
+    assert not ending.is_alive()
+    eventually(lambda: answers, "the answer")
+    np.testing.assert_array_equal(answers[0], X)
+
+
+def test_a_port_that_is_taken_is_told(add_version, serve, folder):
+    add_version(1)
+    client = serve()
+    for option, address in (
+        ("grpc_port", client.server.address),
+        ("rest_port", client.server.rest_address),
+    ):
+        with pytest.raises(errors.UnavailableError, match="choose another port"):
+            model_server.ModelServer(folder, **{option: address.port})
+    assert client.predict(x=X)["scaled"].shape == X.shape
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"host": "0.0.0.0"}, "give --insecure"),
+        ({"host": "no.such.host.invalid"}, "cannot listen on"),
+        ({"versions": "newest"}, '"latest:N"'),
+        ({"threads": 0}, "`threads` must be"),
+        ({"max_requests": 0}, "`max_requests` must be"),
+        ({"max_batch_size": -1}, "`max_batch_size` must be"),
+        ({"name": ""}, "must have 1 to 127 bytes"),
+        ({"name": "a/b"}, "no / or :"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(folder, options, told):
+    with pytest.raises(ValueError, match=told):
+        model_server.ModelServer(folder, **options)
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(errors.NotFoundError, match="there is no folder"):
+        model_server.ModelServer(tmp_path / "none")
+
+
+def test_waiting_for_a_model_that_does_not_come_ends(serve):
+    client = serve(serves=False)
+    with pytest.raises(errors.DeadlineExceededError, match="no version of model"):
+        client.server.wait_until_serving(0.05)
+
+
+def test_a_with_block_ends_it(add_version, folder):
+    add_version(1)
+    with model_server.ModelServer(folder) as server:
+        server.wait_until_serving(60)
+        address = str(server.address)
+    with grpc.insecure_channel(address) as channel, pytest.raises(grpc.RpcError):
+        channel.unary_unary("/grpc.health.v1.Health/Check")(b"", timeout=60)
