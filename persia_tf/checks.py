@@ -49,9 +49,7 @@ def positive(name: str, value: Any) -> float:
         TypeError: if it is no number.
         ValueError: if it is not above zero, or not finite.
     """
-    refusal = (
-        f"`{name}` must be a finite number above 0. Received: {name}={value!r}"
-    )
+    refusal = f"`{name}` must be a finite number above 0. Received: {name}={value!r}"
     if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
         raise TypeError(refusal)
     if not 0 < as_float(value) < math.inf:

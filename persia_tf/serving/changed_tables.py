@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from persia_tf import errors
-from persia_tf.following import ChangedTable, Changes
+from persia_tf.following import ChangedTable, Changes, shards_of
 
 
 class WritableTable(Protocol):
@@ -34,18 +34,18 @@ class ChangedTables:
 
     Args:
         tables: By their full names. Changes of other tables are passed over.
+        shards: How many shards the rows live on.
     """
 
-    def __init__(self, tables: Mapping[str, WritableTable]) -> None:
+    def __init__(self, tables: Mapping[str, WritableTable], shards: int) -> None:
+        self._shards = shards
         self._tables = {name: _Guarded(table) for name, table in tables.items()}
 
-    def of_shard(self, is_there: Callable[[np.ndarray], np.ndarray]) -> ShardChanges:
-        """Returns what one shard's changes go to.
-
-        Args:
-            is_there: Tells which ids, int64, live on the shard: a mask.
-        """
-        return ShardChanges(self._tables, is_there)
+    def of_shard(self, shard: int) -> ShardChanges:
+        """Returns what one shard's changes go to."""
+        return ShardChanges(
+            self._tables, lambda ids: shards_of(ids, self._shards) == shard
+        )
 
 
 class _Guarded:
@@ -94,6 +94,9 @@ class ShardChanges:
             erased += sum(map(self._erase_untold, self._told))
             self._told = None
         return rows, erased
+
+    def lost(self) -> None:
+        """The shard could not be asked: the tables stay as they are."""
 
     def _apply_to(self, guarded: _Guarded, changed: ChangedTable) -> None:
         if changed.dim != guarded.table.dim:

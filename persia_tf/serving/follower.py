@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from persia_tf import checks, errors
 from persia_tf.cluster import Cluster
-from persia_tf.following import ShardFollower, shards_of
-from persia_tf.serving.changed_tables import ChangedTables
-from persia_tf.serving.followed_tables import tables_of_saved_model
+from persia_tf.following import ShardFollower
+from persia_tf.serving.followed_tables import sinks_of_saved_model
 from persia_tf.serving.shard_reader import ShardProgress, ShardReader
 
 
@@ -72,19 +68,14 @@ class Follower:
         if not isinstance(cluster, Cluster):
             cluster = Cluster(cluster)
         self._model = model  # Its tables live as long as it does.
-        tables = ChangedTables(tables_of_saved_model(model))
         count = len(cluster.shards)
-        self._readers = []
-        for shard, address in enumerate(cluster.shards):
-            of_shard = tables.of_shard(functools.partial(_are_of, shard, count))
-            self._readers.append(
-                ShardReader(
-                    address,
-                    ShardFollower(cluster.session, shard),
-                    of_shard.apply,
-                    poll_seconds,
-                )
+        sinks = sinks_of_saved_model(model, count)
+        self._readers = [
+            ShardReader(
+                address, ShardFollower(cluster.session, shard), sink, poll_seconds
             )
+            for shard, (address, sink) in enumerate(zip(cluster.shards, sinks))
+        ]
 
     @property
     def status(self) -> FollowerStatus:
@@ -126,7 +117,3 @@ class Follower:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def _are_of(shard: int, count: int, ids: np.ndarray) -> np.ndarray:
-    return shards_of(ids, count) == shard

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
-from collections.abc import Callable
 from typing import Protocol
 
 from absl import logging
@@ -22,6 +21,16 @@ class Shard(Protocol):
 
     def poll(self) -> Changes:
         """Returns what changed since the last call."""
+
+
+class Sink(Protocol):
+    """What the changes of one shard go to. One thread calls it."""
+
+    def apply(self, changes: Changes) -> tuple[int, int]:
+        """Applies what a poll gave; returns rows set, and rows erased."""
+
+    def lost(self) -> None:
+        """Is told of each failure: from now on changes may come late."""
 
 
 @dataclasses.dataclass
@@ -47,7 +56,7 @@ class ShardProgress:
 
 
 class ShardReader:
-    """Polls a shard until it is stopped, and has what it tells applied. Thread-safe.
+    """Polls a shard until it is stopped, and has a sink apply what it tells. Thread-safe.
 
     A round is as many polls as it takes until the shard has nothing left to tell. A
     failure ends it; the next one goes on from there.
@@ -55,7 +64,7 @@ class ShardReader:
     Args:
         name: The shard's address, for messages.
         shard: What is polled, by one thread.
-        apply: Called with what each poll gave; returns rows set, and rows erased.
+        sink: Gets what each poll gave.
         poll_seconds: From the end of a round to the next.
     """
 
@@ -63,11 +72,11 @@ class ShardReader:
         self,
         name: str,
         shard: Shard,
-        apply: Callable[[Changes], tuple[int, int]],
+        sink: Sink,
         poll_seconds: float,
     ) -> None:
         self._shard = shard
-        self._apply = apply
+        self._sink = sink
         self._poll_seconds = poll_seconds
         self._pause = _FIRST_PAUSE
         self._changed = threading.Condition()
@@ -127,6 +136,7 @@ class ShardReader:
                 self._round()
             # Whatever it is, what was applied before goes on serving.
             except Exception as error:
+                self._sink.lost()
                 self._note_failure(error)
 
     def _begin_round(self) -> bool:
@@ -144,7 +154,7 @@ class ShardReader:
         began = time.monotonic()
         while True:
             changes = self._shard.poll()
-            rows, erased = self._apply(changes)
+            rows, erased = self._sink.apply(changes)
             with self._changed:
                 self._progress.rows += rows
                 self._progress.erased += erased

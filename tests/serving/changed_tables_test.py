@@ -1,10 +1,10 @@
-"""What shards tell, as tables get it: dicts stand for tables, ids' signs for shards."""
+"""What shards tell, as tables get it, which dicts stand for here."""
 
 import numpy as np
 import pytest
 
 import persia_tf as ptf
-from persia_tf.following import ChangedTable, Changes
+from persia_tf.following import ChangedTable, Changes, shards_of
 from persia_tf.serving.changed_tables import ChangedTables
 
 DIM = 2
@@ -51,8 +51,8 @@ def table():
 
 @pytest.fixture
 def shard(table):
-    """Of all ids above 0, where another one has the others."""
-    return ChangedTables({"t": table}).of_shard(lambda ids: ids > 0)
+    """The only one."""
+    return ChangedTables({"t": table}, 1).of_shard(0)
 
 
 def test_rows_that_changed_are_set_and_those_that_went_are_erased(table, shard):
@@ -75,10 +75,13 @@ def test_rows_that_a_shard_told_all_without_are_erased_once_it_has(table, shard)
     assert counts == (1, 2)
 
 
-def test_rows_of_other_shards_stay(table, shard):
-    table.rows[-5] = 5.0
-    shard.apply(changes(begins="whole"))
-    assert table.rows == {-5: 5.0}
+def test_rows_of_other_shards_stay():
+    ids = np.arange(100)
+    table = DictTable()
+    table.rows = dict.fromkeys(ids.tolist(), 1.0)
+    ChangedTables({"t": table}, 3).of_shard(1).apply(changes(begins="whole"))
+    assert sorted(table.rows) == ids[shards_of(ids, 3) != 1].tolist()
+    assert 0 < len(table.rows) < 100
 
 
 def test_a_shard_that_begins_anew_halfway_has_told_nothing_before(table, shard):

@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+from harness import wait_until
 
 from persia_tf.following import Changes
 from persia_tf.serving.shard_reader import ShardReader
@@ -33,6 +34,18 @@ class ScriptedShard:
         return answer
 
 
+class Counting:
+    """A sink that says each poll set 1 row and erased 2, and counts its losses."""
+
+    losses = 0
+
+    def apply(self, changes):
+        return 1, 2
+
+    def lost(self):
+        self.losses += 1
+
+
 @pytest.fixture
 def shard():
     return ScriptedShard()
@@ -43,8 +56,8 @@ def read(shard):
     """Starts a reader; it ends with the test."""
     readers = []
 
-    def start(apply=lambda changes: (1, 2), poll_seconds=SECONDS):
-        reader = ShardReader("a:1", shard, apply, poll_seconds)
+    def start(sink=None, poll_seconds=SECONDS):
+        reader = ShardReader("a:1", shard, sink or Counting(), poll_seconds)
         readers.append(reader)
         return reader
 
@@ -82,29 +95,27 @@ def test_who_waits_does_not_wait_for_the_pause(shard, read):
 
 
 def test_a_failure_is_told_and_the_next_round_goes_on(shard, read):
-    reader = read()
+    sink = Counting()
+    reader = read(sink)
     shard.fail(ConnectionError("it is away"))
     shard.tell()
     assert reader.wait_for(2, deadline())
+    assert sink.losses == 1
     assert reader.progress.failures == 1
     assert reader.progress.error == ""
 
 
 def test_why_it_failed_is_told(shard, read):
-    failed = threading.Event()
+    class Refusing(Counting):
+        def apply(self, changes):
+            raise ValueError("no such row")
 
-    def apply(changes):
-        failed.set()
-        raise ValueError("no such row")
-
-    reader = read(apply)
+    reader = read(Refusing())
     shard.tell()
-    assert failed.wait(SECONDS)
-    assert not reader.wait_for(1, time.monotonic())
-    while not reader.progress.failures:
-        time.sleep(0.001)
+    wait_until(lambda: reader.progress.failures, "a failure")
     assert reader.progress.error == "ValueError: no such row"
     assert reader.progress.current_at is None
+    assert not reader.wait_for(1, time.monotonic())
 
 
 def test_who_waits_for_one_that_stops_is_told_no(shard, read):
