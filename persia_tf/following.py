@@ -22,6 +22,9 @@ _BEGINS = ("on", "save", "whole")
 
 _MOST_ROWS = 2**24
 
+NOW = 2**64 - 1
+"""As a `base_save`: of who needs no row as it was before."""
+
 
 class Position(NamedTuple):
     """Where a follower is. Save it together with the rows that it has applied.
@@ -30,7 +33,8 @@ class Position(NamedTuple):
         follower: A random number, which tells it from others.
         epoch: Of the last changes that it applied: which beginning they are of.
         version: Their number in that epoch; 0: none was applied.
-        base_save: The newest checkpoint that it is known to be as new as; 0: none.
+        base_save: The newest checkpoint that it is known to be as new as; 0: none; or
+            `NOW`.
     """
 
     follower: int
@@ -66,7 +70,7 @@ class Changes:
 
     Attributes:
         begins: `"on"`: these go on from the changes before. `"save"`: they begin
-            with what changed since a checkpoint that the follower has. `"whole"`:
+            with what changed since a checkpoint that the follower has, or now. `"whole"`:
             they begin with all rows, and once `complete` is true, rows of this shard
             that were not given since must be dropped.
         complete: Whether all is told that changed before the call.
@@ -102,18 +106,26 @@ class ShardFollower:
         shard: The shard's number, from 0, in the cluster's order. Behind embedding
             workers, that of the workers' list.
         position: Where to go on: an earlier follower's `position`. Defaults to
-            None: with all rows.
+            None: it begins.
+        base_save: For one that begins: the number of a checkpoint that the rows which
+            it has already are as new as; or `NOW`: it needs no earlier rows, now or
+            when it must begin anew. Defaults to `0`: it has none.
     """
 
     def __init__(
-        self, session: Session, shard: int, position: Position | None = None
+        self,
+        session: Session,
+        shard: int,
+        position: Position | None = None,
+        base_save: int = 0,
     ) -> None:
         shard = checks.integer("shard", shard, 0, 2**32 - 1)
+        base_save = checks.integer("base_save", base_save, 0, 2**64 - 1)
         self._key = _native.utf8(session.name)
         self._shard = shard
-        self._position = _native.FollowPosition(
-            *(position if position is not None else Position(_new_follower()))
-        )
+        if position is None:
+            position = Position(_new_follower(), base_save=base_save)
+        self._position = _native.FollowPosition(*position)
 
     @property
     def position(self) -> Position:

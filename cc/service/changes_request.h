@@ -1,7 +1,7 @@
 // ChangesRequest: how one who follows a shard asks for what changed there.
 //
 // A follower begins with all rows of all tables, or with what changed since a
-// checkpoint whose rows it has, and goes on with what changes: a delta each
+// checkpoint whose rows it has, or with nothing; and goes on with what changes: a delta each
 // time it asks. To ask for a delta says that the one before was applied; to ask
 // for the same one again, since the reply was lost, gives the same ids again,
 // as they are then. A follower that the shard does not know, as it was
@@ -29,14 +29,15 @@ struct FollowPosition {
   uint64_t epoch = 0;
   uint64_t version = 0;
   // The newest checkpoint that it is known to be as new as, of this shard; 0:
-  // none.
+  // none. kNow: it needs no row as it was before this request.
+  static constexpr uint64_t kNow = ~uint64_t{0};
   uint64_t base_save = 0;
 };
 
 // What a delta begins.
 enum class Begins : uint32_t {
   kNothing = 0,    // It goes on from the one before.
-  kSinceSave = 1,  // What changed since the position's base_save.
+  kSinceSave = 1,  // What changed since the position's base_save, or now.
   // All rows. Once a delta is complete, the follower must drop the rows of this
   // shard that it was not given since.
   kWhole = 2,

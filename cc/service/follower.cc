@@ -55,7 +55,8 @@ Status Follower::Tell(ChangesRequest* request) {
   }
   Take(request);
   if (AnyLost()) {
-    PERSIA_RETURN_IF_ERROR(Begin(/*base_save=*/0, &epoch));
+    const bool is_now = from.base_save == FollowPosition::kNow;
+    PERSIA_RETURN_IF_ERROR(Begin(is_now ? FollowPosition::kNow : 0, &epoch));
     Take(request);
   }
   if (AnyLost()) {
@@ -89,20 +90,24 @@ Status Follower::Begin(uint64_t base_save, uint64_t* epoch) {
   version_ = 0;
   begins_ = Begins::kSinceSave;
   // Asked again: a save may be committed meanwhile.
+  if (base_save == FollowPosition::kNow) {
+    (void)Follow(FeedStart::kNow);
+    return Status();
+  }
   if (base_save != 0 && subject_.base_save() == base_save &&
-      Follow(SaveScope::kChanges) && subject_.base_save() == base_save) {
+      Follow(FeedStart::kLastSave) && subject_.base_save() == base_save) {
     return Status();
   }
   begins_ = Begins::kWhole;
-  (void)Follow(SaveScope::kWhole);
+  (void)Follow(FeedStart::kAllRows);
   return Status();
 }
 
 // False if changes are not known of every table.
-bool Follower::Follow(SaveScope scope) {
+bool Follower::Follow(FeedStart start) {
   tables_.clear();
   for (Table* table : subject_.store->All()) {
-    auto feed = table->Follow(scope);
+    auto feed = table->Follow(start);
     if (!feed.ok()) return false;
     tables_.push_back({table, std::move(*feed)});
   }
@@ -117,7 +122,7 @@ void Follower::FollowNewTables() {
         std::any_of(tables_.begin(), tables_.end(),
                     [&](const Followed& each) { return each.table == table; });
     if (is_followed) continue;
-    tables_.push_back({table, std::move(*table->Follow(SaveScope::kWhole))});
+    tables_.push_back({table, std::move(*table->Follow(FeedStart::kAllRows))});
   }
 }
 
@@ -141,7 +146,11 @@ void Follower::Take(ChangesRequest* request) {
   }
   ++first_;  // So that no table keeps the others waiting.
   request->complete = !more;
-  if (request->complete) request->position.base_save = base_save;
+  // One that needs no earlier rows stays so.
+  if (request->complete &&
+      request->position.base_save != FollowPosition::kNow) {
+    request->position.base_save = base_save;
+  }
 }
 
 // Whether more is left.

@@ -48,7 +48,7 @@ class Follower {
   // All expect mutex_ to be held.
   void TellAgain(ChangesRequest* request);
   Status Begin(uint64_t base_save, uint64_t* epoch);
-  bool Follow(SaveScope scope);
+  bool Follow(FeedStart start);
   void FollowNewTables();
   bool AnyLost() const;
   void Take(ChangesRequest* request);

@@ -230,8 +230,8 @@ class ShardedTable : public Table {
                        [](const auto& part) { return part->lost_changes(); });
   }
 
-  Result<std::unique_ptr<RowFeed>> Follow(SaveScope scope) override {
-    auto feed = std::make_unique<TableFeed>(this, &sub_shards_, scope);
+  Result<std::unique_ptr<RowFeed>> Follow(FeedStart start) override {
+    auto feed = std::make_unique<TableFeed>(this, &sub_shards_, start);
     if (feed->begun()) return std::unique_ptr<RowFeed>(std::move(feed));
     return ChangesNotKnown("follow all of it");
   }

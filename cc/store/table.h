@@ -103,6 +103,13 @@ struct RowLayout {
 // save that was committed.
 enum class SaveScope : uint32_t { kWhole = 0, kChanges = 1 };
 
+// What a feed of a table begins with.
+enum class FeedStart {
+  kAllRows,
+  kLastSave,  // What changed since the save that was committed last.
+  kNow,       // Nothing: what changes from now on.
+};
+
 // A table's rows as they were at one moment, while the table is in use. Not
 // thread-safe.
 class FrozenRows {
@@ -243,11 +250,10 @@ class Table {
   // Of one that was: there was no memory to note what changed since.
   virtual bool lost_changes() const = 0;
 
-  // A feed that begins with all rows there are, or with what changed since the
-  // save that was committed last: kFailedPrecondition if that is not known. It
-  // must end before the table does. While there is one, to change a row costs
+  // kFailedPrecondition if what changed since a save is not known. The feed must
+  // end before the table does. While there is one, to change a row costs
   // a bit a row and 8 bytes for each that was not taken yet.
-  virtual Result<std::unique_ptr<RowFeed>> Follow(SaveScope scope) = 0;
+  virtual Result<std::unique_ptr<RowFeed>> Follow(FeedStart start) = 0;
 
   virtual RowLayout layout() const = 0;
 

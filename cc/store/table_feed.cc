@@ -14,11 +14,15 @@ constexpr size_t kMostPassed = 16;
 }  // namespace
 
 TableFeed::TableFeed(const Table* table, const SubShards* sub_shards,
-                     SaveScope scope)
-    : table_(*table), sub_shards_(*sub_shards), scope_(scope) {
+                     FeedStart start)
+    : table_(*table),
+      sub_shards_(*sub_shards),
+      scope_(start == FeedStart::kLastSave ? SaveScope::kChanges
+                                           : SaveScope::kWhole),
+      walked_(start == FeedStart::kNow ? sub_shards->size() : 0) {
   touched_.reserve(sub_shards_.size());
   for (const auto& sub_shard : sub_shards_) {
-    TouchedRows* const touched = sub_shard->Follow(scope);
+    TouchedRows* const touched = sub_shard->Follow(scope_);
     if (touched == nullptr) return;
     touched_.push_back(touched);
   }

@@ -1,6 +1,6 @@
 // TableFeed: a table's RowFeed.
 //
-// It walks over all rows first, while what changes is noted beside it; then it
+// Unless it begins now, it walks over all rows first, while what changes is noted beside it; then it
 // goes from sub-shard to sub-shard for what was noted. One Take comes to a
 // sub-shard once at most, so that it tells of an id once.
 
@@ -20,7 +20,7 @@ namespace persia {
 class TableFeed : public RowFeed {
  public:
   // Both must outlive it.
-  TableFeed(const Table* table, const SubShards* sub_shards, SaveScope scope);
+  TableFeed(const Table* table, const SubShards* sub_shards, FeedStart start);
   ~TableFeed() override;
   TableFeed(const TableFeed&) = delete;
   TableFeed& operator=(const TableFeed&) = delete;
@@ -41,7 +41,7 @@ class TableFeed : public RowFeed {
   const SubShards& sub_shards_;
   const SaveScope scope_;
   std::vector<TouchedRows*> touched_;  // The sub-shards'.
-  size_t walked_ = 0;                  // Sub-shards.
+  size_t walked_;                      // Sub-shards.
   uint64_t next_hash_ = 0;             // In the one that is being walked.
   size_t next_ = 0;                    // Sub-shard to take from.
 };

@@ -14,6 +14,7 @@ from persia_tf import checks
 from persia_tf.cluster import flush
 from persia_tf.serving import manifest as manifest_lib
 from persia_tf.serving.exported_model import SERVING, ExportedModel
+from persia_tf.serving.exported_save import keep_save
 from persia_tf.serving.frozen_rows import ROW_DTYPES
 from persia_tf.serving.kept_rows import KeepRows, choices
 from persia_tf.serving.manifest import ExportedTable, Manifest
@@ -141,6 +142,8 @@ def export(
         else:
             tables = StandaloneTables(choices(of_model, rows), row_dtype, progress)
         exported = ExportedModel(model, known, tables.by_name, tf_example)
+        if mode == "standalone":
+            keep_save(exported, tables.base_save)
         for tensors in requests:  # What fails here would fail in a server.
             exported.served[SERVING](**tensors)
         tf.saved_model.save(exported, folder, dict(exported.served))

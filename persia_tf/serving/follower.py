@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 from persia_tf import checks, errors
 from persia_tf.cluster import Cluster
 from persia_tf.following import ShardFollower
-from persia_tf.serving.followed_tables import sinks_of_saved_model
-from persia_tf.serving.shard_reader import ShardProgress, ShardReader
+from persia_tf.serving.followed_model import FollowedModel
+from persia_tf.serving.shard_reader import Pauses, ShardProgress, ShardReader
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,13 +20,15 @@ class FollowerStatus:
     """How far a `Follower` has come.
 
     Attributes:
-        shards: A `ShardProgress` for each.
+        shards: A `ShardProgress` for each; none before it knows which there are.
         seconds_behind: How old the oldest of what the shards told is: training before
             that shows in the model. None: some shard has not told all yet.
+        error: Why it does not know which shards there are; empty: it does.
     """
 
     shards: tuple[ShardProgress, ...]
     seconds_behind: float | None
+    error: str = ""
 
 
 class Follower:
@@ -52,8 +55,8 @@ class Follower:
     Args:
         model: What `tf.saved_model.load` gives for an export.
         cluster: The shards that train: a `ptf.Cluster`, or a list of `"host:port"`. Of
-            the cluster, or of read replicas of it; there may be more or fewer than when
-            the model was exported.
+            the cluster, of embedding workers before it, or of read replicas of it;
+            there may be more or fewer than when the model was exported.
         poll_seconds: How long a shard is left alone after it told all that it has.
             Defaults to `0.1`.
 
@@ -64,26 +67,25 @@ class Follower:
     def __init__(
         self, model: Any, cluster: Cluster | Sequence[str], *, poll_seconds: float = 0.1
     ) -> None:
-        poll_seconds = checks.positive("poll_seconds", poll_seconds)
-        if not isinstance(cluster, Cluster):
-            cluster = Cluster(cluster)
-        self._model = model  # Its tables live as long as it does.
-        count = len(cluster.shards)
-        sinks = sinks_of_saved_model(model, count)
-        self._readers = [
-            ShardReader(
-                address, ShardFollower(cluster.session, shard), sink, poll_seconds
-            )
-            for shard, (address, sink) in enumerate(zip(cluster.shards, sinks))
-        ]
+        self._poll_seconds = checks.positive("poll_seconds", poll_seconds)
+        self._cluster = cluster if isinstance(cluster, Cluster) else Cluster(cluster)
+        self._followed = FollowedModel(model)
+        self._readers: list[ShardReader] = []
+        self._error = ""
+        self._changed = threading.Condition()  # Guards these two.
+        self._stop = threading.Event()
+        self._opener = threading.Thread(target=self._open, daemon=True)
+        self._opener.start()
 
     @property
     def status(self) -> FollowerStatus:
         """A `FollowerStatus`: how far it has come."""
-        shards = tuple(reader.progress for reader in self._readers)
+        with self._changed:
+            shards = tuple(reader.progress for reader in self._readers)
+            error = self._error
         times = [shard.current_at for shard in shards]
-        behind = None if None in times else time.monotonic() - min(times)
-        return FollowerStatus(shards, behind)
+        behind = None if None in times or not times else time.monotonic() - min(times)
+        return FollowerStatus(shards, behind, error)
 
     def wait_until_current(self, timeout: float = 60.0) -> None:
         """Waits until the model has all that the shards had when this was called.
@@ -96,6 +98,11 @@ class Follower:
                 and why, if asking it failed.
         """
         deadline = time.monotonic() + checks.positive("timeout", timeout)
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._readers, timeout):
+                raise errors.DeadlineExceededError(
+                    f"{self._cluster} was not reached in {timeout} s: {self._error}"
+                )
         rounds = [reader.next_round() for reader in self._readers]
         for reader, number in zip(self._readers, rounds):
             if reader.wait_for(number, deadline):
@@ -109,8 +116,43 @@ class Follower:
 
     def close(self) -> None:
         """Stops following. The model serves on with what it has."""
+        self._stop.set()
+        self._opener.join()
         for reader in self._readers:
             reader.stop()
+
+    def _open(self) -> None:
+        """Finds out which shards there are, however long that takes."""
+        pauses = Pauses()
+        while not self._stop.is_set():
+            try:
+                # Workers say which shards are behind them.
+                shards = [shard.address for shard in self._cluster.shard_stats()]
+                break
+            except Exception as error:
+                with self._changed:
+                    self._error = f"{type(error).__name__}: {error}"
+                self._stop.wait(pauses.next())
+        else:
+            return
+        with self._changed:
+            self._error = ""
+            self._readers = self._start_readers(shards)
+            self._changed.notify_all()
+
+    def _start_readers(self, shards: Sequence[str]) -> list[ShardReader]:
+        sinks = self._followed.sinks(len(shards))
+        base_save = self._followed.base_save
+        session = self._cluster.session
+        return [
+            ShardReader(
+                address,
+                ShardFollower(session, shard, base_save=base_save),
+                sink,
+                self._poll_seconds,
+            )
+            for shard, (address, sink) in enumerate(zip(shards, sinks))
+        ]
 
     def __enter__(self) -> Follower:
         return self

@@ -87,6 +87,7 @@ class AllRows:
 
     Attributes:
         dim: Weights a row.
+        cluster: That of the table.
         count: About how many there are.
         left_out: How many rows are not taken, by the rule's argument that says so.
     """
@@ -94,6 +95,7 @@ class AllRows:
     def __init__(self, table: Table) -> None:
         self._table = table
         self.dim = table.dim
+        self.cluster = table.cluster
         self.count = len(table)
         self.left_out: dict[str, int] = {}
 

@@ -11,7 +11,7 @@ from absl import logging
 
 from persia_tf.following import Changes
 
-# The pauses after failures double from the first to the last, in seconds.
+# Pauses after failures double from the first to the last, in seconds.
 _FIRST_PAUSE = 0.1
 _LAST_PAUSE = 5.0
 
@@ -55,6 +55,22 @@ class ShardProgress:
     error: str = ""
 
 
+class Pauses:
+    """The pauses after failures, from short to long."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def next(self) -> float:
+        """Returns the next one, in seconds."""
+        pause, self._next = self._next, min(2 * self._next, _LAST_PAUSE)
+        return pause
+
+    def reset(self) -> None:
+        """The next one is the first again."""
+        self._next = _FIRST_PAUSE
+
+
 class ShardReader:
     """Polls a shard until it is stopped, and has a sink apply what it tells. Thread-safe.
 
@@ -78,7 +94,7 @@ class ShardReader:
         self._shard = shard
         self._sink = sink
         self._poll_seconds = poll_seconds
-        self._pause = _FIRST_PAUSE
+        self._pauses = Pauses()
         self._changed = threading.Condition()
         # All below are guarded by it.
         self._progress = ShardProgress(name)
@@ -143,7 +159,8 @@ class ShardReader:
         """Waits for a round's time; False: there is none any more."""
         with self._changed:
             if self._begun:
-                pause = self._pause if self._progress.error else self._poll_seconds
+                failed = self._progress.error
+                pause = self._pauses.next() if failed else self._poll_seconds
                 self._changed.wait_for(
                     lambda: self._stopping or self._wanted > self._begun, timeout=pause
                 )
@@ -168,7 +185,7 @@ class ShardReader:
         if self._progress.error:
             logging.info("shard %s is followed again", self._progress.shard)
         self._progress.error = ""
-        self._pause = _FIRST_PAUSE
+        self._pauses.reset()
         self._progress.current_at = began
         self._current = self._begun
         self._changed.notify_all()
@@ -181,7 +198,5 @@ class ShardReader:
                     "serving, and it is asked again: %s",
                     *(self._progress.shard, error),
                 )
-            else:
-                self._pause = min(2 * self._pause, _LAST_PAUSE)
             self._progress.failures += 1
             self._progress.error = f"{type(error).__name__}: {error}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from persia_tf.checkpoint.progress_bar import ProgressBar
+from persia_tf.checkpoint.shards import Shards
+from persia_tf.cluster import Cluster
 from persia_tf.serving.frozen_table import FrozenTable
 from persia_tf.serving.kept_rows import AllRows
 from persia_tf.serving.manifest import ExportedTable
@@ -21,6 +23,8 @@ class StandaloneTables:
 
     Attributes:
         by_name: A `FrozenTable` for each.
+        base_save: The number of a checkpoint of the shards that all rows are as new as;
+            0: none is known.
 
     Raises:
         PersiaError: if a shard does not answer in time (it is named).
@@ -33,6 +37,8 @@ class StandaloneTables:
         tell = _Progress(count) if progress else None
         self._chosen = chosen
         self._row_dtype = row_dtype
+        # Before any row is read.
+        self.base_save = _last_save([rows.cluster for rows in chosen.values()])
         self.by_name = {
             name: _filled(rows, row_dtype, tell) for name, rows in chosen.items()
         }
@@ -48,6 +54,14 @@ class StandaloneTables:
                 for name, table in self.by_name.items()
             )
         }
+
+
+def _last_save(clusters: Iterable[Cluster]) -> int:
+    sessions = {cluster.session for cluster in clusters}
+    if len(sessions) != 1:
+        return 0
+    saves = Shards(sessions.pop()).base_ids()
+    return saves.pop() if len(saves) == 1 else 0
 
 
 def _filled(rows: AllRows, row_dtype: str, tell: _Progress | None) -> FrozenTable:

@@ -173,6 +173,24 @@ TEST_F(FollowersTest, BeginWithWhatChangedSinceTheSaveThatTheyHave) {
   EXPECT_EQ(copy.position.base_save, 6u);
 }
 
+TEST_F(FollowersTest, WhoNeedsNoEarlierRowsBeginsNowEachTime) {
+  Look(table(), Range(0, 1000));
+  Save(5);
+  Copy copy = Follower();
+  copy.position.base_save = FollowPosition::kNow;
+  EXPECT_EQ(copy.CatchUp(), 0u);
+  EXPECT_EQ(copy.began, Begins::kSinceSave);
+  table()->Remove(Ids{3});
+  EXPECT_EQ(copy.CatchUp(), 1u);
+  now_ += std::chrono::minutes(10);
+  followers_.ForgetIdle();
+  table()->Remove(Ids{4});
+  EXPECT_EQ(copy.CatchUp(), 0u);
+  EXPECT_EQ(copy.position.base_save, FollowPosition::kNow);
+  table()->Remove(Ids{5});
+  EXPECT_EQ(copy.CatchUp(), 1u);
+}
+
 TEST_F(FollowersTest, AreAsNewAsASaveOnceCompleteAlone) {
   Look(table(), Range(0, 1000));
   Save(5);

@@ -16,8 +16,8 @@ namespace {
 using Weights = std::map<int64_t, Floats>;
 
 std::unique_ptr<RowFeed> Follow(Table* table,
-                                SaveScope scope = SaveScope::kWhole) {
-  auto feed = table->Follow(scope);
+                                FeedStart start = FeedStart::kAllRows) {
+  auto feed = table->Follow(start);
   EXPECT_TRUE(feed.ok()) << feed.status().message();
   return std::move(*feed);
 }
@@ -138,7 +138,7 @@ TEST_P(TableFeeds, BeginWithWhatChangedSinceASave) {
   EXPECT_TRUE(table_->FreezeToSave(SaveScope::kChanges).ok());
   table_->Remove(Ids{4, 5});
   Look(table_.get(), {5, 5000});
-  const auto feed = Follow(table_.get(), SaveScope::kChanges);
+  const auto feed = Follow(table_.get(), FeedStart::kLastSave);
   Save();  // Does not matter to it.
   table_->Update(Ids{6}, Floats(4, 1.0f), 0.1f);
   // 4 is told of, and so are 2, 3, 5, 6, 5000.
@@ -163,11 +163,13 @@ TEST_P(TableFeeds, ReadGivesIdsAsTheyAreAndTakesNothing) {
 
 TEST_P(TableFeeds, ComeToBeTheSameWhateverComesBetween) {
   std::mt19937_64 random(7);
-  for (const SaveScope scope : {SaveScope::kWhole, SaveScope::kChanges}) {
+  for (const FeedStart start :
+       {FeedStart::kAllRows, FeedStart::kLastSave, FeedStart::kNow}) {
     Save();
-    copy_ = scope == SaveScope::kWhole ? Weights() : WeightsOf(*table_);
+    copy_ = start == FeedStart::kAllRows ? Weights() : WeightsOf(*table_);
     for (int i = 0; i < 30; ++i) ChangeAny(table_.get(), &random);
-    const auto feed = Follow(table_.get(), scope);
+    if (start == FeedStart::kNow) copy_ = WeightsOf(*table_);
+    const auto feed = Follow(table_.get(), start);
     for (int i = 0; i < 500; ++i) {
       RowDelta delta;
       (void)feed->Take(random() % 100, &delta);
@@ -240,7 +242,7 @@ TEST(TableFeedsOnce, WhatExpiredIsErased) {
 
 TEST(TableFeedsOnce, WhatChangedIsNotKnownBeforeASaveIsCommitted) {
   const auto table = TableOf(ConfigOf());
-  EXPECT_EQ(table->Follow(SaveScope::kChanges).status().code(),
+  EXPECT_EQ(table->Follow(FeedStart::kLastSave).status().code(),
             Code::kFailedPrecondition);
 }
 

@@ -1,0 +1,26 @@
+"""The checkpoint that an export's rows are as new as, kept in the export."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+_NAME = "base_save"
+
+
+def keep_save(module: tf.Module, save_id: int) -> None:
+    """Keeps a checkpoint's number, 0 to 2**64 - 1, in what is to be a SavedModel."""
+    # Of unsigned numbers TensorFlow has few kernels.
+    setattr(module, _NAME, tf.Variable(_as(np.int64, save_id), trainable=False))
+
+
+def read_save(loaded: Any) -> int:
+    """Returns the number that a loaded SavedModel keeps; 0: it keeps none."""
+    kept = getattr(loaded, _NAME, None)
+    return 0 if kept is None else int(_as(np.uint64, kept.numpy()))
+
+
+def _as(dtype: type, number: Any) -> Any:
+    return np.array(number, np.uint64 if dtype is np.int64 else np.int64).view(dtype)
