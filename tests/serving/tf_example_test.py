@@ -10,7 +10,6 @@ from persia_tf.serving.signature import Inputs
 from persia_tf.serving.tf_example import ExampleParser
 
 
-
 def example(**features):
     """A serialized tf.Example of lists of numbers or strings."""
 
