@@ -617,8 +617,7 @@ uint64_t SubShard::Sweep(uint64_t from, size_t least, uint32_t now,
 }
 
 bool SubShard::Expired(const std::byte* row, uint32_t now) const {
-  return rules_.eviction.expires() &&
-         rules_.eviction.Expired(use(row), now);
+  return rules_.eviction.expires() && rules_.eviction.Expired(use(row), now);
 }
 
 uint64_t SubShard::rounded() const {

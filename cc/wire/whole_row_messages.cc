@@ -111,8 +111,8 @@ Status DecodeExportReply(ConstBytes body, ExportRequest* request) {
   RowArrays rows;
   PERSIA_RETURN_IF_ERROR(
       ReadRows(request->dim, request->state_size, &reader, &rows));
-  const auto uses = reader.Array<RowUsage>(
-      time == UseTime::kNone ? 0 : rows.ids.size());
+  const auto uses =
+      reader.Array<RowUsage>(time == UseTime::kNone ? 0 : rows.ids.size());
   PERSIA_RETURN_IF_ERROR(reader.Finish("ExportReply"));
   request->page = {Copy(rows.ids), Copy(rows.weights), Copy(rows.state),
                    Copy(uses), time};

@@ -1,6 +1,5 @@
 """Models whose tables an export takes."""
 
-import numpy as np
 import pytest
 
 import persia_tf as ptf

@@ -81,10 +81,12 @@ TEST_F(WholeRowMessagesTest, ExportReplyOfATableWithoutUsesHasNone) {
 
 TEST_F(WholeRowMessagesTest, ExportReplyOfAnUnknownTimeIsRefused) {
   export_.page.use_time = static_cast<UseTime>(3);
-  const Status status = AsExportReply(Body(EncodeExportReply(1, export_)).bytes());
+  const Status status =
+      AsExportReply(Body(EncodeExportReply(1, export_)).bytes());
   EXPECT_EQ(status.code(), Code::kDataLoss);
-  EXPECT_EQ(status.message(),
-            "a page of rows tells ages in 3, which is neither steps nor seconds");
+  EXPECT_EQ(
+      status.message(),
+      "a page of rows tells ages in 3, which is neither steps nor seconds");
 }
 
 TEST_F(WholeRowMessagesTest, AssignHasTheseBytes) {
