@@ -72,7 +72,7 @@ def main() -> None:
     for name, table in model.tables.items():
         ids = table.ids()
         tables[f"{name}/ids"] = ids.numpy()
-        tables[f"{name}/rows"] = table.lookup(ids).numpy()
+        tables[f"{name}/rows"] = table.read(ids).numpy()
     np.savez(rows, **tables)
     print(json.dumps(asker.seen), flush=True)
 

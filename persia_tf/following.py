@@ -133,6 +133,16 @@ class ShardFollower:
         fields = self._position._fields_
         return Position(*(getattr(self._position, name) for name, *_ in fields))
 
+    def begin_anew(self) -> None:
+        """Says that what `poll` gave last was not applied, and maybe never will be.
+
+        It begins with all rows, unless it needs no earlier ones.
+        """
+        base_save = NOW if self._position.base_save == NOW else 0
+        self._position = _native.FollowPosition(
+            *Position(_new_follower(), base_save=base_save)
+        )
+
     def poll(self, max_rows: int = 65536) -> Changes:
         """Asks what changed since the last call. Waits for no change.
 

@@ -55,6 +55,7 @@ class FrozenTable(tf.Module):
         grow: Makes it a count of places at least, int64 `()`: with an eighth to
             spare, since it copies all rows, and lookups wait meanwhile.
         ids: All ids that have a place: int64 `(n,)`.
+        read: What a lookup gives for ids, int64 `(n,)`: float32 `(n, dim)`.
         size: A dict of int64 `()`: `"ids"`, how many have a place, and `"places"`, how
             many there are, place 0 included.
     """
@@ -73,6 +74,7 @@ class FrozenTable(tf.Module):
         self.unlink = _function(self._unlink, _IDS)
         self.grow = _function(self._rows.grow, _COUNT)
         self.ids = _function(self._ids)
+        self.read = _function(self.lookup, _IDS)
         self.size = _function(self._size)
 
     @property

@@ -20,7 +20,10 @@ class Shard(Protocol):
     """What is read: a `persia_tf.following.ShardFollower`."""
 
     def poll(self) -> Changes:
-        """Returns what changed since the last call."""
+        """Returns what changed since the last call: what that gave is applied."""
+
+    def begin_anew(self) -> None:
+        """Says that what the last call gave is not applied."""
 
 
 class Sink(Protocol):
@@ -171,7 +174,11 @@ class ShardReader:
         began = time.monotonic()
         while True:
             changes = self._shard.poll()
-            rows, erased = self._sink.apply(changes)
+            try:
+                rows, erased = self._sink.apply(changes)
+            except BaseException:
+                self._shard.begin_anew()
+                raise
             with self._changed:
                 self._progress.rows += rows
                 self._progress.erased += erased

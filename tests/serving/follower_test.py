@@ -58,7 +58,7 @@ def train(model, ids):
 def rows_of_export(loaded, name):
     table = loaded.tables[name]
     ids = table.ids()
-    return dict(zip(ids.numpy().tolist(), table.lookup(ids).numpy().tolist()))
+    return dict(zip(ids.numpy().tolist(), table.read(ids).numpy().tolist()))
 
 
 def rows_of_shards(name, cluster):

@@ -18,7 +18,7 @@ class ScriptedShard:
 
     def __init__(self):
         self.answers = queue.Queue()
-        self.polls = 0
+        self.beginnings = 1
 
     def tell(self, complete=True):
         self.answers.put(Changes("on", complete, []))
@@ -26,8 +26,10 @@ class ScriptedShard:
     def fail(self, error):
         self.answers.put(error)
 
+    def begin_anew(self):
+        self.beginnings += 1
+
     def poll(self):
-        self.polls += 1
         answer = self.answers.get(timeout=SECONDS)
         if isinstance(answer, Exception):
             raise answer
@@ -101,11 +103,12 @@ def test_a_failure_is_told_and_the_next_round_goes_on(shard, read):
     shard.tell()
     assert reader.wait_for(2, deadline())
     assert sink.losses == 1
+    assert shard.beginnings == 1
     assert reader.progress.failures == 1
     assert reader.progress.error == ""
 
 
-def test_why_it_failed_is_told(shard, read):
+def test_what_was_not_applied_is_not_gone_on_from(shard, read):
     class Refusing(Counting):
         def apply(self, changes):
             raise ValueError("no such row")
@@ -114,6 +117,7 @@ def test_why_it_failed_is_told(shard, read):
     shard.tell()
     wait_until(lambda: reader.progress.failures, "a failure")
     assert reader.progress.error == "ValueError: no such row"
+    assert shard.beginnings > 1
     assert reader.progress.current_at is None
     assert not reader.wait_for(1, time.monotonic())
 
