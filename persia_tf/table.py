@@ -103,7 +103,10 @@ class Table:
         rows = np.empty((len(ids), dim), np.float32)
         for part in _parts_of(len(ids), dim):
             _native.library().persia_session_lookup(
-                *self._keys(), dim, *native_arrays.ids(ids[part]), native_arrays.floats(rows[part])
+                *self._keys(),
+                dim,
+                *native_arrays.ids(ids[part]),
+                native_arrays.floats(rows[part]),
             )
         return rows
 
