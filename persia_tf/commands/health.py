@@ -27,7 +27,7 @@ _SERVICE_TAG = 0x0A
 
 
 class Health:
-    """The health of a process: serving until `drain` is called.
+    """The health of a process: serving, or so from `serve` on, until `drain`.
 
     Thread-safe.
 
@@ -38,12 +38,14 @@ class Health:
 
     Args:
         service: The name that it answers to, beside none at all.
+        serving: Whether it serves already.
     """
 
-    def __init__(self, service: str = PS_SERVICE) -> None:
+    def __init__(self, service: str = PS_SERVICE, serving: bool = True) -> None:
         self._services = ("", service)
         self._condition = threading.Condition()
-        self._serving = True
+        self._serving = serving
+        self._draining = False
         self._closed = False
         self._watch_slots = threading.Semaphore(MAX_WATCHES)
 
@@ -57,9 +59,16 @@ class Health:
             },
         )
 
+    def serve(self) -> None:
+        """Says from now on, also to those who watch, that it serves."""
+        with self._condition:
+            self._serving = not self._draining
+            self._condition.notify_all()
+
     def drain(self) -> None:
         """Says from now on, also to those who watch, that nothing is served."""
         with self._condition:
+            self._draining = True
             self._serving = False
             self._condition.notify_all()
 
