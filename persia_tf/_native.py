@@ -97,6 +97,7 @@ class ShardOptions(ctypes.Structure):
         ("log_bytes", ctypes.c_uint64),
         ("memory_limit_bytes", ctypes.c_uint64),
         ("max_tables", ctypes.c_uint64),
+        ("replica_of", ctypes.c_char_p),
     ]
 
 
@@ -322,6 +323,8 @@ class ProcessStats(ctypes.Structure):
         ("bad_frames", ctypes.c_uint64),
         ("refused_connections", ctypes.c_uint64),
         ("connections", ctypes.c_uint64),
+        ("source", ctypes.c_char_p),
+        ("behind_millis", ctypes.c_uint64),
         ("tables", ctypes.c_int),
     ]
 
@@ -442,6 +445,7 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
 _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_last_error": (_TEXT, ()),
     "persia_server_port": (_INT, (ServerHandle,)),
+    "persia_server_is_ready": (_INT, (ServerHandle,)),
     "persia_events_close": (None, (EventsHandle,)),
     "persia_events_free": (None, (EventsHandle,)),
     "persia_server_free": (None, (ServerHandle,)),

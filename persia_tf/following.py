@@ -17,6 +17,8 @@ import numpy as np
 from persia_tf import _native, checks, native_arrays, row_checks
 from persia_tf.session import Session
 
+__all__ = ["ChangedTable", "Changes", "Position", "ShardFollower", "shards_of"]
+
 # As the core numbers them.
 _BEGINS = ("on", "save", "whole")
 

@@ -10,6 +10,9 @@ from typing import Any
 from persia_tf import _native, auth
 from persia_tf import tls as tls_lib
 
+# As the core says it.
+_NEVER_COMPLETE = 2**64 - 1
+
 
 @dataclasses.dataclass(frozen=True)
 class TableStats:
@@ -59,6 +62,9 @@ class ProcessStats:
             token, or because there were too many.
         connections: Connections open now.
         tables: The process's part of each table.
+        source: "host:port" of the shard that a replica follows; "" of others.
+        behind_seconds: How long ago a replica had all that had changed there; None
+            if it never had, and of others.
     """
 
     address: str
@@ -70,6 +76,8 @@ class ProcessStats:
     refused_connections: int
     connections: int
     tables: tuple[TableStats, ...]
+    source: str = ""
+    behind_seconds: float | None = None
 
 
 def fetch(
@@ -152,6 +160,9 @@ def _process(
     process = _native.ProcessStats()
     native.persia_stats_process(handle, index, ctypes.byref(process))
     fields = _fields(process)
+    behind = fields.pop("behind_millis")
+    if behind != _NEVER_COMPLETE:
+        fields["behind_seconds"] = behind / 1000
     tables = []
     for table_index in range(fields.pop("tables")):
         table = _native.TableStats()

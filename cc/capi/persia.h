@@ -92,6 +92,10 @@ typedef struct {
    * rows are refused there, or others evicted. */
   uint64_t memory_limit_bytes;
   uint64_t max_tables; /* Unlimited by default. */
+  /* "host:port" of the shard that this one is a replica of, whose token and TLS
+   * are this one's own: see cc/service/replica_service.h. NULL or "": of none.
+   * A replica keeps no checkpoints, and nothing to come back from. */
+  const char* replica_of;
 } persia_shard_options;
 /* A shard, with a store of its own, which is empty unless it comes back. Blocks
  * until it has. `shard` may be NULL. */
@@ -110,6 +114,8 @@ PERSIA_EXPORT int persia_worker_start(const persia_server_options* options,
                                       uint64_t cache_rows,
                                       persia_server** server);
 PERSIA_EXPORT int persia_server_port(const persia_server* server);
+/* 0 for a replica that never had all that its source has. */
+PERSIA_EXPORT int persia_server_is_ready(const persia_server* server);
 /* Finishes requests in flight; blocks for at most `seconds`. */
 PERSIA_EXPORT int persia_server_stop(persia_server* server, double seconds);
 /* Stops at once if that was not done, and frees the handle. */
@@ -387,6 +393,9 @@ typedef struct {
   const char* address;
   uint64_t generation, lookups, updates, repeated_updates, bad_frames,
       refused_connections, connections;
+  const char* source; /* Of a replica: the shard that it follows; else "". */
+  /* How long ago it had all that had changed there; 2^64 - 1: never. */
+  uint64_t behind_millis;
   int tables;
 } persia_process_stats;
 

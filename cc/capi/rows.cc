@@ -5,8 +5,8 @@
 #include "cc/base/hash.h"
 #include "cc/capi/error.h"
 #include "cc/capi/persia.h"
-#include "cc/pipeline/await.h"
 #include "cc/pipeline/session.h"
+#include "cc/service/await.h"
 
 using persia::ReportStatus;
 

@@ -13,6 +13,7 @@
 #include "cc/capi/tls.h"
 #include "cc/client/remote_service.h"
 #include "cc/service/local_service.h"
+#include "cc/service/replica_service.h"
 #include "cc/service/worker_service.h"
 
 using persia::ReportStatus;
@@ -20,6 +21,8 @@ using persia::ReportStatus;
 struct persia_server {
   // The server is destroyed before the service that it hosts.
   std::unique_ptr<persia::EmbeddingService> service;
+  const persia::ReplicaService* replica =
+      nullptr;  // The service, if it is one.
   std::unique_ptr<persia::Server> server;
 };
 
@@ -103,10 +106,47 @@ Status Start(std::unique_ptr<EmbeddingService> service,
   return Status();
 }
 
+RemoteServiceOptions RemoteOptionsOf(const ServerOptions& own) {
+  RemoteServiceOptions remote;
+  remote.auth_token = own.auth_token;
+  remote.tls = own.tls;
+  return remote;
+}
+
+Status CheckReplica(const persia_shard_options& shard) {
+  if (TextOrNone(shard.checkpoint_root).empty() &&
+      TextOrNone(shard.recovery_folder).empty()) {
+    return Status();
+  }
+  return InvalidArgument(
+      "a replica has no checkpoint root and no recovery folder, received one: "
+      "it gets its rows from its source");
+}
+
+Status StartReplica(const ServerOptions& options,
+                    const persia_shard_options& shard, persia_server** server) {
+  PERSIA_RETURN_IF_ERROR(CheckReplica(shard));
+  auto source = MakeRemoteService({shard.replica_of}, RemoteOptionsOf(options));
+  if (!source.ok()) return source.status();
+  ReplicaOptions replica;
+  replica.source = shard.replica_of;
+  replica.limits = {shard.memory_limit_bytes, shard.max_tables};
+  replica.events = options.events;
+  auto service = ReplicaService::Start(std::move(*source), replica);
+  if (!service.ok()) return service.status();
+  const ReplicaService* const started = service->get();
+  PERSIA_RETURN_IF_ERROR(Start(std::move(*service), options, server));
+  (*server)->replica = started;
+  return Status();
+}
+
 Status StartShard(const persia_server_options& from,
                   const persia_shard_options& shard, persia_server** server) {
   const Result<ServerOptions> options = OptionsOf(from);
   if (!options.ok()) return options.status();
+  if (!TextOrNone(shard.replica_of).empty()) {
+    return StartReplica(*options, shard, server);
+  }
   Result<LocalServiceOptions> local = LocalOptionsOf(shard);
   if (!local.ok()) return local.status();
   local->events = options->events;
@@ -126,10 +166,8 @@ Status StartWorker(const persia_server_options& from, const char* addresses,
     return InvalidArgument("cache_rows must be at most 2^32, received ",
                            cache_rows);
   }
-  RemoteServiceOptions remote;
+  RemoteServiceOptions remote = RemoteOptionsOf(*options);
   remote.io_threads = options->io_threads;
-  remote.auth_token = options->auth_token;
-  remote.tls = options->tls;
   auto shards = MakeRemoteService(SplitAddresses(addresses), remote);
   if (!shards.ok()) return shards.status();
   return Start(MakeWorkerService(std::move(*shards), cache_rows), *options,
@@ -155,6 +193,10 @@ int persia_worker_start(const persia_server_options* options,
 
 int persia_server_port(const persia_server* server) {
   return server->server->port();
+}
+
+int persia_server_is_ready(const persia_server* server) {
+  return server->replica == nullptr || server->replica->ready() ? 1 : 0;
 }
 
 int persia_server_stop(persia_server* server, double seconds) {

@@ -9,7 +9,7 @@
 #include "cc/capi/timeout.h"
 #include "cc/capi/tls.h"
 #include "cc/client/remote_service.h"
-#include "cc/pipeline/await.h"
+#include "cc/service/await.h"
 
 using persia::ReportStatus;
 
@@ -74,6 +74,8 @@ int persia_stats_process(const persia_stats* stats, int process,
   out->bad_frames = found->bad_frames;
   out->refused_connections = found->refused_connections;
   out->connections = found->connections;
+  out->source = found->source.c_str();
+  out->behind_millis = found->behind_millis;
   out->tables = static_cast<int>(found->tables.size());
   return 0;
 }

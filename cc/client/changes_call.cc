@@ -76,12 +76,11 @@ void StartChanges(const Channels* channels, TableRoutes* routes,
   if (const auto known = routes->EachHasAllRows(kAnyTable)) {
     return start(*known);
   }
-  StartLearnRoute(
-      channels, routes, kAnyTable, request->deadline,
-      [routes, done, start](const Status& status) {
-        if (!status.ok()) return done(status);
-        start(routes->EachHasAllRows(kAnyTable).value_or(false));
-      });
+  StartLearnRoute(channels, routes, kAnyTable, request->deadline,
+                  [routes, done, start](const Status& status) {
+                    if (!status.ok()) return done(status);
+                    start(routes->EachHasAllRows(kAnyTable).value_or(false));
+                  });
 }
 
 }  // namespace persia

@@ -6,11 +6,11 @@
 
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/base/hash.h"
-#include "cc/pipeline/await.h"
 #include "cc/pipeline/callback_threads.h"
 #include "cc/pipeline/lookups.h"
 #include "cc/pipeline/push_queue.h"
 #include "cc/pipeline/step_ledger.h"
+#include "cc/service/await.h"
 #include "cc/service/caching_service.h"
 #include "cc/service/pooling.h"
 

@@ -102,8 +102,7 @@ Status Call::Decode(const ServerOptions& options) {
     case MessageType::kChanges:
       changes_.deadline = deadline;
       PERSIA_RETURN_IF_ERROR(DecodeChanges(body, &changes_));
-      changes_.max_bytes =
-          std::min(changes_.max_bytes, options.max_body_bytes);
+      changes_.max_bytes = std::min(changes_.max_bytes, options.max_body_bytes);
       return Status();
     case MessageType::kCheckpoint:
       checkpoint_ = CheckpointRequest();
@@ -151,11 +150,11 @@ void Call::Answer(OutFrame reply) { reply_ = std::move(reply); }
 OutFrame Call::FitRows(OutFrame reply, uint64_t max_body_bytes) const {
   const uint64_t bytes = BodyBytes(reply);
   if (bytes <= max_body_bytes) return reply;
-  return EncodeError(request_id_,
-                     Status(Code::kResourceExhausted,
-                            Concat("a page of rows has ", bytes,
-                                   " bytes, over the limit of ", max_body_bytes,
-                                   ": ask for fewer rows at once")));
+  return EncodeError(
+      request_id_,
+      Status(Code::kResourceExhausted,
+             Concat("a page of rows has ", bytes, " bytes, over the limit of ",
+                    max_body_bytes, ": ask for fewer rows at once")));
 }
 
 OutFrame Call::EncodeReply(const ServerState& server) {

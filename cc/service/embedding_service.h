@@ -114,6 +114,8 @@ struct CreateTableRequest {
 
 // One process's counters since it started.
 struct ServiceStats {
+  static constexpr uint64_t kNeverComplete = ~uint64_t{0};
+
   std::string address;  // "host:port", or "embedded".
   uint64_t generation = 0;
   uint64_t lookups = 0;              // Lookup requests.
@@ -122,6 +124,10 @@ struct ServiceStats {
   uint64_t bad_frames = 0;           // Connections dropped for what they sent.
   uint64_t refused_connections = 0;  // Without the token, or one too many.
   uint64_t connections = 0;          // Open now.
+  // Of a replica: "host:port" of the shard that it follows, and how long ago it
+  // had all that had changed there. Empty of others.
+  std::string source;
+  uint64_t behind_millis = kNeverComplete;
   std::vector<TableStats> tables;
 };
 

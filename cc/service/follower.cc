@@ -14,8 +14,8 @@ constexpr uint64_t kTableBytes = 1024;
 Result<uint64_t> NewEpoch() {
   uint64_t epoch = 0;
   while (epoch == 0) {
-    PERSIA_RETURN_IF_ERROR(FillWithRandomBytes(Span<uint8_t>(
-        reinterpret_cast<uint8_t*>(&epoch), sizeof(epoch))));
+    PERSIA_RETURN_IF_ERROR(FillWithRandomBytes(
+        Span<uint8_t>(reinterpret_cast<uint8_t*>(&epoch), sizeof(epoch))));
   }
   return epoch;
 }
@@ -60,9 +60,10 @@ Status Follower::Tell(ChangesRequest* request) {
     Take(request);
   }
   if (AnyLost()) {
-    return Status(Code::kResourceExhausted,
-                  "this shard has no memory to note what changes; give it more, "
-                  "or follow it with fewer followers");
+    return Status(
+        Code::kResourceExhausted,
+        "this shard has no memory to note what changes; give it more, "
+        "or follow it with fewer followers");
   }
   epoch_ = epoch;
   request->position.epoch = epoch_;

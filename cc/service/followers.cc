@@ -7,8 +7,7 @@ namespace persia {
 
 Status Followers::Tell(ChangesRequest* request) {
   if (request->position.follower == 0) {
-    return InvalidArgument(
-        "a follower must have a random number, received 0");
+    return InvalidArgument("a follower must have a random number, received 0");
   }
   if (request->max_rows < 1) {
     return InvalidArgument("max_rows must be at least 1, received 0");
@@ -32,7 +31,8 @@ Result<std::shared_ptr<Follower>> Followers::Find(uint64_t number) {
         Code::kResourceExhausted,
         Concat("this shard has ", kMost,
                " followers, as many as may be: end one, which is forgotten "
-               "after ", kMostIdle.count(), " minutes, or follow a replica"));
+               "after ",
+               kMostIdle.count(), " minutes, or follow a replica"));
   }
   const auto made = std::make_shared<Follower>(subject_);
   followers_[number] = {made, now};

@@ -9,30 +9,6 @@
 namespace persia {
 namespace {
 
-Status CheckSameTable(const TableConfig& held, const TableConfig& asked) {
-  if (held.name != asked.name) {
-    return Status(Code::kAlreadyExists,
-                  Concat("tables \"", held.name, "\" and \"", asked.name,
-                         "\" have the same hash; rename the new one"));
-  }
-  const std::string held_text = held.Describe();
-  const std::string asked_text = asked.Describe();
-  if (held_text == asked_text) return Status();
-
-  TableConfig moved = asked;
-  moved.shard_index = held.shard_index;
-  moved.shard_count = held.shard_count;
-  const char* advice =
-      moved.Describe() == held_text
-          ? "list the shards in the same order and number as when the table "
-            "was made"
-          : "use its settings, or another table name";
-  return Status(
-      Code::kAlreadyExists,
-      Concat("table \"", held.name, "\" exists with other settings; ", advice,
-             "\n  existing:  ", held_text, "\n  requested: ", asked_text));
-}
-
 Result<uint64_t> Attach(const Table& held, const TableConfig& asked) {
   PERSIA_RETURN_IF_ERROR(CheckSameTable(held.config(), asked));
   return held.Stats().rows;

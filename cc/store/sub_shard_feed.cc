@@ -117,8 +117,7 @@ void SubShard::TellRow(int64_t id, const std::byte* row, uint32_t now,
   const size_t at = delta->weights.size();
   delta->weights.resize(at + rules_.dim);
   constexpr uint32_t kPlace = 0;
-  rules_.format->Read(&row, &kPlace, 1, rules_.dim,
-                      delta->weights.data() + at);
+  rules_.format->Read(&row, &kPlace, 1, rules_.dim, delta->weights.data() + at);
 }
 
 }  // namespace persia

@@ -39,6 +39,10 @@ struct TableConfig {
   std::string Describe() const;
 };
 
+// AlreadyExists, showing both settings, if the table that is held is not what
+// is asked for.
+Status CheckSameTable(const TableConfig& held, const TableConfig& asked);
+
 inline constexpr uint32_t kMaxDim = 1u << 16;
 inline constexpr size_t kMaxTableNameBytes = 1024;
 

@@ -60,8 +60,9 @@ void TableFeed::Walk(size_t end, RowDelta* delta) {
     const size_t least = std::min(end - delta->size(), kMostRowsALock);
     next_hash_ = sub_shards_[walked_]->TellWalked(
         scope_, next_hash_, least, now, touched_[walked_], delta);
+    // The end of a sub-shard may come before `least` rows.
+    passed += next_hash_ == 0 ? 1 : least;
     if (next_hash_ == 0) ++walked_;
-    passed += least;
   }
 }
 

@@ -14,7 +14,7 @@ namespace persia {
 namespace {
 
 // The least that a process and a table take: their texts may be empty.
-constexpr size_t kLeastProcessBytes = 72;
+constexpr size_t kLeastProcessBytes = 88;
 constexpr size_t kLeastTableStatsBytes = 96;
 
 // A table's settings that travel as text, in their order.
@@ -83,6 +83,8 @@ void WriteProcess(const ServiceStats& process, FrameWriter* writer) {
   writer->U64(process.bad_frames);
   writer->U64(process.refused_connections);
   writer->U64(process.connections);
+  writer->Text(process.source);
+  writer->U64(process.behind_millis);
   writer->U32(static_cast<uint32_t>(process.tables.size()));
   writer->U32(0);
   for (const TableStats& table : process.tables) {
@@ -100,6 +102,8 @@ ServiceStats ReadProcess(ByteReader* reader) {
   process.bad_frames = reader->U64();
   process.refused_connections = reader->U64();
   process.connections = reader->U64();
+  process.source = reader->Text();
+  process.behind_millis = reader->U64();
   const uint32_t tables = reader->Count(kLeastTableStatsBytes);
   reader->Zero32();
   process.tables.reserve(tables);

@@ -32,8 +32,8 @@
 //   StatsReply    = u32 processes, u32 0, processes x process
 //   process       = text address, u64 generation, u64 lookups, u64 updates,
 //                   u64 repeated updates, u64 bad frames,
-//                   u64 refused connections, u64 connections, u32 tables,
-//                   u32 0, tables x table stats
+//                   u64 refused connections, u64 connections, text source,
+//                   u64 behind millis, u32 tables, u32 0, tables x table stats
 //   table stats   = text name, u32 dim, u32 0, u64 rows, u64 bytes,
 //                   u64 index slots, u64 rows looked up, u64 rows found,
 //                   u64 rows updated, u64 non-finite gradients,

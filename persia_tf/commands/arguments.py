@@ -18,6 +18,14 @@ def address_list(text: str) -> list[addresses.Address]:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def address(text: str) -> addresses.Address:
+    """Reads one "host:port"."""
+    found = address_list(text)
+    if len(found) != 1:
+        raise argparse.ArgumentTypeError(f"must be one HOST:PORT, got {text!r}")
+    return found[0]
+
+
 def add_auth_token_file(parser: argparse.ArgumentParser) -> None:
     """Declares --auth-token-file."""
     parser.add_argument(

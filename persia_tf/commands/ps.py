@@ -40,6 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how many tables programs may make (%(default)s)",
     )
+    parser.add_argument(
+        "--replica-of",
+        type=arguments.address,
+        metavar="HOST:PORT",
+        help="follow this shard, which has the same token and TLS, and answer "
+        "lookups that are no training with a copy of its rows; no checkpoint root "
+        "or recovery folder goes with it (default: this is a shard itself)",
+    )
     recovering.add_arguments(parser, "default: it comes back empty")
 
 
@@ -51,6 +59,22 @@ def run(args: argparse.Namespace) -> int:
         raise errors.InvalidArgumentError(
             "--recovery needs --recovery-folder, where the shard keeps what it comes "
             "back from"
+        )
+
+    if args.replica_of and (args.checkpoint_root or recovery.folder):
+        raise errors.InvalidArgumentError(
+            "--replica-of goes without --checkpoint-root and --recovery-folder: a "
+            f"replica gets its rows from {args.replica_of}"
+        )
+
+    def start_replica(listening: Listening) -> Server:
+        from persia_tf.commands import server
+
+        return server.replica(
+            listening,
+            source=args.replica_of,
+            memory_limit=args.memory_limit,
+            max_tables=args.max_tables,
         )
 
     def start(listening: Listening) -> Server:
@@ -68,4 +92,6 @@ def run(args: argparse.Namespace) -> int:
             max_tables=args.max_tables,
         )
 
+    if args.replica_of:
+        return serving.run(args, "Replica", "persia.ps", start_replica)
     return serving.run(args, "Shard", "persia.ps", start)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from concurrent import futures
 
@@ -17,6 +18,9 @@ from persia_tf.commands.recovering import Recovery
 from persia_tf.tls import Credentials
 
 _CONTROL_GRACE_SECONDS = 1.0
+
+# How often it is looked whether a server is ready.
+_READY_SECONDS = 0.1
 
 
 def shard(
@@ -57,12 +61,38 @@ def shard(
         **recovery.native(),
     )
 
-    def start(options: _native.ServerOptions, handle: _native.ServerHandle) -> None:
-        _native.library().persia_server_start(
-            ctypes.byref(options), ctypes.byref(shard_options), ctypes.byref(handle)
-        )
+    return Server(*(listening, health.PS_SERVICE, "persia.ps"), _starter(shard_options))
 
-    return Server(listening, health.PS_SERVICE, "persia.ps", start)
+
+def replica(
+    listening: Listening,
+    *,
+    source: Address,
+    memory_limit: int = memory.UNLIMITED,
+    max_tables: int = 0,
+) -> Server:
+    """Starts a replica of a shard, which follows it.
+
+    Args:
+        listening: As for `shard`. The token and TLS are the source's, too.
+        source: The shard.
+        memory_limit: As for `shard`.
+        max_tables: As for `shard`.
+
+    Returns:
+        The server, which answers already, and reports that it serves once it has
+        had all rows.
+
+    Raises:
+        PersiaError: If one of the ports cannot be listened on, or not without TLS
+            or a token.
+    """
+    shard_options = _native.ShardOptions(
+        memory_limit_bytes=memory_limit,
+        max_tables=max_tables,
+        replica_of=_native.utf8(str(source)),
+    )
+    return Server(*(listening, health.PS_SERVICE, "persia.ps"), _starter(shard_options))
 
 
 def worker(
@@ -99,6 +129,17 @@ def worker(
     return Server(listening, health.WORKER_SERVICE, "persia.worker", start)
 
 
+def _starter(
+    shard_options: _native.ShardOptions,
+) -> Callable[[_native.ServerOptions, _native.ServerHandle], None]:
+    def start(options: _native.ServerOptions, handle: _native.ServerHandle) -> None:
+        _native.library().persia_server_start(
+            ctypes.byref(options), ctypes.byref(shard_options), ctypes.byref(handle)
+        )
+
+    return start
+
+
 class Server:
     """A native server with health checks, serving from the moment it is made.
 
@@ -122,7 +163,8 @@ class Server:
         start: Callable[[_native.ServerOptions, _native.ServerHandle], None],
     ) -> None:
         self._native = _native.library()
-        self._health = health.Health(service)
+        self._health = health.Health(service, serving=False)
+        self._stopping = threading.Event()
         self._server = _native.ServerHandle()
         self._events = events.EventLog(logging.getLogger(logger))
         options = listening.native()
@@ -135,6 +177,7 @@ class Server:
         self.address = Address(
             listening.host, self._native.persia_server_port(self._server)
         )
+        is_ready = self._is_ready()
         try:
             self._start_control(
                 Address(listening.host, listening.control_port), listening.tls
@@ -142,6 +185,9 @@ class Server:
         except BaseException:
             self._free()
             raise
+        self._watcher = threading.Thread(target=self._serve_once_ready)
+        if not is_ready:
+            self._watcher.start()
 
     def stop(self, seconds: float) -> None:
         """Reports "not serving", finishes requests in flight, and ends.
@@ -153,12 +199,25 @@ class Server:
             PersiaError: If the native server does not stop as it should.
         """
         self._health.drain()
+        self._stopping.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
         try:
             self._native.persia_server_stop(self._server, seconds)
         finally:
             self._free()
             self._health.close()
             self._control.stop(_CONTROL_GRACE_SECONDS).wait()
+
+    def _serve_once_ready(self) -> None:
+        while not self._stopping.wait(_READY_SECONDS) and not self._is_ready():
+            pass
+
+    def _is_ready(self) -> bool:
+        if not self._native.persia_server_is_ready(self._server):
+            return False
+        self._health.set_serving(True)
+        return True
 
     def _free(self) -> None:
         self._native.persia_server_free(self._server)

@@ -90,6 +90,8 @@ def to_json(processes: Sequence[stats.ProcessStats]) -> str:
 def to_text(processes: Sequence[stats.ProcessStats]) -> str:
     """Writes the counters as aligned tables: of the shards, then of the tables."""
     text = _align(_PROCESS_HEADER, [_process_row(each) for each in processes], 1)
+    replicas = [_replica_line(each) for each in processes if each.source]
+    text = "\n\n".join([text, *(["\n".join(replicas)] if replicas else [])])
     tables = sorted(
         ((table, process.address) for process in processes for table in process.tables),
         key=lambda part: part[0].name,
@@ -98,6 +100,13 @@ def to_text(processes: Sequence[stats.ProcessStats]) -> str:
         return f"{text}\n\nNo tables."
     rows = [_table_row(table, address) for table, address in tables]
     return f"{text}\n\n{_align(_TABLE_HEADER, rows, 2)}"
+
+
+def _replica_line(process: stats.ProcessStats) -> str:
+    replica = f"{process.address} is a replica of {process.source}"
+    if process.behind_seconds is None:
+        return f"{replica}, which has not got all rows yet."
+    return f"{replica}, {process.behind_seconds:.1f} s behind."
 
 
 def _process_row(process: stats.ProcessStats) -> tuple[object, ...]:

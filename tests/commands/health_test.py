@@ -47,6 +47,20 @@ def watch(channel, request):
     return channel.unary_stream("/grpc.health.v1.Health/Watch")(request, timeout=60)
 
 
+def test_what_does_not_serve_yet_tells_once_it_does():
+    state = health.Health(health.PS_SERVICE, serving=False)
+    with serve(state) as channel:
+        assert check(channel, OVERALL) == NOT_SERVING
+        states = watch(channel, PS)
+        assert next(states) == NOT_SERVING
+        state.set_serving(True)
+        assert next(states) == SERVING
+        state.drain()
+        state.set_serving(True)
+        assert next(states) == NOT_SERVING
+        assert check(channel, OVERALL) == NOT_SERVING
+
+
 @pytest.mark.parametrize("request_bytes", [OVERALL, b"\x0a\x00", PS])
 def test_check_says_not_serving_once_drained(state, channel, request_bytes):
     assert check(channel, request_bytes) == SERVING

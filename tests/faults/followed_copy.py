@@ -28,6 +28,7 @@ class FollowedCopy:
         changes = self.followers[shard].poll(**options)
         if changes.begins != "on":
             self.beginnings[shard].append(changes.begins)
+            self._old[shard] = set()
         if changes.begins == "whole":
             self._old[shard] = set(self._keys_of(shard))
         for table in changes.tables:

@@ -7,8 +7,8 @@
 #include <string>
 #include <thread>
 
-#include "cc/base/status.h"
 #include "cc/base/hash.h"
+#include "cc/base/status.h"
 #include "cc/capi/persia.h"
 
 namespace persia {

@@ -61,8 +61,8 @@ TEST(RemoteChangesTest, SeveralWorkersAskTheShardBehindThem) {
   auto one = StartServer(cluster.client(), ServerOptions());
   auto other = StartServer(cluster.client(), ServerOptions());
   ASSERT_TRUE(one.ok() && other.ok());
-  const auto client = MakeClient(
-      {LocalHost((*one)->port()), LocalHost((*other)->port())});
+  const auto client =
+      MakeClient({LocalHost((*one)->port()), LocalHost((*other)->port())});
   LookUpRows(cluster.client(), kUser, FirstIds(500));
   EXPECT_EQ(FollowAll(client.get(), 3),
             ExportRows(cluster.client(), kUser, 1000));

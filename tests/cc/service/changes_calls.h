@@ -76,6 +76,7 @@ class Copy {
     complete = request.complete;
     begins = request.begins;
     if (begins != Begins::kNothing) began = begins;
+    if (begins != Begins::kNothing) before_.clear();
     if (begins == Begins::kWhole) before_ = rows_;
     told = 0;
     for (const TableChanges& table : request.tables) ApplyTo(table);

@@ -29,9 +29,9 @@ class FollowersTest : public ::testing::Test {
   }
 
   Copy Follower(uint64_t number = 7) {
-    return Copy([this](ChangesRequest* request) {
-      return followers_.Tell(request);
-    }, number);
+    return Copy(
+        [this](ChangesRequest* request) { return followers_.Tell(request); },
+        number);
   }
 
   Table* table() { return *store_.Find(HashName("t")); }

@@ -144,8 +144,8 @@ TEST_F(ChangesMessagesTest, FlippedBitsAreRefusedOrDecoded) {
   }
 }
 
-std::vector<uint8_t> With(std::vector<uint8_t> bytes, size_t at,
-                          uint64_t value, size_t size) {
+std::vector<uint8_t> With(std::vector<uint8_t> bytes, size_t at, uint64_t value,
+                          size_t size) {
   std::memcpy(bytes.data() + at, &value, size);
   return bytes;
 }

@@ -47,6 +47,8 @@ std::vector<ServiceStats> SomeStats() {
   process.bad_frames = 5;
   process.refused_connections = 17;
   process.connections = 6;
+  process.source = "g:2";
+  process.behind_millis = 18;
   TableStats table;
   table.name = "user";
   table.dim = 16;
@@ -98,7 +100,7 @@ TEST(ControlMessagesTest, StatsReplyHasTheseBytes) {
             "0100000000000000\n03000000683a3100\n"
             "0100000000000000\n0200000000000000\n0300000000000000\n"
             "0400000000000000\n0500000000000000\n1100000000000000\n"
-            "0600000000000000\n"
+            "0600000000000000\n03000000673a3200\n1200000000000000\n"
             "0100000000000000\n0400000075736572\n1000000000000000\n"
             "0700000000000000\n0800000000000000\n0900000000000000\n"
             "0a00000000000000\n0b00000000000000\n0c00000000000000\n"
@@ -176,6 +178,8 @@ TEST(ControlMessagesTest, RepliesComeBackWhole) {
   EXPECT_EQ(back[0].address, "h:1");
   EXPECT_EQ(back[0].bad_frames, 5u);
   EXPECT_EQ(back[0].refused_connections, 17u);
+  EXPECT_EQ(back[0].source, "g:2");
+  EXPECT_EQ(back[0].behind_millis, 18u);
   EXPECT_EQ(back[0].connections, 6u);
   ASSERT_EQ(back[0].tables.size(), 1u);
   EXPECT_EQ(back[0].tables[0].name, "user");
@@ -239,7 +243,7 @@ TEST(ControlMessagesTest, AFlagOtherThanNoAndYesIsRefused) {
 }
 
 TEST(ControlMessagesTest, CountsBeyondTheBodyAreRefused) {
-  constexpr size_t kProcessesAt = 0, kAddressAt = 8, kTablesAt = 72;
+  constexpr size_t kProcessesAt = 0, kAddressAt = 8, kTablesAt = 88;
   for (const size_t at : {kProcessesAt, kAddressAt, kTablesAt}) {
     std::vector<uint8_t> bytes = Body(EncodeStatsReply(1, SomeStats())).copy();
     std::memset(bytes.data() + at, 0xff, 4);

@@ -1,7 +1,7 @@
 // Waiting for an asynchronous call of a service.
 
-#ifndef PERSIA_CC_PIPELINE_AWAIT_H_
-#define PERSIA_CC_PIPELINE_AWAIT_H_
+#ifndef PERSIA_CC_SERVICE_AWAIT_H_
+#define PERSIA_CC_SERVICE_AWAIT_H_
 
 #include <future>
 #include <utility>
@@ -24,4 +24,4 @@ Status Await(const Start& start) {
 
 }  // namespace persia
 
-#endif  // PERSIA_CC_PIPELINE_AWAIT_H_
+#endif  // PERSIA_CC_SERVICE_AWAIT_H_

@@ -1,0 +1,201 @@
+#include "cc/service/replica_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cc/base/hash.h"
+#include "cc/base/random_bytes.h"
+#include "cc/service/await.h"
+#include "cc/service/local_service.h"
+
+namespace persia {
+namespace {
+
+// A store of this process is not held up.
+constexpr double kSeconds = 60;
+
+constexpr uint64_t kPageRows = 65536;
+
+// Whether what was read of such a row is the same when it is set.
+bool IsExact(const Spec& row_dtype) {
+  return row_dtype.name == "float32" || row_dtype.name == "float16" ||
+         row_dtype.name == "bfloat16";
+}
+
+template <typename Request>
+Status Ask(EmbeddingService* service,
+           void (EmbeddingService::*call)(Request*, DoneCallback),
+           Request* request) {
+  request->deadline = DeadlineAfter(kSeconds);
+  return Await(
+      [&](DoneCallback done) { (service->*call)(request, std::move(done)); });
+}
+
+}  // namespace
+
+TableConfig ReplicaConfig(const TableConfig& source) {
+  const TableConfig defaults;
+  TableConfig config = source;
+  config.optimizer = {"sgd", {}};
+  config.admission = defaults.admission;
+  config.eviction = defaults.eviction;
+  config.capacity = defaults.capacity;
+  if (!IsExact(source.row_dtype)) config.row_dtype = defaults.row_dtype;
+  return config;
+}
+
+Result<std::unique_ptr<ReplicaRows>> ReplicaRows::Make(
+    const StoreLimits& limits) {
+  std::unique_ptr<ReplicaRows> rows(new ReplicaRows(limits));
+  PERSIA_RETURN_IF_ERROR(rows->BeginEmpty());
+  rows->serving_ = rows->filling_;
+  return rows;
+}
+
+std::shared_ptr<EmbeddingService> ReplicaRows::serving() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return serving_->service;
+}
+
+std::optional<TableConfig> ReplicaRows::SourceConfig(
+    const std::string& table) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = serving_->sources.find(HashName(table));
+  if (found == serving_->sources.end()) return std::nullopt;
+  return found->second;
+}
+
+// As another follower: what this one was told is not what it has.
+Status ReplicaRows::BeginEmpty() {
+  auto filled = MakeFilled();
+  if (!filled.ok()) return filled.status();
+  FollowPosition position;
+  while (position.follower == 0) {
+    PERSIA_RETURN_IF_ERROR(FillWithRandomBytes(
+        Span<uint8_t>(reinterpret_cast<uint8_t*>(&position.follower),
+                      sizeof(position.follower))));
+  }
+  filling_ = std::move(*filled);
+  position_ = position;
+  old_.clear();
+  return Status();
+}
+
+Result<std::shared_ptr<ReplicaRows::Filled>> ReplicaRows::MakeFilled() const {
+  LocalServiceOptions options;
+  options.limits = limits_;
+  auto service = OpenLocalService(options);
+  if (!service.ok()) return service.status();
+  auto filled = std::make_shared<Filled>();
+  filled->service = std::move(*service);
+  return filled;
+}
+
+Status ReplicaRows::Apply(const ChangesRequest& changes) {
+  const bool other_settings = std::any_of(
+      changes.tables.begin(), changes.tables.end(),
+      [&](const auto& table) { return HasOtherSettings(table.config); });
+  if (other_settings) return BeginEmpty();
+  if (changes.begins == Begins::kWhole) PERSIA_RETURN_IF_ERROR(CollectOld());
+  // What it was not told of before may be there all the same.
+  if (changes.begins == Begins::kSinceSave) old_.clear();
+  for (const TableChanges& table : changes.tables) {
+    PERSIA_RETURN_IF_ERROR(ApplyTo(table));
+  }
+  if (changes.complete) {
+    PERSIA_RETURN_IF_ERROR(DropOld());
+    std::lock_guard<std::mutex> lock(mutex_);
+    serving_ = filling_;
+  }
+  position_ = changes.position;
+  return Status();
+}
+
+bool ReplicaRows::HasOtherSettings(const TableConfig& source) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto held = filling_->sources.find(HashName(source.name));
+  return held != filling_->sources.end() &&
+         !CheckSameTable(held->second, source).ok();
+}
+
+Status ReplicaRows::ApplyTo(const TableChanges& table) {
+  PERSIA_RETURN_IF_ERROR(MakeTable(table.config));
+  const TableKey key = HashName(table.config.name);
+  const RowDelta& rows = table.rows;
+  PERSIA_RETURN_IF_ERROR(Remove(key, rows.erased));
+  if (rows.ids.empty()) return Status();
+  AssignRequest assign;
+  assign.table = key;
+  assign.dim = table.config.dim;
+  assign.ids = rows.ids;
+  assign.weights = rows.weights;
+  PERSIA_RETURN_IF_ERROR(
+      Ask(filling_->service.get(), &EmbeddingService::Assign, &assign));
+  const auto old = old_.find(key);
+  if (old == old_.end()) return Status();
+  for (const int64_t id : rows.ids) (void)old->second->Erase(id);
+  return Status();
+}
+
+Status ReplicaRows::MakeTable(const TableConfig& source) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (filling_->sources.count(HashName(source.name)) > 0) return Status();
+  }
+  CreateTableRequest create;
+  create.config = ReplicaConfig(source);
+  PERSIA_RETURN_IF_ERROR(
+      Ask(filling_->service.get(), &EmbeddingService::CreateTable, &create));
+  std::lock_guard<std::mutex> lock(mutex_);
+  filling_->sources[HashName(source.name)] = source;
+  return Status();
+}
+
+Status ReplicaRows::Remove(TableKey table, const std::vector<int64_t>& ids) {
+  if (ids.empty()) return Status();
+  RemoveRequest remove;
+  remove.table = table;
+  remove.ids = ids;
+  return Ask(filling_->service.get(), &EmbeddingService::Remove, &remove);
+}
+
+Status ReplicaRows::CollectOld() {
+  old_.clear();
+  std::vector<TableKey> tables;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [key, source] : filling_->sources) tables.push_back(key);
+  }
+  for (const TableKey table : tables) {
+    auto ids = std::make_unique<RowIndex>();
+    ExportRequest page;
+    page.table = table;
+    page.max_rows = kPageRows;
+    while (!page.cursor.at_end()) {
+      PERSIA_RETURN_IF_ERROR(
+          Ask(filling_->service.get(), &EmbeddingService::Export, &page));
+      for (const int64_t id : page.page.ids) ids->Insert(id, 0);
+    }
+    old_[table] = std::move(ids);
+  }
+  return Status();
+}
+
+Status ReplicaRows::DropOld() {
+  for (const auto& [table, index] : old_) {
+    std::vector<int64_t> ids;
+    ids.reserve(index->size());
+    index->Walk(0, index->size() + 1,
+                [&](int64_t id, RowIndex::Row) { ids.push_back(id); });
+    for (size_t at = 0; at < ids.size(); at += kPageRows) {
+      const size_t end = std::min<size_t>(ids.size(), at + kPageRows);
+      PERSIA_RETURN_IF_ERROR(
+          Remove(table, {ids.begin() + static_cast<ptrdiff_t>(at),
+                         ids.begin() + static_cast<ptrdiff_t>(end)}));
+    }
+  }
+  old_.clear();
+  return Status();
+}
+
+}  // namespace persia

@@ -1,0 +1,195 @@
+#include "cc/service/replica_service.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <utility>
+
+#include "cc/base/catch_bad_alloc.h"
+
+namespace persia {
+namespace {
+
+constexpr EventKind kBeginnings{"beginnings", EventLevel::kInfo, 60};
+constexpr EventKind kSourceAway{"failures of the source", EventLevel::kWarning,
+                                10};
+constexpr EventKind kSourceBack{"returns of the source", EventLevel::kInfo, 10};
+
+uint64_t MillisSince(Clock::time_point then) {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - then)
+          .count());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ReplicaService>> ReplicaService::Start(
+    std::unique_ptr<EmbeddingService> source, const ReplicaOptions& options) {
+  auto rows = ReplicaRows::Make(options.limits);
+  if (!rows.ok()) return rows.status();
+  return std::unique_ptr<ReplicaService>(
+      new ReplicaService(std::move(source), std::move(*rows), options));
+}
+
+ReplicaService::ReplicaService(std::unique_ptr<EmbeddingService> source,
+                               std::unique_ptr<ReplicaRows> rows,
+                               const ReplicaOptions& options)
+    : options_(options),
+      rows_(std::move(rows)),
+      source_(std::move(source)),
+      thread_([this] { Run(); }) {}
+
+ReplicaService::~ReplicaService() {
+  std::unique_ptr<EmbeddingService> source;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    ending_ = true;
+    source = std::move(source_);
+    wake_.notify_all();
+  }
+  source = nullptr;  // Ends the request that the thread waits for.
+  thread_.join();
+}
+
+void ReplicaService::CreateTable(CreateTableRequest* request,
+                                 DoneCallback done) {
+  const Status status = CheckTable(request->config);
+  if (!status.ok()) return done(status);
+  CreateTableRequest held;
+  held.deadline = request->deadline;
+  held.config = ReplicaConfig(request->config);
+  // Attaches to it.
+  const auto service = rows_->serving();
+  service->CreateTable(&held, [&](const Status& attached) {
+    request->rows = held.rows;
+    request->generation = held.generation;
+    request->takes_bags = held.takes_bags;
+    done(attached);
+  });
+}
+
+Status ReplicaService::CheckTable(const TableConfig& asked) const {
+  PERSIA_RETURN_IF_ERROR(asked.Validate());
+  const auto held = rows_->SourceConfig(asked.name);
+  if (held.has_value()) return CheckSameTable(*held, asked);
+  return Status(
+      Code::kFailedPrecondition,
+      Concat("there is no table \"", asked.name, "\" in this replica of ",
+             options_.source, ": make it there first"));
+}
+
+Status ReplicaService::Refusal() const {
+  return Status(Code::kFailedPrecondition,
+                Concat("this is a replica of ", options_.source,
+                       ", which only reads: train with, write to and save ",
+                       options_.source, " itself"));
+}
+
+void ReplicaService::Lookup(LookupRequest* request, DoneCallback done) {
+  if (!request->read_only) return done(Refusal());
+  rows_->serving()->Lookup(request, std::move(done));
+}
+
+void ReplicaService::Update(UpdateRequest*, DoneCallback done) {
+  done(Refusal());
+}
+
+void ReplicaService::Stats(StatsRequest* request, DoneCallback done) {
+  rows_->serving()->Stats(request, [&](const Status& status) {
+    for (ServiceStats& process : request->processes) {
+      process.source = options_.source;
+      if (ready()) process.behind_millis = MillisSince(complete_at_);
+    }
+    done(status);
+  });
+}
+
+void ReplicaService::Export(ExportRequest* request, DoneCallback done) {
+  rows_->serving()->Export(request, std::move(done));
+}
+
+void ReplicaService::Changes(ChangesRequest* request, DoneCallback done) {
+  rows_->serving()->Changes(request, std::move(done));
+}
+
+void ReplicaService::Assign(AssignRequest*, DoneCallback done) {
+  done(Refusal());
+}
+
+void ReplicaService::Remove(RemoveRequest*, DoneCallback done) {
+  done(Refusal());
+}
+
+void ReplicaService::Checkpoint(CheckpointRequest*, DoneCallback done) {
+  done(Refusal());
+}
+
+void ReplicaService::Run() {
+  double backoff = options_.first_backoff_seconds;
+  for (;;) {
+    const Result<double> pause = FollowOnce();
+    if (pause.ok()) {
+      backoff = options_.first_backoff_seconds;
+      if (!Pause(*pause)) return;
+    } else {
+      if (!Pause(backoff)) return;
+      backoff = std::min(2 * backoff, options_.max_backoff_seconds);
+    }
+  }
+}
+
+Result<double> ReplicaService::FollowOnce() {
+  ChangesRequest request;
+  request.position = rows_->position();
+  request.max_rows = options_.max_rows;
+  request.deadline = DeadlineAfter(options_.request_seconds);
+  const Clock::time_point asked_at = Clock::now();
+  const Status status = CatchBadAlloc([&] {
+    PERSIA_RETURN_IF_ERROR(AskSource(&request));
+    return rows_->Apply(request);
+  });
+  NoteOutcome(status);
+  if (!status.ok()) return status;
+  if (request.begins == Begins::kWhole) {
+    TellEvent(options_.events, kBeginnings, "began with all rows of ",
+              options_.source);
+  }
+  if (!request.complete) return 0.0;
+  // An answer that was not applied, since settings changed, moved nothing.
+  if (rows_->position().epoch == request.position.epoch) {
+    complete_at_ = asked_at;
+  }
+  return options_.pause_seconds;
+}
+
+Status ReplicaService::AskSource(ChangesRequest* request) {
+  std::promise<Status> outcome;
+  {
+    // Held while the request begins: the source must not end meanwhile.
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (ending_) return Status(Code::kCancelled, "the replica ends");
+    source_->Changes(
+        request, [&](Status status) { outcome.set_value(std::move(status)); });
+  }
+  return outcome.get_future().get();
+}
+
+void ReplicaService::NoteOutcome(const Status& status) {
+  if (!status.ok() && !is_away_ && status.code() != Code::kCancelled) {
+    TellEvent(options_.events, kSourceAway, "does not follow ", options_.source,
+              ", and answers with what it has: ", status.message());
+  }
+  if (status.ok() && is_away_) {
+    TellEvent(options_.events, kSourceBack, "follows ", options_.source,
+              " again");
+  }
+  is_away_ = !status.ok();
+}
+
+bool ReplicaService::Pause(double seconds) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  return !wake_.wait_until(lock, DeadlineAfter(seconds),
+                           [this] { return ending_; });
+}
+
+}  // namespace persia
