@@ -122,6 +122,12 @@ class ExportCursor(ctypes.Structure):
     ]
 
 
+class RowUsage(ctypes.Structure):
+    """`persia_row_usage`."""
+
+    _fields_ = [("age", ctypes.c_uint32), ("count", ctypes.c_uint32)]
+
+
 class PageView(ctypes.Structure):
     """`persia_page_view`."""
 
@@ -132,6 +138,8 @@ class PageView(ctypes.Structure):
         ("count", ctypes.c_uint64),
         ("dim", ctypes.c_uint32),
         ("state_size", ctypes.c_uint32),
+        ("uses", ctypes.POINTER(RowUsage)),
+        ("use_time", ctypes.c_uint32),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,32 @@ class Rows(NamedTuple):
     ids: np.ndarray
     rows: np.ndarray
     state: np.ndarray
+
+
+class UsedRows(NamedTuple):
+    """Some rows of a table, and how they were used.
+
+    Attributes:
+        ids: As in `Rows`.
+        rows: As in `Rows`.
+        state: As in `Rows`.
+        ages: uint32, `(n,)`: how long ago each was used last.
+        counts: uint32, `(n,)`: how often each was used; stays at its largest value.
+        time: What `ages` are in: `"steps"`, which are training lookups of the table
+            that its shard got (1: the last one used it), or `"seconds"`. Empty if the
+            table notes no use.
+    """
+
+    ids: np.ndarray
+    rows: np.ndarray
+    state: np.ndarray
+    ages: np.ndarray
+    counts: np.ndarray
+    time: str
+
+
+# What `UsedRows.time` is for a page's.
+_USE_TIMES = ("", "steps", "seconds")
 
 
 class Table:
@@ -107,7 +133,9 @@ class Table:
             )
         return rows
 
-    def export(self, batch_size: int = 65536) -> Iterator[Rows]:
+    def export(
+        self, batch_size: int = 65536, *, uses: bool = False
+    ) -> Iterator[Rows] | Iterator[UsedRows]:
         """Walks all rows, in no order, a batch at a time.
 
         Holds a few batches in memory, however large the table is. A row that is
@@ -121,13 +149,18 @@ class Table:
         Args:
             batch_size: The most rows of a batch: an integer from 1 to 2**20.
                 Defaults to `65536`; batches of large rows are smaller.
+            uses: Whether to tell how rows were used: by training lookups, and by
+                assigning them. Tables with a capacity or an eviction know it.
+                Defaults to False.
 
         Returns:
-            An iterator of `Rows`.
+            An iterator of `Rows`, or of `UsedRows`.
 
         Raises:
             TypeError: if `batch_size` is no integer.
             ValueError: if `batch_size` is out of its range.
+            FailedPreconditionError: on the first batch, if `uses` are asked for and
+                the table notes none.
             NotFoundError: if there is no such table.
             PersiaError: if a shard does not answer in time (it is named), or an
                 update could not be delivered.
@@ -135,7 +168,10 @@ class Table:
         batch_size = checks.integer("batch_size", batch_size, 1, _MOST_BATCH_ROWS)
         self.cluster.flush()
         self._parts()
-        return self._batches(batch_size)
+        pages = self._pages(batch_size)
+        if uses:
+            return _batches((self._noted(page) for page in pages), batch_size)
+        return _batches((Rows(*page[:3]) for page in pages), batch_size)
 
     def assign(self, ids: Any, rows: Any, state: Any = None) -> None:
         """Sets vectors, such as pretrained ones, creating rows that are absent.
@@ -253,30 +289,57 @@ class Table:
             "`table`, and the cluster its `cluster`?"
         )
 
-    def _batches(self, batch_size: int) -> Iterator[Rows]:
+    def _pages(self, max_rows: int) -> Iterator[UsedRows]:
         cursor = _native.ExportCursor()
         while not cursor.at_end:
             page = _native.PageHandle()
             _native.library().persia_session_export(
-                *self._keys(), batch_size, ctypes.byref(cursor), ctypes.byref(page)
+                *self._keys(), max_rows, ctypes.byref(cursor), ctypes.byref(page)
             )
-            rows = _take(page)
-            # The core may give some more than it was asked for.
-            for first in range(0, len(rows.ids), batch_size):
-                yield Rows(*(each[first : first + batch_size] for each in rows))
+            yield _take(page)
+
+    def _noted(self, page: UsedRows) -> UsedRows:
+        if not page.time:
+            raise errors.FailedPreconditionError(
+                f"table '{self._full_name}' notes no use of its rows: give its layer a "
+                "`capacity` or an `eviction`, such as "
+                "persia_tf.eviction.TTL(seconds=...), before it is trained"
+            )
+        return page
 
 
-def _take(page: _native.PageHandle) -> Rows:
+_Batch = TypeVar("_Batch", Rows, UsedRows)
+
+
+def _batches(pages: Iterator[_Batch], batch_size: int) -> Iterator[_Batch]:
+    # The core may give some more rows than it was asked for.
+    for page in pages:
+        for first in range(0, len(page.ids), batch_size):
+            part = slice(first, first + batch_size)
+            yield type(page)(
+                *(each[part] if isinstance(each, np.ndarray) else each for each in page)
+            )
+
+
+def _take(page: _native.PageHandle) -> UsedRows:
     """Copies what `page` views and frees it."""
     native = _native.library()
     try:
         view = _native.PageView()
         native.persia_page_get(page, ctypes.byref(view))
         count = view.count
-        return Rows(
+        time = _USE_TIMES[view.use_time]
+        uses = _copy(
+            ctypes.cast(view.uses, ctypes.POINTER(ctypes.c_uint32)),
+            (count if time else 0, 2),
+            np.uint32,
+        )
+        return UsedRows(
             _copy(view.ids, (count,), np.int64),
             _copy(view.rows, (count, view.dim), np.float32),
             _copy(view.state, (count, view.state_size), np.float32),
+            *uses.T,
+            time,
         )
     finally:
         native.persia_page_free(page)

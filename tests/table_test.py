@@ -413,3 +413,34 @@ print(table.lookup([1]).tolist(), len(table), [b.ids.tolist() for b in table.exp
 print(sorted({"keras", "tensorflow", "tf_keras"} & set(sys.modules)))
 """
     assert run_python(program).splitlines() == ["[[2.0, 3.0]] 1 [[1]]", "[]"]
+
+
+# ---- Uses.
+
+
+def test_export_tells_how_rows_were_used(make):
+    table = make(eviction="ttl(steps=100.0)")
+    table.assign([1, 2], vectors(2))
+    table.assign([2], vectors(1))
+    [batch] = table.export(uses=True)
+    assert batch.time == "steps" and batch.ages.dtype == np.uint32
+    counts = dict(zip(batch.ids, batch.counts))
+    assert counts == {1: 1, 2: 2} and not batch.ages.any()
+    assert batch.rows.shape == batch.state.shape == (2, 4)
+
+
+def test_uses_go_along_with_their_rows_in_small_batches(make):
+    table = make(eviction="ttl(seconds=100.0)")
+    for count in range(1, 6):
+        table.assign(np.arange(count), vectors(count))
+    batches = list(table.export(2, uses=True))
+    assert {batch.time for batch in batches} == {"seconds"}
+    counts = {i: n for batch in batches for i, n in zip(batch.ids, batch.counts)}
+    assert counts == {0: 5, 1: 4, 2: 3, 3: 2, 4: 1}
+
+
+def test_uses_of_a_table_that_notes_none_are_refused(make):
+    table = make()
+    table.assign([1], vectors(1))
+    with pytest.raises(errors.FailedPreconditionError, match="notes no use.*capacity"):
+        list(table.export(uses=True))

@@ -215,6 +215,10 @@ typedef struct {
   int at_end;
 } persia_export_cursor;
 
+typedef struct {
+  uint32_t age, count;
+} persia_row_usage;
+
 /* Valid until persia_page_free. */
 typedef struct {
   const int64_t* ids;
@@ -222,6 +226,10 @@ typedef struct {
   const float* state; /* count x state_size. */
   uint64_t count;
   uint32_t dim, state_size;
+  /* Of each row, how long ago a training lookup asked for it last, and how many
+   * did: `count` of each, where use_time is not 0. */
+  const persia_row_usage* uses;
+  uint32_t use_time; /* Ages are in 1: training lookups, 2: seconds. */
 } persia_page_view;
 
 /* Gives the next page, of about `max_rows` rows (maybe none, also before the

@@ -1,3 +1,4 @@
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -17,6 +18,10 @@ namespace persia {
 namespace {
 
 static_assert(Table::kBegin == 0, "the header says that a cursor is zeros");
+static_assert(sizeof(RowUsage) == sizeof(persia_row_usage) &&
+                  offsetof(RowUsage, count) ==
+                      offsetof(persia_row_usage, count),
+              "a page's view is of its own memory");
 
 // Shards know a table by its key alone: `status` with the name.
 Status Named(const char* table, const Status& status) {
@@ -110,6 +115,8 @@ void persia_page_get(const persia_page* page, persia_page_view* view) {
   view->count = from.page.ids.size();
   view->dim = from.dim;
   view->state_size = from.state_size;
+  view->uses = reinterpret_cast<const persia_row_usage*>(from.page.uses.data());
+  view->use_time = static_cast<uint32_t>(from.page.use_time);
 }
 
 void persia_page_free(persia_page* page) { delete page; }

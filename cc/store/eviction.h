@@ -39,6 +39,9 @@ struct RowUse {
   }
 };
 
+// What a table counts time by, in the uses that it notes of its rows.
+enum class UseTime : uint32_t { kNone = 0, kSteps = 1, kSeconds = 2 };
+
 class Eviction {
  public:
   static constexpr uint32_t kRecent = 16;
@@ -52,6 +55,12 @@ class Eviction {
   bool evicts() const { return kind_ != Kind::kNever; }
   bool expires() const { return kind_ == Kind::kTtl; }
   Unit unit() const { return unit_; }
+
+  // kNone: it notes no uses.
+  UseTime use_time() const {
+    if (!evicts()) return UseTime::kNone;
+    return unit_ == Unit::kSteps ? UseTime::kSteps : UseTime::kSeconds;
+  }
 
   bool Expired(RowUse use, uint32_t now) const {
     return expires() && use.Age(now) > time_to_live_;

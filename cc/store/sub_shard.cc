@@ -455,6 +455,9 @@ uint64_t SubShard::Export(uint64_t from, size_t max_rows, uint32_t now,
     const auto* states =
         reinterpret_cast<const float*>(memory + rules_.state_offset);
     page->state.insert(page->state.end(), states, states + rules_.state_size);
+    if (!rules_.eviction.evicts()) return;
+    const RowUse& used = use(memory);
+    page->uses.push_back({used.Age(now), used.count});
   });
 }
 
@@ -611,10 +614,7 @@ uint64_t SubShard::Sweep(uint64_t from, size_t least, uint32_t now,
 }
 
 bool SubShard::Expired(const std::byte* row, uint32_t now) const {
-  if (!rules_.eviction.expires()) return false;
-  RowUse used;
-  std::memcpy(&used, row + rules_.use_offset, sizeof(used));
-  return rules_.eviction.Expired(used, now);
+  return rules_.eviction.expires() && rules_.eviction.Expired(use(row), now);
 }
 
 uint64_t SubShard::rounded() const {

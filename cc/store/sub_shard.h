@@ -220,6 +220,9 @@ class SubShard {
   RowUse* use(std::byte* row) const {
     return reinterpret_cast<RowUse*>(row + rules_.use_offset);
   }
+  const RowUse& use(const std::byte* row) const {
+    return *reinterpret_cast<const RowUse*>(row + rules_.use_offset);
+  }
   float* state(std::byte* row) const {
     return reinterpret_cast<float*>(row + rules_.state_offset);
   }

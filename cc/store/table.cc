@@ -186,6 +186,7 @@ class ShardedTable : public Table {
   uint64_t Export(uint64_t cursor, size_t max_rows,
                   RowPage* page) const override {
     *page = RowPage();
+    page->use_time = rules_->eviction.use_time();
     const uint32_t now = Now(false);
     uint64_t sub_shard = cursor >> (64 - kSubShardBits);
     uint64_t hash = cursor << kSubShardBits;

@@ -21,6 +21,7 @@
 #include "cc/base/memory_meter.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
+#include "cc/store/eviction.h"
 #include "cc/store/table_config.h"
 
 namespace persia {
@@ -62,12 +63,22 @@ struct RowChange {
 };
 using RowChanges = std::vector<RowChange>;
 
+// How a row was used: how long ago a training lookup asked for it last (in
+// steps, 1: the last one did), and how many did. An Assign counts as one.
+struct RowUsage {
+  uint32_t age;
+  uint32_t count;
+};
+
 // Rows as Export gives them, in no order: weights are ids.size() x dim, state
-// ids.size() x state_size, row-major.
+// ids.size() x state_size, row-major. There is a use for each id, unless the
+// table notes none: see RowUse.
 struct RowPage {
   std::vector<int64_t> ids;
   std::vector<float> weights;
   std::vector<float> state;
+  std::vector<RowUsage> uses;
+  UseTime use_time = UseTime::kNone;  // Of their ages.
 };
 
 // Rows as the table holds them: row_bytes each, see RowLayout.

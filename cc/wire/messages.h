@@ -39,8 +39,9 @@
 //                   u64 rows updated, u64 non-finite gradients,
 //                   u64 absent gradients, u64 evictions, u64 refused
 //   Export        = u64 key, u64 position, u32 shard, u32 0, u64 max rows
-//   ExportReply   = u64 position, u32 shard, u32 dim, u32 state size, u32 0,
-//                   rows
+//   ExportReply   = u64 position, u32 shard, u32 dim, u32 state size,
+//                   u32 time (0: no uses, 1: in steps, 2: in seconds), rows,
+//                   uses x (u32 age, u32 count)      (one a row, or none)
 //   rows          = u64 ids, ids x i64, ids x dim x f32,
 //                   ids x state size x f32           (not padded)
 //   Assign        = u64 key, u32 dim, u32 state size (0: as a new row), rows

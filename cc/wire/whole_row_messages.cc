@@ -51,6 +51,15 @@ Status ReadRows(uint32_t dim, uint32_t state_size, ByteReader* reader,
   return Status();
 }
 
+Status ReadUseTime(ByteReader* reader, UseTime* time) {
+  const uint32_t value = reader->U32();
+  *time = static_cast<UseTime>(value);
+  if (*time <= UseTime::kSeconds) return Status();
+  return Status(Code::kDataLoss,
+                Concat("a page of rows tells ages in ", value,
+                       ", which is neither steps nor seconds"));
+}
+
 template <typename T>
 std::vector<T> Copy(Span<const T> values) {
   return std::vector<T>(values.begin(), values.end());
@@ -84,9 +93,10 @@ OutFrame EncodeExportReply(uint64_t request_id, const ExportRequest& request) {
   writer.U32(request.cursor.shard);
   writer.U32(request.dim);
   writer.U32(request.state_size);
-  writer.U32(0);
   const RowPage& page = request.page;
+  writer.U32(static_cast<uint32_t>(page.use_time));
   WriteRows({page.ids, page.weights, page.state}, &writer);
+  writer.Array(Span<const RowUsage>(page.uses));
   return writer.Seal(MessageType::kExportReply, request_id);
 }
 
@@ -96,12 +106,16 @@ Status DecodeExportReply(ConstBytes body, ExportRequest* request) {
   request->cursor.shard = reader.U32();
   request->dim = reader.U32();
   request->state_size = reader.U32();
-  reader.Zero32();
+  UseTime time;
+  PERSIA_RETURN_IF_ERROR(ReadUseTime(&reader, &time));
   RowArrays rows;
   PERSIA_RETURN_IF_ERROR(
       ReadRows(request->dim, request->state_size, &reader, &rows));
+  const auto uses =
+      reader.Array<RowUsage>(time == UseTime::kNone ? 0 : rows.ids.size());
   PERSIA_RETURN_IF_ERROR(reader.Finish("ExportReply"));
-  request->page = {Copy(rows.ids), Copy(rows.weights), Copy(rows.state)};
+  request->page = {Copy(rows.ids), Copy(rows.weights), Copy(rows.state),
+                   Copy(uses), time};
   return Status();
 }
 

@@ -1,19 +1,16 @@
 """Serving: models for programs that know TensorFlow, and nothing of training."""
 
 from persia_tf.serving.exporting import Export, export
+from persia_tf.serving.kept_rows import KeepRows
 from persia_tf.serving.manifest import ExportedCluster, ExportedTable
-from persia_tf.serving.remote import (
-    Remote,
-    RemoteStats,
-    load_ops,
-    op_library,
-    remote_stats,
-)
+from persia_tf.serving.remote import Remote, load_ops, op_library
+from persia_tf.serving.remote_clients import RemoteStats, remote_stats
 
 __all__ = [
     "Export",
     "ExportedCluster",
     "ExportedTable",
+    "KeepRows",
     "Remote",
     "RemoteStats",
     "export",

@@ -13,22 +13,24 @@ from absl import logging
 from persia_tf import checks
 from persia_tf.checkpoint.progress_bar import ProgressBar
 from persia_tf.cluster import flush
-from persia_tf.ops.embedding import Route
-from persia_tf.ops.redirection import redirected_to
+from persia_tf.serving import manifest as manifest_lib
+from persia_tf.serving.frozen_model import SERVING, FrozenModel
 from persia_tf.serving.frozen_rows import ROW_DTYPES
 from persia_tf.serving.frozen_table import FrozenTable
-from persia_tf.serving.manifest import FILE_NAME, ExportedTable, Manifest
+from persia_tf.serving.kept_rows import AllRows, KeepRows, choices
+from persia_tf.serving.manifest import ExportedTable, Manifest
 from persia_tf.serving.model_tables import tables_of
+from persia_tf.serving.new_folder import new_folder
 from persia_tf.serving.remote import Remote
-from persia_tf.serving.remote_tables import RemoteTable, RemoteTables
-from persia_tf.serving.signature import Inputs, named_outputs
-from persia_tf.table import Table
+from persia_tf.serving.remote_tables import RemoteTables
+from persia_tf.serving.signature import Inputs
+from persia_tf.serving.warmup import warmup_records, warmup_requests, write_warmup
 
 # Of a SavedModel: what is of no concern to TensorFlow.
 _EXTRA = "assets.extra"
 
-_SIGNATURE = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 _MODES = ("standalone", "remote")
+_MOST_STEPS = 2**63 - 1
 
 
 class Export(NamedTuple):
@@ -50,7 +52,11 @@ def export(
     mode: Literal["standalone", "remote"] = "standalone",
     row_dtype: Literal["float32", "float16", "int8"] = "float32",
     inputs: Any = None,
+    rows: KeepRows | Mapping[str, KeepRows] | None = None,
     remote: Remote | None = None,
+    tf_example: bool = False,
+    warmup: Iterable[Any] = (),
+    step: int | None = None,
     progress: bool = False,
 ) -> Export:
     """Writes a model as a SavedModel, with its rows or with the way to them.
@@ -64,7 +70,8 @@ def export(
 
     It holds what was trained when it is called; training may go on meanwhile, and rows
     that come or change meanwhile may be in it or not. Memory: that of the rows that are
-    exported, and a few batches of them. The model stays as it is.
+    exported, and a few batches of them. The model stays as it is. The folder appears
+    once it is whole.
 
     Example:
 
@@ -88,8 +95,18 @@ def export(
             `tf.RaggedTensorSpec` or `tf.SparseTensorSpec`. Defaults to None: the
             model's own inputs. The signature takes them by name: an input's key, where
             the model takes a dict, else its own name.
-        remote: With `mode="remote"`: how the shards are asked. Defaults to None: as
+        rows: Which rows are taken, by their use: a `KeepRows` for all tables, or a dict
+            of them by the names of some. Defaults to None: all rows.
+        remote: With `mode="remote"`: how shards are asked. Defaults to None: as
             `Remote()` says.
+        tf_example: Whether there is another signature, `tf_example`, which takes
+            serialized tf.Examples as `examples`: each input is the feature of its
+            name. Defaults to False.
+        warmup: Batches, as the model is called with them, which TensorFlow Serving
+            answers itself before the version serves: 1000 at most. Needs
+            `persia_tf[serving]`. Defaults to none.
+        step: How many steps the model was trained for, as the manifest tells it.
+            Defaults to None: those of the model's optimizer, if it has one.
         progress: Whether to show a progress bar. Defaults to False.
 
     Returns:
@@ -97,86 +114,98 @@ def export(
 
     Raises:
         ValueError: for a `mode` or `row_dtype` that is unknown, a `path` with files in
-            it, a model that is not built, or one that does not tell its inputs; with
-            `mode="remote"`, for tables that are embedded in this process.
+            it, a model that is not built, or one that does not tell its inputs; for
+            `rows` of unknown tables or by a time that they do not count, inputs that a
+            tf.Example cannot hold, or `warmup` that the model does not take; for
+            `remote` without its mode, or that mode with `row_dtype`, `rows` or tables
+            that are embedded in this process.
+        FailedPreconditionError: if `rows` ask a table that notes no use.
+        ImportError: if `warmup` needs what is not installed.
         PersiaError: if a shard does not answer in time (it is named), or an update
             could not be delivered.
     """
     checks.one_of("mode", mode, _MODES)
     checks.one_of("row_dtype", row_dtype, ROW_DTYPES)
-    path = os.fspath(path)
-    _check_is_free(path)
-    created = datetime.datetime.now(datetime.timezone.utc)
-    flush()
-    of_model = tables_of(model)
     if mode == "remote":
-        on_shards = RemoteTables(of_model, remote or Remote())
-        served = _ServedModel(model, Inputs(model, inputs), on_shards.by_name)
-        told = on_shards.told()
-    else:
-        frozen = _freeze(of_model, row_dtype, progress)
-        served = _ServedModel(model, Inputs(model, inputs), frozen)
-        told = {"tables": _exported(frozen, row_dtype)}
-    tf.saved_model.save(served, path, {_SIGNATURE: served.serve})
-    manifest = Manifest(mode, created.isoformat(timespec="seconds"), **told)
-    tables = manifest.tables
-    _write_extra(path, {FILE_NAME: manifest.to_json()})
+        _check_has_no_rows(row_dtype, rows)
+    elif remote is not None:
+        raise ValueError(
+            f'`remote` goes with mode="remote". Received: mode={mode!r}, '
+            f"remote={remote!r}"
+        )
+    if step is not None:
+        checks.integer("step", step, 0, _MOST_STEPS)
+    path = os.fspath(path)
+    created = datetime.datetime.now(datetime.timezone.utc)
+    known = Inputs(model, inputs)
+    requests = warmup_requests(warmup, known)
+    records = warmup_records(SERVING, requests) if requests else []
+    with new_folder(path) as folder:
+        flush()
+        of_model = tables_of(model)
+        if mode == "remote":
+            on_shards = RemoteTables(of_model, remote or Remote())
+            tables, told = on_shards.by_name, on_shards.told()
+        else:
+            tables, told = _frozen(choices(of_model, rows), row_dtype, progress)
+        frozen = FrozenModel(model, known, tables, tf_example)
+        for tensors in requests:  # What fails here would fail in a server.
+            frozen.served[SERVING](**tensors)
+        tf.saved_model.save(frozen, folder, dict(frozen.served))
+        manifest = Manifest(
+            mode,
+            created.isoformat(timespec="seconds"),
+            step=_steps_of(model) if step is None else step,
+            tensorflow=tf.__version__,
+            signatures=tuple(frozen.served),
+            **told,
+        )
+        _write_extra(folder, manifest, records)
     logging.info(
         "exported %d rows of %d tables to %s",
-        *(sum(table.rows for table in tables), len(tables), path),
+        *(sum(table.rows for table in manifest.tables), len(tables), path),
     )
-    return Export(path, tables)
+    return Export(path, manifest.tables)
 
 
-class _ServedModel(tf.Module):
-    """A model whose lookups are answered by tables of its own.
-
-    Attributes:
-        serve: Its call, as a function of named tensors.
-    """
-
-    def __init__(
-        self,
-        model: Any,
-        inputs: Inputs,
-        tables: Mapping[str, FrozenTable | RemoteTable],
-    ) -> None:
-        super().__init__()
-        # TensorFlow saves what it finds here: of the model, its variables only.
-        self.variables_of_model = list(model.variables)
-        self.tables = dict(tables)
-        self.serve = self._function(model, inputs)
-
-    def _function(self, model: Any, inputs: Inputs) -> Any:
-        def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
-            with redirected_to(self._lookup):
-                outputs = model(inputs.structure(tensors), training=False)
-            return named_outputs(model, outputs)
-
-        return tf.function(serve).get_concrete_function(**inputs.tensors)
-
-    def _lookup(self, route: Route, ids: tf.Tensor) -> tf.Tensor:
-        if route.table not in self.tables:
-            raise ValueError(
-                f"layer '{route.layer}' is called by the model, but is none of its "
-                "layers: make it an attribute of the model. Received: a lookup in "
-                f"table '{route.table}'"
-            )
-        return self.tables[route.table].lookup(ids)
+def _check_has_no_rows(
+    row_dtype: str, rows: KeepRows | Mapping[str, KeepRows] | None
+) -> None:
+    if row_dtype == "float32" and rows is None:
+        return
+    raise ValueError(
+        '`row_dtype` and `rows` are of rows in the export, and with mode="remote" it '
+        f"has none. Received: row_dtype={row_dtype!r}, rows={rows!r}"
+    )
 
 
-def _freeze(
-    tables: dict[str, Table], row_dtype: str, progress: bool
-) -> dict[str, FrozenTable]:
-    tell = _Progress(tables.values()).add if progress else None
-    return {name: FrozenTable(table, row_dtype, tell) for name, table in tables.items()}
+def _frozen(
+    chosen: Mapping[str, AllRows], row_dtype: str, progress: bool
+) -> tuple[dict[str, FrozenTable], dict[str, Any]]:
+    """Tables with those rows, and what a manifest says of them."""
+    tell = _Progress(sum(rows.count for rows in chosen.values())) if progress else None
+    tables = {name: _filled(rows, row_dtype, tell) for name, rows in chosen.items()}
+    return tables, {"tables": _exported(chosen, tables, row_dtype)}
+
+
+def _filled(rows: AllRows, row_dtype: str, tell: _Progress | None) -> FrozenTable:
+    # Rows may come while they are walked: then it grows.
+    frozen = FrozenTable(rows.count + 1, rows.dim, row_dtype)
+    for batch in rows.batches():
+        frozen.append(batch.ids, batch.rows)
+        if tell is not None:
+            tell.add(len(batch.ids))
+    return frozen
 
 
 def _exported(
-    tables: Mapping[str, FrozenTable], row_dtype: str
+    chosen: Mapping[str, AllRows], tables: Mapping[str, FrozenTable], row_dtype: str
 ) -> tuple[ExportedTable, ...]:
     return tuple(
-        ExportedTable(name, table.dim, row_dtype, table.rows, table.bytes)
+        ExportedTable(
+            *(name, table.dim, row_dtype, table.rows, table.bytes),
+            chosen[name].left_out,
+        )
         for name, table in tables.items()
     )
 
@@ -184,8 +213,8 @@ def _exported(
 class _Progress:
     """A bar of the rows of all tables."""
 
-    def __init__(self, tables: Iterable[Table]) -> None:
-        self._total = sum(map(len, tables))
+    def __init__(self, total: int) -> None:
+        self._total = total
         self._done = 0
         self._bar = ProgressBar("Exporting")
 
@@ -194,17 +223,16 @@ class _Progress:
         self._bar.show(self._done, self._total)
 
 
-def _check_is_free(path: str) -> None:
-    if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
-        raise ValueError(
-            "`path` must be a folder that is absent or empty, so that nobody serves "
-            f"half of an export. Received: path={path!r}"
-        )
+def _steps_of(model: Any) -> int | None:
+    iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
+    return None if iterations is None else int(iterations)
 
 
-def _write_extra(path: str, files: dict[str, str]) -> None:
+def _write_extra(path: str, manifest: Manifest, records: list[bytes]) -> None:
     folder = os.path.join(path, _EXTRA)
     os.makedirs(folder, exist_ok=True)
-    for name, text in files.items():
-        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
-            file.write(text)
+    name = os.path.join(folder, manifest_lib.FILE_NAME)
+    with open(name, "w", encoding="utf-8") as file:
+        file.write(manifest.to_json())
+    if records:
+        write_warmup(folder, records)

@@ -18,6 +18,8 @@ class ExportedTable:
         row_dtype: How weights are held.
         rows: How many rows there are.
         bytes: Of their ids and weights.
+        left_out: How many rows were not taken, by the argument of `KeepRows` that they
+            did not pass; empty if all were.
         cluster: The name of the cluster that has its rows; empty: they are in the
             export, which has none of the rows else.
     """
@@ -27,6 +29,7 @@ class ExportedTable:
     row_dtype: str
     rows: int
     bytes: int
+    left_out: dict[str, int] = dataclasses.field(default_factory=dict)
     cluster: str = ""
 
 
@@ -53,6 +56,9 @@ class Manifest:
         mode: As `export` takes it.
         created: When it was begun, by ISO 8601.
         tables: By their order in the model.
+        step: How many steps the model was trained for, if that is known.
+        tensorflow: The version that wrote it.
+        signatures: The names of its signatures.
         clusters: Those that it asks for rows; none if it has them itself.
         needs: What a program must do before it loads it; empty: nothing.
     """
@@ -60,6 +66,9 @@ class Manifest:
     mode: str
     created: str
     tables: tuple[ExportedTable, ...]
+    step: int | None = None
+    tensorflow: str = ""
+    signatures: tuple[str, ...] = ()
     clusters: tuple[ExportedCluster, ...] = ()
     needs: str = ""
 
@@ -72,8 +81,9 @@ class Manifest:
         """Reads the file's text."""
         fields = json.loads(text)
         tables = tuple(ExportedTable(**table) for table in fields.pop("tables"))
+        signatures = tuple(fields.pop("signatures", ()))
         clusters = tuple(
             ExportedCluster(**{**cluster, "addresses": tuple(cluster["addresses"])})
             for cluster in fields.pop("clusters", ())
         )
-        return cls(tables=tables, clusters=clusters, **fields)
+        return cls(tables=tables, signatures=signatures, clusters=clusters, **fields)

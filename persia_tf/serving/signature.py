@@ -23,7 +23,8 @@ class Inputs:
             `tf.RaggedTensorSpec` or `tf.SparseTensorSpec`. None: the model's own.
 
     Attributes:
-        tensors: A `tf.TensorSpec` for each name.
+        specs: What each input is, by its name.
+        tensors: A `tf.TensorSpec` for each name of a tensor.
 
     Raises:
         ValueError: if neither tells what the model takes, or two have one name.
@@ -31,19 +32,56 @@ class Inputs:
 
     def __init__(self, model: Any, specs: Any = None) -> None:
         given = _inputs_of(model) if specs is None else specs
-        self._specs = tf.nest.map_structure(_spec_of, given)
+        self._structure = tf.nest.map_structure(_spec_of, given)
+        self.specs: dict[str, tf.TypeSpec] = {}
         self.tensors: dict[str, tf.TensorSpec] = {}
-        for name, spec in zip(_names(given), tf.nest.flatten(self._specs)):
+        for name, spec in zip(_names(given), tf.nest.flatten(self._structure)):
+            self.specs[name] = spec
             for part, tensor in _parts(name, spec):
                 self._add(part, tensor)
 
     def structure(self, tensors: Mapping[str, tf.Tensor]) -> Any:
         """Returns what the model is called with, made of tensors by their names."""
         return tf.nest.pack_sequence_as(
-            self._specs,
+            self._structure,
             [tensors[name] for name in self.tensors],
             expand_composites=True,
         )
+
+    def structure_of_inputs(self, inputs: Mapping[str, Any]) -> Any:
+        """Returns what the model is called with, made of inputs by their names."""
+        return tf.nest.pack_sequence_as(
+            self._structure, [inputs[name] for name in self.specs]
+        )
+
+    def tensors_of(self, batch: Any) -> dict[str, tf.Tensor]:
+        """Returns what the model is called with as tensors by their names.
+
+        Args:
+            batch: Of tensors, arrays, ragged or sparse tensors, in the structure that
+                the model takes.
+
+        Raises:
+            ValueError: if it is of another structure, shape or type.
+        """
+        try:
+            tf.nest.assert_same_structure(self._structure, batch, check_types=False)
+            inputs = {
+                name: _as_input(spec, value)
+                for (name, spec), value in zip(
+                    self.specs.items(), tf.nest.flatten(batch)
+                )
+            }
+        except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
+            raise ValueError(
+                f"`warmup` must have batches of what the model takes, {self._structure}: "
+                f"{error}"
+            ) from error
+        return {
+            part: tensor
+            for name, value in inputs.items()
+            for part, tensor in _parts(name, value)
+        }
 
     def _add(self, name: str, spec: tf.TensorSpec) -> None:
         if name in self.tensors:
@@ -104,6 +142,14 @@ def _spec_of(given: Any) -> tf.TypeSpec:
     if getattr(given, "sparse", False):
         return tf.SparseTensorSpec(shape, dtype)
     return tf.TensorSpec(shape, dtype)
+
+
+def _as_input(spec: tf.TypeSpec, value: Any) -> Any:
+    if isinstance(spec, tf.TensorSpec):
+        value = tf.convert_to_tensor(value, spec.dtype)
+    if not spec.is_compatible_with(value):
+        raise ValueError(f"{value!r} is no {spec}")
+    return value
 
 
 def _names(structure: Any, key: str | None = None) -> Iterator[str]:

@@ -30,36 +30,6 @@ np.savez(answers, **{name: tensor.numpy() for name, tensor in found.items()})
 """
 
 
-@pytest.fixture(params=[0, 2], ids=["embedded", "shards"])
-def cluster(request, start_shards):
-    """Without shards and with two."""
-    if not request.param:
-        return ptf.Cluster.embedded()
-    shards = start_shards(request.param)
-    return ptf.Cluster([shard.address for shard in shards], timeout=20)
-
-
-@pytest.fixture
-def embedding(table, cluster):
-    """Makes layers whose rows are far from zero, in tables of their own."""
-
-    def make(name, dim=4, **options):
-        return ptf.layers.PersiaEmbedding(
-            *(dim,),
-            table=f"{table}_{name}",
-            cluster=cluster,
-            embeddings_initializer=keras.initializers.RandomNormal(seed=1),
-            **options,
-        )
-
-    return make
-
-
-@pytest.fixture
-def path(tmp_path):
-    return str(tmp_path / "model" / "1")
-
-
 @pytest.fixture
 def answer(path, tmp_path):
     """What a program with TensorFlow alone gets of an export, for arrays by name."""
@@ -306,3 +276,21 @@ def test_a_layer_that_is_no_part_of_the_model_is_refused(embedding, path):
     specs = tf.TensorSpec((None,), tf.int64)
     with pytest.raises(ValueError, match="is none of its layers"):
         ptf.serving.export(model, path, inputs=specs)
+
+
+def test_a_loaded_export_takes_new_rows_while_it_serves(embedding, path):
+    ids = keras.Input((), dtype="int64", name="ids")
+    layer = embedding("ids")
+    model = keras.Model(ids, layer(ids))
+    model(tf.constant([5, -7], tf.int64), training=True)
+    exported = ptf.serving.export(model, path)
+    loaded = tf.saved_model.load(path)
+    table = loaded.tables[exported.tables[0].name]
+    row = tf.constant([[1.0, 2.0, 3.0, 4.0]])
+    table.grow(tf.constant(4, tf.int64))
+    table.write(tf.constant([3], tf.int64), row)
+    table.link(tf.constant([9], tf.int64), tf.constant([3], tf.int64))
+    asked = tf.constant([9, 5, 1], tf.int64)
+    [found] = loaded.signatures["serving_default"](ids=asked).values()
+    expected = [*row.numpy(), *layer.rows.lookup([5]), np.zeros(4)]
+    np.testing.assert_array_equal(found, expected)

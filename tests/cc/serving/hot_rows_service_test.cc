@@ -76,6 +76,18 @@ TEST_F(HotRowsServiceTest, CopiesAnswerUntilTheyAreTooOld) {
   EXPECT_EQ(Asked({1, 3}), Ids{1});
 }
 
+TEST_F(HotRowsServiceTest, CopiesAreAsOldAsTheirQuestions) {
+  control_->HoldLookups(true);
+  ServiceLookup lookup({1});
+  lookup.Start(hot_rows_.get());
+  now_seconds += 6;
+  control_->ReleaseAll();
+  lookup.Wait();
+  EXPECT_EQ(Asked({1}), Ids{});
+  now_seconds += 5;
+  EXPECT_EQ(Asked({1}), Ids{1});
+}
+
 TEST_F(HotRowsServiceTest, WithoutRowsOrTimeThereAreNoCopies) {
   Make(0, 10);
   EXPECT_EQ(Asked({1}), Ids{1});
@@ -107,8 +119,8 @@ TEST_F(HotRowsServiceTest, WhoBeginsToFollowDoesNotAnswerForEarlierCopies) {
 
 TEST_F(HotRowsServiceTest, ChangesReplaceCopies) {
   LookUp({1, 2, 3});
-  ExpectOk(hot_rows_->Refresh(table_, kRemoteDim, Ids{2, 9},
-                              Floats{5, 6, 7, 8}));
+  ExpectOk(
+      hot_rows_->Refresh(table_, kRemoteDim, Ids{2, 9}, Floats{5, 6, 7, 8}));
   ExpectOk(hot_rows_->Erase(table_, Ids{3}));
   EXPECT_EQ(LookUp({1, 2}), (Floats{1, 1, 5, 6}));
   ++now_seconds;

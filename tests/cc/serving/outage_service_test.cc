@@ -13,8 +13,8 @@ namespace {
 class OutageServiceTest : public ::testing::Test {
  protected:
   void Make(bool gives_zeros) {
-    service_ = std::make_unique<OutageService>(MakeFakeService(control_),
-                                               gives_zeros);
+    service_ =
+        std::make_unique<OutageService>(MakeFakeService(control_), gives_zeros);
   }
 
   // Of a lookup of {1, 2} that ends with `status`.

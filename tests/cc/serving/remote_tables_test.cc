@@ -117,7 +117,8 @@ TEST_F(RemoteTablesTest, AFailureMayGiveZeros) {
 TEST_F(RemoteTablesTest, CopiesAnswerAndFollowChanges) {
   Make(Options(), /*hot_seconds=*/1000);
   EXPECT_EQ(Start("user", {1, 2}).rows(), FakeRows({1, 2}));
-  ExpectOk(tables_->Refresh(HashName("user"), kRemoteDim, Ids{2}, Floats{7, 8}));
+  ExpectOk(
+      tables_->Refresh(HashName("user"), kRemoteDim, Ids{2}, Floats{7, 8}));
   EXPECT_EQ(Start("user", {2, 1}).rows(), (Floats{7, 8, 1, 1}));
   ExpectOk(tables_->Erase(HashName("user"), Ids{2}));
   EXPECT_EQ(Start("user", {2}).rows(), FakeRows({2}));
@@ -215,8 +216,7 @@ TEST(RemoteRegistry, OptionsThatCannotBeAreRefused) {
             "hot_seconds must be from 0 to 1000000, received -1");
   options = Unused("nowhere");
   options.addresses.clear();
-  EXPECT_EQ(FindRemoteTables(options).status().code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(FindRemoteTables(options).status().code(), Code::kInvalidArgument);
 }
 
 }  // namespace

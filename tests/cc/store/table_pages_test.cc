@@ -139,6 +139,52 @@ TEST(TableExport, GivesWhatALookupGives) {
   }
 }
 
+// What a table knows of its rows' use, by id.
+std::map<int64_t, std::pair<uint32_t, uint32_t>> UsesOf(const Table& table,
+                                                        UseTime time) {
+  RowPage page;
+  EXPECT_EQ(table.Export(Table::kBegin, 1000, &page), Table::kEnd);
+  EXPECT_EQ(page.use_time, time);
+  std::map<int64_t, std::pair<uint32_t, uint32_t>> uses;
+  for (size_t i = 0; i < page.uses.size(); ++i) {
+    uses[page.ids[i]] = {page.uses[i].age, page.uses[i].count};
+  }
+  EXPECT_EQ(uses.size(), page.uses.size());
+  return uses;
+}
+
+TEST(TableExport, TellsOfEachRowsUseInSteps) {
+  TableConfig config = MakeConfig("t", 2, "uniform", "sgd");
+  config.eviction = SpecOf("ttl(steps=100)");
+  const auto table = TableOf(config);
+  Look(table.get(), {1, 2});
+  Look(table.get(), {2, 3});
+  Look(table.get(), {2});
+  Peek(table.get(), {1});
+  const auto uses = UsesOf(*table, UseTime::kSteps);
+  EXPECT_EQ(uses, (std::map<int64_t, std::pair<uint32_t, uint32_t>>{
+                      {1, {3, 1}}, {2, {1, 3}}, {3, {2, 1}}}));
+}
+
+TEST(TableExport, TellsOfEachRowsUseInSeconds) {
+  TableConfig config = MakeConfig("t", 2, "uniform", "sgd");
+  config.eviction = SpecOf("ttl(seconds=100)");
+  double now = 5;
+  const auto table = TableOf(config, [&] { return now; });
+  Look(table.get(), {1});
+  now = 12;
+  Look(table.get(), {2});
+  const auto uses = UsesOf(*table, UseTime::kSeconds);
+  EXPECT_EQ(uses, (std::map<int64_t, std::pair<uint32_t, uint32_t>>{
+                      {1, {7, 1}}, {2, {0, 1}}}));
+}
+
+TEST(TableExport, OfATableThatEvictsNothingTellsNoUse) {
+  const auto table = TableWith(2, "sgd");
+  Look(table.get(), {1, 2});
+  EXPECT_TRUE(UsesOf(*table, UseTime::kNone).empty());
+}
+
 TEST(TableExport, GivesEachRowOnceInPagesOfAnySize) {
   const auto table = TableWith(2, "adagrad");
   Look(table.get(), Range(0, 20000));

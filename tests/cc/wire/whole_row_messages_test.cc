@@ -23,7 +23,7 @@ class WholeRowMessagesTest : public testing::Test {
     export_.max_rows = 5;
     export_.dim = 1;
     export_.state_size = 2;
-    export_.page = {ids_, weights_, state_};
+    export_.page = {ids_, weights_, state_, {{6, 7}, {0, 8}}, UseTime::kSteps};
     assign_.table = 0xaabb;
     assign_.dim = 1;
     assign_.state_size = 2;
@@ -47,6 +47,11 @@ constexpr char kRows[] =
     "0000803f00000040\n"
     "0000404000008040\n0000803f00000040";
 
+Status AsExportReply(ConstBytes body) {
+  ExportRequest request;
+  return DecodeExportReply(body, &request);
+}
+
 TEST_F(WholeRowMessagesTest, ExportHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeExport(1, export_)).bytes()),
             "bbaa000000000000\n0400000000000000\n0300000000000000\n"
@@ -56,8 +61,32 @@ TEST_F(WholeRowMessagesTest, ExportHasTheseBytes) {
 TEST_F(WholeRowMessagesTest, ExportReplyHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeExportReply(1, export_)).bytes()),
             std::string("0400000000000000\n0300000001000000\n"
-                        "0200000000000000\n") +
-                kRows);
+                        "0200000001000000\n") +
+                kRows + "\n0600000007000000\n0000000008000000");
+}
+
+TEST_F(WholeRowMessagesTest, ExportReplyOfATableWithoutUsesHasNone) {
+  export_.page.use_time = UseTime::kNone;
+  export_.page.uses.clear();
+  const Body body(EncodeExportReply(1, export_));
+  EXPECT_EQ(Hex(body.bytes()), std::string("0400000000000000\n"
+                                           "0300000001000000\n"
+                                           "0200000000000000\n") +
+                                   kRows);
+  ExportRequest back;
+  ASSERT_TRUE(DecodeExportReply(body.bytes(), &back).ok());
+  EXPECT_EQ(back.page.ids, ids_);
+  EXPECT_TRUE(back.page.uses.empty());
+}
+
+TEST_F(WholeRowMessagesTest, ExportReplyOfAnUnknownTimeIsRefused) {
+  export_.page.use_time = static_cast<UseTime>(3);
+  const Status status =
+      AsExportReply(Body(EncodeExportReply(1, export_)).bytes());
+  EXPECT_EQ(status.code(), Code::kDataLoss);
+  EXPECT_EQ(
+      status.message(),
+      "a page of rows tells ages in 3, which is neither steps nor seconds");
 }
 
 TEST_F(WholeRowMessagesTest, AssignHasTheseBytes) {
@@ -100,6 +129,10 @@ TEST_F(WholeRowMessagesTest, ExportReplyComesBackWhole) {
   EXPECT_EQ(back.page.ids, ids_);
   EXPECT_EQ(back.page.weights, weights_);
   EXPECT_EQ(back.page.state, state_);
+  EXPECT_EQ(back.page.use_time, UseTime::kSteps);
+  ASSERT_EQ(back.page.uses.size(), 2u);
+  EXPECT_EQ(back.page.uses[0].age, 6u);
+  EXPECT_EQ(back.page.uses[1].count, 8u);
 }
 
 TEST_F(WholeRowMessagesTest, AssignComesBackWhole) {
@@ -143,11 +176,6 @@ TEST_F(WholeRowMessagesTest, RowsWithoutStateAndNoRowsComeBack) {
 Status AsExport(ConstBytes body) {
   ExportRequest request;
   return DecodeExport(body, &request);
-}
-
-Status AsExportReply(ConstBytes body) {
-  ExportRequest request;
-  return DecodeExportReply(body, &request);
 }
 
 Status AsAssign(ConstBytes body) {

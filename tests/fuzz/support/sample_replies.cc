@@ -41,6 +41,9 @@ void AddPage(std::vector<SampleMessage>* samples) {
   page.page.weights.resize(4);
   page.page.state.resize(2);
   AddSample(EncodeExportReply(1, page), MessageType::kExportReply, samples);
+  page.page.use_time = UseTime::kSeconds;
+  page.page.uses = {{8, 9}, {0, 1}};
+  AddSample(EncodeExportReply(1, page), MessageType::kExportReply, samples);
 }
 
 void AddCheckpointReplies(std::vector<SampleMessage>* samples) {

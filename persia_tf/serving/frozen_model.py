@@ -1,0 +1,89 @@
+"""A model in a graph that has its rows, or asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+from persia_tf.ops.embedding import Route
+from persia_tf.ops.redirection import redirected_to
+from persia_tf.serving.signature import Inputs, named_outputs
+from persia_tf.serving.tf_example import ExampleParser
+
+SERVING = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+TF_EXAMPLE = "tf_example"
+
+
+class LookedUp(Protocol):
+    """A table of a graph."""
+
+    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+        """Takes int64 of any shape; gives float32, `ids.shape + (dim,)`."""
+
+
+class FrozenModel(tf.Module):
+    """A model whose lookups are answered by tables of its own.
+
+    Args:
+        model: The Keras model.
+        inputs: Its inputs.
+        tables: By their full names.
+        tf_example: Whether it also takes tf.Examples.
+
+    Attributes:
+        tables: As given. A SavedModel keeps their functions.
+        served: By the names of signatures: functions of named tensors.
+
+    Raises:
+        ValueError: if the model calls a layer that is none of its own, or a tf.Example
+            cannot hold an input.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        inputs: Inputs,
+        tables: Mapping[str, LookedUp],
+        tf_example: bool,
+    ) -> None:
+        super().__init__()
+        # TensorFlow saves what it finds here: of the model, its variables only.
+        self.variables_of_model = list(model.variables)
+        self.tables = dict(tables)
+        self.served = {SERVING: self._of_tensors(model, inputs)}
+        if tf_example:
+            self.served[TF_EXAMPLE] = self._of_examples(model, inputs)
+
+    def _of_tensors(self, model: Any, inputs: Inputs) -> Any:
+        def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+            return self._call(model, inputs.structure(tensors))
+
+        return _concrete(serve, **inputs.tensors)
+
+    def _of_examples(self, model: Any, inputs: Inputs) -> Any:
+        parser = ExampleParser(inputs)
+
+        def serve(examples: tf.Tensor) -> dict[str, tf.Tensor]:
+            return self._call(model, parser.parse(examples))
+
+        return _concrete(serve, tf.TensorSpec((None,), tf.string, name="examples"))
+
+    def _call(self, model: Any, inputs: Any) -> dict[str, tf.Tensor]:
+        with redirected_to(self._lookup):
+            outputs = model(inputs, training=False)
+        return named_outputs(model, outputs)
+
+    def _lookup(self, route: Route, ids: tf.Tensor) -> tf.Tensor:
+        if route.table not in self.tables:
+            raise ValueError(
+                f"layer '{route.layer}' is called by the model, but is none of its "
+                "layers: make it an attribute of the model. Received: a lookup in "
+                f"table '{route.table}'"
+            )
+        return self.tables[route.table].lookup(ids)
+
+
+def _concrete(function: Callable[..., Any], *specs: Any, **named: Any) -> Any:
+    return tf.function(function).get_concrete_function(*specs, **named)

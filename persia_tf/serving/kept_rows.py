@@ -1,0 +1,242 @@
+"""Which rows of a table an export takes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from persia_tf import checks
+from persia_tf.table import Rows, Table, UsedRows
+
+_MOST_COUNT = 2**32 - 1
+_MOST_ROWS = 2**62
+_ORDERS = ("count", "recency")
+
+
+@dataclasses.dataclass(frozen=True)
+class KeepRows:
+    """A rule of which rows an export takes, by how they were used.
+
+    Rows are used by training lookups, and by assigning them. A table notes it if its
+    layer has a `capacity` or an `eviction`: other tables cannot be asked. All that is
+    given must hold of a row; `top` are taken of those that are left.
+
+    Example:
+
+    ```python
+    rows = ptf.serving.KeepRows(min_count=3, top=1_000_000)
+    ptf.serving.export(model, "serving/ranking/1", rows={"user": rows})
+    ```
+
+    Args:
+        min_count: Uses that a row must have had, at least: an integer from 1 to
+            2**32 - 1. Defaults to None: any.
+        within_steps: A row must have been used in so many of the last training lookups
+            of the table, as its shard counts them: an integer from 1 to 2**32 - 1, for
+            tables that count time so: those without `TTL(seconds=...)`. Defaults to
+            None.
+        within_seconds: A row must have been used in the last so many seconds: an
+            integer from 1 to 2**32 - 1, for tables with `TTL(seconds=...)`. Defaults to
+            None.
+        top: The most rows: an integer of at least 1. Defaults to None: all.
+        by: Which ones come first: `"count"`, those used most often, or `"recency"`,
+            those used last. Among equal ones, those of smaller ids do. Defaults to
+            `"count"`.
+
+    Raises:
+        TypeError: if a number is no integer.
+        ValueError: if a number is out of its range, both times are given, `by` is
+            unknown, or nothing is given.
+    """
+
+    min_count: int | None = None
+    within_steps: int | None = None
+    within_seconds: int | None = None
+    top: int | None = None
+    by: Literal["count", "recency"] = "count"
+
+    def __post_init__(self) -> None:
+        given = {
+            name: value
+            for name, value in dataclasses.asdict(self).items()
+            if name != "by" and value is not None
+        }
+        if not given or {"within_steps", "within_seconds"} <= given.keys():
+            raise ValueError(
+                "KeepRows needs at least one of `min_count`, `within_steps`, "
+                "`within_seconds` and `top`, and one time at most. "
+                f"Received: {given or 'none'}"
+            )
+        for name, value in given.items():
+            checks.integer(name, value, 1, _MOST_ROWS if name == "top" else _MOST_COUNT)
+        checks.one_of("by", self.by, _ORDERS)
+
+    @property
+    def time(self) -> str | None:
+        """What ages it asks for: `"steps"`, `"seconds"` or None."""
+        if self.within_steps is not None:
+            return "steps"
+        return "seconds" if self.within_seconds is not None else None
+
+
+class AllRows:
+    """Takes every row.
+
+    Attributes:
+        dim: Weights a row.
+        count: About how many there are.
+        left_out: How many rows are not taken, by the rule's argument that says so.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self.dim = table.dim
+        self.count = len(table)
+        self.left_out: dict[str, int] = {}
+
+    def batches(self) -> Iterator[Rows]:
+        """Walks the rows that are taken."""
+        yield from self._table.export()
+
+
+class ChosenRows(AllRows):
+    """Takes those rows that a rule keeps as it looks at all, once, when it is made.
+
+    Holds 8 bytes of each row that it takes; while it looks, 32 at most.
+
+    Args:
+        table: The table.
+        rule: What is kept.
+
+    Raises:
+        FailedPreconditionError: if the table notes no use.
+        ValueError: if it does not count time as the rule does.
+    """
+
+    def __init__(self, table: Table, rule: KeepRows) -> None:
+        super().__init__(table)
+        best = _Best(rule.top)
+        self.left_out = dict.fromkeys(_reasons(rule), 0)
+        for batch in table.export(uses=True):
+            _check_time(table, rule, batch)
+            kept = np.ones(len(batch.ids), bool)
+            for reason, passes in _passes(rule, batch):
+                self.left_out[reason] += int((kept & ~passes).sum())
+                kept &= passes
+            ranks = batch.counts if rule.by == "count" else ~batch.ages
+            best.add(batch.ids[kept], ranks[kept])
+        self._ids = np.sort(best.ids())
+        self.count = len(self._ids)
+        if rule.top is not None:
+            self.left_out["top"] = best.seen - self.count
+
+    def batches(self) -> Iterator[Rows]:
+        """Walks the rows that are taken; those that are gone meanwhile are not."""
+        for batch in self._table.export():
+            places = np.searchsorted(self._ids, batch.ids)
+            places[places == len(self._ids)] = 0
+            taken = self._ids[places] == batch.ids if len(self._ids) else places < 0
+            if taken.any():
+                yield Rows(*(each[taken] for each in batch))
+
+
+def choices(tables: Mapping[str, Table], rows: Any) -> dict[str, AllRows]:
+    """Returns which rows of each table are taken.
+
+    Args:
+        tables: By their full names.
+        rows: None, a `KeepRows` for all of them, or a dict of them by the names of
+            some.
+
+    Raises:
+        TypeError: if `rows` is none of these.
+        ValueError: if it names a table that there is not.
+    """
+    rules = _rules(tables, rows)
+    return {
+        name: ChosenRows(table, rules[name]) if name in rules else AllRows(table)
+        for name, table in tables.items()
+    }
+
+
+def _rules(tables: Mapping[str, Table], rows: Any) -> dict[str, KeepRows]:
+    if rows is None:
+        return {}
+    if isinstance(rows, KeepRows):
+        return dict.fromkeys(tables, rows)
+    if not isinstance(rows, Mapping) or not all(
+        isinstance(rule, KeepRows) for rule in rows.values()
+    ):
+        raise TypeError(
+            "`rows` must be None, a persia_tf.serving.KeepRows, or a dict of them by "
+            f"the names of tables. Received: rows={rows!r}"
+        )
+    full_names = {table.name: name for name, table in tables.items()}
+    unknown = [name for name in rows if name not in {*tables, *full_names}]
+    if unknown:
+        raise ValueError(
+            f"`rows` must name tables of the model, which are {sorted(full_names)}. "
+            f"Received: {unknown}"
+        )
+    return {full_names.get(name, name): rule for name, rule in rows.items()}
+
+
+class _Best:
+    """The ids of the highest ranks, of any number of them; all if `most` is None."""
+
+    def __init__(self, most: int | None) -> None:
+        self._most = most
+        self._ids: list[np.ndarray] = []
+        self._ranks: list[np.ndarray] = []
+        self._held = 0
+        self.seen = 0
+
+    def add(self, ids: np.ndarray, ranks: np.ndarray) -> None:
+        self._ids.append(ids)
+        self.seen += len(ids)
+        if self._most is None:
+            return
+        self._ranks.append(ranks)
+        self._held += len(ids)
+        if self._held > 2 * self._most:
+            self._shorten(self._most)
+
+    def ids(self) -> np.ndarray:
+        if self._most is not None and self._ids:
+            self._shorten(self._most)
+        return np.concatenate([np.empty(0, np.int64), *self._ids])
+
+    def _shorten(self, most: int) -> None:
+        ids, ranks = np.concatenate(self._ids), np.concatenate(self._ranks)
+        best = np.lexsort((ids, ~ranks))[:most]
+        self._ids, self._ranks, self._held = [ids[best]], [ranks[best]], len(best)
+
+
+def _reasons(rule: KeepRows) -> list[str]:
+    return [
+        field.name
+        for field in dataclasses.fields(rule)
+        if field.name != "by" and getattr(rule, field.name) is not None
+    ]
+
+
+def _passes(rule: KeepRows, batch: UsedRows) -> Iterator[tuple[str, np.ndarray]]:
+    """Whether each row of a batch passes, by the rule's argument that says so."""
+    if rule.min_count is not None:
+        yield "min_count", batch.counts >= rule.min_count
+    if rule.within_steps is not None:
+        yield "within_steps", batch.ages <= rule.within_steps
+    if rule.within_seconds is not None:
+        yield "within_seconds", batch.ages <= rule.within_seconds
+
+
+def _check_time(table: Table, rule: KeepRows, batch: UsedRows) -> None:
+    if rule.time in (None, batch.time):
+        return
+    raise ValueError(
+        f"table {table.name!r} counts time in {batch.time}: ask for "
+        f"`within_{batch.time}`, or give its layer another eviction. Received: {rule}"
+    )

@@ -1,0 +1,48 @@
+"""Models whose tables an export takes."""
+
+import pytest
+
+import persia_tf as ptf
+from persia_tf._keras import keras
+
+
+@pytest.fixture(params=[0, 2], ids=["embedded", "shards"])
+def cluster(request, start_shards):
+    """Without shards and with two."""
+    if not request.param:
+        return ptf.Cluster.embedded()
+    shards = start_shards(request.param)
+    return ptf.Cluster([shard.address for shard in shards], timeout=20)
+
+
+@pytest.fixture
+def embedding(table, cluster):
+    """Makes layers whose rows are far from zero, in tables of their own."""
+
+    def make(name, dim=4, **options):
+        return ptf.layers.PersiaEmbedding(
+            *(dim,),
+            table=f"{table}_{name}",
+            cluster=cluster,
+            embeddings_initializer=keras.initializers.RandomNormal(seed=1),
+            **options,
+        )
+
+    return make
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(tmp_path / "model" / "1")
+
+
+@pytest.fixture
+def one_table(embedding):
+    """A model that gives the rows of ids, and its layer."""
+
+    def make(**options):
+        ids = keras.Input((), dtype="int64", name="ids")
+        layer = embedding("ids", **options)
+        return keras.Model(ids, layer(ids)), layer
+
+    return make
