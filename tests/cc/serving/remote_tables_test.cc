@@ -209,11 +209,11 @@ TEST(RemoteRegistry, OptionsThatCannotBeAreRefused) {
   options = Unused("zero");
   options.timeout_seconds = 0;
   EXPECT_EQ(FindRemoteTables(options).status().message(),
-            "timeout_seconds must be above 0 and at most 1000000, received 0");
+            "timeout_seconds must be above 0 and at most 1e+06, received 0");
   options = Unused("late");
   options.hot_seconds = -1;
   EXPECT_EQ(FindRemoteTables(options).status().message(),
-            "hot_seconds must be from 0 to 1000000, received -1");
+            "hot_seconds must be from 0 to 1e+06, received -1");
   options = Unused("nowhere");
   options.addresses.clear();
   EXPECT_EQ(FindRemoteTables(options).status().code(), Code::kInvalidArgument);
