@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from persia_tf._keras import IS_KERAS_3
 from persia_tf.ops.embedding import Route
 from persia_tf.ops.redirection import redirected_to
 from persia_tf.serving.signature import Inputs, named_outputs
@@ -49,8 +50,12 @@ class FrozenModel(tf.Module):
         tf_example: bool,
     ) -> None:
         super().__init__()
-        # TensorFlow saves what it finds here: of the model, its variables only.
-        self.variables_of_model = list(model.variables)
+        # TensorFlow saves what it finds here: of the model, its variables only, and
+        # of those that are Keras's TensorFlow's own. Else it would restore copies of
+        # them, where it is not Python that loads the SavedModel.
+        self.variables_of_model = [
+            variable.value if IS_KERAS_3 else variable for variable in model.variables
+        ]
         self.tables = dict(tables)
         self.served = {SERVING: self._of_tensors(model, inputs)}
         if tf_example:

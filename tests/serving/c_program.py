@@ -1,0 +1,73 @@
+"""A C program on TensorFlow's C API that runs a signature of a SavedModel.
+
+It stands in for a server that is not Python: it links the libraries of TensorFlow's
+wheel and knows nothing of this library, but for ops that it is told to load.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import saved_model_pb2
+
+_SOURCE = Path(__file__).with_name("c_program.c")
+_SECONDS = 120
+
+
+def build(folder: Path) -> Path:
+    """Compiles it; where the program is."""
+    root = Path(tf.sysconfig.get_lib())
+    program = folder / "c_program"
+    libraries = ["-l:libtensorflow_cc.so.2", "-l:libtensorflow_framework.so.2"]
+    subprocess.run(
+        [
+            *("cc", str(_SOURCE), "-o", str(program), "-I", str(root / "include")),
+            *("-L", str(root), f"-Wl,-rpath,{root}", *libraries),
+        ],
+        check=True,
+        timeout=_SECONDS,
+    )
+    return program
+
+
+def run(
+    program: Path,
+    model: str,
+    inputs: Mapping[str, np.ndarray],
+    output: str,
+    library: str = "",
+) -> np.ndarray:
+    """Runs `serving_default`.
+
+    Args:
+        program: As `build` made it.
+        model: The SavedModel's folder.
+        inputs: int64, of rank 1, by name.
+        output: The name of the one that is asked for, which is float32.
+        library: Of ops that the graph needs; "": of none.
+
+    Returns:
+        Its numbers, flat.
+    """
+    signature = _signature(model)
+    arguments = [model, library, signature.outputs[output].name]
+    for name, values in inputs.items():
+        numbers = ",".join(map(str, values))
+        arguments.append(f"{signature.inputs[name].name}={numbers}")
+    ended = subprocess.run(
+        [str(program), *arguments], stdout=subprocess.PIPE, timeout=_SECONDS, text=True
+    )
+    if ended.returncode:
+        raise RuntimeError(f"{program} ended with {ended.returncode}: see its log")
+    return np.array(ended.stdout.split(), np.float32)
+
+
+def _signature(model: str) -> saved_model_pb2.SavedModel:
+    graph = saved_model_pb2.SavedModel.FromString(
+        Path(model, "saved_model.pb").read_bytes()
+    )
+    return graph.meta_graphs[0].signature_def["serving_default"]
