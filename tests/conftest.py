@@ -75,6 +75,31 @@ def start_shards():
 
 
 @pytest.fixture
+def start_worker():
+    """Starts a worker in front of shards; gives its address. It ends with the test."""
+    native = _native.library()
+    started = []
+
+    def start(shards, timeout=20.0, cache_rows=0, **options):
+        listening = _native.ServerOptions(host=b"127.0.0.1", io_threads=2, **options)
+        behind = _native.utf8(",".join(shards))
+        while True:
+            handle = _native.ServerHandle()
+            native.persia_worker_start(
+                *(ctypes.byref(listening), behind, timeout, cache_rows),
+                ctypes.byref(handle),
+            )
+            started.append(handle)
+            port = native.persia_server_port(handle)
+            if not is_used(port):
+                return f"127.0.0.1:{port}"
+
+    yield start
+    for handle in started:
+        native.persia_server_free(handle)
+
+
+@pytest.fixture
 def shard_process(tmp_path):
     """Starts shards in processes of their own, which can be killed; they end too."""
     started: list[ShardProcess] = []

@@ -60,9 +60,8 @@ int persia_remote_refresh(persia_remote* remote, const char* table, int dim,
 
 int persia_remote_erase(persia_remote* remote, const char* table,
                         const int64_t* ids, uint64_t count) {
-  return ReportStatus(
-      remote->tables->Erase(persia::HashName(table),
-                            persia::Span<const int64_t>(ids, count)));
+  return ReportStatus(remote->tables->Erase(
+      persia::HashName(table), persia::Span<const int64_t>(ids, count)));
 }
 
 int persia_remote_close(uint64_t number) {

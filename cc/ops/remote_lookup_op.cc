@@ -137,8 +137,7 @@ void Compute(void* kernel_memory, TF_OpKernelContext* context,
              TF_AsyncOpKernelDoneCallback* tf_done) {
   const auto& kernel = *static_cast<RemoteLookupKernel*>(kernel_memory);
   const std::function<void()> done = CopyDone(tf_done);
-  auto prepared =
-      CatchBadAlloc([&] { return Prepare(kernel, context, done); });
+  auto prepared = CatchBadAlloc([&] { return Prepare(kernel, context, done); });
   if (!prepared.ok()) {
     FailOp(context, prepared.status());
     return done();

@@ -36,8 +36,8 @@ Status CheckMode(const char* what, const std::string& path, mode_t mode) {
                          octal.str(), ": chmod 600 ", path);
 }
 
-Result<std::string> Read(const char* what, const std::string& path,
-                         size_t most, Readers readers) {
+Result<std::string> Read(const char* what, const std::string& path, size_t most,
+                         Readers readers) {
   const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat about;
   if (file.number() < 0 || fstat(file.number(), &about) != 0) {

@@ -95,9 +95,8 @@ void HotRowsService::Ask(std::shared_ptr<CachedLookup> lookup,
 CachedLookup::Moment HotRowsService::TakeMoment() const {
   CachedLookup::Moment moment;
   moment.now = Now();
-  const uint64_t age = Nanoseconds(
-      std::chrono::duration_cast<Clock::duration>(
-          std::chrono::duration<double>(options_.seconds)));
+  const uint64_t age = Nanoseconds(std::chrono::duration_cast<Clock::duration>(
+      std::chrono::duration<double>(options_.seconds)));
   moment.since = moment.now - std::min(age, moment.now - 1);
   if (followed_since_) moment.since = std::min(moment.since, *followed_since_);
   moment.generation = generation_.value_or(0);
@@ -120,7 +119,9 @@ RowCache* HotRowsService::CacheOf(const TableLookup& table) {
 
 void HotRowsService::NoteGeneration(uint64_t generation) {
   if (generation_ == generation) return;
+  const bool is_first = !generation_;
   generation_ = generation;
+  if (is_first) return;
   for (const auto& [key, cache] : caches_) cache->Invalidate(Now());
 }
 

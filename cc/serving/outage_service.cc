@@ -16,10 +16,10 @@ OutageService::~OutageService() { EndInner(); }
 
 void OutageService::Lookup(LookupRequest* request, DoneCallback done) {
   request->zeros_for_outages = gives_zeros_;
-  inner()->Lookup(request, [this, request, done = std::move(done)](
-                               const Status& status) {
-    done(CatchBadAlloc([&] { return Settle(status, request); }));
-  });
+  inner()->Lookup(
+      request, [this, request, done = std::move(done)](const Status& status) {
+        done(CatchBadAlloc([&] { return Settle(status, request); }));
+      });
 }
 
 Status OutageService::Settle(const Status& status, LookupRequest* request) {

@@ -108,9 +108,9 @@ Result<RemoteAccess> AccessOf(const RemoteOptions& options) {
   auto token = ReadTokenFile(Variable("PERSIA_AUTH_TOKEN_FILE"));
   if (!token.ok()) return token.status();
   access.auth_token = std::move(*token);
-  auto tls = ReadTlsFiles(Variable("PERSIA_TLS_CERTIFICATE"),
-                          Variable("PERSIA_TLS_KEY"),
-                          Variable("PERSIA_TLS_CA"));
+  auto tls =
+      ReadTlsFiles(Variable("PERSIA_TLS_CERTIFICATE"),
+                   Variable("PERSIA_TLS_KEY"), Variable("PERSIA_TLS_CA"));
   if (!tls.ok()) return tls.status();
   access.tls = std::move(*tls);
   return access;

@@ -6,7 +6,6 @@
 #define PERSIA_CC_WIRE_WIRE_DTYPE_H_
 
 #include <cstdint>
-
 #include <string>
 #include <utility>
 

@@ -53,10 +53,10 @@ def export(
     row_dtype: Literal["float32", "float16", "int8"] = "float32",
     inputs: Any = None,
     rows: KeepRows | Mapping[str, KeepRows] | None = None,
+    remote: Remote | None = None,
     tf_example: bool = False,
     warmup: Iterable[Any] = (),
     step: int | None = None,
-    remote: Remote | None = None,
     progress: bool = False,
 ) -> Export:
     """Writes a model as a SavedModel, with its rows or with the way to them.
@@ -97,6 +97,8 @@ def export(
             the model takes a dict, else its own name.
         rows: Which rows are taken, by their use: a `KeepRows` for all tables, or a dict
             of them by the names of some. Defaults to None: all rows.
+        remote: With `mode="remote"`: how shards are asked. Defaults to None: as
+            `Remote()` says.
         tf_example: Whether there is another signature, `tf_example`, which takes
             serialized tf.Examples as `examples`: each input is the feature of its
             name. Defaults to False.
@@ -105,8 +107,6 @@ def export(
             `persia_tf[serving]`. Defaults to none.
         step: How many steps the model was trained for, as the manifest tells it.
             Defaults to None: those of the model's optimizer, if it has one.
-        remote: With `mode="remote"`: how the shards are asked. Defaults to None: as
-            `Remote()` says.
         progress: Whether to show a progress bar. Defaults to False.
 
     Returns:
@@ -116,9 +116,9 @@ def export(
         ValueError: for a `mode` or `row_dtype` that is unknown, a `path` with files in
             it, a model that is not built, or one that does not tell its inputs; for
             `rows` of unknown tables or by a time that they do not count, inputs that a
-            tf.Example cannot hold, or `warmup` that the model does not take; for what
-            is of the other `mode`; with `mode="remote"`, for tables that are embedded in
-            this process.
+            tf.Example cannot hold, or `warmup` that the model does not take; for
+            `remote` without its mode, or that mode with `row_dtype`, `rows` or tables
+            that are embedded in this process.
         FailedPreconditionError: if `rows` ask a table that notes no use.
         ImportError: if `warmup` needs what is not installed.
         PersiaError: if a shard does not answer in time (it is named), or an update
@@ -126,11 +126,17 @@ def export(
     """
     checks.one_of("mode", mode, _MODES)
     checks.one_of("row_dtype", row_dtype, ROW_DTYPES)
+    if mode == "remote":
+        _check_has_no_rows(row_dtype, rows)
+    elif remote is not None:
+        raise ValueError(
+            f'`remote` goes with mode="remote". Received: mode={mode!r}, '
+            f"remote={remote!r}"
+        )
     if step is not None:
         checks.integer("step", step, 0, _MOST_STEPS)
     path = os.fspath(path)
     created = datetime.datetime.now(datetime.timezone.utc)
-    _check_fit(mode, rows, row_dtype, remote)
     known = Inputs(model, inputs)
     requests = warmup_requests(warmup, known)
     records = warmup_records(SERVING, requests) if requests else []
@@ -163,19 +169,15 @@ def export(
     return Export(path, manifest.tables)
 
 
-def _check_fit(mode: str, rows: Any, row_dtype: str, remote: Any) -> None:
-    """Raises ValueError for what is of the other mode."""
-    if mode == "remote" and (rows is not None or row_dtype != "float32"):
-        raise ValueError(
-            "`rows` and `row_dtype` say which rows an export holds, and how: with "
-            '`mode="remote"` it holds none. Received: '
-            f"rows={rows!r}, row_dtype={row_dtype!r}"
-        )
-    if mode != "remote" and remote is not None:
-        raise ValueError(
-            '`remote` says how shards are asked, with `mode="remote"`. '
-            f"Received: remote={remote!r}, mode={mode!r}"
-        )
+def _check_has_no_rows(
+    row_dtype: str, rows: KeepRows | Mapping[str, KeepRows] | None
+) -> None:
+    if row_dtype == "float32" and rows is None:
+        return
+    raise ValueError(
+        '`row_dtype` and `rows` are of rows in the export, and with mode="remote" it '
+        f"has none. Received: row_dtype={row_dtype!r}, rows={rows!r}"
+    )
 
 
 def _steps_of(model: Any) -> int | None:

@@ -126,9 +126,8 @@ def _key(cluster: Cluster) -> tuple[tuple[str, ...], str]:
 
 
 def _named_clusters(tables: Mapping[str, Table]) -> dict[str, Cluster]:
-    clusters = list(
-        {_key(table.cluster): table.cluster for table in tables.values()}.values()
-    )
+    by_key = {_key(table.cluster): table.cluster for table in tables.values()}
+    clusters = list(by_key.values())
     if len(clusters) == 1:
         return {"ps": clusters[0]}
     return {f"ps_{number}": cluster for number, cluster in enumerate(clusters)}

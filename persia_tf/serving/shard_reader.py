@@ -33,7 +33,7 @@ class Sink(Protocol):
         """Applies what a poll gave; returns rows set, and rows erased."""
 
     def lost(self) -> None:
-        """Is told of each failure: from now on changes may come late."""
+        """Is told when changes come late, or not at all any more."""
 
 
 @dataclasses.dataclass
@@ -75,7 +75,7 @@ class Pauses:
 
 
 class ShardReader:
-    """Polls a shard until it is stopped, and has a sink apply what it tells. Thread-safe.
+    """Polls a shard until it is stopped, for a sink that applies it. Thread-safe.
 
     A round is as many polls as it takes until the shard has nothing left to tell. A
     failure ends it; the next one goes on from there.
@@ -122,6 +122,7 @@ class ShardReader:
             self._stopping = True
             self._changed.notify_all()
         self._thread.join()
+        self._sink.lost()
 
     def next_round(self) -> int:
         """Has a round begin soon, and returns its number."""

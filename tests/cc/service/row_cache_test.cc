@@ -70,6 +70,37 @@ TEST(RowCache, KeepsManyRowsInAllItsParts) {
   EXPECT_EQ(cache.stats().rows, static_cast<uint64_t>(kRows));
 }
 
+TEST(RowCache, ChangesReplaceRowsThatItHas) {
+  RowCache cache(1, 10);
+  cache.Insert(Ids{1, 2}, Floats{1, 2}, 4);
+  cache.Refresh(Ids{2, 3}, Floats{7, 8}, 5);
+  Floats rows(3);
+  std::vector<uint32_t> missing;
+  cache.Find(Ids{1, 2, 3}, 0, rows, &missing);
+  EXPECT_EQ(missing, std::vector<uint32_t>{2});
+  EXPECT_EQ(rows, (Floats{1, 7, 0}));
+}
+
+TEST(RowCache, WhatIsErasedIsNotFoundUntilItIsInsertedAnew) {
+  RowCache cache(kDim, 10);
+  Insert(&cache, {1, 2}, 4);
+  cache.Erase(Ids{1, 3}, 5);
+  EXPECT_EQ(Found(&cache, {1, 2}, 1), Ids{2});
+  Insert(&cache, {1}, 6);
+  EXPECT_EQ(Found(&cache, {1, 2}, 1), (Ids{1, 2}));
+}
+
+TEST(RowCache, ARowFromBeforeItsChangeIsNotKept) {
+  RowCache cache(kDim, 10);
+  cache.Refresh(Ids{1}, RowsOf({1}), 5);
+  cache.Erase(Ids{2}, 5);
+  Insert(&cache, {1, 2}, 4);
+  Insert(&cache, {1, 2}, 5);  // Which came first is not known.
+  EXPECT_EQ(Found(&cache, {1, 2}), Ids{});
+  Insert(&cache, {1, 2}, 6);
+  EXPECT_EQ(Found(&cache, {1, 2}), (Ids{1, 2}));
+}
+
 TEST(RowCache, FindsNothingThatIsTooOld) {
   RowCache cache(kDim, 10);
   Insert(&cache, {1}, 4);
