@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import urllib.error
 import urllib.request
 
 import grpc
-import numpy as np
 import pytest
 import tensorflow as tf
 from harness import is_used, wait_until
@@ -189,7 +189,6 @@ def saved_models(tmp_path_factory):
 @pytest.fixture
 def add_version(folder, saved_models):
     """Puts a version of a model into its folder, which scales by its number."""
-    import shutil
 
     def add(version, factor=None):
         partial = folder / f"partial.{version}"
@@ -203,6 +202,3 @@ def add_version(folder, saved_models):
 def eventually():
     """Waits for a condition, with a deadline."""
     return wait_until
-
-
-X = np.array([[1, 2], [3, 4], [-1, 0.5]], np.float32)
