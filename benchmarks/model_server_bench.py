@@ -6,8 +6,8 @@ A click model of 26 features, exported with its rows, is asked over gRPC by seve
 connections at a fixed rate, whether answers have come or not; a prediction's time
 begins when it was due. `in_process` calls the same signature of the same SavedModel in
 this program, on as many threads, at the same rate. Then each is asked as fast as it
-answers, with 32 requests under way. Sides run in turn, A B C A B C ...; figures are medians
-of turns, ratios those of one turn. The last line is one JSON object.
+answers, with 32 requests under way. Sides run in turn, A B C A B C ...; figures are
+medians of turns, ratios those of one turn. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ NAME = "clicks"
 SECONDS = 120  # To start, and for an answer.
 _HEADING = """## The model server
 
-`benchmarks/model_server_bench.py --write`: milliseconds from when a prediction was due to
-its answer, of `persia serve` over gRPC and of TensorFlow in the asking program, at one
-rate; medians of turns. `over in-process` is the median of each turn's ratio, with the
-least and the greatest. `most` is how many requests a second were answered with 32 under
-way."""
+`benchmarks/model_server_bench.py --write`: milliseconds from when a prediction was due
+to its answer, of `persia serve` over gRPC and of TensorFlow in the asking program, at
+one rate; medians of turns. `over in-process` is the median of each turn's ratio, with
+the least and the greatest. `most` is how many requests a second were answered with 32
+under way."""
 
 
 class Load(NamedTuple):
