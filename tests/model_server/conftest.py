@@ -81,8 +81,8 @@ class Client:
     """Asks a server, by gRPC and by REST."""
 
     def __init__(self, server, stack) -> None:
+        self.server = server
         self.name = server.name
-        self.rest_address = server.rest_address
         self.channel = stack.enter_context(grpc.insecure_channel(str(server.address)))
         self.predictions = prediction_service_pb2_grpc.PredictionServiceStub(
             self.channel
@@ -127,12 +127,14 @@ class Client:
 
     def get(self, path):
         """Status and text of a page."""
-        return self._open(urllib.request.Request(f"http://{self.rest_address}{path}"))
+        return self._open(
+            urllib.request.Request(f"http://{self.server.rest_address}{path}")
+        )
 
     def post(self, path, body):
         """Status and JSON of an answer about the model."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        url = f"http://{self.rest_address}/v1/models/{self.name}{path}"
+        url = f"http://{self.server.rest_address}/v1/models/{self.name}{path}"
         code, text = self._open(urllib.request.Request(url, data, method="POST"))
         return code, json.loads(text)
 
@@ -165,9 +167,7 @@ def serve(folder):
                     break
             if serves:
                 server.wait_until_serving(SECONDS)
-            client = Client(server, stack)
-            client.server = server
-            return client
+            return Client(server, stack)
 
         yield start
 
