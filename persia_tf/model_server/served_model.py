@@ -24,7 +24,7 @@ _logger = logging.getLogger("persia.serve")
 
 
 class Watcher(Protocol):
-    """Is told of versions, on the thread that loads them."""
+    """Is told of versions that start and end to serve, one after the other."""
 
     def started(self, loaded: Loaded) -> None:
         """Called once a version is loaded and warm, before its first request.
