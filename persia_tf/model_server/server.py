@@ -114,29 +114,26 @@ class ModelServer:
         hosts.check(host, insecure or tls is not None)
         of_grpc = None if tls is None else encryption.of_grpc(tls)
         of_http = None if tls is None else encryption.of_http(tls)
-        threads = os.cpu_count() or 1 if threads is None else threads
-        runner_limits = {
-            "threads": checks.integer("threads", threads, 1, _MOST_THREADS),
-            "max_batch_size": checks.integer(
-                "max_batch_size", max_batch_size, 0, _MOST_EXAMPLES
-            ),
-            "batch_timeout": batch_timeout,
-        }
         checks.integer("max_requests", max_requests, 1, _MOST_THREADS)
         folder = _folder(model)
         self.name = _name(name, folder)
         self.metrics = Metrics()
+        self._health = health.Health(
+            self.name, grpc_api.PREDICTION_SERVICE, serving=False
+        )
         self._model = ServedModel(
-            *(self.name, folder, read_policy(versions), watchers, self.metrics)
+            self.name,
+            folder,
+            keep=read_policy(versions),
+            watchers=watchers,
+            metrics=self.metrics,
+            tell_serving=self._health.set_serving,
         )
         predictor = Predictor(
             self._model,
             Gate(max_requests, self.metrics),
-            Runner(metrics=self.metrics, **runner_limits),
+            _runner(threads, max_batch_size, batch_timeout, self.metrics),
             self.metrics,
-        )
-        self._health = health.Health(
-            self.name, grpc_api.PREDICTION_SERVICE, serving=False
         )
         self._pool = futures.ThreadPoolExecutor(
             max_requests + _MORE_THREADS, "persia-serve"
@@ -170,7 +167,6 @@ class ModelServer:
     def poll(self) -> None:
         """Looks for versions now, and loads and ends what is to be."""
         self._model.poll()
-        self._health.set_serving(self._model.is_serving)
 
     def wait_until_serving(self, seconds: float) -> None:
         """Waits until a version serves.
@@ -222,6 +218,19 @@ class ModelServer:
             max_message_bytes=max_message_bytes,
         )
         return server
+
+
+def _runner(
+    threads: int | None, max_batch_size: int, batch_timeout: float, metrics: Metrics
+) -> Runner:
+    if threads is None:
+        threads = os.cpu_count() or 1
+    return Runner(
+        checks.integer("threads", threads, 1, _MOST_THREADS),
+        metrics,
+        checks.integer("max_batch_size", max_batch_size, 0, _MOST_EXAMPLES),
+        batch_timeout,
+    )
 
 
 def _folder(model: str | os.PathLike[str]) -> str:

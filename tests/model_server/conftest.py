@@ -154,22 +154,38 @@ def folder(tmp_path):
     return path
 
 
+def start_client(stack, model, **options):
+    """Starts a server, which ends with a stack; gives a client of it."""
+    while True:
+        server = model_server.ModelServer(model, poll_seconds=NEVER, **options)
+        stack.callback(server.stop)
+        if not is_used(server.address.port):
+            return Client(server, stack)
+
+
 @pytest.fixture
 def serve(folder):
     """Starts a server of the folder, and waits until it serves; gives a client."""
     with contextlib.ExitStack() as stack:
 
         def start(model=folder, serves=True, **options):
-            while True:
-                server = model_server.ModelServer(model, poll_seconds=NEVER, **options)
-                stack.callback(server.stop)
-                if not is_used(server.address.port):
-                    break
+            client = start_client(stack, model, **options)
             if serves:
-                server.wait_until_serving(SECONDS)
-            return Client(server, stack)
+                client.server.wait_until_serving(SECONDS)
+            return client
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def client(saved_models, tmp_path_factory):
+    """A client of a model that scales by 2, which is its only version, too."""
+    folder = tmp_path_factory.mktemp("served") / "model"
+    shutil.copytree(saved_models(2), folder / "2")
+    with contextlib.ExitStack() as stack:
+        started = start_client(stack, folder)
+        started.server.wait_until_serving(SECONDS)
+        yield started
 
 
 @pytest.fixture(scope="session")
