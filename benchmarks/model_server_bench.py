@@ -6,8 +6,9 @@ A click model of 26 features, exported with its rows, is asked over gRPC by seve
 connections at a fixed rate, whether answers have come or not; a prediction's time
 begins when it was due. `in_process` calls the same signature of the same SavedModel in
 this program, on as many threads, at the same rate. Then each is asked as fast as it
-answers, with 32 requests under way. Sides run in turn, A B C A B C ...; figures are
-medians of turns, ratios those of one turn. The last line is one JSON object.
+answers, with 32 requests under way. Sides run in turn, A B C A B C ...; percentiles are
+of all turns, other figures medians of turns, ratios those of one turn. The last line is
+one JSON object.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any, NamedTuple, Protocol
 import grpc
 import numpy as np
 import tensorflow as tf
+from processes import cpu_seconds
 from results_file import write_section
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 from w1_model import versions
@@ -47,10 +49,11 @@ SECONDS = 120  # To start, and for an answer.
 _HEADING = """## The model server
 
 `benchmarks/model_server_bench.py --write`: milliseconds from when a prediction was due
-to its answer, of `persia serve` over gRPC and of TensorFlow in the asking program, at
-one rate; medians of turns. `over in-process` is the median of each turn's ratio, with
-the least and the greatest. `most` is how many requests a second were answered with 32
-under way."""
+to its answer, over all turns, of `persia serve` over gRPC and of TensorFlow in the
+asking program, at one rate. `CPU` is processor time of the side's process a request, at
+that rate; `most` how many requests a second were answered with 32 under way: medians of
+turns. `over in-process` is the median of each turn's ratio, with the least and the
+greatest."""
 
 
 class Load(NamedTuple):
@@ -72,16 +75,30 @@ OUTSTANDING = 32
 
 
 class Side(Protocol):
-    """Answers requests."""
+    """Answers requests.
+
+    Attributes:
+        pid: The process that does.
+    """
+
+    pid: int
 
     def ask(self, index: int) -> Any:
         """Returns the future of an answer to one of the requests."""
+
+
+class Server(NamedTuple):
+    """A running `persia serve`."""
+
+    pid: int
+    address: str
 
 
 class InProcess:
     """TensorFlow in this program."""
 
     def __init__(self, path: pathlib.Path, inputs: Sequence[Mapping[str, Any]]) -> None:
+        self.pid = os.getpid()
         self._model = tf.saved_model.load(str(path))
         self._serve = self._model.signatures["serving_default"]
         self._inputs = inputs
@@ -99,12 +116,13 @@ class InProcess:
 class Served:
     """A server, asked over several connections."""
 
-    def __init__(self, address: str, inputs: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, server: Server, inputs: Sequence[Mapping[str, Any]]) -> None:
+        self.pid = server.pid
         # Else all of them would share one.
         options = [("grpc.use_local_subchannel_pool", 1)]
         self._services = [
             prediction_service_pb2_grpc.PredictionServiceStub(
-                grpc.insecure_channel(address, options)
+                grpc.insecure_channel(server.address, options)
             )
             for _ in range(CONNECTIONS)
         ]
@@ -142,8 +160,8 @@ def make_inputs(batch: int) -> list[dict[str, np.ndarray]]:
 
 
 @contextlib.contextmanager
-def running_server(model: pathlib.Path, options: Sequence[str]) -> Iterator[str]:
-    """Runs `persia serve`; gives its address for gRPC."""
+def running_server(model: pathlib.Path, options: Sequence[str]) -> Iterator[Server]:
+    """Runs `persia serve`; ends it on leaving."""
     with tempfile.TemporaryDirectory() as folder:
         ports = pathlib.Path(folder) / "ports"
         process = subprocess.Popen(
@@ -159,7 +177,8 @@ def running_server(model: pathlib.Path, options: Sequence[str]) -> Iterator[str]
                 if process.poll() is not None or time.monotonic() > give_up:
                     raise RuntimeError("persia serve did not start: see its log above")
                 time.sleep(0.05)
-            yield f"127.0.0.1:{ports.read_text().split()[0]}"
+            port = ports.read_text().split()[0]
+            yield Server(process.pid, f"127.0.0.1:{port}")
         finally:
             process.terminate()
             process.wait()
@@ -217,36 +236,58 @@ def most_per_second(side: Side, seconds: float) -> float:
     return len(asked) / (time.monotonic() - begin)
 
 
+class Turns:
+    """What a side did, turn by turn."""
+
+    def __init__(self, side: Side) -> None:
+        self._side = side
+        self.taken: list[np.ndarray] = []
+        self.figures: dict[str, list[float]] = {
+            "p50_ms": [],
+            "cpu_ms": [],
+            "most_per_second": [],
+        }
+
+    def run(self, load: Load, seconds: float) -> dict[str, float]:
+        """Runs one more turn; its figures."""
+        begin = cpu_seconds(self._side.pid)
+        taken = latencies(self._side, load.rate, seconds)
+        cpu = cpu_seconds(self._side.pid) - begin
+        self.taken.append(taken)
+        turn = {
+            "p50_ms": float(np.median(taken)),
+            "cpu_ms": 1e3 * cpu / len(taken),
+            "most_per_second": most_per_second(self._side, seconds / 2),
+        }
+        for figure, value in turn.items():
+            self.figures[figure].append(value)
+        return turn
+
+    def summary(self, plain: Turns) -> dict[str, Any]:
+        """All turns together, and over those in the program."""
+        p50, p99 = np.percentile(np.concatenate(self.taken), [50, 99])
+        said: dict[str, Any] = {}
+        for figure, mine in self.figures.items():
+            said[figure] = statistics.median(mine)
+            ratios = [own / other for own, other in zip(mine, plain.figures[figure])]
+            said[f"{figure}_over_in_process"] = statistics.median(ratios)
+            said[f"{figure}_range"] = [min(ratios), max(ratios)]
+        return {**said, "p50_ms": float(p50), "p99_ms": float(p99)}
+
+
 def measure(
     sides: Mapping[str, Side], load: Load, turns: int, seconds: float
 ) -> list[dict[str, Any]]:
-    """Runs the sides in turn; what each did, and over that in the program."""
-    said: dict[str, list[dict[str, float]]] = {name: [] for name in sides}
+    """Runs the sides in turn; what each did."""
+    did = {name: Turns(side) for name, side in sides.items()}
     for turn in range(turns):
-        for name, side in sides.items():
-            taken = latencies(side, load.rate, seconds)
-            p50, p99 = np.percentile(taken, [50, 99])
-            most = most_per_second(side, seconds / 2)
-            said[name].append(
-                {"p50_ms": float(p50), "p99_ms": float(p99), "most_per_second": most}
-            )
-            print(f"{load}, turn {turn + 1}: {name}: {said[name][-1]}", file=sys.stderr)
+        for name, own in did.items():
+            figures = own.run(load, seconds)
+            print(f"{load}, turn {turn + 1}: {name}: {figures}", file=sys.stderr)
     return [
-        {"side": name, **load._asdict(), **_summary(mine, said["in_process"])}
-        for name, mine in said.items()
+        {"side": name, **load._asdict(), **own.summary(did["in_process"])}
+        for name, own in did.items()
     ]
-
-
-def _summary(
-    mine: Sequence[Mapping[str, float]], plain: Sequence[Mapping[str, float]]
-) -> dict[str, Any]:
-    summary: dict[str, Any] = {}
-    for figure in mine[0]:
-        ratios = [own[figure] / other[figure] for own, other in zip(mine, plain)]
-        summary[figure] = statistics.median(turn[figure] for turn in mine)
-        summary[f"{figure}_over_in_process"] = statistics.median(ratios)
-        summary[f"{figure}_range"] = [min(ratios), max(ratios)]
-    return summary
 
 
 def _request(arrays: Mapping[str, np.ndarray]) -> Any:
@@ -258,16 +299,16 @@ def _request(arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def markdown(results: Sequence[Mapping[str, Any]]) -> str:
-    figures = ("p50_ms", "p99_ms", "most_per_second")
     lines = [
-        "| batch | requests a second | side | p50 ms | p99 ms | most | p50 over "
-        "in-process | p99 over in-process | most over in-process |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| batch | requests a second | side | p50 ms | p99 ms | CPU ms | most "
+        "| p50 over in-process | CPU over in-process | most over in-process |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for said in results:
         cells = [f"{said['batch']}", f"{said['rate']:g}", f"`{said['side']}`"]
-        cells += [f"{said[figure]:.1f}" for figure in figures]
-        for figure in figures:
+        for figure in ("p50_ms", "p99_ms", "cpu_ms", "most_per_second"):
+            cells.append(f"{said[figure]:.1f}")
+        for figure in ("p50_ms", "cpu_ms", "most_per_second"):
             least, greatest = said[f"{figure}_range"]
             ratio = said[f"{figure}_over_in_process"]
             cells.append(f"{ratio:.2f} ({least:.2f} to {greatest:.2f})")
@@ -277,8 +318,8 @@ def markdown(results: Sequence[Mapping[str, Any]]) -> str:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=10.0, help="of a turn")
+    parser.add_argument("--turns", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=4.0, help="of a turn")
     parser.add_argument("--quick", action="store_true", help="only see that it runs")
     parser.add_argument("--write", action="store_true", help="into RESULTS.md")
     arguments = parser.parse_args()
