@@ -72,6 +72,7 @@ def _start(args: argparse.Namespace) -> serving.Started:
         host=args.host,
         grpc_port=args.grpc_port,
         rest_port=args.rest_port,
+        tls=arguments.tls_of(args),
         insecure=args.insecure,
         threads=args.threads,
         max_requests=args.max_requests,
@@ -108,11 +109,12 @@ def _add_listening(parser: argparse.ArgumentParser) -> None:
         default="127.0.0.1",
         help="name or address to listen on (%(default)s: this machine alone)",
     )
+    arguments.add_tls(parser)
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="listen for other machines, too: whoever reaches the ports may ask the "
-        "model",
+        help="listen for other machines without TLS, too: whoever reaches the ports "
+        "may ask the model",
     )
 
 

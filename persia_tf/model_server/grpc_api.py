@@ -109,7 +109,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
                     request.inputs, self._max_message_bytes
                 ),
                 output_filter=request.output_filter,
-                seconds=min(self._request_seconds, context.time_remaining() or 1e9),
+                seconds=self._seconds(context),
             )
         )
         response = predict_pb2.PredictResponse()
@@ -137,6 +137,12 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
                 definitions.signature_def[name].CopyFrom(signature.definition)
         response.metadata[_SIGNATURE_DEF].Pack(definitions)
         return response
+
+    def _seconds(self, context: grpc.ServicerContext) -> float:
+        of_client = context.time_remaining()
+        if of_client is None:  # It waits for ever.
+            return self._request_seconds
+        return min(self._request_seconds, of_client)
 
     Classify = _refused("Classify")
     Regress = _refused("Regress")

@@ -8,12 +8,12 @@ import socket
 from persia_tf import errors
 
 
-def check(host: str, insecure: bool) -> None:
+def check(host: str, may_others: bool) -> None:
     """Raises unless others may reach a server there, or cannot.
 
     Args:
         host: Name or address to listen on.
-        insecure: Whether other machines are listened to.
+        may_others: Whether other machines are listened to.
 
     Raises:
         InvalidArgumentError: If they could reach it, and should not; or if there is
@@ -27,10 +27,10 @@ def check(host: str, insecure: bool) -> None:
             "machine"
         ) from error
     addresses = {entry[4][0].partition("%")[0] for entry in found}
-    if insecure or all(ipaddress.ip_address(each).is_loopback for each in addresses):
+    if may_others or all(ipaddress.ip_address(each).is_loopback for each in addresses):
         return
     raise errors.InvalidArgumentError(
         f"other machines would reach {host}, and whoever does may ask the model: "
-        "listen on 127.0.0.1, behind what keeps others out; or, where everybody may "
-        "ask, give --insecure"
+        "give --tls-certificate, --tls-key and --tls-ca; or listen on 127.0.0.1; or, "
+        "where everybody who reaches it may ask, give --insecure"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 
 from aiohttp import web
@@ -23,6 +24,7 @@ class HttpServer:
     Args:
         application: Answers.
         wanted: Where to listen; port 0: any free one.
+        tls: How connections are encrypted. None: they are not.
 
     Attributes:
         address: Where it listens.
@@ -31,7 +33,12 @@ class HttpServer:
         UnavailableError: If it cannot.
     """
 
-    def __init__(self, application: web.Application, wanted: Address) -> None:
+    def __init__(
+        self,
+        application: web.Application,
+        wanted: Address,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._runner = web.AppRunner(
             application,
             access_log=None,
@@ -44,7 +51,7 @@ class HttpServer:
         )
         self._thread.start()
         try:
-            self.address = wanted._replace(port=self._run(self._start(wanted)))
+            self.address = wanted._replace(port=self._run(self._start(wanted, tls)))
         except OSError as error:
             self._run(self._runner.cleanup())
             self._end_thread()
@@ -61,9 +68,15 @@ class HttpServer:
             pass  # Who still waits is cut off.
         self._end_thread()
 
-    async def _start(self, wanted: Address) -> int:
+    async def _start(self, wanted: Address, tls: ssl.SSLContext | None) -> int:
         await self._runner.setup()
-        site = web.TCPSite(self._runner, wanted.host, wanted.port, reuse_address=True)
+        site = web.TCPSite(
+            self._runner,
+            wanted.host,
+            wanted.port,
+            ssl_context=tls,
+            reuse_address=True,
+        )
         await site.start()
         return self._runner.addresses[0][1]
 

@@ -13,11 +13,12 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
-from persia_tf import errors
+from persia_tf import _version, errors
 from persia_tf.model_server import warmup
 from persia_tf.model_server.signature import Signature, told_by
 
 _FILE = "saved_model.pb"
+_NO_OP = "Op type not registered"
 _TAGS = {tf.saved_model.SERVING}
 
 _logger = logging.getLogger("persia.serve")
@@ -124,8 +125,12 @@ def _explained(error: Exception, ops_failure: errors.PersiaError | None) -> str:
     if isinstance(error, FileNotFoundError):
         return f"there is no {error.filename}, so it is no SavedModel, or not whole yet"
     text = told_by(error) if isinstance(error, tf.errors.OpError) else str(error)
-    if "Op type not registered 'Persia" in text and ops_failure is not None:
-        return f"it has ops of persia_tf, and {ops_failure}"
-    if "Op type not registered" in text:
+    if f"{_NO_OP} 'Persia" in text:
+        reason = ops_failure or (
+            f"persia_tf {_version.__version__} has no such op: install the version "
+            f"that exported it ({text})"
+        )
+        return f"it has ops of persia_tf, and {reason}"
+    if _NO_OP in text:
         return f"it has an op that is not of TensorFlow {tf.__version__}: {text}"
     return f"it is damaged, or not whole yet ({type(error).__name__}: {text})"

@@ -8,7 +8,7 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional, Protocol
 
 from persia_tf import errors
@@ -24,7 +24,7 @@ _logger = logging.getLogger("persia.serve")
 
 
 class Watcher(Protocol):
-    """Is told of versions, on the thread that loads them."""
+    """Is told of versions that start and end to serve, one after the other."""
 
     def started(self, loaded: Loaded) -> None:
         """Called once a version is loaded and warm, before its first request.
@@ -65,6 +65,7 @@ class ServedModel:
         keep: How many versions serve. None: all.
         watchers: Are told of versions.
         metrics: Counts what is loaded.
+        tell_serving: Called with whether a version serves, when that may have changed.
     """
 
     def __init__(
@@ -74,12 +75,14 @@ class ServedModel:
         keep: int | None = 1,
         watchers: Sequence[Watcher] = (),
         metrics: Metrics | None = None,
+        tell_serving: Callable[[bool], None] = lambda _: None,
     ) -> None:
         self.name = name
         self._folder = folder
         self._keep = keep
         self._watchers = watchers
         self._metrics = metrics or Metrics()
+        self._tell_serving = tell_serving
         self._polling = threading.Lock()
         self._changed = threading.Condition()
         self._serving: dict[int, _Serving] = {}
@@ -206,11 +209,12 @@ class ServedModel:
             self._metrics.loads.add("failed")
             self._failures[version] = _Failure(files)
             self._tell(version, "END", status.as_persia_error(error))
-            _logger.error("Version %d does not serve: %s", version, error)
+            unknown = not isinstance(error, errors.PersiaError)
+            _logger.error(
+                "Version %d does not serve: %s", version, error, exc_info=unknown
+            )
             return False
         self._failures.pop(version, None)
-        self._metrics.loads.add("loaded")
-        self._metrics.serving.set(1, str(version))
         _logger.info("Version %d serves, of %s", version, path)
         return True
 
@@ -224,9 +228,12 @@ class ServedModel:
             for watcher in reversed(told):
                 watcher.ended(loaded)
             raise
+        self._metrics.loads.add("loaded")
+        self._metrics.serving.set(1, str(loaded.version))
         with self._changed:
             self._serving[loaded.version] = _Serving(loaded)
             self._tell(loaded.version, "AVAILABLE")
+            self._tell_serving(True)
 
     def _retire(self, unwanted: Any) -> None:
         """Takes versions from those that may be asked."""
@@ -235,6 +242,7 @@ class ServedModel:
                 self._retired.append(self._serving.pop(version))
                 self._tell(version, "UNLOADING")
                 self._metrics.serving.remove(str(version))
+            self._tell_serving(bool(self._serving))
 
     def _end_unused(self) -> None:
         with self._changed:

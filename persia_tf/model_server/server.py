@@ -15,7 +15,7 @@ from persia_tf import checks, errors
 from persia_tf.addresses import Address
 from persia_tf.commands import health
 from persia_tf.commands.grpc_port import listen, make_server
-from persia_tf.model_server import grpc_api, hosts
+from persia_tf.model_server import encryption, grpc_api, hosts
 from persia_tf.model_server.http_server import HttpServer
 from persia_tf.model_server.metrics import Metrics
 from persia_tf.model_server.poller import Poller
@@ -24,6 +24,7 @@ from persia_tf.model_server.rest_api import RestApi
 from persia_tf.model_server.running import Gate, Runner
 from persia_tf.model_server.served_model import ServedModel, Watcher
 from persia_tf.model_server.versions import read_policy
+from persia_tf.tls import TLS
 
 # Beyond predictions: for status, health, and to tell those that are refused so.
 _MORE_THREADS = health.MAX_WATCHES + health.CHECK_THREADS + 4
@@ -61,8 +62,10 @@ class ModelServer:
         host: Name or address to listen on. Defaults to `"127.0.0.1"`.
         grpc_port: Port of gRPC. Defaults to 0: any free one.
         rest_port: Port of REST. Defaults to 0: any free one.
-        insecure: Whether `host` may be one that other machines reach. Defaults to
-            False.
+        tls: By what it is known, and whom it takes: clients must show a certificate.
+            Defaults to None: connections are not encrypted.
+        insecure: Whether `host` may be one that other machines reach, without TLS.
+            Defaults to False.
         threads: Predictions that run at once. Defaults to None: as many as there are
             processors.
         max_requests: Predictions that run or wait; the next is refused. Defaults to
@@ -82,7 +85,8 @@ class ModelServer:
         metrics: What it counts.
 
     Raises:
-        ValueError: If an argument is out of range, or other machines would reach it.
+        ValueError: If an argument is out of range, other machines would reach it, or
+            a file of TLS is not as it must be.
         NotFoundError: If there is no folder `model`.
         UnavailableError: If a port cannot be listened on.
     """
@@ -97,6 +101,7 @@ class ModelServer:
         host: str = "127.0.0.1",
         grpc_port: int = 0,
         rest_port: int = 0,
+        tls: TLS | None = None,
         insecure: bool = False,
         threads: int | None = None,
         max_requests: int = 128,
@@ -106,40 +111,39 @@ class ModelServer:
         batch_timeout: float = 0.0,
         watchers: Sequence[Watcher] = (),
     ) -> None:
-        hosts.check(host, insecure)
-        threads = os.cpu_count() or 1 if threads is None else threads
-        runner_limits = {
-            "threads": checks.integer("threads", threads, 1, _MOST_THREADS),
-            "max_batch_size": checks.integer(
-                "max_batch_size", max_batch_size, 0, _MOST_EXAMPLES
-            ),
-            "batch_timeout": batch_timeout,
-        }
+        hosts.check(host, insecure or tls is not None)
+        of_grpc = None if tls is None else encryption.of_grpc(tls)
+        of_http = None if tls is None else encryption.of_http(tls)
         checks.integer("max_requests", max_requests, 1, _MOST_THREADS)
         folder = _folder(model)
         self.name = _name(name, folder)
         self.metrics = Metrics()
+        self._health = health.Health(
+            self.name, grpc_api.PREDICTION_SERVICE, serving=False
+        )
         self._model = ServedModel(
-            *(self.name, folder, read_policy(versions), watchers, self.metrics)
+            self.name,
+            folder,
+            keep=read_policy(versions),
+            watchers=watchers,
+            metrics=self.metrics,
+            tell_serving=self._health.set_serving,
         )
         predictor = Predictor(
             self._model,
             Gate(max_requests, self.metrics),
-            Runner(metrics=self.metrics, **runner_limits),
+            _runner(threads, max_batch_size, batch_timeout, self.metrics),
             self.metrics,
-        )
-        self._health = health.Health(
-            self.name, grpc_api.PREDICTION_SERVICE, serving=False
         )
         self._pool = futures.ThreadPoolExecutor(
             max_requests + _MORE_THREADS, "persia-serve"
         )
         self._grpc = self._make_grpc(predictor, request_seconds, max_message_bytes)
-        self.address = listen(self._grpc, Address(host, grpc_port), "gRPC")
+        self.address = listen(self._grpc, Address(host, grpc_port), "gRPC", of_grpc)
         rest = RestApi(predictor, self._pool, self.metrics, request_seconds)
         try:
             self._rest = HttpServer(
-                rest.application(max_message_bytes), Address(host, rest_port)
+                rest.application(max_message_bytes), Address(host, rest_port), of_http
             )
         except BaseException:
             self._grpc.stop(None)
@@ -163,7 +167,6 @@ class ModelServer:
     def poll(self) -> None:
         """Looks for versions now, and loads and ends what is to be."""
         self._model.poll()
-        self._health.set_serving(self._model.is_serving)
 
     def wait_until_serving(self, seconds: float) -> None:
         """Waits until a version serves.
@@ -215,6 +218,19 @@ class ModelServer:
             max_message_bytes=max_message_bytes,
         )
         return server
+
+
+def _runner(
+    threads: int | None, max_batch_size: int, batch_timeout: float, metrics: Metrics
+) -> Runner:
+    if threads is None:
+        threads = os.cpu_count() or 1
+    return Runner(
+        checks.integer("threads", threads, 1, _MOST_THREADS),
+        metrics,
+        checks.integer("max_batch_size", max_batch_size, 0, _MOST_EXAMPLES),
+        batch_timeout,
+    )
 
 
 def _folder(model: str | os.PathLike[str]) -> str:

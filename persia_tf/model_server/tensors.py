@@ -55,6 +55,10 @@ def _array(name: str, message: Any, most_bytes: int) -> np.ndarray:
                 f"input {name!r} must have at most {most_bytes} bytes. Received: "
                 f"{dtype.name} of shape {tuple(sizes)}"
             )
+        if message.tensor_content and dtype.size:
+            # What clients send: TensorFlow's own way takes ten times as long.
+            flat = np.frombuffer(message.tensor_content, dtype.as_numpy_dtype)
+            return flat.reshape(sizes)
         return tf.make_ndarray(message)
     except (TypeError, ValueError) as error:
         raise errors.InvalidArgumentError(

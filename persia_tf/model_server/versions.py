@@ -8,7 +8,7 @@ from typing import Any
 
 from persia_tf import errors
 
-_SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
+_SAVED_MODEL = "saved_model.pb"
 
 # Of a folder that is a SavedModel itself.
 _ONLY_VERSION = 1
@@ -42,7 +42,7 @@ def find(folder: str) -> dict[int, str]:
         OSError: If it cannot be listed.
     """
     entries = sorted(os.listdir(folder))
-    if any(name in entries for name in _SAVED_MODEL):
+    if _SAVED_MODEL in entries:
         return {_ONLY_VERSION: folder}
     found: dict[int, str] = {}
     for name in entries:

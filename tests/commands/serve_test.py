@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
 
 import pytest
@@ -24,12 +25,21 @@ class Double(tf.Module):
     def double(self, x):
         return {"y": 2 * x}
 
+    @tf.function(input_signature=[tf.TensorSpec((1,), tf.string, "path")])
+    def wait(self, path):
+        """Answers once there is a file."""
+        found = tf.io.matching_files(path)
+        while tf.size(found) == 0:
+            found = tf.io.matching_files(path)
+        return {"found": found}
+
 
 @pytest.fixture
 def model(tmp_path):
     path = tmp_path / "double"
     module = Double()
-    tf.saved_model.save(module, str(path / "1"), {"serving_default": module.double})
+    signatures = {"serving_default": module.double, "wait": module.wait}
+    tf.saved_model.save(module, str(path / "1"), signatures)
     return path
 
 
@@ -50,10 +60,10 @@ def start(persia, tmp_path, wait_until):
     return run
 
 
-def predict(port, name, x):
+def predict(port, name, x, signature="serving_default"):
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/models/{name}:predict",
-        json.dumps({"instances": x}).encode(),
+        json.dumps({"signature_name": signature, "instances": x}).encode(),
     )
     with urllib.request.urlopen(request, timeout=60) as response:
         return json.loads(response.read())["predictions"]
@@ -68,6 +78,33 @@ def test_it_serves_until_it_is_told_to_stop(start, model, terminate):
     assert terminate(command) == 0
     assert "finishing requests in flight" in command.stderr
     assert command.stderr.rstrip().endswith("Stopped")
+
+
+def test_requests_under_way_are_answered_before_it_ends(
+    start, model, tmp_path, wait_until
+):
+    command, (_, rest_port) = start("--model", model)
+    command.wait_for(r"Version 1 serves")
+    file, answers = tmp_path / "file", []
+    asking = threading.Thread(
+        target=lambda: answers.extend(
+            predict(rest_port, "double", [str(file)], signature="wait")
+        )
+    )
+    asking.start()
+
+    def is_under_way():
+        with urllib.request.urlopen(f"http://127.0.0.1:{rest_port}/metrics") as page:
+            return "persia_serve_requests_under_way 1" in page.read().decode()
+
+    wait_until(is_under_way, "the request")
+    command.send(signal.SIGTERM)
+    command.wait_for("finishing requests in flight")
+    assert command.running and not answers
+    file.touch()
+    assert command.wait() == 0
+    asking.join()
+    assert answers == [str(file)]
 
 
 def test_versions_come_while_it_runs(start, model, tmp_path):

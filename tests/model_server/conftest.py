@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import urllib.error
 import urllib.request
 
 import grpc
-import numpy as np
 import pytest
 import tensorflow as tf
 from harness import is_used, wait_until
@@ -81,8 +81,8 @@ class Client:
     """Asks a server, by gRPC and by REST."""
 
     def __init__(self, server, stack) -> None:
+        self.server = server
         self.name = server.name
-        self.rest_address = server.rest_address
         self.channel = stack.enter_context(grpc.insecure_channel(str(server.address)))
         self.predictions = prediction_service_pb2_grpc.PredictionServiceStub(
             self.channel
@@ -127,12 +127,14 @@ class Client:
 
     def get(self, path):
         """Status and text of a page."""
-        return self._open(urllib.request.Request(f"http://{self.rest_address}{path}"))
+        return self._open(
+            urllib.request.Request(f"http://{self.server.rest_address}{path}")
+        )
 
     def post(self, path, body):
         """Status and JSON of an answer about the model."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        url = f"http://{self.rest_address}/v1/models/{self.name}{path}"
+        url = f"http://{self.server.rest_address}/v1/models/{self.name}{path}"
         code, text = self._open(urllib.request.Request(url, data, method="POST"))
         return code, json.loads(text)
 
@@ -152,24 +154,38 @@ def folder(tmp_path):
     return path
 
 
+def start_client(stack, model, **options):
+    """Starts a server, which ends with a stack; gives a client of it."""
+    while True:
+        server = model_server.ModelServer(model, poll_seconds=NEVER, **options)
+        stack.callback(server.stop)
+        if not is_used(server.address.port):
+            return Client(server, stack)
+
+
 @pytest.fixture
 def serve(folder):
     """Starts a server of the folder, and waits until it serves; gives a client."""
     with contextlib.ExitStack() as stack:
 
         def start(model=folder, serves=True, **options):
-            while True:
-                server = model_server.ModelServer(model, poll_seconds=NEVER, **options)
-                stack.callback(server.stop)
-                if not is_used(server.address.port):
-                    break
+            client = start_client(stack, model, **options)
             if serves:
-                server.wait_until_serving(SECONDS)
-            client = Client(server, stack)
-            client.server = server
+                client.server.wait_until_serving(SECONDS)
             return client
 
         yield start
+
+
+@pytest.fixture(scope="module")
+def client(saved_models, tmp_path_factory):
+    """A client of a model that scales by 2, which is its only version, too."""
+    folder = tmp_path_factory.mktemp("served") / "model"
+    shutil.copytree(saved_models(2), folder / "2")
+    with contextlib.ExitStack() as stack:
+        started = start_client(stack, folder)
+        started.server.wait_until_serving(SECONDS)
+        yield started
 
 
 @pytest.fixture(scope="session")
@@ -189,7 +205,6 @@ def saved_models(tmp_path_factory):
 @pytest.fixture
 def add_version(folder, saved_models):
     """Puts a version of a model into its folder, which scales by its number."""
-    import shutil
 
     def add(version, factor=None):
         partial = folder / f"partial.{version}"
@@ -203,6 +218,3 @@ def add_version(folder, saved_models):
 def eventually():
     """Waits for a condition, with a deadline."""
     return wait_until
-
-
-X = np.array([[1, 2], [3, 4], [-1, 0.5]], np.float32)

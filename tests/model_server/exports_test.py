@@ -35,8 +35,9 @@ def scores_of(inputs, *vectors):
 def train(model, *columns):
     labels = np.random.default_rng(1).random((COUNT, 1)).astype("float32")
     model.compile("sgd", "mse")
-    batches = tf.data.Dataset.from_tensor_slices((columns, labels)).batch(16)
-    model.fit(batches, verbose=0)
+    inputs = columns if len(columns) > 1 else columns[0]
+    batches = tf.data.Dataset.from_tensor_slices((inputs, labels)).batch(16)
+    model.fit(batches, shuffle=False, verbose=0)
     ptf.flush()
 
 

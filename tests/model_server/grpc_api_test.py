@@ -15,12 +15,6 @@ from tensorflow_serving.apis import (
 X = np.array([[1, 2], [3, 4], [-1, 0.5]], np.float32)
 
 
-@pytest.fixture
-def client(add_version, serve):
-    add_version(2)
-    return serve()
-
-
 def test_predictions_are_the_models(client):
     np.testing.assert_array_equal(client.predict(x=X)["scaled"], 2 * X)
 

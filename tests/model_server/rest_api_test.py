@@ -10,12 +10,6 @@ import pytest
 X = np.array([[1, 2], [3, 4], [-1, 0.5]], np.float32)
 
 
-@pytest.fixture
-def client(add_version, serve):
-    add_version(2)
-    return serve()
-
-
 def b64(data):
     return {"b64": base64.b64encode(data).decode()}
 
@@ -78,7 +72,7 @@ def test_outputs_without_rows_in_common_need_columns(client):
     )
 
 
-def test_a_version_is_named_in_the_path(client, add_version):
+def test_a_version_is_named_in_the_path(client):
     body = {"instances": [[1, 1]]}
     assert client.post("/versions/2:predict", body) == (200, {"predictions": [[2, 2]]})
     code, answer = client.post("/versions/3:predict", body)

@@ -10,6 +10,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from persia_tf import errors
+from persia_tf.model_server import running
 from persia_tf.model_server.metrics import Metrics
 from persia_tf.model_server.running import Gate, Runner
 from persia_tf.model_server.signature import Signature
@@ -66,12 +67,23 @@ def signature_of(function):
     return Signature("serving_default", function, definition)
 
 
+class Clock:
+    """In place of `time`: stands, until it is set."""
+
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
 class Asking:
     """A request on a thread of its own."""
 
-    def __init__(self, runner, signature, x, seconds=SECONDS):
+    def __init__(self, runner, signature, x, seconds=SECONDS, deadline=None):
         self.answer = None
-        self._arguments = (signature, {"x": np.float32(x)}, time.monotonic() + seconds)
+        if deadline is None:
+            deadline = time.monotonic() + seconds
+        self._arguments = (signature, {"x": np.float32(x)}, deadline)
         self._runner = runner
         self._thread = threading.Thread(target=self._ask)
         self._thread.start()
@@ -223,19 +235,19 @@ def test_a_request_that_waits_too_long_says_so(model, signature, ask, max_batch_
 
 
 def test_a_leader_whose_time_is_over_does_not_take_others_with_it(
-    model, signature, ask, eventually
+    model, signature, ask, eventually, monkeypatch
 ):
+    clock = Clock()
+    monkeypatch.setattr(running, "time", clock)
     runner = Runner(1, Metrics(), max_batch_size=8)
-    first = ask(runner, signature, [[1]])
+    first = ask(runner, signature, [[1]], deadline=SECONDS)
     model.wait_until_called()
-    leader = ask(runner, signature, [[2]], seconds=3)
+    # As long as the clock stands, it asks again and again for a free thread.
+    leader = ask(runner, signature, [[2]], deadline=0.05)
     wait_for_joined(runner, 1, eventually)
-    follower = ask(runner, signature, [[3]])
+    follower = ask(runner, signature, [[3]], deadline=SECONDS)
     wait_for_joined(runner, 2, eventually)
-    batch = next(iter(runner._open.values()))
-    eventually(
-        lambda: time.monotonic() > batch.requests[0].deadline, "the leader's deadline"
-    )
+    clock.now = 1.0
     model.let_go()
     assert (first.join(), follower.join()) == ([2], [6])
     leader.join()

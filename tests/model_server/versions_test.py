@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -11,13 +12,30 @@ import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
 from persia_tf import errors
-from persia_tf.model_server import served_model, versions
+from persia_tf.model_server import loading, served_model, versions
 
 X = np.array([[1, 2], [3, 4]], np.float32)
 
 
 def factor_of(client, version=None):
     return client.predict(version=version, x=X)["scaled"][0, 0]
+
+
+class Told:
+    """A watcher that remembers what it was told."""
+
+    def __init__(self, fails=False):
+        self.events = []
+        self._fails = fails
+
+    def started(self, loaded):
+        self.events.append(("started", loaded.version))
+        assert loaded.saved_model.signatures.keys() == loaded.signatures.keys()
+        if self._fails:
+            raise errors.UnavailableError("no shard answers")
+
+    def ended(self, loaded):
+        self.events.append(("ended", loaded.version))
 
 
 def truncate(version):
@@ -37,7 +55,7 @@ def test_the_newest_version_serves_and_takes_over(add_version, serve):
     assert client.versions() == {10: "AVAILABLE", 2: "END"}
 
 
-def test_no_request_fails_while_versions_change(add_version, serve):
+def test_no_request_fails_while_versions_change(add_version, serve, eventually):
     add_version(1)
     client = serve()
     stop, answers, failures = threading.Event(), [], []
@@ -53,15 +71,16 @@ def test_no_request_fails_while_versions_change(add_version, serve):
     asking = [threading.Thread(target=ask) for _ in range(3)]
     for thread in asking:
         thread.start()
-    for version in (2, 3, 4):
-        add_version(version)
-        client.server.poll()
-        # Answers of the new version, while the others end.
-        while not failures and version not in answers:
-            stop.wait(0.01)
-    stop.set()
-    for thread in asking:
-        thread.join()
+    try:
+        for version in (1, 2, 3, 4):
+            if version > 1:
+                add_version(version)
+                client.server.poll()
+            eventually(lambda: failures or version in answers, "answers")  # noqa: B023
+    finally:
+        stop.set()
+        for thread in asking:
+            thread.join()
     assert failures == []
     assert {1, 2, 3, 4} == set(answers)
 
@@ -114,9 +133,16 @@ def spoil_unserved(folder, add_version):
     tf.saved_model.save(tf.Module(), str(folder / "2"))
 
 
+def replace_op(version, name):
+    """Has a version use an op of another name, which is as long as its own."""
+    path = version / "saved_model.pb"
+    graph = path.read_bytes()
+    assert b"\x0bStringUpper" in graph
+    path.write_bytes(graph.replace(b"\x0bStringUpper", b"\x0b" + name))
+
+
 def spoil_op(folder, add_version):
-    path = add_version(2) / "saved_model.pb"
-    path.write_bytes(path.read_bytes().replace(b"\x0bStringUpper", b"\x0bStringUnder"))
+    replace_op(add_version(2), b"StringUnder")
 
 
 @pytest.mark.parametrize(
@@ -144,9 +170,46 @@ def test_the_last_good_version_serves_beside_a_spoilt_one(
     assert factor_of(client) == 1
     assert client.versions() == {2: "END", 1: "AVAILABLE"}
     assert told in client.get("/v1/models/model/versions/2")[1]
-    [record] = [r for r in caplog.records if r.levelno == logging.ERROR]
+    [record] = [
+        record
+        for record in caplog.records
+        if (record.name, record.levelno) == ("persia.serve", logging.ERROR)
+    ]
     assert "Version 2 does not serve" in record.getMessage()
     assert client.server.metrics.loads.value("failed") == 1
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (None, "install the version that exported it"),
+        (errors.LibraryLoadError("its library is missing"), "its library is missing"),
+    ],
+)
+def test_ops_of_this_library_that_are_not_there_are_told(
+    folder, add_version, serve, monkeypatch, failure, told
+):
+    monkeypatch.setattr(loading, "_load_ops", lambda: failure)
+    replace_op(add_version(1), b"PersiaUpper")
+    client = serve(serves=False)
+    client.server.poll()
+    status = client.get("/v1/models/model")[1]
+    assert "it has ops of persia_tf, and" in status and told in status
+
+
+def test_a_version_that_ended_leaves_memory(add_version, serve):
+    class Remember(Told):
+        def started(self, loaded):
+            self.events.append(weakref.ref(loaded.saved_model))
+
+    watcher = Remember()
+    add_version(1)
+    client = serve(watchers=[watcher])
+    assert factor_of(client) == 1
+    assert watcher.events[0]() is not None
+    add_version(2)
+    client.server.poll()
+    assert watcher.events[0]() is None
 
 
 def test_a_version_that_did_not_load_is_tried_again_when_its_files_change(
@@ -198,23 +261,6 @@ def test_a_model_folder_that_cannot_be_listed_changes_nothing(
     folder.rename(folder.with_name("elsewhere"))
     client.server.poll()
     assert factor_of(client) == 1
-
-
-class Told:
-    """A watcher that remembers what it was told."""
-
-    def __init__(self, fails=False):
-        self.events = []
-        self._fails = fails
-
-    def started(self, loaded):
-        self.events.append(("started", loaded.version))
-        assert loaded.saved_model.signatures.keys() == loaded.signatures.keys()
-        if self._fails:
-            raise errors.UnavailableError("no shard answers")
-
-    def ended(self, loaded):
-        self.events.append(("ended", loaded.version))
 
 
 def test_watchers_are_told_of_versions(add_version, serve):
@@ -276,13 +322,13 @@ def test_a_version_answers_its_warmup_requests_before_it_serves(
     folder, add_version, monkeypatch
 ):
     asked = []
-    run = served_model.load.__globals__["Signature"].run
+    run = loading.Signature.run
 
     def record(signature, arrays):
         asked.append(arrays["x"].shape)
         return run(signature, arrays)
 
-    monkeypatch.setattr(served_model.load.__globals__["Signature"], "run", record)
+    monkeypatch.setattr(loading.Signature, "run", record)
     write_warmup(add_version(1), predict_log(x=X), predict_log(x=X[:1]))
     model = served_model.ServedModel("model", str(folder))
     model.poll()
