@@ -72,9 +72,9 @@ class Changes:
 
     Attributes:
         begins: `"on"`: these go on from the changes before. `"save"`: they begin
-            with what changed since a checkpoint that the follower has, or now. `"whole"`:
-            they begin with all rows, and once `complete` is true, rows of this shard
-            that were not given since must be dropped.
+            with what changed since a checkpoint that the follower has, or now.
+            `"whole"`: they begin with all rows, and once `complete` is true, rows of
+            this shard that were not given since must be dropped.
         complete: Whether all is told that changed before the call.
         tables: A `ChangedTable` for each table with changes, or not told of before.
     """

@@ -8,6 +8,7 @@ import pathlib
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, Optional
@@ -29,6 +30,7 @@ keras = tf.keras
 
 _NAME = "deepfm"
 _ASKED_ROWS = 256
+_LIVE_SECONDS = 60
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
@@ -46,12 +48,15 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         versions = pathlib.Path(folder) / _NAME
         export(model, versions, 1)
-        with server.running(versions) as running:
+        exported = dense_weights(model)
+        with server.running(versions, following()) as running:
             clients.wait_until_serving(running.rest)
             with closing(clients.GrpcClient(running.grpc, _NAME)) as client:
                 before = compare(model, client, running, asked, version=1)
                 with asking(client, asked) as answers:
                     fit(model, train.take(slice(len(train) // 2, None)), options)
+                    if following():
+                        wait_until_live(model, exported, client, asked)
                     export(model, versions, 2)
                     answers.wait_for_version(2)
                 after = compare(model, client, running, asked, version=2)
@@ -59,6 +64,12 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
         f"{answers.count} requests while it was trained, exported and loaded: none "
         f"failed. Predictions changed by {np.abs(after - before).max():.3f} at most."
     )
+
+
+def following() -> list[str]:
+    """Has the server follow the shards, if there are any."""
+    shards = ptf.Cluster().shards
+    return ["--follow", ",".join(shards)] if shards else []
 
 
 def build(seed: int) -> Any:
@@ -76,11 +87,8 @@ def fit(model: Any, table: Table, options: argparse.Namespace) -> None:
 
 
 def export(model: Any, versions: pathlib.Path, version: int) -> None:
-    """Puts a version beside the others at once: a server sees no half of it."""
-    versions.mkdir(exist_ok=True)
-    partial = versions / f"partial.{version}"
-    exported = ptf.serving.export(model, partial)
-    partial.rename(versions / str(version))
+    """Puts a version beside the others: a server sees it once it is whole."""
+    exported = ptf.serving.export(model, versions / str(version))
     rows = sum(table.rows for table in exported.tables)
     print(f"version {version}: {rows:,} rows exported")
 
@@ -108,6 +116,52 @@ def compare(
         f"{off:.0e} at most"
     )
     return by_grpc
+
+
+def wait_until_live(
+    model: Any,
+    exported: dict[str, list[np.ndarray]],
+    client: clients.GrpcClient,
+    asked: dict[str, np.ndarray],
+) -> None:
+    """Waits until version 1 has the rows of now; its dense layers are as they were.
+
+    Raises:
+        AssertionError: if it has not within a minute.
+    """
+    ptf.flush()
+    begin = time.monotonic()
+    now = dense_weights(model)
+    set_dense_weights(model, exported)
+    expected = np.asarray(model(tf.nest.map_structure(tf.constant, asked)))
+    set_dense_weights(model, now)
+    while True:
+        version, found = client.predict(asked)
+        off = np.abs(found - expected).max()
+        seconds = time.monotonic() - begin
+        assert version == 1, f"version {version} answers, not 1"
+        if off <= 1e-6:
+            break
+        assert seconds < _LIVE_SECONDS, f"what is served is still off by {off}"
+        time.sleep(0.01)
+    print(f"version 1: has the rows of now, {seconds:.2f} s after they were trained")
+
+
+def dense_weights(model: Any) -> dict[str, list[np.ndarray]]:
+    """Returns the weights of the layers whose rows are not on shards, by layer."""
+    return {layer.name: layer.get_weights() for layer in dense_layers(model)}
+
+
+def set_dense_weights(model: Any, weights: dict[str, list[np.ndarray]]) -> None:
+    """Sets what `dense_weights` gave."""
+    for layer in dense_layers(model):
+        layer.set_weights(weights[layer.name])
+
+
+def dense_layers(model: Any) -> list[Any]:
+    """Returns the layers whose rows are not on shards."""
+    embedding = ptf.layers.PersiaEmbedding
+    return [layer for layer in model.layers if not isinstance(layer, embedding)]
 
 
 class Answers:

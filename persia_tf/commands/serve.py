@@ -11,8 +11,12 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+from typing import TYPE_CHECKING
 
 from persia_tf.commands import arguments, memory, serving
+
+if TYPE_CHECKING:
+    from persia_tf.model_server import Watcher
 
 _logger = logging.getLogger("persia.serve")
 
@@ -42,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="how often to look for versions (%(default)g)",
     )
+    _add_following(parser)
     _add_listening(parser)
     _add_limits(parser)
     serving.add_process_arguments(
@@ -80,6 +85,7 @@ def _start(args: argparse.Namespace) -> serving.Started:
         max_message_bytes=args.max_message_bytes,
         max_batch_size=args.max_batch_size,
         batch_timeout=args.batch_timeout_ms / 1000,
+        watchers=_watchers(args),
     )
 
     def announce() -> None:
@@ -93,6 +99,46 @@ def _start(args: argparse.Namespace) -> serving.Started:
 
     ports = [server.address.port, server.rest_address.port]
     return serving.Started(server, ports, announce)
+
+
+def _watchers(args: argparse.Namespace) -> list[Watcher]:
+    if args.follow is None:
+        return []
+    from persia_tf.cluster import Cluster
+    from persia_tf.model_server import Following
+
+    cluster = Cluster(
+        [str(address) for address in args.follow],
+        auth_token_file=args.auth_token_file,
+        tls=arguments.tls_of(args) or False,
+    )
+    return [Following(cluster, args.follow_poll_seconds, args.follow_wait_seconds)]
+
+
+def _add_following(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--follow",
+        type=arguments.address_list,
+        metavar="HOST:PORT,...",
+        help="shards that train, whose rows each version is brought up to date with "
+        "while it serves (default: it serves what it was exported with)",
+    )
+    parser.add_argument(
+        "--follow-poll-seconds",
+        type=_seconds,
+        default=0.1,
+        metavar="SECONDS",
+        help="how long a shard is left alone after it told all (%(default)g)",
+    )
+    parser.add_argument(
+        "--follow-wait-seconds",
+        type=_seconds,
+        default=60.0,
+        metavar="SECONDS",
+        help="how long a new version waits to be up to date before it serves all the "
+        "same (%(default)g)",
+    )
+    arguments.add_auth_token_file(parser)
 
 
 def _add_listening(parser: argparse.ArgumentParser) -> None:

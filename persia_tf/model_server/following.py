@@ -41,6 +41,10 @@ class Following:
         self._current_seconds = current_seconds
         self._followers: dict[Loaded, Follower] = {}
 
+    def followers(self) -> list[Follower]:
+        """Returns the follower of each version that serves, or is about to."""
+        return list(self._followers.values())
+
     def status(self) -> dict[int, FollowerStatus]:
         """Returns how far the follower of each version has come."""
         followers = list(self._followers.items())
