@@ -2,10 +2,9 @@
 
     python benchmarks/serving_bench.py --write
 
-Latency: 26 features, a table each, a batch of an id a feature, by `serving_default` in a
-process that has TensorFlow alone; over that of a SavedModel with
-`keras.layers.Embedding` of the same size. Models are asked in turn, A B A B ..., with
-the same ids. Size: a folder over its payload, which is 8 bytes of id and the weights a
+Latency: 26 features, a table each, an id a feature, by `serving_default` in a process
+that has TensorFlow alone; over that of a SavedModel with `keras.layers.Embedding` of
+the same size. Models are asked in turn, A B A B ..., with the same ids. Size: a folder over its payload, which is 8 bytes of id and the weights a
 row; and the memory of the program that exports it from a shard, at its peak, above
 what it had before. The last line is one JSON object.
 """
@@ -30,10 +29,10 @@ BASELINE = "keras"
 _EXPORTS = "serving_exports.py"
 _HEADING = """## Serving without shards
 
-`benchmarks/serving_bench.py --write`: `serving_default` of a standalone export, over the
-same of a SavedModel with `keras.layers.Embedding`, asked in turn; the export's folder
-over 8 bytes of id and the weights a row; and the exporting program's memory at its
-peak, above what it had before."""
+`benchmarks/serving_bench.py --write`: `serving_default` of a standalone export, over
+the same of a SavedModel with `keras.layers.Embedding`, asked in turn; the export's
+folder over 8 bytes of id and the weights a row; and the exporting program's memory at
+its peak, above what it had before and the folder's size."""
 
 
 def served(folder: Path) -> Callable[..., Any]:

@@ -46,6 +46,11 @@ def test_declares_exactly_the_functions_of_the_header():
     assert sorted(exported) == sorted(_native.declared_functions())
 
 
+def size_of(macro):
+    (size,) = re.findall(rf"#define {macro} (\d+)", HEADER.read_text())
+    return int(size)
+
+
 @pytest.mark.parametrize(
     ("structure", "name"),
     [
@@ -60,6 +65,7 @@ def test_declares_exactly_the_functions_of_the_header():
         (_native.SessionCounters, "persia_session_counters"),
         (_native.ProcessStats, "persia_process_stats"),
         (_native.TableStats, "persia_table_stats"),
+        (_native.RemoteCounters, "persia_remote_counters"),
     ],
 )
 def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
@@ -82,9 +88,16 @@ def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
         "float": ctypes.c_float,
         "persia_events*": _native.EventsHandle,
         "const int64_t*": ctypes.POINTER(ctypes.c_int64),
+        "const uint32_t*": ctypes.POINTER(ctypes.c_uint32),
         "const float*": ctypes.POINTER(ctypes.c_float),
     }
-    assert structure._fields_ == [(field, types[c_type]) for field, c_type in fields]
+    expected = []
+    for field, c_type in fields:
+        name, _, bound = field.rstrip("]").partition("[")
+        expected.append(
+            (name, types[c_type] * size_of(bound) if bound else types[c_type])
+        )
+    assert structure._fields_ == expected
 
 
 def test_the_library_is_loaded_once(native):

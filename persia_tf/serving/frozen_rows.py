@@ -6,7 +6,7 @@ import tensorflow as tf
 
 ROW_DTYPES = ("float32", "float16", "int8")
 
-# Multiplied by: a division by a constant gives other bits in a graph than out of it.
+# A division by a constant gives other bits in a graph than out of it.
 _INT8_STEP = 1 / 127
 _MOST_FLOAT16 = float(tf.float16.max)
 

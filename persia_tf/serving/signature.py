@@ -74,8 +74,8 @@ class Inputs:
             }
         except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
             raise ValueError(
-                f"`warmup` must have batches of what the model takes, {self._structure}: "
-                f"{error}"
+                "`warmup` must have batches of what the model takes, "
+                f"{self._structure}: {error}"
             ) from error
         return {
             part: tensor

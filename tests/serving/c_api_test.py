@@ -16,7 +16,12 @@ pytestmark = pytest.mark.parametrize("cluster", [0], indirect=True)
 COMMAND = "from tensorflow.python.tools.saved_model_cli import main; main()"
 
 
-@pytest.fixture(params=["float32", "float16", "int8"])
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return c_program.build(tmp_path_factory.mktemp("program"))
+
+
+@pytest.fixture(params=["float32"])
 def exported(request, embedding, path):
     """A model of two inputs, and what it answers to some ids."""
     inputs = [keras.Input((), dtype="int64", name=name) for name in ("user", "film")]
@@ -32,9 +37,9 @@ def exported(request, embedding, path):
     return ids, expected, tolerance
 
 
-def test_a_c_program_gets_what_the_model_answers(exported, path, tmp_path):
+@pytest.mark.parametrize("exported", ["float32", "float16", "int8"], indirect=True)
+def test_a_c_program_gets_what_the_model_answers(exported, path, program):
     ids, expected, tolerance = exported
-    program = c_program.build(tmp_path)
     found = c_program.run(program, path, ids, "score").reshape(expected.shape)
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
