@@ -57,6 +57,7 @@ def size_of(macro):
         (_native.Tls, "persia_tls"),
         (_native.TableSettings, "persia_table_settings"),
         (_native.ExportCursor, "persia_export_cursor"),
+        (_native.RowUsage, "persia_row_usage"),
         (_native.PageView, "persia_page_view"),
         (_native.Event, "persia_event"),
         (_native.ServerOptions, "persia_server_options"),
@@ -88,7 +89,7 @@ def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
         "float": ctypes.c_float,
         "persia_events*": _native.EventsHandle,
         "const int64_t*": ctypes.POINTER(ctypes.c_int64),
-        "const uint32_t*": ctypes.POINTER(ctypes.c_uint32),
+        "const persia_row_usage*": ctypes.POINTER(_native.RowUsage),
         "const float*": ctypes.POINTER(ctypes.c_float),
     }
     expected = []
