@@ -46,12 +46,18 @@ def test_declares_exactly_the_functions_of_the_header():
     assert sorted(exported) == sorted(_native.declared_functions())
 
 
+def size_of(macro):
+    (size,) = re.findall(rf"#define {macro} (\d+)", HEADER.read_text())
+    return int(size)
+
+
 @pytest.mark.parametrize(
     ("structure", "name"),
     [
         (_native.Tls, "persia_tls"),
         (_native.TableSettings, "persia_table_settings"),
         (_native.ExportCursor, "persia_export_cursor"),
+        (_native.RowUsage, "persia_row_usage"),
         (_native.PageView, "persia_page_view"),
         (_native.FollowPosition, "persia_follow_position"),
         (_native.ChangesView, "persia_changes_view"),
@@ -63,6 +69,7 @@ def test_declares_exactly_the_functions_of_the_header():
         (_native.SessionCounters, "persia_session_counters"),
         (_native.ProcessStats, "persia_process_stats"),
         (_native.TableStats, "persia_table_stats"),
+        (_native.RemoteCounters, "persia_remote_counters"),
     ],
 )
 def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
@@ -85,9 +92,16 @@ def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
         "float": ctypes.c_float,
         "persia_events*": _native.EventsHandle,
         "const int64_t*": ctypes.POINTER(ctypes.c_int64),
+        "const persia_row_usage*": ctypes.POINTER(_native.RowUsage),
         "const float*": ctypes.POINTER(ctypes.c_float),
     }
-    assert structure._fields_ == [(field, types[c_type]) for field, c_type in fields]
+    expected = []
+    for field, c_type in fields:
+        name, _, bound = field.rstrip("]").partition("[")
+        expected.append(
+            (name, types[c_type] * size_of(bound) if bound else types[c_type])
+        )
+    assert structure._fields_ == expected
 
 
 def test_the_library_is_loaded_once(native):
