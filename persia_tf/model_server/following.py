@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
+
+from prometheus_client.metrics_core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    Metric,
+)
 
 from persia_tf import errors
 from persia_tf.cluster import Cluster
@@ -49,6 +56,28 @@ class Following:
         """Returns how far the follower of each version has come."""
         followers = list(self._followers.items())
         return {loaded.version: each.status for loaded, each in followers}
+
+    def collect(self) -> Iterator[Metric]:
+        """Tells Prometheus how far followers have come."""
+        labels = ["version", "shard"]
+        name = "persia_serve_follow"
+        rows = CounterMetricFamily(f"{name}_rows", "Rows set.", labels=labels)
+        erased = CounterMetricFamily(f"{name}_erased", "Rows erased.", labels=labels)
+        failures = CounterMetricFamily(
+            f"{name}_failures", "Times that a shard could not be asked.", labels=labels
+        )
+        behind = GaugeMetricFamily(
+            f"{name}_seconds_behind", "Age of the oldest news.", labels=["version"]
+        )
+        for version, status in self.status().items():
+            for shard in status.shards:
+                place = [str(version), shard.shard]
+                rows.add_metric(place, shard.rows)
+                erased.add_metric(place, shard.erased)
+                failures.add_metric(place, shard.failures)
+            if status.seconds_behind is not None:
+                behind.add_metric([str(version)], status.seconds_behind)
+        yield from (rows, erased, failures, behind)
 
     def started(self, loaded: Loaded) -> None:
         """Begins to follow for a version, and waits until it is current."""

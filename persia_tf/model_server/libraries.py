@@ -6,7 +6,7 @@ import importlib
 
 from persia_tf import errors
 
-_LIBRARIES = ("aiohttp", "tensorflow_serving.apis")
+_LIBRARIES = ("aiohttp", "prometheus_client", "tensorflow_serving.apis")
 
 
 def check() -> None:

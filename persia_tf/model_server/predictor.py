@@ -87,8 +87,8 @@ class Predictor:
             code = error.code
             raise
         finally:
-            self._metrics.requests.add(query.api, status.name(code))
-            self._metrics.seconds.observe(time.monotonic() - began, query.api)
+            self._metrics.requests.labels(query.api, status.name(code)).inc()
+            self._metrics.seconds.labels(query.api).observe(time.monotonic() - began)
 
     def check_name(self, name: str) -> None:
         """Raises NotFoundError unless a model of that name is served."""

@@ -16,11 +16,10 @@ from tensorflow.core.framework import types_pb2
 from persia_tf import errors
 from persia_tf.model_server import json_tensors, status
 from persia_tf.model_server.loading import Loaded
-from persia_tf.model_server.metrics import Metrics
+from persia_tf.model_server.metrics import CONTENT_TYPE, Metrics
 from persia_tf.model_server.predictor import Predictor, Query
 
 _API = "rest"
-_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 # Others are errors of the server: 500.
 _HTTP = {
@@ -130,7 +129,7 @@ class RestApi:
 
     async def _tell_metrics(self, request: web.Request) -> web.Response:
         return web.Response(
-            text=self._metrics.text(), headers={"Content-Type": _PROMETHEUS}
+            body=self._metrics.text(), headers={"Content-Type": CONTENT_TYPE}
         )
 
 

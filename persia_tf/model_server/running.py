@@ -44,11 +44,11 @@ class Gate:
                 "or raise --max-requests",
                 status.RESOURCE_EXHAUSTED,
             )
-        self._metrics.under_way.change(1)
+        self._metrics.under_way.inc()
         try:
             yield
         finally:
-            self._metrics.under_way.change(-1)
+            self._metrics.under_way.dec()
             self._places.release()
 
 

@@ -206,7 +206,7 @@ class ServedModel:
             self._start(loaded)
         # One that cannot be told from others must not end the polling, either.
         except Exception as error:
-            self._metrics.loads.add("failed")
+            self._metrics.loads.labels("failed").inc()
             self._failures[version] = _Failure(files)
             self._tell(version, "END", status.as_persia_error(error))
             unknown = not isinstance(error, errors.PersiaError)
@@ -228,8 +228,8 @@ class ServedModel:
             for watcher in reversed(told):
                 watcher.ended(loaded)
             raise
-        self._metrics.loads.add("loaded")
-        self._metrics.serving.set(1, str(loaded.version))
+        self._metrics.loads.labels("loaded").inc()
+        self._metrics.serving.labels(str(loaded.version)).set(1)
         with self._changed:
             self._serving[loaded.version] = _Serving(loaded)
             self._tell(loaded.version, "AVAILABLE")

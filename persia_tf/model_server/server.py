@@ -76,7 +76,8 @@ class ModelServer:
             to 0: none are joined.
         batch_timeout: Seconds that a request waits for others to join it, even if it
             could run. Defaults to 0.
-        watchers: Are told of versions that start and end to serve.
+        watchers: Are told of versions that start and end to serve. Those with a
+            `collect`, as Prometheus's collectors have it, are told of with the metrics.
 
     Attributes:
         name: What requests call the model.
@@ -118,6 +119,9 @@ class ModelServer:
         folder = _folder(model)
         self.name = _name(name, folder)
         self.metrics = Metrics()
+        for watcher in watchers:
+            if hasattr(watcher, "collect"):
+                self.metrics.registry.register(watcher)
         self._health = health.Health(
             self.name, grpc_api.PREDICTION_SERVICE, serving=False
         )

@@ -56,6 +56,12 @@ def test_each_version_is_current_before_its_first_request_and_stays_so(
     found = client.predict(user=IDS)["score"]
     np.testing.assert_allclose(found, expected(model), rtol=0, atol=1e-6)
     assert following.status()[1].error == ""
+    _, metrics = client.get("/metrics")
+    assert 'persia_serve_follow_seconds_behind{version="1"}' in metrics
+    for address in cluster.shards:
+        told = {"version": "1", "shard": address}
+        rows = client.server.metrics.value("persia_serve_follow_rows_total", **told)
+        assert rows > 0
     ptf.serving.export(model, folder / "2")
     train(model)
     client.server.poll()

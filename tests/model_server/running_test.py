@@ -134,7 +134,7 @@ def test_requests_that_wait_run_as_one(model, signature, ask, eventually):
     assert first.join() == [0]
     assert [other.join() for other in others] == [[2, 3], [4, 5], [6, 7]]
     assert model.sizes == [1, 6]
-    assert metrics.batches.count() == 2
+    assert metrics.value("persia_serve_batch_requests_count") == 2
 
 
 def test_a_batch_is_no_larger_than_its_limit(model, signature, ask, eventually):
@@ -277,9 +277,9 @@ def test_a_gate_refuses_those_beyond_its_limit():
     metrics = Metrics()
     gate = Gate(2, metrics)
     with gate.admitted(), gate.admitted():
-        assert metrics.under_way.value() == 2
+        assert metrics.value("persia_serve_requests_under_way") == 2
         with pytest.raises(errors.PersiaError, match="2 requests run or wait") as error:
             gate.admitted().__enter__()
         assert error.value.code == 8
     with gate.admitted():
-        assert metrics.under_way.value() == 1
+        assert metrics.value("persia_serve_requests_under_way") == 1

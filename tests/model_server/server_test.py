@@ -83,14 +83,14 @@ def test_metrics_count_requests_and_versions(add_version, serve):
     code, text = client.get("/metrics")
     assert code == 200
     for line in (
-        'persia_serve_requests_total{api="grpc",code="OK"} 1',
-        'persia_serve_requests_total{api="grpc",code="NOT_FOUND"} 1',
-        'persia_serve_requests_total{api="rest",code="OK"} 1',
-        'persia_serve_request_seconds_count{api="grpc"} 2',
-        'persia_serve_request_seconds_bucket{api="grpc",le="+Inf"} 2',
-        "persia_serve_requests_under_way 0",
-        'persia_serve_loads_total{result="loaded"} 1',
-        'persia_serve_version_serving{version="1"} 1',
+        'persia_serve_requests_total{api="grpc",code="OK"} 1.0',
+        'persia_serve_requests_total{api="grpc",code="NOT_FOUND"} 1.0',
+        'persia_serve_requests_total{api="rest",code="OK"} 1.0',
+        'persia_serve_request_seconds_count{api="grpc"} 2.0',
+        'persia_serve_request_seconds_bucket{api="grpc",le="+Inf"} 2.0',
+        "persia_serve_requests_under_way 0.0",
+        'persia_serve_loads_total{result="loaded"} 1.0',
+        'persia_serve_version_serving{version="1"} 1.0',
         "# TYPE persia_serve_request_seconds histogram",
     ):
         assert line in text.splitlines()
@@ -109,13 +109,15 @@ def test_joined_requests_get_their_own_answers(
     for x in asked:
         ask_in_background(client, others, x)
     metrics = client.server.metrics
-    eventually(lambda: metrics.under_way.value() == 5, "all requests")
+    eventually(
+        lambda: metrics.value("persia_serve_requests_under_way") == 5, "all requests"
+    )
     go_on.set()
     eventually(lambda: len(others) == 4, "all answers")
     by_size = sorted(others, key=len)
     for x, answer in zip(asked, by_size):
         np.testing.assert_array_equal(answer, 2 * x)
-    assert metrics.batches.count() == len(runs)
+    assert metrics.value("persia_serve_batch_requests_count") == len(runs)
     assert sum(len(run["x"]) for run in runs) == 2 + 10
 
 
@@ -129,7 +131,9 @@ def test_requests_beyond_the_limit_are_refused(
     for _ in range(2):
         ask_in_background(client, answers, X)
     metrics = client.server.metrics
-    eventually(lambda: metrics.under_way.value() == 2, "both requests")
+    eventually(
+        lambda: metrics.value("persia_serve_requests_under_way") == 2, "both requests"
+    )
     code, message = client.refusal(client.predict, x=X)
     assert code == "RESOURCE_EXHAUSTED" and "--max-requests" in message
     code, answer = client.post(":predict", {"inputs": X.tolist()})
