@@ -4,9 +4,10 @@
 
 Latency: 26 features, a table each, an id a feature, by `serving_default` in a process
 that has TensorFlow alone; over that of a SavedModel with `keras.layers.Embedding` of
-the same size. Models are asked in turn, A B A B ..., with the same ids. Size: a folder over its payload, which is 8 bytes of id and the weights a
-row; and the memory of the program that exports it from a shard, at its peak, above
-what it had before. The last line is one JSON object.
+the same size. Models are asked in turn, A B A B ..., with the same ids. Size: a folder
+over its payload, which is 8 bytes of id and the weights a row; and the memory of the
+program that exports it from a shard, at its peak, above what it had before. The last
+line is one JSON object.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ def test_declares_exactly_the_functions_of_the_header():
         (_native.Tls, "persia_tls"),
         (_native.TableSettings, "persia_table_settings"),
         (_native.ExportCursor, "persia_export_cursor"),
+        (_native.RowUsage, "persia_row_usage"),
         (_native.PageView, "persia_page_view"),
         (_native.Event, "persia_event"),
         (_native.ServerOptions, "persia_server_options"),
@@ -83,6 +84,7 @@ def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
         "persia_events*": _native.EventsHandle,
         "const int64_t*": ctypes.POINTER(ctypes.c_int64),
         "const float*": ctypes.POINTER(ctypes.c_float),
+        "const persia_row_usage*": ctypes.POINTER(_native.RowUsage),
     }
     assert structure._fields_ == [(field, types[c_type]) for field, c_type in fields]
 
