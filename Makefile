@@ -34,7 +34,10 @@ test: build $(VENV)/.test gtest
 	$(VENV)/bin/python benchmarks/soak.py --quick
 	$(VENV)/bin/python benchmarks/worker_scaling.py --quick
 	$(VENV)/bin/python benchmarks/xla_dense.py --quick
+	$(VENV)/bin/python benchmarks/serving_bench.py --quick
+	$(VENV)/bin/python benchmarks/remote_serving_bench.py --quick
 	$(VENV)/bin/python benchmarks/model_server_bench.py --quick
+	$(VENV)/bin/python benchmarks/freshness.py --quick
 	$(VENV)/bin/$(PYTEST)
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(BOTH_KERAS)
 
