@@ -82,9 +82,7 @@ class RemoteTables:
         self._clusters = _named_clusters(tables)
         live = tf.Variable(0.0, trainable=False, name="live")
         self.by_name = {
-            name: RemoteTable(
-                table, live, _options(*self._cluster_of(table), remote)
-            )
+            name: RemoteTable(table, live, _options(*self._cluster_of(table), remote))
             for name, table in tables.items()
         }
         self._tables = tables

@@ -329,9 +329,7 @@ def test_tables_of_two_clusters(embedding, path, table, start_shards, cluster):
 
 def test_embedded_rows_cannot_be_asked_for(path, table):
     ids = keras.Input((), dtype="int64", name="ids")
-    layer = ptf.layers.PersiaEmbedding(
-        4, table=table, cluster=ptf.Cluster.embedded()
-    )
+    layer = ptf.layers.PersiaEmbedding(4, table=table, cluster=ptf.Cluster.embedded())
     model = keras.Model(ids, layer(ids))
     with pytest.raises(ValueError, match="needs tables on shards.*embedded in this"):
         ptf.serving.export(model, path, **REMOTE)
