@@ -38,10 +38,10 @@ class Asker(threading.Thread):
             name: tf.zeros([size or 1 for size in spec.shape], spec.dtype)
             for name, spec in specs.items()
         }
-        self._stop = threading.Event()
+        self._enough = threading.Event()
 
     def run(self) -> None:
-        while not self._stop.is_set():
+        while not self._enough.is_set():
             self.ask()
             time.sleep(_PAUSE_SECONDS)
 
@@ -52,7 +52,7 @@ class Asker(threading.Thread):
             self.seen.append((answer, now))
 
     def stop(self) -> None:
-        self._stop.set()
+        self._enough.set()
         self.join()
 
 

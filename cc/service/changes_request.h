@@ -1,12 +1,12 @@
 // ChangesRequest: how one who follows a shard asks for what changed there.
 //
 // A follower begins with all rows of all tables, or with what changed since a
-// checkpoint whose rows it has, or with nothing; and goes on with what changes: a delta each
-// time it asks. To ask for a delta says that the one before was applied; to ask
-// for the same one again, since the reply was lost, gives the same ids again,
-// as they are then. A follower that the shard does not know, as it was
-// restarted or restored, or forgot the follower, or had no memory to note all,
-// begins anew: the reply says so.
+// checkpoint whose rows it has, or with nothing; and goes on with what changes:
+// a delta each time it asks. To ask for a delta says that the one before was
+// applied; to ask for the same one again, since the reply was lost, gives the
+// same ids again, as they are then. A follower that the shard does not know, as
+// it was restarted or restored, or forgot the follower, or had no memory to
+// note all, begins anew: the reply says so.
 
 #ifndef PERSIA_CC_SERVICE_CHANGES_REQUEST_H_
 #define PERSIA_CC_SERVICE_CHANGES_REQUEST_H_

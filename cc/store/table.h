@@ -250,8 +250,8 @@ class Table {
   // Of one that was: there was no memory to note what changed since.
   virtual bool lost_changes() const = 0;
 
-  // kFailedPrecondition if what changed since a save is not known. The feed must
-  // end before the table does. While there is one, to change a row costs
+  // kFailedPrecondition if what changed since a save is not known. The feed
+  // must end before the table does. While there is one, to change a row costs
   // a bit a row and 8 bytes for each that was not taken yet.
   virtual Result<std::unique_ptr<RowFeed>> Follow(FeedStart start) = 0;
 

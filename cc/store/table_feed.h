@@ -1,8 +1,8 @@
 // TableFeed: a table's RowFeed.
 //
-// Unless it begins now, it walks over all rows first, while what changes is noted beside it; then it
-// goes from sub-shard to sub-shard for what was noted. One Take comes to a
-// sub-shard once at most, so that it tells of an id once.
+// Unless it begins now, it walks over all rows first, while what changes is
+// noted beside it; then it goes from sub-shard to sub-shard for what was noted.
+// One Take comes to a sub-shard once at most, so that it tells of an id once.
 
 #ifndef PERSIA_CC_STORE_TABLE_FEED_H_
 #define PERSIA_CC_STORE_TABLE_FEED_H_
