@@ -94,7 +94,6 @@ def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
         "const int64_t*": ctypes.POINTER(ctypes.c_int64),
         "const persia_row_usage*": ctypes.POINTER(_native.RowUsage),
         "const float*": ctypes.POINTER(ctypes.c_float),
-        "const persia_row_usage*": ctypes.POINTER(_native.RowUsage),
     }
     expected = []
     for field, c_type in fields:
