@@ -12,14 +12,19 @@ WORDS = np.array(["", "a", "b", "unheard of"], object)
 
 
 @pytest.fixture
-def embedding(table):
+def cluster(start_shards):
+    return ptf.Cluster([shard.address for shard in start_shards(2)], timeout=20)
+
+
+@pytest.fixture
+def embedding(table, cluster):
     """Makes layers whose rows are far from zero, in tables of their own."""
 
     def make(name, **options):
         return ptf.layers.PersiaEmbedding(
             *(4,),
             table=f"{table}_{name}",
-            cluster=ptf.Cluster.embedded(),
+            cluster=cluster,
             embeddings_initializer=keras.initializers.RandomNormal(seed=1),
             **options,
         )
@@ -41,7 +46,8 @@ def train(model, *columns):
     ptf.flush()
 
 
-def test_ids_and_strings(embedding, folder, serve):
+@pytest.mark.parametrize("mode", ["standalone", "remote"])
+def test_ids_and_strings(embedding, folder, serve, mode):
     user = keras.Input((), dtype="int64", name="user")
     tags = keras.Input((3,), dtype="string", name="tags")
     model = scores_of(
@@ -53,7 +59,7 @@ def test_ids_and_strings(embedding, folder, serve):
     users = rng.integers(-(2**63), 2**63 - 1, COUNT)
     words = rng.choice(WORDS, (COUNT, 3))
     train(model, users, words)
-    ptf.serving.export(model, folder / "1")
+    ptf.serving.export(model, folder / "1", mode=mode)
     expected = np.asarray(model([tf.constant(users), tf.constant(words)]))
     client = serve()
     encoded = np.array([word.encode() for word in words.ravel()], object)
