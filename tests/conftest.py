@@ -100,6 +100,30 @@ def start_worker():
 
 
 @pytest.fixture
+def start_replicas():
+    """Starts a replica of each shard; gives their addresses. They end with the test."""
+    native = _native.library()
+    started = []
+
+    def start_one(source):
+        options = _native.ServerOptions(host=b"127.0.0.1", io_threads=1)
+        shard = _native.ShardOptions(replica_of=_native.utf8(source))
+        while True:
+            handle = _native.ServerHandle()
+            native.persia_server_start(
+                *(ctypes.byref(options), ctypes.byref(shard), ctypes.byref(handle))
+            )
+            started.append(handle)
+            port = native.persia_server_port(handle)
+            if not is_used(port):
+                return f"127.0.0.1:{port}"
+
+    yield lambda sources: [start_one(source) for source in sources]
+    for handle in started:
+        native.persia_server_free(handle)
+
+
+@pytest.fixture
 def shard_process(tmp_path):
     """Starts shards in processes of their own, which can be killed; they end too."""
     started: list[ShardProcess] = []

@@ -1,39 +1,14 @@
 """Replicas of shards: what they answer, what they refuse, and how they catch up."""
 
-import ctypes
 import itertools
 
 import numpy as np
 import pytest
-from harness import is_used, wait_until
+from harness import wait_until
 
 import persia_tf as ptf
-from persia_tf import _native, errors
+from persia_tf import errors
 from persia_tf._keras import keras
-
-
-@pytest.fixture
-def start_replicas():
-    """Starts a replica of each shard; gives their addresses. They end with the test."""
-    native = _native.library()
-    started = []
-
-    def start_one(source):
-        options = _native.ServerOptions(host=b"127.0.0.1", io_threads=1)
-        shard = _native.ShardOptions(replica_of=_native.utf8(source))
-        while True:
-            handle = _native.ServerHandle()
-            native.persia_server_start(
-                *(ctypes.byref(options), ctypes.byref(shard), ctypes.byref(handle))
-            )
-            started.append(handle)
-            port = native.persia_server_port(handle)
-            if not is_used(port):
-                return f"127.0.0.1:{port}"
-
-    yield lambda sources: [start_one(source) for source in sources]
-    for handle in started:
-        native.persia_server_free(handle)
 
 
 def model_of(table, cluster):

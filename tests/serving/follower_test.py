@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from harness import wait_until
 from stream_faults import Faults
 
 import persia_tf as ptf
@@ -149,6 +150,31 @@ def test_shards_of_another_number_are_followed(
     with ptf.serving.Follower(serving, three) as follower:
         follower.wait_until_current(SECONDS)
         assert_is_as_trained(serving, other, table, three)
+
+
+@pytest.mark.parametrize("before", ["a worker", "replicas"])
+def test_what_stands_before_shards_is_followed(
+    start_shards, start_worker, start_replicas, model_on, loaded, table, before
+):
+    cluster = cluster_of(start_shards(3))
+    model = model_on(cluster)
+    train(model, range(60))
+    serving = loaded(model)
+    if before == "a worker":
+        addresses = [start_worker(cluster.shards)]
+    else:
+        addresses = start_replicas(cluster.shards)
+    train(model, range(40, 90))
+    ptf.Table(table, cluster).remove(np.arange(10))
+    with ptf.serving.Follower(serving, ptf.Cluster(addresses, timeout=20)) as follower:
+        # Replicas have followers of their own, so are behind.
+        wait_until(
+            lambda: rows_of_export(serving, table) == rows_of_shards(table, cluster),
+            "the rows of now",
+        )
+        follower.wait_until_current(SECONDS)
+        assert len(follower.status.shards) == 3
+        assert_is_as_trained(serving, model, table, cluster)
 
 
 def test_a_shard_that_was_away_is_caught_up_with(
