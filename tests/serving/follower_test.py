@@ -138,11 +138,9 @@ def test_shards_of_another_number_are_followed(
     train(model, range(60))
     serving = loaded(model)
     train(model, range(40, 90))
-    with ptf.use_cluster(two):
-        ptf.checkpoint.save("now")
+    ptf.checkpoint.save("now", cluster=two)
     three = cluster_of(start_shards(3, checkpoint_root=root))
-    with ptf.use_cluster(three):
-        ptf.checkpoint.restore("now")
+    ptf.checkpoint.restore("now", cluster=three)
     other = model_on(three)
     other.layers[-1].set_weights(model.layers[-1].get_weights())
     ptf.Table(table, three).remove(np.arange(20))
@@ -175,6 +173,25 @@ def test_what_stands_before_shards_is_followed(
         follower.wait_until_current(SECONDS)
         assert len(follower.status.shards) == 3
         assert_is_as_trained(serving, model, table, cluster)
+
+
+def test_an_export_after_a_checkpoint_is_told_what_changed_since(
+    start_shards, model_on, loaded, table, tmp_path
+):
+    cluster = cluster_of(start_shards(2, checkpoint_root=str(tmp_path / "saved")))
+    model = model_on(cluster)
+    train(model, range(1000))
+    ptf.checkpoint.save("hourly", cluster=cluster)
+    train(model, range(10))
+    serving = loaded(model)
+    train(model, range(5, 20))
+    ptf.Table(table, cluster).remove(np.arange(100, 110))
+    with ptf.serving.Follower(serving, cluster) as follower:
+        follower.wait_until_current(SECONDS)
+        assert_is_as_trained(serving, model, table, cluster)
+        shards = follower.status.shards
+    assert sum(shard.rows for shard in shards) == 20
+    assert sum(shard.erased for shard in shards) == 10
 
 
 def test_a_shard_that_was_away_is_caught_up_with(
