@@ -9,7 +9,7 @@
 #include "benchmarks/support/measure.h"
 #include "cc/base/hash.h"
 #include "cc/client/remote_service.h"
-#include "cc/pipeline/await.h"
+#include "cc/service/await.h"
 
 namespace persia::bench {
 namespace {

@@ -41,14 +41,14 @@ class FollowedModel:
             self._writers = {name: TableWriter(each) for name, each in tables.items()}
             self.base_save = read_save(model)
 
-    def sinks(self, shards: int) -> Sequence[Sink]:
+    def sinks(self, shards: Sequence[str]) -> Sequence[Sink]:
         """Returns what the changes of each shard go to.
 
         Args:
-            shards: How many there are.
+            shards: Their addresses.
         """
         if self._writers is None:
             changed = RemoteCopies(shards)
         else:
-            changed = ChangedTables(self._writers, shards)
-        return [changed.of_shard(shard) for shard in range(shards)]
+            changed = ChangedTables(self._writers, len(shards))
+        return [changed.of_shard(shard) for shard in range(len(shards))]

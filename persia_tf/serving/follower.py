@@ -115,9 +115,14 @@ class Follower:
             )
 
     def close(self) -> None:
-        """Stops following. The model serves on with what it has."""
+        """Stops following; waits for answers that are under way.
+
+        The model serves on with what it has.
+        """
         self._stop.set()
         self._opener.join()
+        for reader in self._readers:
+            reader.begin_stop()
         for reader in self._readers:
             reader.stop()
 
@@ -141,7 +146,7 @@ class Follower:
             self._changed.notify_all()
 
     def _start_readers(self, shards: Sequence[str]) -> list[ShardReader]:
-        sinks = self._followed.sinks(len(shards))
+        sinks = self._followed.sinks(shards)
         base_save = self._followed.base_save
         session = self._cluster.session
         return [

@@ -3,41 +3,78 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 from persia_tf.following import Changes
-from persia_tf.serving.remote_clients import remote_clients
+from persia_tf.serving.remote_clients import RemoteClient, remote_clients
 
 
 class RemoteCopies:
-    """Sets right what the clients of this process copied of shards. Thread-safe.
+    """Sets right what clients of this process copied of shards. Thread-safe.
 
     While all shards are followed, copies do not grow old. Those from before count no
     more then: what happened to their rows was not told.
 
+    It is about the clients that ask these shards; where all clients ask the same ones,
+    it is about them, as replicas or workers may be followed in the shards' place.
+
     Args:
-        shards: How many are followed.
+        shards: The addresses of those that are followed.
     """
 
-    def __init__(self, shards: int) -> None:
+    def __init__(self, shards: Sequence[str]) -> None:
+        self._addresses = tuple(shards)
         self._lock = threading.Lock()
-        self._followed = [False] * shards
-        self._told: dict[int, bool] = {}
+        self._is_followed = [False] * len(shards)
 
     def of_shard(self, shard: int) -> ShardCopies:
         """Returns what one shard's changes go to."""
         return ShardCopies(self, shard)
 
-    def tell(self, shard: int, followed: bool) -> None:
-        """Tells every client whether copies are followed, now that this shard is."""
+    def tell(self, shard: int, is_followed: bool) -> None:
+        """Says whether a shard is followed now."""
         with self._lock:
-            self._followed[shard] = followed
-            all_are = all(self._followed)
+            self._is_followed[shard] = is_followed
+            _followed_clients.tell(self, all(self._is_followed))
+
+    def clients(self) -> list[RemoteClient]:
+        """Returns those that it is about."""
+        clients = {client: client.stats().addresses for client in remote_clients()}
+        if len(set(clients.values())) == 1:
+            return list(clients)
+        return [each for each, asks in clients.items() if asks == self._addresses]
+
+
+class _FollowedClients:
+    """Tells each client of this process whether anybody follows for it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Which of them follow all of their shards.
+        self._following: set[RemoteCopies] = set()
+        self._told: set[int] = set()  # Clients, by number.
+
+    def tell(self, copies: RemoteCopies, is_following: bool) -> None:
+        """Takes note of one who follows, or does no more."""
+        with self._lock:
+            if is_following:
+                self._following.add(copies)
+            else:
+                self._following.discard(copies)
+            wanted = {
+                client.stats().number
+                for each in self._following
+                for client in each.clients()
+            }
             for client in remote_clients():
                 number = client.stats().number
                 # To be told once more would end its copies.
-                if self._told.get(number) != all_are:
-                    client.set_followed(all_are)
-                    self._told[number] = all_are
+                if (number in wanted) != (number in self._told):
+                    client.set_followed(number in wanted)
+            self._told = wanted
+
+
+_followed_clients = _FollowedClients()
 
 
 class ShardCopies:
@@ -55,12 +92,12 @@ class ShardCopies:
         """
         if changes.begins != "on":
             self.lost()
-        for client in remote_clients() if changes.tables else []:
+        for client in self._copies.clients() if changes.tables else []:
             for table in changes.tables:
                 client.refresh(table.name, table.ids, table.rows)
                 client.erase(table.name, table.erased)
         if changes.complete:
-            self._copies.tell(self._shard, followed=True)
+            self._copies.tell(self._shard, is_followed=True)
         return (
             sum(len(table.ids) for table in changes.tables),
             sum(len(table.erased) for table in changes.tables),
@@ -68,4 +105,4 @@ class ShardCopies:
 
     def lost(self) -> None:
         """Changes come late from now on: copies grow old again."""
-        self._copies.tell(self._shard, followed=False)
+        self._copies.tell(self._shard, is_followed=False)

@@ -116,11 +116,15 @@ class ShardReader:
         with self._changed:
             return dataclasses.replace(self._progress)
 
-    def stop(self) -> None:
-        """Ends the thread, once what a poll gave is applied. Blocks for so long."""
+    def begin_stop(self) -> None:
+        """Has the thread end, once what a poll gave is applied."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
+
+    def stop(self) -> None:
+        """The same, and waits for it: for as long as a shard may take to answer."""
+        self.begin_stop()
         self._thread.join()
         self._sink.lost()
 

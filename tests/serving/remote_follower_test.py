@@ -26,13 +26,25 @@ def model(cluster, table):
 
 
 @pytest.fixture
-def loaded(model, tmp_path):
-    """An export that asks shards, and keeps copies only while they are followed."""
+def export(tmp_path):
+    """Loads exports that ask shards, and keep copies only while they are followed."""
+
+    def load(model, version="1"):
+        remote = ptf.serving.Remote(timeout=20, hot_rows=1000)
+        options = {"mode": "remote", "remote": remote}
+        ptf.serving.load_ops()
+        return tf.saved_model.load(
+            ptf.serving.export(model, tmp_path / version, **options).path
+        )
+
+    return load
+
+
+@pytest.fixture
+def loaded(model, export):
+    """The model's, trained before."""
     train(model)
-    remote = ptf.serving.Remote(timeout=20, hot_rows=1000)
-    path = ptf.serving.export(model, tmp_path / "1", mode="remote", remote=remote).path
-    ptf.serving.load_ops()
-    return tf.saved_model.load(path)
+    return export(model)
 
 
 def train(model):
@@ -85,3 +97,45 @@ def test_nobody_copies_once_nobody_follows(cluster, model, loaded):
         answers(loaded), np.asarray(model(tf.constant(IDS), training=False))
     )
     assert copied_rows(cluster) == before
+
+
+def test_a_follower_that_ends_leaves_copies_to_another(cluster, model, loaded):
+    answers(loaded)
+    with ptf.serving.Follower(loaded, cluster) as second:
+        with ptf.serving.Follower(loaded, cluster) as first:
+            for follower in (first, second):
+                follower.wait_until_current(SECONDS)
+            answers(loaded)
+        before = copied_rows(cluster)
+        train(model)
+        second.wait_until_current(SECONDS)
+        np.testing.assert_array_equal(
+            answers(loaded), np.asarray(model(tf.constant(IDS), training=False))
+        )
+        assert copied_rows(cluster) == before + len(IDS)
+
+
+def test_copies_of_other_shards_are_not_touched(
+    cluster, model, loaded, table, start_shards, export
+):
+    answers(loaded)
+    others = ptf.Cluster([shard.address for shard in start_shards(2)], timeout=20)
+    user = keras.Input((), dtype="int64", name="user")
+    rows = ptf.layers.PersiaEmbedding(3, table=table, cluster=others)(user)
+    other = keras.Model(user, rows)
+    other.compile("sgd", "mse")
+    for _ in range(2):
+        train(other)
+    of_others = export(other, version="2")
+    answers(of_others)  # Now there are clients of both.
+    with ptf.serving.Follower(of_others, others) as follower:
+        follower.wait_until_current(SECONDS)
+        for each in (loaded, of_others):
+            answers(each)
+        train(other)
+        follower.wait_until_current(SECONDS)
+        for each, trained in ((loaded, model), (of_others, other)):
+            expected = np.asarray(trained(tf.constant(IDS), training=False))
+            np.testing.assert_array_equal(answers(each), expected)
+        assert copied_rows(cluster) == 0
+        assert copied_rows(others) == len(IDS)
