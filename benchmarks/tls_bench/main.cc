@@ -22,8 +22,8 @@
 #include "benchmarks/support/measure.h"
 #include "cc/base/hash.h"
 #include "cc/client/remote_service.h"
-#include "cc/service/await.h"
 #include "cc/server/server.h"
+#include "cc/service/await.h"
 #include "cc/service/local_service.h"
 
 namespace persia::bench {
