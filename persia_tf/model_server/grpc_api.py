@@ -44,7 +44,7 @@ def add_services(
         server: It; it has not started yet.
         predictor: Answers.
         request_seconds: How long a request may wait, or less if its client says so.
-        max_message_bytes: Of a tensor.
+        max_message_bytes: Of a request's tensors together.
     """
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
         _PredictionService(predictor, request_seconds, max_message_bytes), server
@@ -105,8 +105,8 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
                 model=spec.name,
                 version=_version_of(spec),
                 signature=spec.signature_name,
-                read=lambda _: tensors.arrays_of(
-                    request.inputs, self._max_message_bytes
+                read=lambda signature: tensors.arrays_of(
+                    request.inputs, signature, self._max_message_bytes
                 ),
                 output_filter=request.output_filter,
                 seconds=self._seconds(context),

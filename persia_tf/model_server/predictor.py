@@ -24,7 +24,7 @@ class Query:
         model: The model's name.
         version: Of the model; None: the newest.
         signature: Its name; `""`: that of serving.
-        read: Gives the inputs, for the signature that takes them.
+        read: Gives the inputs, checked, for the signature that takes them.
         output_filter: Outputs that are wanted; empty: all.
         seconds: How long it may wait.
     """
@@ -103,7 +103,6 @@ class Predictor:
             signature = loaded.signature(query.signature)
             signature.check_filter(query.output_filter)
             arrays = query.read(signature)
-            signature.check(arrays)
             outputs = self._runner.run(signature, arrays, deadline)
         if query.output_filter:
             outputs = {name: outputs[name] for name in query.output_filter}
