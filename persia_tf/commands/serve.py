@@ -182,14 +182,14 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=arguments.at_least(1),
         default=128,
         metavar="N",
-        help="predictions that run or wait; the next is refused (%(default)s)",
+        help="predictions that arrive, wait or run; the next is refused (%(default)s)",
     )
     parser.add_argument(
         "--request-seconds",
         type=_seconds,
         default=30.0,
         metavar="SECONDS",
-        help="how long a prediction may wait (%(default)g)",
+        help="how long a prediction may take until it runs (%(default)g)",
     )
     parser.add_argument(
         "--max-message-bytes",

@@ -68,9 +68,9 @@ class ModelServer:
             Defaults to False.
         threads: Predictions that run at once. Defaults to None: as many as there are
             processors.
-        max_requests: Predictions that run or wait; the next is refused. Defaults to
-            128.
-        request_seconds: How long a prediction may wait. Defaults to 30.
+        max_requests: Predictions that arrive, wait or run; the next is refused.
+            Defaults to 128.
+        request_seconds: How long a prediction may take until it runs. Defaults to 30.
         max_message_bytes: Of one request. Defaults to 64 MiB.
         max_batch_size: Examples of requests that are joined and run as one. Defaults
             to 0: none are joined.
@@ -139,10 +139,11 @@ class ModelServer:
             _runner(threads, max_batch_size, batch_timeout, self.metrics),
             self.metrics,
         )
-        self._pool = futures.ThreadPoolExecutor(
-            max_requests + _MORE_THREADS, "persia-serve"
+        calls = max_requests + _MORE_THREADS
+        self._pool = futures.ThreadPoolExecutor(calls, "persia-serve")
+        self._grpc = self._make_grpc(
+            predictor, calls, request_seconds, max_message_bytes
         )
-        self._grpc = self._make_grpc(predictor, request_seconds, max_message_bytes)
         self.address = listen(self._grpc, Address(host, grpc_port), "gRPC", of_grpc)
         rest = RestApi(predictor, self._pool, self.metrics, request_seconds)
         try:
@@ -209,10 +210,16 @@ class ModelServer:
         self._pool.shutdown(wait=False)
 
     def _make_grpc(
-        self, predictor: Predictor, request_seconds: float, max_message_bytes: int
+        self,
+        predictor: Predictor,
+        max_calls: int,
+        request_seconds: float,
+        max_message_bytes: int,
     ) -> grpc.Server:
         server = make_server(
-            self._pool, [("grpc.max_receive_message_length", max_message_bytes)]
+            self._pool,
+            [("grpc.max_receive_message_length", max_message_bytes)],
+            max_calls,
         )
         server.add_generic_rpc_handlers([self._health.handler()])
         grpc_api.add_services(
