@@ -201,6 +201,7 @@ class ModelServer:
             return  # It stops, or has stopped.
         give_up = time.monotonic() + seconds
         self._health.drain()
+        self._model.stop_loading()
         self._health.close()
         grpc_ended = self._grpc.stop(seconds)
         self._rest.stop(seconds)
