@@ -15,7 +15,7 @@ from persia_tf import checks, errors
 from persia_tf.addresses import Address
 from persia_tf.commands import health
 from persia_tf.commands.grpc_port import listen, make_server
-from persia_tf.model_server import encryption, grpc_api, hosts
+from persia_tf.model_server import encryption, grpc_api, hosts, options
 from persia_tf.model_server.http_server import HttpServer
 from persia_tf.model_server.metrics import Metrics
 from persia_tf.model_server.poller import Poller
@@ -28,9 +28,6 @@ from persia_tf.tls import TLS
 
 # Beyond predictions: for status, health, and to tell those that are refused so.
 _MORE_THREADS = health.MAX_WATCHES + health.CHECK_THREADS + 4
-
-# gRPC allows 127 bytes in a health check.
-_MOST_NAME_BYTES = 127
 
 _MOST_THREADS = 4096
 _MOST_EXAMPLES = 1 << 24
@@ -116,8 +113,8 @@ class ModelServer:
         of_grpc = None if tls is None else encryption.of_grpc(tls)
         of_http = None if tls is None else encryption.of_http(tls)
         checks.integer("max_requests", max_requests, 1, _MOST_THREADS)
-        folder = _folder(model)
-        self.name = _name(name, folder)
+        folder = options.folder_of(model)
+        self.name = options.name_of(name, folder)
         self.metrics = Metrics()
         for watcher in watchers:
             if hasattr(watcher, "collect"):
@@ -243,23 +240,3 @@ def _runner(
         checks.integer("max_batch_size", max_batch_size, 0, _MOST_EXAMPLES),
         batch_timeout,
     )
-
-
-def _folder(model: str | os.PathLike[str]) -> str:
-    folder = os.path.abspath(os.fspath(model))
-    if not os.path.isdir(folder):
-        raise errors.NotFoundError(
-            f"there is no folder {folder}: make it first, or name another. Its "
-            "versions may come later"
-        )
-    return folder
-
-
-def _name(name: str | None, folder: str) -> str:
-    name = os.path.basename(folder) if name is None else name
-    if not 0 < len(name.encode()) <= _MOST_NAME_BYTES or set(name) & set("/:"):
-        raise errors.InvalidArgumentError(
-            f"a model's name must have 1 to {_MOST_NAME_BYTES} bytes, and no / or :, "
-            f"since URLs have it. Received: {name!r}"
-        )
-    return name
