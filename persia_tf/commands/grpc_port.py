@@ -13,16 +13,24 @@ from persia_tf.addresses import Address
 
 
 def make_server(
-    pool: futures.ThreadPoolExecutor, options: Sequence[tuple[str, Any]] = ()
+    pool: futures.ThreadPoolExecutor,
+    options: Sequence[tuple[str, Any]] = (),
+    max_calls: int | None = None,
 ) -> grpc.Server:
     """Makes a server, whose port no other process can have too.
 
     Args:
         pool: Runs its calls.
         options: More of gRPC's.
+        max_calls: Calls that run or wait for the pool, streams included; the next is
+            refused before it is read. None: any number.
     """
     # Without the option two processes could share one port unnoticed.
-    return grpc.server(pool, options=[("grpc.so_reuseport", 0), *options])
+    return grpc.server(
+        pool,
+        options=[("grpc.so_reuseport", 0), *options],
+        maximum_concurrent_rpcs=max_calls,
+    )
 
 
 def listen(

@@ -17,6 +17,7 @@ from persia_tf.commands import arguments, memory, serving
 
 if TYPE_CHECKING:
     from persia_tf.model_server import Watcher
+    from persia_tf.tls import TLS
 
 _logger = logging.getLogger("persia.serve")
 
@@ -60,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _start(args: argparse.Namespace) -> serving.Started:
+    tls = arguments.tls_of(args)
+    _check(args, tls)
     # Before TensorFlow is there: its own log is of no interest, but for errors.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     # They import TensorFlow, which takes long, and the other commands do without.
@@ -77,7 +80,7 @@ def _start(args: argparse.Namespace) -> serving.Started:
         host=args.host,
         grpc_port=args.grpc_port,
         rest_port=args.rest_port,
-        tls=arguments.tls_of(args),
+        tls=tls,
         insecure=args.insecure,
         threads=args.threads,
         max_requests=args.max_requests,
@@ -85,7 +88,7 @@ def _start(args: argparse.Namespace) -> serving.Started:
         max_message_bytes=args.max_message_bytes,
         max_batch_size=args.max_batch_size,
         batch_timeout=args.batch_timeout_ms / 1000,
-        watchers=_watchers(args),
+        watchers=_watchers(args, tls),
     )
 
     def announce() -> None:
@@ -101,7 +104,16 @@ def _start(args: argparse.Namespace) -> serving.Started:
     return serving.Started(server, ports, announce)
 
 
-def _watchers(args: argparse.Namespace) -> list[Watcher]:
+def _check(args: argparse.Namespace, tls: TLS | None) -> None:
+    """Refuses at once what `ModelServer` would after TensorFlow is imported."""
+    from persia_tf.model_server import hosts, options, versions
+
+    hosts.check(args.host, args.insecure or tls is not None)
+    versions.read_policy(args.versions)
+    options.name_of(args.name, options.folder_of(args.model))
+
+
+def _watchers(args: argparse.Namespace, tls: TLS | None) -> list[Watcher]:
     if args.follow is None:
         return []
     from persia_tf.cluster import Cluster
@@ -110,7 +122,7 @@ def _watchers(args: argparse.Namespace) -> list[Watcher]:
     cluster = Cluster(
         [str(address) for address in args.follow],
         auth_token_file=args.auth_token_file,
-        tls=arguments.tls_of(args) or False,
+        tls=tls or False,
     )
     return [Following(cluster, args.follow_poll_seconds, args.follow_wait_seconds)]
 
@@ -182,14 +194,14 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=arguments.at_least(1),
         default=128,
         metavar="N",
-        help="predictions that run or wait; the next is refused (%(default)s)",
+        help="predictions that arrive, wait or run; the next is refused (%(default)s)",
     )
     parser.add_argument(
         "--request-seconds",
         type=_seconds,
         default=30.0,
         metavar="SECONDS",
-        help="how long a prediction may wait (%(default)g)",
+        help="how long a prediction may take until it runs (%(default)g)",
     )
     parser.add_argument(
         "--max-message-bytes",

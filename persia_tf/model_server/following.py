@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Iterator
 
@@ -17,13 +18,16 @@ from persia_tf.cluster import Cluster
 from persia_tf.model_server.loading import Loaded
 from persia_tf.serving.follower import Follower, FollowerStatus
 
+# How often it looks whether a version is current.
+_LOOK_SECONDS = 0.05
+
 _logger = logging.getLogger("persia.serve")
 
 
 class Following:
     """Has each version of a model follow shards, from before its first request on.
 
-    A watcher of `ModelServer`. A version that is not current in time serves all the
+    A watcher of one `ModelServer`. A version that is not current in time serves all the
     same, with the rows that it has by then.
 
     Example:
@@ -47,6 +51,7 @@ class Following:
         self._poll_seconds = poll_seconds
         self._current_seconds = current_seconds
         self._followers: dict[Loaded, Follower] = {}
+        self._stopping = threading.Event()
 
     def followers(self) -> list[Follower]:
         """Returns the follower of each version that serves, or is about to."""
@@ -90,24 +95,45 @@ class Following:
                 f"{loaded.path} cannot follow training: {error}"
             ) from error
         self._followers[loaded] = follower
-        began = time.monotonic()
         try:
-            follower.wait_until_current(self._current_seconds)
-        except errors.DeadlineExceededError as error:
-            _logger.warning(
-                "Version %d serves before it is current: %s", loaded.version, error
-            )
+            self._wait_until_current(loaded.version, follower)
         except BaseException:
             self.ended(loaded)
             raise
-        else:
-            _logger.info(
-                "Version %d is current after %.1f s",
-                *(loaded.version, time.monotonic() - began),
-            )
+
+    def stopping(self) -> None:
+        """Has nobody wait any more: no version starts."""
+        self._stopping.set()
 
     def ended(self, loaded: Loaded) -> None:
         """Ends the follower of a version, if it has one."""
         follower = self._followers.pop(loaded, None)
         if follower is not None:
             follower.close()
+
+    def _wait_until_current(self, version: int, follower: Follower) -> None:
+        """Waits, but not for a version that does not start any more."""
+        began = time.monotonic()
+        while True:
+            status = follower.status
+            waited = time.monotonic() - began
+            if status.seconds_behind is not None:
+                _logger.info("Version %d is current after %.1f s", version, waited)
+                return
+            if waited >= self._current_seconds:
+                _logger.warning(
+                    "Version %d serves before it is current, after %.1f s: %s",
+                    *(version, waited, _late(status)),
+                )
+                return
+            if self._stopping.wait(_LOOK_SECONDS):
+                return
+
+
+def _late(status: FollowerStatus) -> str:
+    """Says what keeps a version from being current."""
+    if not status.shards:
+        return f"no shard was reached: {status.error}"
+    late = next(shard for shard in status.shards if shard.current_at is None)
+    reason = f": {late.error}" if late.error else ""
+    return f"shard {late.shard} did not tell all of its changes{reason}"

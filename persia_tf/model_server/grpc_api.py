@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -44,7 +45,7 @@ def add_services(
         server: It; it has not started yet.
         predictor: Answers.
         request_seconds: How long a request may wait, or less if its client says so.
-        max_message_bytes: Of a tensor.
+        max_message_bytes: Of a request's tensors together.
     """
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
         _PredictionService(predictor, request_seconds, max_message_bytes), server
@@ -98,25 +99,9 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     def Predict(  # noqa: N802
         self, request: Any, context: grpc.ServicerContext
     ) -> Any:
-        spec = request.model_spec
-        answer = self._predictor.predict(
-            Query(
-                api=_API,
-                model=spec.name,
-                version=_version_of(spec),
-                signature=spec.signature_name,
-                read=lambda _: tensors.arrays_of(
-                    request.inputs, self._max_message_bytes
-                ),
-                output_filter=request.output_filter,
-                seconds=self._seconds(context),
-            )
-        )
-        response = predict_pb2.PredictResponse()
-        _name_model(response.model_spec, spec.name, answer.version, answer.signature)
-        for name, array in answer.outputs.items():
-            response.outputs[name].CopyFrom(tensors.message_of(array))
-        return response
+        deadline = time.monotonic() + self._seconds(context)
+        with self._predictor.admitted(_API):
+            return self._answer(request, deadline)
 
     @_telling_errors
     def GetModelMetadata(  # noqa: N802
@@ -136,6 +121,26 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             for name, signature in loaded.signatures.items():
                 definitions.signature_def[name].CopyFrom(signature.definition)
         response.metadata[_SIGNATURE_DEF].Pack(definitions)
+        return response
+
+    def _answer(self, request: Any, deadline: float) -> Any:
+        spec = request.model_spec
+        answer = self._predictor.predict(
+            Query(
+                model=spec.name,
+                version=_version_of(spec),
+                signature=spec.signature_name,
+                read=lambda signature: tensors.arrays_of(
+                    request.inputs, signature, self._max_message_bytes
+                ),
+                output_filter=request.output_filter,
+                deadline=deadline,
+            )
+        )
+        response = predict_pb2.PredictResponse()
+        _name_model(response.model_spec, spec.name, answer.version, answer.signature)
+        for name, array in answer.outputs.items():
+            response.outputs[name].CopyFrom(tensors.message_of(array))
         return response
 
     def _seconds(self, context: grpc.ServicerContext) -> float:

@@ -59,13 +59,15 @@ class Body:
         self._given = fields[_ROWS if self._in_rows else _COLUMNS]
 
     def read(self, signature: Signature) -> Arrays:
-        """Returns the inputs of a signature."""
+        """Returns the inputs of a signature, which fit it."""
         columns = self._columns(signature)
         signature.check_names(columns)
-        return {
+        arrays = {
             name: _array(name, columns[name], spec)
             for name, spec in signature.inputs.items()
         }
+        signature.check(arrays)
+        return arrays
 
     def write(self, outputs: Outputs) -> dict[str, Any]:
         """Returns the answer's JSON, in rows if the request was."""

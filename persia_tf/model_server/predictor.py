@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Optional
 
 from persia_tf import errors
@@ -20,22 +21,20 @@ class Query:
     """What is asked for.
 
     Attributes:
-        api: The protocol, for the metrics.
         model: The model's name.
         version: Of the model; None: the newest.
         signature: Its name; `""`: that of serving.
-        read: Gives the inputs, for the signature that takes them.
+        read: Gives the inputs, checked, for the signature that takes them.
         output_filter: Outputs that are wanted; empty: all.
-        seconds: How long it may wait.
+        deadline: When to give up waiting, on `time.monotonic()`'s clock.
     """
 
-    api: str
     model: str
     version: Optional[int]  # noqa: UP045
     signature: str
     read: Callable[[Signature], Arrays]
     output_filter: Sequence[str]
-    seconds: float
+    deadline: float
 
 
 class Answer(NamedTuple):
@@ -70,25 +69,44 @@ class Predictor:
         self._runner = runner
         self._metrics = metrics
 
-    def predict(self, query: Query) -> Answer:
-        """Answers a query.
+    @contextlib.contextmanager
+    def admitted(self, api: str) -> Iterator[None]:
+        """Holds a request's place from before it is read on; counts how it ends.
+
+        Args:
+            api: The protocol, for the metrics.
 
         Raises:
-            PersiaError: With the code of what is wrong with it, or went wrong.
+            PersiaError: If there is no place: with the code of RESOURCE_EXHAUSTED.
         """
         began = time.monotonic()
         code = status.INTERNAL
         try:
             with self._gate.admitted():
-                answer = self._answer(query, began + query.seconds)
+                yield
             code = status.OK
-            return answer
         except errors.PersiaError as error:
             code = error.code
             raise
         finally:
-            self._metrics.requests.labels(query.api, status.name(code)).inc()
-            self._metrics.seconds.labels(query.api).observe(time.monotonic() - began)
+            self._metrics.requests.labels(api, status.name(code)).inc()
+            self._metrics.seconds.labels(api).observe(time.monotonic() - began)
+
+    def predict(self, query: Query) -> Answer:
+        """Answers a query of a request that was admitted.
+
+        Raises:
+            PersiaError: With the code of what is wrong with it, or went wrong.
+        """
+        self.check_name(query.model)
+        with self.model.lease(query.version) as loaded:
+            signature = loaded.signature(query.signature)
+            signature.check_filter(query.output_filter)
+            arrays = query.read(signature)
+            outputs = self._runner.run(signature, arrays, query.deadline)
+        if query.output_filter:
+            outputs = {name: outputs[name] for name in query.output_filter}
+        return Answer(loaded.version, signature.name, outputs)
 
     def check_name(self, name: str) -> None:
         """Raises NotFoundError unless a model of that name is served."""
@@ -96,15 +114,3 @@ class Predictor:
             raise errors.NotFoundError(
                 f"there is no model {name!r}; this server has {self.model.name!r}"
             )
-
-    def _answer(self, query: Query, deadline: float) -> Answer:
-        self.check_name(query.model)
-        with self.model.lease(query.version) as loaded:
-            signature = loaded.signature(query.signature)
-            signature.check_filter(query.output_filter)
-            arrays = query.read(signature)
-            signature.check(arrays)
-            outputs = self._runner.run(signature, arrays, deadline)
-        if query.output_filter:
-            outputs = {name: outputs[name] for name in query.output_filter}
-        return Answer(loaded.version, signature.name, outputs)

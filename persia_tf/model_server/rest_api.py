@@ -6,6 +6,7 @@ import asyncio
 import functools
 import http
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from concurrent import futures
 from typing import Any
@@ -45,7 +46,8 @@ class RestApi:
         predictor: Answers those for predictions.
         pool: Its threads wait for the model, so that this one need not.
         metrics: What `/metrics` tells.
-        request_seconds: How long a request may take to arrive, and then to wait.
+        request_seconds: How long a request for predictions may take to arrive and to
+            wait, together.
     """
 
     def __init__(
@@ -80,24 +82,27 @@ class RestApi:
         return application
 
     async def _predict(self, request: web.Request) -> web.Response:
-        text = await asyncio.wait_for(request.read(), self._request_seconds)
-        answer = functools.partial(
-            self._answer, request.match_info["model"], _version_of(request), text
-        )
-        loop = asyncio.get_running_loop()
-        return _json(await loop.run_in_executor(self._pool, answer))
+        deadline = time.monotonic() + self._request_seconds
+        # Before its body takes memory: there may be any number of connections.
+        with self._predictor.admitted(_API):
+            model, version = request.match_info["model"], _version_of(request)
+            text = await _body_of(request, self._request_seconds)
+            answer = functools.partial(self._answer, model, version, text, deadline)
+            loop = asyncio.get_running_loop()
+            return _json(await loop.run_in_executor(self._pool, answer))
 
-    def _answer(self, model: str, version: int | None, text: bytes) -> str:
+    def _answer(
+        self, model: str, version: int | None, text: bytes, deadline: float
+    ) -> str:
         body = json_tensors.Body(text)
         answer = self._predictor.predict(
             Query(
-                api=_API,
                 model=model,
                 version=version,
                 signature=body.signature,
                 read=body.read,
                 output_filter=(),
-                seconds=self._request_seconds,
+                deadline=deadline,
             )
         )
         return json_tensors.dump(body.write(answer.outputs))
@@ -133,6 +138,42 @@ class RestApi:
         )
 
 
+class _UnreadError(errors.PersiaError):
+    """A body that was not read to its end.
+
+    Attributes:
+        http: HTTP's status for it.
+    """
+
+    def __init__(self, message: str, code: int, http_status: http.HTTPStatus) -> None:
+        super().__init__(message, code)
+        self.http = http_status
+
+
+async def _body_of(request: web.Request, seconds: float) -> bytes:
+    try:
+        return await asyncio.wait_for(request.read(), seconds)
+    except asyncio.TimeoutError as error:
+        raise _UnreadError(
+            f"the request did not arrive within {seconds:g} s",
+            status.DEADLINE_EXCEEDED,
+            http.HTTPStatus.REQUEST_TIMEOUT,
+        ) from error
+    except web.HTTPRequestEntityTooLarge as error:
+        raise _UnreadError(
+            f"the request is too large: {error.text}; send fewer examples at once, or "
+            "raise --max-message-bytes",
+            status.RESOURCE_EXHAUSTED,
+            http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        ) from error
+    except OSError as error:
+        raise _UnreadError(
+            "the client left before its request was whole",
+            status.CANCELLED,
+            http.HTTPStatus.BAD_REQUEST,
+        ) from error
+
+
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -143,13 +184,11 @@ async def _telling_errors(
     """Gives errors as TensorFlow Serving does: a JSON object with their message."""
     try:
         return await handler(request)
+    except _UnreadError as error:
+        return _error(error.http, str(error))
     except errors.PersiaError as error:
         code = _HTTP.get(status.name(error.code), http.HTTPStatus.INTERNAL_SERVER_ERROR)
         return _error(code, str(error))
-    except asyncio.TimeoutError:
-        return _error(
-            http.HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive in time"
-        )
     except web.HTTPException as error:
         return _error(error.status, f"{error.reason}: {request.method} {request.path}")
     except Exception:

@@ -24,7 +24,11 @@ _logger = logging.getLogger("persia.serve")
 
 
 class Watcher(Protocol):
-    """Is told of versions that start and end to serve, one after the other."""
+    """Is told of versions that start and end to serve, one after the other.
+
+    It may have `stopping()`, too: called once, by any thread, when no version is to
+    start any more. A `started` that waits should return.
+    """
 
     def started(self, loaded: Loaded) -> None:
         """Called once a version is loaded and warm, before its first request.
@@ -50,6 +54,10 @@ class VersionState:
     version: int
     state: str
     error: Optional[errors.PersiaError] = None  # noqa: UP045
+
+
+class _StoppingError(Exception):
+    """A version does not start, since no version does any more."""
 
 
 class ServedModel:
@@ -89,6 +97,9 @@ class ServedModel:
         self._retired: list[_Serving] = []
         self._failures: dict[int, _Failure] = {}
         self._states: dict[int, VersionState] = {}
+        self._stopping = False
+        # Until when all is to end, by `time.monotonic()`; None: it is not to end yet.
+        self._end_by: float | None = None
 
     @property
     def is_serving(self) -> bool:
@@ -140,32 +151,65 @@ class ServedModel:
     def poll(self) -> None:
         """Looks which versions there are; loads and ends what is to be.
 
-        A folder that cannot be listed changes nothing.
+        A folder that cannot be listed changes nothing. Nor does a call after
+        `stop_loading`.
         """
-        with self._polling:
-            try:
-                found = versions.find(self._folder)
-            except OSError as error:
-                _logger.warning("%s cannot be listed: %s", self._folder, error)
+        try:
+            with self._polling:
+                if not self._stopping:
+                    self._look()
+        finally:
+            # Only now, so that either `close` finds that nobody polls, or this sees
+            # that it was called.
+            if self._end_by is not None:
+                self._end_all(self._end_by)
+
+    def stop_loading(self) -> None:
+        """Has no further version start; those that serve go on. Does not wait."""
+        with self._changed:
+            if self._stopping:
                 return
-            for version in self._failures.keys() - found.keys():
-                del self._failures[version]
-            kept = self._load_newest(found)
-            self._retire(self._serving.keys() - kept)
-            self._end_unused()
-            self._forget(found)
+            self._stopping = True
+        for watcher in self._watchers:
+            if hasattr(watcher, "stopping"):
+                watcher.stopping()
 
     def close(self, seconds: float) -> None:
-        """Ends all versions once their requests have ended, or after some seconds."""
-        give_up = time.monotonic() + seconds
-        if not self._polling.acquire(timeout=seconds):
-            return  # What loads a version now ends with the process.
+        """Ends all versions once their requests have ended, or after some seconds.
+
+        While a version loads for longer, it ends none: the `poll` that loads it does,
+        as soon as it can.
+        """
+        self.stop_loading()
+        self._end_by = time.monotonic() + seconds
+        self._end_all(self._end_by)
+
+    def _look(self) -> None:
+        try:
+            found = versions.find(self._folder)
+        except OSError as error:
+            _logger.warning("%s cannot be listed: %s", self._folder, error)
+            return
+        for version in self._failures.keys() - found.keys():
+            del self._failures[version]
+        try:
+            kept = self._load_newest(found)
+        except _StoppingError:
+            return
+        self._retire(self._serving.keys() - kept)
+        self._end_unused()
+        self._forget(found)
+
+    def _end_all(self, end_by: float) -> None:
+        """Ends all versions, unless a poll is under way, which does it then."""
+        if not self._polling.acquire(timeout=max(0, end_by - time.monotonic())):
+            return
         try:
             self._retire(list(self._serving))
             with self._changed:
                 self._changed.wait_for(
                     lambda: not any(each.leases for each in self._retired),
-                    max(0, give_up - time.monotonic()),
+                    max(0, end_by - time.monotonic()),
                 )
             self._end_unused()
         finally:
@@ -195,6 +239,7 @@ class ServedModel:
         return kept
 
     def _load(self, version: int, path: str) -> bool:
+        self._check_loading()
         # Before it is read, so that whatever changes later is seen as a change.
         files = versions.fingerprint(path)
         failure = self._failures.get(version)
@@ -204,6 +249,9 @@ class ServedModel:
         try:
             loaded = load(self.name, version, path)
             self._start(loaded)
+        except _StoppingError:
+            self._tell(version, "END")
+            raise
         # One that cannot be told from others must not end the polling, either.
         except Exception as error:
             self._metrics.loads.labels("failed").inc()
@@ -222,18 +270,26 @@ class ServedModel:
         told: list[Watcher] = []
         try:
             for watcher in self._watchers:
+                self._check_loading()
                 watcher.started(loaded)
                 told.append(watcher)
+            with self._changed:
+                self._check_loading()
+                self._metrics.loads.labels("loaded").inc()
+                self._metrics.serving.labels(str(loaded.version)).set(1)
+                self._serving[loaded.version] = _Serving(loaded)
+                self._tell(loaded.version, "AVAILABLE")
+                self._tell_serving(True)
         except BaseException:
             for watcher in reversed(told):
                 watcher.ended(loaded)
             raise
-        self._metrics.loads.labels("loaded").inc()
-        self._metrics.serving.labels(str(loaded.version)).set(1)
+
+    def _check_loading(self) -> None:
+        """Raises _StoppingError once no version is to start any more."""
         with self._changed:
-            self._serving[loaded.version] = _Serving(loaded)
-            self._tell(loaded.version, "AVAILABLE")
-            self._tell_serving(True)
+            if self._stopping:
+                raise _StoppingError
 
     def _retire(self, unwanted: Any) -> None:
         """Takes versions from those that may be asked."""

@@ -15,7 +15,7 @@ from persia_tf import checks, errors
 from persia_tf.addresses import Address
 from persia_tf.commands import health
 from persia_tf.commands.grpc_port import listen, make_server
-from persia_tf.model_server import encryption, grpc_api, hosts
+from persia_tf.model_server import encryption, grpc_api, hosts, options
 from persia_tf.model_server.http_server import HttpServer
 from persia_tf.model_server.metrics import Metrics
 from persia_tf.model_server.poller import Poller
@@ -28,9 +28,6 @@ from persia_tf.tls import TLS
 
 # Beyond predictions: for status, health, and to tell those that are refused so.
 _MORE_THREADS = health.MAX_WATCHES + health.CHECK_THREADS + 4
-
-# gRPC allows 127 bytes in a health check.
-_MOST_NAME_BYTES = 127
 
 _MOST_THREADS = 4096
 _MOST_EXAMPLES = 1 << 24
@@ -68,9 +65,9 @@ class ModelServer:
             Defaults to False.
         threads: Predictions that run at once. Defaults to None: as many as there are
             processors.
-        max_requests: Predictions that run or wait; the next is refused. Defaults to
-            128.
-        request_seconds: How long a prediction may wait. Defaults to 30.
+        max_requests: Predictions that arrive, wait or run; the next is refused.
+            Defaults to 128.
+        request_seconds: How long a prediction may take until it runs. Defaults to 30.
         max_message_bytes: Of one request. Defaults to 64 MiB.
         max_batch_size: Examples of requests that are joined and run as one. Defaults
             to 0: none are joined.
@@ -116,8 +113,8 @@ class ModelServer:
         of_grpc = None if tls is None else encryption.of_grpc(tls)
         of_http = None if tls is None else encryption.of_http(tls)
         checks.integer("max_requests", max_requests, 1, _MOST_THREADS)
-        folder = _folder(model)
-        self.name = _name(name, folder)
+        folder = options.folder_of(model)
+        self.name = options.name_of(name, folder)
         self.metrics = Metrics()
         for watcher in watchers:
             if hasattr(watcher, "collect"):
@@ -139,10 +136,11 @@ class ModelServer:
             _runner(threads, max_batch_size, batch_timeout, self.metrics),
             self.metrics,
         )
-        self._pool = futures.ThreadPoolExecutor(
-            max_requests + _MORE_THREADS, "persia-serve"
+        calls = max_requests + _MORE_THREADS
+        self._pool = futures.ThreadPoolExecutor(calls, "persia-serve")
+        self._grpc = self._make_grpc(
+            predictor, calls, request_seconds, max_message_bytes
         )
-        self._grpc = self._make_grpc(predictor, request_seconds, max_message_bytes)
         self.address = listen(self._grpc, Address(host, grpc_port), "gRPC", of_grpc)
         rest = RestApi(predictor, self._pool, self.metrics, request_seconds)
         try:
@@ -200,6 +198,7 @@ class ModelServer:
             return  # It stops, or has stopped.
         give_up = time.monotonic() + seconds
         self._health.drain()
+        self._model.stop_loading()
         self._health.close()
         grpc_ended = self._grpc.stop(seconds)
         self._rest.stop(seconds)
@@ -209,10 +208,16 @@ class ModelServer:
         self._pool.shutdown(wait=False)
 
     def _make_grpc(
-        self, predictor: Predictor, request_seconds: float, max_message_bytes: int
+        self,
+        predictor: Predictor,
+        max_calls: int,
+        request_seconds: float,
+        max_message_bytes: int,
     ) -> grpc.Server:
         server = make_server(
-            self._pool, [("grpc.max_receive_message_length", max_message_bytes)]
+            self._pool,
+            [("grpc.max_receive_message_length", max_message_bytes)],
+            max_calls,
         )
         server.add_generic_rpc_handlers([self._health.handler()])
         grpc_api.add_services(
@@ -235,23 +240,3 @@ def _runner(
         checks.integer("max_batch_size", max_batch_size, 0, _MOST_EXAMPLES),
         batch_timeout,
     )
-
-
-def _folder(model: str | os.PathLike[str]) -> str:
-    folder = os.path.abspath(os.fspath(model))
-    if not os.path.isdir(folder):
-        raise errors.NotFoundError(
-            f"there is no folder {folder}: make it first, or name another. Its "
-            "versions may come later"
-        )
-    return folder
-
-
-def _name(name: str | None, folder: str) -> str:
-    name = os.path.basename(folder) if name is None else name
-    if not 0 < len(name.encode()) <= _MOST_NAME_BYTES or set(name) & set("/:"):
-        raise errors.InvalidArgumentError(
-            f"a model's name must have 1 to {_MOST_NAME_BYTES} bytes, and no / or :, "
-            f"since URLs have it. Received: {name!r}"
-        )
-    return name

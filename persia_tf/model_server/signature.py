@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, Optional
 
@@ -12,6 +13,11 @@ from persia_tf import errors
 
 # How exports name a part of a ragged tensor, whose length is not the batch's.
 _RAGGED_PART = "_row_splits"
+
+# Names that came, in messages: there may be any number of them, of any length.
+_NAMES = reprlib.Repr()
+_NAMES.maxlist = 16
+_NAMES.maxstring = 128
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -97,11 +103,13 @@ class Signature:
             return
         differences = (("missing", wanted - given), ("unknown", given - wanted))
         told = "; ".join(
-            f"{what}: {sorted(names)}" for what, names in differences if names
+            f"{what}: {_NAMES.repr(sorted(names))}"
+            for what, names in differences
+            if names
         )
         raise errors.InvalidArgumentError(
             f"signature {self.name!r} takes the inputs {sorted(wanted)}. "
-            f"Received: {sorted(given)}; {told}"
+            f"Received: {_NAMES.repr(sorted(given))}; {told}"
         )
 
     def examples(self, arrays: Arrays) -> int | None:

@@ -11,6 +11,8 @@ GRPC = {code.value[0]: code for code in grpc.StatusCode}
 OK = grpc.StatusCode.OK.value[0]
 RESOURCE_EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
 UNIMPLEMENTED = grpc.StatusCode.UNIMPLEMENTED.value[0]
+CANCELLED = grpc.StatusCode.CANCELLED.value[0]
+DEADLINE_EXCEEDED = grpc.StatusCode.DEADLINE_EXCEEDED.value[0]
 INTERNAL = grpc.StatusCode.INTERNAL.value[0]
 
 

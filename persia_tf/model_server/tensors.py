@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from persia_tf import errors
+from persia_tf.model_server.signature import Signature
 
 # A few values may stand for a large tensor; this bounds what a request may ask for.
 MOST_BYTES = 1 << 30
@@ -17,22 +18,38 @@ MOST_BYTES = 1 << 30
 # Of a string in an array.
 _REFERENCE_BYTES = 8
 
+# NumPy's, before version 2.
+_MOST_DIMENSIONS = 32
+
 
 def arrays_of(
-    messages: Mapping[str, Any], most_bytes: int = MOST_BYTES
+    messages: Mapping[str, Any], signature: Signature, most_bytes: int = MOST_BYTES
 ) -> dict[str, np.ndarray]:
-    """Returns the arrays of messages, by name.
+    """Returns the arrays of messages, by name. They fit the signature.
+
+    Nothing is made of a request before it is known to be small enough.
 
     Args:
         messages: `TensorProto`s.
-        most_bytes: Of each array.
+        signature: Takes them.
+        most_bytes: Of all arrays together.
 
     Raises:
-        InvalidArgumentError: If one is not well-formed, or larger; it is named.
+        InvalidArgumentError: If they are not what the signature takes, larger, or one
+            is not well-formed; it is named.
     """
-    return {
-        name: _array(name, message, most_bytes) for name, message in messages.items()
-    }
+    signature.check_names(messages)
+    left = most_bytes
+    for name, message in messages.items():
+        left -= _bytes_of(name, message)
+        if left < 0:
+            raise errors.InvalidArgumentError(
+                f"inputs must have at most {most_bytes} bytes together. Received: "
+                f"{most_bytes - left} bytes or more, up to input {name!r}"
+            )
+    arrays = {name: _array(name, message) for name, message in messages.items()}
+    signature.check(arrays)
+    return arrays
 
 
 def message_of(array: np.ndarray) -> Any:
@@ -40,21 +57,33 @@ def message_of(array: np.ndarray) -> Any:
     return tf.make_tensor_proto(array)
 
 
-def _array(name: str, message: Any, most_bytes: int) -> np.ndarray:
+def _bytes_of(name: str, message: Any) -> int:
+    """What an array takes, by what its message says of itself."""
     shape = message.tensor_shape
-    sizes = [dim.size for dim in shape.dim]
+    rank = len(shape.dim)
+    if rank > _MOST_DIMENSIONS:
+        raise errors.InvalidArgumentError(
+            f"input {name!r} must have at most {_MOST_DIMENSIONS} dimensions. "
+            f"Received: {rank}"
+        )
+    sizes = _sizes(message)
     if shape.unknown_rank or any(size < 0 for size in sizes):
         raise errors.InvalidArgumentError(
             f"input {name!r} must have a shape that is known. Received: {sizes}"
         )
     try:
+        width = tf.as_dtype(message.dtype).size or _REFERENCE_BYTES
+    except TypeError as error:
+        raise errors.InvalidArgumentError(
+            f"input {name!r} must have a type. Received: {error}"
+        ) from error
+    return math.prod(sizes) * width
+
+
+def _array(name: str, message: Any) -> np.ndarray:
+    sizes = _sizes(message)
+    try:
         dtype = tf.as_dtype(message.dtype)
-        width = dtype.size or _REFERENCE_BYTES
-        if math.prod(sizes) * width > most_bytes:
-            raise errors.InvalidArgumentError(
-                f"input {name!r} must have at most {most_bytes} bytes. Received: "
-                f"{dtype.name} of shape {tuple(sizes)}"
-            )
         if message.tensor_content and dtype.size:
             # What clients send: TensorFlow's own way takes ten times as long.
             flat = np.frombuffer(message.tensor_content, dtype.as_numpy_dtype)
@@ -65,3 +94,7 @@ def _array(name: str, message: Any, most_bytes: int) -> np.ndarray:
             f"input {name!r} must be a tensor with as many values as its shape "
             f"{tuple(sizes)} says. Received: {error}"
         ) from error
+
+
+def _sizes(message: Any) -> list[int]:
+    return [dim.size for dim in message.tensor_shape.dim]

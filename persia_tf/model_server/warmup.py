@@ -53,6 +53,4 @@ def _answer(record: bytes, signature: Callable[[str], Signature]) -> None:
         )
     request = log.predict_log.request
     wanted = signature(request.model_spec.signature_name)
-    arrays = tensors.arrays_of(request.inputs)
-    wanted.check(arrays)
-    wanted.run(arrays)
+    wanted.run(tensors.arrays_of(request.inputs, wanted))

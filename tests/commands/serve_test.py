@@ -15,7 +15,7 @@ WITHOUT = """
 import sys
 sys.modules["{library}"] = None
 from persia_tf.commands import main
-sys.argv = ["persia", "serve", "--model", "."]
+sys.argv = ["persia", "serve", "--model", ".", *{args!r}]
 main.main()
 """
 
@@ -142,15 +142,33 @@ def test_a_wrong_command_line_is_explained(persia, args, code, told):
     assert told in command.stderr and "Traceback" not in command.stderr
 
 
-@pytest.mark.parametrize("library", ["aiohttp", "tensorflow_serving"])
-def test_a_missing_library_is_explained(library):
+def refusal_without(library, *args):
+    """What it says where there is no such library."""
     ended = subprocess.run(
-        [sys.executable, "-c", WITHOUT.format(library=library)],
+        [sys.executable, "-c", WITHOUT.format(library=library, args=args)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert ended.returncode == 1
-    assert "pip install 'persia_tf[serving]'" in ended.stderr
     assert "Traceback" not in ended.stderr
+    return ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["--versions=x"], '"latest:N"'),
+        (["--host=0.0.0.0"], "give --insecure"),
+        (["--model=/no/such/folder"], "there is no folder"),
+        (["--name=a/b"], "no / or :"),
+    ],
+)
+def test_options_are_checked_before_tensorflow_is_imported(args, told):
+    assert told in refusal_without("tensorflow", *args)
+
+
+@pytest.mark.parametrize("library", ["aiohttp", "tensorflow_serving"])
+def test_a_missing_library_is_explained(library):
+    assert "pip install 'persia_tf[serving]'" in refusal_without(library)

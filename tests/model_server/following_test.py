@@ -94,6 +94,24 @@ def test_a_version_serves_what_it_has_while_shards_are_away(
     assert following.status()[1].seconds_behind is None
 
 
+def test_a_version_that_waits_to_be_current_ends_with_its_server(
+    model, folder, serve, caplog
+):
+    model(tf.constant(IDS), training=True)  # Makes rows.
+    ptf.serving.export(model, folder / "1")
+    # Nobody listens there.
+    away = ptf.Cluster(["127.0.0.1:1"], timeout=0.5)
+    following = model_server.Following(away, current_seconds=3600)
+    client = serve(serves=False, watchers=[following])
+    wait_until(following.followers, "a version that waits")
+    [follower] = following.followers()
+    client.server.stop()
+    assert following.followers() == []
+    assert not follower._opener.is_alive()
+    assert not client.server.is_serving
+    assert "Version 1 serves" not in caplog.text
+
+
 def test_what_cannot_follow_does_not_serve_and_says_why(
     cluster, folder, serve, saved_models
 ):

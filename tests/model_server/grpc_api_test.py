@@ -107,7 +107,11 @@ def broken_tensors():
     vast = tf.make_tensor_proto(np.float32(1))
     for _ in range(2):
         vast.tensor_shape.dim.add(size=2**31)
-    yield vast, "must have at most"
+    yield vast, "inputs must have at most"
+    deep = tf.make_tensor_proto(X)
+    for _ in range(32):
+        deep.tensor_shape.dim.add(size=1)
+    yield deep, "must have at most 32 dimensions. Received: 34"
     untyped = tf.make_tensor_proto(X)
     untyped.dtype = 0
     yield untyped, "input 'x'"
@@ -119,6 +123,49 @@ def test_a_broken_tensor_is_told(client, tensor, told):
     request.inputs["x"].CopyFrom(tensor)
     code, message = client.refusal(client.predictions.Predict, request)
     assert code == "INVALID_ARGUMENT" and told in message
+
+
+def blown_up(dtype, size):
+    """A tensor whose only value stands for many."""
+    tensor = tf.make_tensor_proto(np.zeros(1, dtype))
+    tensor.tensor_shape.dim[0].size = size
+    return tensor
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """The tensors of which arrays were made."""
+    found = []
+    make = tf.make_ndarray
+
+    def record(message):
+        found.append(message)
+        return make(message)
+
+    monkeypatch.setattr(tf, "make_ndarray", record)
+    return found
+
+
+def test_no_array_is_made_of_unknown_inputs(client, made):
+    request = client.request(x=X)
+    for number in range(2000):
+        request.inputs[f"unknown{number:04}"].CopyFrom(blown_up(np.int64, 1 << 20))
+    code, message = client.refusal(client.predictions.Predict, request)
+    assert code == "INVALID_ARGUMENT"
+    assert "unknown: ['unknown0000', 'unknown0001'" in message and len(message) < 2000
+    assert not made
+
+
+def test_inputs_together_are_bounded(add_version, serve, made):
+    add_version(1)
+    client = serve(max_message_bytes=10_000)
+    request = client.request("pool")
+    for name, dtype in (("items_values", np.float32), ("items_row_splits", np.int64)):
+        request.inputs[name].CopyFrom(blown_up(dtype, 1000))
+    code, message = client.refusal(client.predictions.Predict, request)
+    assert code == "INVALID_ARGUMENT"
+    assert "must have at most 10000 bytes together. Received: 12000" in message
+    assert not made
 
 
 def test_what_fails_in_the_model_is_told_in_its_own_words(client):

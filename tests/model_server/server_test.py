@@ -1,12 +1,18 @@
 """The server as a whole: health, metrics, batches, limits, its end."""
 
+import http.client
+import json
 import threading
+import time
 
 import grpc
 import numpy as np
 import pytest
+from tensorflow_serving.apis import get_model_status_pb2
 
 from persia_tf import errors, model_server
+from persia_tf.commands import health
+from persia_tf.model_server import running, served_model
 from persia_tf.model_server import signature as signature_lib
 
 X = np.array([[1, 2], [3, 4]], np.float32)
@@ -143,6 +149,113 @@ def test_requests_beyond_the_limit_are_refused(
     go_on.set()
     eventually(lambda: len(answers) == 2, "their answers")
     assert all(np.array_equal(answer, X) for answer in answers)
+
+
+BODY = json.dumps({"inputs": X.tolist()}).encode()
+
+
+def begin_post(client):
+    """Sends a prediction's request by REST, but for its body."""
+    connection = http.client.HTTPConnection(*client.server.rest_address, timeout=60)
+    connection.putrequest("POST", "/v1/models/model:predict")
+    connection.putheader("Content-Length", str(len(BODY)))
+    connection.endheaders()
+    return connection
+
+
+def under_way(client):
+    return client.server.metrics.value("persia_serve_requests_under_way")
+
+
+def test_a_request_beyond_the_limit_is_refused_before_it_is_read(
+    add_version, serve, eventually
+):
+    add_version(1)
+    client = serve(max_requests=1)
+    first = begin_post(client)
+    eventually(lambda: under_way(client) == 1, "the first request")
+    second = begin_post(client)
+    response = second.getresponse()
+    assert response.status == 503 and b"--max-requests" in response.read()
+    assert client.refusal(client.predict, x=X)[0] == "RESOURCE_EXHAUSTED"
+    first.send(BODY)
+    response = first.getresponse()
+    assert json.loads(response.read()) == {"outputs": X.tolist()}
+    for connection in (first, second):
+        connection.close()
+    eventually(lambda: under_way(client) == 0, "its end")
+
+
+def test_a_request_that_does_not_arrive_loses_its_place(add_version, serve):
+    add_version(1)
+    client = serve(max_requests=1, request_seconds=0.05)
+    connection = begin_post(client)
+    response = connection.getresponse()
+    assert response.status == 408 and b"within 0.05 s" in response.read()
+    connection.close()
+    told = {"api": "rest", "code": "DEADLINE_EXCEEDED"}
+    assert client.server.metrics.value("persia_serve_requests_total", **told) == 1
+    assert under_way(client) == 0
+
+
+def test_a_client_that_leaves_gives_its_place_back(add_version, serve, eventually):
+    add_version(1)
+    client = serve(max_requests=1)
+    connection = begin_post(client)
+    eventually(lambda: under_way(client) == 1, "the request")
+    connection.close()
+    eventually(lambda: under_way(client) == 0, "its end")
+    told = {"api": "rest", "code": "CANCELLED"}
+    assert client.server.metrics.value("persia_serve_requests_total", **told) == 1
+
+
+def test_a_requests_time_begins_before_it_is_read(
+    add_version, serve, eventually, monkeypatch
+):
+    deadlines = []
+    run = running.Runner.run
+
+    def record(runner, signature, arrays, deadline):
+        deadlines.append(deadline)
+        return run(runner, signature, arrays, deadline)
+
+    monkeypatch.setattr(running.Runner, "run", record)
+    add_version(1)
+    client = serve(request_seconds=60)
+    connection = begin_post(client)
+    eventually(lambda: under_way(client) == 1, "the request")
+    latest = time.monotonic() + 60
+    connection.send(BODY)
+    assert connection.getresponse().status == 200
+    connection.close()
+    [deadline] = deadlines
+    assert deadline <= latest
+
+
+def test_calls_by_grpc_are_bounded(add_version, serve, eventually, monkeypatch):
+    go_on, entered = threading.Event(), []
+    states = served_model.ServedModel.states
+
+    def hold(model, version=None):
+        entered.append(version)
+        assert go_on.wait(60)
+        return states(model, version)
+
+    monkeypatch.setattr(served_model.ServedModel, "states", hold)
+    add_version(1)
+    client = serve(max_requests=2)
+    request = get_model_status_pb2.GetModelStatusRequest()
+    request.model_spec.name = "model"
+    most = 2 + health.MAX_WATCHES + health.CHECK_THREADS + 4
+    calls = [client.models.GetModelStatus.future(request) for _ in range(most)]
+    try:
+        eventually(lambda: len(entered) == most, "as many calls as there may be")
+        code, _ = client.refusal(client.models.GetModelStatus, request, timeout=60)
+    finally:
+        go_on.set()
+    assert code == "RESOURCE_EXHAUSTED"
+    for call in calls:
+        assert call.result(60).model_version_status[0].version == 1
 
 
 def test_it_ends_after_the_requests_under_way(

@@ -305,6 +305,102 @@ def test_a_version_ends_after_its_last_request(folder, add_version):
     model.close(seconds=0)
 
 
+class Held(Told):
+    """A watcher that lets a version start when it is told to, or in the end."""
+
+    def __init__(self, version, until_stopping=False):
+        super().__init__()
+        self._version = version
+        self._until_stopping = until_stopping
+        self.entered = threading.Event()
+        self.go_on = threading.Event()
+
+    def started(self, loaded):
+        super().started(loaded)
+        if loaded.version == self._version:
+            self.entered.set()
+            assert self.go_on.wait(60)
+
+    def stopping(self):
+        self.events.append("stopping")
+        if self._until_stopping:
+            self.go_on.set()
+
+
+@pytest.fixture
+def poll_in_background():
+    """Polls on a thread of its own; waits for it with the test."""
+    threads = []
+
+    def start(model):
+        threads.append(threading.Thread(target=model.poll))
+        threads[-1].start()
+        return threads[-1]
+
+    yield start
+    for thread in threads:
+        thread.join(60)
+
+
+def test_what_loads_while_all_ends_does_not_serve_and_all_is_ended(
+    folder, add_version, poll_in_background
+):
+    told, held, last = Told(), Held(2), Told()
+    serving = []
+    model = served_model.ServedModel(
+        *("model", str(folder)),
+        watchers=[told, held, last],
+        tell_serving=serving.append,
+    )
+    add_version(1)
+    model.poll()
+    add_version(2)
+    polling = poll_in_background(model)
+    assert held.entered.wait(60)
+    model.close(seconds=0)
+    assert told.events[1:] == [("started", 2)]
+    held.go_on.set()
+    polling.join(60)
+    assert told.events[1:] == [("started", 2), ("ended", 2), ("ended", 1)]
+    assert held.events[1:] == [
+        *(("started", 2), "stopping", ("ended", 2), ("ended", 1))
+    ]
+    assert last.events == [("started", 1), ("ended", 1)]
+    assert {state.state for state in model.states()} == {"END"}
+    assert not model.is_serving and serving[-1] is False
+    model.poll()
+    assert not model.is_serving
+
+
+def test_a_watcher_that_waits_is_told_of_the_end(
+    folder, add_version, poll_in_background
+):
+    held = Held(1, until_stopping=True)
+    model = served_model.ServedModel("model", str(folder), watchers=[held])
+    add_version(1)
+    polling = poll_in_background(model)
+    assert held.entered.wait(60)
+    model.stop_loading()
+    polling.join(60)
+    assert held.events == [("started", 1), "stopping", ("ended", 1)]
+    model.close(seconds=0)
+    assert held.events.count("stopping") == 1
+
+
+def test_versions_serve_on_while_nothing_is_loaded_any_more(folder, add_version):
+    told = Told()
+    model = served_model.ServedModel("model", str(folder), watchers=[told])
+    add_version(1)
+    model.poll()
+    model.stop_loading()
+    add_version(2)
+    model.poll()
+    with model.lease() as loaded:
+        assert loaded.version == 1
+    model.close(seconds=0)
+    assert told.events == [("started", 1), ("ended", 1)]
+
+
 def write_warmup(version, *logs):
     extra = version / "assets.extra"
     extra.mkdir()
