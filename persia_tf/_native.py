@@ -176,6 +176,8 @@ class ChangedTable(ctypes.Structure):
         ("name", ctypes.c_char_p),
         ("dim", ctypes.c_uint32),
         ("row_dtype", ctypes.c_char_p),
+        ("shard_index", ctypes.c_uint32),
+        ("shard_count", ctypes.c_uint32),
         ("ids", ctypes.POINTER(ctypes.c_int64)),
         ("rows", ctypes.POINTER(ctypes.c_float)),
         ("count", ctypes.c_uint64),

@@ -53,6 +53,9 @@ class ChangedTable:
         name: The table's full name, its namespace included.
         dim: Numbers a row.
         row_dtype: How the shard holds rows, as the core's text.
+        shard_index: Which of the shards has these rows, from 0, as those who made the
+            table listed them; 0 of the embedded store.
+        shard_count: How many shards the table's rows live on.
         ids: int64, `(n,)`: the ids whose rows were made, trained or set.
         rows: float32, `(n, dim)`: their rows as they were when they were read.
         erased: int64, `(m,)`: ids that have no row.
@@ -61,6 +64,8 @@ class ChangedTable:
     name: str
     dim: int
     row_dtype: str
+    shard_index: int
+    shard_count: int
     ids: np.ndarray
     rows: np.ndarray
     erased: np.ndarray
@@ -126,7 +131,8 @@ class ShardFollower:
         self._key = _native.utf8(session.name)
         self._shard = shard
         if position is None:
-            position = Position(_new_follower(), base_save=base_save)
+            follower = secrets.randbelow(2**64 - 1) + 1
+            position = Position(follower, base_save=base_save)
         self._position = _native.FollowPosition(*position)
 
     @property
@@ -140,9 +146,10 @@ class ShardFollower:
 
         It begins with all rows, unless it needs no earlier ones.
         """
-        base_save = NOW if self._position.base_save == NOW else 0
+        # The same follower: the shard keeps a place for each that it knows of.
+        follower, base_save = self._position.follower, self._position.base_save
         self._position = _native.FollowPosition(
-            *Position(_new_follower(), base_save=base_save)
+            *Position(follower, base_save=NOW if base_save == NOW else 0)
         )
 
     def poll(self, max_rows: int = 65536) -> Changes:
@@ -167,11 +174,14 @@ class ShardFollower:
         """
         max_rows = checks.integer("max_rows", max_rows, 1, _MOST_ROWS)
         handle = _native.ChangesHandle()
+        position = _native.FollowPosition(*self.position)
         _native.library().persia_session_changes(
-            *(self._key, self._shard, ctypes.byref(self._position), max_rows),
+            *(self._key, self._shard, ctypes.byref(position), max_rows),
             ctypes.byref(handle),
         )
-        return _take(handle)
+        changes = _take(handle)
+        self._position = position  # Not before the caller has what it tells.
+        return changes
 
 
 def shards_of(ids: Any, shard_count: int) -> np.ndarray:
@@ -201,10 +211,6 @@ def shards_of(ids: Any, shard_count: int) -> np.ndarray:
     return shards
 
 
-def _new_follower() -> int:
-    return secrets.randbelow(2**64 - 1) + 1
-
-
 def _take(handle: _native.ChangesHandle) -> Changes:
     """Copies what the handle views and frees it."""
     native = _native.library()
@@ -224,6 +230,8 @@ def _table(handle: _native.ChangesHandle, number: int) -> ChangedTable:
         name=table.name.decode(),
         dim=table.dim,
         row_dtype=table.row_dtype.decode(),
+        shard_index=table.shard_index,
+        shard_count=table.shard_count,
         ids=native_arrays.copied(table.ids, (table.count,), np.int64),
         rows=native_arrays.copied(table.rows, (table.count, table.dim), np.float32),
         erased=native_arrays.copied(table.erased, (table.erased_count,), np.int64),

@@ -8,7 +8,27 @@ from followed_copy import FollowedCopy
 
 import persia_tf as ptf
 from persia_tf import _native, errors, following
+from persia_tf.serving.changed_tables import ChangedTables
 from persia_tf.session import TableSettings
+
+
+class ModelTable:
+    """A model's table of ones."""
+
+    dim = 4
+
+    def __init__(self, ids):
+        self.rows = dict.fromkeys(ids.tolist(), 1.0)
+
+    def set(self, ids, rows):
+        self.rows.update(zip(ids.tolist(), rows[:, 0].tolist()))
+
+    def erase(self, ids):
+        for row_id in ids.tolist():
+            self.rows.pop(row_id, None)
+
+    def ids(self):
+        return np.array(list(self.rows), np.int64)
 
 
 def exported(table, cluster):
@@ -188,6 +208,60 @@ def test_shards_of_ids_are_those_that_have_their_rows(shards, table):
     assert following.shards_of([], 3).shape == (0,)
     with pytest.raises(ValueError, match="`shard_count`"):
         following.shards_of([1], 0)
+
+
+def test_shards_that_are_listed_wrongly_erase_nothing(shards, table):
+    cluster = shards(2)
+    make(table, cluster).assign(np.arange(100), np.ones((100, 4)))
+    first, second = cluster.shards
+    for listed in ([first], [second], [second, first]):
+        model = ModelTable(np.arange(200))
+        changed = ChangedTables({table: model}, len(listed))
+        wrong = ptf.Cluster(listed, timeout=20)
+        for shard in range(len(listed)):
+            told = following.ShardFollower(wrong.session, shard).poll()
+            with pytest.raises(errors.FailedPreconditionError, match="list all shards"):
+                changed.of_shard(shard).apply(told)
+        assert len(model.rows) == 200
+    model = ModelTable(np.arange(200))
+    changed = ChangedTables({table: model}, 2)
+    for shard in range(2):
+        follower = following.ShardFollower(cluster.session, shard)
+        changed.of_shard(shard).apply(follower.poll())
+    assert sorted(model.rows) == list(range(100))
+
+
+def test_one_that_begins_anew_again_and_again_takes_one_place(cluster, table):
+    make(table, cluster).assign([1], [[1] * 4])
+    follower = following.ShardFollower(cluster.session, 0)
+    first = follower.position
+    for _ in range(70):  # A shard takes 64.
+        assert follower.poll().begins == "whole"
+        follower.begin_anew()
+        assert follower.position == first
+
+
+def test_changes_that_could_not_be_copied_are_told_again(cluster, table, monkeypatch):
+    rows = make(table, cluster)
+    follower = following.ShardFollower(cluster.session, 0)
+    while not follower.poll().complete:
+        pass
+    rows.assign(np.arange(100), np.ones((100, 4)))
+    take = following._take
+
+    def fail(handle):
+        take(handle)
+        raise MemoryError
+
+    monkeypatch.setattr(following, "_take", fail)
+    before = follower.position
+    with pytest.raises(MemoryError):
+        follower.poll()
+    assert follower.position == before
+    monkeypatch.setattr(following, "_take", take)
+    (changed,) = follower.poll().tables
+    owners = following.shards_of(np.arange(100), max(1, len(cluster.shards)))
+    assert sorted(changed.ids) == np.flatnonzero(owners == 0).tolist()
 
 
 def test_a_table_that_the_core_does_not_have_is_refused(cluster, table):

@@ -75,6 +75,8 @@ int persia_changes_table(const persia_changes* changes, int table,
   out->name = from.config.name.c_str();
   out->dim = from.config.dim;
   out->row_dtype = changes->row_dtypes[at].c_str();
+  out->shard_index = from.config.shard_index;
+  out->shard_count = from.config.shard_count;
   out->ids = from.rows.ids.data();
   out->rows = from.rows.weights.data();
   out->count = from.rows.ids.size();

@@ -270,6 +270,8 @@ typedef struct {
   const char* name; /* The full one. */
   uint32_t dim;
   const char* row_dtype; /* As a Spec. */
+  uint32_t shard_index;  /* Of the rows, as those who made the table list it. */
+  uint32_t shard_count;
   const int64_t* ids;
   const float* rows; /* count x dim. */
   uint64_t count;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -43,9 +43,7 @@ class ChangedTables:
 
     def of_shard(self, shard: int) -> ShardChanges:
         """Returns what one shard's changes go to."""
-        return ShardChanges(
-            self._tables, lambda ids: shards_of(ids, self._shards) == shard
-        )
+        return ShardChanges(self._tables, shard, self._shards)
 
 
 class _Guarded:
@@ -62,12 +60,16 @@ class ShardChanges:
     def __init__(
         self,
         tables: Mapping[str, _Guarded],
-        is_there: Callable[[np.ndarray], np.ndarray],
+        shard: int,
+        shards: int,
     ) -> None:
         self._tables = tables
-        self._is_there = is_there
-        # The ids that it told of each table, while it tells all of them.
-        self._told: dict[str, list[np.ndarray]] | None = None
+        self._shard = shard
+        self._shards = shards
+        # The ids that it told of each table of which it has all rows to tell. A table
+        # that it does not tell of it does not have, as after a start without recovery:
+        # the rows serve on until it has that table again.
+        self._told: dict[str, list[np.ndarray]] = {}
 
     def apply(self, changes: Changes) -> tuple[int, int]:
         """Applies what a poll gave.
@@ -76,12 +78,15 @@ class ShardChanges:
             How many rows were set, and how many were erased at most.
 
         Raises:
-            PersiaError: if a table's rows are of another size than the model's.
+            PersiaError: if a table's rows are of another size than the model's, or
+                are another shard's: then nothing changed.
         """
+        for changed in changes.tables:
+            self._check(changed)
         if changes.begins == "whole":
             self._told = {name: [] for name in self._tables}
         elif changes.begins == "save":
-            self._told = None
+            self._told = {}
         rows = erased = 0
         for changed in changes.tables:
             guarded = self._tables.get(changed.name)
@@ -90,22 +95,34 @@ class ShardChanges:
             self._apply_to(guarded, changed)
             rows += len(changed.ids)
             erased += len(changed.erased)
-        if changes.complete and self._told is not None:
-            erased += sum(map(self._erase_untold, self._told))
-            self._told = None
+        if changes.complete:
+            for name in [name for name, ids in self._told.items() if ids]:
+                erased += self._erase_untold(name, self._told.pop(name))
         return rows, erased
 
     def lost(self) -> None:
         """The shard could not be asked: the tables stay as they are."""
 
-    def _apply_to(self, guarded: _Guarded, changed: ChangedTable) -> None:
+    def _check(self, changed: ChangedTable) -> None:
+        guarded = self._tables.get(changed.name)
+        if guarded is None:
+            return
+        if (changed.shard_index, changed.shard_count) != (self._shard, self._shards):
+            raise errors.FailedPreconditionError(
+                f"what is followed as shard {self._shard} of {self._shards} has table "
+                f"'{changed.name}' as shard {changed.shard_index} of "
+                f"{changed.shard_count}: list all shards, in the order in which the "
+                "programs that train list them"
+            )
         if changed.dim != guarded.table.dim:
             raise errors.FailedPreconditionError(
                 f"table '{changed.name}' has rows of {changed.dim} weights on the "
                 f"shard, and of {guarded.table.dim} in the model that follows it: "
                 "export the model anew"
             )
-        if self._told is not None:
+
+    def _apply_to(self, guarded: _Guarded, changed: ChangedTable) -> None:
+        if changed.name in self._told:
             self._told[changed.name].append(changed.ids)
         with guarded.lock:
             if len(changed.ids):
@@ -113,13 +130,15 @@ class ShardChanges:
             if len(changed.erased):
                 guarded.table.erase(changed.erased)
 
-    def _erase_untold(self, name: str) -> int:
+    def _erase_untold(self, name: str, told: list[np.ndarray]) -> int:
         """Erases what the shard no longer has; it did not tell when that went."""
         guarded = self._tables[name]
-        told = np.concatenate([*self._told[name], np.empty(0, np.int64)])
         with guarded.lock:
             ids = guarded.table.ids()
-            gone = np.setdiff1d(ids[self._is_there(ids)], told)
+            gone = np.setdiff1d(ids[self._are_there(ids)], np.concatenate(told))
             if len(gone):
                 guarded.table.erase(gone)
         return len(gone)
+
+    def _are_there(self, ids: np.ndarray) -> np.ndarray:
+        return shards_of(ids, self._shards) == self._shard

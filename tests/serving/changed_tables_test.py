@@ -30,12 +30,12 @@ class DictTable:
         return np.array(list(self.rows), np.int64)
 
 
-def told(rows=(), erased=(), name="t", dim=DIM):
+def told(rows=(), erased=(), name="t", dim=DIM, shard=(0, 1)):
     """What a shard tells of one table: rows by id, whose weights are one number."""
     rows = dict(rows)
     weights = np.repeat(np.array(list(rows.values()), np.float32), dim)
     return ChangedTable(
-        *(name, dim, "float32", np.array(list(rows), np.int64)),
+        *(name, dim, "float32", *shard, np.array(list(rows), np.int64)),
         *(weights.reshape(-1, dim), np.array(erased, np.int64)),
     )
 
@@ -79,7 +79,8 @@ def test_rows_of_other_shards_stay():
     ids = np.arange(100)
     table = DictTable()
     table.rows = dict.fromkeys(ids.tolist(), 1.0)
-    ChangedTables({"t": table}, 3).of_shard(1).apply(changes(begins="whole"))
+    shard = ChangedTables({"t": table}, 3).of_shard(1)
+    shard.apply(changes(told(shard=(1, 3)), begins="whole"))
     assert sorted(table.rows) == ids[shards_of(ids, 3) != 1].tolist()
     assert 0 < len(table.rows) < 100
 
@@ -106,4 +107,27 @@ def test_rows_of_another_size_are_refused_before_anything_changes(table, shard):
     before = dict(table.rows)
     with pytest.raises(ptf.errors.FailedPreconditionError, match="3 weights.*of 2"):
         shard.apply(changes(told({2: 20.0}, dim=3)))
+    assert table.rows == before
+
+
+def test_tables_that_a_shard_did_not_tell_of_stay(table):
+    other = DictTable(_5=5.0)
+    shard = ChangedTables({"t": table, "other": other}, 1).of_shard(0)
+    assert shard.apply(changes(begins="whole")) == (0, 0)
+    assert sorted(table.rows) == [1, 2, 3]
+    # It has one of them again: all of its rows are told.
+    shard.apply(changes(told({2: 20.0}), complete=False))
+    assert sorted(table.rows) == [1, 2, 3]
+    shard.apply(changes(told({4: 40.0})))
+    assert (table.rows, other.rows) == ({2: 20.0, 4: 40.0}, {5: 5.0})
+
+
+@pytest.mark.parametrize("of", [(1, 2), (0, 2), (1, 1)])
+def test_rows_of_another_shard_are_refused_before_anything_changes(table, shard, of):
+    before = dict(table.rows)
+    right, wrong = told({2: 20.0}), told({3: 30.0}, shard=of)
+    index, count = of
+    said = f"shard 0 of 1 has table 't' as shard {index} of {count}: list all shards"
+    with pytest.raises(ptf.errors.FailedPreconditionError, match=said):
+        shard.apply(changes(right, wrong, begins="whole"))
     assert table.rows == before

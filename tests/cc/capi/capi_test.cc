@@ -505,6 +505,8 @@ TEST_F(RowsTest, AreToldToAFollower) {
   EXPECT_STREQ(table.name, "t");
   EXPECT_STREQ(table.row_dtype, "float32");
   EXPECT_EQ(table.dim, 2u);
+  EXPECT_EQ(table.shard_index, 0u);
+  EXPECT_EQ(table.shard_count, 1u);
   ASSERT_EQ(table.count, 1u);
   EXPECT_EQ(table.ids[0], 7);
   EXPECT_EQ(table.rows[1], 2);
