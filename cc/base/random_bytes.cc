@@ -21,4 +21,13 @@ Status FillWithRandomBytes(Span<uint8_t> bytes) {
   return Status();
 }
 
+Result<uint64_t> RandomNonZero() {
+  uint64_t number = 0;
+  while (number == 0) {
+    PERSIA_RETURN_IF_ERROR(FillWithRandomBytes(
+        Span<uint8_t>(reinterpret_cast<uint8_t*>(&number), sizeof(number))));
+  }
+  return number;
+}
+
 }  // namespace persia

@@ -14,6 +14,9 @@ namespace persia {
 // still starting. kInternal if the kernel gives none.
 Status FillWithRandomBytes(Span<uint8_t> bytes);
 
+// A number of 64 such bits that is not 0; fails as the above.
+Result<uint64_t> RandomNonZero();
+
 }  // namespace persia
 
 #endif  // PERSIA_CC_BASE_RANDOM_BYTES_H_

@@ -71,7 +71,7 @@ Status JoinGenerations(const std::vector<uint64_t>& generations,
   for (const uint64_t generation : generations) {
     if (generation == generations.front()) continue;
     return Status(
-        Code::kUnavailable,
+        Code::kFailedPrecondition,
         Concat("shards answer with generations ", generations.front(), " and ",
                generation, ": a restore is in progress, try again after it"));
   }

@@ -73,7 +73,8 @@ class FanOut : public std::enable_shared_from_this<FanOut> {
   Status error_;               // Guarded by mutex_; failed_shard_'s.
 };
 
-// What all shards that replied say, or kUnavailable if they do not agree.
+// What all shards that replied say, or kFailedPrecondition if they do not
+// agree: it is no outage, since all of them answer.
 Status JoinGenerations(const std::vector<uint64_t>& generations,
                        uint64_t* joined);
 

@@ -11,15 +11,6 @@ namespace {
 // About what a table takes in a reply beside its rows.
 constexpr uint64_t kTableBytes = 1024;
 
-Result<uint64_t> NewEpoch() {
-  uint64_t epoch = 0;
-  while (epoch == 0) {
-    PERSIA_RETURN_IF_ERROR(FillWithRandomBytes(
-        Span<uint8_t>(reinterpret_cast<uint8_t*>(&epoch), sizeof(epoch))));
-  }
-  return epoch;
-}
-
 }  // namespace
 
 struct Follower::Room {
@@ -85,7 +76,7 @@ void Follower::TellAgain(ChangesRequest* request) {
 }
 
 Status Follower::Begin(uint64_t base_save, uint64_t* epoch) {
-  const auto made = NewEpoch();
+  const auto made = RandomNonZero();
   if (!made.ok()) return made.status();
   *epoch = *made;
   version_ = 0;

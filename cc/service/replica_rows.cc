@@ -47,6 +47,9 @@ TableConfig ReplicaConfig(const TableConfig& source) {
 Result<std::unique_ptr<ReplicaRows>> ReplicaRows::Make(
     const StoreLimits& limits) {
   std::unique_ptr<ReplicaRows> rows(new ReplicaRows(limits));
+  const auto follower = RandomNonZero();
+  if (!follower.ok()) return follower.status();
+  rows->position_.follower = *follower;
   PERSIA_RETURN_IF_ERROR(rows->BeginEmpty());
   rows->serving_ = rows->filling_;
   return rows;
@@ -65,16 +68,12 @@ std::optional<TableConfig> ReplicaRows::SourceConfig(
   return found->second;
 }
 
-// As another follower: what this one was told is not what it has.
+// Of no epoch: what this follower was told is not what it has.
 Status ReplicaRows::BeginEmpty() {
   auto filled = MakeFilled();
   if (!filled.ok()) return filled.status();
   FollowPosition position;
-  while (position.follower == 0) {
-    PERSIA_RETURN_IF_ERROR(FillWithRandomBytes(
-        Span<uint8_t>(reinterpret_cast<uint8_t*>(&position.follower),
-                      sizeof(position.follower))));
-  }
+  position.follower = position_.follower;
   filling_ = std::move(*filled);
   position_ = position;
   old_.clear();
@@ -121,6 +120,8 @@ bool ReplicaRows::HasOtherSettings(const TableConfig& source) const {
 Status ReplicaRows::ApplyTo(const TableChanges& table) {
   PERSIA_RETURN_IF_ERROR(MakeTable(table.config));
   const TableKey key = HashName(table.config.name);
+  const auto old = old_.find(key);
+  if (old != old_.end()) old->second.was_told = true;
   const RowDelta& rows = table.rows;
   PERSIA_RETURN_IF_ERROR(Remove(key, rows.erased));
   if (rows.ids.empty()) return Status();
@@ -131,9 +132,8 @@ Status ReplicaRows::ApplyTo(const TableChanges& table) {
   assign.weights = rows.weights;
   PERSIA_RETURN_IF_ERROR(
       Ask(filling_->service.get(), &EmbeddingService::Assign, &assign));
-  const auto old = old_.find(key);
   if (old == old_.end()) return Status();
-  for (const int64_t id : rows.ids) (void)old->second->Erase(id);
+  for (const int64_t id : rows.ids) (void)old->second.ids->Erase(id);
   return Status();
 }
 
@@ -176,25 +176,34 @@ Status ReplicaRows::CollectOld() {
           Ask(filling_->service.get(), &EmbeddingService::Export, &page));
       for (const int64_t id : page.page.ids) ids->Insert(id, 0);
     }
-    old_[table] = std::move(ids);
+    old_[table].ids = std::move(ids);
   }
   return Status();
 }
 
 Status ReplicaRows::DropOld() {
-  for (const auto& [table, index] : old_) {
-    std::vector<int64_t> ids;
-    ids.reserve(index->size());
-    index->Walk(0, index->size() + 1,
-                [&](int64_t id, RowIndex::Row) { ids.push_back(id); });
-    for (size_t at = 0; at < ids.size(); at += kPageRows) {
-      const size_t end = std::min<size_t>(ids.size(), at + kPageRows);
-      PERSIA_RETURN_IF_ERROR(
-          Remove(table, {ids.begin() + static_cast<ptrdiff_t>(at),
-                         ids.begin() + static_cast<ptrdiff_t>(end)}));
+  for (auto old = old_.begin(); old != old_.end();) {
+    if (!old->second.was_told) {
+      ++old;
+      continue;
     }
+    PERSIA_RETURN_IF_ERROR(RemoveAll(old->first, *old->second.ids));
+    old = old_.erase(old);
   }
-  old_.clear();
+  return Status();
+}
+
+Status ReplicaRows::RemoveAll(TableKey table, const RowIndex& index) {
+  std::vector<int64_t> ids;
+  ids.reserve(index.size());
+  index.Walk(0, index.size() + 1,
+             [&](int64_t id, RowIndex::Row) { ids.push_back(id); });
+  for (size_t at = 0; at < ids.size(); at += kPageRows) {
+    const size_t end = std::min<size_t>(ids.size(), at + kPageRows);
+    PERSIA_RETURN_IF_ERROR(
+        Remove(table, {ids.begin() + static_cast<ptrdiff_t>(at),
+                       ids.begin() + static_cast<ptrdiff_t>(end)}));
+  }
   return Status();
 }
 

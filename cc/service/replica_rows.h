@@ -53,6 +53,14 @@ class ReplicaRows {
     std::unordered_map<TableKey, TableConfig> sources;  // Guarded by mutex_.
   };
 
+  // A table's rows that were there before a beginning with all rows, and were
+  // not told of since. A table that was not told of at all the source does not
+  // have, as after a start without recovery: the rows stay until it has.
+  struct OldRows {
+    std::unique_ptr<RowIndex> ids;
+    bool was_told = false;
+  };
+
   explicit ReplicaRows(const StoreLimits& limits) : limits_(limits) {}
 
   Status BeginEmpty();
@@ -63,15 +71,14 @@ class ReplicaRows {
   Status Remove(TableKey table, const std::vector<int64_t>& ids);
   Status CollectOld();
   Status DropOld();
+  Status RemoveAll(TableKey table, const RowIndex& index);
 
   const StoreLimits limits_;
   FollowPosition position_;
   mutable std::mutex mutex_;
   std::shared_ptr<Filled> serving_;  // Guarded by mutex_.
   std::shared_ptr<Filled> filling_;  // Mostly the same.
-  // While a beginning with all rows lasts: those that were there before, and
-  // were not told of since.
-  std::unordered_map<TableKey, std::unique_ptr<RowIndex>> old_;
+  std::unordered_map<TableKey, OldRows> old_;
 };
 
 }  // namespace persia

@@ -109,6 +109,12 @@ void ReplicaService::Export(ExportRequest* request, DoneCallback done) {
 }
 
 void ReplicaService::Changes(ChangesRequest* request, DoneCallback done) {
+  // Who is told less than all rows would drop what it has.
+  if (!ready()) {
+    return done(Status(Code::kUnavailable,
+                       Concat("this replica has not had all rows of ",
+                              options_.source, " yet, ask again")));
+  }
   rows_->serving()->Changes(request, std::move(done));
 }
 

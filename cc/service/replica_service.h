@@ -6,7 +6,8 @@
 // what it has: rows that are older than the source's by the time since it was
 // last complete, which Stats tells.
 //
-// It tells others what changed in its turn, so replicas can follow replicas.
+// It tells others what changed in its turn, so replicas can follow replicas:
+// once it is ready, until then that fails with kUnavailable.
 // Whatever writes is refused with kFailedPrecondition, and so is a table that
 // the source does not have. Thread-safe, as EmbeddingService says; calls are
 // done before they return.

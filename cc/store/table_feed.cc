@@ -14,12 +14,19 @@ constexpr size_t kMostPassed = 16;
 }  // namespace
 
 TableFeed::TableFeed(const Table* table, const SubShards* sub_shards,
-                     FeedStart start)
+                     SaveScope scope, size_t walked)
     : table_(*table),
       sub_shards_(*sub_shards),
-      scope_(start == FeedStart::kLastSave ? SaveScope::kChanges
-                                           : SaveScope::kWhole),
-      walked_(start == FeedStart::kNow ? sub_shards->size() : 0) {
+      scope_(scope),
+      walked_(walked) {}
+
+// Delegates, so that what was begun ends if it throws.
+TableFeed::TableFeed(const Table* table, const SubShards* sub_shards,
+                     FeedStart start)
+    : TableFeed(table, sub_shards,
+                start == FeedStart::kLastSave ? SaveScope::kChanges
+                                              : SaveScope::kWhole,
+                start == FeedStart::kNow ? sub_shards->size() : 0) {
   touched_.reserve(sub_shards_.size());
   for (const auto& sub_shard : sub_shards_) {
     TouchedRows* const touched = sub_shard->Follow(scope_);

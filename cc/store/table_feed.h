@@ -33,6 +33,10 @@ class TableFeed : public RowFeed {
   bool lost() const override;
 
  private:
+  // Follows nothing.
+  TableFeed(const Table* table, const SubShards* sub_shards, SaveScope scope,
+            size_t walked);
+
   bool is_walking() const { return walked_ < sub_shards_.size(); }
   void Walk(size_t end, RowDelta* delta);
   bool AnyTouched() const;

@@ -25,5 +25,14 @@ TEST(RandomBytesTest, FillsLargeBuffersToTheirEnd) {
             std::vector<uint8_t>(32));
 }
 
+TEST(RandomBytesTest, NumbersAreNotZeroAndNoTwoTheSame) {
+  std::set<uint64_t> seen = {0};
+  for (int i = 0; i < 100; ++i) {
+    const auto number = RandomNonZero();
+    ASSERT_TRUE(number.ok());
+    EXPECT_TRUE(seen.insert(*number).second);
+  }
+}
+
 }  // namespace
 }  // namespace persia

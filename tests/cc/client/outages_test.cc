@@ -100,6 +100,16 @@ TEST(OutagesTest, ARefusalFailsTheLookup) {
   EXPECT_EQ(lookup.Ask(cluster.client()).code(), Code::kInvalidArgument);
 }
 
+TEST(OutagesTest, ARestoreIsNoOutage) {
+  Cluster cluster(2);
+  cluster.shard(0).service()->SetGeneration(4);
+  cluster.shard(1).service()->SetGeneration(5);
+  Tolerant lookup(/*mixed=*/false, /*seconds=*/30);
+  const Status status = lookup.Ask(cluster.client());
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_FALSE(IsOutage(status));
+}
+
 TEST(OutagesTest, OtherLookupsFail) {
   Cluster cluster(2);
   cluster.shard(1).Kill();

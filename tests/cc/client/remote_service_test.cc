@@ -218,12 +218,12 @@ TEST(RemoteServiceTest, OneFailedShardFailsTheCallAndIsNamed) {
             Concat("shard 2 of 3 (", cluster.shard(2).address(), "): oh no"));
 }
 
-TEST(RemoteServiceTest, ShardsOfAnotherGenerationAreUnavailable) {
+TEST(RemoteServiceTest, ShardsOfAnotherGenerationAreRefused) {
   Cluster cluster(2);
   cluster.shard(0).service()->SetGeneration(4);
   cluster.shard(1).service()->SetGeneration(5);
   const PendingLookup lookup(cluster.client(), kUser, FirstIds(100));
-  EXPECT_EQ(lookup.Wait().code(), Code::kUnavailable);
+  EXPECT_EQ(lookup.Wait().code(), Code::kFailedPrecondition);
   EXPECT_NE(lookup.Wait().message().find("a restore is in progress"),
             std::string::npos);
   cluster.shard(0).service()->SetGeneration(5);

@@ -4,9 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -46,9 +48,16 @@ class Source {
     return asked_;
   }
 
+  // How many followers asked.
+  size_t followers() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return followers_.size();
+  }
+
   void Changes(ChangesRequest* request, DoneCallback done) {
     std::lock_guard<std::mutex> lock(mutex_);
     ++asked_;
+    followers_.insert(request->position.follower);
     if (away_) return done(Status(Code::kUnavailable, "it is away"));
     service_->Changes(request, std::move(done));
   }
@@ -58,6 +67,7 @@ class Source {
   std::unique_ptr<EmbeddingService> service_;
   bool away_ = false;
   int asked_ = 0;
+  std::set<uint64_t> followers_;
 };
 
 class Link : public ForwardingService {
@@ -89,16 +99,22 @@ class ReplicaLink : public ForwardingService {
 // Never answers, until it ends.
 class SilentLink : public ForwardingService {
  public:
-  SilentLink() : ForwardingService(nullptr) {}
+  // Counts the requests that wait for their answers.
+  explicit SilentLink(std::atomic<int>* waiting)
+      : ForwardingService(nullptr), waiting_(waiting) {}
   ~SilentLink() override {
-    if (done_ != nullptr) done_(Status(Code::kCancelled, "it ends"));
+    if (done_ == nullptr) return;
+    --*waiting_;
+    done_(Status(Code::kCancelled, "it ends"));
   }
 
   void Changes(ChangesRequest*, DoneCallback done) override {
     done_ = std::move(done);
+    ++*waiting_;
   }
 
  private:
+  std::atomic<int>* const waiting_;
   DoneCallback done_;
 };
 
@@ -297,6 +313,40 @@ TEST_F(ReplicaServiceTest, BeginsAnewWhereATableHasOtherSettings) {
   TableConfig config = MakeConfig("t", kDim, "uniform", "sgd");
   config.row_dtype = SpecOf("float16");
   EXPECT_TRUE(Create(replica.get(), config).ok());
+  EXPECT_EQ(source_.followers(), 1u);
+}
+
+TEST_F(ReplicaServiceTest, KeepsTablesThatASourceThatWasRestartedLacks) {
+  TrainOn("t", Range(0, 100));
+  const auto replica = StartOf(std::make_unique<Link>(&source_));
+  WaitForRows(replica.get());
+  const auto before = WeightsIn(replica.get(), "t");
+  source_.Restart();
+  Make("other");
+  TrainOn("other", {1});
+  WaitForRows(replica.get(), "other");
+  EXPECT_EQ(WeightsIn(replica.get(), "t"), before);
+  Make("t");
+  TrainOn("t", {7});
+  WaitForRows(replica.get());
+}
+
+TEST_F(ReplicaServiceTest, TellsNoChangesBeforeItHasAllRows) {
+  source_.SetAway(true);
+  TrainOn("t", {1, 2});
+  const auto replica = StartOf(std::make_unique<Link>(&source_));
+  ChangesRequest request;
+  request.position.follower = 5;
+  request.max_rows = 10;
+  const Status early =
+      Call(replica.get(), &EmbeddingService::Changes, &request);
+  EXPECT_EQ(early.code(), Code::kUnavailable);
+  EXPECT_NE(early.message().find("all rows of h:1"), std::string::npos);
+  source_.SetAway(false);
+  WaitFor("all rows", [&] { return replica->ready(); });
+  ASSERT_TRUE(Call(replica.get(), &EmbeddingService::Changes, &request).ok());
+  ASSERT_EQ(request.tables.size(), 1u);
+  EXPECT_EQ(request.tables[0].rows.ids.size(), 2u);
 }
 
 TEST_F(ReplicaServiceTest, ReplicasFollowReplicas) {
@@ -324,7 +374,14 @@ TEST_F(ReplicaServiceTest, TellsWhatItFollowsAndHowFarBehindItIs) {
 }
 
 TEST_F(ReplicaServiceTest, EndsWhileItsSourceIsSilent) {
-  for (int i = 0; i < 20; ++i) StartOf(std::make_unique<SilentLink>());
+  std::atomic<int> waiting{0};
+  for (int i = 0; i < 20; ++i) {
+    auto replica = StartOf(std::make_unique<SilentLink>(&waiting));
+    WaitFor("it to ask", [&] { return waiting == 1; });
+    EXPECT_FALSE(replica->ready());
+    replica = nullptr;
+    EXPECT_EQ(waiting, 0);
+  }
 }
 
 }  // namespace
