@@ -121,8 +121,10 @@ def test_more_rows_than_a_batch_are_loaded(table, shards, file, rows_of, monkeyp
     rows = ptf.Table(table, shards)
     values = np.random.default_rng(1).normal(size=(5000, 4))
     rows.assign(np.arange(5000), values)
-    batches = ptf.Table._batches
-    monkeypatch.setattr(ptf.Table, "_batches", lambda self, size: batches(self, 100))
+    export = ptf.Table.export
+    monkeypatch.setattr(
+        ptf.Table, "export", lambda self, batch_size=100: export(self, batch_size)
+    )
     model.save(file)
     expected = rows_of(table, shards)
     rows.remove(np.arange(100, 5000))
