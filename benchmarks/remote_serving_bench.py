@@ -15,13 +15,13 @@ import argparse
 import json
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from latencies import percentiles_over, seconds_in_turn
 from results_file import write_section
 from shard_processes import running_shards
 from w1_model import versions
@@ -83,30 +83,11 @@ def measure(
     shape = (arguments.batches, FEATURES, arguments.batch)
     ids = random.zipf(_ZIPF, shape) % arguments.rows
     batches = [{f"c{i}": tf.constant(one) for i, one in enumerate(b)} for b in ids]
-    for model in served.values():  # Warm.
-        for batch in batches:
-            model(**batch)
-    seconds: dict[str, list[float]] = {name: [] for name in served}
-    for _ in range(arguments.turns):
-        for name, model in served.items():
-            for batch in batches:
-                begin = time.perf_counter()
-                model(**batch)
-                seconds[name].append(time.perf_counter() - begin)
-    return seconds
+    return seconds_in_turn(served, batches, arguments.turns)
 
 
 def figures_of(seconds: dict[str, list[float]]) -> dict[str, Any]:
-    base50, base99 = np.percentile(seconds["standalone"], [50, 99])
-    figures: dict[str, Any] = {}
-    for name, took in seconds.items():
-        p50, p99 = np.percentile(took, [50, 99])
-        figures[name] = {
-            "p50_ms": 1e3 * p50,
-            "p99_ms": 1e3 * p99,
-            "p50_over_standalone": p50 / base50,
-            "p99_over_standalone": p99 / base99,
-        }
+    figures: dict[str, Any] = percentiles_over(seconds, "standalone", "standalone")
     for name, stats in zip(list(seconds)[1:], ptf.serving.remote_stats()):
         asked = stats.hot_hits + stats.hot_misses
         figures[name]["requests_a_call"] = FEATURES * stats.requests / stats.lookups

@@ -16,13 +16,13 @@ import argparse
 import json
 import os
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from latencies import percentiles_over, seconds_in_turn
 from results_file import write_section
 from turns import run_program
 
@@ -52,27 +52,8 @@ def measure_latency(folder: Path, arguments: argparse.Namespace) -> dict[str, An
     shape = (arguments.batches, len(named), arguments.batch)
     ids = random.integers(0, arguments.rows, shape)
     batches = [dict(zip(named, map(tf.constant, one))) for one in ids]
-    for model in models.values():  # Warm.
-        for batch in batches:
-            model(**batch)
-    seconds: dict[str, list[float]] = {name: [] for name in models}
-    for _ in range(arguments.turns):
-        for name, model in models.items():
-            for batch in batches:
-                begin = time.perf_counter()
-                model(**batch)
-                seconds[name].append(time.perf_counter() - begin)
-    figures = {}
-    for name, took in seconds.items():
-        p50, p99 = np.percentile(took, [50, 99])
-        base50, base99 = np.percentile(seconds[BASELINE], [50, 99])
-        figures[name] = {
-            "p50_ms": 1e3 * p50,
-            "p99_ms": 1e3 * p99,
-            "p50_over_keras": p50 / base50,
-            "p99_over_keras": p99 / base99,
-        }
-    return figures
+    seconds = seconds_in_turn(models, batches, arguments.turns)
+    return percentiles_over(seconds, BASELINE, "keras")
 
 
 def markdown(figures: dict[str, Any]) -> str:

@@ -1,0 +1,60 @@
+"""Latencies of models that are asked the same in turn, and their percentiles."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+
+def seconds_in_turn(
+    models: Mapping[str, Callable[..., Any]],
+    batches: Sequence[Mapping[str, Any]],
+    turns: int,
+) -> dict[str, list[float]]:
+    """Asks each model for all batches, once to warm it, and then so many times.
+
+    Args:
+        models: By name, in the order of their turns.
+        batches: Inputs by name.
+        turns: Of each model.
+
+    Returns:
+        Of each model: the seconds of every call.
+    """
+    for model in models.values():
+        for batch in batches:
+            model(**batch)
+    seconds: dict[str, list[float]] = {name: [] for name in models}
+    for _ in range(turns):
+        for name, model in models.items():
+            for batch in batches:
+                begin = time.perf_counter()
+                model(**batch)
+                seconds[name].append(time.perf_counter() - begin)
+    return seconds
+
+
+def percentiles_over(
+    seconds: Mapping[str, Sequence[float]], base: str, called: str
+) -> dict[str, dict[str, float]]:
+    """Returns 50th and 99th percentiles, and their ratios to one model's.
+
+    Args:
+        seconds: Of each model.
+        base: The model that others are compared with.
+        called: What figures call it, as in `p50_over_keras`.
+    """
+    base50, base99 = np.percentile(seconds[base], [50, 99])
+    figures = {}
+    for name, took in seconds.items():
+        p50, p99 = np.percentile(took, [50, 99])
+        figures[name] = {
+            "p50_ms": 1e3 * p50,
+            "p99_ms": 1e3 * p99,
+            f"p50_over_{called}": p50 / base50,
+            f"p99_over_{called}": p99 / base99,
+        }
+    return figures
