@@ -5,17 +5,9 @@
 
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/base/hash.h"
-#include "cc/service/cached_lookup.h"
 
 namespace persia {
 namespace {
-
-bool HasBags(const LookupRequest& request) {
-  return std::any_of(request.tables.begin(), request.tables.end(),
-                     [](const TableLookup& table) {
-                       return table.ids.combiner != Combiner::kNone;
-                     });
-}
 
 // A malformed table is the store's to refuse.
 bool Fits(const RowCache& cache, const TableLookup& table) {
@@ -27,15 +19,9 @@ bool Fits(const RowCache& cache, const TableLookup& table) {
 
 CachingService::CachingService(std::unique_ptr<EmbeddingService> inner,
                                const CacheOptions& options)
-    : ForwardingService(std::move(inner)), options_(options) {}
+    : CopyingService(std::move(inner)), options_(options) {}
 
-CachingService::~CachingService() {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-  }
-  EndInner();
-}
+CachingService::~CachingService() { End(); }
 
 void CachingService::CreateTable(CreateTableRequest* request,
                                  DoneCallback done) {
@@ -65,60 +51,24 @@ void CachingService::AddTable(const TableConfig& config) {
   tables_.emplace(key, Cached{config.name, std::move(cache)});
 }
 
-void CachingService::Lookup(LookupRequest* request, DoneCallback done) {
-  if (request->client == 0 || HasBags(*request)) {
-    return inner()->Lookup(request, std::move(done));
-  }
-  std::unique_ptr<CachedLookup> lookup;
-  const Status status =
-      CatchBadAlloc([&] { return Prepare(request, &lookup); });
-  if (!status.ok()) return done(status);
-  if (lookup->FinishFromCopies()) return done(Status());
-  Ask(std::move(lookup), std::move(done));
+bool CachingService::CopiesMayAnswer(const LookupRequest& request) const {
+  return request.client != 0;
 }
 
-Status CachingService::Prepare(LookupRequest* request,
-                               std::unique_ptr<CachedLookup>* lookup) {
+CachedLookup::Moment CachingService::TakeMoment(
+    const LookupRequest& request) const {
   CachedLookup::Moment moment;
-  std::vector<RowCache*> caches;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    moment.since = epochs_.Since(request->client, request->visible_sequence);
-    moment.now = epochs_.now();
-    moment.generation = generation_.value_or(0);
-    for (const TableLookup& table : request->tables) {
-      const auto found = tables_.find(table.ids.table);
-      const bool is_cached =
-          found != tables_.end() && Fits(*found->second.rows, table);
-      caches.push_back(is_cached ? found->second.rows.get() : nullptr);
-    }
-  }
-  *lookup = std::make_unique<CachedLookup>(request, moment);
-  for (RowCache* cache : caches) {
-    PERSIA_RETURN_IF_ERROR((*lookup)->AddTable(cache));
-  }
-  return Status();
+  moment.since = epochs_.Since(request.client, request.visible_sequence);
+  moment.now = epochs_.now();
+  moment.generation = generation_.value_or(0);
+  return moment;
 }
 
-void CachingService::Ask(std::shared_ptr<CachedLookup> lookup,
-                         DoneCallback done) {
-  LookupRequest* const rest = lookup->inner();
-  inner()->Lookup(rest, [this, lookup = std::move(lookup),
-                         done = std::move(done)](Status status) {
-    if (!status.ok()) return done(std::move(status));
-    bool stopping = false;
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      NoteGeneration(lookup->inner()->generation);
-      stopping = stopping_;
-    }
-    if (lookup->MixesGenerations()) {
-      if (stopping) return done(Status(Code::kCancelled, "the service ended"));
-      return inner()->Lookup(lookup->outer(), done);
-    }
-    lookup->Finish();
-    done(Status());
-  });
+RowCache* CachingService::CacheOf(const TableLookup& table) {
+  const auto found = tables_.find(table.ids.table);
+  const bool is_cached =
+      found != tables_.end() && Fits(*found->second.rows, table);
+  return is_cached ? found->second.rows.get() : nullptr;
 }
 
 void CachingService::Update(UpdateRequest* request, DoneCallback done) {

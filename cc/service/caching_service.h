@@ -31,12 +31,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cc/service/forwarding_service.h"
+#include "cc/service/copying_service.h"
 #include "cc/service/row_cache.h"
 #include "cc/service/update_epochs.h"
 
@@ -55,9 +54,7 @@ struct CachedTable {
   RowCacheStats rows;
 };
 
-class CachedLookup;
-
-class CachingService : public ForwardingService {
+class CachingService : public CopyingService {
  public:
   CachingService(std::unique_ptr<EmbeddingService> inner,
                  const CacheOptions& options);
@@ -65,7 +62,6 @@ class CachingService : public ForwardingService {
 
   // A table is cached once it was made, or attached to, through here.
   void CreateTable(CreateTableRequest* request, DoneCallback done) override;
-  void Lookup(LookupRequest* request, DoneCallback done) override;
   void Update(UpdateRequest* request, DoneCallback done) override;
   void Assign(AssignRequest* request, DoneCallback done) override;
   void Remove(RemoveRequest* request, DoneCallback done) override;
@@ -79,21 +75,20 @@ class CachingService : public ForwardingService {
     std::unique_ptr<RowCache> rows;
   };
 
-  Status Prepare(LookupRequest* request, std::unique_ptr<CachedLookup>* lookup);
-  void Ask(std::shared_ptr<CachedLookup> lookup, DoneCallback done);
+  bool CopiesMayAnswer(const LookupRequest& request) const override;
   void EndCopiesOf(TableKey table);
   // All below require mutex_.
+  CachedLookup::Moment TakeMoment(const LookupRequest& request) const override;
+  RowCache* CacheOf(const TableLookup& table) override;
+  void NoteGeneration(uint64_t generation) override;
   void AddTable(const TableConfig& config);
   void EndAllCopies();
-  void NoteGeneration(uint64_t generation);
 
   const CacheOptions options_;
-  mutable std::mutex mutex_;
   // All below: guarded by mutex_. Tables are never taken away.
   std::map<TableKey, Cached> tables_;
   UpdateEpochs epochs_;
   std::optional<uint64_t> generation_;
-  bool stopping_ = false;
 };
 
 }  // namespace persia

@@ -9,13 +9,6 @@
 namespace persia {
 namespace {
 
-bool HasBags(const LookupRequest& request) {
-  return std::any_of(request.tables.begin(), request.tables.end(),
-                     [](const TableLookup& table) {
-                       return table.ids.combiner != Combiner::kNone;
-                     });
-}
-
 uint64_t Nanoseconds(Clock::duration duration) {
   return std::chrono::nanoseconds(duration).count();
 }
@@ -24,75 +17,19 @@ uint64_t Nanoseconds(Clock::duration duration) {
 
 HotRowsService::HotRowsService(std::unique_ptr<EmbeddingService> inner,
                                const HotRowsOptions& options)
-    : ForwardingService(std::move(inner)), options_(options) {}
+    : CopyingService(std::move(inner)), options_(options) {}
 
-HotRowsService::~HotRowsService() {
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    stopping_ = true;
-  }
-  EndInner();
-}
+HotRowsService::~HotRowsService() { End(); }
 
-void HotRowsService::Lookup(LookupRequest* request, DoneCallback done) {
-  if (!request->read_only || HasBags(*request) || !MakesCopies()) {
-    return inner()->Lookup(request, std::move(done));
-  }
-  std::unique_ptr<CachedLookup> lookup;
-  const Status status =
-      CatchBadAlloc([&] { return Prepare(request, &lookup); });
-  if (!status.ok()) return done(status);
-  if (lookup->FinishFromCopies()) return done(Status());
-  Ask(std::move(lookup), std::move(done));
-}
-
-bool HotRowsService::MakesCopies() const {
-  if (options_.rows == 0) return false;
+bool HotRowsService::CopiesMayAnswer(const LookupRequest& request) const {
+  if (!request.read_only || options_.rows == 0) return false;
   if (options_.seconds > 0) return true;
   std::lock_guard<std::mutex> lock(mutex_);
   return followed_since_.has_value();
 }
 
-Status HotRowsService::Prepare(LookupRequest* request,
-                               std::unique_ptr<CachedLookup>* lookup) {
-  CachedLookup::Moment moment;
-  std::vector<RowCache*> caches;
-  {
-    std::lock_guard<std::mutex> lock(mutex_);
-    moment = TakeMoment();
-    for (const TableLookup& table : request->tables) {
-      caches.push_back(CacheOf(table));
-    }
-  }
-  *lookup = std::make_unique<CachedLookup>(request, moment);
-  for (RowCache* cache : caches) {
-    PERSIA_RETURN_IF_ERROR((*lookup)->AddTable(cache));
-  }
-  return Status();
-}
-
-void HotRowsService::Ask(std::shared_ptr<CachedLookup> lookup,
-                         DoneCallback done) {
-  LookupRequest* const rest = lookup->inner();
-  inner()->Lookup(rest, [this, lookup = std::move(lookup),
-                         done = std::move(done)](Status status) {
-    if (!status.ok()) return done(std::move(status));
-    bool stopping = false;
-    {
-      std::lock_guard<std::mutex> lock(mutex_);
-      NoteGeneration(lookup->inner()->generation);
-      stopping = stopping_;
-    }
-    if (lookup->MixesGenerations()) {
-      if (stopping) return done(Status(Code::kCancelled, "the service ended"));
-      return inner()->Lookup(lookup->outer(), done);
-    }
-    lookup->Finish();
-    done(Status());
-  });
-}
-
-CachedLookup::Moment HotRowsService::TakeMoment() const {
+CachedLookup::Moment HotRowsService::TakeMoment(
+    const LookupRequest& /*request*/) const {
   CachedLookup::Moment moment;
   moment.now = Now();
   const uint64_t age = Nanoseconds(std::chrono::duration_cast<Clock::duration>(
@@ -105,7 +42,6 @@ CachedLookup::Moment HotRowsService::TakeMoment() const {
 }
 
 RowCache* HotRowsService::CacheOf(const TableLookup& table) {
-  // A malformed table is the service's to refuse.
   if (table.ids.dim == 0 || table.ids.dim > kMaxDim ||
       table.rows.size() != table.ids.ids.size() * table.ids.dim) {
     return nullptr;

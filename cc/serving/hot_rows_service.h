@@ -18,13 +18,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "cc/base/clock.h"
-#include "cc/service/cached_lookup.h"
-#include "cc/service/forwarding_service.h"
+#include "cc/service/copying_service.h"
 #include "cc/service/row_cache.h"
 
 namespace persia {
@@ -35,13 +33,11 @@ struct HotRowsOptions {
   Clock::time_point (*now)() = &Clock::now;
 };
 
-class HotRowsService : public ForwardingService {
+class HotRowsService : public CopyingService {
  public:
   HotRowsService(std::unique_ptr<EmbeddingService> inner,
                  const HotRowsOptions& options);
   ~HotRowsService() override;
-
-  void Lookup(LookupRequest* request, DoneCallback done) override;
 
   // Who follows says so first, and then tells of every change after that;
   // copies from then on do not grow old. Without, they grow old again.
@@ -58,26 +54,22 @@ class HotRowsService : public ForwardingService {
   RowCacheStats stats() const;
 
  private:
-  bool MakesCopies() const;
-  Status Prepare(LookupRequest* request, std::unique_ptr<CachedLookup>* lookup);
-  void Ask(std::shared_ptr<CachedLookup> lookup, DoneCallback done);
+  bool CopiesMayAnswer(const LookupRequest& request) const override;
   RowCache* Find(TableKey table) const;
   template <typename Change>
   Status Tell(RowCache* cache, const Change& change);
   // The nanoseconds of the clock, which are above 0.
   uint64_t Now() const;
   // These require mutex_.
-  CachedLookup::Moment TakeMoment() const;
-  RowCache* CacheOf(const TableLookup& table);
-  void NoteGeneration(uint64_t generation);
+  CachedLookup::Moment TakeMoment(const LookupRequest& request) const override;
+  RowCache* CacheOf(const TableLookup& table) override;
+  void NoteGeneration(uint64_t generation) override;
 
   const HotRowsOptions options_;
-  mutable std::mutex mutex_;
   // All below: guarded by mutex_. Caches are never taken away.
   std::map<TableKey, std::unique_ptr<RowCache>> caches_;
   std::optional<uint64_t> followed_since_;
   std::optional<uint64_t> generation_;
-  bool stopping_ = false;
 };
 
 }  // namespace persia

@@ -1,0 +1,80 @@
+#include "cc/service/copying_service.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cc/base/catch_bad_alloc.h"
+
+namespace persia {
+namespace {
+
+bool HasBags(const LookupRequest& request) {
+  return std::any_of(request.tables.begin(), request.tables.end(),
+                     [](const TableLookup& table) {
+                       return table.ids.combiner != Combiner::kNone;
+                     });
+}
+
+}  // namespace
+
+void CopyingService::End() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+  }
+  EndInner();
+}
+
+void CopyingService::Lookup(LookupRequest* request, DoneCallback done) {
+  if (HasBags(*request) || !CopiesMayAnswer(*request)) {
+    return inner()->Lookup(request, std::move(done));
+  }
+  std::unique_ptr<CachedLookup> lookup;
+  const Status status =
+      CatchBadAlloc([&] { return Prepare(request, &lookup); });
+  if (!status.ok()) return done(status);
+  if (lookup->FinishFromCopies()) return done(Status());
+  Ask(std::move(lookup), std::move(done));
+}
+
+Status CopyingService::Prepare(LookupRequest* request,
+                               std::unique_ptr<CachedLookup>* lookup) {
+  CachedLookup::Moment moment;
+  std::vector<RowCache*> caches;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    moment = TakeMoment(*request);
+    for (const TableLookup& table : request->tables) {
+      caches.push_back(CacheOf(table));
+    }
+  }
+  *lookup = std::make_unique<CachedLookup>(request, moment);
+  for (RowCache* cache : caches) {
+    PERSIA_RETURN_IF_ERROR((*lookup)->AddTable(cache));
+  }
+  return Status();
+}
+
+void CopyingService::Ask(std::shared_ptr<CachedLookup> lookup,
+                         DoneCallback done) {
+  LookupRequest* const rest = lookup->inner();
+  inner()->Lookup(rest, [this, lookup = std::move(lookup),
+                         done = std::move(done)](Status status) {
+    if (!status.ok()) return done(std::move(status));
+    bool stopping = false;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      NoteGeneration(lookup->inner()->generation);
+      stopping = stopping_;
+    }
+    if (lookup->MixesGenerations()) {
+      if (stopping) return done(Status(Code::kCancelled, "the service ended"));
+      return inner()->Lookup(lookup->outer(), done);
+    }
+    lookup->Finish();
+    done(Status());
+  });
+}
+
+}  // namespace persia
