@@ -7,6 +7,7 @@ docs/following.md.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import secrets
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from persia_tf import _native, checks, native_arrays, row_checks
+from persia_tf import _native, checks, errors, native_arrays, row_checks
 from persia_tf.session import Session
 
 __all__ = ["ChangedTable", "Changes", "Position", "ShardFollower", "shards_of"]
@@ -92,20 +93,21 @@ class Changes:
 class ShardFollower:
     """Follows one shard of a cluster. Not thread-safe.
 
-    The shard notes the ids that change until they are asked for, and forgets a
-    follower that does not ask for 10 minutes: what is asked for next begins anew.
+    The shard notes the ids that change until they are asked for. It has places for 64
+    followers: `close` frees one's, or 10 minutes without a `poll`. What is asked for
+    after that begins anew.
 
     Example:
 
     ```python
     cluster = ptf.Cluster()
-    follower = ptf.following.ShardFollower(cluster.session, 0)
-    while serving:
-        changes = follower.poll()
-        for table in changes.tables:
-            rows.update(zip(table.ids, table.rows))
-        if changes.complete:
-            time.sleep(1)
+    with ptf.following.ShardFollower(cluster.session, 0) as follower:
+        while serving:
+            changes = follower.poll()
+            for table in changes.tables:
+                rows.update(zip(table.ids, table.rows))
+            if changes.complete:
+                time.sleep(1)
     ```
 
     Args:
@@ -173,15 +175,33 @@ class ShardFollower:
             PersiaError: if the shard does not answer in time.
         """
         max_rows = checks.integer("max_rows", max_rows, 1, _MOST_ROWS)
+        changes, position = self._ask(max_rows)
+        self._position = position  # Not before the caller has what it tells.
+        return changes
+
+    def close(self) -> None:
+        """Frees its place at the shard, and what is noted there for it.
+
+        A shard that does not answer frees it by itself, after 10 minutes: that raises
+        nothing. Not for one whose `position` is to go on later: that begins anew.
+        """
+        with contextlib.suppress(errors.PersiaError):
+            self._ask(0)
+
+    def _ask(self, max_rows: int) -> tuple[Changes, _native.FollowPosition]:
         handle = _native.ChangesHandle()
         position = _native.FollowPosition(*self.position)
         _native.library().persia_session_changes(
             *(self._key, self._shard, ctypes.byref(position), max_rows),
             ctypes.byref(handle),
         )
-        changes = _take(handle)
-        self._position = position  # Not before the caller has what it tells.
-        return changes
+        return _take(handle), position
+
+    def __enter__(self) -> ShardFollower:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
 
 def shards_of(ids: Any, shard_count: int) -> np.ndarray:

@@ -279,9 +279,10 @@ typedef struct {
   uint64_t erased_count;
 } persia_changed_table;
 
-/* Asks one shard what changed since `position`, about `max_rows` rows at most.
- * Blocks for at most the session's timeout. Waits for no updates: see flush. On
- * failure the position is as it was. */
+/* Asks one shard what changed since `position`, about `max_rows` rows at most;
+ * 0: nothing, and the shard forgets the follower. Blocks for at most the
+ * session's timeout. Waits for no updates: see flush. On failure the position
+ * is as it was. */
 PERSIA_EXPORT int persia_session_changes(const char* name, uint32_t shard,
                                          persia_follow_position* position,
                                          uint64_t max_rows,

@@ -6,7 +6,8 @@
 // applied; to ask for the same one again, since the reply was lost, gives the
 // same ids again, as they are then. A follower that the shard does not know, as
 // it was restarted or restored, or forgot the follower, or had no memory to
-// note all, begins anew: the reply says so.
+// note all, begins anew: the reply says so. One that asks for no rows ends: the
+// shard frees what it noted for it, and tells nothing.
 
 #ifndef PERSIA_CC_SERVICE_CHANGES_REQUEST_H_
 #define PERSIA_CC_SERVICE_CHANGES_REQUEST_H_
@@ -57,7 +58,8 @@ struct ChangesRequest {
   uint32_t shard = 0;
   // In: where the follower is. Output: where it is once it has applied this.
   FollowPosition position;
-  uint64_t max_rows = 0;  // At least 1. There may be more by a little, or less.
+  // 0: the follower ends. There may be more by a little, or less.
+  uint64_t max_rows = 0;
   uint64_t max_bytes = kMostBytes;  // Of the reply. Servers lower it.
 
   // Outputs.

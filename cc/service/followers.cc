@@ -9,8 +9,12 @@ Status Followers::Tell(ChangesRequest* request) {
   if (request->position.follower == 0) {
     return InvalidArgument("a follower must have a random number, received 0");
   }
-  if (request->max_rows < 1) {
-    return InvalidArgument("max_rows must be at least 1, received 0");
+  if (request->max_rows == 0) {
+    End(request->position.follower);
+    request->begins = Begins::kNothing;
+    request->complete = true;
+    request->tables.clear();
+    return Status();
   }
   const auto follower = Find(request->position.follower);
   if (!follower.ok()) return follower.status();
@@ -30,14 +34,19 @@ Result<std::shared_ptr<Follower>> Followers::Find(uint64_t number) {
     return Status(
         Code::kResourceExhausted,
         Concat("this shard has ", kMost,
-               " followers, as many as may be: end one, which is forgotten "
-               "after ",
-               kMostIdle.count(), " minutes, or follow a replica"));
+               " followers, as many as may be: end one (if it is killed, its "
+               "place is free after ",
+               kMostIdle.count(), " minutes), or follow a replica"));
   }
   const auto made = std::make_shared<Follower>(subject_);
   followers_[number] = {made, now};
   next_look_ = std::min<Clock::time_point>(next_look_, now + kMostIdle);
   return made;
+}
+
+void Followers::End(uint64_t number) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  followers_.erase(number);
 }
 
 void Followers::ForgetIdle() {

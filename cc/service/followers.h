@@ -53,6 +53,7 @@ class Followers {
   };
 
   Result<std::shared_ptr<Follower>> Find(uint64_t number);
+  void End(uint64_t number);
   void DropIdle(Clock::time_point now);  // Expects the lock.
 
   const Follower::Subject subject_;

@@ -42,10 +42,12 @@ ReplicaService::ReplicaService(std::unique_ptr<EmbeddingService> source,
 ReplicaService::~ReplicaService() {
   std::unique_ptr<EmbeddingService> source;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
     ending_ = true;
-    source = std::move(source_);
     wake_.notify_all();
+    wake_.wait_until(lock, DeadlineAfter(options_.goodbye_seconds),
+                     [this] { return ended_; });
+    source = std::move(source_);
   }
   source = nullptr;  // Ends the request that the thread waits for.
   thread_.join();
@@ -136,12 +138,24 @@ void ReplicaService::Run() {
     const Result<double> pause = FollowOnce();
     if (pause.ok()) {
       backoff = options_.first_backoff_seconds;
-      if (!Pause(*pause)) return;
+      if (!Pause(*pause)) break;
     } else {
-      if (!Pause(backoff)) return;
+      if (!Pause(backoff)) break;
       backoff = std::min(2 * backoff, options_.max_backoff_seconds);
     }
   }
+  if (!is_away_) SayGoodbye();
+  std::lock_guard<std::mutex> lock(mutex_);
+  ended_ = true;
+  wake_.notify_all();
+}
+
+void ReplicaService::SayGoodbye() {
+  ChangesRequest request;
+  request.position = rows_->position();
+  request.deadline = DeadlineAfter(options_.goodbye_seconds);
+  // A source that does not hear it forgets the replica later.
+  (void)AskSource(&request);
 }
 
 Result<double> ReplicaService::FollowOnce() {
@@ -173,7 +187,9 @@ Status ReplicaService::AskSource(ChangesRequest* request) {
   {
     // Held while the request begins: the source must not end meanwhile.
     std::lock_guard<std::mutex> lock(mutex_);
-    if (ending_) return Status(Code::kCancelled, "the replica ends");
+    if (source_ == nullptr) {
+      return Status(Code::kCancelled, "the replica ends");
+    }
     source_->Changes(
         request, [&](Status status) { outcome.set_value(std::move(status)); });
   }

@@ -39,6 +39,8 @@ struct ReplicaOptions {
   // After requests that fail; each is twice as long as the one before.
   double first_backoff_seconds = 0.1;
   double max_backoff_seconds = 5;
+  // How long its end may take the source.
+  double goodbye_seconds = 1;
   uint64_t max_rows = 65536;   // Of a request.
   EventLog* events = nullptr;  // Must outlive the service; or null.
 };
@@ -73,6 +75,8 @@ class ReplicaService : public EmbeddingService {
   void Run();
   // How long to pause.
   Result<double> FollowOnce();
+  // Frees what the source noted for it.
+  void SayGoodbye();
   Status AskSource(ChangesRequest* request);
   void NoteOutcome(const Status& status);
   // False once the service ends.
@@ -84,8 +88,10 @@ class ReplicaService : public EmbeddingService {
   bool is_away_ = false;  // The source; the thread's.
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool ending_ = false;                       // Guarded by mutex_.
-  std::unique_ptr<EmbeddingService> source_;  // Null once it ends.
+  bool ending_ = false;  // Guarded by mutex_.
+  bool ended_ = false;   // The thread; guarded by mutex_.
+  // Guarded by mutex_; null once it ends.
+  std::unique_ptr<EmbeddingService> source_;
   std::thread thread_;
 };
 

@@ -14,6 +14,9 @@ from persia_tf.following import ShardFollower
 from persia_tf.serving.followed_model import FollowedModel
 from persia_tf.serving.shard_reader import Pauses, ShardProgress, ShardReader
 
+# How long shards that do not answer may keep `close`.
+_CLOSE_SECONDS = 2.0
+
 
 @dataclasses.dataclass(frozen=True)
 class FollowerStatus:
@@ -115,16 +118,19 @@ class Follower:
             )
 
     def close(self) -> None:
-        """Stops following; waits for answers that are under way.
+        """Stops following, and frees its places at the shards.
 
-        The model serves on with what it has.
+        Waits a few seconds at most for shards that do not answer; they free the place
+        themselves after 10 minutes. The model serves on with what it has.
         """
-        self._stop.set()
-        self._opener.join()
+        deadline = time.monotonic() + _CLOSE_SECONDS
+        with self._changed:
+            self._stop.set()
+        self._opener.join(_CLOSE_SECONDS)
         for reader in self._readers:
             reader.begin_stop()
         for reader in self._readers:
-            reader.stop()
+            reader.stop(max(0.0, deadline - time.monotonic()))
 
     def _open(self) -> None:
         """Finds out which shards there are, however long that takes."""
@@ -141,6 +147,8 @@ class Follower:
         else:
             return
         with self._changed:
+            if self._stop.is_set():
+                return
             self._error = ""
             self._readers = self._start_readers(shards)
             self._changed.notify_all()

@@ -25,6 +25,9 @@ class Shard(Protocol):
     def begin_anew(self) -> None:
         """Says that what the last call gave is not applied."""
 
+    def close(self) -> None:
+        """Has the shard forget who follows it; it is not polled any more."""
+
 
 class Sink(Protocol):
     """What the changes of one shard go to. One thread calls it."""
@@ -98,6 +101,7 @@ class ShardReader:
         self._sink = sink
         self._poll_seconds = poll_seconds
         self._pauses = Pauses()
+        self._applying = threading.Lock()
         self._changed = threading.Condition()
         # All below are guarded by it.
         self._progress = ShardProgress(name)
@@ -117,16 +121,22 @@ class ShardReader:
             return dataclasses.replace(self._progress)
 
     def begin_stop(self) -> None:
-        """Has the thread end, once what a poll gave is applied."""
+        """Has the thread end; nothing is applied any more but what it is busy with."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
 
-    def stop(self) -> None:
-        """The same, and waits for it: for as long as a shard may take to answer."""
+    def stop(self, seconds: float = 2.0) -> None:
+        """The same, and waits until nothing is applied any more.
+
+        Args:
+            seconds: For how long to wait for a shard that is asked and does not
+                answer. The thread ends by itself after that.
+        """
         self.begin_stop()
-        self._thread.join()
-        self._sink.lost()
+        self._thread.join(seconds)
+        with self._applying:
+            self._sink.lost()
 
     def next_round(self) -> int:
         """Has a round begin soon, and returns its number."""
@@ -162,6 +172,8 @@ class ShardReader:
             except Exception as error:
                 self._sink.lost()
                 self._note_failure(error)
+        if not self.progress.error:
+            self._shard.close()
 
     def _begin_round(self) -> bool:
         """Waits for a round's time; False: there is none any more."""
@@ -179,19 +191,27 @@ class ShardReader:
         began = time.monotonic()
         while True:
             changes = self._shard.poll()
-            try:
-                rows, erased = self._sink.apply(changes)
-            except BaseException:
-                self._shard.begin_anew()
-                raise
+            with self._applying:
+                if self._is_stopping():
+                    return
+                rows, erased = self._apply(changes)
             with self._changed:
                 self._progress.rows += rows
                 self._progress.erased += erased
-                if self._stopping:
-                    return
                 if changes.complete:
                     self._note_current(began)
                     return
+
+    def _is_stopping(self) -> bool:
+        with self._changed:
+            return self._stopping
+
+    def _apply(self, changes: Changes) -> tuple[int, int]:
+        try:
+            return self._sink.apply(changes)
+        except BaseException:
+            self._shard.begin_anew()
+            raise
 
     def _note_current(self, began: float) -> None:
         if self._progress.error:
@@ -204,7 +224,7 @@ class ShardReader:
 
     def _note_failure(self, error: Exception) -> None:
         with self._changed:
-            if not self._progress.error:
+            if not self._progress.error and not self._stopping:
                 logging.warning(
                     "shard %s cannot be followed; what was read of it before goes on "
                     "serving, and it is asked again: %s",

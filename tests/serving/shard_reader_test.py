@@ -19,6 +19,7 @@ class ScriptedShard:
     def __init__(self):
         self.answers = queue.Queue()
         self.beginnings = 1
+        self.goodbyes = 0
 
     def tell(self, complete=True):
         self.answers.put(Changes("on", complete, []))
@@ -28,6 +29,9 @@ class ScriptedShard:
 
     def begin_anew(self):
         self.beginnings += 1
+
+    def close(self):
+        self.goodbyes += 1
 
     def poll(self):
         answer = self.answers.get(timeout=SECONDS)
@@ -133,3 +137,30 @@ def test_who_waits_for_one_that_stops_is_told_no(shard, read):
     reader.stop()
     waiter.join(SECONDS)
     assert answers == [False]
+
+
+def test_one_that_stops_says_goodbye(shard, read):
+    reader = read(poll_seconds=3600)
+    shard.tell()
+    assert reader.wait_for(1, deadline())
+    reader.stop(SECONDS)
+    assert shard.goodbyes == 1
+
+
+def test_a_shard_that_is_away_is_told_no_goodbye(shard, read):
+    reader = read()
+    shard.fail(ConnectionError("it is away"))
+    wait_until(lambda: reader.progress.failures, "a failure")
+    shard.fail(ConnectionError("it is away"))
+    reader.stop(SECONDS)
+    assert shard.goodbyes == 0
+
+
+def test_a_late_answer_is_not_applied_once_it_has_stopped(shard, read):
+    sink = Counting()
+    reader = read(sink)
+    reader.stop(0.0)
+    assert sink.losses == 1
+    shard.tell()
+    wait_until(lambda: shard.goodbyes, "the thread's end")
+    assert reader.progress.rows == 0

@@ -308,9 +308,26 @@ TEST_F(FollowersTest, RequestsThatAreNoneAreRefused) {
   ChangesRequest request;
   request.max_rows = 1;
   EXPECT_EQ(followers_.Tell(&request).code(), Code::kInvalidArgument);
-  request.position.follower = 1;
-  request.max_rows = 0;
-  EXPECT_EQ(followers_.Tell(&request).code(), Code::kInvalidArgument);
+}
+
+TEST_F(FollowersTest, OneThatEndsLeavesItsPlaceAndComesBackAnew) {
+  Look(table(), Range(0, 10));
+  std::vector<Copy> copies;
+  for (uint64_t i = 0; i < Followers::kMost; ++i) {
+    copies.push_back(Follower(1 + i));
+    copies.back().CatchUp();
+  }
+  EXPECT_TRUE(copies[3].Poll(0, true).ok());
+  Copy late = Follower(1000);
+  late.CatchUp();
+  ExpectCopied(&late);
+  EXPECT_EQ(copies[3].Poll().code(), Code::kResourceExhausted);
+  EXPECT_TRUE(late.Poll(0, true).ok());
+  EXPECT_TRUE(late.Poll(0, true).ok());
+  Look(table(), {11});
+  copies[3].CatchUp();
+  EXPECT_EQ(copies[3].began, Begins::kWhole);
+  ExpectCopied(&copies[3]);
 }
 
 TEST_F(FollowersTest, ThreadsThatTrainAndFollowLoseNothing) {

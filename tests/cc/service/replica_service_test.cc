@@ -48,7 +48,7 @@ class Source {
     return asked_;
   }
 
-  // How many followers asked.
+  // How many followers asked, and did not end since.
   size_t followers() {
     std::lock_guard<std::mutex> lock(mutex_);
     return followers_.size();
@@ -57,7 +57,11 @@ class Source {
   void Changes(ChangesRequest* request, DoneCallback done) {
     std::lock_guard<std::mutex> lock(mutex_);
     ++asked_;
-    followers_.insert(request->position.follower);
+    if (request->max_rows == 0) {
+      followers_.erase(request->position.follower);
+    } else {
+      followers_.insert(request->position.follower);
+    }
     if (away_) return done(Status(Code::kUnavailable, "it is away"));
     service_->Changes(request, std::move(done));
   }
@@ -132,12 +136,13 @@ class ReplicaServiceTest : public ::testing::Test {
   ReplicaServiceTest() { Make("t"); }
 
   static std::unique_ptr<ReplicaService> StartOf(
-      std::unique_ptr<EmbeddingService> link) {
+      std::unique_ptr<EmbeddingService> link, double goodbye_seconds = 60) {
     ReplicaOptions options;
     options.source = "h:1";
     options.pause_seconds = 0.001;
     options.first_backoff_seconds = 0.001;
     options.max_backoff_seconds = 0.004;
+    options.goodbye_seconds = goodbye_seconds;
     options.max_rows = 300;
     auto replica = ReplicaService::Start(std::move(link), options);
     EXPECT_TRUE(replica.ok()) << replica.status().message();
@@ -373,10 +378,19 @@ TEST_F(ReplicaServiceTest, TellsWhatItFollowsAndHowFarBehindItIs) {
   EXPECT_LT(stats.processes.at(0).behind_millis, 60000u);
 }
 
+TEST_F(ReplicaServiceTest, SaysGoodbyeToItsSource) {
+  auto replica = StartOf(std::make_unique<Link>(&source_));
+  WaitFor("all rows", [&] { return replica->ready(); });
+  EXPECT_EQ(source_.followers(), 1u);
+  replica = nullptr;
+  EXPECT_EQ(source_.followers(), 0u);
+}
+
 TEST_F(ReplicaServiceTest, EndsWhileItsSourceIsSilent) {
   std::atomic<int> waiting{0};
   for (int i = 0; i < 20; ++i) {
-    auto replica = StartOf(std::make_unique<SilentLink>(&waiting));
+    auto replica = StartOf(std::make_unique<SilentLink>(&waiting),
+                           /*goodbye_seconds=*/0.001);
     WaitFor("it to ask", [&] { return waiting == 1; });
     EXPECT_FALSE(replica->ready());
     replica = nullptr;
