@@ -111,11 +111,18 @@ void ReplicaService::Export(ExportRequest* request, DoneCallback done) {
 }
 
 void ReplicaService::Changes(ChangesRequest* request, DoneCallback done) {
+  const bool ends = request->max_rows == 0;
   // Who is told less than all rows would drop what it has.
-  if (!ready()) {
+  if (!ready() && !ends) {
     return done(Status(Code::kUnavailable,
                        Concat("this replica has not had all rows of ",
                               options_.source, " yet, ask again")));
+  }
+  if (is_away_ && !ends) {
+    return done(Status(
+        Code::kUnavailable,
+        Concat("this replica does not get what changes in ", options_.source,
+               " at present, ask again: its log says why")));
   }
   rows_->serving()->Changes(request, std::move(done));
 }
@@ -144,7 +151,7 @@ void ReplicaService::Run() {
       backoff = std::min(2 * backoff, options_.max_backoff_seconds);
     }
   }
-  if (!is_away_) SayGoodbye();
+  if (source_answers_) SayGoodbye();
   std::lock_guard<std::mutex> lock(mutex_);
   ended_ = true;
   wake_.notify_all();
@@ -155,7 +162,7 @@ void ReplicaService::SayGoodbye() {
   request.position = rows_->position();
   request.deadline = DeadlineAfter(options_.goodbye_seconds);
   // A source that does not hear it forgets the replica later.
-  (void)AskSource(&request);
+  (void)CatchBadAlloc([&] { return AskSource(&request); });
 }
 
 Result<double> ReplicaService::FollowOnce() {
@@ -164,8 +171,10 @@ Result<double> ReplicaService::FollowOnce() {
   request.max_rows = options_.max_rows;
   request.deadline = DeadlineAfter(options_.request_seconds);
   const Clock::time_point asked_at = Clock::now();
+  source_answers_ = false;
   const Status status = CatchBadAlloc([&] {
     PERSIA_RETURN_IF_ERROR(AskSource(&request));
+    source_answers_ = true;
     return rows_->Apply(request);
   });
   NoteOutcome(status);

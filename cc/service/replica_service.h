@@ -6,8 +6,9 @@
 // what it has: rows that are older than the source's by the time since it was
 // last complete, which Stats tells.
 //
-// It tells others what changed in its turn, so replicas can follow replicas:
-// once it is ready, until then that fails with kUnavailable.
+// It tells others what changed in its turn, so replicas can follow replicas.
+// Before it is ready, and while its source is away, that fails with
+// kUnavailable: who follows it must not take its rows for those of now.
 // Whatever writes is refused with kFailedPrecondition, and so is a table that
 // the source does not have. Thread-safe, as EmbeddingService says; calls are
 // done before they return.
@@ -85,7 +86,9 @@ class ReplicaService : public EmbeddingService {
   const ReplicaOptions options_;
   const std::unique_ptr<ReplicaRows> rows_;
   std::atomic<Clock::time_point> complete_at_{Clock::time_point::min()};
-  bool is_away_ = false;  // The source; the thread's.
+  // Whether the source, or applying what it told, failed last.
+  std::atomic<bool> is_away_{false};
+  bool source_answers_ = false;  // The thread's.
   std::mutex mutex_;
   std::condition_variable wake_;
   bool ending_ = false;  // Guarded by mutex_.

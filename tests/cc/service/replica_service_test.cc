@@ -354,6 +354,27 @@ TEST_F(ReplicaServiceTest, TellsNoChangesBeforeItHasAllRows) {
   EXPECT_EQ(request.tables[0].rows.ids.size(), 2u);
 }
 
+TEST_F(ReplicaServiceTest, TellsNoChangesWhileItsSourceIsAway) {
+  TrainOn("t", {1, 2});
+  const auto replica = StartOf(std::make_unique<Link>(&source_));
+  WaitFor("all rows", [&] { return replica->ready(); });
+  ChangesRequest request;
+  request.position.follower = 5;
+  request.max_rows = 10;
+  const auto ask = [&] {
+    return Call(replica.get(), &EmbeddingService::Changes, &request);
+  };
+  source_.SetAway(true);
+  WaitFor("it to notice", [&] { return ask().code() == Code::kUnavailable; });
+  EXPECT_NE(ask().message().find("changes in h:1 at present"),
+            std::string::npos);
+  request.max_rows = 0;
+  EXPECT_TRUE(ask().ok());
+  request.max_rows = 10;
+  source_.SetAway(false);
+  WaitFor("it to go on", [&] { return ask().ok(); });
+}
+
 TEST_F(ReplicaServiceTest, ReplicasFollowReplicas) {
   TrainOn("t", Range(0, 1000));
   const auto first = StartOf(std::make_unique<Link>(&source_));
