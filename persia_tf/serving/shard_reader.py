@@ -101,6 +101,7 @@ class ShardReader:
         self._sink = sink
         self._poll_seconds = poll_seconds
         self._pauses = Pauses()
+        self._answers = False  # The shard, when it was polled last; the thread's.
         self._applying = threading.Lock()
         self._changed = threading.Condition()
         # All below are guarded by it.
@@ -172,7 +173,7 @@ class ShardReader:
             except Exception as error:
                 self._sink.lost()
                 self._note_failure(error)
-        if not self.progress.error:
+        if self._answers:
             self._shard.close()
 
     def _begin_round(self) -> bool:
@@ -190,7 +191,9 @@ class ShardReader:
     def _round(self) -> None:
         began = time.monotonic()
         while True:
+            self._answers = False
             changes = self._shard.poll()
+            self._answers = True
             with self._applying:
                 if self._is_stopping():
                     return

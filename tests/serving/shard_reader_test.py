@@ -147,6 +147,19 @@ def test_one_that_stops_says_goodbye(shard, read):
     assert shard.goodbyes == 1
 
 
+def test_one_that_could_not_apply_says_goodbye(shard, read):
+    class Refusing(Counting):
+        def apply(self, changes):
+            raise ValueError("no such row")
+
+    reader = read(Refusing())
+    shard.tell()
+    wait_until(lambda: reader.progress.failures, "a failure")
+    shard.tell()
+    reader.stop(SECONDS)
+    assert shard.goodbyes == 1
+
+
 def test_a_shard_that_is_away_is_told_no_goodbye(shard, read):
     reader = read()
     shard.fail(ConnectionError("it is away"))
