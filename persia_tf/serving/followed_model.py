@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +18,8 @@ from persia_tf.serving.table_writer import TableWriter
 class FollowedModel:
     """The tables of a loaded export, or the copies of those that it asks shards for.
 
+    Tables have one writer at a time: it is theirs until it is closed.
+
     Args:
         model: What `tf.saved_model.load` gave for an export of `ptf.serving.export`.
 
@@ -24,7 +28,7 @@ class FollowedModel:
             takes it.
 
     Raises:
-        ValueError: if it is no such export.
+        ValueError: if it is no such export, or its tables are another one's.
     """
 
     def __init__(self, model: Any) -> None:
@@ -38,17 +42,47 @@ class FollowedModel:
         self._writers: dict[str, TableWriter] | None = None
         self.base_save = NOW
         if all(hasattr(table, "write") for table in tables.values()):
+            _written.add(model)
             self._writers = {name: TableWriter(each) for name, each in tables.items()}
             self.base_save = read_save(model)
 
-    def sinks(self, shards: Sequence[str]) -> Sequence[Sink]:
+    def close(self) -> None:
+        """Leaves the tables to others. Nothing goes to the sinks any more."""
+        _written.discard(self._model)
+
+    def sinks(self, shards: Sequence[str], servers: Sequence[str]) -> Sequence[Sink]:
         """Returns what the changes of each shard go to.
 
         Args:
             shards: Their addresses.
+            servers: The addresses at which they were asked for.
         """
         if self._writers is None:
-            changed = RemoteCopies(shards)
+            changed = RemoteCopies(shards, servers)
         else:
             changed = ChangedTables(self._writers, len(shards))
         return [changed.of_shard(shard) for shard in range(len(shards))]
+
+
+class _WrittenModels:
+    """The loaded models whose tables somebody writes to. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._models: weakref.WeakSet[Any] = weakref.WeakSet()
+
+    def add(self, model: Any) -> None:
+        with self._lock:
+            if model in self._models:
+                raise ValueError(
+                    "`model` is followed already: close that follower first, or load "
+                    f"the SavedModel once more. Received: model={model!r}"
+                )
+            self._models.add(model)
+
+    def discard(self, model: Any) -> None:
+        with self._lock:
+            self._models.discard(model)
+
+
+_written = _WrittenModels()

@@ -64,7 +64,8 @@ class Follower:
             Defaults to `0.1`.
 
     Raises:
-        ValueError: if the model is no export, or an argument is out of its range.
+        ValueError: if the model is no export, an argument is out of its range, or
+            another follower of this standalone model is open.
     """
 
     def __init__(
@@ -131,6 +132,7 @@ class Follower:
             reader.begin_stop()
         for reader in self._readers:
             reader.stop(max(0.0, deadline - time.monotonic()))
+        self._followed.close()
 
     def _open(self) -> None:
         """Finds out which shards there are, however long that takes."""
@@ -154,7 +156,7 @@ class Follower:
             self._changed.notify_all()
 
     def _start_readers(self, shards: Sequence[str]) -> list[ShardReader]:
-        sinks = self._followed.sinks(shards)
+        sinks = self._followed.sinks(shards, self._cluster.shards)
         base_save = self._followed.base_save
         session = self._cluster.session
         return [

@@ -12,18 +12,21 @@ from persia_tf.serving.remote_clients import RemoteClient, remote_clients
 class RemoteCopies:
     """Sets right what clients of this process copied of shards. Thread-safe.
 
-    While all shards are followed, copies do not grow old. Those from before count no
-    more then: what happened to their rows was not told.
+    It is about the clients that ask who is followed. Their copies do not grow old while
+    all shards are followed. Those from before count no more then: what happened to
+    their rows was not told.
 
-    It is about the clients that ask these shards; where all clients ask the same ones,
-    it is about them, as replicas or workers may be followed in the shards' place.
+    Where all clients ask the same servers, it is about them, whoever is followed. But
+    these servers may know of a change later than who is followed, as replicas do, and
+    an old row may be copied after the change was told: so their copies grow old.
 
     Args:
         shards: The addresses of those that are followed.
+        servers: The addresses at which they were asked for, such as embedding workers'.
     """
 
-    def __init__(self, shards: Sequence[str]) -> None:
-        self._addresses = tuple(shards)
+    def __init__(self, shards: Sequence[str], servers: Sequence[str]) -> None:
+        self._followed = (tuple(shards), tuple(servers))
         self._lock = threading.Lock()
         self._is_followed = [False] * len(shards)
 
@@ -42,7 +45,12 @@ class RemoteCopies:
         clients = {client: client.stats().addresses for client in remote_clients()}
         if len(set(clients.values())) == 1:
             return list(clients)
-        return [each for each, asks in clients.items() if asks == self._addresses]
+        return [each for each, asks in clients.items() if asks in self._followed]
+
+    def clients_of_followed(self) -> set[int]:
+        """Returns the numbers of those that ask who is followed."""
+        every = (client.stats() for client in remote_clients())
+        return {each.number for each in every if each.addresses in self._followed}
 
 
 class _FollowedClients:
@@ -61,11 +69,9 @@ class _FollowedClients:
                 self._following.add(copies)
             else:
                 self._following.discard(copies)
-            wanted = {
-                client.stats().number
-                for each in self._following
-                for client in each.clients()
-            }
+            wanted: set[int] = set()
+            for each in self._following:
+                wanted |= each.clients_of_followed()
             for client in remote_clients():
                 number = client.stats().number
                 # To be told once more would end its copies.

@@ -259,6 +259,18 @@ def test_what_is_no_export_is_refused(start_shards, tmp_path):
         ptf.serving.Follower(tf.saved_model.load(str(tmp_path)), cluster)
 
 
+def test_a_second_one_of_a_model_is_refused_until_the_first_is_closed(
+    start_shards, model_on, loaded
+):
+    cluster = cluster_of(start_shards(1))
+    serving = loaded(model_on(cluster))
+    with ptf.serving.Follower(serving, cluster):
+        with pytest.raises(ValueError, match="`model` is followed already: close"):
+            ptf.serving.Follower(serving, cluster)
+    with ptf.serving.Follower(serving, cluster) as follower:
+        follower.wait_until_current(SECONDS)
+
+
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
 def test_pauses_must_be_above_zero(start_shards, model_on, loaded, seconds):
     cluster = cluster_of(start_shards(1))

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from harness import wait_until
 
 import persia_tf as ptf
 from persia_tf._keras import keras
+from persia_tf.serving.remote_clients import remote_clients
 
 SECONDS = 60.0
 IDS = np.arange(64)
@@ -27,10 +29,10 @@ def model(cluster, table):
 
 @pytest.fixture
 def export(tmp_path):
-    """Loads exports that ask shards, and keep copies only while they are followed."""
+    """Loads exports that ask shards; without `hot_seconds` they copy if followed."""
 
-    def load(model, version="1"):
-        remote = ptf.serving.Remote(timeout=20, hot_rows=1000)
+    def load(model, version="1", hot_seconds=0):
+        remote = ptf.serving.Remote(20, hot_rows=1000, hot_seconds=hot_seconds)
         options = {"mode": "remote", "remote": remote}
         ptf.serving.load_ops()
         return tf.saved_model.load(
@@ -139,3 +141,45 @@ def test_copies_of_other_shards_are_not_touched(
             np.testing.assert_array_equal(answers(each), expected)
         assert copied_rows(cluster) == 0
         assert copied_rows(others) == len(IDS)
+
+
+def test_copies_of_who_asks_before_followed_shards_do_not_grow_old(
+    cluster, model, loaded, start_worker
+):
+    answers(loaded)
+    workers = ptf.Cluster([start_worker(cluster.shards)], timeout=20)
+    with ptf.serving.Follower(loaded, workers) as follower:
+        follower.wait_until_current(SECONDS)
+        for _ in range(2):
+            answers(loaded)
+        assert copied_rows(cluster) == len(IDS)
+
+
+def test_copies_of_who_asks_others_than_are_followed_grow_old(
+    cluster, model, loaded, start_replicas
+):
+    answers(loaded)
+    replicas = ptf.Cluster(start_replicas(cluster.shards), timeout=20)
+    with ptf.serving.Follower(loaded, replicas) as follower:
+        follower.wait_until_current(SECONDS)
+        for _ in range(2):
+            answers(loaded)
+        assert copied_rows(cluster) == 0
+
+
+def test_copies_of_who_asks_others_than_are_followed_are_set_right(
+    cluster, model, export, start_replicas
+):
+    for other in remote_clients():
+        other.close()
+    train(model)
+    loaded = export(model, hot_seconds=3600)
+    for _ in range(2):
+        answers(loaded)
+    assert copied_rows(cluster) == len(IDS)
+    replicas = ptf.Cluster(start_replicas(cluster.shards), timeout=20)
+    with ptf.serving.Follower(loaded, replicas) as follower:
+        follower.wait_until_current(SECONDS)
+        train(model)
+        expected = np.asarray(model(tf.constant(IDS), training=False))
+        wait_until(lambda: np.array_equal(answers(loaded), expected), "the rows of now")
