@@ -34,6 +34,9 @@ _MOST_EXAMPLES = 1 << 24
 
 _POLL_SECONDS = 0.01
 
+# For threads to end once their requests have, or were cut off.
+_MORE_SECONDS = 1.0
+
 
 class ModelServer:
     """Serves a SavedModel over TensorFlow Serving's gRPC and REST APIs.
@@ -153,6 +156,7 @@ class ModelServer:
         self.rest_address = self._rest.address
         self._grpc.start()
         self._stopping = threading.Lock()
+        self._has_ended = False
         self._poller = Poller(self.poll, poll_seconds)
 
     def __enter__(self) -> ModelServer:
@@ -188,24 +192,40 @@ class ModelServer:
                 )
             time.sleep(_POLL_SECONDS)
 
-    def stop(self, seconds: float = 20.0) -> None:
+    def stop(self, seconds: float = 20.0) -> bool:
         """Reports "not serving", finishes requests in flight, and ends.
 
         Args:
             seconds: How long requests in flight may take. Defaults to 20.
+
+        Returns:
+            Whether all of them have ended. One that has not is cut off, but what it
+            runs goes on, and Python waits for it when the program ends, unless that
+            leaves by `os._exit`.
         """
         if not self._stopping.acquire(blocking=False):
-            return  # It stops, or has stopped.
+            return self._has_ended  # It stops, or has stopped.
         give_up = time.monotonic() + seconds
         self._health.drain()
         self._model.stop_loading()
         self._health.close()
         grpc_ended = self._grpc.stop(seconds)
         self._rest.stop(seconds)
-        grpc_ended.wait(max(0, give_up - time.monotonic()) + 1)
+        grpc_ended.wait(max(0, give_up - time.monotonic()) + _MORE_SECONDS)
         self._poller.stop(max(0, give_up - time.monotonic()))
         self._model.close(max(0, give_up - time.monotonic()))
-        self._pool.shutdown(wait=False)
+        self._has_ended = self._end_pool(
+            max(0, give_up - time.monotonic()) + _MORE_SECONDS
+        )
+        return self._has_ended
+
+    def _end_pool(self, seconds: float) -> bool:
+        """Ends the threads of requests; returns whether all ended in time."""
+        # The pool itself waits for ever, or not at all.
+        ending = threading.Thread(target=self._pool.shutdown, daemon=True)
+        ending.start()
+        ending.join(seconds)
+        return not ending.is_alive()
 
     def _make_grpc(
         self,

@@ -283,6 +283,21 @@ def test_it_ends_after_the_requests_under_way(
     assert not ending.is_alive()
     eventually(lambda: answers, "the answer")
     np.testing.assert_array_equal(answers[0], X)
+    assert client.server.stop() is True
+
+
+def test_it_tells_of_a_request_that_does_not_end(
+    add_version, serve, held, ask_in_background, eventually
+):
+    _, runs = held
+    add_version(1)
+    client = serve()
+    answers = []
+    ask_in_background(client, answers, X)
+    eventually(lambda: runs, "the run")
+    assert client.server.stop(seconds=0.05) is False
+    eventually(lambda: answers, "its end for the client")
+    assert isinstance(answers[0], grpc.RpcError)
 
 
 def test_a_port_that_is_taken_is_told(add_version, serve, folder):
