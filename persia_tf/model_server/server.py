@@ -29,9 +29,6 @@ from persia_tf.tls import TLS
 # Beyond predictions: for status, health, and to tell those that are refused so.
 _MORE_THREADS = health.MAX_WATCHES + health.CHECK_THREADS + 4
 
-_MOST_THREADS = 4096
-_MOST_EXAMPLES = 1 << 24
-
 _POLL_SECONDS = 0.01
 
 # For threads to end once their requests have, or were cut off.
@@ -88,6 +85,7 @@ class ModelServer:
     Raises:
         ValueError: If an argument is out of range, other machines would reach it, or
             a file of TLS is not as it must be.
+        TypeError: If an argument is of another type.
         NotFoundError: If there is no folder `model`.
         UnavailableError: If a port cannot be listened on.
     """
@@ -115,7 +113,12 @@ class ModelServer:
         hosts.check(host, insecure or tls is not None)
         of_grpc = None if tls is None else encryption.of_grpc(tls)
         of_http = None if tls is None else encryption.of_http(tls)
-        checks.integer("max_requests", max_requests, 1, _MOST_THREADS)
+        checks.integer("max_requests", max_requests, 1, options.MOST_THREADS)
+        checks.integer(
+            "max_message_bytes", max_message_bytes, 1, options.MOST_MESSAGE_BYTES
+        )
+        poll_seconds = _seconds("poll_seconds", poll_seconds)
+        request_seconds = _seconds("request_seconds", request_seconds)
         folder = options.folder_of(model)
         self.name = options.name_of(name, folder)
         self.metrics = Metrics()
@@ -255,8 +258,12 @@ def _runner(
     if threads is None:
         threads = os.cpu_count() or 1
     return Runner(
-        checks.integer("threads", threads, 1, _MOST_THREADS),
+        checks.integer("threads", threads, 1, options.MOST_THREADS),
         metrics,
-        checks.integer("max_batch_size", max_batch_size, 0, _MOST_EXAMPLES),
-        batch_timeout,
+        checks.integer("max_batch_size", max_batch_size, 0, options.MOST_EXAMPLES),
+        checks.within("batch_timeout", batch_timeout, 0, options.MOST_SECONDS),
     )
+
+
+def _seconds(name: str, value: float) -> float:
+    return checks.within(name, checks.positive(name, value), 0, options.MOST_SECONDS)
