@@ -50,9 +50,33 @@ def positive(name: str, value: Any) -> float:
         ValueError: if it is not above zero, or not finite.
     """
     refusal = f"`{name}` must be a finite number above 0. Received: {name}={value!r}"
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+    if not _is_number(value):
         raise TypeError(refusal)
     if not 0 < as_float(value) < math.inf:
+        raise ValueError(refusal)
+    return float(value)
+
+
+def within(name: str, value: Any, least: float, most: float) -> float:
+    """Returns `value` as a float, if it is a number within a range.
+
+    Args:
+        name: The argument's name, for messages.
+        value: What was given.
+        least: The least that it may be.
+        most: The most that it may be.
+
+    Raises:
+        TypeError: if it is no number.
+        ValueError: if it is out of the range.
+    """
+    refusal = (
+        f"`{name}` must be a number from {least:g} to {most:g}. "
+        f"Received: {name}={value!r}"
+    )
+    if not _is_number(value):
+        raise TypeError(refusal)
+    if not least <= as_float(value) <= most:
         raise ValueError(refusal)
     return float(value)
 
@@ -78,3 +102,7 @@ def as_float(value: Any) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)

@@ -99,3 +99,17 @@ def at_least(least: int) -> Callable[[str], int]:
         return value
 
     return integer
+
+
+def between(least: int, most: int) -> Callable[[str], int]:
+    """Gives a reader of integers from `least` to `most`."""
+
+    def integer(text: str) -> int:
+        value = int(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(
+                f"must be from {least} to {most}, got {value}"
+            )
+        return value
+
+    return integer

@@ -14,6 +14,7 @@ import os
 from typing import TYPE_CHECKING
 
 from persia_tf.commands import arguments, memory, serving
+from persia_tf.model_server import options
 
 if TYPE_CHECKING:
     from persia_tf.model_server import Watcher
@@ -106,7 +107,7 @@ def _start(args: argparse.Namespace) -> serving.Started:
 
 def _check(args: argparse.Namespace, tls: TLS | None) -> None:
     """Refuses at once what `ModelServer` would after TensorFlow is imported."""
-    from persia_tf.model_server import hosts, options, versions
+    from persia_tf.model_server import hosts, versions
 
     hosts.check(args.host, args.insecure or tls is not None)
     versions.read_policy(args.versions)
@@ -179,7 +180,7 @@ def _add_listening(parser: argparse.ArgumentParser) -> None:
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads",
-        type=arguments.at_least(1),
+        type=arguments.between(1, options.MOST_THREADS),
         metavar="N",
         help="predictions that run at once (default: one a processor)",
     )
@@ -191,7 +192,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-requests",
-        type=arguments.at_least(1),
+        type=arguments.between(1, options.MOST_THREADS),
         default=128,
         metavar="N",
         help="predictions that arrive, wait or run; the next is refused (%(default)s)",
@@ -205,14 +206,14 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-message-bytes",
-        type=memory.size,
+        type=_message_bytes,
         default="64MiB",
         metavar="BYTES",
         help="the most that a request may have (%(default)s)",
     )
     parser.add_argument(
         "--max-batch-size",
-        type=arguments.at_least(0),
+        type=arguments.between(0, options.MOST_EXAMPLES),
         default=0,
         metavar="N",
         help="join requests that wait, and run up to so many examples as one "
@@ -220,7 +221,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--batch-timeout-ms",
-        type=float,
+        type=_milliseconds,
         default=0.0,
         metavar="MS",
         help="how long a request waits for others to join it, even if it could run "
@@ -230,6 +231,24 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 
 def _seconds(text: str) -> float:
     value = float(text)
-    if not 0 < value < 1e6:
-        raise argparse.ArgumentTypeError(f"must be above 0, got {text}")
+    if not 0 < value <= options.MOST_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"must be above 0 and at most {options.MOST_SECONDS:g}, got {text}"
+        )
+    return value
+
+
+def _milliseconds(text: str) -> float:
+    value, most = float(text), 1000 * options.MOST_SECONDS
+    if not 0 <= value <= most:
+        raise argparse.ArgumentTypeError(f"must be from 0 to {most:g}, got {text}")
+    return value
+
+
+def _message_bytes(text: str) -> int:
+    value = memory.size(text)
+    if value > options.MOST_MESSAGE_BYTES:
+        raise argparse.ArgumentTypeError(
+            f"must be at most {options.MOST_MESSAGE_BYTES} bytes, got {text}"
+        )
     return value

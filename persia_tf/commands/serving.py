@@ -7,9 +7,10 @@ import ctypes
 import logging
 import os
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 from persia_tf import files
 from persia_tf.commands import listening, log
@@ -34,8 +35,12 @@ class Process(Protocol):
 
     address: Any
 
-    def stop(self, seconds: float) -> None:
-        """Finishes requests in flight, for so long, and ends."""
+    def stop(self, seconds: float) -> bool | None:
+        """Finishes requests in flight, for so long, and ends.
+
+        Returns:
+            False if some of them run on, which Python would wait for.
+        """
 
 
 class Started(NamedTuple):
@@ -170,9 +175,20 @@ def run_until_told(
     )
     blocked.restore_default()
     files.end_within(DRAIN_SECONDS)
-    process.stop(DRAIN_SECONDS)
+    has_ended = process.stop(DRAIN_SECONDS)
+    if has_ended is False:
+        logger.warning("Requests did not end within %g s: cut off", DRAIN_SECONDS)
     logger.info("Stopped")
+    if has_ended is False:
+        _leave()
     return 0
+
+
+def _leave() -> NoReturn:
+    """Ends the process now, whatever its threads do: Python would wait for them."""
+    logging.shutdown()
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def _write_whole(path: Path, text: str) -> None:

@@ -26,9 +26,6 @@ _B64 = "b64"
 # Outputs of such names are bytes, and not text.
 _BYTES_SUFFIX = "_bytes"
 
-# By the kind of the wanted type: those that NumPy gives JSON's values.
-_KINDS = {"i": "i", "u": "iu", "f": "iuf", "b": "b"}
-
 
 class Body:
     """The body of a request for predictions.
@@ -141,7 +138,8 @@ def _array(name: str, value: Any, spec: Spec) -> np.ndarray:
     try:
         if spec.dtype.name == "string":
             return _strings(value)
-        return _numbers(value, np.dtype(spec.dtype.as_numpy_dtype))
+        dtype = np.dtype(spec.dtype.as_numpy_dtype)
+        return _integers(value, dtype) if dtype.kind in "iu" else _others(value, dtype)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise errors.InvalidArgumentError(
             f"input {name!r} must be {spec}, with lists of equal lengths. Received: "
@@ -149,17 +147,29 @@ def _array(name: str, value: Any, spec: Spec) -> np.ndarray:
         ) from error
 
 
-def _numbers(value: Any, dtype: np.dtype) -> np.ndarray:
+def _integers(value: Any, dtype: np.dtype) -> np.ndarray:
+    # Left to choose, NumPy makes floats of integers whose types have no common one.
+    array = np.array(value, object)
+    flat = array.ravel().tolist()
+    types = set(map(type, flat))
+    if list in types:
+        raise ValueError("lists of unequal lengths")
+    if types - {int}:
+        names = sorted(each.__name__ for each in types - {int})
+        raise TypeError(f"values of type {', '.join(names)}")
+    limits = np.iinfo(dtype)
+    for extreme in (min(flat, default=0), max(flat, default=0)):
+        if not limits.min <= extreme <= limits.max:
+            raise OverflowError(f"{extreme}, which is beyond {dtype}")
+    return array.astype(dtype)
+
+
+def _others(value: Any, dtype: np.dtype) -> np.ndarray:
+    """Makes bools, or numbers that need not be integers."""
     array = np.array(value)
-    if not array.size:
-        return array.astype(dtype)
-    # Of kinds beyond NumPy's own, such as bfloat16.
-    if array.dtype.kind not in _KINDS.get(dtype.kind, "iuf"):
+    # Of kinds beyond NumPy's own, such as bfloat16, are floats, too.
+    if array.size and array.dtype.kind not in ("b" if dtype.kind == "b" else "iuf"):
         raise TypeError(f"values of type {array.dtype}")
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        if array.min() < limits.min or array.max() > limits.max:
-            raise OverflowError(f"a value beyond {dtype}")
     return array.astype(dtype)
 
 

@@ -6,6 +6,15 @@ import os
 
 from persia_tf import errors
 
+MOST_THREADS = 4096
+MOST_EXAMPLES = 1 << 24
+
+# A signed integer of 32 bits is what gRPC has for it.
+MOST_MESSAGE_BYTES = 2**31 - 1
+
+# Eleven days: what waits, by whatever means, can wait for so long.
+MOST_SECONDS = 1e6
+
 # gRPC allows 127 bytes in a health check.
 _MOST_NAME_BYTES = 127
 

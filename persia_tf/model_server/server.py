@@ -29,10 +29,10 @@ from persia_tf.tls import TLS
 # Beyond predictions: for status, health, and to tell those that are refused so.
 _MORE_THREADS = health.MAX_WATCHES + health.CHECK_THREADS + 4
 
-_MOST_THREADS = 4096
-_MOST_EXAMPLES = 1 << 24
-
 _POLL_SECONDS = 0.01
+
+# For threads to end once their requests have, or were cut off.
+_MORE_SECONDS = 1.0
 
 
 class ModelServer:
@@ -85,6 +85,7 @@ class ModelServer:
     Raises:
         ValueError: If an argument is out of range, other machines would reach it, or
             a file of TLS is not as it must be.
+        TypeError: If an argument is of another type.
         NotFoundError: If there is no folder `model`.
         UnavailableError: If a port cannot be listened on.
     """
@@ -112,7 +113,12 @@ class ModelServer:
         hosts.check(host, insecure or tls is not None)
         of_grpc = None if tls is None else encryption.of_grpc(tls)
         of_http = None if tls is None else encryption.of_http(tls)
-        checks.integer("max_requests", max_requests, 1, _MOST_THREADS)
+        checks.integer("max_requests", max_requests, 1, options.MOST_THREADS)
+        checks.integer(
+            "max_message_bytes", max_message_bytes, 1, options.MOST_MESSAGE_BYTES
+        )
+        poll_seconds = _seconds("poll_seconds", poll_seconds)
+        request_seconds = _seconds("request_seconds", request_seconds)
         folder = options.folder_of(model)
         self.name = options.name_of(name, folder)
         self.metrics = Metrics()
@@ -153,6 +159,7 @@ class ModelServer:
         self.rest_address = self._rest.address
         self._grpc.start()
         self._stopping = threading.Lock()
+        self._has_ended = False
         self._poller = Poller(self.poll, poll_seconds)
 
     def __enter__(self) -> ModelServer:
@@ -188,24 +195,40 @@ class ModelServer:
                 )
             time.sleep(_POLL_SECONDS)
 
-    def stop(self, seconds: float = 20.0) -> None:
+    def stop(self, seconds: float = 20.0) -> bool:
         """Reports "not serving", finishes requests in flight, and ends.
 
         Args:
             seconds: How long requests in flight may take. Defaults to 20.
+
+        Returns:
+            Whether all of them have ended. One that has not is cut off, but what it
+            runs goes on, and Python waits for it when the program ends, unless that
+            leaves by `os._exit`.
         """
         if not self._stopping.acquire(blocking=False):
-            return  # It stops, or has stopped.
+            return self._has_ended  # It stops, or has stopped.
         give_up = time.monotonic() + seconds
         self._health.drain()
         self._model.stop_loading()
         self._health.close()
         grpc_ended = self._grpc.stop(seconds)
         self._rest.stop(seconds)
-        grpc_ended.wait(max(0, give_up - time.monotonic()) + 1)
+        grpc_ended.wait(max(0, give_up - time.monotonic()) + _MORE_SECONDS)
         self._poller.stop(max(0, give_up - time.monotonic()))
         self._model.close(max(0, give_up - time.monotonic()))
-        self._pool.shutdown(wait=False)
+        self._has_ended = self._end_pool(
+            max(0, give_up - time.monotonic()) + _MORE_SECONDS
+        )
+        return self._has_ended
+
+    def _end_pool(self, seconds: float) -> bool:
+        """Ends the threads of requests; returns whether all ended in time."""
+        # The pool itself waits for ever, or not at all.
+        ending = threading.Thread(target=self._pool.shutdown, daemon=True)
+        ending.start()
+        ending.join(seconds)
+        return not ending.is_alive()
 
     def _make_grpc(
         self,
@@ -235,8 +258,12 @@ def _runner(
     if threads is None:
         threads = os.cpu_count() or 1
     return Runner(
-        checks.integer("threads", threads, 1, _MOST_THREADS),
+        checks.integer("threads", threads, 1, options.MOST_THREADS),
         metrics,
-        checks.integer("max_batch_size", max_batch_size, 0, _MOST_EXAMPLES),
-        batch_timeout,
+        checks.integer("max_batch_size", max_batch_size, 0, options.MOST_EXAMPLES),
+        checks.within("batch_timeout", batch_timeout, 0, options.MOST_SECONDS),
     )
+
+
+def _seconds(name: str, value: float) -> float:
+    return checks.within(name, checks.positive(name, value), 0, options.MOST_SECONDS)

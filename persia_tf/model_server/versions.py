@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +14,11 @@ _SAVED_MODEL = "saved_model.pb"
 
 # Of a folder that is a SavedModel itself.
 _ONLY_VERSION = 1
+
+# Messages of gRPC, and TensorFlow Serving, have numbers of 64 bits with a sign.
+_MOST_VERSION = 2**63 - 1
+
+_logger = logging.getLogger("persia.serve")
 
 
 def read_policy(text: str) -> int | None:
@@ -34,6 +41,8 @@ def read_policy(text: str) -> int | None:
 def find(folder: str) -> dict[int, str]:
     """Returns the folders of the versions there are now, by number.
 
+    Folders whose numbers have more than 64 bits are none of them.
+
     Args:
         folder: Has a folder for each version, whose name is its number; or is a
             SavedModel itself: version 1.
@@ -47,9 +56,23 @@ def find(folder: str) -> dict[int, str]:
     found: dict[int, str] = {}
     for name in entries:
         path = os.path.join(folder, name)
-        if name.isascii() and name.isdecimal() and os.path.isdir(path):
+        if not (name.isascii() and name.isdecimal() and os.path.isdir(path)):
+            continue
+        if int(name) > _MOST_VERSION:
+            _tell_too_large(path)
+        else:
             found.setdefault(int(name), path)
     return found
+
+
+# Once each, since folders are looked through again and again.
+@functools.lru_cache(maxsize=4096)
+def _tell_too_large(path: str) -> None:
+    _logger.warning(
+        "%s does not serve: a version's number must be at most %d; rename the folder, "
+        "such as to the seconds since 1970",
+        *(path, _MOST_VERSION),
+    )
 
 
 def fingerprint(path: str) -> frozenset[Any]:

@@ -1,5 +1,6 @@
 """`persia serve` as a process."""
 
+import http.client
 import json
 import os
 import signal
@@ -16,6 +17,15 @@ import sys
 sys.modules["{library}"] = None
 from persia_tf.commands import main
 sys.argv = ["persia", "serve", "--model", ".", *{args!r}]
+main.main()
+"""
+
+# `persia` that waits for requests so shortly; the fixture's own command goes.
+IMPATIENT = """
+import sys
+from persia_tf.commands import main, serving
+serving.DRAIN_SECONDS = 0.5
+del sys.argv[1:3]
 main.main()
 """
 
@@ -47,11 +57,12 @@ def model(tmp_path):
 def start(persia, tmp_path, wait_until):
     """Starts a server; gives the command, and its ports from its file."""
 
-    def run(*args):
+    def run(*args, **options):
         ports = tmp_path / "ports"
         command = persia(
             *("serve", "--grpc-port=0", "--rest-port=0", "--poll-seconds=0.05"),
             *("--port-file", ports, *args),
+            **options,
         )
         wait_until(lambda: ports.exists() or not command.running, "the port file")
         assert command.running, command.stderr
@@ -80,31 +91,66 @@ def test_it_serves_until_it_is_told_to_stop(start, model, terminate):
     assert command.stderr.rstrip().endswith("Stopped")
 
 
+@pytest.fixture
+def ask_to_wait(wait_until):
+    """Has a server wait for a file; gives its answers and the asking thread."""
+    threads = []
+
+    def ask(port, file):
+        answers, metrics = [], f"http://127.0.0.1:{port}/metrics"
+
+        def run():
+            try:
+                answers.extend(predict(port, "double", [str(file)], signature="wait"))
+            except (OSError, http.client.HTTPException) as error:
+                answers.append(error)
+
+        threads.append(threading.Thread(target=run))
+        threads[-1].start()
+
+        def is_under_way():
+            with urllib.request.urlopen(metrics, timeout=60) as page:
+                return "persia_serve_requests_under_way 1" in page.read().decode()
+
+        wait_until(is_under_way, "the request")
+        return answers, threads[-1]
+
+    yield ask
+    for thread in threads:
+        thread.join(60)
+
+
 def test_requests_under_way_are_answered_before_it_ends(
-    start, model, tmp_path, wait_until
+    start, model, tmp_path, ask_to_wait
 ):
     command, (_, rest_port) = start("--model", model)
     command.wait_for(r"Version 1 serves")
-    file, answers = tmp_path / "file", []
-    asking = threading.Thread(
-        target=lambda: answers.extend(
-            predict(rest_port, "double", [str(file)], signature="wait")
-        )
-    )
-    asking.start()
-
-    def is_under_way():
-        with urllib.request.urlopen(f"http://127.0.0.1:{rest_port}/metrics") as page:
-            return "persia_serve_requests_under_way 1" in page.read().decode()
-
-    wait_until(is_under_way, "the request")
+    file = tmp_path / "file"
+    answers, asking = ask_to_wait(rest_port, file)
     command.send(signal.SIGTERM)
     command.wait_for("finishing requests in flight")
     assert command.running and not answers
     file.touch()
     assert command.wait() == 0
-    asking.join()
+    asking.join(60)
     assert answers == [str(file)]
+    assert "cut off" not in command.stderr
+
+
+def test_a_request_that_does_not_end_does_not_keep_it(
+    start, model, tmp_path, ask_to_wait, terminate
+):
+    command, (_, rest_port) = start(
+        *("--model", model), python_options=("-c", IMPATIENT)
+    )
+    command.wait_for(r"Version 1 serves")
+    answers, asking = ask_to_wait(rest_port, tmp_path / "none")
+    assert terminate(command) == 0
+    assert "did not end within 0.5 s: cut off" in command.stderr
+    assert command.stderr.rstrip().endswith("Stopped")
+    asking.join(60)
+    [answer] = answers
+    assert isinstance(answer, (OSError, http.client.HTTPException))
 
 
 def test_versions_come_while_it_runs(start, model, tmp_path):
@@ -130,7 +176,13 @@ def test_it_takes_its_parent_and_no_stranger(start, model, persia):
     [
         ([], 2, "--model"),
         (["--model=.", "--poll-seconds=0"], 2, "must be above 0"),
-        (["--model=.", "--threads=0"], 2, "at least 1, got 0"),
+        (["--model=.", "--poll-seconds=nan"], 2, "must be above 0"),
+        (["--model=.", "--request-seconds=1e7"], 2, "at most 1e+06, got 1e7"),
+        (["--model=.", "--batch-timeout-ms=inf"], 2, "from 0 to 1e+09, got inf"),
+        (["--model=.", "--batch-timeout-ms=-1"], 2, "from 0 to 1e+09, got -1"),
+        (["--model=.", "--max-message-bytes=2GiB"], 2, "at most 2147483647 bytes"),
+        (["--model=.", "--threads=0"], 2, "from 1 to 4096, got 0"),
+        (["--model=.", "--max-requests=4097"], 2, "from 1 to 4096, got 4097"),
         (["--model=/no/such/folder"], 1, "there is no folder /no/such/folder"),
         (["--model=.", "--versions=x"], 1, '"latest:N"'),
         (["--model=.", "--host=0.0.0.0"], 1, "give --insecure"),

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import math
 import threading
 import time
 
@@ -283,6 +284,21 @@ def test_it_ends_after_the_requests_under_way(
     assert not ending.is_alive()
     eventually(lambda: answers, "the answer")
     np.testing.assert_array_equal(answers[0], X)
+    assert client.server.stop() is True
+
+
+def test_it_tells_of_a_request_that_does_not_end(
+    add_version, serve, held, ask_in_background, eventually
+):
+    _, runs = held
+    add_version(1)
+    client = serve()
+    answers = []
+    ask_in_background(client, answers, X)
+    eventually(lambda: runs, "the run")
+    assert client.server.stop(seconds=0.05) is False
+    eventually(lambda: answers, "its end for the client")
+    assert isinstance(answers[0], grpc.RpcError)
 
 
 def test_a_port_that_is_taken_is_told(add_version, serve, folder):
@@ -306,12 +322,34 @@ def test_a_port_that_is_taken_is_told(add_version, serve, folder):
         ({"threads": 0}, "`threads` must be"),
         ({"max_requests": 0}, "`max_requests` must be"),
         ({"max_batch_size": -1}, "`max_batch_size` must be"),
+        ({"max_message_bytes": 0}, "`max_message_bytes` must be an integer from 1"),
+        ({"max_message_bytes": 2**31}, "Received: max_message_bytes=2147483648"),
+        ({"poll_seconds": 0}, "`poll_seconds` must be a finite number above 0"),
+        ({"poll_seconds": 1e10}, r"`poll_seconds` must be .* to 1e\+06"),
+        ({"request_seconds": -1}, "Received: request_seconds=-1"),
+        ({"request_seconds": math.nan}, "Received: request_seconds=nan"),
+        ({"batch_timeout": -0.1}, "`batch_timeout` must be a number from 0"),
+        ({"batch_timeout": math.inf}, "Received: batch_timeout=inf"),
         ({"name": ""}, "must have 1 to 127 bytes"),
         ({"name": "a/b"}, "no / or :"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(folder, options, told):
     with pytest.raises(ValueError, match=told):
+        model_server.ModelServer(folder, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"max_message_bytes": 1e6}, "`max_message_bytes` must be an integer"),
+        ({"poll_seconds": "1"}, "Received: poll_seconds='1'"),
+        ({"batch_timeout": None}, "`batch_timeout` must be a number"),
+        ({"batch_timeout": True}, "Received: batch_timeout=True"),
+    ],
+)
+def test_options_of_other_types_are_refused(folder, options, told):
+    with pytest.raises(TypeError, match=told):
         model_server.ModelServer(folder, **options)
 
 

@@ -95,6 +95,24 @@ def test_a_folder_that_is_a_saved_model_is_version_1(saved_models, serve):
     assert factor_of(client) == 3
 
 
+def test_a_number_beyond_64_bits_is_passed_over_and_told_once(
+    add_version, serve, caplog
+):
+    for version in (1, 2**63, 20261122103015123456):
+        add_version(version, factor=1)
+    client = serve()
+    client.server.poll()
+    assert client.versions() == {1: "AVAILABLE"}
+    assert factor_of(client) == 1
+    told = [text for text in caplog.messages if "rename the folder" in text]
+    assert len(told) == 2
+    assert "must be at most 9223372036854775807" in told[0]
+    add_version(2**63 - 1, factor=3)
+    client.server.poll()
+    assert client.versions() == {2**63 - 1: "AVAILABLE", 1: "END"}
+    assert factor_of(client) == 3
+
+
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [("latest:1", [3]), ("latest:2", [2, 3]), ("all", [1, 2, 3])],
