@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import Any, Literal
+from typing import Literal
 
 from persia_tf import checks
 from persia_tf.ops import load
@@ -53,8 +53,8 @@ class Remote:
     def __post_init__(self) -> None:
         checks.one_of("on_failure", self.on_failure, ON_FAILURE)
         checks.integer("hot_rows", self.hot_rows, 0, _MOST_HOT_ROWS)
-        _check_seconds("timeout", self.timeout, _LEAST_TIMEOUT)
-        _check_seconds("hot_seconds", self.hot_seconds, 0)
+        checks.within("timeout", self.timeout, _LEAST_TIMEOUT, _MOST_SECONDS)
+        checks.within("hot_seconds", self.hot_seconds, 0, _MOST_SECONDS)
         if self.hot_seconds and not self.hot_rows:
             raise ValueError(
                 "`hot_seconds` is how long copies of rows answer, and `hot_rows` how "
@@ -89,13 +89,3 @@ def load_ops() -> None:
         LibraryLoadError: if it is missing, or this TensorFlow cannot load it.
     """
     load.ops()
-
-
-def _check_seconds(name: str, value: Any, least: float) -> None:
-    received = f"Received: {name}={value!r}"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"`{name}` must be a number of seconds. {received}")
-    if not least <= value <= _MOST_SECONDS:
-        raise ValueError(
-            f"`{name}` must be from {least:g} to {_MOST_SECONDS:g} seconds. {received}"
-        )

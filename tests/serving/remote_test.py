@@ -339,12 +339,12 @@ def test_embedded_rows_cannot_be_asked_for(path, table):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"timeout": 0}, "`timeout` must be from 0.001 to 1e"),
-        ({"timeout": 1e9}, "`timeout` must be from 0.001"),
-        ({"timeout": float("nan")}, "`timeout` must be from 0.001"),
+        ({"timeout": 0}, "`timeout` must be a number from 0.001 to 1e"),
+        ({"timeout": 1e9}, "`timeout` must be a number from 0.001"),
+        ({"timeout": float("nan")}, "`timeout` must be a number from 0.001"),
         ({"on_failure": "zeros"}, "`on_failure` must be one of"),
         ({"hot_rows": -1}, "`hot_rows` must be an integer from 0"),
-        ({"hot_rows": 1, "hot_seconds": -1}, "`hot_seconds` must be from 0"),
+        ({"hot_rows": 1, "hot_seconds": -1}, "`hot_seconds` must be a number from 0"),
         ({"hot_seconds": 1}, "give both"),
     ],
 )
@@ -354,7 +354,7 @@ def test_options_out_of_their_range(options, message):
 
 
 def test_a_time_is_a_number():
-    with pytest.raises(TypeError, match="`timeout` must be a number of seconds"):
+    with pytest.raises(TypeError, match="`timeout` must be a number from"):
         ptf.serving.Remote(timeout="1")
 
 
