@@ -7,11 +7,11 @@ VENV := .venv
 OLDEST := .venv-oldest
 DOCS := .venv-docs
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
-BOTH_KERAS := tests/compatibility tests/conversion tests/data tests/distribute \
-  tests/layers tests/model_server/exports_test.py tests/ops/placement_test.py \
-  tests/serving
+BOTH_KERAS := $(addprefix tests/,compatibility conversion data distribute layers \
+  model_server/exports_test.py ops/placement_test.py serving/export_test.py \
+  serving/movielens_test.py serving/remote_test.py serving/tf_example_test.py)
 # What may depend on TensorFlow's version. Of several workers, tests/compatibility.
-OF_TENSORFLOW := tests/checkpoint tests/compatibility tests/conversion tests/data \
+OF_TENSORFLOW ?= tests/checkpoint tests/compatibility tests/conversion tests/data \
   tests/examples tests/layers tests/model_server tests/ops tests/serving
 # What docs/compatibility.md tells of.
 TENSORFLOWS ?= 2.16 2.18 2.21
