@@ -35,7 +35,7 @@ def total_bytes() -> int:
 
 def size(text: str) -> int:
     """Reads a number of bytes: "8GiB", "512MiB", "1000000"; at least 1."""
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]iB|B|)", text)
+    match = re.fullmatch(r"(\d{1,18}(?:\.\d+)?)\s*([KMGT]iB|B|)", text)
     value = int(float(match[1]) * _UNITS[match[2]]) if match else 0
     if value < 1:
         raise argparse.ArgumentTypeError(

@@ -212,7 +212,8 @@ def _version_of(request: web.Request) -> int | None:
             f"newest. Received: {request.match_info['label']!r}"
         )
     version = request.match_info.get("version")
-    return None if version is None else int(version)
+    # No version has more digits, and Python reads a few thousand at most.
+    return None if version is None else int(version[:20])
 
 
 def _metadata_of(loaded: Loaded) -> dict[str, Any]:

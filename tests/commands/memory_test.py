@@ -26,7 +26,9 @@ def test_reads_sizes(text, expected):
     assert memory.limit(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "0", "8 gigs", "-1GiB", "8GB", "nan", "0.1"])
+@pytest.mark.parametrize(
+    "text", ["", "0", "8 gigs", "-1GiB", "8GB", "nan", "0.1", 400 * "9"]
+)
 def test_other_texts_are_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match="must be a number of bytes"):
         memory.limit(text)

@@ -75,8 +75,10 @@ def test_outputs_without_rows_in_common_need_columns(client):
 def test_a_version_is_named_in_the_path(client):
     body = {"instances": [[1, 1]]}
     assert client.post("/versions/2:predict", body) == (200, {"predictions": [[2, 2]]})
-    code, answer = client.post("/versions/3:predict", body)
-    assert code == 404 and "no version 3 that serves" in answer["error"]
+    for absent in ("3", 5000 * "9"):
+        code, answer = client.post(f"/versions/{absent}:predict", body)
+        assert code == 404 and "that serves" in answer["error"]
+    assert "no version 3 that" in client.post("/versions/3:predict", body)[1]["error"]
 
 
 @pytest.mark.parametrize(
