@@ -20,7 +20,8 @@ PYTEST := pytest -q --numprocesses $(shell expr $$(nproc) + 1) --maxprocesses 4 
   --dist worksteal
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: env build demo test test-oldest test-bazel sanitize sanitize-store lint format docs
+.PHONY: env build demo test test-oldest test-oldest-legacy test-bazel lint format docs
+.PHONY: sanitize sanitize-store
 .PHONY: fuzz mutated-frames kills compiler gtest openssl clang bazel redis
 .PHONY: wheel compatibility $(TENSORFLOWS:%=beside-tensorflow-%)
 
@@ -44,15 +45,18 @@ test: build $(VENV)/.test gtest
 	$(VENV)/bin/$(PYTEST)
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(BOTH_KERAS)
 
-# The wheel that a user would get, under the oldest TensorFlow that it serves. Of
-# tf_keras there, which is the same for all versions, what it does with TensorFlow.
+# The wheel that a user would get, under the oldest TensorFlow that it serves.
 test-oldest: wheel
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip --quiet uninstall --yes persia_tf
 	$(OLDEST)/bin/python $(PIP_INSTALL) \
 	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==2.16.*'
 	$(OLDEST)/bin/$(PYTEST) $(OF_TENSORFLOW)
-	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) tests/compatibility
+
+# The same with tf_keras.
+test-oldest-legacy: test-oldest
+	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) \
+	  $(filter-out tests/distribute,$(BOTH_KERAS))
 
 wheel: build openssl
 	rm -rf build/lib.* build/wheel
