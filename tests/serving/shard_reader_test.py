@@ -52,6 +52,13 @@ class Counting:
         self.losses += 1
 
 
+class Refusing(Counting):
+    """A sink that can apply nothing."""
+
+    def apply(self, changes):
+        raise ValueError("no such row")
+
+
 @pytest.fixture
 def shard():
     return ScriptedShard()
@@ -113,10 +120,6 @@ def test_a_failure_is_told_and_the_next_round_goes_on(shard, read):
 
 
 def test_what_was_not_applied_is_not_gone_on_from(shard, read):
-    class Refusing(Counting):
-        def apply(self, changes):
-            raise ValueError("no such row")
-
     reader = read(Refusing())
     shard.tell()
     wait_until(lambda: reader.progress.failures, "a failure")
@@ -148,10 +151,6 @@ def test_one_that_stops_says_goodbye(shard, read):
 
 
 def test_one_that_could_not_apply_says_goodbye(shard, read):
-    class Refusing(Counting):
-        def apply(self, changes):
-            raise ValueError("no such row")
-
     reader = read(Refusing())
     shard.tell()
     wait_until(lambda: reader.progress.failures, "a failure")
