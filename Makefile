@@ -1,5 +1,5 @@
 # make demo    trains on MovieLens with two parameter servers
-# make test    builds and runs every test
+# make test    builds, and runs the tests
 # Each sets up all that it needs. The others are for those who work on the code.
 
 PYTHON ?= python3
@@ -7,20 +7,28 @@ VENV := .venv
 OLDEST := .venv-oldest
 DOCS := .venv-docs
 # What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
-BOTH_KERAS := $(addprefix tests/,compatibility conversion data distribute layers \
+BOTH_KERAS ?= $(addprefix tests/,compatibility conversion data distribute layers \
   model_server/exports_test.py ops/placement_test.py serving/export_test.py \
   serving/movielens_test.py serving/remote_test.py serving/tf_example_test.py)
 # What may depend on TensorFlow's version. Of several workers, tests/compatibility.
-OF_TENSORFLOW ?= tests/checkpoint tests/compatibility tests/conversion tests/data \
+OF_TENSORFLOW := tests/checkpoint tests/compatibility tests/conversion tests/data \
   tests/examples tests/layers tests/model_server tests/ops tests/serving
 # What docs/compatibility.md tells of.
 TENSORFLOWS ?= 2.16 2.18 2.21
 # One more than there are cores: tests leave some idle while processes talk.
 PYTEST := pytest -q --numprocesses $(shell expr $$(nproc) + 1) --maxprocesses 4 \
   --dist worksteal
+# What test-all runs too. SLOW= runs it anywhere.
+SLOW ?= -m 'not slow'
+# Benchmarks that do not rot: each has a short run.
+BENCHMARKS := store_bench log_bench tls_bench checkpoint_bench recovery_bench soak \
+  worker_scaling xla_dense serving_bench remote_serving_bench model_server_bench \
+  freshness
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: env build demo test test-oldest test-oldest-legacy test-bazel lint format docs
+.PHONY: env build demo lint format docs
+.PHONY: test test-all test-native test-benchmarks test-python test-legacy test-bazel
+.PHONY: test-oldest test-oldest-legacy $(OLDEST)
 .PHONY: sanitize sanitize-store
 .PHONY: fuzz mutated-frames kills compiler gtest openssl clang bazel redis
 .PHONY: wheel compatibility $(TENSORFLOWS:%=beside-tensorflow-%)
@@ -28,35 +36,40 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 demo: build
 	$(VENV)/bin/persia launch --ps 2 -- $(VENV)/bin/python examples/movielens/train.py
 
-test: build $(VENV)/.test gtest
+test: test-native test-benchmarks test-python
+
+# With what takes long, and with tf_keras. Some 50 minutes of two cores.
+test-all:
+	$(MAKE) --no-print-directory test test-legacy SLOW=
+
+test-native: env gtest
 	$(VENV)/bin/python cc/ninja_build.py test
-	$(VENV)/bin/python benchmarks/store_bench.py --quick  # Lest it rots.
-	$(VENV)/bin/python benchmarks/log_bench.py --quick
-	$(VENV)/bin/python benchmarks/tls_bench.py --quick
-	$(VENV)/bin/python benchmarks/checkpoint_bench.py --quick
-	$(VENV)/bin/python benchmarks/recovery_bench.py --quick
-	$(VENV)/bin/python benchmarks/soak.py --quick
-	$(VENV)/bin/python benchmarks/worker_scaling.py --quick
-	$(VENV)/bin/python benchmarks/xla_dense.py --quick
-	$(VENV)/bin/python benchmarks/serving_bench.py --quick
-	$(VENV)/bin/python benchmarks/remote_serving_bench.py --quick
-	$(VENV)/bin/python benchmarks/model_server_bench.py --quick
-	$(VENV)/bin/python benchmarks/freshness.py --quick
-	$(VENV)/bin/$(PYTEST)
-	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(BOTH_KERAS)
+
+test-benchmarks: $(BENCHMARKS:%=quick-%)
+
+quick-%: build $(VENV)/.test
+	$(VENV)/bin/python benchmarks/$*.py --quick
+
+test-python: build $(VENV)/.test gtest
+	$(VENV)/bin/$(PYTEST) $(SLOW)
+
+test-legacy: build $(VENV)/.test gtest
+	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(SLOW) $(BOTH_KERAS)
 
 # The wheel that a user would get, under the oldest TensorFlow that it serves.
-test-oldest: wheel
+test-oldest: $(OLDEST)
+	$(OLDEST)/bin/$(PYTEST) $(SLOW) $(OF_TENSORFLOW)
+
+# The same with tf_keras.
+test-oldest-legacy: $(OLDEST)
+	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) $(SLOW) \
+	  $(filter-out tests/distribute,$(BOTH_KERAS))
+
+$(OLDEST): wheel
 	$(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/python -m pip --quiet uninstall --yes persia_tf
 	$(OLDEST)/bin/python $(PIP_INSTALL) \
 	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==2.16.*'
-	$(OLDEST)/bin/$(PYTEST) $(OF_TENSORFLOW)
-
-# The same with tf_keras.
-test-oldest-legacy: test-oldest
-	TF_USE_LEGACY_KERAS=1 $(OLDEST)/bin/$(PYTEST) \
-	  $(filter-out tests/distribute,$(BOTH_KERAS))
 
 wheel: build openssl
 	rm -rf build/lib.* build/wheel

@@ -112,19 +112,24 @@ void ReplicaService::Export(ExportRequest* request, DoneCallback done) {
 
 void ReplicaService::Changes(ChangesRequest* request, DoneCallback done) {
   const bool ends = request->max_rows == 0;
-  // Who is told less than all rows would drop what it has.
-  if (!ready() && !ends) {
-    return done(Status(Code::kUnavailable,
-                       Concat("this replica has not had all rows of ",
-                              options_.source, " yet, ask again")));
+  const Status current = ends ? Status() : CheckCurrent();
+  if (!current.ok()) return done(current);
+  rows_->serving()->Changes(request, std::move(done));
+}
+
+Status ReplicaService::CheckCurrent() const {
+  if (!ready()) {
+    return Status(Code::kUnavailable,
+                  Concat("this replica has not had all rows of ",
+                         options_.source, " yet, ask again"));
   }
-  if (is_away_ && !ends) {
-    return done(Status(
+  if (is_away_) {
+    return Status(
         Code::kUnavailable,
         Concat("this replica does not get what changes in ", options_.source,
-               " at present, ask again: its log says why")));
+               " at present, ask again: its log says why"));
   }
-  rows_->serving()->Changes(request, std::move(done));
+  return Status();
 }
 
 void ReplicaService::Assign(AssignRequest*, DoneCallback done) {

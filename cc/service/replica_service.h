@@ -73,6 +73,9 @@ class ReplicaService : public EmbeddingService {
 
   Status Refusal() const;
   Status CheckTable(const TableConfig& asked) const;
+  // Fails while it cannot tell all that changes: who is told less than all rows
+  // would drop what it has.
+  Status CheckCurrent() const;
   void Run();
   // How long to pause.
   Result<double> FollowOnce();

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from persia_tf.following import NOW
@@ -40,15 +40,18 @@ class FollowedModel:
                 f"ptf.serving.export that has tables. Received: model={model!r}"
             )
         self._writers: dict[str, TableWriter] | None = None
+        self._leave: Callable[[], object] = lambda: None
         self.base_save = NOW
         if all(hasattr(table, "write") for table in tables.values()):
             _written.add(model)
+            # Once, however often: by then they may be another one's.
+            self._leave = weakref.finalize(self, _written.discard, model)
             self._writers = {name: TableWriter(each) for name, each in tables.items()}
             self.base_save = read_save(model)
 
     def close(self) -> None:
         """Leaves the tables to others. Nothing goes to the sinks any more."""
-        _written.discard(self._model)
+        self._leave()
 
     def sinks(self, shards: Sequence[str], servers: Sequence[str]) -> Sequence[Sink]:
         """Returns what the changes of each shard go to.

@@ -35,6 +35,7 @@ def _can_build() -> bool:
     return is_ours and importlib.util.find_spec("ninja") is not None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not _can_build(), reason="native programs cannot be built here")
 def test_a_native_proxy_is_as_far_as_it_says(shards):
     with shard_processes.running_proxies(shards, 20, native=True) as addresses:

@@ -29,7 +29,9 @@ def check_that_it_was_bad(cluster, shards):
     assert sum(process.repeated_updates for process in processes) > 0
 
 
-@pytest.mark.parametrize("prefetched", [False, True])
+@pytest.mark.parametrize(
+    "prefetched", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_synchronous_training_makes_the_rows_of_an_undisturbed_one(
     table, start_shards, start_proxies, rows_of, prefetched
 ):
@@ -51,7 +53,9 @@ def test_synchronous_training_makes_the_rows_of_an_undisturbed_one(
     assert_same_rows(rows_of(table, cluster_of(addresses)), expected)
 
 
-@pytest.mark.parametrize("prefetched", [False, True])
+@pytest.mark.parametrize(
+    "prefetched", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_asynchronous_updates_are_applied_once_each(
     table, start_shards, start_proxies, rows_of, counting_model, prefetched
 ):

@@ -120,6 +120,7 @@ def test_an_evaluation_lacks_no_update(table, far_cluster, counting_model):
     assert seen.numpy().tolist() == [counting.counts[row_id] for row_id in ids]
 
 
+@pytest.mark.slow
 def test_the_metrics_tell_of_it(run_python, far_cluster):
     shards = far_cluster(0).shards
     program = f"""

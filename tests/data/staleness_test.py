@@ -50,6 +50,7 @@ def test_batches_do_miss_as_many_if_requests_leave_as_early_as_they_may(
     assert passed["prefetch_hits"] == STEPS - 1
 
 
+@pytest.mark.slow
 def test_staleness_0_is_deterministic(start_shards):
     """Two clusters of fresh shards, two trainings: equal in every bit."""
 

@@ -136,7 +136,13 @@ assert_close("replicated", expected_rows())
 
 @pytest.mark.parametrize(
     "program",
-    [PLAIN, SYNCHRONOUS, BAGS, STALE, CUSTOM_LOOP],
+    [
+        pytest.param(PLAIN, marks=pytest.mark.slow),
+        pytest.param(SYNCHRONOUS, marks=pytest.mark.slow),
+        BAGS,
+        pytest.param(STALE, marks=pytest.mark.slow),
+        CUSTOM_LOOP,
+    ],
     ids=["plain fit", "synchronous fit", "bags", "stale fit", "custom loop"],
 )
 def test_two_replicas_in_a_process(program, run_python):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import programs
+import pytest
 
 # Of a loss that falls, as if it should rise.
 CALLBACKS = """
@@ -44,6 +45,7 @@ say(
 """
 
 
+@pytest.mark.slow
 def test_callbacks_decide_alike(results_of):
     first, *others = results_of("2 workers", programs.MODEL + CALLBACKS)
     assert others == [first] * len(others)

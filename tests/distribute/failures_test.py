@@ -20,6 +20,7 @@ with strategy.scope():
 """
 
 
+@pytest.mark.slow
 def test_a_worker_whose_peer_dies_raises(run_workers):
     survivor, dead = run_workers(COMMON + DYING)
     assert dead.status == 3
@@ -79,7 +80,7 @@ with strategy.scope():
 """
 
 
-@pytest.mark.parametrize("staleness", [0, 4])
+@pytest.mark.parametrize("staleness", [pytest.param(0, marks=pytest.mark.slow), 4])
 def test_a_push_that_fails_on_one_worker_ends_all(staleness, run_workers):
     program = programs.preamble(timeout=TIMEOUT) + programs.MODEL
     program += PUSHES_FAIL.replace("STALENESS", str(staleness))

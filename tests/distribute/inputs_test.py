@@ -100,7 +100,14 @@ say(**said)
 """
 
 
-@pytest.mark.parametrize("strategy", ["no strategy", "mirrored", "2 workers"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        pytest.param("no strategy", marks=pytest.mark.slow),
+        "mirrored",
+        pytest.param("2 workers", marks=pytest.mark.slow),
+    ],
+)
 def test_all_kinds_train(strategy, results_of):
     program = MODELS
     if IS_KERAS_3 and strategy == "mirrored":  # See below.
@@ -135,6 +142,7 @@ except AttributeError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_KERAS_3, reason="tf_keras can")
 def test_keras_3_still_takes_no_ragged_data_under_mirrored_strategy(results_of):
     [said] = results_of("mirrored", PLAIN)

@@ -26,6 +26,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_KERAS_3, reason="tf_keras works as it is")
 def test_tensorflows_own_strategy_still_fails(run_workers):
     for ended in run_workers(PLAIN):

@@ -71,7 +71,14 @@ say(
 """
 
 
-@pytest.mark.parametrize("strategy", ["no strategy", "mirrored", "2 workers"])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        pytest.param("no strategy", marks=pytest.mark.slow),
+        pytest.param("mirrored", marks=pytest.mark.slow),
+        "2 workers",
+    ],
+)
 def test_all_replicas_see_the_same(strategy, results_of):
     first, *others = results_of(strategy, programs.MODEL + METHODS)
     assert others == [first] * len(others)
@@ -97,6 +104,7 @@ say(fit=fit.history, weights=[w.tolist() for w in model.get_weights()])
 """
 
 
+@pytest.mark.slow
 def test_more_than_two_workers_see_the_same(results_of):
     first, *others = results_of("4 workers", programs.MODEL + MORE_WORKERS)
     assert others == [first] * 3

@@ -29,6 +29,7 @@ say(updates=metrics["updates"], weights=[w.tolist() for w in model.get_weights()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_KERAS_3, reason="tf_keras asks for a number of steps")
 def test_data_may_end_at_different_steps(run_workers):
     program = COMMON + OWN_DATA.replace("STEPS", "epochs=1")
@@ -37,6 +38,7 @@ def test_data_may_end_at_different_steps(run_workers):
     assert first["weights"] == second["weights"]
 
 
+@pytest.mark.slow
 def test_steps_may_be_counted(run_workers):
     program = COMMON + OWN_DATA.replace("STEPS", "steps_per_epoch=10, epochs=2")
     first, second = [ended.result() for ended in run_workers(program)]
@@ -109,6 +111,7 @@ def test_two_workers_train_as_one_does(of_one_worker_and_two):
     assert_close(alone["prefetched"], together["prefetched"], 1e-6)
 
 
+@pytest.mark.slow
 def test_a_stage_may_miss_the_other_workers_last_step(of_one_worker_and_two):
     alone, together = of_one_worker_and_two(staleness=4)
     assert_close(alone["prefetched"], together["prefetched"], 2e-2)

@@ -137,6 +137,7 @@ def test_workers_that_were_killed_go_on_from_the_last_epoch(run, tmp_path):
         assert row == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_workers_load_what_was_saved_and_know_when_the_chief_cannot(run):
     ended = run("folder", stop=None, more=LOAD)
     assert [worker.status for worker in ended] == [0, 0], ended[0].errors
@@ -148,6 +149,7 @@ def test_workers_load_what_was_saved_and_know_when_the_chief_cannot(run):
     assert "another worker could not save or load" in refused_too
 
 
+@pytest.mark.slow
 def test_workers_restore_what_the_chief_has_in_a_checkpoint_of_tensorflow(run):
     ended = run("folder", stop=None, more=CHECKPOINT)
     assert [worker.status for worker in ended] == [0, 0], ended[0].errors

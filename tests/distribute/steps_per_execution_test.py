@@ -26,6 +26,7 @@ say(
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["no strategy", "mirrored", "2 workers"])
 def test_training_is_that_of_single_steps(strategy, results_of):
     if IS_KERAS_3 and strategy != "no strategy":
@@ -52,6 +53,7 @@ except tf.errors.InvalidArgumentError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not IS_KERAS_3, reason="tf_keras can")
 @pytest.mark.parametrize("strategy", ["mirrored", "2 workers"])
 def test_keras_3_still_cannot_with_replicas(strategy, results_of):

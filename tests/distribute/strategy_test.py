@@ -66,5 +66,6 @@ assert ptf.metrics()["updates"] == 3
 """
 
 
+@pytest.mark.slow
 def test_one_worker_needs_no_cluster(run_python):
     run_python(ALONE)

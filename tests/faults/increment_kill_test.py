@@ -138,6 +138,7 @@ def test_a_chain_restores_to_one_save_whichever_shard_is_killed(run):
     print(f"{whole} of {KILLS} killed increments were whole")
 
 
+@pytest.mark.slow
 def test_what_a_killed_program_did_not_save_is_in_the_next_increment(run):
     run.changes.make()
     run.save(incremental=False)

@@ -99,6 +99,7 @@ def test_no_update_is_lost_and_none_is_done_twice(
     assert list(tmp_path.rglob("base-*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sync", ["device", "system"])
 def test_tables_and_optimizers_come_back_by_themselves(
     table, shard_process, rows_of, tmp_path, sync
@@ -119,6 +120,7 @@ def test_tables_and_optimizers_come_back_by_themselves(
     assert any((after[row_id] != row).any() for row_id, row in rows.items())
 
 
+@pytest.mark.slow
 def test_a_restored_checkpoint_survives_too(table, shard_process, rows_of, tmp_path):
     options = [f"--checkpoint-root={tmp_path}/root", "--log-size=1"]
     shards = [
@@ -142,7 +144,9 @@ def test_a_restored_checkpoint_survives_too(table, shard_process, rows_of, tmp_p
     killer.join()
 
 
-@pytest.mark.parametrize("incremental", [False, True])
+@pytest.mark.parametrize(
+    "incremental", [pytest.param(False, marks=pytest.mark.slow), True]
+)
 def test_a_shard_comes_back_from_its_last_checkpoint_and_says_what_it_lacks(
     table, shard_process, rows_of, tmp_path, incremental
 ):

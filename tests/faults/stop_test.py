@@ -104,6 +104,7 @@ def test_no_write_is_lost_and_a_save_is_whole_or_absent(table, shard_process, tm
     print(f"{outcomes} of {STOPS} saves were whole")
 
 
+@pytest.mark.slow
 def test_a_save_that_storage_holds_up_does_not_hold_up_the_end(
     table, shard_process, start_shards, object_store, bucket
 ):

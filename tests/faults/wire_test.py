@@ -24,7 +24,12 @@ def expected():
 @pytest.mark.parametrize(
     ("kind", "mean_bytes"),
     # What leaves connections open and silent costs a second each time.
-    [("corrupt", 5_000), ("truncate", 20_000), ("duplicate", 5_000), ("drop", 20_000)],
+    [
+        ("corrupt", 5_000),
+        pytest.param("truncate", 20_000, marks=pytest.mark.slow),
+        pytest.param("duplicate", 5_000, marks=pytest.mark.slow),
+        pytest.param("drop", 20_000, marks=pytest.mark.slow),
+    ],
 )
 def test_training_makes_the_rows_of_an_undisturbed_one(
     kind, mean_bytes, start_shards, start_proxies, rows_of, expected

@@ -50,6 +50,7 @@ def test_symbolic_floats_get_the_shapes_of_vectors(layer):
     assert tuple(layer(inputs).shape) == (None, 4, 2)
 
 
+@pytest.mark.slow
 def test_a_program_that_knows_the_layers_can_load_it(run_python, table):
     layer = CastingPersiaEmbedding(2, table=table, mask_zero=True)
     config = json.dumps(keras.saving.serialize_keras_object(layer))

@@ -36,6 +36,8 @@ np.testing.assert_allclose(rows_trained("rows"), expected, atol=1e-6)
 """
 
 
-@pytest.mark.parametrize("shape", ["(1,)", "(2, 3)"])
+@pytest.mark.parametrize(
+    "shape", [pytest.param("(1,)", marks=pytest.mark.slow), "(2, 3)"]
+)
 def test_rows_train_alike_whatever_the_shape(run_python, shape):
     run_python(programs.preamble("mirrored") + PROGRAM.replace("GIVEN", shape))

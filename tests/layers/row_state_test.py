@@ -75,6 +75,7 @@ def folder_bytes(folder):
     return sum(path.stat().st_size for path in files)
 
 
+@pytest.mark.slow
 def test_a_saved_model_holds_no_rows(table, shards, tmp_path, rows_of, caplog):
     model = train(make_model(table, shards))
     scores = model.predict(IDS, verbose=0)

@@ -130,6 +130,7 @@ np.testing.assert_allclose(rows_trained("compiled", True), expected, atol=1e-5)
 """
 
 
+@pytest.mark.slow
 def test_each_replica_may_have_a_compiled_dense_part(run_python):
     run_python(programs.preamble("mirrored") + REPLICAS)
 

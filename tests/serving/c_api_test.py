@@ -44,6 +44,7 @@ def test_a_c_program_gets_what_the_model_answers(exported, path, program):
     np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance)
 
 
+@pytest.mark.slow
 def test_tensorflows_command_gets_what_the_model_answers(exported, path, tmp_path):
     ids, expected, tolerance = exported
     np.savez(tmp_path / "ids.npz", **ids)

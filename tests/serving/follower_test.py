@@ -271,6 +271,19 @@ def test_a_second_one_of_a_model_is_refused_until_the_first_is_closed(
         follower.wait_until_current(SECONDS)
 
 
+def test_one_that_is_closed_twice_does_not_free_the_next_ones_model(
+    start_shards, model_on, loaded
+):
+    cluster = cluster_of(start_shards(1))
+    serving = loaded(model_on(cluster))
+    first = ptf.serving.Follower(serving, cluster)
+    first.close()
+    with ptf.serving.Follower(serving, cluster):
+        first.close()
+        with pytest.raises(ValueError, match="`model` is followed already: close"):
+            ptf.serving.Follower(serving, cluster)
+
+
 @pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
 def test_pauses_must_be_above_zero(start_shards, model_on, loaded, seconds):
     cluster = cluster_of(start_shards(1))

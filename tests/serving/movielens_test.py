@@ -36,6 +36,7 @@ def trained(tmp_path_factory):
     return ranker, test, scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row_dtype", ["float32", "float16", "int8"])
 def test_it_ranks_as_the_model_does(trained, tmp_path, row_dtype):
     ranker, test, scores = trained

@@ -69,6 +69,7 @@ def test_without_the_op_library_the_error_names_it(expected, path, tmp_path):
     assert HINT in ended.stderr
 
 
+@pytest.mark.slow
 def test_tensorflows_command_shows_it_and_names_what_it_lacks(expected, path, tmp_path):
     model = ["--dir", path, "--tag_set", "serve", "--signature_def", "serving_default"]
     shown = python(COMMAND, "show", *model)

@@ -7,7 +7,9 @@ import pytest
 from adult_income import train
 
 
-@pytest.mark.parametrize("embedding", ["persia", "keras"])
+@pytest.mark.parametrize(
+    "embedding", ["persia", pytest.param("keras", marks=pytest.mark.slow)]
+)
 def test_training_ends_with_the_test_auc(embedding, monkeypatch, tmp_path, capsys):
     monkeypatch.delenv("PERSIA_PS", raising=False)
     monkeypatch.delenv("TF_CONFIG", raising=False)

@@ -8,7 +8,9 @@ from criteo_dlrm import train
 import persia_tf as ptf
 
 
-@pytest.mark.parametrize("embedding", ["persia", "keras"])
+@pytest.mark.parametrize(
+    "embedding", ["persia", pytest.param("keras", marks=pytest.mark.slow)]
+)
 def test_training_ends_with_the_test_auc(embedding, capsys):
     options = ["--generated", "--rows=12000", "--epochs=2", f"--embedding={embedding}"]
     auc = train.main(options)
@@ -18,6 +20,7 @@ def test_training_ends_with_the_test_auc(embedding, capsys):
     assert 0.6 < auc < float(best) < 1
 
 
+@pytest.mark.slow
 def test_rows_are_looked_up_ahead():
     before = ptf.metrics()["prefetch_hits"]
     train.main(["--generated", "--rows=2000"])

@@ -6,7 +6,9 @@ import pytest
 from din import train
 
 
-@pytest.mark.parametrize("embedding", ["persia", "keras"])
+@pytest.mark.parametrize(
+    "embedding", ["persia", pytest.param("keras", marks=pytest.mark.slow)]
+)
 def test_training_ends_with_the_test_auc(embedding, capsys):
     options = ["--generated", "--rows=20000", "--batch_size=256"]
     auc = train.main([*options, f"--embedding={embedding}"])

@@ -24,6 +24,7 @@ def auc_of_last_line(text):
     return float(re.match(r"test AUC (0\.\d{4}) \(generated sample, at most", last)[1])
 
 
+@pytest.mark.slow
 def test_the_script_prints_progress_and_ends_with_its_auc():
     # It finds the other examples' modules by itself.
     path = os.pathsep.join(p for p in sys.path if p != str(SCRIPT.parents[1]))
