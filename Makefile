@@ -20,14 +20,10 @@ PYTEST := pytest -q --numprocesses $(shell expr $$(nproc) + 1) --maxprocesses 4 
   --dist worksteal
 # What test-all runs too. SLOW= runs it anywhere.
 SLOW ?= -m 'not slow'
-# Benchmarks that do not rot: each has a short run.
-BENCHMARKS := store_bench log_bench tls_bench checkpoint_bench recovery_bench soak \
-  worker_scaling xla_dense serving_bench remote_serving_bench model_server_bench \
-  freshness
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
 .PHONY: env build demo lint format docs
-.PHONY: test test-all test-native test-benchmarks test-python test-legacy test-bazel
+.PHONY: test test-all test-native test-python test-legacy test-bazel
 .PHONY: test-oldest test-oldest-legacy $(OLDEST)
 .PHONY: sanitize sanitize-store
 .PHONY: fuzz mutated-frames kills compiler gtest openssl clang bazel redis
@@ -36,7 +32,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 demo: build
 	$(VENV)/bin/persia launch --ps 2 -- $(VENV)/bin/python examples/movielens/train.py
 
-test: test-native test-benchmarks test-python
+test: test-native test-python
 
 # With what takes long, and with tf_keras. Some 50 minutes of two cores.
 test-all:
@@ -44,11 +40,6 @@ test-all:
 
 test-native: env gtest
 	$(VENV)/bin/python cc/ninja_build.py test
-
-test-benchmarks: $(BENCHMARKS:%=quick-%)
-
-quick-%: build $(VENV)/.test
-	$(VENV)/bin/python benchmarks/$*.py --quick
 
 test-python: build $(VENV)/.test gtest
 	$(VENV)/bin/$(PYTEST) $(SLOW)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import subprocess
@@ -9,6 +10,13 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def can_build() -> bool:
+    """Whether there is a place to build them, and what builds them."""
+    # A sandbox may show the sources, and take nothing that is built from them.
+    is_ours = os.access(ROOT / "cc", os.W_OK)
+    return is_ours and importlib.util.find_spec("ninja") is not None
 
 
 def build(name: str) -> Path:

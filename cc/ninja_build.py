@@ -16,6 +16,7 @@ honoured.
 """
 
 import argparse
+import fcntl
 import importlib.util
 import io
 import os
@@ -351,10 +352,13 @@ def _run_ninja(manifest, targets):
     folder = _ROOT / manifest.folder
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "build.ninja"
-    path.write_text(manifest.text.getvalue())
     program = os.path.join(ninja.BIN_DIR, "ninja")  # BIN_DIR "": it is on PATH.
     command = [program, "-C", str(_ROOT), "-f", str(path), *targets]
-    subprocess.run(command, check=True)
+    with (folder / "lock").open("w") as lock:
+        # Of two at once, each would spoil the other's manifest and log.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        path.write_text(manifest.text.getvalue())
+        subprocess.run(command, check=True)
 
 
 _WHATS = ("libraries", "test", "bench", "fuzz", "host")

@@ -38,6 +38,10 @@ void RunLargePart(const Options& options);
 // growth_p999_over_p50, growth_worst_ms: one thread.
 void RunGrowthPart(const Options& options);
 
+// followed_over_alone: training, one thread, with a follower that takes every
+// row that a step trained before the next one, over training without.
+void RunFollowedPart(const Options& options);
+
 // Tables without capacity, admission or eviction. Ends the program on an error.
 std::unique_ptr<Table> MakeAdagradTable();
 std::unique_ptr<Table> MakeBfloat16Table();

@@ -21,9 +21,9 @@ class CachedLookup {
  public:
   // Whoever has the caches says what copies are worth at this moment.
   struct Moment {
-    uint64_t since;       // The oldest copies that may answer.
-    uint64_t now;         // The epoch of what is asked from now on.
-    uint64_t generation;  // The store's, as far as is known.
+    uint64_t since = 0;       // The oldest copies that may answer.
+    uint64_t now = 0;         // The epoch of what is asked from now on.
+    uint64_t generation = 0;  // The store's, as far as is known.
     // Whether what an evaluation gets is copied as well. It may be an absent
     // id's default value, which is none of a training lookup's.
     bool copies_read_only = false;

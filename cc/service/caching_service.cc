@@ -60,7 +60,6 @@ CachedLookup::Moment CachingService::TakeMoment(
   CachedLookup::Moment moment;
   moment.since = epochs_.Since(request.client, request.visible_sequence);
   moment.now = epochs_.now();
-  moment.generation = generation_.value_or(0);
   return moment;
 }
 
@@ -116,12 +115,6 @@ void CachingService::EndCopiesOf(TableKey table) {
 void CachingService::EndAllCopies() {
   const uint64_t epoch = epochs_.Advance();
   for (const auto& [key, table] : tables_) table.rows->Invalidate(epoch);
-}
-
-void CachingService::NoteGeneration(uint64_t generation) {
-  if (generation_ == generation) return;
-  generation_ = generation;
-  EndAllCopies();
 }
 
 std::vector<CachedTable> CachingService::tables() const {

@@ -31,7 +31,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,15 +79,13 @@ class CachingService : public CopyingService {
   // All below require mutex_.
   CachedLookup::Moment TakeMoment(const LookupRequest& request) const override;
   RowCache* CacheOf(const TableLookup& table) override;
-  void NoteGeneration(uint64_t generation) override;
+  void EndAllCopies() override;
   void AddTable(const TableConfig& config);
-  void EndAllCopies();
 
   const CacheOptions options_;
   // All below: guarded by mutex_. Tables are never taken away.
   std::map<TableKey, Cached> tables_;
   UpdateEpochs epochs_;
-  std::optional<uint64_t> generation_;
 };
 
 }  // namespace persia

@@ -26,6 +26,14 @@ void CopyingService::End() {
   EndInner();
 }
 
+void CopyingService::NoteGeneration(uint64_t generation) {
+  if (generation_ == generation) return;
+  // Nothing was copied before the first.
+  const bool is_first = !generation_.has_value();
+  generation_ = generation;
+  if (!is_first) EndAllCopies();
+}
+
 void CopyingService::Lookup(LookupRequest* request, DoneCallback done) {
   if (HasBags(*request) || !CopiesMayAnswer(*request)) {
     return inner()->Lookup(request, std::move(done));
@@ -45,6 +53,7 @@ Status CopyingService::Prepare(LookupRequest* request,
   {
     std::lock_guard<std::mutex> lock(mutex_);
     moment = TakeMoment(*request);
+    moment.generation = generation_.value_or(0);
     for (const TableLookup& table : request->tables) {
       caches.push_back(CacheOf(table));
     }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "cc/service/cached_lookup.h"
 #include "cc/service/forwarding_service.h"
@@ -33,13 +34,17 @@ class CopyingService : public ForwardingService {
   // Whether copies may answer a lookup, which has no bags.
   virtual bool CopiesMayAnswer(const LookupRequest& request) const = 0;
   // These require mutex_.
+  // All but the generation.
   virtual CachedLookup::Moment TakeMoment(
       const LookupRequest& request) const = 0;
   // Null if there are no copies of the table, or the lookup is malformed, which
   // is the service's to refuse. What is returned lives as long as this.
   virtual RowCache* CacheOf(const TableLookup& table) = 0;
-  // That of a reply.
-  virtual void NoteGeneration(uint64_t generation) = 0;
+  // Those kept until now answer nobody any more.
+  virtual void EndAllCopies() = 0;
+
+  // That of a reply. Requires mutex_.
+  void NoteGeneration(uint64_t generation);
 
   mutable std::mutex mutex_;
 
@@ -47,7 +52,9 @@ class CopyingService : public ForwardingService {
   Status Prepare(LookupRequest* request, std::unique_ptr<CachedLookup>* lookup);
   void Ask(std::shared_ptr<CachedLookup> lookup, DoneCallback done);
 
-  bool stopping_ = false;  // Guarded by mutex_.
+  // These are guarded by mutex_.
+  std::optional<uint64_t> generation_;
+  bool stopping_ = false;
 };
 
 }  // namespace persia

@@ -36,7 +36,6 @@ CachedLookup::Moment HotRowsService::TakeMoment(
       std::chrono::duration<double>(options_.seconds)));
   moment.since = moment.now - std::min(age, moment.now - 1);
   if (followed_since_) moment.since = std::min(moment.since, *followed_since_);
-  moment.generation = generation_.value_or(0);
   moment.copies_read_only = true;
   return moment;
 }
@@ -53,11 +52,7 @@ RowCache* HotRowsService::CacheOf(const TableLookup& table) {
   return cache->dim() == table.ids.dim ? cache.get() : nullptr;
 }
 
-void HotRowsService::NoteGeneration(uint64_t generation) {
-  if (generation_ == generation) return;
-  const bool is_first = !generation_;
-  generation_ = generation;
-  if (is_first) return;
+void HotRowsService::EndAllCopies() {
   for (const auto& [key, cache] : caches_) cache->Invalidate(Now());
 }
 

@@ -63,13 +63,12 @@ class HotRowsService : public CopyingService {
   // These require mutex_.
   CachedLookup::Moment TakeMoment(const LookupRequest& request) const override;
   RowCache* CacheOf(const TableLookup& table) override;
-  void NoteGeneration(uint64_t generation) override;
+  void EndAllCopies() override;
 
   const HotRowsOptions options_;
   // All below: guarded by mutex_. Caches are never taken away.
   std::map<TableKey, std::unique_ptr<RowCache>> caches_;
   std::optional<uint64_t> followed_since_;
-  std::optional<uint64_t> generation_;
 };
 
 }  // namespace persia

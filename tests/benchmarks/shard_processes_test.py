@@ -1,6 +1,5 @@
 """Shards of a benchmark, and the distance to them."""
 
-import importlib.util
 import os
 import time
 
@@ -29,14 +28,10 @@ def test_shards_answer_through_their_proxies(shards):
         assert addresses == [shard.address for shard in shards]
 
 
-def _can_build() -> bool:
-    # A sandbox may show the sources, and take nothing that is built from them.
-    is_ours = os.access(native_programs.ROOT / "cc", os.W_OK)
-    return is_ours and importlib.util.find_spec("ninja") is not None
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not _can_build(), reason="native programs cannot be built here")
+@pytest.mark.skipif(
+    not native_programs.can_build(), reason="native programs cannot be built here"
+)
 def test_a_native_proxy_is_as_far_as_it_says(shards):
     with shard_processes.running_proxies(shards, 20, native=True) as addresses:
         assert not set(addresses) & {shard.address for shard in shards}

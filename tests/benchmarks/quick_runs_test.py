@@ -1,0 +1,56 @@
+"""Each benchmark's shortest run, lest it rots. What it measures is not judged."""
+
+import json
+import os
+import subprocess
+import sys
+
+import native_programs
+import pytest
+
+_SECONDS = 600
+
+
+def refuse(constant):
+    raise AssertionError(f"a figure is {constant}")
+
+
+def check_run(name, folder):
+    ended = subprocess.run(
+        [sys.executable, native_programs.ROOT / f"benchmarks/{name}.py", "--quick"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    last = ended.stdout.splitlines()[-1]
+    assert json.loads(last, parse_constant=refuse)["figures"]
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(
+    not native_programs.can_build(), reason="native programs cannot be built here"
+)
+@pytest.mark.parametrize("name", ["log_bench", "store_bench", "tls_bench"])
+def test_one_of_a_native_program(name, tmp_path):
+    check_run(name, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "checkpoint_bench",
+        "freshness",
+        pytest.param("model_server_bench", marks=pytest.mark.slow),
+        pytest.param("recovery_bench", marks=pytest.mark.slow),
+        pytest.param("remote_serving_bench", marks=pytest.mark.slow),
+        pytest.param("serving_bench", marks=pytest.mark.slow),
+        pytest.param("soak", marks=pytest.mark.slow),
+        pytest.param("worker_scaling", marks=pytest.mark.slow),
+        pytest.param("xla_dense", marks=pytest.mark.slow),
+    ],
+)
+def test_one_of_python(name, tmp_path):
+    check_run(name, tmp_path)
