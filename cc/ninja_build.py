@@ -52,6 +52,9 @@ _MODULES = (
 )
 _MODULES += ("pipeline", "serving", "capi")
 
+# Of each program of tests, which run beside each other.
+_TEST_PARTS = 2
+
 # What tests/fuzz speaks to.
 _FUZZED = _MODULES[: _MODULES.index("server") + 1]
 
@@ -138,6 +141,7 @@ class _Manifest:
 
     def __init__(self, kind):
         self.folder = "build/native" + (f"-{kind}" if kind else "")
+        self._sanitizes = kind is not None
         self.text = io.StringIO()
         self._writer = ninja_syntax.Writer(self.text, width=4096)
         self._writer.variable("builddir", self.folder)
@@ -188,8 +192,14 @@ class _Manifest:
             "$cxx $ldflags $in $libs $tls -o $out",
             description="link $out",
         )
-        self._writer.pool("tests", depth=2)
-        rule("test", "$in --gtest_brief=1", description="test $in", pool="tests")
+        self._writer.pool("tests", depth=_TEST_PARTS)
+        rule(
+            "test",
+            f"GTEST_TOTAL_SHARDS={_TEST_PARTS} GTEST_SHARD_INDEX=$part "
+            "$in --gtest_brief=1",
+            description="test $in, part $part",
+            pool="tests",
+        )
         self._writer.build("always", "phony")  # No such file, so never up to date.
 
     def _add_objects(self, sources, more=()):
@@ -245,13 +255,19 @@ class _Manifest:
             tests = list(filter(_is_test, _module_sources("tests/cc", [module])))
             if not tests:  # Another module's tests are about it.
                 continue
-            # To optimise what runs for milliseconds takes longer than to run it.
-            objects = self._add_objects(tests, ["-O0"])
+            # To optimise what runs for milliseconds takes longer than to run it;
+            # but sanitizers multiply what it takes.
+            objects = self._add_objects(tests, () if self._sanitizes else ["-O0"])
             program = f"{self.folder}/{module}_test"
             self._writer.build(program, "link_test", [*objects, archive])
-            runs += self._writer.build(
-                f"{self.folder}/run/{module}", "test", program, implicit="always"
-            )
+            for part in range(_TEST_PARTS):
+                runs += self._writer.build(
+                    f"{self.folder}/run/{module}.{part}",
+                    "test",
+                    program,
+                    implicit="always",
+                    variables={"part": part},
+                )
         return runs
 
     def add_benchmark(self, name):

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -24,8 +23,12 @@ std::vector<uint8_t> Bytes(size_t size) {
 }
 
 std::vector<uint8_t> Contents(const std::string& path) {
+  std::vector<uint8_t> bytes(std::filesystem::file_size(path));
   std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  file.read(reinterpret_cast<char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+  EXPECT_TRUE(file.good());
+  return bytes;
 }
 
 // Appends `bytes` in pieces of `piece`, and finishes.
