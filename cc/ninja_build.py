@@ -141,7 +141,6 @@ class _Manifest:
 
     def __init__(self, kind):
         self.folder = "build/native" + (f"-{kind}" if kind else "")
-        self._sanitizes = kind is not None
         self.text = io.StringIO()
         self._writer = ninja_syntax.Writer(self.text, width=4096)
         self._writer.variable("builddir", self.folder)
@@ -255,9 +254,8 @@ class _Manifest:
             tests = list(filter(_is_test, _module_sources("tests/cc", [module])))
             if not tests:  # Another module's tests are about it.
                 continue
-            # To optimise what runs for milliseconds takes longer than to run it;
-            # but sanitizers multiply what it takes.
-            objects = self._add_objects(tests, () if self._sanitizes else ["-O0"])
+            # To optimise what runs for milliseconds takes longer than to run it.
+            objects = self._add_objects(tests, ["-O0"])
             program = f"{self.folder}/{module}_test"
             self._writer.build(program, "link_test", [*objects, archive])
             for part in range(_TEST_PARTS):
