@@ -114,6 +114,8 @@ class TableSettings(ctypes.Structure):
         ("eviction", ctypes.c_char_p),
         ("seed", ctypes.c_uint64),
         ("default_value", ctypes.c_float),
+        ("replaces_optimizer", ctypes.c_int),
+        ("held_optimizer", ctypes.POINTER(ctypes.c_char)),
     ]
 
 

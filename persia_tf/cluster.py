@@ -10,7 +10,7 @@ from typing import Any, Literal
 from persia_tf import auth, checks, sizes, stats
 from persia_tf import session as session_lib
 from persia_tf import tls as tls_lib
-from persia_tf.session import Session, TableSettings
+from persia_tf.session import OpenedTable, Session, TableSettings
 
 SHARDS_VARIABLE = "PERSIA_PS"
 WIRE_DTYPES = ("float32", "float16", "bfloat16", "int8")
@@ -186,15 +186,19 @@ class Cluster:
         """
         return f"{self.namespace}/{table}" if self.namespace else table
 
-    def create_table(self, table: str, settings: TableSettings) -> int:
+    def create_table(
+        self, table: str, settings: TableSettings, *, replaces_optimizer: bool = False
+    ) -> OpenedTable:
         """Makes a table, or attaches to one with equal settings.
 
         Args:
             table: The table's name, without the namespace.
             settings: A `TableSettings`.
+            replaces_optimizer: Whether a table of another optimizer gets this one:
+                its rows keep their weights, and their state begins anew.
 
         Returns:
-            How many rows it already held.
+            An `OpenedTable`: how many rows it already held, and its optimizer.
 
         Raises:
             PersiaError: if a shard does not answer in time (it is named), or the
@@ -205,7 +209,9 @@ class Cluster:
         """
         session = self.session
         session.check_same(self._session_options())
-        return session.create_table(self.full_name(table), settings)
+        return session.create_table(
+            self.full_name(table), settings, replaces_optimizer=replaces_optimizer
+        )
 
     def flush(self) -> None:
         """Waits until the shards have applied every update of this process.

@@ -7,6 +7,7 @@ import ctypes
 import dataclasses
 import threading
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from absl import logging
 
@@ -23,6 +24,24 @@ _STALENESS_BINS = 65
 _SHARED_OPTIONS = ("staleness", "wire_dtype", "hot_rows", "auth_token_file", "tls")
 
 
+# The optimizer of a table that is made before what steps it is known.
+UNDECIDED = "undecided"
+
+_OPTIMIZER_BYTES = 1024
+
+
+class OpenedTable(NamedTuple):
+    """A table as the shards have it.
+
+    Attributes:
+        rows: How many rows it held when it was opened.
+        optimizer: Its optimizer, as the core's text.
+    """
+
+    rows: int
+    optimizer: str
+
+
 @dataclasses.dataclass(frozen=True)
 class TableSettings:
     """What makes a table; users of one table must agree on all of it.
@@ -30,7 +49,8 @@ class TableSettings:
     Attributes:
         dim: Weights a row.
         initializer: A new row's value, as the core's text.
-        optimizer: The rule and its numbers, as the core's text.
+        optimizer: The rule and its numbers, as the core's text; or `UNDECIDED`, which
+            agrees with any.
         seed: Joins the table's name in every row's initial value.
         row_dtype: How weights are held, as the core's text; so are the others.
         capacity: The most that the table holds, over all shards.
@@ -115,6 +135,9 @@ class Session:
         self._options = options
         self._key = _native.utf8(name)
         self._tables: dict[str, TableSettings] = {}
+        # The rows are of this program's making, or of what it loaded.
+        self._own_tables: set[str] = set()
+        self._row_optimizers: dict[str, Any] = {}
         self._lock = threading.Lock()
 
     @property
@@ -135,29 +158,69 @@ class Session:
                 f"Received: {name}={now!r}, after {name}={first!r}"
             )
 
-    def create_table(self, table: str, settings: TableSettings) -> int:
-        """Makes `table` on every shard or attaches to it; the rows it held."""
-        with self._lock:
-            known = self._tables.get(table)
-            if known is not None and known != settings:
-                raise errors.AlreadyExistsError(
-                    f"two layers of this process give table '{table}' different "
-                    f"settings: first {known}, now {settings}. Give them the same, "
-                    "or give one of them another `table`."
-                )
-            rows = self._create_on_shards(table, settings)
-            self._tables[table] = settings
-        return rows
+    def create_table(
+        self, table: str, settings: TableSettings, *, replaces_optimizer: bool = False
+    ) -> OpenedTable:
+        """Makes `table` on every shard or attaches to it.
 
-    def _create_on_shards(self, table: str, settings: TableSettings) -> int:
+        Args:
+            table: Its full name.
+            settings: A `TableSettings`.
+            replaces_optimizer: Whether a table of another optimizer gets this one:
+                its rows keep their weights, and their state begins anew.
+        """
+        with self._lock:
+            self._check_agrees(table, settings, replaces_optimizer)
+            opened = self._create_on_shards(table, settings, replaces_optimizer)
+            if table not in self._tables and not opened.rows:
+                self._own_tables.add(table)
+            if settings.optimizer != UNDECIDED or table not in self._tables:
+                self._tables[table] = settings
+        return opened
+
+    def own(self, table: str) -> None:
+        """Notes that what `table` holds is of this program's making."""
+        self._own_tables.add(table)
+
+    def owns(self, table: str) -> bool:
+        """Whether `table` was empty when this program came, or is its own since."""
+        return table in self._own_tables
+
+    def give_optimizer(self, table: str, optimizer: Any) -> None:
+        """Notes the row optimizer that a layer of `table` was given."""
+        self._row_optimizers[table] = optimizer
+
+    def given_optimizer(self, table: str) -> Any:
+        """The row optimizer that a layer of `table` was given, or None."""
+        return self._row_optimizers.get(table)
+
+    def _check_agrees(
+        self, table: str, settings: TableSettings, replaces_optimizer: bool
+    ) -> None:
+        known = self._tables.get(table)
+        if known is None:
+            return
+        if replaces_optimizer or UNDECIDED in (known.optimizer, settings.optimizer):
+            known = dataclasses.replace(known, optimizer=settings.optimizer)
+        if known != settings:
+            raise errors.AlreadyExistsError(
+                f"two layers of this process give table '{table}' different "
+                f"settings: first {known}, now {settings}. Give them the same, "
+                "or give one of them another `table`."
+            )
+
+    def _create_on_shards(
+        self, table: str, settings: TableSettings, replaces_optimizer: bool
+    ) -> OpenedTable:
         rows = ctypes.c_uint64()
+        held = ctypes.create_string_buffer(_OPTIMIZER_BYTES)
+        native = settings.native()
+        native.replaces_optimizer = replaces_optimizer
+        native.held_optimizer = ctypes.cast(held, ctypes.POINTER(ctypes.c_char))
         _native.library().persia_session_create_table(
-            self._key,
-            _native.utf8(table),
-            ctypes.byref(settings.native()),
-            ctypes.byref(rows),
+            self._key, _native.utf8(table), ctypes.byref(native), ctypes.byref(rows)
         )
-        return rows.value
+        return OpenedTable(rows.value, held.value.decode())
 
     def flush(self) -> None:
         """Waits for every committed update; raises the first that failed."""

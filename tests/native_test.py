@@ -85,6 +85,7 @@ def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
     types = {
         "double": ctypes.c_double,
         "const char*": ctypes.c_char_p,
+        "char*": ctypes.POINTER(ctypes.c_char),
         "persia_tls": _native.Tls,
         "uint64_t": ctypes.c_uint64,
         "uint32_t": ctypes.c_uint32,

@@ -150,7 +150,13 @@ typedef struct {
   const char* eviction;
   uint64_t seed;
   float default_value;
+  /* Whether a table of another optimizer gets this one. */
+  int replaces_optimizer;
+  /* Output, of PERSIA_OPTIMIZER_BYTES, or NULL: the table's optimizer, which is
+   * another one than `optimizer` where that is undecided. */
+  char* held_optimizer;
 } persia_table_settings;
+#define PERSIA_OPTIMIZER_BYTES 1024
 /* Makes or attaches to a table on every shard; *rows is what it held. Blocks
  * for at most the session's timeout. */
 PERSIA_EXPORT int persia_session_create_table(

@@ -1,6 +1,7 @@
 #include "cc/pipeline/session.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <utility>
@@ -94,12 +95,20 @@ Status CreateTable(const char* name, const char* table,
                    const persia_table_settings& settings, uint64_t* rows) {
   auto session = FindSession(name);
   if (!session.ok()) return session.status();
-  TableConfig config;
-  config.name = table;
-  PERSIA_RETURN_IF_ERROR(ReadSettings(settings, &config));
-  auto held = (*session)->CreateTable(config);
-  if (!held.ok()) return held.status();
-  *rows = *held;
+  CreateTableRequest request;
+  request.config.name = table;
+  request.replaces_optimizer = settings.replaces_optimizer != 0;
+  PERSIA_RETURN_IF_ERROR(ReadSettings(settings, &request.config));
+  PERSIA_RETURN_IF_ERROR((*session)->CreateTable(&request));
+  *rows = request.rows;
+  if (settings.held_optimizer == nullptr) return Status();
+  const std::string& optimizer = request.optimizer;
+  if (optimizer.size() >= PERSIA_OPTIMIZER_BYTES) {
+    return Status(Code::kInternal,
+                  Concat("the optimizer of table \"", table,
+                         "\" is too long a text: ", optimizer));
+  }
+  std::memcpy(settings.held_optimizer, optimizer.c_str(), optimizer.size() + 1);
   return Status();
 }
 

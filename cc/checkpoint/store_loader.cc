@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cc/base/hash.h"
+#include "cc/optimizer/undecided.h"
 
 namespace persia {
 
@@ -59,7 +60,10 @@ Result<Table*> StoreLoader::FindOrMake(const TableConfig& config) {
   if (loaded == nullptr) {
     TableConfig wanted = config;
     const Result<Table*> known = store_.Find(key);
-    if (known.ok()) wanted = (*known)->config();
+    if (known.ok()) {
+      wanted = (*known)->config();
+      if (IsUndecided(wanted.optimizer)) wanted.optimizer = config.optimizer;
+    }
     wanted.shard_index = own_.shard_index;
     wanted.shard_count = own_.shard_count;
     auto made = MakeTable(wanted, nullptr, store_.meter());

@@ -2,8 +2,9 @@
 // that are this shard's.
 //
 // A table that the store has keeps the store's settings; another one gets the
-// checkpoint's. What an increment has takes the place of what the files before
-// it had. The store itself is not changed. Not thread-safe.
+// checkpoint's, and one whose optimizer is undecided the checkpoint's
+// optimizer. What an increment has takes the place of what the files before it
+// had. The store itself is not changed. Not thread-safe.
 
 #ifndef PERSIA_CC_CHECKPOINT_STORE_LOADER_H_
 #define PERSIA_CC_CHECKPOINT_STORE_LOADER_H_

@@ -24,10 +24,10 @@ class CreateTableCall : public FanOut {
 
  private:
   OutFrame Encode(uint32_t shard, uint64_t request_id) override {
-    TableConfig config = request_->config;
-    config.shard_index = shard;
-    config.shard_count = shard_count();
-    return EncodeCreateTable(request_id, config);
+    CreateTableRequest request = *request_;
+    request.config.shard_index = shard;
+    request.config.shard_count = shard_count();
+    return EncodeCreateTable(request_id, request);
   }
 
   Status OnReply(uint32_t shard, ConstBytes body) override {
@@ -49,6 +49,7 @@ class CreateTableCall : public FanOut {
                            : request_->rows + reply.rows;
       generations.push_back(reply.generation);
     }
+    request_->optimizer = replies_[0].optimizer;
     return JoinGenerations(generations, &request_->generation);
   }
 

@@ -68,7 +68,8 @@ class UpdateCall : public FanOut {
       const TableUpdate& table = request_->tables[t];
       part.tables.push_back({PartOf(table.ids, scratch_->partition, t, shard),
                              {},
-                             table.learning_rate});
+                             table.learning_rate,
+                             table.step});
       gradients.push_back(Gradients(t, shard));
     }
     return EncodeUpdate(request_id, part, gradients);

@@ -18,12 +18,20 @@ void* Create(TF_OpKernelConstruction* construction) {
   return CreateOrFail(construction, status, std::move(attrs));
 }
 
-// Passes the anchor on, so that what is assigned to it depends on the commit.
-Result<float> PassAnchor(TF_OpKernelContext* context) {
+// What is assigned to the anchor depends on the commit.
+Status PassAnchor(TF_OpKernelContext* context) {
   auto anchor = GetInput(context, 0);
   if (!anchor.ok()) return anchor.status();
-  PERSIA_RETURN_IF_ERROR(SetOutput(context, 0, *anchor));
-  return GetScalar<float>(context, 1, "learning_rate");
+  return SetOutput(context, 0, *anchor);
+}
+
+Result<OptimizerStep> GetStep(TF_OpKernelContext* context) {
+  auto learning_rate = GetScalar<float>(context, 1, "learning_rate");
+  if (!learning_rate.ok()) return learning_rate.status();
+  auto number = GetScalar<int64_t>(context, 2, "step");
+  if (!number.ok()) return number.status();
+  // Rules look at differences of a few thousands: it may wrap around.
+  return OptimizerStep(*learning_rate, static_cast<uint32_t>(*number));
 }
 
 void Compute(void* kernel, TF_OpKernelContext* context,
@@ -36,10 +44,12 @@ void Compute(void* kernel, TF_OpKernelContext* context,
   };
   auto session = FindSession(attrs.session);
   if (!session.ok()) return finish(session.status());
-  auto learning_rate = PassAnchor(context);
-  if (!learning_rate.ok()) return finish(learning_rate.status());
+  const Status passed = PassAnchor(context);
+  if (!passed.ok()) return finish(passed);
+  const auto step = GetStep(context);
+  if (!step.ok()) return finish(step.status());
   Session* const target = session->get();
-  target->Commit(attrs.layer, *learning_rate,
+  target->Commit(attrs.layer, *step,
                  [finish, alive = std::move(*session)](const Status& status) {
                    finish(status);
                  });
@@ -51,6 +61,7 @@ void RegisterCommitOp() {
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaCommit");
   TF_OpDefinitionBuilderAddInput(op, "anchor: float");
   TF_OpDefinitionBuilderAddInput(op, "learning_rate: float");
+  TF_OpDefinitionBuilderAddInput(op, "step: int64");
   TF_OpDefinitionBuilderAddOutput(op, "passed_anchor: float");
   AddLayerAttrs(op);
   RegisterOp(op, /*is_stateful=*/true);

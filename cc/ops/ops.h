@@ -11,7 +11,7 @@
 //                             like.shape + (dim,) rows, once they have come
 //   PersiaStage(ticket, gradients, anchor; session, layer) -> anchor gradient
 //                             hands the ticket its gradients; never blocks
-//   PersiaCommit(anchor, learning_rate; session, layer) -> anchor
+//   PersiaCommit(anchor, learning_rate, step; session, layer) -> anchor
 //                             the optimizer stepped the layer: push
 //   PersiaRemoteLookup_of_persia_ops_so(ids, live; cluster, addresses, ...)
 //       -> rows               ids.shape + (dim,) rows of a table on shards, in

@@ -26,7 +26,7 @@ PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
 PERSIA_VECTORIZE void StepRows(const RowUpdates& rows, float epsilon) {
   for (size_t i = 0; i < rows.count; ++i) {
     StepRow(rows.weights[i], rows.states[i], rows.gradients[i], rows.dim,
-            rows.learning_rate, epsilon);
+            rows.step.learning_rate, epsilon);
   }
 }
 

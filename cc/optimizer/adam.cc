@@ -5,6 +5,7 @@
 
 #include "cc/base/vectorize.h"
 #include "cc/optimizer/adam_moments.h"
+#include "cc/optimizer/dense_adam.h"
 
 namespace persia {
 namespace {
@@ -59,7 +60,7 @@ PERSIA_VECTORIZE void StepRows(const RowUpdates& rows,
   for (size_t i = 0; i < rows.count; ++i) {
     float* const state = rows.states[i];
     const float alpha =
-        CorrectedRate(rows.learning_rate, state + 2 * dim, params);
+        CorrectedRate(rows.step.learning_rate, state + 2 * dim, params);
     StepRow(rows.weights[i], state, state + dim, rows.gradients[i], dim, alpha,
             params);
   }
@@ -71,7 +72,7 @@ PERSIA_VECTORIZE void StepAmsgradRows(const RowUpdates& rows,
   for (size_t i = 0; i < rows.count; ++i) {
     float* const state = rows.states[i];
     const float alpha =
-        CorrectedRate(rows.learning_rate, state + 3 * dim, params);
+        CorrectedRate(rows.step.learning_rate, state + 3 * dim, params);
     StepAmsgradRow(rows.weights[i], state, state + dim, state + 2 * dim,
                    rows.gradients[i], dim, alpha, params);
   }
@@ -106,12 +107,15 @@ class Adam : public Optimizer {
 }  // namespace
 
 Result<std::unique_ptr<Optimizer>> MakeAdam(const Spec& spec) {
-  PERSIA_RETURN_IF_ERROR(
-      CheckRuleParams(spec, {"beta_1", "beta_2", "epsilon", "amsgrad"}));
+  PERSIA_RETURN_IF_ERROR(CheckRuleParams(
+      spec, {"beta_1", "beta_2", "epsilon", "amsgrad", "dense"}));
   const auto params = ReadAdamParams(spec);
   if (!params.ok()) return params.status();
   const double amsgrad = spec.Get("amsgrad", 0);
   PERSIA_RETURN_IF_ERROR(CheckFlag(spec, "amsgrad", amsgrad));
+  const double dense = spec.Get("dense", 0);
+  PERSIA_RETURN_IF_ERROR(CheckFlag(spec, "dense", dense));
+  if (dense != 0) return MakeDenseAdam(*params, amsgrad != 0);
   return std::unique_ptr<Optimizer>(
       std::make_unique<Adam>(*params, amsgrad != 0));
 }

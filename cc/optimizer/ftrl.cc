@@ -62,7 +62,7 @@ PERSIA_ROW_FUNCTION void StepEachRow(const RowUpdates& rows,
   for (size_t i = 0; i < rows.count; ++i) {
     float* const accumulator = rows.states[i];
     StepRow<square_root>(rows.weights[i], accumulator, accumulator + rows.dim,
-                         rows.gradients[i], rows.dim, rows.learning_rate,
+                         rows.gradients[i], rows.dim, rows.step.learning_rate,
                          params);
   }
 }
@@ -89,7 +89,7 @@ class Ftrl : public Optimizer {
   }
 
   void Update(const RowUpdates& rows) const override {
-    if (rows.learning_rate >= kLeastRate) StepRows(rows, params_);
+    if (rows.step.learning_rate >= kLeastRate) StepRows(rows, params_);
   }
 
  private:

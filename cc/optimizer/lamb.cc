@@ -64,7 +64,7 @@ PERSIA_VECTORIZE void StepRows(const RowUpdates& rows,
     const bool both = weight_norm > 0 && direction_norm > 0;
     const float trust = both ? weight_norm / direction_norm : 1.0f;
     MoveRow(weights, first, second, dim, corrections, params.epsilon,
-            trust * rows.learning_rate);
+            trust * rows.step.learning_rate);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "cc/optimizer/row_options.h"
 #include "cc/optimizer/rowwise_adagrad.h"
 #include "cc/optimizer/sgd.h"
+#include "cc/optimizer/undecided.h"
 
 namespace persia {
 namespace {
@@ -29,11 +30,13 @@ constexpr Rule kRules[] = {
     {"rmsprop", MakeRmsprop},
     {"rowwise_adagrad", MakeRowWiseAdagrad},
     {"sgd", MakeSgd},
+    {kUndecided, MakeUndecided},
 };
 
 Status UnknownRule(const Spec& spec) {
   std::string names;
   for (const Rule& rule : kRules) {
+    if (rule.make == MakeUndecided) continue;  // Nobody asks for it by name.
     names += names.empty() ? "" : ", ";
     names += rule.name;
   }

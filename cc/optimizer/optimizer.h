@@ -3,7 +3,8 @@
 // A row is `dim` weights and `state_size(dim)` float32 of optimizer state,
 // which live and change together. Arithmetic, arguments and defaults are
 // Keras's; the state belongs to the row alone, so rules are lazy: a row that a
-// step does not touch does not move, and Adam counts the row's own updates.
+// step does not touch does not move, and Adam counts the row's own updates. A
+// rule that is dense (see steps_between.h) makes up for what a row missed.
 //
 // Thread-safe: immutable after Make. Never blocks, never fails.
 
@@ -11,12 +12,24 @@
 #define PERSIA_CC_OPTIMIZER_OPTIMIZER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "cc/base/spec.h"
 #include "cc/base/status.h"
 
 namespace persia {
+
+// What all gradients of a step have in common.
+struct OptimizerStep {
+  OptimizerStep(float learning_rate, uint32_t number = 0)
+      : learning_rate(learning_rate), number(number) {}
+
+  float learning_rate;
+  // Which step of the model it is, counted from 1; 0 if nobody says. Steps that
+  // a row has no gradient in count too.
+  uint32_t number;
+};
 
 // Rows to update at once: the i-th has weights[i] and gradients[i], `dim`
 // floats each, and states[i], state_size(dim) floats. A row may come again:
@@ -27,7 +40,7 @@ struct RowUpdates {
   const float* const* gradients;
   size_t count;
   size_t dim;
-  float learning_rate;
+  OptimizerStep step;
 };
 
 class Optimizer {

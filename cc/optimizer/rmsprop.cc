@@ -4,22 +4,15 @@
 #include <cmath>
 
 #include "cc/base/vectorize.h"
+#include "cc/optimizer/dense_rmsprop.h"
 #include "cc/optimizer/row_math.h"
 #include "cc/optimizer/rule_params.h"
 
 namespace persia {
 namespace {
 
-struct Params {
-  float rho;
-  float rest;  // 1 - rho.
-  float momentum;
-  float epsilon;
-  bool centered;
-};
-
 PERSIA_ROW_FUNCTION float Averaged(float average, float value,
-                                   const Params& params) {
+                                   const RmspropParams& params) {
   return params.rho * average + params.rest * value;
 }
 
@@ -31,7 +24,7 @@ PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
                                  float* __restrict velocity,
                                  float* __restrict average,
                                  const float* __restrict gradient, size_t dim,
-                                 float rate, Params params) {
+                                 float rate, RmspropParams params) {
   for (size_t d = 0; d < dim; ++d) {
     const float g = gradient[d];
     const float v = Averaged(squares[d], g * g, params);
@@ -54,19 +47,20 @@ PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
 
 template <bool has_momentum, bool centered>
 PERSIA_ROW_FUNCTION void StepEachRow(const RowUpdates& rows,
-                                     const Params& params) {
+                                     const RmspropParams& params) {
   const size_t dim = rows.dim;
   for (size_t i = 0; i < rows.count; ++i) {
     float* const squares = rows.states[i];
     float* const velocity = squares + dim;
     float* const average = has_momentum ? velocity + dim : velocity;
     StepRow<has_momentum, centered>(rows.weights[i], squares, velocity, average,
-                                    rows.gradients[i], dim, rows.learning_rate,
-                                    params);
+                                    rows.gradients[i], dim,
+                                    rows.step.learning_rate, params);
   }
 }
 
-PERSIA_VECTORIZE void StepRows(const RowUpdates& rows, const Params& params) {
+PERSIA_VECTORIZE void StepRows(const RowUpdates& rows,
+                               const RmspropParams& params) {
   if (params.momentum > 0) {
     if (params.centered) {
       StepEachRow<true, true>(rows, params);
@@ -82,7 +76,7 @@ PERSIA_VECTORIZE void StepRows(const RowUpdates& rows, const Params& params) {
 
 class Rmsprop : public Optimizer {
  public:
-  explicit Rmsprop(const Params& params) : params_(params) {}
+  explicit Rmsprop(const RmspropParams& params) : params_(params) {}
 
   size_t state_size(size_t dim) const override {
     return dim * (1 + (params_.momentum > 0) + params_.centered);
@@ -97,14 +91,14 @@ class Rmsprop : public Optimizer {
   }
 
  private:
-  const Params params_;
+  const RmspropParams params_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Optimizer>> MakeRmsprop(const Spec& spec) {
-  PERSIA_RETURN_IF_ERROR(
-      CheckRuleParams(spec, {"rho", "momentum", "epsilon", "centered"}));
+  PERSIA_RETURN_IF_ERROR(CheckRuleParams(
+      spec, {"rho", "momentum", "epsilon", "centered", "dense"}));
   const double rho = spec.Get("rho", 0.9);
   const double momentum = spec.Get("momentum", 0);
   const double epsilon = spec.Get("epsilon", 1e-7);
@@ -114,12 +108,15 @@ Result<std::unique_ptr<Optimizer>> MakeRmsprop(const Spec& spec) {
   // With 0, a zero gradient would divide 0 by 0.
   PERSIA_RETURN_IF_ERROR(CheckPositive(spec, "epsilon", epsilon));
   PERSIA_RETURN_IF_ERROR(CheckFlag(spec, "centered", centered));
-  Params params;
+  RmspropParams params;
   params.rho = static_cast<float>(rho);
   params.rest = static_cast<float>(1 - rho);
   params.momentum = static_cast<float>(momentum);
   params.epsilon = static_cast<float>(epsilon);
   params.centered = centered != 0;
+  const double dense = spec.Get("dense", 0);
+  PERSIA_RETURN_IF_ERROR(CheckFlag(spec, "dense", dense));
+  if (dense != 0) return MakeDenseRmsprop(params);
   return std::unique_ptr<Optimizer>(std::make_unique<Rmsprop>(params));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cc/base/vectorize.h"
+#include "cc/optimizer/dense_momentum.h"
 #include "cc/optimizer/row_math.h"
 #include "cc/optimizer/rule_params.h"
 
@@ -17,7 +18,8 @@ PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
 
 PERSIA_VECTORIZE void StepRows(const RowUpdates& rows) {
   for (size_t i = 0; i < rows.count; ++i) {
-    StepRow(rows.weights[i], rows.gradients[i], rows.dim, rows.learning_rate);
+    StepRow(rows.weights[i], rows.gradients[i], rows.dim,
+            rows.step.learning_rate);
   }
 }
 
@@ -38,14 +40,14 @@ PERSIA_ROW_FUNCTION void StepMomentumRow(float* __restrict weights,
 PERSIA_VECTORIZE void StepMomentumRows(const RowUpdates& rows, float momentum) {
   for (size_t i = 0; i < rows.count; ++i) {
     StepMomentumRow<false>(rows.weights[i], rows.states[i], rows.gradients[i],
-                           rows.dim, rows.learning_rate, momentum);
+                           rows.dim, rows.step.learning_rate, momentum);
   }
 }
 
 PERSIA_VECTORIZE void StepNesterovRows(const RowUpdates& rows, float momentum) {
   for (size_t i = 0; i < rows.count; ++i) {
     StepMomentumRow<true>(rows.weights[i], rows.states[i], rows.gradients[i],
-                          rows.dim, rows.learning_rate, momentum);
+                          rows.dim, rows.step.learning_rate, momentum);
   }
 }
 
@@ -85,11 +87,17 @@ class MomentumSgd : public Optimizer {
 }  // namespace
 
 Result<std::unique_ptr<Optimizer>> MakeSgd(const Spec& spec) {
-  PERSIA_RETURN_IF_ERROR(CheckRuleParams(spec, {"momentum", "nesterov"}));
+  PERSIA_RETURN_IF_ERROR(
+      CheckRuleParams(spec, {"momentum", "nesterov", "dense"}));
   const double momentum = spec.Get("momentum", 0);
   const double nesterov = spec.Get("nesterov", 0);
   PERSIA_RETURN_IF_ERROR(CheckMomentum(spec, "momentum", momentum));
   PERSIA_RETURN_IF_ERROR(CheckFlag(spec, "nesterov", nesterov));
+  const double dense = spec.Get("dense", 0);
+  PERSIA_RETURN_IF_ERROR(CheckFlag(spec, "dense", dense));
+  if (momentum != 0 && dense != 0) {
+    return MakeDenseMomentum(static_cast<float>(momentum), nesterov != 0);
+  }
   std::unique_ptr<Optimizer> made = std::make_unique<Sgd>();
   if (momentum != 0) {
     made = std::make_unique<MomentumSgd>(static_cast<float>(momentum),

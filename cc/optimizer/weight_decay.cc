@@ -12,7 +12,7 @@ PERSIA_VECTORIZE void DecayRows(const RowUpdates& rows, float decay) {
   for (size_t i = 0; i < rows.count; ++i) {
     float* const weights = rows.weights[i];
     for (size_t d = 0; d < rows.dim; ++d) {
-      weights[d] -= weights[d] * decay * rows.learning_rate;
+      weights[d] -= weights[d] * decay * rows.step.learning_rate;
     }
   }
 }

@@ -194,6 +194,7 @@ Status PushQueue::Prepare(Update* update) {
     table.ids = update->sums.back().ids;
     table.gradients = update->sums.back().gradients;
     table.learning_rate = step.learning_rate;
+    table.step = step.step;
     request.tables.push_back(table);
     for (const StagedGradients& part : step.parts) {
       request.generation =

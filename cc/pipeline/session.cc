@@ -90,17 +90,15 @@ class SessionImpl : public Session {
     pushes_.Stop();
   }
 
-  Result<uint64_t> CreateTable(const TableConfig& config) override {
-    CreateTableRequest request;
-    request.deadline = NewDeadline();
-    request.config = config;
+  Status CreateTable(CreateTableRequest* request) override {
+    request->deadline = NewDeadline();
     PERSIA_RETURN_IF_ERROR(Await([&](DoneCallback done) {
-      service_->CreateTable(&request, std::move(done));
+      service_->CreateTable(request, std::move(done));
     }));
-    if (options_.send_bags && options_.hot_rows == 0 && request.takes_bags) {
-      lookups_.SendBagsOf(HashName(config.name));
+    if (options_.send_bags && options_.hot_rows == 0 && request->takes_bags) {
+      lookups_.SendBagsOf(HashName(request->config.name));
     }
-    return request.rows;
+    return Status();
   }
 
   Result<Issued> Issue(const LookupCall& call) override {
@@ -158,11 +156,11 @@ class SessionImpl : public Session {
     return ledger_.Stage(layer, ticket, std::move(gradients));
   }
 
-  void Commit(const std::string& layer, float learning_rate,
+  void Commit(const std::string& layer, OptimizerStep step,
               DoneCallback done) override {
     const Status error = pushes_.error();
     if (!error.ok()) return done(error);
-    auto committed = ledger_.Commit(layer, learning_rate);
+    auto committed = ledger_.Commit(layer, step);
     if (!committed.ok()) return done(committed.status());
     if (committed->took_any) ++committed_;
     if (!IsSynchronous(committed->released, options_.staleness)) {

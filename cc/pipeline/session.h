@@ -140,9 +140,9 @@ class PERSIA_EXPORT Session {
  public:
   virtual ~Session() = default;
 
-  // Makes the table or attaches to it; the number of rows it held. Later
-  // lookups of it may send bags, if it takes them.
-  virtual Result<uint64_t> CreateTable(const TableConfig& config) = 0;
+  // Makes the table or attaches to it, within a deadline of the session's own.
+  // Later lookups of it may send bags, if it takes them.
+  virtual Status CreateTable(CreateTableRequest* request) = 0;
 
   // Begins a lookup. The ids need to live until this returns. One that is not
   // for training is sent once every update of its table is acknowledged that
@@ -167,7 +167,7 @@ class PERSIA_EXPORT Session {
   // Takes what `layer` staged since its last commit, which becomes an update
   // once the step is over. Does nothing if nothing was staged. With a staleness
   // of 0, `done` waits for the acknowledgement of what is pushed.
-  virtual void Commit(const std::string& layer, float learning_rate,
+  virtual void Commit(const std::string& layer, OptimizerStep step,
                       DoneCallback done) = 0;
 
   // Waits until every committed update is acknowledged. Returns, and forgets,

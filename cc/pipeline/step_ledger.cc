@@ -82,7 +82,7 @@ Status StepLedger::Stage(const std::string& layer_name, Ticket ticket,
 }
 
 Result<StepLedger::Committed> StepLedger::Commit(const std::string& layer_name,
-                                                 float learning_rate) noexcept {
+                                                 OptimizerStep step) noexcept {
   std::lock_guard<std::mutex> lock(mutex_);
   Committed committed;
   const auto found = layers_.find(layer_name);
@@ -99,7 +99,7 @@ Result<StepLedger::Committed> StepLedger::Commit(const std::string& layer_name,
   }
   CloseTickets(&layer);
   committed.took_any = !layer.staged.empty();
-  if (committed.took_any) Hold(&layer, learning_rate);
+  if (committed.took_any) Hold(&layer, step);
   if (tickets_.empty()) committed.released = TakeHeld({});
   return committed;
 }
@@ -183,13 +183,14 @@ void StepLedger::CloseEarlierSteps(const BatchSlot& slot) {
   }
 }
 
-void StepLedger::Hold(Layer* layer, float learning_rate) {
-  TableStep& step = held_[layer->table];
-  step.table = layer->table;
-  step.dim = layer->staged.front().lookup->dim;
-  step.learning_rate = learning_rate;
+void StepLedger::Hold(Layer* layer, OptimizerStep step) {
+  TableStep& held = held_[layer->table];
+  held.table = layer->table;
+  held.dim = layer->staged.front().lookup->dim;
+  held.learning_rate = step.learning_rate;
+  held.step = step.number;
   for (StagedGradients& part : layer->staged) {
-    step.parts.push_back(std::move(part));
+    held.parts.push_back(std::move(part));
   }
   layer->staged.clear();
 }

@@ -48,6 +48,7 @@ struct TableStep {
   TableKey table = 0;
   uint32_t dim = 0;
   float learning_rate = 0;
+  uint32_t step = 0;  // See OptimizerStep.
   std::vector<StagedGradients> parts;
 };
 
@@ -84,7 +85,7 @@ class StepLedger {
   // Takes what `layer` staged, and releases what may be pushed now. On failure
   // what was staged is discarded.
   Result<Committed> Commit(const std::string& layer,
-                           float learning_rate) noexcept;
+                           OptimizerStep step) noexcept;
 
   // If any of `tables` is held: what is held of them, and of those without open
   // tickets.
@@ -112,7 +113,7 @@ class StepLedger {
   void CloseTicket(Layer* layer, Ticket ticket);
   void CloseTickets(Layer* layer);
   void CloseEarlierSteps(const BatchSlot& slot);
-  void Hold(Layer* layer, float learning_rate);
+  void Hold(Layer* layer, OptimizerStep step);
   StepGroup ReleaseIfHeld(const std::vector<TableKey>& tables);
   StepGroup TakeHeld(const std::vector<TableKey>& tables);
 

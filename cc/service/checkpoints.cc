@@ -253,8 +253,7 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
     const Gate::Closed closed(subject_.gate);
     loaded.from.generation = request.generation;
     PERSIA_RETURN_IF_ERROR(LogRestore(loaded.from));
-    chain_.Break();
-    subject_.before_swap();
+    BeforeReplacing();
     subject_.store->Replace(&loaded.tables);
     if (!loaded.clients.empty()) subject_.window->Import(loaded.clients);
     *subject_.generation = request.generation;
@@ -267,6 +266,11 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
   // The checkpoint may be removed some day: a base does not need it.
   subject_.journal->DemandBase();
   return subject_.journal->BlockUntilDurable(subject_.journal->position());
+}
+
+void Checkpoints::BeforeReplacing() {
+  chain_.Break();
+  subject_.before_swap();
 }
 
 // Before the rows are there, so that the log has no update of them earlier.

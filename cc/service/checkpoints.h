@@ -63,6 +63,9 @@ class Checkpoints {
   // Not within the gate.
   Status Do(CheckpointRequest* request);
 
+  // To be called when the gate is closed, before a table is replaced.
+  void BeforeReplacing();
+
   // The save that was last said to be complete.
   CommittedSave committed() const { return chain_.committed(); }
 

@@ -86,6 +86,7 @@ struct TableUpdate {
   TableIds ids;
   Span<const float> gradients;  // vectors() x dim.
   float learning_rate = 0;
+  uint32_t step = 0;  // See OptimizerStep.
 };
 
 struct UpdateRequest {
@@ -103,9 +104,15 @@ struct UpdateRequest {
 
 struct CreateTableRequest {
   Deadline deadline;
+  // An undecided optimizer attaches to a table of any. One that is not decides
+  // that of a table whose optimizer is undecided.
   TableConfig config;
+  // Whether a table of another optimizer gets that of `config`. Its rows keep
+  // their weights, and their state is then that of new rows.
+  bool replaces_optimizer = false;
 
   uint64_t rows = 0;        // Output: rows that the table already held.
+  std::string optimizer;    // Output: the table's, as its Spec's text.
   uint64_t generation = 0;  // Output: as for a lookup.
   // Output: whether the service takes bags of this table, since every id of it
   // is within its reach.

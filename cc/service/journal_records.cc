@@ -26,7 +26,7 @@ void WriteUpdateFields(const TableUpdate& update, ByteWriter* fields) {
   fields->U32(update.ids.dim);
   fields->U32(static_cast<uint32_t>(update.ids.combiner));
   fields->F32(update.learning_rate);
-  fields->U32(0);
+  fields->U32(update.step);
 }
 
 UpdateSizes ReadUpdateFields(ByteReader* fields, TableUpdate* update) {
@@ -36,7 +36,7 @@ UpdateSizes ReadUpdateFields(ByteReader* fields, TableUpdate* update) {
   update->ids.dim = fields->U32();
   update->ids.combiner = static_cast<Combiner>(fields->U32());
   update->learning_rate = fields->F32();
-  fields->Zero32();
+  update->step = fields->U32();
   return sizes;
 }
 

@@ -11,7 +11,7 @@
 //   them
 //             key, ids, offsets, weights, gradients, 64 bits each, the last
 //             four numbers of values; dim, combiner, 32 bits each; learning
-//             rate, 32 bits; 0, 32 bits; then for each the arrays of ids, 64
+//             rate, step, 32 bits each; then for each the arrays of ids, 64
 //             bits a value, offsets, weights and gradients, 32 bits a value
 //   Assign  = key, ids, 64 bits each; dim, state size, 32 bits each; the arrays
 //             of ids, weights and state

@@ -10,6 +10,8 @@
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/base/hash.h"
 #include "cc/base/number.h"
+#include "cc/checkpoint/optimizer_change.h"
+#include "cc/optimizer/undecided.h"
 #include "cc/service/base_keeper.h"
 #include "cc/service/direct_writer.h"
 #include "cc/service/file_thread.h"
@@ -26,6 +28,7 @@ namespace persia {
 namespace {
 
 constexpr EventKind kTablesMade{"tables made", EventLevel::kInfo, 60};
+constexpr EventKind kOptimizers{"optimizers of tables", EventLevel::kInfo, 60};
 constexpr EventKind kNoRoom{"requests refused for want of room",
                             EventLevel::kWarning, 1};
 constexpr EventKind kRecoveries{"recoveries", EventLevel::kInfo, 60};
@@ -86,9 +89,23 @@ class LocalService : public EmbeddingService {
   }
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
-    AnswerLogged(std::move(done), [&](uint64_t* log_end) {
-      return DoCreateTable(request, log_end);
+    bool changes_optimizer = false;
+    const Status looked = Inside([&] {
+      changes_optimizer = ChangesOptimizer(*request);
+      return Status();
     });
+    if (!looked.ok() || !changes_optimizer) {
+      return OpenTable(request, std::move(done));
+    }
+    file_thread_.Run(
+        request->deadline,
+        [this, request] {
+          return CatchBadAlloc([&] { return ChangeOptimizer(*request); });
+        },
+        [this, request, done = std::move(done)](Status changed) {
+          if (!changed.ok()) return done(std::move(changed));
+          OpenTable(request, done);
+        });
   }
 
   void Lookup(LookupRequest* request, DoneCallback done) override {
@@ -191,6 +208,53 @@ class LocalService : public EmbeddingService {
     return status;
   }
 
+  void OpenTable(CreateTableRequest* request, DoneCallback done) {
+    AnswerLogged(std::move(done), [&](uint64_t* log_end) {
+      return DoCreateTable(request, log_end);
+    });
+  }
+
+  // Whether the table is there, and would be the one that is asked for but for
+  // its optimizer, which it is to have.
+  bool ChangesOptimizer(const CreateTableRequest& request) const {
+    const Result<Table*> held = store_.Find(HashName(request.config.name));
+    if (!held.ok() || !request.config.Validate().ok()) return false;
+    const Spec& optimizer = (*held)->config().optimizer;
+    TableConfig like_held = request.config;
+    like_held.optimizer = optimizer;
+    return !IsUndecided(request.config.optimizer) &&
+           !(request.config.optimizer == optimizer) &&
+           (IsUndecided(optimizer) || request.replaces_optimizer) &&
+           CheckSameTable((*held)->config(), like_held).ok();
+  }
+
+  // Alone in the store, while nobody reads its rows from outside either.
+  Status ChangeOptimizer(const CreateTableRequest& request) {
+    const auto turn = turn_.Take();
+    const Gate::Closed closed(&gate_);
+    if (!ChangesOptimizer(request)) return Status();  // Somebody was faster.
+    const TableKey key = HashName(request.config.name);
+    Table* const held = *store_.Find(key);
+    auto changed =
+        WithOptimizer(held, request.config.optimizer, store_.meter());
+    if (!changed.ok()) return changed.status();
+    if (journal_ != nullptr) {
+      const auto position =
+          Append(RecordBody::Table((*changed)->config()), journal_.get());
+      if (!position.ok()) return position.status();
+      tables_end_ = *position + 1;
+    }
+    TellEvent(options_.events, kOptimizers, "table \"", request.config.name,
+              "\" is stepped by ", request.config.optimizer.ToString(),
+              " from now on, until now by ",
+              held->config().optimizer.ToString());
+    checkpoints_->BeforeReplacing();
+    Store::Tables tables;
+    tables[key] = std::move(*changed);
+    store_.Replace(&tables);
+    return Status();
+  }
+
   Status DoCreateTable(CreateTableRequest* request, uint64_t* log_end) {
     std::lock_guard<std::mutex> lock(creating_);
     if (journal_ != nullptr) {
@@ -201,6 +265,9 @@ class LocalService : public EmbeddingService {
     const Result<uint64_t> rows = store_.CreateTable(request->config, &is_new);
     if (!rows.ok()) return rows.status();
     request->rows = *rows;
+    request->optimizer = (*store_.Find(HashName(request->config.name)))
+                             ->config()
+                             .optimizer.ToString();
     request->generation = generation_.load();
     if (is_new) {
       TellEvent(options_.events, kTablesMade, "made table \"",
@@ -342,6 +409,12 @@ class LocalService : public EmbeddingService {
     for (const TableUpdate& update : request.tables) {
       PERSIA_RETURN_IF_ERROR(
           FindTable(update.ids, "gradients", update.gradients.size(), tables));
+      if (IsUndecided(tables->back()->config().optimizer)) {
+        return Status(Code::kFailedPrecondition,
+                      Concat("table \"", tables->back()->config().name,
+                             "\" has no optimizer yet: it must be decided, by "
+                             "CreateTable, before rows are updated"));
+      }
       if (!std::isfinite(update.learning_rate)) {
         return InvalidArgument("learning_rate must be finite, received ",
                                NumberText(update.learning_rate));

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "cc/base/hash.h"
+#include "cc/checkpoint/optimizer_change.h"
 #include "cc/checkpoint/store_loader.h"
 #include "cc/files/root_path.h"
 #include "cc/service/table_calls.h"
@@ -68,9 +70,25 @@ Status Recovery::OnTable(const LogRecord& record) {
   found_ = true;
   TableConfig config;
   PERSIA_RETURN_IF_ERROR(ReadTable(record, &config));
+  PERSIA_RETURN_IF_ERROR(ChangeOptimizer(config));
   const auto made = subject_.store->CreateTable(config);
   if (!made.ok()) return made.status();
   StopEvictions();
+  return Status();
+}
+
+// A second record of a table tells of another optimizer.
+Status Recovery::ChangeOptimizer(const TableConfig& config) {
+  const Result<Table*> held = subject_.store->Find(HashName(config.name));
+  if (!held.ok() || (*held)->config().optimizer == config.optimizer) {
+    return Status();
+  }
+  auto changed =
+      WithOptimizer(*held, config.optimizer, subject_.store->meter());
+  if (!changed.ok()) return changed.status();
+  Store::Tables tables;
+  tables[HashName(config.name)] = std::move(*changed);
+  subject_.store->Replace(&tables);
   return Status();
 }
 

@@ -56,6 +56,7 @@ class Recovery : public JournalVisitor {
  private:
   Status OnOpened(const LogRecord& record);
   Status OnTable(const LogRecord& record);
+  Status ChangeOptimizer(const TableConfig& config);
   Status OnChanges(const LogRecord& record);
   Status OnUpdate(const LogRecord& record);
   Status OnAssign(const LogRecord& record);

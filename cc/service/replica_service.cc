@@ -66,6 +66,7 @@ void ReplicaService::CreateTable(CreateTableRequest* request,
     request->rows = held.rows;
     request->generation = held.generation;
     request->takes_bags = held.takes_bags;
+    request->optimizer = request->config.optimizer.ToString();
     done(attached);
   });
 }

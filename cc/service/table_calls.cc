@@ -26,6 +26,10 @@ Pooled& PoolerOf(const TableIds& ids) {
   return pooled;
 }
 
+OptimizerStep StepOf(const TableUpdate& update) {
+  return {update.learning_rate, update.step};
+}
+
 }  // namespace
 
 Status CheckIdCount(size_t count) {
@@ -73,13 +77,11 @@ void LookUp(const TableLookup& lookup, const ReadRows& read) {
 
 UpdateCounts Apply(Table* table, const TableUpdate& update) {
   if (update.ids.combiner == Combiner::kNone) {
-    return table->Update(update.ids.ids, update.gradients,
-                         update.learning_rate);
+    return table->Update(update.ids.ids, update.gradients, StepOf(update));
   }
   Pooled& pooled = PoolerOf(update.ids);
   pooled.pooler.Unpool(update.gradients, pooled.rows);
-  return table->Update(pooled.pooler.unique_ids(), pooled.rows,
-                       update.learning_rate);
+  return table->Update(pooled.pooler.unique_ids(), pooled.rows, StepOf(update));
 }
 
 void LookUpAll(const std::vector<Table*>& tables, LookupRequest* request) {

@@ -323,7 +323,7 @@ void SubShard::NoteUpdates(Span<const int64_t> ids, const RowIndex::Row* rows) {
 }
 
 void SubShard::FinishUpdate(IdGroup group, std::byte** rows,
-                            const float* gradients, float learning_rate,
+                            const float* gradients, OptimizerStep step,
                             UpdateCounts* counts) {
   const auto ask = [&](size_t i) {
     AskToStep(rows[i], gradients + group.places[i] * rules_.dim);
@@ -332,7 +332,7 @@ void SubShard::FinishUpdate(IdGroup group, std::byte** rows,
   const auto use = [&](size_t begin, size_t end) {
     if (kept_) KeepExpected(group.ids, rows, end, &kept);
     UpdateSlice(rows + begin, group.places.data() + begin, end - begin,
-                gradients, learning_rate, counts);
+                gradients, step, counts);
   };
   InSlices(group.ids.size(), ask, use);
   if (kept_) kept_->EndUpdate();
@@ -351,7 +351,7 @@ void SubShard::KeepExpected(Span<const int64_t> ids, std::byte* const* rows,
 // `count` is kSlice at most.
 void SubShard::UpdateSlice(std::byte* const* rows, const uint32_t* places,
                            size_t count, const float* gradients,
-                           float learning_rate, UpdateCounts* counts) {
+                           OptimizerStep step, UpdateCounts* counts) {
   std::byte* kept_rows[kSlice];
   const float* kept_gradients[kSlice];
   size_t kept = 0;
@@ -368,17 +368,17 @@ void SubShard::UpdateSlice(std::byte* const* rows, const uint32_t* places,
   }
   counts->applied += kept;
   if (rules_.format->in_place()) {
-    UpdateInPlace(kept_rows, kept_gradients, kept, learning_rate);
+    UpdateInPlace(kept_rows, kept_gradients, kept, step);
     return;
   }
   for (size_t i = 0; i < kept; ++i) {
-    UpdateEncoded(kept_rows[i], kept_gradients[i], learning_rate);
+    UpdateEncoded(kept_rows[i], kept_gradients[i], step);
   }
 }
 
 void SubShard::UpdateInPlace(std::byte* const* rows,
                              const float* const* gradients, size_t count,
-                             float learning_rate) {
+                             OptimizerStep step) {
   float* weights[kSlice];
   float* states[kSlice];
   for (size_t i = 0; i < count; ++i) {
@@ -386,17 +386,16 @@ void SubShard::UpdateInPlace(std::byte* const* rows,
     states[i] = state(rows[i]);
   }
   rules_.optimizer->Update(
-      {weights, states, gradients, count, rules_.dim, learning_rate});
+      {weights, states, gradients, count, rules_.dim, step});
 }
 
 void SubShard::UpdateEncoded(std::byte* row, const float* gradient,
-                             float learning_rate) {
+                             OptimizerStep step) {
   float* weights = ThreadWeights(rules_.dim);
   float* states = state(row);
   constexpr uint32_t kPlace = 0;
   rules_.format->Read(&row, &kPlace, 1, rules_.dim, weights);
-  rules_.optimizer->Update(
-      {&weights, &states, &gradient, 1, rules_.dim, learning_rate});
+  rules_.optimizer->Update({&weights, &states, &gradient, 1, rules_.dim, step});
   const uint64_t random = Mix64(rounding_seed_ + ++rounded_);
   rules_.format->WriteRandomly(weights, rules_.dim, random, row);
 }

@@ -113,7 +113,7 @@ class SubShard {
   void FinishLookup(IdGroup group, LookupKind kind, uint32_t now,
                     std::byte** rows, float* out, LookupCounts* counts) const;
   void FinishUpdate(IdGroup group, std::byte** rows, const float* gradients,
-                    float learning_rate, UpdateCounts* counts);
+                    OptimizerStep step, UpdateCounts* counts);
   void Unlock() { mutex_.unlock(); }
 
   // See Table.
@@ -229,12 +229,11 @@ class SubShard {
                uint32_t now) const;
   void FillAbsent(int64_t id, LookupKind kind, float* out) const;
   void UpdateSlice(std::byte* const* rows, const uint32_t* places, size_t count,
-                   const float* gradients, float learning_rate,
+                   const float* gradients, OptimizerStep step,
                    UpdateCounts* counts);
   void UpdateInPlace(std::byte* const* rows, const float* const* gradients,
-                     size_t count, float learning_rate);
-  void UpdateEncoded(std::byte* row, const float* gradient,
-                     float learning_rate);
+                     size_t count, OptimizerStep step);
+  void UpdateEncoded(std::byte* row, const float* gradient, OptimizerStep step);
   bool Expired(const std::byte* row, uint32_t now) const;
   template <typename Visit>
   uint64_t WalkUses(uint64_t from, size_t least, const Visit& visit) const;

@@ -131,14 +131,14 @@ class ShardedTable : public Table {
   }
 
   UpdateCounts Update(Span<const int64_t> ids, Span<const float> gradients,
-                      float learning_rate) override {
+                      OptimizerStep step) override {
     UpdateCounts counts;
     const auto start = [&](const Bundle::Part& part) {
       part.sub_shard->StartUpdate(part.group, gradients.data(), part.rows);
     };
     const auto finish = [&](const Bundle::Part& part) {
       part.sub_shard->FinishUpdate(part.group, part.rows, gradients.data(),
-                                   learning_rate, &counts);
+                                   step, &counts);
     };
     InBundles(ids, start, finish);
     Add(&rows_updated_, counts.applied);

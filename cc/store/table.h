@@ -21,6 +21,7 @@
 #include "cc/base/memory_meter.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
+#include "cc/optimizer/optimizer.h"
 #include "cc/store/eviction.h"
 #include "cc/store/table_config.h"
 
@@ -202,7 +203,7 @@ class Table {
   // is updated once for each of its places.
   virtual UpdateCounts Update(Span<const int64_t> ids,
                               Span<const float> gradients,
-                              float learning_rate) = 0;
+                              OptimizerStep step) = 0;
 
   // Sets rows to `weights` (ids.size() x dim), creating those that are absent
   // whatever admission says. Their state becomes `state` (ids.size() x

@@ -5,6 +5,7 @@
 #include "cc/base/number.h"
 #include "cc/base/text.h"
 #include "cc/optimizer/optimizer.h"
+#include "cc/optimizer/undecided.h"
 #include "cc/store/admission.h"
 #include "cc/store/capacity.h"
 #include "cc/store/eviction.h"
@@ -79,7 +80,11 @@ std::string TableConfig::Describe() const {
       ", shard_index=", shard_index, ", shard_count=", shard_count);
 }
 
-Status CheckSameTable(const TableConfig& held, const TableConfig& asked) {
+Status CheckSameTable(const TableConfig& held, const TableConfig& asked_for) {
+  TableConfig asked = asked_for;
+  if (IsUndecided(held.optimizer) || IsUndecided(asked.optimizer)) {
+    asked.optimizer = held.optimizer;
+  }
   if (held.name != asked.name) {
     return Status(Code::kAlreadyExists,
                   Concat("tables \"", held.name, "\" and \"", asked.name,

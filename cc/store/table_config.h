@@ -40,8 +40,8 @@ struct TableConfig {
 };
 
 // AlreadyExists, showing both settings, if the table that is held is not what
-// is asked for.
-Status CheckSameTable(const TableConfig& held, const TableConfig& asked);
+// is asked for. An optimizer that is undecided, on either side, is no other.
+Status CheckSameTable(const TableConfig& held, const TableConfig& asked_for);
 
 inline constexpr uint32_t kMaxDim = 1u << 16;
 inline constexpr size_t kMaxTableNameBytes = 1024;

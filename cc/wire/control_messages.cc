@@ -136,15 +136,20 @@ Status DecodeError(ConstBytes body) {
                                         code, ": ", message));
 }
 
-OutFrame EncodeCreateTable(uint64_t request_id, const TableConfig& config) {
+OutFrame EncodeCreateTable(uint64_t request_id,
+                           const CreateTableRequest& request) {
   FrameWriter writer;
-  WriteTableConfig(config, writer.head());
+  WriteTableConfig(request.config, writer.head());
+  writer.U32(request.replaces_optimizer ? 1 : 0);
+  writer.U32(0);
   return writer.Seal(MessageType::kCreateTable, request_id);
 }
 
-Status DecodeCreateTable(ConstBytes body, TableConfig* config) {
+Status DecodeCreateTable(ConstBytes body, CreateTableRequest* request) {
   ByteReader reader(body);
-  const Status read = ReadTableConfig(&reader, config);
+  const Status read = ReadTableConfig(&reader, &request->config);
+  request->replaces_optimizer = reader.Bool32();
+  reader.Zero32();
   // Bytes that are no message say more than the setting that they seem to have.
   PERSIA_RETURN_IF_ERROR(reader.Finish("CreateTable"));
   return read;
@@ -157,6 +162,7 @@ OutFrame EncodeCreateTableReply(uint64_t request_id,
   writer.U64(request.generation);
   writer.U32(request.takes_bags ? 1 : 0);
   writer.U32(0);
+  writer.Text(request.optimizer);
   return writer.Seal(MessageType::kCreateTableReply, request_id);
 }
 
@@ -166,6 +172,7 @@ Status DecodeCreateTableReply(ConstBytes body, CreateTableRequest* request) {
   request->generation = reader.U64();
   request->takes_bags = reader.Bool32();
   reader.Zero32();
+  request->optimizer = reader.Text();
   return reader.Finish("CreateTableReply");
 }
 

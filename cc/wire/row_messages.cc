@@ -13,7 +13,7 @@ namespace persia {
 namespace {
 
 constexpr uint32_t kReadOnlyFlag = 1;
-constexpr size_t kUpdateRecordBytes = kTableRecordBytes + 8;
+constexpr size_t kUpdateRecordBytes = kTableRecordBytes + 16;
 
 // Reads the arrays of one table and hands back what is wrong with it, if the
 // body was long enough to tell.
@@ -132,6 +132,8 @@ OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request,
     WriteTableRecord(request.tables[t].ids, &writer);
     writer.F32(request.tables[t].learning_rate);
     writer.U32(static_cast<uint32_t>(gradients[t].dtype));
+    writer.U32(request.tables[t].step);
+    writer.U32(0);
   }
   for (size_t t = 0; t < request.tables.size(); ++t) {
     WriteTableArrays(request.tables[t].ids, &writer);
@@ -157,6 +159,8 @@ Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
     records[t] = ReadTableRecord(&reader);
     request->tables[t].learning_rate = reader.F32();
     (*gradients)[t].dtype = ReadDtype(&reader);
+    request->tables[t].step = reader.U32();
+    reader.Zero32();
   }
   for (size_t t = 0; t < tables && !reader.failed(); ++t) {
     TableIds& ids = request->tables[t].ids;

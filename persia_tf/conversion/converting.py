@@ -14,7 +14,6 @@ from persia_tf.conversion import rows, state
 from persia_tf.conversion.cloning import Cloner
 from persia_tf.conversion.plan import Plan, is_model_of_layers, row_initializer
 from persia_tf.conversion.report import ConvertedLayer, Report
-from persia_tf.conversion.row_optimizer import row_optimizer
 from persia_tf.layers import CastingPersiaEmbedding, PersiaEmbedding
 from persia_tf.table import Table
 
@@ -48,8 +47,8 @@ def convert(
     Under a `tf.distribute` strategy, call it within the strategy's scope.
 
     The clone must be compiled. The optimizer of `compile` then steps the dense
-    weights, `optimizer` the rows; state that the model's optimizer had is not carried
-    over.
+    weights, and rows follow it unless there is an `optimizer` for them; state that the
+    model's optimizer had is not carried over.
 
     An input that only ids go through becomes int64, whatever its dtype was, as floats
     lose ids beyond `2**24`. Where ids are computed as floats, the layer that takes
@@ -71,8 +70,8 @@ def convert(
         min_rows: An int of at least 1: `Embedding` layers of fewer rows
             (`input_dim`) are left. Defaults to `100_000`.
         optimizer: What steps the rows: a `persia_tf.optimizers` object or its name.
-            Defaults to None: the one that equals the optimizer that the model is
-            compiled with, or Adagrad if the model is not compiled.
+            Defaults to None: rows follow the optimizer that the clone is compiled
+            with, as those of `PersiaEmbedding` do.
         table_prefix: Goes before the names of the tables, which are those of the
             layers, after the models that they are nested in: `"user_embedding"`,
             `"tower/user_embedding"`. Defaults to `""`.
@@ -85,14 +84,13 @@ def convert(
     Raises:
         TypeError: for an argument of another type.
         ValueError: for a model that is subclassed or not built, a layer that cannot
-            be made from its config, an optimizer of the model that rows have no
-            equal of, or a table that holds other rows.
+            be made from its config, or a table that holds other rows.
         PersiaError: if a shard does not answer in time, or a table is there with
             other settings.
     """
     _check_model(model)
     plan = Plan(model, checks.integer("min_rows", min_rows, 1, 2**63 - 1))
-    rows_by = row_optimizer(optimizer, model)
+    rows_by = None if optimizer is None else optimizers.get(optimizer)
     cluster = cluster if cluster is not None else Cluster()
     replaced = _Replacements(plan, rows_by, table_prefix, cluster)
     cloner = Cloner(replaced.replacement, plan.is_input_of_ids)
@@ -110,7 +108,7 @@ class _Replacements:
     def __init__(
         self,
         plan: Plan,
-        optimizer: optimizers.Optimizer,
+        optimizer: optimizers.Optimizer | None,
         table_prefix: str,
         cluster: Cluster,
     ) -> None:

@@ -49,7 +49,8 @@ class Report:
     Attributes:
         converted: Those that became `PersiaEmbedding`.
         left: Those that did not, and why.
-        optimizer: The `persia_tf.optimizers` object that steps the converted rows.
+        optimizer: The `persia_tf.optimizers` object that steps the converted rows;
+            None: they follow the optimizer of `compile`.
     """
 
     converted: tuple[ConvertedLayer, ...]
@@ -57,7 +58,8 @@ class Report:
     optimizer: Any
 
     def __str__(self) -> str:
-        lines = [_counted(len(self.converted), "converted", f"by {self.optimizer!r}")]
+        how = "as the model is" if self.optimizer is None else f"by {self.optimizer!r}"
+        lines = [_counted(len(self.converted), "converted", how)]
         for layer in self.converted:
             lines.append(
                 f"  {layer.path}: {layer.rows:,} x {layer.dim} in table "

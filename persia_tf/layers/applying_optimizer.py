@@ -27,16 +27,28 @@ def applies_scaled_gradients(layer_name: str) -> bool:
     Raises:
         NotImplementedError: if it accumulates gradients.
     """
-    optimizers = [c for c in _callers() if hasattr(type(c), "apply_gradients")]
+    optimizers = _optimizers()
     for optimizer in optimizers:
         _refuse_accumulation(optimizer, layer_name)
     return any(_scales_loss(optimizer) for optimizer in optimizers)
+
+
+def applying_optimizer() -> Any:
+    """Returns the Keras optimizer that is applying a constraint, or None.
+
+    Of optimizers that wrap one another it is the innermost.
+    """
+    return next(iter(_optimizers()), None)
 
 
 def is_trained_with_scaled_loss() -> bool:
     """Whether a model that is being called was compiled to scale its loss."""
     models = (c for c in _callers() if isinstance(c, keras.Model))
     return any(_scales_loss(getattr(model, "optimizer", None)) for model in models)
+
+
+def _optimizers() -> list[Any]:
+    return [c for c in _callers() if hasattr(type(c), "apply_gradients")]
 
 
 def _callers() -> Iterator[Any]:

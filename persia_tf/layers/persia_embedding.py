@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import Any
 
 import tensorflow as tf
-from absl import logging
 
 from persia_tf import admission as admission_lib
 from persia_tf import capacity as capacity_lib
@@ -31,19 +29,20 @@ from persia_tf.layers.ids import (
     checked_ids,
     is_no_padding,
 )
+from persia_tf.layers.layer_table import LayerTable
 from persia_tf.layers.loss_scaling import LossScaling
 from persia_tf.layers.replicas import after_all_workers, local_replica
 from persia_tf.layers.row_saving import RowSaving
 from persia_tf.layers.row_state import RowState
+from persia_tf.layers.row_stepping import RowStepping
+from persia_tf.layers.training_mode import is_training
 from persia_tf.layers.weight_readers import WeightReaders
 from persia_tf.layers.workers import Workers
 from persia_tf.ops import embedding
 from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.ops.placement import cast_on_host, on_host
 from persia_tf.ops.redirection import redirection
-from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.saving.contexts import cluster_in_use
-from persia_tf.saving.header import Header, described
 from persia_tf.session import TableSettings
 from persia_tf.table import Table
 
@@ -54,8 +53,6 @@ _ROW_DTYPES = ("float32", "bfloat16", "float16", "int8")
 
 _AUTOMATIC_NAME = re.compile(r"persia_embedding(_\d+)?$")
 
-_layer_numbers = itertools.count()
-
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class PersiaEmbedding(keras.layers.Layer):
@@ -64,12 +61,13 @@ class PersiaEmbedding(keras.layers.Layer):
     It looks and trains like `keras.layers.Embedding`, but takes any 64-bit id:
     there is no vocabulary and no `input_dim`, a row is created when training
     first meets its id. Lookups go to the shards of `cluster`; gradients are summed
-    by id and pushed there asynchronously, where `optimizer` applies them. The
-    optimizer of `compile` steps the other weights only, and needs no wrapper.
+    by id and pushed there asynchronously, where a row optimizer applies them: what
+    equals the optimizer of `compile`, which needs no wrapper, or `optimizer`.
 
     A row is stepped only if the optimizer of `compile` really steps this layer:
     frozen layers, `evaluate`, `predict`, and gradients taken of other weights
-    push nothing. In a custom loop, call the model with `training=True`.
+    push nothing. In a custom loop, call the model with `training=True`; within a
+    `train_step` it is the default, for models whose `call` takes no `training`.
 
     Example:
 
@@ -91,7 +89,11 @@ class PersiaEmbedding(keras.layers.Layer):
             a fan-in of 1: one id activates one row). A row's value depends on
             the seed, the table and the id alone. Defaults to `"uniform"`.
         optimizer: A `persia_tf.optimizers` object or its name: the rule that
-            steps this table's rows. Defaults to `"adagrad"`.
+            steps this table's rows. Defaults to None: rows follow the optimizer that
+            steps the layer, that of `compile` or of a custom loop, with its
+            arguments and its learning rate as it is at each step. Where rows have no
+            equal of it (Nadam, Lion, a class of your own), they are stepped by
+            lazy Adam with its learning rate, which is logged.
         combiner: None for one vector an id; `"sum"`, `"mean"` or `"sqrtn"` to
             pool the last axis of ids into one vector. An embedding worker, or a
             single shard, pools before the wire where that moves less.
@@ -159,7 +161,7 @@ class PersiaEmbedding(keras.layers.Layer):
         *,
         table: str | None = None,
         embeddings_initializer: Any = "uniform",
-        optimizer: str | optimizers.Optimizer = "adagrad",
+        optimizer: str | optimizers.Optimizer | None = None,
         combiner: str | None = None,
         mask_zero: bool = False,
         capacity: int | str | None = None,
@@ -185,7 +187,7 @@ class PersiaEmbedding(keras.layers.Layer):
         self.output_dim = output_dim
         self.table = table
         self.embeddings_initializer = initializers.get(embeddings_initializer)
-        self.optimizer = optimizers.get(optimizer)
+        self.optimizer = None if optimizer is None else optimizers.get(optimizer)
         self.combiner = combiner
         self.mask_zero = mask_zero
         self.capacity = capacity
@@ -196,14 +198,15 @@ class PersiaEmbedding(keras.layers.Layer):
         self.cluster = cluster
         self.supports_masking = mask_zero
         self._anchor: Any = None
-        self._route: embedding.Route | None = None
+        self._layer_table: LayerTable | None = None
         self._row_saving: RowSaving | None = None
-        self._steps = StepCounter()
+        self._stepping = RowStepping(self)
         self._loss_scaling = LossScaling(self)
 
     def build(self, input_shape: Any = None) -> None:
-        self._route = self._open_table()
-        self._row_saving = self._saving_of_rows()
+        self._layer_table = self._open_table()
+        workers = Workers(tf.distribute.get_strategy())
+        self._row_saving = RowSaving(self.name, self._layer_table, workers)
         self._row_state = RowState(self._row_saving)  # TensorFlow finds it.
         self._anchor = self.add_weight(
             name="anchor",
@@ -219,6 +222,7 @@ class PersiaEmbedding(keras.layers.Layer):
     def call(
         self, inputs: Any, weights: Any = None, training: bool | None = None
     ) -> Any:
+        training = is_training(training)
         with on_host():
             ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
         if weights is not None:
@@ -284,8 +288,8 @@ class PersiaEmbedding(keras.layers.Layer):
         return embedding.lookup(
             ids,
             tf.convert_to_tensor(self._anchor),
-            self._route,
-            training=bool(training),
+            self._layer_table.route,
+            training=training,
             trainable=self.trainable,
             replica=local_replica(),
             loss_scale=self._loss_scaling.of_call(training),
@@ -352,7 +356,7 @@ class PersiaEmbedding(keras.layers.Layer):
             "embeddings_initializer": keras.initializers.serialize(
                 self.embeddings_initializer
             ),
-            "optimizer": serialize(self.optimizer),
+            "optimizer": self.optimizer and serialize(self.optimizer),
             "combiner": self.combiner,
             "mask_zero": self.mask_zero,
             "capacity": self.capacity,
@@ -389,6 +393,15 @@ class PersiaEmbedding(keras.layers.Layer):
         return self._row_saving.table
 
     @property
+    def embeddings(self) -> Any:
+        """Raises AttributeError: rows are in no variable."""
+        raise AttributeError(
+            f"layer '{self.name}' has no `embeddings`: its rows are in no variable. "
+            "Call the layer on the ids whose vectors you need, `layer(ids)`, again "
+            "after they were trained; or read rows by `layer.rows.lookup(ids)`"
+        )
+
+    @property
     def _cluster(self) -> Cluster:
         return self.cluster if self.cluster is not None else Cluster()
 
@@ -396,7 +409,7 @@ class PersiaEmbedding(keras.layers.Layer):
     def _table_name(self) -> str:
         return self.table or self.name
 
-    def _open_table(self) -> embedding.Route:
+    def _open_table(self) -> LayerTable:
         cluster = self._cluster
         if self.table is None and not cluster.is_embedded:
             self._refuse_automatic_name()
@@ -404,36 +417,19 @@ class PersiaEmbedding(keras.layers.Layer):
         settings = TableSettings(
             dim=self.output_dim,
             initializer=initializer,
-            optimizer=self.optimizer.spec(),
+            optimizer=self._stepping.spec,
             seed=seed,
             row_dtype=self.row_dtype,
             capacity=capacity_lib.spec(self.capacity),
             admission=admission_lib.spec(self.admission),
             eviction=eviction_lib.spec(self.eviction, self.capacity),
         )
-        rows = cluster.create_table(self._table_name, settings)
-        if rows:
-            logging.info("table '%s' holds %d rows", self._table_name, rows)
-        full_name = cluster.full_name(self._table_name)
-        compression_lib.check_same(cluster.session.name, full_name, self.compression)
-        return embedding.Route(
-            session=cluster.session.name,
-            layer=f"{self.name}#{next(_layer_numbers)}",
-            table=full_name,
-            dim=self.output_dim,
+        table = LayerTable(
+            self.name, self._table_name, cluster, settings, self.compression
         )
-
-    def _saving_of_rows(self) -> RowSaving:
-        header = Header(
-            table=self._table_name,
-            dim=self.output_dim,
-            optimizer=self.optimizer.spec(),
-            compression=described(self.compression),
-            full_name=self._cluster.full_name(self._table_name),
-        )
-        workers = Workers(tf.distribute.get_strategy())
-        table = Table(self._table_name, self._cluster)
-        return RowSaving(self.name, table, header, workers)
+        if self.optimizer is not None:
+            table.give(self.optimizer)
+        return table
 
     def _refuse_automatic_name(self) -> None:
         if _AUTOMATIC_NAME.match(self.name):
@@ -449,10 +445,10 @@ class PersiaEmbedding(keras.layers.Layer):
         if applies_scaled_gradients(self.name):
             checks_before.append(self._loss_scaling.require_known())
         with tf.control_dependencies(checks_before):
-            committed = self.optimizer.use_learning_rate(
-                self._steps,
-                lambda rate: embedding.commit(
-                    tf.convert_to_tensor(anchor), rate, self._route
+            committed = self._stepping.commit(
+                self._layer_table,
+                lambda rate, step: embedding.commit(
+                    tf.convert_to_tensor(anchor), rate, step, self._layer_table.route
                 ),
             )
         if self._cluster.staleness == 0:

@@ -8,12 +8,11 @@ from typing import Any
 from absl import logging
 
 from persia_tf import errors
+from persia_tf.layers.layer_table import LayerTable
 from persia_tf.layers.workers import Workers
 from persia_tf.saving import beside, stored_rows
 from persia_tf.saving.contexts import do_rows_stay
-from persia_tf.saving.header import Header
 from persia_tf.saving.replacing import replace_rows, warn_of_missing
-from persia_tf.table import Table
 
 
 class RowSaving:
@@ -25,20 +24,17 @@ class RowSaving:
     Args:
         layer: Its name, for messages.
         table: Its table.
-        header: Describes the table.
         workers: Those that train the layer.
 
     Attributes:
         layer: As given.
-        table: As given.
+        table: The rows of its table.
     """
 
-    def __init__(
-        self, layer: str, table: Table, header: Header, workers: Workers
-    ) -> None:
+    def __init__(self, layer: str, table: LayerTable, workers: Workers) -> None:
         self.layer = layer
-        self.table = table
-        self._header = header
+        self.table = table.rows
+        self._layer_table = table
         self._workers = workers
 
     def save(self, store: Any) -> None:
@@ -66,23 +62,25 @@ class RowSaving:
         if do_rows_stay():
             return
         self._workers.together(self._before_load)
+        self._layer_table.own()
         self._workers.together(lambda: self._load_on_chief(store))
         if not self._workers.is_chief:
             self.table.forget_copies()
 
     def _store(self, store: Any) -> None:
+        header = self._layer_table.header()
         if not self._workers.is_chief:
-            header = dataclasses.replace(self._header, by_chief=False)
+            header = dataclasses.replace(header, by_chief=False)
             stored_rows.store_header(store, header)
             return
         size = stored_rows.stored_bytes(self.table)
         if size <= self.table.cluster.archive_limit:
-            stored_rows.store_rows(store, self.table, self._header)
+            stored_rows.store_rows(store, self.table, header)
             return
         self._check_there_is_a_folder(size)
         checkpoint = beside.save_beside(self.table.cluster)
         header = dataclasses.replace(
-            self._header, rows=len(self.table), checkpoint=checkpoint
+            header, rows=len(self.table), checkpoint=checkpoint
         )
         stored_rows.store_header(store, header)
 
@@ -120,9 +118,10 @@ class RowSaving:
                 *(self.layer, self.table.name),
             )
             return
-        saved.check_fits(self._header)
+        saved.check_fits(self._layer_table.header())
+        self._layer_table.decide_as_saved(saved.optimizer)
         if saved.checkpoint is not None:
             beside.restore_beside(self.table.cluster, saved.checkpoint)
             warn_of_missing(self.table, saved)
         else:
-            replace_rows(self.table, self._header, store, saved)
+            replace_rows(self.table, self._layer_table.header(), store, saved)

@@ -136,12 +136,16 @@ def lookup(
     return rows
 
 
-def commit(anchor: tf.Tensor, learning_rate: tf.Tensor, route: Route) -> tf.Tensor:
+def commit(
+    anchor: tf.Tensor, learning_rate: tf.Tensor, step: tf.Tensor, route: Route
+) -> tf.Tensor:
     """Turns what the layer staged into an update, and passes `anchor` on.
 
     Args:
         anchor: The layer's anchor.
         learning_rate: Of this update: a float32 scalar.
+        step: Which step of the model it is of, counted from 1; 0 where row optimizers
+            need not know: an int64 scalar.
         route: Of the layer.
 
     Returns:
@@ -151,6 +155,7 @@ def commit(anchor: tf.Tensor, learning_rate: tf.Tensor, route: Route) -> tf.Tens
         passed = load.ops().persia_commit(
             anchor=anchor,
             learning_rate=learning_rate,
+            step=step,
             session=route.session,
             layer=route.layer,
         )

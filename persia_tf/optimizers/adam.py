@@ -26,7 +26,7 @@ class Adam(Optimizer):
         beta_2: Decay of the second moment, in [0, 1). Defaults to `0.999`.
         epsilon: A float above 0. Defaults to `1e-7`.
         amsgrad: Whether to apply AMSGrad. Defaults to `False`.
-        **options: `weight_decay`, `clipnorm`, `clipvalue` and `weight_bound`, as
+        **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`, as
             for `Optimizer`.
 
     Raises:
@@ -36,6 +36,7 @@ class Adam(Optimizer):
 
     rule = "adam"
     ranges = _RANGES
+    can_be_dense = True
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class Adam(Optimizer):
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
         amsgrad: bool = False,
-        **options: float | None,
+        **options: float | bool | None,
     ) -> None:
         parameters = {
             "beta_1": beta_1,
@@ -69,7 +70,7 @@ class AdamW(Adam):
         beta_2: Decay of the second moment, in [0, 1). Defaults to `0.999`.
         epsilon: A float above 0. Defaults to `1e-7`.
         amsgrad: Whether to apply AMSGrad. Defaults to `False`.
-        **options: `clipnorm`, `clipvalue` and `weight_bound`, as for `Optimizer`.
+        **options: `clipnorm`, `clipvalue`, `weight_bound` and `lazy`, as for `Optimizer`.
 
     Raises:
         TypeError: for an argument that is no number.
@@ -87,7 +88,7 @@ class AdamW(Adam):
         beta_2: float = 0.999,
         epsilon: float = 1e-7,
         amsgrad: bool = False,
-        **options: float | None,
+        **options: float | bool | None,
     ) -> None:
         if weight_decay is None:
             raise TypeError(

@@ -14,7 +14,7 @@ from persia_tf.optimizers.learning_rate import (
     StepCounter,
     is_schedule,
 )
-from persia_tf.optimizers.ranges import NOT_NEGATIVE, POSITIVE, Range
+from persia_tf.optimizers.ranges import FLAG, NOT_NEGATIVE, POSITIVE, Range
 from persia_tf.spec import format_spec
 
 # A number, or a `keras.optimizers.schedules.LearningRateSchedule`.
@@ -52,6 +52,10 @@ class Optimizer:
         global_clipnorm: Not supported: must be None.
         weight_bound: None, or a float above 0: a step's weights are brought into
             `[-weight_bound, weight_bound]`. Defaults to `None`.
+        lazy: Whether a row stays as it is in steps that do not touch it. False, of
+            rules that have momentum or moving averages: a row that is touched makes
+            up for the steps between, which are counted by the optimizer that steps
+            the model. Defaults to `True`.
 
     Raises:
         TypeError: for an argument that is no number, or that the rule has not.
@@ -62,6 +66,9 @@ class Optimizer:
     # The rule's name in the core, and the range of each of its parameters.
     rule = ""
     ranges: Mapping[str, Range] = {}
+
+    # Whether the rule can make up for steps that do not touch a row.
+    can_be_dense = False
 
     # Whether the rule has a weight decay even if it is 0.
     decays_by_default = False
@@ -76,8 +83,11 @@ class Optimizer:
         clipvalue: float | None = None,
         global_clipnorm: float | None = None,
         weight_bound: float | None = None,
+        lazy: bool = True,
         **unknown: Any,
     ) -> None:
+        if not lazy and not self.can_be_dense:
+            unknown["lazy"] = lazy
         if unknown:
             self._refuse_unknown(unknown)
         self._learning_rate = LearningRate(learning_rate, type(self).__name__)
@@ -97,11 +107,17 @@ class Optimizer:
             name: None if value is None else self._checked(name, _OPTIONS[name], value)
             for name, value in options.items()
         }
+        self._lazy = FLAG.checked(type(self).__name__, "lazy", lazy)
         if clipnorm is not None and clipvalue is not None:
             raise ValueError(
                 f"only one of `clipnorm` and `clipvalue` of {type(self).__name__} may "
                 f"be given. Received: clipnorm={clipnorm}, clipvalue={clipvalue}"
             )
+
+    @property
+    def lazy(self) -> bool:
+        """Whether a row stays as it is in steps that do not touch it."""
+        return self._lazy
 
     @property
     def learning_rate(self) -> LearningRateLike:
@@ -138,13 +154,15 @@ class Optimizer:
         given = {k: v for k, v in self._options.items() if v is not None}
         if given.get("weight_decay") == 0 and not self.decays_by_default:
             del given["weight_decay"]  # The same rule, so the same table.
-        return format_spec(self.rule, {**self._parameters, **given})
+        dense = {} if self._lazy else {"dense": 1.0}
+        return format_spec(self.rule, {**self._parameters, **given, **dense})
 
     def get_config(self) -> dict[str, Any]:
         rate = self.learning_rate
         if is_schedule(rate):
             rate = keras.optimizers.schedules.serialize(rate)
-        return {"learning_rate": rate, **self._parameters, **self._options}
+        config = {"learning_rate": rate, **self._parameters, **self._options}
+        return {**config, "lazy": self._lazy} if self.can_be_dense else config
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Optimizer:
@@ -162,6 +180,8 @@ class Optimizer:
     def __repr__(self) -> str:
         given = {k: v for k, v in self._options.items() if v is not None}
         arguments = {"learning_rate": self.learning_rate, **self._parameters, **given}
+        if not self._lazy:
+            arguments["lazy"] = False
         return (
             f"{type(self).__name__}("
             + ", ".join(f"{k}={v!r}" for k, v in arguments.items())

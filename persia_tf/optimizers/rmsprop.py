@@ -25,7 +25,7 @@ class RMSprop(Optimizer):
         epsilon: A float above 0. Defaults to `1e-7`.
         centered: Whether to divide by the deviation of gradients instead of
             their root mean square. Defaults to `False`.
-        **options: `weight_decay`, `clipnorm`, `clipvalue` and `weight_bound`, as
+        **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`, as
             for `Optimizer`.
 
     Raises:
@@ -34,6 +34,7 @@ class RMSprop(Optimizer):
     """
 
     rule = "rmsprop"
+    can_be_dense = True
     ranges = {
         "rho": DECAY,
         "momentum": MOMENTUM,
@@ -48,7 +49,7 @@ class RMSprop(Optimizer):
         momentum: float = 0.0,
         epsilon: float = 1e-7,
         centered: bool = False,
-        **options: float | None,
+        **options: float | bool | None,
     ) -> None:
         parameters = {
             "rho": rho,

@@ -20,7 +20,7 @@ class SGD(Optimizer):
         learning_rate: A float or a Keras schedule. Defaults to `0.01`.
         momentum: A float from 0 to 1. Defaults to `0.0`: no state a row.
         nesterov: Whether to apply Nesterov momentum. Defaults to `False`.
-        **options: `weight_decay`, `clipnorm`, `clipvalue` and `weight_bound`, as
+        **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`, as
             for `Optimizer`.
 
     Raises:
@@ -29,6 +29,7 @@ class SGD(Optimizer):
     """
 
     rule = "sgd"
+    can_be_dense = True
     ranges = {"momentum": MOMENTUM, "nesterov": FLAG}
 
     def __init__(
@@ -36,7 +37,9 @@ class SGD(Optimizer):
         learning_rate: LearningRateLike = 0.01,
         momentum: float = 0.0,
         nesterov: bool = False,
-        **options: float | None,
+        **options: float | bool | None,
     ) -> None:
         parameters = {"momentum": momentum, "nesterov": nesterov}
+        if not momentum:
+            options.pop("lazy", None)  # There is nothing to make up for.
         super().__init__(learning_rate, parameters, **options)

@@ -12,7 +12,7 @@ import numpy as np
 VERSION = 1
 
 # Of optimizers: the parameters that, where they are not 0, give a row more state.
-_STATE_SWITCHES = ("momentum", "amsgrad", "centered")
+_STATE_SWITCHES = ("momentum", "amsgrad", "centered", "dense")
 
 
 @dataclasses.dataclass(frozen=True)

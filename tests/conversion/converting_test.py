@@ -267,7 +267,8 @@ def test_a_loss_of_the_users_own_does_not_matter(convert_embedded):
     model = functional_model()
     model.compile("adam", loss=lambda y, p: tf.reduce_mean(tf.abs(y - p)))
     clone, report = convert_embedded(model)
-    assert isinstance(report.optimizer, ptf.optimizers.Adam)
+    assert report.optimizer is None
+    assert "stepped as the model is" in str(report)
     assert getattr(clone, "optimizer", None) is None
 
 

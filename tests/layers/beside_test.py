@@ -11,7 +11,7 @@ from persia_tf import errors
 from persia_tf._keras import keras
 
 IDS = np.random.default_rng(0).integers(-1000, 1000, (64, 3))
-ROW_BYTES = 8 + 4 * (4 + 4)  # An id, its vector, and Adagrad's state.
+ROW_BYTES = 8 + 4 * (4 + 2 * 4 + 3)  # An id, its vector, and Adam's state.
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_without_a_folder_the_save_says_what_to_do(tables, make_cluster, file):
     size = len(ptf.Table(tables[0], limited)) * ROW_BYTES
     with pytest.raises(
         errors.FailedPreconditionError,
-        match=rf"'{tables[0]}' has {size} bytes.*more than the 4000.*checkpoint_root",
+        match=rf"'{tables[0]}' has {size} bytes.*more than the {100 * ROW_BYTES}.*checkpoint_root",
     ):
         model.save(file)
     with ptf.rows_stay():

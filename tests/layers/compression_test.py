@@ -103,7 +103,7 @@ def stored_rows(layer, rows, training=False):
         layer.build((None,))
     anchor = tf.convert_to_tensor(layer.trainable_variables[0])
     ids = tf.constant(rows, tf.int64)
-    return embedding.lookup(ids, anchor, layer._route, training).numpy()
+    return embedding.lookup(ids, anchor, layer._layer_table.route, training).numpy()
 
 
 @pytest.mark.parametrize("in_graph", [False, True])

@@ -30,6 +30,7 @@ def test_a_learning_rate_of_several_values_is_refused(session):
         load.ops().persia_commit(
             anchor=NO_VALUE,
             learning_rate=tf.constant([0.1, 0.2]),
+            step=tf.constant(1, tf.int64),
             session=session,
             layer="layer",
         )

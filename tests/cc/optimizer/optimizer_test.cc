@@ -43,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(
             "lamb, rmsprop, rowwise_adagrad, sgd, received \"adamax\""),
         BadOptimizer("sgd(momentun=0.9)",
                      "optimizer sgd has no parameter momentun; it has "
-                     "momentum, nesterov and, as every rule, clipnorm, "
+                     "momentum, nesterov, dense and, as every rule, clipnorm, "
                      "clipvalue, weight_bound, weight_decay"),
         BadOptimizer("sgd(momentum=1.5)",
                      "optimizer sgd: momentum must be between 0 and 1, "

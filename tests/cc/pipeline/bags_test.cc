@@ -37,10 +37,10 @@ class BagsTest : public SessionFixture {
 
   void MakeBagSession() {
     MakeSession(options_);
-    TableConfig config;
-    config.name = kPooled;
-    config.dim = kDim;
-    ExpectOk(session_->CreateTable(config).status());
+    CreateTableRequest request;
+    request.config.name = kPooled;
+    request.config.dim = kDim;
+    ExpectOk(session_->CreateTable(&request));
   }
 
   static LookupCall Bags(const Offsets& offsets, bool training,

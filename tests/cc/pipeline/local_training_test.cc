@@ -42,7 +42,15 @@ class LocalTrainingTest : public testing::Test {
     options.staleness = 0;
     options.linger_seconds = 0;
     session_ = MakeSession(MakeLocalService(), options);
-    ExpectOk(session_->CreateTable(Config()).status());
+    EXPECT_EQ(CreateTable(), 0u);
+  }
+
+  // Returns the rows that it held.
+  uint64_t CreateTable() {
+    CreateTableRequest request;
+    request.config = Config();
+    ExpectOk(session_->CreateTable(&request));
+    return request.rows;
   }
 
   Floats Lookup(const std::string& layer, const Ids& ids, bool training,
@@ -92,13 +100,13 @@ class LocalTrainingTest : public testing::Test {
 
 TEST_F(LocalTrainingTest, ReadingCreatesNothing) {
   EXPECT_EQ(Read({5}), (Floats{0, 0}));
-  EXPECT_EQ(*session_->CreateTable(Config()), 0u);
+  EXPECT_EQ(CreateTable(), 0u);
 }
 
 TEST_F(LocalTrainingTest, ALookupForTrainingCreatesRows) {
   Ticket ticket = 0;
   EXPECT_EQ(Lookup("a", {5, 6, 5}, true, &ticket), (Floats{1, 1, 1, 1, 1, 1}));
-  EXPECT_EQ(*session_->CreateTable(Config()), 2u);
+  EXPECT_EQ(CreateTable(), 2u);
 }
 
 TEST_F(LocalTrainingTest, SumsTheGradientsOfDuplicatesAndStepsOnce) {

@@ -213,11 +213,10 @@ TEST_F(SessionTest, CountsEveryCommitOfASharedTable) {
 }
 
 TEST_F(SessionTest, CreateTableTellsTheRowsThatItHeld) {
-  TableConfig config;
-  config.seed = 42;  // The fake service's answer.
-  auto rows = session_->CreateTable(config);
-  ASSERT_TRUE(rows.ok());
-  EXPECT_EQ(*rows, 42u);
+  CreateTableRequest request;
+  request.config.seed = 42;  // The fake service's answer.
+  ExpectOk(session_->CreateTable(&request));
+  EXPECT_EQ(request.rows, 42u);
 }
 
 TEST_F(SessionTest, StatsAreTheServices) {

@@ -29,8 +29,16 @@ TableConfig SomeConfig() {
   return config;
 }
 
+CreateTableRequest SomeTable() {
+  CreateTableRequest request;
+  request.config = SomeConfig();
+  request.replaces_optimizer = true;
+  return request;
+}
+
 CreateTableRequest SomeOutcome() {
   CreateTableRequest request;
+  request.optimizer = "adam";
   request.rows = 2;
   request.generation = 3;
   request.takes_bags = true;
@@ -73,7 +81,7 @@ TEST(ControlMessagesTest, ErrorHasTheseBytes) {
 }
 
 TEST(ControlMessagesTest, CreateTableHasTheseBytes) {
-  EXPECT_EQ(Hex(Body(EncodeCreateTable(1, SomeConfig())).bytes()),
+  EXPECT_EQ(Hex(Body(EncodeCreateTable(1, SomeTable())).bytes()),
             "100000000000003f\n0500000000000000\n0100000003000000\n"
             "080000006a6f622f\n7573657200000000\n"  // "job/user"
             "050000007a65726f\n7300000000000000\n"  // "zeros"
@@ -83,12 +91,14 @@ TEST(ControlMessagesTest, CreateTableHasTheseBytes) {
             "2900000000000000\n"
             "1200000070726f62\n6162696c69747928\n"  // "probability(p=0.5)"
             "703d302e35290000\n"
-            "030000006c727500");  // "lru"
+            "030000006c727500\n"  // "lru"
+            "0100000000000000");
 }
 
 TEST(ControlMessagesTest, CreateTableReplyHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeCreateTableReply(1, SomeOutcome())).bytes()),
-            "0200000000000000\n0300000000000000\n0100000000000000");
+            "0200000000000000\n0300000000000000\n0100000000000000\n"
+            "040000006164616d");  // "adam"
 }
 
 TEST(ControlMessagesTest, StatsHasNoBody) {
@@ -132,12 +142,15 @@ TEST(ControlMessagesTest, ErrorThatIsNoErrorIsDataLoss) {
 }
 
 TEST(ControlMessagesTest, CreateTableComesBackWhole) {
-  TableConfig config = SomeConfig();
+  CreateTableRequest request = SomeTable();
+  TableConfig& config = request.config;
   config.optimizer = Spec{"adagrad", {{"epsilon", 1e-7}}};
-  TableConfig back;
+  CreateTableRequest decoded;
   ASSERT_TRUE(
-      DecodeCreateTable(Body(EncodeCreateTable(1, config)).bytes(), &back)
+      DecodeCreateTable(Body(EncodeCreateTable(1, request)).bytes(), &decoded)
           .ok());
+  EXPECT_TRUE(decoded.replaces_optimizer);
+  const TableConfig& back = decoded.config;
   EXPECT_EQ(back.name, config.name);
   EXPECT_EQ(back.dim, config.dim);
   EXPECT_EQ(back.initializer, config.initializer);
@@ -153,10 +166,10 @@ TEST(ControlMessagesTest, CreateTableComesBackWhole) {
 }
 
 TEST(ControlMessagesTest, SpecThatDoesNotParseIsRefused) {
-  std::vector<uint8_t> bytes = Body(EncodeCreateTable(1, SomeConfig())).copy();
-  bytes[bytes.size() - 2] = '(';  // "lr("
-  TableConfig config;
-  EXPECT_EQ(DecodeCreateTable(Body(bytes).bytes(), &config).code(),
+  std::vector<uint8_t> bytes = Body(EncodeCreateTable(1, SomeTable())).copy();
+  bytes[bytes.size() - 10] = '(';  // "lr(", before the flag.
+  CreateTableRequest request;
+  EXPECT_EQ(DecodeCreateTable(Body(bytes).bytes(), &request).code(),
             Code::kInvalidArgument);
 }
 
@@ -169,6 +182,7 @@ TEST(ControlMessagesTest, RepliesComeBackWhole) {
   EXPECT_EQ(outcome.rows, 2u);
   EXPECT_EQ(outcome.generation, 3u);
   EXPECT_TRUE(outcome.takes_bags);
+  EXPECT_EQ(outcome.optimizer, "adam");
 
   std::vector<ServiceStats> back;
   ASSERT_TRUE(
@@ -197,8 +211,8 @@ Status AsError(ConstBytes body) {
 }
 
 Status AsCreateTable(ConstBytes body) {
-  TableConfig config;
-  return DecodeCreateTable(body, &config);
+  CreateTableRequest request;
+  return DecodeCreateTable(body, &request);
 }
 
 Status AsCreateTableReply(ConstBytes body) {
@@ -228,7 +242,7 @@ void ExpectOnlyWholeDecodes(const OutFrame& frame,
 TEST(ControlMessagesTest, TruncatedAndTrailingBytesAreRefused) {
   ExpectOnlyWholeDecodes(EncodeError(1, Status(Code::kNotFound, "abcde")),
                          AsError);
-  ExpectOnlyWholeDecodes(EncodeCreateTable(1, SomeConfig()), AsCreateTable);
+  ExpectOnlyWholeDecodes(EncodeCreateTable(1, SomeTable()), AsCreateTable);
   ExpectOnlyWholeDecodes(EncodeCreateTableReply(1, SomeOutcome()),
                          AsCreateTableReply);
   ExpectOnlyWholeDecodes(EncodeStatsReply(1, SomeStats()), AsStatsReply);

@@ -35,8 +35,8 @@ class RowMessagesTest : public testing::Test {
     update_.client = 7;
     update_.sequence = 8;
     update_.generation = 9;
-    update_.tables = {TableUpdate{plain_, {}, 0.5f},
-                      TableUpdate{bags_, {}, 2.0f}};
+    update_.tables = {TableUpdate{plain_, {}, 0.5f, 11},
+                      TableUpdate{bags_, {}, 2.0f, 12}};
     gradients_ = {AsWireVectors(plain_gradients_),
                   {WireDtype::kBfloat16, bag_gradients_}};
   }
@@ -76,10 +76,10 @@ TEST_F(RowMessagesTest, UpdateHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeUpdate(1, update_, gradients_)).bytes()),
             std::string("0700000000000000\n0800000000000000\n"
                         "0900000000000000\n0200000000000000\n") +
-                kPlainRecord + "0000003f00000000\n" + kBagRecord +
-                "0000004002000000\n" + kPlainArrays +
-                "0000803f00000040\n0000404000008040\n" + kBagArrays +
-                "\n80bf00c000000000");
+                kPlainRecord + "0000003f00000000\n0b00000000000000\n" +
+                kBagRecord + "0000004002000000\n0c00000000000000\n" +
+                kPlainArrays + "0000803f00000040\n0000404000008040\n" +
+                kBagArrays + "\n80bf00c000000000");
 }
 
 TEST_F(RowMessagesTest, LookupReplyHasTheseBytes) {
@@ -169,6 +169,8 @@ TEST_F(RowMessagesTest, UpdateComesBackWhole) {
   }
   EXPECT_EQ(decoded.tables[0].learning_rate, 0.5f);
   EXPECT_EQ(decoded.tables[1].learning_rate, 2.0f);
+  EXPECT_EQ(decoded.tables[0].step, 11u);
+  EXPECT_EQ(decoded.tables[1].step, 12u);
 }
 
 TEST_F(RowMessagesTest, RepliesComeBackWhole) {

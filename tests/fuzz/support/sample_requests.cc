@@ -46,7 +46,10 @@ std::vector<TableIds> AllTableIds() {
 
 void AddCreateTables(std::vector<SampleMessage>* samples) {
   for (const TableConfig& table : SampleTables()) {
-    AddSample(EncodeCreateTable(1, table), MessageType::kCreateTable, samples);
+    CreateTableRequest request;
+    request.config = table;
+    AddSample(EncodeCreateTable(1, request), MessageType::kCreateTable,
+              samples);
   }
 }
 

@@ -1,0 +1,144 @@
+#include "cc/optimizer/dense_adam.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cc/base/vectorize.h"
+#include "cc/optimizer/missed_steps.h"
+
+namespace persia {
+namespace {
+
+// Of one row and one step. Moments are those of before the step where they are
+// `old`.
+struct Factors {
+  float undo;      // Of the old moments: what momentum moved it too far.
+  float step;      // Of the new moments: this step, and those until the next.
+  float shrunk_1;  // What is left of the old moments just before the step.
+  float shrunk_2;
+};
+
+PERSIA_ROW_FUNCTION float CorrectedRate(float rate, float steps,
+                                        const AdamParams& params) {
+  return rate * std::sqrt(1 - std::pow(params.beta_2, steps)) /
+         (1 - std::pow(params.beta_1, steps));
+}
+
+// What momentum moves a row by after so many steps, until its next gradient.
+// The corrected rate is that of the middle of those steps that count.
+PERSIA_ROW_FUNCTION float RateBetween(float rate, float after, float steps,
+                                      float ratio, const AdamParams& params) {
+  if (after == 0 || steps <= 1) return 0;
+  constexpr float kMiddle = 8;
+  const float at = after + std::min(steps / 2, kMiddle);
+  return CorrectedRate(rate, at, params) * MomentumBetween(ratio, steps);
+}
+
+PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps, float rate,
+                                      float ratio, const AdamParams& params) {
+  Factors factors;
+  factors.undo = 0;
+  factors.shrunk_1 = factors.shrunk_2 = 1;
+  if (steps.passed != steps.was_expected) {
+    factors.undo =
+        RateBetween(rate, steps.before, steps.passed, ratio, params) -
+        RateBetween(rate, steps.before, steps.was_expected, ratio, params);
+  }
+  if (steps.passed > 1) {
+    factors.shrunk_1 = std::pow(params.beta_1, steps.passed - 1);
+    factors.shrunk_2 = std::pow(params.beta_2, steps.passed - 1);
+  }
+  factors.step = CorrectedRate(rate, steps.now, params) +
+                 RateBetween(rate, steps.now, steps.expected, ratio, params);
+  return factors;
+}
+
+// `greatest` is what divides the first moment, with AMSGrad; otherwise unused.
+template <bool amsgrad>
+PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
+                                 float* __restrict first,
+                                 float* __restrict second,
+                                 float* __restrict greatest,
+                                 const float* __restrict gradient, size_t dim,
+                                 Factors factors, const AdamParams& params) {
+  const float rate_1 = params.rate_1, rate_2 = params.rate_2;
+  const float epsilon = params.epsilon;
+  for (size_t d = 0; d < dim; ++d) {
+    const float g = gradient[d];
+    const float old_m = first[d];
+    const float old_v = amsgrad ? greatest[d] : second[d];
+    const float m = Averaged(old_m * factors.shrunk_1, g, rate_1);
+    const float v = Averaged(second[d] * factors.shrunk_2, g * g, rate_2);
+    float divisor = v;
+    first[d] = m;
+    second[d] = v;
+    if (amsgrad) {
+      divisor = std::max(old_v, v);
+      greatest[d] = divisor;
+    }
+    weights[d] -= factors.undo * old_m / (std::sqrt(old_v) + epsilon) +
+                  m * factors.step / (std::sqrt(divisor) + epsilon);
+  }
+}
+
+template <bool amsgrad>
+PERSIA_ROW_FUNCTION void StepEachRow(const RowUpdates& rows,
+                                     const AdamParams& params) {
+  const size_t dim = rows.dim;
+  const float ratio =
+      amsgrad ? params.beta_1 : params.beta_1 / std::sqrt(params.beta_2);
+  for (size_t i = 0; i < rows.count; ++i) {
+    float* const first = rows.states[i];
+    float* const second = first + dim;
+    float* const greatest = second + (amsgrad ? dim : 0);
+    const StepsPassed steps = CountStep(greatest + dim, rows.step.number);
+    StepRow<amsgrad>(
+        rows.weights[i], first, second, greatest, rows.gradients[i], dim,
+        FactorsOf(steps, rows.step.learning_rate, ratio, params), params);
+  }
+}
+
+PERSIA_VECTORIZE void StepRows(const RowUpdates& rows,
+                               const AdamParams& params) {
+  StepEachRow<false>(rows, params);
+}
+
+PERSIA_VECTORIZE void StepAmsgradRows(const RowUpdates& rows,
+                                      const AdamParams& params) {
+  StepEachRow<true>(rows, params);
+}
+
+class DenseAdam : public Optimizer {
+ public:
+  DenseAdam(const AdamParams& params, bool amsgrad)
+      : params_(params), amsgrad_(amsgrad) {}
+
+  size_t state_size(size_t dim) const override {
+    return (amsgrad_ ? 3 : 2) * dim + kStepClockSize;
+  }
+
+  void InitState(float* state, size_t dim) const override {
+    std::fill_n(state, state_size(dim), 0.0f);
+  }
+
+  void Update(const RowUpdates& rows) const override {
+    if (amsgrad_) {
+      StepAmsgradRows(rows, params_);
+    } else {
+      StepRows(rows, params_);
+    }
+  }
+
+ private:
+  const AdamParams params_;
+  const bool amsgrad_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> MakeDenseAdam(const AdamParams& params,
+                                         bool amsgrad) {
+  return std::make_unique<DenseAdam>(params, amsgrad);
+}
+
+}  // namespace persia

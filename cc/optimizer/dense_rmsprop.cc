@@ -1,0 +1,125 @@
+#include "cc/optimizer/dense_rmsprop.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cc/base/vectorize.h"
+#include "cc/optimizer/missed_steps.h"
+
+namespace persia {
+namespace {
+
+// Of one row and one step.
+struct Factors {
+  float shrunk_average;   // What is left of averages just before the step.
+  float shrunk_velocity;  // And of the velocity.
+  float undo;             // Of the old velocity: what it moved the row too far.
+  float move;  // Of the new one: this step, and those until the next.
+};
+
+PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps,
+                                      const RmspropParams& params) {
+  Factors factors{1, 1, 0, 1};
+  if (steps.passed > 1) {
+    factors.shrunk_average = std::pow(params.rho, steps.passed - 1);
+    factors.shrunk_velocity = std::pow(params.momentum, steps.passed - 1);
+  }
+  if (steps.passed != steps.was_expected) {
+    factors.undo = MomentumBetween(params.momentum, steps.passed) -
+                   MomentumBetween(params.momentum, steps.was_expected);
+  }
+  factors.move = 1 + MomentumBetween(params.momentum, steps.expected);
+  return factors;
+}
+
+// `velocity` and `average` as in rmsprop.cc.
+template <bool has_momentum, bool centered>
+PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
+                                 float* __restrict squares,
+                                 float* __restrict velocity,
+                                 float* __restrict average,
+                                 const float* __restrict gradient, size_t dim,
+                                 float rate, Factors factors,
+                                 RmspropParams params) {
+  for (size_t d = 0; d < dim; ++d) {
+    const float g = gradient[d];
+    const float v = params.rho * (squares[d] * factors.shrunk_average) +
+                    params.rest * (g * g);
+    squares[d] = v;
+    float variance = v;
+    if (centered) {
+      const float mean =
+          params.rho * (average[d] * factors.shrunk_average) + params.rest * g;
+      average[d] = mean;
+      variance = std::max(v - mean * mean, 0.0f);
+    }
+    float step = rate * g / std::sqrt(variance + params.epsilon);
+    if (has_momentum) {
+      const float old = velocity[d];
+      step += params.momentum * (old * factors.shrunk_velocity);
+      velocity[d] = step;
+      step = step * factors.move + old * factors.undo;
+    }
+    weights[d] -= step;
+  }
+}
+
+template <bool has_momentum, bool centered>
+PERSIA_ROW_FUNCTION void StepEachRow(const RowUpdates& rows,
+                                     const RmspropParams& params) {
+  const size_t dim = rows.dim;
+  for (size_t i = 0; i < rows.count; ++i) {
+    float* const squares = rows.states[i];
+    float* const velocity = squares + dim;
+    float* const average = has_momentum ? velocity + dim : velocity;
+    float* const clock = average + (centered ? dim : 0);
+    const StepsPassed steps = CountStep(clock, rows.step.number);
+    StepRow<has_momentum, centered>(
+        rows.weights[i], squares, velocity, average, rows.gradients[i], dim,
+        rows.step.learning_rate, FactorsOf(steps, params), params);
+  }
+}
+
+PERSIA_VECTORIZE void StepRows(const RowUpdates& rows,
+                               const RmspropParams& params) {
+  if (params.momentum > 0) {
+    if (params.centered) {
+      StepEachRow<true, true>(rows, params);
+    } else {
+      StepEachRow<true, false>(rows, params);
+    }
+  } else if (params.centered) {
+    StepEachRow<false, true>(rows, params);
+  } else {
+    StepEachRow<false, false>(rows, params);
+  }
+}
+
+class DenseRmsprop : public Optimizer {
+ public:
+  explicit DenseRmsprop(const RmspropParams& params) : params_(params) {}
+
+  size_t state_size(size_t dim) const override {
+    return dim * (1 + (params_.momentum > 0) + params_.centered) +
+           kStepClockSize;
+  }
+
+  void InitState(float* state, size_t dim) const override {
+    std::fill_n(state, state_size(dim), 0.0f);
+  }
+
+  void Update(const RowUpdates& rows) const override {
+    StepRows(rows, params_);
+  }
+
+ private:
+  const RmspropParams params_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> MakeDenseRmsprop(const RmspropParams& params) {
+  return std::make_unique<DenseRmsprop>(params);
+}
+
+}  // namespace persia

@@ -1,0 +1,88 @@
+"""What steps a layer's rows: a row optimizer of its own, or what steps its model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from absl import logging
+
+from persia_tf.layers.applying_optimizer import applying_optimizer
+from persia_tf.layers.layer_table import LayerTable
+from persia_tf.optimizers import Adam, Optimizer
+from persia_tf.optimizers.learning_rate import StepCounter
+from persia_tf.optimizers.of_keras import (
+    RowRule,
+    learning_rate_of,
+    row_rule,
+    step_of,
+)
+from persia_tf.session import UNDECIDED
+
+# What steps rows where nothing is known of what steps the model.
+_UNKNOWN = RowRule(Adam(lazy=False), ("it is not known what steps the model",))
+
+
+class RowStepping:
+    """Steps a layer's rows.
+
+    Args:
+        layer: The Keras layer. Its `optimizer` is a row optimizer; None: rows follow
+            the optimizer that steps the layer, with its learning rate.
+    """
+
+    def __init__(self, layer: Any) -> None:
+        self._layer = layer
+        self._steps = StepCounter()
+
+    @property
+    def spec(self) -> str:
+        """What the layer asks of its table, as the core's text."""
+        optimizer = self._layer.optimizer
+        return UNDECIDED if optimizer is None else optimizer.spec()
+
+    def commit(
+        self, table: LayerTable, commit: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+    ) -> tf.Tensor:
+        """Runs a layer's commit with the learning rate and the number of its step.
+
+        To be called by the optimizer that steps the layer.
+
+        Args:
+            table: The layer's.
+            commit: Takes the learning rate, a float32 scalar, and which step it is, an
+                int64 scalar: both are read when the graph runs.
+
+        Returns:
+            What `commit` returned.
+        """
+        applying = applying_optimizer()
+        given = self._layer.optimizer or table.given_optimizer
+        rule = given or self._followed(table, applying)
+        is_counted = not rule.lazy and applying is not None
+        step = step_of(applying) if is_counted else tf.zeros((), tf.int64)
+        if given is None and applying is not None:
+            return commit(learning_rate_of(applying), step)
+        return rule.use_learning_rate(self._steps, lambda rate: commit(rate, step))
+
+    def _followed(self, table: LayerTable, applying: Any) -> Optimizer:
+        rule = _UNKNOWN if applying is None else row_rule(applying)
+        if table.follow(rule.optimizer):
+            self._tell(table, rule, applying)
+        return rule.optimizer
+
+    def _tell(self, table: LayerTable, rule: RowRule, applying: Any) -> None:
+        if not rule.differences:
+            logging.info(
+                "table '%s': rows are stepped by %s, as the model is",
+                *(table.rows.name, rule.optimizer.spec()),
+            )
+            return
+        logging.warning(
+            "layer '%s': the rows of table '%s' are stepped by %s%s: %s. To choose, give "
+            "the layer `optimizer=`, such as ptf.optimizers.Adagrad(0.05).",
+            *(self._layer.name, table.rows.name, rule.optimizer.spec()),
+            "" if applying is None else " with the model's learning rate",
+            "; ".join(rule.differences),
+        )
