@@ -1,10 +1,11 @@
 """Code on the documentation's pages is read without scrolling sideways."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).absolute().parents[1]  # A sandbox sees it through links.
+ROOT = Path(os.path.abspath(__file__)).parents[1]  # A sandbox sees it through links.
 
 # What a page of the site shows of a line, which is less than GitHub does.
 MOST_CHARACTERS = 80

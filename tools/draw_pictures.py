@@ -5,13 +5,15 @@ python tools/draw_pictures.py
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import architecture_picture
 import plots
 import timeline_picture
 
-PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+_ROOT = Path(os.path.abspath(__file__)).parents[1]  # A sandbox sees it through links.
+PICTURES = _ROOT / "docs" / "pictures"
 
 
 def pictures() -> dict[str, str]:
