@@ -73,8 +73,8 @@ def _arrows(picture: Picture) -> None:
         picture.arrow([(122, y), (174, y)], "quiet", dashed=True)
         picture.arrow([(454, y - 12), (346, y - 12)], "orange", dashed=True)
         picture.arrow([(346, y + 12), (454, y + 12)], "orange", dashed=True)
-        picture.text(400, y - 18, "rows, ahead", "orange", size=12)
-        picture.text(400, y + 28, "gradients, behind", "orange", size=12)
+        picture.text(400, y - 18, "rows", "orange", size=12)
+        picture.text(400, y + 28, "gradients", "orange", size=12)
         for off, shard in ((-18, 94), (0, 176), (18, 258)):
             ends = [(566, y + off), (664, shard + (y - 177) / 5)]
             picture.arrow(ends, "orange", dashed=True, both_ends=True)

@@ -106,7 +106,7 @@ def _path_of_the_chosen(picture: Picture) -> None:
     picture.line([(commit, dense + _HEIGHT / 2), (commit, lookup + 8)], "blue")
     label = commit + 8
     picture.text(label, lookup + 14, "commit: the optimizer", "blue", anchor="start")
-    picture.text(label, lookup + 30, "steps, rows are pushed", "blue", anchor="start")
+    picture.text(label, lookup + 30, "steps, gradients go", "blue", anchor="start")
 
 
 def _window(picture: Picture) -> None:
