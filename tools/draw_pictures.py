@@ -1,0 +1,35 @@
+"""Draws the pictures of the documentation: docs/pictures/*.svg.
+
+python tools/draw_pictures.py
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import architecture_picture
+import plots
+import timeline_picture
+
+_ROOT = Path(os.path.abspath(__file__)).parents[1]  # A sandbox sees it through links.
+PICTURES = _ROOT / "docs" / "pictures"
+
+
+def pictures() -> dict[str, str]:
+    """Returns all pictures, as SVG, by the names of their files."""
+    return {
+        "architecture.svg": architecture_picture.draw(),
+        "timeline.svg": timeline_picture.draw(),
+        **plots.draw(),
+    }
+
+
+def main() -> None:
+    PICTURES.mkdir(exist_ok=True)
+    for name, text in pictures().items():
+        (PICTURES / name).write_text(text)
+
+
+if __name__ == "__main__":
+    main()
