@@ -30,8 +30,9 @@ def test_a_worker_whose_peer_dies_raises(run_workers):
 
 # The second worker's way to a shard ends between a step's lookup and its push, once
 # both workers have traced and taken steps. It raises, and then lives on: no heartbeat
-# tells the other, which raises after this many seconds. First traces, of about a
-# second, have them too.
+# tells the other, which raises after this many seconds. Only that wait takes them:
+# until the way ends, workers meet in each step before its collectives, so that one
+# that is slow to trace is not taken for one that failed.
 TIMEOUT = 30
 PUSHES_FAIL = """
 import pathlib
@@ -45,9 +46,17 @@ if INDEX == 1:
 steps = 0
 
 
+def meet(where):
+    pathlib.Path(f"{where}-{INDEX}").touch()
+    while not all(pathlib.Path(f"{where}-{index}").exists() for index in range(2)):
+        time.sleep(0.1)
+
+
 def end_the_way():
     global steps
     steps += 1
+    if steps <= 3:
+        meet(f"step{steps}")
     if INDEX == 1 and steps == 3:
         ptf.flush()
         proxy.__exit__()
@@ -73,9 +82,7 @@ with strategy.scope():
         model.fit(batches(ids, labels, size=4), epochs=1000, verbose=0)
     except Exception as error:
         say(raised=str(error), shard=shards[1])
-        pathlib.Path(f"raised{INDEX}").touch()
-        while not all(pathlib.Path(f"raised{index}").exists() for index in range(2)):
-            time.sleep(0.1)
+        meet("raised")
         os._exit(0)  # No step goes on, and nothing is to be flushed.
 """
 
