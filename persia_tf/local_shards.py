@@ -45,11 +45,12 @@ def local_cluster(
     """Makes a cluster of shards that this program starts on its own machine.
 
     Each shard is a process of its own, `persia ps`, on a free port of 127.0.0.1, as
-    `persia launch` starts them. In a `with` statement they start as it begins and stop as
-    it ends, and layers that are made in it without a `cluster=` are on them, as by
-    `ptf.use_cluster`. Elsewhere, as in a notebook of several cells, `start` and `stop`
-    do it. The shards never outlast this program, however it ends, and their rows are
-    gone with them, unless there is a `recovery_folder` or a checkpoint was saved.
+    `persia launch` starts them. In a `with` statement they start as it begins and
+    stop as it ends, and layers that are made in it without a `cluster=` are on them,
+    as by `ptf.use_cluster`. Elsewhere, as in a notebook of several cells, `start` and
+    `stop` do it. The shards never outlast this program, however it ends, and their
+    rows are gone with them, unless there is a `recovery_folder` or a checkpoint was
+    saved.
 
     Example:
 
@@ -73,19 +74,19 @@ def local_cluster(
     Args:
         shards: How many. Defaults to `1`.
         recovery_folder: Where each shard logs every change, in a folder of its own. A
-            shard that is killed is started again and goes on from there, and so does a
-            later local cluster of as many shards with this folder. None: a shard that is
-            killed stays away. Defaults to None.
-        checkpoint_root: The folder, or URL, that `ptf.checkpoint.save` may write to; also
-            the `Cluster`'s, for the tables of models that are large. None: there are no
-            checkpoints. Defaults to None.
+            shard that is killed is started again and goes on from there, and so does
+            a later local cluster of as many shards with this folder. None: a shard
+            that is killed stays away. Defaults to None.
+        checkpoint_root: The folder, or URL, that `ptf.checkpoint.save` may write to;
+            also the `Cluster`'s, for the tables of models that are large. None: there
+            are no checkpoints. Defaults to None.
         memory_limit: What the tables of each shard may take, as `persia ps` reads it:
             `"8GiB"`, `"20%"`. None: all shards together 80% of this machine's memory.
             Defaults to None.
         start_timeout: Seconds that the shards may take to start. Defaults to `60.0`.
         log_level: What the shards log at least, to stderr: `"debug"`, `"info"`,
             `"warning"` or `"error"`. Defaults to `"warning"`.
-        **cluster_options: As for `Cluster`: `staleness`, `namespace`, `wire_dtype`, ....
+        **cluster_options: As for `Cluster`: `staleness`, `namespace`, `timeout`, ....
 
     Returns:
         A `LocalCluster`, whose shards do not run yet.

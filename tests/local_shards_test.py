@@ -84,7 +84,6 @@ def program():
         wait_until(lambda: not any(map(is_alive, pids)), "the shards' end")
 
 
-
 def made(cluster, table):
     layer = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)
     layer.build()

@@ -1,8 +1,8 @@
 """`persia checkpoint`: saves, restores and looks after checkpoints.
 
-save and restore have running shards do it. The others read, and compact writes, files
-that this machine reaches: a checkpoint, or the folder of several, of which compact takes
-the newest.
+save and restore have running shards do it. The others read, and compact writes,
+files that this machine reaches: a checkpoint, or the folder of several, of which
+compact takes the newest.
 """
 
 from __future__ import annotations

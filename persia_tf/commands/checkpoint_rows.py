@@ -37,11 +37,12 @@ Programs may train meanwhile. Each shard saves its rows as they are at one momen
 not all shards at the same: for all rows to be of one step, let no program step.
 """
 RESTORE = f"""
-Restores the rows of a checkpoint into running shards, of any number: PATH, or the newest
-one in PATH. All shards take it, or none does. Tables that it lacks stay as they are.
+Restores the rows of a checkpoint into running shards, of any number: PATH, or the
+newest one in PATH. All shards take it, or none does. Tables that it lacks stay as
+they are.
 {_OF_SHARDS}
-A program that trains meanwhile fails in its next step: restore before it, or between two
-calls of its fit.
+A program that trains meanwhile fails in its next step: restore before it begins, or
+between two calls of its fit.
 """
 
 
