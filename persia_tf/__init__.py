@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from persia_tf.cluster import Cluster, flush
     from persia_tf.conversion import convert
+    from persia_tf.local_shards import local_cluster
     from persia_tf.saving.contexts import rows_stay, use_cluster
     from persia_tf.table import Table
     from persia_tf.telemetry import metrics
@@ -53,6 +54,7 @@ _ATTRIBUTES = {
     "Table": "persia_tf.table",
     "convert": "persia_tf.conversion",
     "flush": "persia_tf.cluster",
+    "local_cluster": "persia_tf.local_shards",
     "metrics": "persia_tf.telemetry",
     "rows_stay": "persia_tf.layers",
     "use_cluster": "persia_tf.layers",
@@ -75,6 +77,7 @@ __all__ = [
     "flush",
     "following",
     "layers",
+    "local_cluster",
     "metrics",
     "model_server",
     "optimizers",

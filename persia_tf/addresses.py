@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from persia_tf import errors
 
+SHARDS_VARIABLE = "PERSIA_PS"
+
 
 class Address(NamedTuple):
     """A host and a port; as text "host:port", or "[host]:port" for IPv6."""

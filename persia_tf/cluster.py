@@ -10,9 +10,9 @@ from typing import Any, Literal
 from persia_tf import auth, checks, sizes, stats
 from persia_tf import session as session_lib
 from persia_tf import tls as tls_lib
+from persia_tf.addresses import SHARDS_VARIABLE
 from persia_tf.session import OpenedTable, Session, TableSettings
 
-SHARDS_VARIABLE = "PERSIA_PS"
 WIRE_DTYPES = ("float32", "float16", "bfloat16", "int8")
 MOST_STALENESS = 2**16
 

@@ -265,6 +265,13 @@ def open_session(shards: Sequence[str], options: SessionOptions) -> Session:
         return _sessions[name]
 
 
+def close_session(name: str) -> None:
+    """Ends a session that nobody of this process uses any more, if it is open."""
+    with _sessions_lock:
+        if _sessions.pop(name, None) is not None:
+            _native.library().persia_session_close(_native.utf8(name))
+
+
 def open_sessions() -> list[Session]:
     """Returns every session of this process."""
     return list(_sessions.values())

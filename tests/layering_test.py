@@ -30,7 +30,7 @@ RANKS = {module: rank for rank, row in enumerate(LAYERS) for module in sorted(ro
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 # What must start fast, and run without TensorFlow.
-LIGHT_MODULES = ["persia_tf", "persia_tf._native"] + [
+LIGHT_MODULES = ["persia_tf", "persia_tf._native", "persia_tf.local_shards"] + [
     f"persia_tf.commands.{path.stem}"
     for path in sorted((ROOT / "persia_tf" / "commands").glob("[!_]*.py"))
 ]

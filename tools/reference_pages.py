@@ -14,13 +14,14 @@ from typing import Any
 ROOT = Path(os.path.abspath(__file__)).parents[1]  # A sandbox sees it through links.
 PACKAGE = "persia_tf"
 
-# Not made by users, but given to them: by `ptf.convert`, `Cluster.stats`, and
-# `Table.export`.
+# Not made by users, but given to them: by `ptf.convert`, `ptf.local_cluster`,
+# `Cluster.stats`, and `Table.export`.
 RETURNED = (
     "persia_tf.conversion.Conversion",
     "persia_tf.conversion.ConvertedLayer",
     "persia_tf.conversion.LeftLayer",
     "persia_tf.conversion.Report",
+    "persia_tf.local_shards.LocalCluster",
     "persia_tf.stats.ProcessStats",
     "persia_tf.stats.TableStats",
     "persia_tf.table.Rows",

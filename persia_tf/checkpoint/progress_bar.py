@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Union
+
+# Whether to show a bar, or what is told instead: how many rows of how many.
+Progress = Union[bool, Callable[[int, int], None]]
+
+
+def shower(progress: Progress, title: str) -> Callable[[int, int], None] | None:
+    """Returns what is to be told, or None."""
+    if callable(progress):
+        return progress
+    return ProgressBar(title).show if progress else None
+
 
 class ProgressBar:
     """Shows how many of some rows are done.

@@ -8,8 +8,7 @@ import time
 from absl import logging
 
 from persia_tf import errors
-from persia_tf.checkpoint import chains, folders
-from persia_tf.checkpoint.progress_bar import ProgressBar
+from persia_tf.checkpoint import chains, folders, progress_bar
 from persia_tf.checkpoint.saving import location
 from persia_tf.checkpoint.shards import Progress, Shards
 from persia_tf.checkpoint.waiting import wait_for_all
@@ -20,7 +19,7 @@ def restore(
     path: str | os.PathLike[str],
     *,
     cluster: Cluster | None = None,
-    progress: bool = False,
+    progress: progress_bar.Progress = False,
 ) -> str:
     """Restores the rows of a checkpoint, with their optimizer state.
 
@@ -45,7 +44,8 @@ def restore(
         path: A checkpoint, or the folder of several, of which the newest complete one
             is taken. See `save` for where it is.
         cluster: The `persia_tf.Cluster`. Defaults to the one of the environment.
-        progress: Whether to show a progress bar. Defaults to False.
+        progress: Whether to show a progress bar; or a function that is told instead,
+            again and again, how many rows are done, of how many. Defaults to False.
 
     Returns:
         The checkpoint's folder.
@@ -64,13 +64,13 @@ def restore(
     chain = chains.read(shards, folder)
     manifest = chain[-1].manifest
     total = sum(link.manifest.rows for link in chain)
-    bar = ProgressBar("Restoring") if progress else None
+    show = progress_bar.shower(progress, "Restoring")
 
     def tell(shards: list[Progress]) -> None:
         # Each reads every file.
-        if bar is not None:
+        if show is not None:
             rows = sum(shard.rows for shard in shards)
-            bar.show(rows, total * max(1, len(shards)))
+            show(rows, total * max(1, len(shards)))
 
     try:
         shards.restore(folder, manifest.save_id, chains.paths_of(chain))

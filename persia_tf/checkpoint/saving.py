@@ -6,14 +6,14 @@ import datetime
 import os
 import secrets
 import threading
+from collections.abc import Callable
 from typing import Any, TypedDict
 
 from absl import logging
 
 from persia_tf import checks, errors, files
-from persia_tf.checkpoint import chains, folders
+from persia_tf.checkpoint import chains, folders, progress_bar
 from persia_tf.checkpoint.manifest import FILE_NAME, Manifest, Parent
-from persia_tf.checkpoint.progress_bar import ProgressBar
 from persia_tf.checkpoint.shards import Shards
 from persia_tf.checkpoint.waiting import wait_for_all
 from persia_tf.cluster import Cluster
@@ -35,7 +35,7 @@ def save(
     incremental: bool = False,
     max_to_keep: int | None = DEFAULT_MAX_TO_KEEP,
     block: bool = True,
-    progress: bool = False,
+    progress: progress_bar.Progress = False,
 ) -> Save:
     """Saves the rows of all tables of a cluster, with their optimizer state.
 
@@ -75,7 +75,9 @@ def save(
         max_to_keep: How many checkpoints stay in `path`; older ones are removed, but
             for those that these need. None: all. Defaults to `5`.
         block: Whether to wait until the checkpoint is complete. Defaults to True.
-        progress: Whether to show a progress bar, if `block`. Defaults to False.
+        progress: If `block`, whether to show a progress bar; or a function that is
+            told instead, again and again, how many rows are done, of about how many.
+            Defaults to False.
 
     Returns:
         The save: `wait` for its end. Its `folder` is what `restore` takes too.
@@ -150,6 +152,7 @@ class Save:
         folder: Where it will be.
         save_id: The number that its files share, and no others have.
         is_incremental: Whether it has only what changed.
+        rows: Once it is complete, how many it has.
         kept: Once it has ended, the checkpoints that stay beside it, and itself, the
             oldest first. None: no other one was removed.
     """
@@ -171,7 +174,8 @@ class Save:
         # Never 0, which is no id.
         self.save_id = secrets.randbits(63) + 1
         self._created = datetime.datetime.now(datetime.timezone.utc)
-        self._bar: ProgressBar | None = None
+        self.rows: int | None = None
+        self._show: Callable[[int, int], None] | None = None
         self._error: errors.PersiaError | None = None
         try:
             parent_id = parent.save_id if parent is not None else 0
@@ -187,11 +191,11 @@ class Save:
         """Returns whether it has ended, well or not."""
         return not self._thread.is_alive()
 
-    def wait(self, *, progress: bool = False) -> str:
+    def wait(self, *, progress: progress_bar.Progress = False) -> str:
         """Waits until the checkpoint is complete.
 
         Args:
-            progress: Whether to show a progress bar. Defaults to False.
+            progress: As for `save`. Defaults to False.
 
         Returns:
             Its folder.
@@ -200,8 +204,7 @@ class Save:
             PersiaError: if it failed. Then there is no such checkpoint, and the
                 earlier ones are as they were.
         """
-        if progress:
-            self._bar = ProgressBar("Saving")
+        self._show = progress_bar.shower(progress, "Saving")
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -215,6 +218,7 @@ class Save:
             logging.error("checkpoint %s was not saved: %s", self.folder, error)
             self._clean_up()
             return
+        self.rows = manifest.rows
         kind = "changes" if self.is_incremental else "rows"
         logging.info("saved %d %s to %s", manifest.rows, kind, self.folder)
         try:
@@ -250,8 +254,8 @@ class Save:
             self.kept = chains.keep_newest(self._shards, self._path, self._max_to_keep)
 
     def _tell(self, progress: list) -> None:
-        if self._bar is not None:
-            self._bar.show(
+        if self._show is not None:
+            self._show(
                 sum(shard.rows for shard in progress),
                 sum(shard.total_rows for shard in progress),
             )

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from persia_tf import addresses, auth, errors, tls
 from persia_tf.files import is_url
 
+_FROM_ENVIRONMENT = f"${addresses.SHARDS_VARIABLE}"
+
 
 def address_list(text: str) -> list[addresses.Address]:
     """Reads "host:port,host:port,..."."""
@@ -24,6 +26,39 @@ def address(text: str) -> addresses.Address:
     if len(found) != 1:
         raise argparse.ArgumentTypeError(f"must be one HOST:PORT, got {text!r}")
     return found[0]
+
+
+def add_shards(parser: argparse.ArgumentParser, name: str, text: str) -> None:
+    """Declares a list of shards, by default those of the environment.
+
+    Args:
+        parser: Gets it.
+        name: An option, or an argument that may be left out.
+        text: What they are.
+    """
+    parser.add_argument(
+        name,
+        type=_shards,
+        default=_FROM_ENVIRONMENT,
+        metavar="HOST:PORT,...",
+        help=f"{text} (%(default)s)",
+        **({} if name.startswith("-") else {"nargs": "?"}),
+    )
+
+
+def _shards(text: str) -> list[addresses.Address]:
+    if text != _FROM_ENVIRONMENT:
+        return address_list(text)
+    listed = os.environ.get(addresses.SHARDS_VARIABLE, "")
+    if not listed.strip():
+        raise argparse.ArgumentTypeError(
+            f"no shards are named: give HOST:PORT,..., or set {_FROM_ENVIRONMENT} to "
+            "that"
+        )
+    try:
+        return addresses.parse_list(listed)
+    except errors.InvalidArgumentError as error:
+        raise argparse.ArgumentTypeError(f"{_FROM_ENVIRONMENT}: {error}") from error
 
 
 def add_auth_token_file(parser: argparse.ArgumentParser) -> None:

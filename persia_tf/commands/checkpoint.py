@@ -1,10 +1,8 @@
-"""`persia checkpoint`: looks after checkpoints that this machine reaches.
+"""`persia checkpoint`: saves, restores and looks after checkpoints.
 
-    persia checkpoint ls /checkpoints/run1
-    persia checkpoint verify s3://bucket/checkpoints/run1
-    persia checkpoint compact /checkpoints/run1
-
-PATH is a checkpoint, or the folder of several; of these, compact takes the newest.
+save and restore have running shards do it. The others read, and compact writes,
+files that this machine reaches: a checkpoint, or the folder of several, of which
+compact takes the newest.
 """
 
 from __future__ import annotations
@@ -14,25 +12,90 @@ import ctypes
 from typing import TYPE_CHECKING
 
 from persia_tf import _native, errors, files
+from persia_tf.commands import checkpoint_rows
 
 if TYPE_CHECKING:
     from persia_tf.checkpoint.chains import Link
 
+EXAMPLES = """
+persia checkpoint save run1 --ps 10.0.0.1:7000,10.0.0.2:7000
+persia checkpoint restore run1 --ps 10.0.0.1:7000,10.0.0.2:7000
+persia checkpoint ls /checkpoints/run1
+persia checkpoint verify s3://bucket/checkpoints/run1
+persia checkpoint compact /checkpoints/run1
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the options of `persia checkpoint`."""
+    """Declares the actions of `persia checkpoint`, and their options."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, text in (
-        ("ls", "show the checkpoints in a folder"),
-        ("verify", "read them whole, and say which are damaged"),
-        ("compact", "make an increment one that needs no other"),
+    for name, text, description, add_options in (
+        (
+            "save",
+            "have running shards save their rows",
+            checkpoint_rows.SAVE,
+            checkpoint_rows.add_save_arguments,
+        ),
+        (
+            "restore",
+            "have running shards restore rows",
+            checkpoint_rows.RESTORE,
+            checkpoint_rows.add_restore_arguments,
+        ),
+        (
+            "ls",
+            "show the checkpoints in a folder",
+            "Shows a checkpoint, or those in a folder, in a line each.",
+            _add_path,
+        ),
+        (
+            "verify",
+            "read them whole, and say which are damaged",
+            "Reads a checkpoint whole, or those in a folder, with all that they need. "
+            "Exits with 1 if one is damaged.",
+            _add_path,
+        ),
+        (
+            "compact",
+            "make an increment one that needs no other",
+            "Makes an increment, or the newest one in a folder, a checkpoint that has "
+            "all rows itself. Training goes on meanwhile.",
+            _add_path,
+        ),
     ):
-        action = actions.add_parser(name, help=text, allow_abbrev=False)
-        action.add_argument("path", metavar="PATH")
+        action = actions.add_parser(
+            name,
+            help=text,
+            description=description,
+            examples=_examples(name),
+            allow_abbrev=False,
+        )
+        add_options(action)
+
+
+def _add_path(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "path", metavar="PATH", help="a checkpoint, or the folder of several"
+    )
+
+
+def _examples(action: str) -> str:
+    if action in checkpoint_rows.EXAMPLES:
+        return checkpoint_rows.EXAMPLES[action]
+    lines = EXAMPLES.strip().splitlines()
+    return "\n".join(line for line in lines if line.split()[2] == action)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints a line a checkpoint; 1 if one is damaged, or if there is none."""
+    """Does what the action says.
+
+    Of checkpoints that this machine reaches it prints a line each: 1 if one is damaged,
+    or if there is none.
+    """
+    if args.action == "save":
+        return checkpoint_rows.save(args)
+    if args.action == "restore":
+        return checkpoint_rows.restore(args)
     if files.is_url(args.path):
         files.reach_urls(args.path)
     if args.action == "compact":

@@ -1,7 +1,8 @@
-"""Child processes of `persia launch`."""
+"""Child processes of `persia launch` and of local clusters."""
 
 from __future__ import annotations
 
+import collections
 import os
 import signal
 import threading
@@ -12,6 +13,12 @@ from typing import Any
 _RESTORED_SIGNALS = [signal.SIGPIPE, signal.SIGXFSZ]
 
 _STDOUT, _STDERR = 1, 2
+
+# Of what a child wrote, in messages.
+_SHOWN_LINES = 40
+
+# Where somebody else in this process has asked for a child's, or has it ignored.
+_UNKNOWN_EXIT_CODE = 255
 
 
 class Child:
@@ -66,7 +73,11 @@ class Child:
 
     def _reap(self, options: int) -> int | None:
         if self._exit_code is None:
-            pid, status = os.waitpid(self.pid, options)
+            try:
+                pid, status = os.waitpid(self.pid, options)
+            except ChildProcessError:
+                self._exit_code = _UNKNOWN_EXIT_CODE
+                return self._exit_code
             if pid:
                 code = os.waitstatus_to_exitcode(status)
                 self._exit_code = code if code >= 0 else 128 - code
@@ -114,10 +125,16 @@ class LoggedChild(Child):
             raise
         finally:
             os.close(writer)
+        self._lines: collections.deque[bytes] = collections.deque(maxlen=_SHOWN_LINES)
         self._copier = threading.Thread(
             target=self._copy_log, args=(reader,), daemon=True
         )
         self._copier.start()
+
+    @property
+    def log(self) -> str:
+        """The last lines of its output."""
+        return b"\n".join(self._lines).decode(errors="replace")
 
     def join_log(self, seconds: float) -> None:
         """Waits until the output of a process that ended is all copied."""
@@ -127,8 +144,9 @@ class LoggedChild(Child):
         prefix = f"[{self.name}] ".encode()
         with open(reader, "rb") as log:
             for line in log:
+                self._lines.append(line.rstrip(b"\r\n"))
                 # One write a line, so that lines of two shards do not mix.
                 try:
-                    os.write(_STDERR, prefix + line.rstrip(b"\r\n") + b"\n")
+                    os.write(_STDERR, prefix + self._lines[-1] + b"\n")
                 except OSError:
                     pass  # Go on reading: a full pipe would stop the shard.

@@ -9,29 +9,28 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import logging
-import os
+import shlex
 import signal
 import tempfile
-import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from persia_tf import auth, tls
-from persia_tf.addresses import Address
-from persia_tf.commands import arguments, log, memory, recovering, serving
-from persia_tf.commands.children import Child
-from persia_tf.commands.launched import LaunchedServer
+from persia_tf.addresses import SHARDS_VARIABLE, Address
+from persia_tf.commands import arguments, local_servers, log, memory, recovering
+from persia_tf.commands.local_servers import LocalServers, StartError
 from persia_tf.commands.programs import Programs
 from persia_tf.commands.signals import BlockedSignals
 
 USAGE = "persia launch [options] -- PROGRAM [ARGUMENT ...]"
+EXAMPLES = """
+persia launch --ps 2 -- python train.py --epochs 3
+persia launch --ps 2 --workers 2 -- python train.py
+persia launch --ps 2 --recovery log --checkpoint-root ckpt -- python train.py
+"""
 
 _LOGGER = logging.getLogger("persia.launch")
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-_POLL_SECONDS = 0.02
-# Longer than a server takes by itself, so that it is not cut short.
-_STOP_SECONDS = serving.DRAIN_SECONDS + 5.0
 _LOG_SECONDS = 5.0
 
 
@@ -94,33 +93,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program; the result is its exit code, 128 + n after signal n."""
-    env = _environment(args)
+    env = local_servers.environment(
+        auth.token_file(args.auth_token_file), arguments.tls_of(args)
+    )
     log.start(args.log_level)
     with tempfile.TemporaryDirectory(prefix="persia-") as folder:
         return _Launch(args, env, Path(folder)).run()
 
 
-def _environment(args: argparse.Namespace) -> dict[str, str]:
-    """How the servers and the program find the token and the files of TLS."""
-    token_file = auth.token_file(args.auth_token_file)
-    encryption = arguments.tls_of(args)
-    # What is wrong with them is better said once.
-    auth.read_token(token_file)
-    tls.read(encryption)
-    env = dict(os.environ)
-    for variable in (auth.TOKEN_FILE_VARIABLE, *tls.VARIABLES.values()):
-        env.pop(variable, None)
-    if token_file:
-        env[auth.TOKEN_FILE_VARIABLE] = os.path.abspath(token_file)
-    if encryption:
-        env.update(encryption.absolute().environment())
-    return env
-
-
-class _StartError(Exception):
+class _NotRunError(Exception):
     """The program was not run; `exit_code` is the launcher's."""
 
-    def __init__(self, message: str, exit_code: int = 1) -> None:
+    def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
         self.exit_code = exit_code
 
@@ -131,7 +115,6 @@ class _Launch:
     ) -> None:
         """`folder` is for what must not outlast the launch."""
         self._args = args
-        self._folder = folder
         self._recovery = recovering.of_arguments(args)
         if args.recovery and not args.recovery_folder:
             self._recovery = dataclasses.replace(
@@ -141,150 +124,106 @@ class _Launch:
         # Before any thread starts, so that no other takes a signal.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._signals = BlockedSignals([*_FORWARDED, signal.SIGCHLD])
-        # In the order in which they start: the shards, then the workers.
-        self._servers: list[LaunchedServer] = []
-        self._given_up: set[str] = set()
+        self._servers = LocalServers(
+            *(folder, env, self._signals.previous_mask),
+            *(self._recovery, "--recovery", _LOGGER),
+        )
 
     def run(self) -> int:
-        shards = [self._shard_options(index) for index in range(self._args.ps)]
-        workers = self._args.embedding_workers
         try:
-            addresses = self._start("ps", shards)
-            if workers:
-                behind = [
-                    f"--ps={_joined(addresses)}",
-                    f"--log-level={self._args.log_level}",
-                ]
-                addresses = self._start("worker", [behind] * workers)
-            return self._run_program(addresses)
-        except _StartError as error:
+            shards = self._start("ps", self._shard_options())
+            workers = self._start("worker", self._worker_options(shards))
+            self._announce(shards, workers)
+            return self._run_program(workers or shards)
+        except StartError as error:
+            log = "its log is above" if error.log else "it logged nothing"
+            remedy = "; --start-timeout gives it longer" if error.is_late else ""
+            _LOGGER.error("%s; %s%s", error, log, remedy)
+            return 1
+        except _NotRunError as error:
             _LOGGER.error("%s", error)
             return error.exit_code
         finally:
-            self._stop_servers()
+            self._servers.stop(self._rest)
 
-    def _shard_options(self, index: int) -> list[str]:
-        root = self._args.checkpoint_root
-        options = [f"--checkpoint-root={root}"] if root else []
-        limit = self._args.memory_limit or memory.share_of(self._args.ps)
-        options += [f"--memory-limit={limit}", f"--log-level={self._args.log_level}"]
-        return options + self._recovery.within(f"ps-{index}").options()
+    def _shard_options(self) -> list[list[str]]:
+        count = self._args.ps
+        return [
+            local_servers.shard_options(
+                *(index, count),
+                recovery=self._recovery,
+                checkpoint_root=self._args.checkpoint_root or "",
+                memory_limit=self._args.memory_limit or "",
+                log_level=self._args.log_level,
+            )
+            for index in range(count)
+        ]
+
+    def _worker_options(self, shards: list[Address]) -> list[list[str]]:
+        options = [f"--ps={_joined(shards)}", f"--log-level={self._args.log_level}"]
+        return [options] * self._args.embedding_workers
 
     def _start(self, command: str, options: list[list[str]]) -> list[Address]:
-        """Starts servers of one kind and waits until all of them listen."""
-        deadline = time.monotonic() + self._args.start_timeout
-        started = []
-        for index, each in enumerate(options):
-            mask = self._signals.previous_mask
-            server = LaunchedServer(command, index, each, self._folder, self._env, mask)
-            self._servers.append(server)
-            started.append(server)
-        while not all(server.listens for server in started):
-            self._check_start(started, time.monotonic() > deadline)
-            received = self._signals.take_within(_POLL_SECONDS)
-            if received and received.si_signo != signal.SIGCHLD:
-                raise _StartError(
-                    "interrupted before the program ran", 128 + received.si_signo
-                )
-        return [server.address for server in started]
+        return self._servers.start(
+            command, options, self._args.start_timeout, self._rest_before_the_program
+        )
 
-    def _check_start(self, started: list[LaunchedServer], too_late: bool) -> None:
-        for server in started:
-            code = server.child.poll()
-            if code is not None:
-                server.child.join_log(_LOG_SECONDS)
-                raise _StartError(
-                    f"{server.title} ended with exit code {code} before it "
-                    "listened; its log is above"
-                )
-            if too_late and not server.listens:
-                raise _StartError(
-                    f"{server.title} did not listen within "
-                    f"{self._args.start_timeout:g} s; see its log above, or raise "
-                    "--start-timeout"
-                )
+    def _announce(self, shards: list[Address], workers: list[Address]) -> None:
+        """Says how another terminal finds them: as the program does."""
+        found = {SHARDS_VARIABLE: _joined(workers or shards)}
+        for variable in (auth.TOKEN_FILE_VARIABLE, *tls.VARIABLES.values()):
+            if variable in self._env:
+                found[variable] = self._env[variable]
+        _LOGGER.info(
+            "shards: %s%s; to use them from another terminal: export %s",
+            _joined(shards),
+            f"; embedding workers: {_joined(workers)}" if workers else "",
+            " ".join(f"{name}={shlex.quote(value)}" for name, value in found.items()),
+        )
 
     def _run_program(self, addresses: list[Address]) -> int:
-        env = {**self._env, "PERSIA_PS": _joined(addresses)}
+        env = {**self._env, SHARDS_VARIABLE: _joined(addresses)}
         mask = self._signals.previous_mask
         try:
             program = Programs(self._args.program, env, self._args.workers, mask)
         except OSError as error:
-            raise _StartError(
+            raise _NotRunError(
                 f"cannot run {self._args.program[0]}: {error.strerror}",
                 # As a shell does.
                 127 if isinstance(error, FileNotFoundError) else 126,
             ) from error
         while True:
-            self._tend_servers()
+            self._servers.tend()
             code = program.poll()
             if code is not None:
-                self._stop(program.children)
+                self._stop(program)
                 program.join_logs(_LOG_SECONDS)
                 return code
             received = self._signals.take()
             if received.si_signo != signal.SIGCHLD:
                 program.forward(received)
 
-    def _tend_servers(self) -> None:
-        """Starts those again that have ended, if they can come back."""
-        for server in self._servers:
-            code = server.child.poll()
-            if code is None or server.title in self._given_up:
-                continue
-            server.child.join_log(_LOG_SECONDS)
-            comes_back = bool(self._recovery.folder) and server.listens
-            if comes_back:
-                outcome = "it is started again"
-            elif self._recovery.folder:
-                outcome = (
-                    "it did not come back, its log above says why, and the program's "
-                    "requests to it will fail"
-                )
-            else:
-                outcome = (
-                    "the program's requests to it will fail (with --recovery it would "
-                    "come back)"
-                )
-            _LOGGER.error(
-                "%s (%s, pid %d) ended with exit code %d; %s",
-                *(server.title, server.address, server.child.pid, code, outcome),
+    def _stop(self, program: Programs) -> None:
+        """Ends those of its processes that still run."""
+
+        def end_all() -> None:
+            self._servers.kill()
+            for child in program.children:
+                local_servers.kill(child, "a program", _LOGGER)
+
+        local_servers.stop(program.children, self._rest, end_all)
+
+    def _rest(self, seconds: float) -> bool:
+        """Waits for so long, or until a child ends; False if a signal says to hurry."""
+        received = self._signals.take_within(seconds)
+        return received is not None and received.si_signo == signal.SIGCHLD
+
+    def _rest_before_the_program(self, seconds: float) -> None:
+        received = self._signals.take_within(seconds)
+        if received and received.si_signo != signal.SIGCHLD:
+            raise _NotRunError(
+                "interrupted before the program ran", 128 + received.si_signo
             )
-            if comes_back:
-                server.restart()
-            else:
-                self._given_up.add(server.title)
-
-    def _stop_servers(self) -> None:
-        """Asks the servers to stop; kills them if they are late or on a signal."""
-        # Workers first: what they still do needs the shards.
-        for shards in (False, True):
-            group = [each for each in self._servers if each.is_shard == shards]
-            self._stop([each.child for each in group])
-        for server in self._servers:
-            server.child.join_log(_LOG_SECONDS)
-
-    def _stop(self, children: Sequence[Child]) -> None:
-        for child in children:
-            child.send(signal.SIGTERM)
-        deadline = time.monotonic() + _STOP_SECONDS
-        while any(child.poll() is None for child in children):
-            received = self._signals.take_within(deadline - time.monotonic())
-            if received is None or received.si_signo != signal.SIGCHLD:
-                self._kill_servers()
-                for child in children:
-                    _kill(child, "a program")
-
-    def _kill_servers(self) -> None:
-        for server in self._servers:
-            _kill(server.child, server.title)
-
-
-def _kill(child: Child, title: str) -> None:
-    if child.poll() is None:
-        _LOGGER.warning("killing %s (pid %d)", title, child.pid)
-        child.send(signal.SIGKILL)
-        child.wait()
 
 
 def _joined(addresses: list[Address]) -> str:

@@ -1,4 +1,4 @@
-"""A shard or a worker that `persia launch` started, and starts again."""
+"""A shard or a worker of this machine that was started, and is started again."""
 
 from __future__ import annotations
 

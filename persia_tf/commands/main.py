@@ -6,12 +6,19 @@ import argparse
 import sys
 
 from absl import app
-from absl.flags import argparse_flags
 
 from persia_tf import _version, errors
 from persia_tf.commands import checkpoint, launch, ps, serve, status, worker
+from persia_tf.commands.parser import Parser
 
 _INTERRUPTED = 130
+
+_EXAMPLES = """
+persia launch --ps 2 -- python train.py
+persia ps --port 7000
+persia status 127.0.0.1:7000
+persia ps --help
+"""
 
 
 def main() -> None:
@@ -42,9 +49,10 @@ def _split(argv: list[str]) -> tuple[list[str], list[str] | None]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse_flags.ArgumentParser(
+    parser = Parser(
         prog="persia",
         description="Runs and inspects persia_tf's servers.",
+        examples=_EXAMPLES,
     )
     parser.add_argument("--version", action="version", version=_version.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -53,15 +61,26 @@ def _parser() -> argparse.ArgumentParser:
         ("worker", worker, "run an embedding worker in front of shards", None),
         ("serve", serve, "serve a model over TensorFlow Serving's APIs", None),
         ("status", status, "show the counters of shards and their tables", None),
-        ("checkpoint", checkpoint, "list and verify checkpoints", None),
+        ("checkpoint", checkpoint, "save, restore, list and verify rows", None),
         ("launch", launch, "run a program beside shards of its own", launch.USAGE),
     ):
         command = commands.add_parser(
-            name, help=text, description=module.__doc__, usage=usage, allow_abbrev=False
+            name,
+            help=text,
+            description=_description(module.__doc__),
+            examples=module.EXAMPLES,
+            usage=usage,
+            allow_abbrev=False,
         )
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     return parser
+
+
+def _description(docstring: str) -> str:
+    """Says of a command what its module does, which names the command first."""
+    text = docstring.partition(": ")[2]
+    return text[0].upper() + text[1:]
 
 
 def _run(args: argparse.Namespace) -> int:

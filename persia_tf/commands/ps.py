@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from persia_tf.commands.listening import Listening
     from persia_tf.commands.server import Server
 
+EXAMPLES = """
+persia ps --port 7000
+persia ps --port 7000 --recovery-folder recovery --checkpoint-root checkpoints
+persia ps --host 0.0.0.0 --auth-token-file token --memory-limit 64GiB
+persia ps --port 7100 --replica-of 10.0.0.1:7000
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia ps`."""

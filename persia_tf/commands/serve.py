@@ -1,7 +1,5 @@
 """`persia serve`: serves a SavedModel over TensorFlow Serving's gRPC and REST APIs.
 
-    persia serve --model serving/ranking
-
 It loads new versions as they come, and has persia_tf's ops, so that it also serves
 models that ask shards. Needs `pip install 'persia_tf[serving]'`.
 """
@@ -19,6 +17,12 @@ from persia_tf.model_server import options
 if TYPE_CHECKING:
     from persia_tf.model_server import Watcher
     from persia_tf.tls import TLS
+
+EXAMPLES = """
+persia serve --model serving/ranking
+persia serve --model serving/ranking --follow 10.0.0.1:7000,10.0.0.2:7000
+curl http://127.0.0.1:8501/v1/models/ranking
+"""
 
 _logger = logging.getLogger("persia.serve")
 

@@ -10,6 +10,12 @@ from collections.abc import Sequence
 from persia_tf import stats
 from persia_tf.commands import arguments
 
+EXAMPLES = """
+persia status 10.0.0.1:7000,10.0.0.2:7000
+PERSIA_PS=10.0.0.1:7000,10.0.0.2:7000 persia status
+persia status --json 10.0.0.1:7000 | python -m json.tool
+"""
+
 _PROCESS_HEADER = (
     "SHARD",
     "GENERATION",
@@ -40,11 +46,10 @@ _TABLE_HEADER = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia status`."""
-    parser.add_argument(
+    arguments.add_shards(
+        parser,
         "shards",
-        type=arguments.address_list,
-        metavar="HOST:PORT,...",
-        help="the shards to ask, or embedding workers, which tell of their shards too",
+        "the shards to ask, or embedding workers, which tell of their shards too",
     )
     parser.add_argument(
         "--timeout",

@@ -16,15 +16,19 @@ if TYPE_CHECKING:
     from persia_tf.commands.listening import Listening
     from persia_tf.commands.server import Server
 
+EXAMPLES = """
+persia worker --ps 10.0.0.1:7000,10.0.0.2:7000
+persia worker --ps 10.0.0.1:7000,10.0.0.2:7000 --port 7200 --cache-rows 100000
+PERSIA_PS=10.0.0.1:7000,10.0.0.2:7000 persia worker
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia worker`."""
-    parser.add_argument(
+    arguments.add_shards(
+        parser,
         "--ps",
-        type=arguments.address_list,
-        required=True,
-        metavar="HOST:PORT,...",
-        help="the shards, in the order that every worker and trainer has; they have "
+        "the shards, in the order that every worker and trainer has; they have "
         "the worker's token and TLS, if it has them",
     )
     serving.add_arguments(parser, default_port=7100)

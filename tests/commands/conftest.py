@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -144,6 +145,14 @@ def start_server(persia):
 def start_ps(start_server):
     """The same for a shard."""
     return lambda *args: start_server("ps", *args)
+
+
+@pytest.fixture
+def unused_address():
+    """Where nobody listens, and nobody else comes to."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{bound.getsockname()[1]}"
 
 
 @pytest.fixture

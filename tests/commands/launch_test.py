@@ -50,6 +50,10 @@ def recorder(launch, tmp_path):
     return command, record
 
 
+def sorted_by_index(command, pattern, count):
+    return sorted(command.wait_for(pattern, count), key=lambda match: int(match[1]))
+
+
 def shard_pids(command, count):
     return [int(match[2]) for match in command.wait_for(SHARD_LINE, count)]
 
@@ -126,7 +130,33 @@ def test_the_programs_output_is_untouched_and_the_shards_lines_are_marked(launch
     lines = command.stderr.splitlines()
     assert "warning" in lines
     lines.remove("warning")
+    [announced] = [line for line in lines if " persia.launch: shards: " in line]
+    lines.remove(announced)
     assert lines and all(re.match(r"\[ps [01]\] ", line) for line in lines)
+
+
+def test_another_terminal_is_told_how_to_find_the_shards(launch, token_file):
+    path = token_file(b"0123456789abcdef")
+    command = launch(["true"], "--ps=2", f"--auth-token-file={path}")
+    assert command.wait() == 0
+    first, second = [line[3] for line in sorted_by_index(command, SHARD_LINE, 2)]
+    (line,) = command.wait_for(r"(?m) INFO persia.launch: shards: (.*)$")
+    assert line[1] == (
+        f"{first},{second}; to use them from another terminal: "
+        f"export PERSIA_PS={first},{second} PERSIA_AUTH_TOKEN_FILE={path}"
+    )
+
+
+def test_another_terminal_is_told_of_embedding_workers_instead(launch):
+    command = launch(["true"], "--embedding-workers=1")
+    assert command.wait() == 0
+    (shard,) = command.wait_for(SHARD_LINE)
+    (worker,) = command.wait_for(WORKER_LINE)
+    (line,) = command.wait_for(r"(?m) INFO persia.launch: shards: (.*)$")
+    assert line[1] == (
+        f"{shard[3]}; embedding workers: {worker[3]}; to use them from another "
+        f"terminal: export PERSIA_PS={worker[3]}"
+    )
 
 
 def test_the_program_starts_with_no_signal_blocked_or_ignored(launch):

@@ -1,8 +1,14 @@
 """The `persia` command line."""
 
+import argparse
+import os
+import subprocess
+import sys
+
 import pytest
 
 from persia_tf import _version
+from persia_tf.commands import main
 
 
 @pytest.mark.parametrize(
@@ -10,11 +16,15 @@ from persia_tf import _version
     [
         ([], "COMMAND"),
         (["frobnicate"], "frobnicate"),
-        (["status"], "HOST:PORT"),
+        (["status"], "no shards are named: give HOST:PORT,..., or set $PERSIA_PS"),
         (["status", "nowhere"], "host:port"),
         (["status", "a:1", "--", "b:2"], "takes no --"),
         (["ps", "--frob"], "--frob"),
-        (["worker"], "--ps"),
+        (["worker"], "argument --ps: no shards are named"),
+        (["checkpoint", "save", "run"], "argument --ps: no shards are named"),
+        (["checkpoint", "save"], "PATH"),
+        (["checkpoint", "save", "run", "--ps=a:1", "--max-to-keep=0"], "at least 1"),
+        (["checkpoint", "save", "run", "--ps=a:1", "--max-to-keep=some"], "'some'"),
         (["worker", "--ps=nowhere"], "host:port"),
         (["worker", "--ps=a:1", "--cache-rows=-1"], "at least 0, got -1"),
         (["launch", "--embedding-workers=-1", "--", "true"], "at least 0, got -1"),
@@ -31,12 +41,72 @@ def test_a_wrong_command_line_is_explained(persia, args, told):
     assert "Traceback" not in command.stderr
 
 
-@pytest.mark.parametrize("args", [[], ["ps"], ["worker"], ["status"], ["launch"]])
+@pytest.mark.parametrize("args", [["status"], ["worker"], ["checkpoint", "save", "p"]])
+def test_shards_of_the_environment_that_do_not_parse_are_told(persia, args):
+    command = persia(*args, env={"PERSIA_PS": "a:1,nowhere"})
+    assert command.wait() == 2
+    assert "$PERSIA_PS: an address must be host:port" in command.stderr
+
+
+HELP_PAGES = [
+    *([], ["ps"], ["worker"], ["serve"], ["status"], ["launch"], ["checkpoint"]),
+    *(["checkpoint", "save"], ["checkpoint", "restore"], ["checkpoint", "ls"]),
+    *(["checkpoint", "verify"], ["checkpoint", "compact"]),
+]
+
+
+@pytest.fixture(scope="module")
+def parsers():
+    """Each command's parser, by its words."""
+    found = {}
+
+    def add(words, parser):
+        found[words] = parser
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for name, command in action.choices.items():
+                    add((*words, name), command)
+
+    add((), main._parser())
+    return found
+
+
+def test_every_help_page_is_looked_at(parsers):
+    assert set(parsers) == set(map(tuple, HELP_PAGES))
+
+
+@pytest.mark.parametrize("args", HELP_PAGES)
+def test_help_fits_a_terminal_and_ends_with_examples(parsers, args):
+    page = parsers[tuple(args)].format_help()
+    assert page.startswith("usage: persia")
+    assert [line for line in page.splitlines() if len(line) > 80] == []
+    assert "--helpfull" not in page
+    begin = " ".join(["  persia", *args])
+    examples = page.partition("\nexamples:\n")[2].splitlines()
+    assert [line for line in examples if line.startswith(begin)] != []
+    # Each on a line of its own.
+    assert all(line.startswith("  ") and line.count("persia ") < 2 for line in examples)
+
+
+@pytest.mark.parametrize("args", [[], ["launch"], ["checkpoint", "save"]])
 def test_help_goes_to_stdout(persia, args):
     command = persia(*args, "--help")
     assert command.wait() == 0
     assert command.stdout.startswith("usage: persia")
     assert command.stderr == ""
+
+
+def test_python_runs_the_package_as_the_command(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "persia_tf", "status"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("usage: persia status")
 
 
 def test_version_is_the_packages(persia):

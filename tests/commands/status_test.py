@@ -2,7 +2,6 @@
 
 import ctypes
 import json
-import socket
 
 import pytest
 
@@ -119,15 +118,21 @@ def test_json_of_live_shards_is_in_the_order_asked(persia, start_ps, session):
     assert [len(each["tables"]) for each in processes] == [1, 1]
 
 
-def test_a_shard_that_is_down_is_named(persia, start_ps):
+def test_shards_of_the_environment_are_asked_if_none_are_named(persia, start_ps):
+    first, second = [start_ps()[1] for _ in range(2)]
+    environment = {"PERSIA_PS": f"{second}, {first}"}
+    for named, asked in ([[], [second, first]], [[first], [first]]):
+        command = persia("status", "--json", *named, env=environment)
+        assert command.wait() == 0, command.stderr
+        processes = json.loads(command.stdout)["processes"]
+        assert [each["address"] for each in processes] == asked
+
+
+def test_a_shard_that_is_down_is_named(persia, start_ps, unused_address):
     _, address, _ = start_ps()
-    # Bound and not listening: nobody else can take the port meanwhile.
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        down = f"127.0.0.1:{closed.getsockname()[1]}"
-        command = persia("status", "--timeout=1", f"{address},{down}")
-        assert command.wait() == 1
+    command = persia("status", "--timeout=1", f"{address},{unused_address}")
+    assert command.wait() == 1
     (line,) = command.stderr.splitlines()
     assert line.startswith("persia status: ")
-    assert down in line
+    assert unused_address in line
     assert command.stdout == ""

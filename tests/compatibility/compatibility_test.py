@@ -9,6 +9,7 @@ import json
 import platform
 from importlib import metadata
 
+import own_libraries
 import programs
 import pytest
 from harness import ShardProcess
@@ -27,6 +28,7 @@ METHODS = ("fit", "evaluate", "predict", "save/load", "prefetch")
 # Rows stepped in order, and seen as they are: what is expected follows from them.
 MODEL = """
 import hashlib
+import own_libraries
 import persia_tf.ops.load
 
 random = np.random.default_rng(0)
@@ -64,8 +66,8 @@ def sha256(path):
 
 def finish(**results):
     with open("/proc/self/maps") as maps:
-        paths = {line.split()[-1] for line in maps if "persia" in line}
-    binaries = {os.path.basename(p): sha256(p) for p in paths if p.endswith(".so")}
+        paths = own_libraries.paths(maps.read())
+    binaries = {name: sha256(path) for name, path in paths.items()}
     say(cells=cells, binaries=binaries, **results)
 """
 
@@ -211,5 +213,5 @@ def test_cell(strategy, method, said_under, record_property):
     said = said_under(strategy)
     for name, digest in sorted(said[0]["binaries"].items()):
         record_property(f"sha256 of {name}", digest)
-    assert said[0]["binaries"].keys() == {"libpersia.so", "_persia_ops.so"}
+    assert said[0]["binaries"].keys() == set(own_libraries.NAMES)
     assert [result["cells"][method] for result in said] == [""] * len(said)

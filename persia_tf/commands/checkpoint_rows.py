@@ -1,0 +1,146 @@
+"""`persia checkpoint save` and `restore`: have shards write and read checkpoints."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from persia_tf.commands import arguments
+from persia_tf.commands.progress import Progress
+
+if TYPE_CHECKING:
+    from persia_tf.checkpoint import Save
+    from persia_tf.cluster import Cluster
+
+# By action.
+EXAMPLES = {
+    "save": """
+persia checkpoint save run1 --ps 10.0.0.1:7000,10.0.0.2:7000
+persia checkpoint save run1 --incremental --max-to-keep 20
+persia checkpoint save s3://bucket/checkpoints/run1 --max-to-keep all
+""",
+    "restore": """
+persia checkpoint restore run1 --ps 10.0.0.1:7000,10.0.0.2:7000
+persia checkpoint restore run1/ckpt-00000007
+""",
+}
+_OF_SHARDS = """
+The shards do it, so PATH is where they see it: within the folder or URL of their
+--checkpoint-root, relative to that or absolute. stdout has the checkpoint's folder.
+"""
+SAVE = f"""
+Saves the rows of all tables of running shards, with the state of their optimizers, as
+a new checkpoint in PATH.
+{_OF_SHARDS}
+Programs may train meanwhile. Each shard saves its rows as they are at one moment, and
+not all shards at the same: for all rows to be of one step, let no program step.
+"""
+RESTORE = f"""
+Restores the rows of a checkpoint into running shards, of any number: PATH, or the
+newest one in PATH. All shards take it, or none does. Tables that it lacks stay as
+they are.
+{_OF_SHARDS}
+A program that trains meanwhile fails in its next step: restore before it begins, or
+between two calls of its fit.
+"""
+
+
+def add_save_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `persia checkpoint save`."""
+    _add_shards(parser, "folder for checkpoints, as the shards see it")
+    parser.add_argument(
+        "--incremental",
+        action="store_true",
+        help="save what changed since the newest checkpoint in PATH, which is needed "
+        "then; or all, and say so, if a shard does not know what changed",
+    )
+    parser.add_argument(
+        "--max-to-keep",
+        type=count_or_all,
+        default="5",
+        metavar="N",
+        help="how many checkpoints stay in PATH, besides those that they need; older "
+        "ones are removed (%(default)s); all: none is",
+    )
+
+
+def add_restore_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `persia checkpoint restore`."""
+    _add_shards(parser, "a checkpoint, or a folder of several, as the shards see it")
+
+
+def _add_shards(parser: argparse.ArgumentParser, path: str) -> None:
+    parser.add_argument("path", metavar="PATH", help=path)
+    arguments.add_shards(parser, "--ps", "the shards, or their embedding workers")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="until a shard that does not answer is an error; how long they write or "
+        "read does not count (%(default)g)",
+    )
+    arguments.add_auth_token_file(parser)
+    arguments.add_tls(parser)
+
+
+def count_or_all(text: str) -> int | None:
+    return None if text == "all" else arguments.at_least(1)(text)
+
+
+# What these import comes late: NumPy comes along, and its threads would take the
+# signals of `persia launch`.
+def save(args: argparse.Namespace) -> int:
+    """Saves, and prints where."""
+    from persia_tf import checkpoint
+
+    progress = Progress("Saving")
+    saving = checkpoint.save(
+        args.path,
+        cluster=_cluster(args),
+        incremental=args.incremental,
+        max_to_keep=args.max_to_keep,
+        block=False,
+    )
+    _wait(saving, progress)
+    what = "changes of rows" if saving.is_incremental else "rows"
+    progress.end(f"Saved {saving.rows:,} {what} to {saving.folder}")
+    print(saving.folder)
+    return 0
+
+
+def restore(args: argparse.Namespace) -> int:
+    """Restores, and prints from where."""
+    from persia_tf import checkpoint
+
+    progress = Progress("Restoring")
+    folder = checkpoint.restore(
+        args.path, cluster=_cluster(args), progress=progress.show
+    )
+    progress.end(f"Restored {folder}")
+    print(folder)
+    return 0
+
+
+def _wait(saving: Save, progress: Progress) -> None:
+    try:
+        saving.wait(progress=progress.show)
+    except KeyboardInterrupt:
+        print(
+            f"\n{saving.folder} is complete once the shards have written it: this "
+            "command waits for them. Interrupted once more, it leaves it unfinished.",
+            file=sys.stderr,
+        )
+        raise
+
+
+def _cluster(args: argparse.Namespace) -> Cluster:
+    from persia_tf.cluster import Cluster
+
+    return Cluster(
+        [str(shard) for shard in args.ps],
+        timeout=args.timeout,
+        auth_token_file=args.auth_token_file,
+        tls=arguments.tls_of(args) or False,
+    )
