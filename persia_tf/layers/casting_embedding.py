@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import keras
+from persia_tf.layers import foreign_arguments
 from persia_tf.layers.persia_embedding import PersiaEmbedding
 
 
@@ -36,6 +37,7 @@ class CastingPersiaEmbedding(PersiaEmbedding):
         PersiaError: as `PersiaEmbedding` does.
     """
 
+    @foreign_arguments.checked
     def __init__(self, output_dim: int, **options: Any) -> None:
         # Under mixed precision floats would be rounded to 16 bits before `call`.
         super().__init__(output_dim, autocast=False, **options)

@@ -11,11 +11,12 @@ from absl import logging
 
 from persia_tf import admission as admission_lib
 from persia_tf import capacity as capacity_lib
-from persia_tf import checks, initializers, optimizers
+from persia_tf import checks, initializers, optimizers, regularizers
 from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
 from persia_tf._keras import NO_AUTOCAST, keras
 from persia_tf.cluster import Cluster
+from persia_tf.layers import foreign_arguments
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.bags import bags_of, in_shape_of
 from persia_tf.layers.combiners import (
@@ -141,7 +142,8 @@ class PersiaEmbedding(keras.layers.Layer):
         training; so does the pool of no ids.
 
     Raises:
-        TypeError: for an argument of another type.
+        TypeError: for an argument of another type, or of `keras.layers.Embedding`
+            alone, such as `input_dim`: it says what to write.
         ValueError: for an argument out of its range, ids that are neither integers
             nor strings, sparse ids or weights without a combiner, weights that are
             no match for the ids, or an automatic name on an external cluster.
@@ -153,6 +155,7 @@ class PersiaEmbedding(keras.layers.Layer):
             and for a scaled loss whose scale cannot be found.
     """
 
+    @foreign_arguments.checked
     def __init__(
         self,
         output_dim: int,
@@ -347,6 +350,7 @@ class PersiaEmbedding(keras.layers.Layer):
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
+            **regularizers.config_of_activity(self),
             "output_dim": self.output_dim,
             "table": self.table,
             "embeddings_initializer": keras.initializers.serialize(
