@@ -121,8 +121,8 @@ class PersiaEmbedding(keras.layers.Layer):
         **layer_kwargs: `name`, `trainable` and `dtype`, as for any layer.
 
     Input shape:
-        int32 or int64 ids of any rank and value (negative too), or strings, which
-        are hashed to 63 bits (`tf.strings.to_hash_bucket_fast`): of `n` different
+        Integers of any rank, value (negative too) and type but uint64, bools as 0
+        and 1, or strings, which are hashed to 63 bits (`tf.strings.to_hash_bucket_fast`): of `n` different
         ones, some two share a row with a probability of about `n * n / 2**64`, by the
         birthday bound. Dense, or a `tf.RaggedTensor`; with a
         combiner, of rank 2 or more, or a `tf.SparseTensor` of rank 2. The empty
