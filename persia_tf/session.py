@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 from absl import logging
 
-from persia_tf import _native, auth, errors
+from persia_tf import _native, auth, errors, events
 from persia_tf import tls as tls_lib
+from persia_tf.settings_difference import difference
 
 # Names and types.
 COUNTERS = _native.SessionCounters._fields_
@@ -92,6 +93,7 @@ class SessionOptions:
             hot_rows=self.hot_rows,
             auth_token=auth.read_token(self.auth_token_file),
             tls=tls_lib.read(self.tls).native(),
+            events=events.of_program().handle if addresses else None,
         )
 
 
@@ -142,7 +144,7 @@ class Session:
             if known is not None and known != settings:
                 raise errors.AlreadyExistsError(
                     f"two layers of this process give table '{table}' different "
-                    f"settings: first {known}, now {settings}. Give them the same, "
+                    f"settings: {difference(known, settings)}. Give them the same, "
                     "or give one of them another `table`."
                 )
             rows = self._create_on_shards(table, settings)

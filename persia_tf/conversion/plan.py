@@ -99,7 +99,7 @@ class Plan:
 
 
 def why_left(layer: Any, min_rows: int) -> str | None:
-    """Returns why an `Embedding` is left, but for its regularizer; None if it is not."""
+    """Returns why an `Embedding` is left, its regularizer apart; None if it is not."""
     if type(layer) is not keras.layers.Embedding:
         return f"{type(layer).__name__} may do more than keras.layers.Embedding"
     if layer.input_dim < min_rows:

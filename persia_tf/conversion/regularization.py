@@ -65,7 +65,7 @@ class Regularizers:
         )
 
     def optimizer(self, weight_decay: float) -> optimizers.Optimizer:
-        """Returns the row optimizer with a weight decay; one object for each of them."""
+        """Returns the row optimizer with a weight decay, one object for each decay."""
         if weight_decay not in self._with_decay:
             config = {**self._optimizer.get_config(), "weight_decay": weight_decay}
             self._with_decay[weight_decay] = type(self._optimizer).from_config(config)
@@ -75,9 +75,7 @@ class Regularizers:
         if penalty is None or penalty.l1:
             return f"a weight decay stands for l2 alone, and its regularizer is {shown}"
         if isinstance(self._optimizer, optimizers.Ftrl):
-            return (
-                f"a weight decay does not last with Ftrl, and its regularizer is {shown}"
-            )
+            return f"no weight decay lasts with Ftrl, and its regularizer is {shown}"
         if self._optimizer.get_config()["weight_decay"]:
             return (
                 f"its rows have one weight decay, that of {self._optimizer!r}, and its "

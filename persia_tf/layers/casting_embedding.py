@@ -17,10 +17,10 @@ class CastingPersiaEmbedding(PersiaEmbedding):
     """A `PersiaEmbedding` that takes ids of any number type.
 
     As `keras.layers.Embedding` does: types that a `PersiaEmbedding` refuses are cast to
-    int64, the fraction cut off. A float32 holds every integer up to `2**24` only, so larger ids
-    may have become others before they get here; a `PersiaEmbedding` refuses floats
-    for that reason. `ptf.convert` makes such a layer where a model computes ids as
-    floats, as by slicing an input of several features.
+    int64, the fraction cut off. A float32 holds every integer up to `2**24` only, so
+    larger ids may have become others before they get here; a `PersiaEmbedding` refuses
+    floats for that reason. `ptf.convert` makes such a layer where a model computes ids
+    as floats, as by slicing an input of several features.
 
     Args:
         output_dim: As `PersiaEmbedding` takes it.

@@ -66,7 +66,9 @@ def _refuse_positions(name: str, args: tuple[Any, ...]) -> None:
     received = f"Received: {name}({', '.join(map(repr, args))})"
     if checks.is_integer(args[0]) and checks.is_integer(args[1]):
         remedy = _NO_VOCABULARY.format(name=name, output_dim=args[1])
-        raise TypeError(f"{name} takes `output_dim` and no `input_dim`: {remedy}. {received}")
+        raise TypeError(
+            f"{name} takes `output_dim` and no `input_dim`: {remedy}. {received}"
+        )
     raise TypeError(
         f"{name} takes `output_dim` alone by position. Name the other arguments, as "
         f'{name}({args[0]!r}, table="user"). {received}'
@@ -100,7 +102,9 @@ def _decay_for(regularizer: Any) -> str:
     )
     penalty = regularizers.penalty_of(regularizer)
     if penalty is None or not penalty.l2:
-        return f"{general}: optimizer=persia_tf.optimizers.Adagrad(0.05, weight_decay=d)"
+        return (
+            f"{general}: optimizer=persia_tf.optimizers.Adagrad(0.05, weight_decay=d)"
+        )
     decay = penalty.weight_decay
     return (
         f"{general}: optimizer=persia_tf.optimizers.Adagrad(0.05, "

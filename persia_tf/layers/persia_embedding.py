@@ -122,11 +122,12 @@ class PersiaEmbedding(keras.layers.Layer):
 
     Input shape:
         Integers of any rank, value (negative too) and type but uint64, bools as 0
-        and 1, or strings, which are hashed to 63 bits (`tf.strings.to_hash_bucket_fast`): of `n` different
-        ones, some two share a row with a probability of about `n * n / 2**64`, by the
-        birthday bound. Dense, or a `tf.RaggedTensor`; with a
-        combiner, of rank 2 or more, or a `tf.SparseTensor` of rank 2. The empty
-        string is padding, as id 0 is, with `mask_zero`.
+        and 1, or strings, which are hashed to 63 bits
+        (`tf.strings.to_hash_bucket_fast`): of `n` different ones, some two share a
+        row with a probability of about `n * n / 2**64`, by the birthday bound. Dense,
+        or a `tf.RaggedTensor`; with a combiner, of rank 2 or more, or a
+        `tf.SparseTensor` of rank 2. The empty string is padding, as id 0 is, with
+        `mask_zero`.
 
         With a combiner a second input may be weights, `layer(ids, weights)`: floats,
         one for each id, of the ids' shape and kind. A pool is then of the rows
@@ -148,9 +149,10 @@ class PersiaEmbedding(keras.layers.Layer):
             nor strings, sparse ids or weights without a combiner, weights that are
             no match for the ids, or an automatic name on an external cluster.
         PersiaError: when the layer is built, if a shard does not answer in time
-            (it is named), or if the table has other settings (both are shown).
+            (it is named), or if the table has other settings (what differs is shown).
         tf.errors.OpError: in a step, if a shard does not answer in time (it is
-            named), lost its rows, or could not be given an earlier update.
+            named), lost its rows (the table is named), or could not be given an
+            earlier update.
         NotImplementedError: in a step, for an optimizer that accumulates gradients,
             and for a scaled loss whose scale cannot be found.
     """
