@@ -281,6 +281,7 @@ class SessionOptions(ctypes.Structure):
         ("hot_rows", ctypes.c_uint64),
         ("auth_token", ctypes.c_char_p),
         ("tls", Tls),
+        ("events", EventsHandle),
     ]
 
 

@@ -202,7 +202,7 @@ class Cluster:
 
         Raises:
             PersiaError: if a shard does not answer in time (it is named), or the
-                table has other settings (both are shown).
+                table has other settings (what differs is shown).
             ValueError: if another cluster of these shards and this time-out opened
                 their session with another staleness, wire dtype, number of hot rows,
                 token file or TLS.

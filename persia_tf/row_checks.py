@@ -16,7 +16,7 @@ def checked_ids(ids: Any) -> np.ndarray:
         raise ValueError(
             f"`ids` must be of rank 1. Received: ids of shape {given.shape}"
         )
-    if given.size and given.dtype.kind not in "iu":
+    if given.size and given.dtype.kind not in "iub":
         raise ValueError(
             "`ids` must be integers, since other types lose ids. "
             f"Received: ids of dtype {given.dtype}"

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from absl import logging
 
-from persia_tf import _native, auth, errors
+from persia_tf import _native, auth, errors, events
 from persia_tf import tls as tls_lib
+from persia_tf.settings_difference import difference
 
 # Names and types.
 COUNTERS = _native.SessionCounters._fields_
@@ -112,6 +113,7 @@ class SessionOptions:
             hot_rows=self.hot_rows,
             auth_token=auth.read_token(self.auth_token_file),
             tls=tls_lib.read(self.tls).native(),
+            events=events.of_program().handle if addresses else None,
         )
 
 
@@ -205,7 +207,7 @@ class Session:
         if known != settings:
             raise errors.AlreadyExistsError(
                 f"two layers of this process give table '{table}' different "
-                f"settings: first {known}, now {settings}. Give them the same, "
+                f"settings: {difference(known, settings)}. Give them the same, "
                 "or give one of them another `table`."
             )
 

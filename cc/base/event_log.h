@@ -29,7 +29,7 @@
 namespace persia {
 
 // The numbers are those of the C interface: never renumber.
-enum class EventLevel { kInfo = 1, kWarning = 2, kError = 3 };
+enum class EventLevel { kInfo = 1, kWarning = 2, kError = 3, kDebug = 4 };
 
 // What is told alike, and at most so often. A constant: a kind is known by its
 // address.

@@ -31,7 +31,7 @@ PERSIA_EXPORT const char* persia_last_error(void);
 /* ---- Events: what servers have to tell their operator, for a log. ---- */
 
 typedef struct {
-  int level;           /* 1: info, 2: warning, 3: error; 0: there is none. */
+  int level;           /* 1: info, 2: warning, 3: error, 4: debug; 0: none. */
   double unix_seconds; /* When it was told. */
   const char* text; /* One line. Valid until the next is taken, or the end. */
 } persia_event;
@@ -131,6 +131,9 @@ typedef struct {
   uint64_t hot_rows;      /* Of each table that may be copied here; 0: none. */
   const char* auth_token; /* Shared with the servers; NULL or "": none. */
   persia_tls tls;
+  /* Is told of servers that do not answer; NULL: nobody is. The log must
+   * outlive the session and all that uses it. */
+  persia_events* events;
 } persia_session_options;
 /* Opens a session. `name` is its key; an existing one is an error. */
 PERSIA_EXPORT int persia_session_open(const char* name,

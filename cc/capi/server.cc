@@ -168,6 +168,7 @@ Status StartWorker(const persia_server_options& from, const char* addresses,
   }
   RemoteServiceOptions remote = RemoteOptionsOf(*options);
   remote.io_threads = options->io_threads;
+  remote.events = options->events;
   auto shards = MakeRemoteService(SplitAddresses(addresses), remote);
   if (!shards.ok()) return shards.status();
   return Start(MakeWorkerService(std::move(*shards), cache_rows), *options,

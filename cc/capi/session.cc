@@ -9,6 +9,7 @@
 
 #include "cc/capi/addresses.h"
 #include "cc/capi/error.h"
+#include "cc/capi/events.h"
 #include "cc/capi/persia.h"
 #include "cc/capi/stats.h"
 #include "cc/capi/text.h"
@@ -35,6 +36,7 @@ Result<std::unique_ptr<EmbeddingService>> MakeService(
   remote.counters = session.wire;
   remote.wire_dtype = session.wire_dtype;
   remote.auth_token = TextOrNone(options.auth_token);
+  if (options.events != nullptr) remote.events = &options.events->log;
   auto tls = TlsOf(options.tls);
   if (!tls.ok()) return tls.status();
   remote.tls = std::move(*tls);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <deque>
 #include <map>
 #include <optional>
@@ -12,18 +11,14 @@
 #include "cc/base/byte_buffer.h"
 #include "cc/client/link.h"
 #include "cc/client/refusal.h"
+#include "cc/client/rounded.h"
+#include "cc/client/silence.h"
 #include "cc/client/stall.h"
 #include "cc/wire/frame_stream.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
 namespace {
-
-// Of a span of time, as an error shows it: 4.99998 is 5.
-double Rounded(double seconds) {
-  const double steps = seconds < 1 ? 100 : 10;
-  return std::round(seconds * steps) / steps;
-}
 
 Status Cancelled() { return Status(Code::kCancelled, "the client was closed"); }
 
@@ -70,6 +65,9 @@ class ChannelImpl : public Channel {
   void OnWake();
   Clock::time_point StallsAt(const Pending& pending) const;
   void DropIfStalled(Clock::time_point now);
+  Clock::time_point TellsOfSilenceAt(const Pending& pending) const;
+  void TellIfSilent(Clock::time_point now);
+  void EndSilence();
   void FailExpired(Clock::time_point now);
   void QueueDue(Clock::time_point now);
   Status DeadlineError(const Pending& pending, bool connected) const;
@@ -83,6 +81,9 @@ class ChannelImpl : public Channel {
   bool shut_down_ = false;
 
   Link link_;
+  Silence silence_;
+  // When an answer came last; connections come and go.
+  std::optional<Clock::time_point> answered_at_;
   PendingById pending_;
   std::deque<uint64_t> to_write_;  // Ids; some may have left pending_.
   std::optional<uint64_t> writing_;
@@ -108,6 +109,7 @@ ChannelImpl::ChannelImpl(EventLoop* loop, const Address& address,
       link_(&loop->context(), address, options,
             {[this] { return !pending_.empty(); }, [this] { OnConnected(); },
              [this](const Status& why) { OnRefused(why); }}),
+      silence_(options.events, name_, options.silence_seconds),
       wake_timer_(loop->context()) {}
 
 // ---- Requests come.
@@ -123,8 +125,10 @@ void ChannelImpl::Add(ShardRequest request) {
   if (shut_down_) return request.done(Cancelled());
   const uint64_t id = request.id;
   const Deadline deadline = request.deadline;
-  pending_[id].request = std::move(request);
+  Pending& pending = pending_[id];
+  pending.request = std::move(request);
   WakeAt(deadline);
+  WakeAt(TellsOfSilenceAt(pending));
   if (link_.stream() == nullptr) return link_.Connect();
   to_write_.push_back(id);
   WriteNext();
@@ -149,6 +153,7 @@ void ChannelImpl::Drop(const Status& why) {
   placing_.reset();
   reply_waits_ = false;
   link_.Drop(why);
+  for (const auto& [id, pending] : pending_) WakeAt(TellsOfSilenceAt(pending));
 }
 
 // It will not heal. The connection has gone first: a request whose frame is
@@ -256,6 +261,8 @@ void ChannelImpl::OnReply() {
     return SendAgainLater(status, &found->second);
   }
   auto ended = pending_.extract(found);
+  answered_at_ = Clock::now();
+  EndSilence();
   ended.mapped().request.done(
       status.ok()
           ? status
@@ -298,11 +305,13 @@ void ChannelImpl::OnWake() {
   wake_at_ = Clock::time_point::max();
   const Clock::time_point now = Clock::now();
   QueueDue(now);
+  TellIfSilent(now);
   DropIfStalled(now);
   FailExpired(now);
   for (const auto& [id, pending] : pending_) {
     WakeAt(pending.request.deadline);
     WakeAt(StallsAt(pending));
+    WakeAt(TellsOfSilenceAt(pending));
     if (pending.send_again_at) WakeAt(*pending.send_again_at);
   }
 }
@@ -342,6 +351,40 @@ void ChannelImpl::DropIfStalled(Clock::time_point now) {
               "it was silent for long, and was connected to again"));
 }
 
+Clock::time_point ChannelImpl::TellsOfSilenceAt(const Pending& pending) const {
+  // What the shard asked to send again waits, whatever else it answers.
+  if (!pending.refusal.empty()) {
+    return silence_.TellsAt(pending.request, true, std::nullopt);
+  }
+  // Of a long answer, parts come.
+  std::optional<Clock::time_point> heard_at = answered_at_;
+  const bool is_reached = link_.stream() != nullptr;
+  if (is_reached && link_.stream()->reads_body()) {
+    heard_at = link_.stream()->heard_at();
+  }
+  return silence_.TellsAt(pending.request, is_reached, heard_at);
+}
+
+void ChannelImpl::TellIfSilent(Clock::time_point now) {
+  const auto silent = std::find_if(
+      pending_.begin(), pending_.end(),
+      [&](const auto& entry) { return TellsOfSilenceAt(entry.second) <= now; });
+  if (silent == pending_.end()) return;
+  const Pending& pending = silent->second;
+  const bool connected = link_.stream() != nullptr;
+  silence_.Tell(pending.request, pending_.size(),
+                !connected                ? link_.last_error().message()
+                : pending.refusal.empty() ? "it is connected, and silent"
+                                          : pending.refusal);
+}
+
+void ChannelImpl::EndSilence() {
+  const bool all_done = std::all_of(
+      pending_.begin(), pending_.end(),
+      [](const auto& entry) { return entry.second.refusal.empty(); });
+  if (all_done) silence_.End();
+}
+
 void ChannelImpl::FailExpired(Clock::time_point now) {
   const bool connected = link_.stream() != nullptr;
   const auto has_expired = [&](std::optional<uint64_t> id) {
@@ -367,11 +410,9 @@ void ChannelImpl::FailExpired(Clock::time_point now) {
 Status ChannelImpl::DeadlineError(const Pending& pending,
                                   bool connected) const {
   const ShardRequest& request = pending.request;
-  const double seconds =
-      std::chrono::duration<double>(request.deadline - request.asked_at)
-          .count();
   const std::string what =
-      Concat(name_, " did not answer within ", Rounded(seconds), " s");
+      Concat(name_, " did not answer within ",
+             RoundedSeconds(request.deadline - request.asked_at), " s");
   if (!connected) {
     return Status(Code::kUnavailable,
                   Concat(what, ": ", link_.last_error().message()));

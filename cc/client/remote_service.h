@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/event_log.h"
 #include "cc/base/status.h"
 #include "cc/client/wire_counters.h"
 #include "cc/service/embedding_service.h"
@@ -44,6 +45,10 @@ struct RemoteServiceOptions {
   double handshake_seconds = 5;
   // Counts what travels, unless it is null.
   std::shared_ptr<WireCounters> counters;
+  // Is told of a server that has not answered for `silence_seconds`, once, and
+  // when it answers again. Must outlive the service; or null.
+  EventLog* events = nullptr;
+  double silence_seconds = 2;
 };
 
 // `addresses` are "host:port" (or "[v6]:port"). Connects on first use, so it

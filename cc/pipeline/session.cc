@@ -12,6 +12,7 @@
 #include "cc/pipeline/step_ledger.h"
 #include "cc/service/await.h"
 #include "cc/service/caching_service.h"
+#include "cc/service/naming_service.h"
 #include "cc/service/pooling.h"
 
 namespace persia {
@@ -58,10 +59,12 @@ std::vector<TableKey> TablesOf(const StepGroup& group) {
   return tables;
 }
 
-// With copies of hot rows in front, if any are wanted.
+// With names of tables in errors, and copies of hot rows in front, if any are
+// wanted.
 std::unique_ptr<EmbeddingService> MakeService(
     std::unique_ptr<EmbeddingService> service, const SessionOptions& options,
     const CachingService** cache) {
+  service = std::make_unique<NamingService>(std::move(service));
   if (options.hot_rows == 0) return service;
   CacheOptions cached;
   cached.rows = options.hot_rows;

@@ -12,10 +12,15 @@ Status NotTrainingRefusal(const std::string& layer) {
       Concat("layer '", layer,
              "' must be called for training if the optimizer steps it, but was "
              "called with training=False or without `training`: its rows were "
-             "not looked up for training. In a gradient tape, call the model "
-             "with training=True. In fit, give a subclassed model's `call` the "
-             "argument `training=None`: without it Keras 3 does not tell a "
-             "model's layers that it is being trained"));
+             "not looked up for training. In a gradient tape, and in a "
+             "`train_step` or `compute_loss` of your own (as models of "
+             "TensorFlow Recommenders have), call what has the layer with "
+             "training=True: `self.user_model(features[\"user\"], "
+             "training=training)` in compute_loss(self, features, "
+             "training=False), `self(x, training=True)` in train_step. In fit, "
+             "give a subclassed model's `call` the argument `training=None`: "
+             "without it Keras 3 does not tell a model's layers that it is "
+             "being trained"));
 }
 
 Status StagedTwiceRefusal(const std::string& layer) {

@@ -197,7 +197,7 @@ class EmbeddingService {
  public:
   virtual ~EmbeddingService() = default;
 
-  // kAlreadyExists, showing both, if the table has other settings.
+  // kAlreadyExists, showing what differs, if the table has other settings.
   virtual void CreateTable(CreateTableRequest* request, DoneCallback done) = 0;
 
   // On failure the contents of `rows` are undefined.

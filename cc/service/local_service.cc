@@ -21,13 +21,13 @@
 #include "cc/service/journaled_writer.h"
 #include "cc/service/lost_updates.h"
 #include "cc/service/table_calls.h"
+#include "cc/service/table_events.h"
 #include "cc/service/update_window.h"
 #include "cc/store/store.h"
 
 namespace persia {
 namespace {
 
-constexpr EventKind kTablesMade{"tables made", EventLevel::kInfo, 60};
 constexpr EventKind kOptimizers{"optimizers of tables", EventLevel::kInfo, 60};
 constexpr EventKind kNoRoom{"requests refused for want of room",
                             EventLevel::kWarning, 1};
@@ -269,10 +269,7 @@ class LocalService : public EmbeddingService {
                              ->config()
                              .optimizer.ToString();
     request->generation = generation_.load();
-    if (is_new) {
-      TellEvent(options_.events, kTablesMade, "made table \"",
-                request->config.name, "\": ", request->config.Describe());
-    }
+    if (is_new) TellTableMade(options_.events, request->config);
     // With more shards a bag's ids may lie elsewhere.
     request->takes_bags = request->config.shard_count <= 1;
     return Status();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cc/base/hash.h"
+#include "cc/store/missing_table.h"
 
 namespace persia {
 namespace {
@@ -62,10 +63,7 @@ Result<Table*> Store::Find(TableKey key) const {
   std::shared_lock<std::shared_mutex> lock(mutex_);
   const auto found = tables_.find(key);
   if (found != tables_.end()) return found->second.get();
-  return Status(Code::kNotFound,
-                Concat("no table has key ", key,
-                       " here; create it first, and again after a restart of "
-                       "the process that holds it"));
+  return MissingTable(key);
 }
 
 std::vector<Table*> Store::All() const {

@@ -34,10 +34,10 @@ class Store {
   void SetLimits(const StoreLimits& limits);
 
   // Makes the table, or attaches to one of the same name and settings.
-  // Returns the rows it holds. AlreadyExists, showing both settings, if they
-  // differ; InvalidArgument if `config` does not validate; ResourceExhausted
-  // if there are as many tables as may be. Throws std::bad_alloc.
-  // Says in `*is_new`, if that is not null, whether it made the table.
+  // Returns the rows it holds. AlreadyExists, showing what differs, if they do;
+  // InvalidArgument if `config` does not validate; ResourceExhausted if there
+  // are as many tables as may be. Throws std::bad_alloc. Says in `*is_new`, if
+  // that is not null, whether it made the table.
   Result<uint64_t> CreateTable(const TableConfig& config,
                                bool* is_new = nullptr);
 

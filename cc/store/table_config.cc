@@ -1,6 +1,8 @@
 #include "cc/store/table_config.h"
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "cc/base/number.h"
 #include "cc/base/text.h"
@@ -29,6 +31,69 @@ Status CheckCapacityGoesWithEviction(const TableConfig& config) {
                            eviction, ", received unlimited");
   }
   return Status();
+}
+
+// A setting as it is shown. The names are those of the layer's arguments, where
+// it has one.
+using Setting = std::pair<const char*, Spec>;
+
+Spec NumberSpec(uint64_t number) { return {std::to_string(number), {}}; }
+
+// All of `config` but its name.
+std::vector<Setting> SettingsOf(const TableConfig& config) {
+  return {{"output_dim", NumberSpec(config.dim)},
+          {"embeddings_initializer", config.initializer},
+          {"optimizer", config.optimizer},
+          {"row_dtype", config.row_dtype},
+          {"capacity", config.capacity},
+          {"admission", config.admission},
+          {"eviction", config.eviction},
+          {"seed", NumberSpec(config.seed)},
+          {"default_value", {NumberText(config.default_value), {}}},
+          {"shard_index", NumberSpec(config.shard_index)},
+          {"shard_count", NumberSpec(config.shard_count)}};
+}
+
+std::string Join(const std::vector<std::string>& pieces, const char* between) {
+  std::string joined;
+  for (const std::string& piece : pieces) {
+    joined += (joined.empty() ? "" : between) + piece;
+  }
+  return joined;
+}
+
+// `spec` without the parameters that `other`, of the same name, has too.
+Spec Without(const Spec& other, const Spec& spec) {
+  Spec rest{spec.name, {}};
+  for (const auto& [name, value] : spec.params) {
+    const auto found = other.params.find(name);
+    if (found == other.params.end() || found->second != value) {
+      rest.params[name] = value;
+    }
+  }
+  return rest;
+}
+
+std::string DifferenceOf(const char* name, const Spec& held,
+                         const Spec& asked) {
+  const bool same_name = held.name == asked.name;
+  return Concat(name, ": ",
+                (same_name ? Without(asked, held) : held).ToString(), " here, ",
+                (same_name ? Without(held, asked) : asked).ToString(),
+                " asked");
+}
+
+// Of two configurations, the settings that differ, as an error shows them.
+std::string Difference(const TableConfig& held, const TableConfig& asked) {
+  const std::vector<Setting> here = SettingsOf(held);
+  const std::vector<Setting> there = SettingsOf(asked);
+  std::vector<std::string> differences;
+  for (size_t i = 0; i < here.size(); ++i) {
+    const auto& [name, spec] = here[i];
+    if (spec.ToString() == there[i].second.ToString()) continue;
+    differences.push_back(DifferenceOf(name, spec, there[i].second));
+  }
+  return Join(differences, "; ");
 }
 
 }  // namespace
@@ -71,13 +136,25 @@ Status TableConfig::Validate() const {
 }
 
 std::string TableConfig::Describe() const {
-  return Concat(
-      "output_dim=", dim, ", initializer=", initializer.ToString(),
-      ", optimizer=", optimizer.ToString(),
-      ", row_dtype=", row_dtype.ToString(), ", capacity=", capacity.ToString(),
-      ", admission=", admission.ToString(), ", eviction=", eviction.ToString(),
-      ", seed=", seed, ", default_value=", NumberText(default_value),
-      ", shard_index=", shard_index, ", shard_count=", shard_count);
+  std::vector<std::string> settings;
+  for (const auto& [name, spec] : SettingsOf(*this)) {
+    settings.push_back(Concat(name, "=", spec.ToString()));
+  }
+  return Join(settings, ", ");
+}
+
+std::string TableConfig::DescribeChosen() const {
+  constexpr size_t kAlways = 3;  // Every table has its own.
+  const std::vector<Setting> settings = SettingsOf(*this);
+  const std::vector<Setting> defaults = SettingsOf(TableConfig());
+  std::vector<std::string> chosen;
+  for (size_t i = 0; i < settings.size(); ++i) {
+    const auto& [name, spec] = settings[i];
+    const bool is_default = spec.ToString() == defaults[i].second.ToString();
+    if (i >= kAlways && is_default) continue;
+    chosen.push_back(Concat(name, "=", spec.ToString()));
+  }
+  return Join(chosen, ", ");
 }
 
 Status CheckSameTable(const TableConfig& held, const TableConfig& asked_for) {
@@ -90,22 +167,21 @@ Status CheckSameTable(const TableConfig& held, const TableConfig& asked_for) {
                   Concat("tables \"", held.name, "\" and \"", asked.name,
                          "\" have the same hash; rename the new one"));
   }
-  const std::string held_text = held.Describe();
-  const std::string asked_text = asked.Describe();
-  if (held_text == asked_text) return Status();
+  const std::string difference = Difference(held, asked);
+  if (difference.empty()) return Status();
 
   TableConfig moved = asked;
   moved.shard_index = held.shard_index;
   moved.shard_count = held.shard_count;
   const char* advice =
-      moved.Describe() == held_text
-          ? "list the shards in the same order and number as when the table "
+      Difference(held, moved).empty()
+          ? "List the shards in the same order and number as when the table "
             "was made"
-          : "use its settings, or another table name";
-  return Status(
-      Code::kAlreadyExists,
-      Concat("table \"", held.name, "\" exists with other settings; ", advice,
-             "\n  existing:  ", held_text, "\n  requested: ", asked_text));
+          : "Ask for what is here, or name another table; or drop this one "
+            "with its rows, by ptf.Table(name).drop(), and begin anew";
+  return Status(Code::kAlreadyExists,
+                Concat("table \"", held.name, "\" exists with other settings: ",
+                       difference, ". ", advice));
 }
 
 }  // namespace persia

@@ -35,12 +35,15 @@ struct TableConfig {
   // InvalidArgument naming the field, the rule and the value.
   Status Validate() const;
 
-  // All settings but the name, in one line, as errors show them.
+  // All settings but the name, in one line.
   std::string Describe() const;
+  // The same without what is as it is unless somebody asks for another.
+  std::string DescribeChosen() const;
 };
 
-// AlreadyExists, showing both settings, if the table that is held is not what
-// is asked for. An optimizer that is undecided, on either side, is no other.
+// AlreadyExists, showing the settings that differ and what to do, if the table
+// that is held is not what is asked for. An optimizer that is undecided, on
+// either side, is no other.
 Status CheckSameTable(const TableConfig& held, const TableConfig& asked_for);
 
 inline constexpr uint32_t kMaxDim = 1u << 16;

@@ -10,9 +10,9 @@ from concurrent import futures
 
 import grpc
 
-from persia_tf import _native
+from persia_tf import _native, events
 from persia_tf.addresses import Address
-from persia_tf.commands import events, grpc_port, health, memory
+from persia_tf.commands import grpc_port, health, memory
 from persia_tf.commands.listening import Listening
 from persia_tf.commands.recovering import Recovery
 from persia_tf.tls import Credentials

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from persia_tf._keras import IS_KERAS_3, keras
 from persia_tf.conversion.plan import is_model_of_layers
+from persia_tf.layers.ids import DTYPES
 
 
 class Cloner:
@@ -74,8 +75,8 @@ class Cloner:
     def _input_layer(self, tensor: Any) -> Any:
         layer = tensor._keras_history[0]
         config = layer.get_config()
-        is_integer = tf.as_dtype(tensor.dtype) in (tf.int32, tf.int64)
-        if not is_integer and self._is_input_of_ids(tensor):
+        holds_ids = tf.as_dtype(tensor.dtype).name in DTYPES
+        if not holds_ids and self._is_input_of_ids(tensor):
             config["dtype"] = "int64"
         return type(layer).from_config(config)
 

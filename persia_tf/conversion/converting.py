@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import tensorflow as tf
 from absl import logging
@@ -13,8 +13,10 @@ from persia_tf.cluster import Cluster
 from persia_tf.conversion import rows, state
 from persia_tf.conversion.cloning import Cloner
 from persia_tf.conversion.plan import Plan, is_model_of_layers, row_initializer
+from persia_tf.conversion.regularization import CHOICES, Regularizers
 from persia_tf.conversion.report import ConvertedLayer, Report
 from persia_tf.layers import CastingPersiaEmbedding, PersiaEmbedding
+from persia_tf.layers.ids import DTYPES
 from persia_tf.table import Table
 
 
@@ -37,6 +39,7 @@ def convert(
     *,
     table_prefix: str = "",
     cluster: Cluster | None = None,
+    regularizers: Literal["leave", "drop", "weight_decay"] = "leave",
 ) -> Conversion:
     """Clones a Keras model, with its large `Embedding` layers as `PersiaEmbedding`.
 
@@ -77,6 +80,12 @@ def convert(
             `"tower/user_embedding"`. Defaults to `""`.
         cluster: The `persia_tf.Cluster` that holds the tables. Defaults to the one
             of the environment.
+        regularizers: What becomes of an `Embedding` with an `embeddings_regularizer`,
+            which rows do not have: `"leave"` it as it is; `"drop"` the regularizer; or
+            `"weight_decay"`, which gives its rows' optimizer a decoupled weight decay
+            of `2 * l2` in place of `L2(l2)`: that shrinks the rows that a step touches,
+            where Keras shrinks all of them. A regularizer of zero, as `L2(0.0)`, counts
+            as none. Defaults to `"leave"`.
 
     Returns:
         A `Conversion`: `(model, report)`.
@@ -89,10 +98,13 @@ def convert(
             other settings.
     """
     _check_model(model)
-    plan = Plan(model, checks.integer("min_rows", min_rows, 1, 2**63 - 1))
+    checks.one_of("regularizers", regularizers, CHOICES)
+    min_rows = checks.integer("min_rows", min_rows, 1, 2**63 - 1)
     rows_by = None if optimizer is None else optimizers.get(optimizer)
+    regularizing = Regularizers(regularizers, rows_by)
+    plan = Plan(model, min_rows, regularizing)
     cluster = cluster if cluster is not None else Cluster()
-    replaced = _Replacements(plan, rows_by, table_prefix, cluster)
+    replaced = _Replacements(plan, regularizing, table_prefix, cluster)
     cloner = Cloner(replaced.replacement, plan.is_input_of_ids)
     clone = cloner.clone(model)
     replaced.carry_over()
@@ -108,12 +120,12 @@ class _Replacements:
     def __init__(
         self,
         plan: Plan,
-        optimizer: optimizers.Optimizer | None,
+        regularizing: Regularizers,
         table_prefix: str,
         cluster: Cluster,
     ) -> None:
         self._plan = plan
-        self._optimizer = optimizer
+        self._regularizing = regularizing
         self._table_prefix = table_prefix
         self._cluster = cluster
         self._tables: list[tuple[Any, Table]] = []
@@ -125,17 +137,20 @@ class _Replacements:
             return None
         path = self._plan.path(layer)
         initializer, notes = row_initializer(layer)
+        regularization = self._plan.regularization(layer)
+        notes += regularization.notes
         new = self._class(layer)(
             layer.output_dim,
             table=self._table_prefix + path,
             embeddings_initializer=initializer,
-            optimizer=self._optimizer,
+            optimizer=self._regularizing.optimizer(regularization.weight_decay),
             mask_zero=layer.mask_zero,
             row_dtype=tf.as_dtype(layer.embeddings.dtype).name,
             cluster=self._cluster,
             name=layer.name,
             trainable=layer.trainable,
             dtype=layer.get_config()["dtype"],
+            activity_regularizer=layer.activity_regularizer,
         )
         self._tables.append((layer, Table(new.table, self._cluster)))
         self.report.append(
@@ -157,8 +172,8 @@ class _Replacements:
         return PersiaEmbedding if takes_integers else CastingPersiaEmbedding
 
     def _is_integer(self, tensor: Any) -> bool:
-        dtype = tf.as_dtype(tensor.dtype)
-        return dtype in (tf.int32, tf.int64) or self._plan.is_input_of_ids(tensor)
+        dtype = tf.as_dtype(tensor.dtype).name
+        return dtype in DTYPES or self._plan.is_input_of_ids(tensor)
 
 
 def _copy_states(model: Any, clone: Any, cloner: Cloner, plan: Plan) -> None:

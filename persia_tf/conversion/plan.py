@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from persia_tf import initializers
 from persia_tf._keras import keras
+from persia_tf.conversion.regularization import Regularization, Regularizers
 from persia_tf.conversion.report import LeftLayer
 
 _ROW_DTYPES = ("float32", "bfloat16", "float16")
@@ -34,10 +35,13 @@ class Plan:
     Args:
         model: A Functional or Sequential Keras model.
         min_rows: Smaller tables are left.
+        regularizers: Says what becomes of those of layers.
     """
 
-    def __init__(self, model: Any, min_rows: int) -> None:
+    def __init__(self, model: Any, min_rows: int, regularizers: Regularizers) -> None:
         self._min_rows = min_rows
+        self._regularizers = regularizers
+        self._regularization: dict[int, Regularization] = {}
         self._paths: dict[int, str] = {}
         self.left: list[LeftLayer] = []
         seen: set[int] = set()
@@ -53,6 +57,10 @@ class Plan:
     def path(self, layer: Any) -> str:
         """The name of a layer that is converted, after those of its models."""
         return self._paths[id(layer)]
+
+    def regularization(self, layer: Any) -> Regularization:
+        """What becomes of the regularizer of a layer that is converted."""
+        return self._regularization[id(layer)]
 
     def takes_ids(self, layer: Any) -> bool:
         """Whether all that goes into a layer are ids of layers that are converted."""
@@ -79,6 +87,9 @@ class Plan:
             return
         reason = why_left(layer, self._min_rows)
         if reason is None:
+            self._regularization[id(layer)] = self._regularizers.of(layer)
+            reason = self._regularization[id(layer)].reason
+        if reason is None:
             self._paths[id(layer)] = path
         else:
             self._leave(path, layer, reason)
@@ -88,18 +99,13 @@ class Plan:
 
 
 def why_left(layer: Any, min_rows: int) -> str | None:
-    """Returns why an `Embedding` is left as it is; None if it is converted."""
+    """Returns why an `Embedding` is left, its regularizer apart; None if it is not."""
     if type(layer) is not keras.layers.Embedding:
         return f"{type(layer).__name__} may do more than keras.layers.Embedding"
     if layer.input_dim < min_rows:
         return f"it has fewer than min_rows={min_rows:,} rows"
-    for option in (
-        "embeddings_regularizer",
-        "embeddings_constraint",
-        "activity_regularizer",
-    ):
-        if getattr(layer, option, None) is not None:
-            return f"rows have no {option}"
+    if layer.embeddings_constraint is not None:
+        return "rows have no embeddings_constraint"
     if getattr(layer, "lora_enabled", False):
         return "it has LoRA weights"
     if getattr(layer, "quantization_mode", None):

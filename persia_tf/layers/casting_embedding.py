@@ -7,6 +7,8 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import keras
+from persia_tf.layers import foreign_arguments
+from persia_tf.layers.ids import DTYPES
 from persia_tf.layers.persia_embedding import PersiaEmbedding
 
 
@@ -14,11 +16,11 @@ from persia_tf.layers.persia_embedding import PersiaEmbedding
 class CastingPersiaEmbedding(PersiaEmbedding):
     """A `PersiaEmbedding` that takes ids of any number type.
 
-    As `keras.layers.Embedding` does: other types than int32 and int64 are cast, the
-    fraction cut off. A float32 holds every integer up to `2**24` only, so larger ids
-    may have become others before they get here; a `PersiaEmbedding` refuses floats
-    for that reason. `ptf.convert` makes such a layer where a model computes ids as
-    floats, as by slicing an input of several features.
+    As `keras.layers.Embedding` does: types that a `PersiaEmbedding` refuses are cast to
+    int64, the fraction cut off. A float32 holds every integer up to `2**24` only, so
+    larger ids may have become others before they get here; a `PersiaEmbedding` refuses
+    floats for that reason. `ptf.convert` makes such a layer where a model computes ids
+    as floats, as by slicing an input of several features.
 
     Args:
         output_dim: As `PersiaEmbedding` takes it.
@@ -36,6 +38,7 @@ class CastingPersiaEmbedding(PersiaEmbedding):
         PersiaError: as `PersiaEmbedding` does.
     """
 
+    @foreign_arguments.checked
     def __init__(self, output_dim: int, **options: Any) -> None:
         # Under mixed precision floats would be rounded to 16 bits before `call`.
         super().__init__(output_dim, autocast=False, **options)
@@ -58,4 +61,4 @@ def _as_ids(inputs: Any) -> Any:
 
 
 def _are_ids(dtype: Any) -> bool:
-    return tf.as_dtype(dtype) in (tf.int32, tf.int64, tf.string)
+    return tf.as_dtype(dtype).name in DTYPES

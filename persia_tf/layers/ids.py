@@ -12,6 +12,12 @@ from persia_tf.ops.placement import on_host
 # Below 0 there is no hash, and 0 stays free for padding.
 _MOST_HASHES = 2**63 - 2
 
+# All whose values int64 has; and strings, which are hashed.
+DTYPES = (
+    *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"),
+    "string",
+)
+
 
 def checked_ids(
     inputs: Any, layer: str, combiner: str | None, mask_zero: bool
@@ -32,35 +38,46 @@ def checked_ids(
         ValueError: for ids of another type, or of too small a rank for a combiner;
             and for sparse ids where each place would get a vector.
     """
-    if isinstance(inputs, tf.SparseTensor):
-        inputs = _rows_of(inputs, layer, combiner)
-    is_ragged = isinstance(inputs, tf.RaggedTensor)
-    ids = inputs if is_ragged else tf.convert_to_tensor(inputs)
+    is_composite = isinstance(inputs, (tf.SparseTensor, tf.RaggedTensor))
+    ids = inputs if is_composite else tf.convert_to_tensor(inputs)
     check_dtype(ids.dtype.name, layer)
+    if ids.dtype != tf.string:
+        ids = tf.cast(ids, tf.int64)
+    if isinstance(ids, tf.SparseTensor):
+        ids = _rows_of(ids, layer, combiner)
     if combiner is not None:
         check_rank(ids.shape.rank, layer, combiner)
     if ids.dtype != tf.string:
-        return tf.cast(ids, tf.int64)
-    if is_ragged:
+        return ids
+    if isinstance(ids, tf.RaggedTensor):
         return ids.with_flat_values(_hashes(ids.flat_values, mask_zero))
     return _hashes(ids, mask_zero)
 
 
 def is_no_padding(ids: Any) -> Any:
     """Returns where ids are not 0, nor the empty string; also of symbolic ids."""
+    padding = {tf.string: "", tf.bool: False}.get(tf.as_dtype(ids.dtype), 0)
     with on_host():
-        return not_equal(ids, "" if tf.as_dtype(ids.dtype) == tf.string else 0)
+        return not_equal(ids, padding)
 
 
 def check_dtype(dtype: str, layer: str) -> None:
     """Raises ValueError for ids that would be lost."""
-    if dtype not in ("int32", "int64", "string"):
+    if dtype in DTYPES:
+        return
+    if dtype == "uint64":
         raise ValueError(
-            f"layer '{layer}' takes int32, int64 or string ids, since other types lose "
-            "ids. Declare the model's input as such: "
-            'keras.Input(..., dtype="int64"). '
-            f"Received: ids of dtype {dtype}"
+            f"layer '{layer}' takes ids that fit int64, and those of uint64 from 2**63 "
+            "on do not. Give them as int64, by `ids.view('int64')` of an array or "
+            "`tf.bitcast(ids, tf.int64)`: smaller ones keep their value, larger ones "
+            "become negative, and no two become one. Received: ids of dtype uint64"
         )
+    raise ValueError(
+        f"layer '{layer}' takes integers or strings as ids, since other types lose "
+        "ids. Declare the model's input as such: "
+        'keras.Input(..., dtype="int64"). '
+        f"Received: ids of dtype {dtype}"
+    )
 
 
 def check_rank(rank: int | None, layer: str, combiner: str) -> None:

@@ -9,11 +9,12 @@ import tensorflow as tf
 
 from persia_tf import admission as admission_lib
 from persia_tf import capacity as capacity_lib
-from persia_tf import checks, initializers, optimizers
+from persia_tf import checks, initializers, optimizers, regularizers
 from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
 from persia_tf._keras import NO_AUTOCAST, keras
 from persia_tf.cluster import Cluster
+from persia_tf.layers import foreign_arguments
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.bags import bags_of, in_shape_of
 from persia_tf.layers.combiners import (
@@ -122,12 +123,13 @@ class PersiaEmbedding(keras.layers.Layer):
         **layer_kwargs: `name`, `trainable` and `dtype`, as for any layer.
 
     Input shape:
-        int32 or int64 ids of any rank and value (negative too), or strings, which
-        are hashed to 63 bits (`tf.strings.to_hash_bucket_fast`): of `n` different
-        ones, some two share a row with a probability of about `n * n / 2**64`, by the
-        birthday bound. Dense, or a `tf.RaggedTensor`; with a
-        combiner, of rank 2 or more, or a `tf.SparseTensor` of rank 2. The empty
-        string is padding, as id 0 is, with `mask_zero`.
+        Integers of any rank, value (negative too) and type but uint64, bools as 0
+        and 1, or strings, which are hashed to 63 bits
+        (`tf.strings.to_hash_bucket_fast`): of `n` different ones, some two share a
+        row with a probability of about `n * n / 2**64`, by the birthday bound. Dense,
+        or a `tf.RaggedTensor`; with a combiner, of rank 2 or more, or a
+        `tf.SparseTensor` of rank 2. The empty string is padding, as id 0 is, with
+        `mask_zero`.
 
         With a combiner a second input may be weights, `layer(ids, weights)`: floats,
         one for each id, of the ids' shape and kind. A pool is then of the rows
@@ -143,18 +145,21 @@ class PersiaEmbedding(keras.layers.Layer):
         training; so does the pool of no ids.
 
     Raises:
-        TypeError: for an argument of another type.
+        TypeError: for an argument of another type, or of `keras.layers.Embedding`
+            alone, such as `input_dim`: it says what to write.
         ValueError: for an argument out of its range, ids that are neither integers
             nor strings, sparse ids or weights without a combiner, weights that are
             no match for the ids, or an automatic name on an external cluster.
         PersiaError: when the layer is built, if a shard does not answer in time
-            (it is named), or if the table has other settings (both are shown).
+            (it is named), or if the table has other settings (what differs is shown).
         tf.errors.OpError: in a step, if a shard does not answer in time (it is
-            named), lost its rows, or could not be given an earlier update.
+            named), lost its rows (the table is named), or could not be given an
+            earlier update.
         NotImplementedError: in a step, for an optimizer that accumulates gradients,
             and for a scaled loss whose scale cannot be found.
     """
 
+    @foreign_arguments.checked
     def __init__(
         self,
         output_dim: int,
@@ -351,6 +356,7 @@ class PersiaEmbedding(keras.layers.Layer):
         serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
+            **regularizers.config_of_activity(self),
             "output_dim": self.output_dim,
             "table": self.table,
             "embeddings_initializer": keras.initializers.serialize(

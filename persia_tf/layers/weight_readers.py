@@ -7,6 +7,9 @@ when its weights are asked for.
 from __future__ import annotations
 
 import re
+import weakref
+from types import FrameType
+from typing import Any
 
 from absl import logging
 
@@ -15,6 +18,14 @@ from persia_tf.saving.contexts import do_rows_stay
 
 _H5_MODULE = re.compile(r".*\.(legacy_h5_format|hdf5_format)$")
 _ARRAYS = ("get_weights", "set_weights")
+
+_REMEDY = (
+    "`save`, `save_weights`, and `ptf.Table`, carry rows. (Told once; not within "
+    "`ptf.rows_stay()`.)"
+)
+
+# Models and layers whose weights were passed as arrays, and that were told of.
+_told: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class WeightReaders:
@@ -41,7 +52,7 @@ class WeightReaders:
             if _H5_MODULE.match(frame.f_globals["__name__"]):
                 self._on_h5(function)
             elif function in _ARRAYS:
-                self._warn(f"{function}() passes arrays of the dense weights only")
+                self._on_arrays(frame)
 
     def _on_h5(self, function: str) -> None:
         if function.startswith("load"):
@@ -54,13 +65,23 @@ class WeightReaders:
                 "`ptf.rows_stay()`."
             )
 
+    def _on_arrays(self, frame: FrameType) -> None:
+        # A model's layers are asked one after the other: one line is for all of them.
+        asked = frame.f_locals.get("self")
+        if asked is None or asked in _told:
+            return
+        _told.add(asked)
+        logging.warning(
+            "%s '%s': %s() passes arrays of the dense weights only, and rows of "
+            "PersiaEmbedding layers stay as they are where they live. %s",
+            *(type(asked).__name__, asked.name, frame.f_code.co_name, _REMEDY),
+        )
+
     def _warn(self, what: str) -> None:
         if self._was_told:
             return
         self._was_told = True
         logging.warning(
-            "layer '%s': %s, and its rows stay as they are where they live. `save`, "
-            "`save_weights`, and `ptf.Table`, carry rows. (Told once; not within "
-            "`ptf.rows_stay()`.)",
-            *(self._layer, what),
+            "layer '%s': %s, and its rows stay as they are where they live. %s",
+            *(self._layer, what, _REMEDY),
         )

@@ -28,6 +28,7 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
     """
     ids = stored_rows.read_ids(store, saved)
     before = len(table)
+    changed = _count_others(table, store, saved) if before else 0
     _write(table, own, store, saved)
     removed = _remove_others(table, ids) if before else 0
     if before and len(table) < saved.rows:
@@ -39,8 +40,16 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
             "saved with another optimizer: %s, now %s",
             *(table.name, saved.optimizer, own.optimizer),
         )
-    _tell(table, before, removed, saved)
+    _tell(table, before, changed, removed, saved)
     warn_of_missing(table, saved)
+
+
+def _count_others(table: Table, store: Any, saved: Header) -> int:
+    """Counts the ids that were saved with another vector than they have."""
+    return sum(
+        int((table.lookup(batch.ids) != batch.rows).any(axis=1).sum())
+        for batch in stored_rows.read_rows(store, saved)
+    )
 
 
 def _write(table: Table, own: Header, store: Any, saved: Header) -> None:
@@ -64,12 +73,17 @@ def _remove_others(table: Table, saved_ids: np.ndarray) -> int:
     return removed
 
 
-def _tell(table: Table, before: int, removed: int, saved: Header) -> None:
-    if before:
+def _tell(table: Table, before: int, changed: int, removed: int, saved: Header) -> None:
+    if changed or removed:
         logging.warning(
-            "table '%s' held %d rows: those that were saved, %d, took their place, and "
-            "%d others were removed",
-            *(table.name, before, saved.rows, removed),
+            "table '%s' held %d rows: those that were saved, %d, took their place, of "
+            "which %d were not there or had other vectors, and %d others were removed",
+            *(table.name, before, saved.rows, changed, removed),
+        )
+    elif before:
+        logging.info(
+            "table '%s' has the %d rows that were saved, as before",
+            *(table.name, saved.rows),
         )
     else:
         logging.info("table '%s' got %d rows that were saved", table.name, saved.rows)

@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from persia_tf import _native
-from persia_tf.commands import events, log
+from persia_tf import _native, events
+from persia_tf.commands import log
 
 LINE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d (INFO|WARNING|ERROR) "
 

@@ -28,7 +28,6 @@ class _OwnEmbedding(layers.Embedding):
 OPTIONS = [
     {"embeddings_regularizer": "l2"},
     {"embeddings_constraint": "non_neg"},
-    {"activity_regularizer": "l2"},
     {"dtype": "float64"},
 ]
 

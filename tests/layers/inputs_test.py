@@ -62,7 +62,7 @@ def rows_held(table):
     return next(found.rows for found in process.tables if found.name == table)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "bool"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_other_types_are_refused_with_what_to_declare(dtype, table):
     layer = ptf.layers.PersiaEmbedding(4, table=table)
     ids = tf.cast([1], dtype)

@@ -116,6 +116,27 @@ def test_rows_that_were_not_saved_are_removed(table, shards, file, rows_of, capl
     assert "2 others were removed" in caplog.text
 
 
+def test_a_load_that_changes_no_row_tells_of_nothing(table, shards, tmp_path, caplog):
+    model = train(make_model(table, shards))
+    model.save(tmp_path / "model.keras")
+    model.save_weights(tmp_path / "model.weights.h5")
+    with caplog.at_level("WARNING", logger="absl"):
+        keras.models.load_model(tmp_path / "model.keras")
+        model.load_weights(tmp_path / "model.weights.h5")
+    assert caplog.text == ""
+
+
+def test_a_load_that_changes_rows_tells_how_many(table, shards, file, caplog):
+    model = train(make_model(table, shards))
+    model.save(file)
+    rows = ptf.Table(table, shards)
+    some = next(iter(rows.export())).ids[:3]
+    rows.assign(some, np.ones((3, 4)))
+    with caplog.at_level("WARNING", logger="absl"):
+        keras.models.load_model(file)
+    assert "of which 3 were not there or had other vectors, and 0 others" in caplog.text
+
+
 def test_more_rows_than_a_batch_are_loaded(table, shards, file, rows_of, monkeypatch):
     model = make_model(table, shards)
     rows = ptf.Table(table, shards)

@@ -55,6 +55,20 @@ def test_arrays_of_weights_are_told_of_once(model, caplog):
     assert caplog.text.count("passes arrays of the dense weights only") == 1
 
 
+def test_a_model_of_many_layers_is_told_of_in_one_line(table, caplog):
+    inputs = keras.Input((3,), dtype="int64")
+    layers = [
+        ptf.layers.PersiaEmbedding(2, table=f"{table}/{n}", combiner="sum")
+        for n in range(3)
+    ]
+    vectors = keras.layers.Add()([layer(inputs) for layer in layers])
+    model = keras.Model(inputs, vectors, name="ranking")
+    with caplog.at_level("WARNING", logger="absl"):
+        model.get_weights()
+    [told] = caplog.messages
+    assert "'ranking': get_weights() passes" in told
+
+
 def test_nothing_is_told_of_where_rows_are_to_stay(model, caplog):
     with caplog.at_level("WARNING", logger="absl"), ptf.rows_stay():
         model.set_weights(model.get_weights())

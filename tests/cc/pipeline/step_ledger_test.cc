@@ -181,6 +181,13 @@ TEST_F(StepLedgerTest, StagingALookupThatWasNotForTrainingFailsTheCommit) {
   EXPECT_TRUE(Commit("a").empty());
 }
 
+TEST_F(StepLedgerTest, ThatRefusalSaysWhatToWriteInMethodsOfAModel) {
+  ExpectOk(Stage("a", 0));
+  ExpectRefusal("a", "training=training)` in compute_loss(self, features");
+  ExpectOk(Stage("a", 0));
+  ExpectRefusal("a", "`self(x, training=True)` in train_step");
+}
+
 TEST_F(StepLedgerTest, AGradientOfAnEvaluationAloneIsNoError) {
   ExpectOk(Stage("a", 0));
   ExpectOk(Stage("a", Open("a")));

@@ -49,13 +49,24 @@ TEST(StoreCreateTable, AttachesToATableOfTheSameSettings) {
   EXPECT_EQ(*store.Find(HashName("t")), *table);
 }
 
-TEST(StoreCreateTable, ShowsBothSettingsThatDiffer) {
+TEST(StoreCreateTable, ShowsTheSettingsThatDifferAlone) {
   const TableConfig held = MakeConfig("t", 4, "uniform", "sgd");
-  const TableConfig config = MakeConfig("t", 4, "uniform", "adam");
+  const TableConfig config = MakeConfig("t", 8, "uniform", "adam(beta_1=0.5)");
   const std::string message = Conflict(held, config);
-  ExpectContains(message, "table \"t\" exists with other settings");
-  ExpectContains(message, "existing:  " + held.Describe());
-  ExpectContains(message, "requested: " + config.Describe());
+  ExpectContains(message,
+                 "table \"t\" exists with other settings: output_dim: 4 here, "
+                 "8 asked; optimizer: sgd here, adam(beta_1=0.5) asked. ");
+  ExpectContains(message, "ptf.Table(name).drop()");
+  EXPECT_EQ(message.find("embeddings_initializer"), std::string::npos);
+}
+
+TEST(StoreCreateTable, ShowsOfOneRuleTheNumbersThatDifferAlone) {
+  const std::string message =
+      Conflict(MakeConfig("t", 4, "uniform", "adam(beta_1=0.9,beta_2=0.999)"),
+               MakeConfig("t", 4, "uniform", "adam(beta_1=0.5,beta_2=0.999)"));
+  ExpectContains(message,
+                 "settings: optimizer: adam(beta_1=0.9) here, adam(beta_1=0.5) "
+                 "asked. ");
 }
 
 TEST(StoreCreateTable, RefusesEverySettingThatDiffers) {

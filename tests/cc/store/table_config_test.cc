@@ -135,11 +135,23 @@ TEST(TableConfigDescribe, ShowsAllSettingsButTheName) {
   config.default_value = 0.1f;
   config.shard_index = 1;
   config.shard_count = 3;
-  EXPECT_EQ(config.Describe(),
-            "output_dim=8, initializer=uniform(maxval=0.1,minval=-0.1), "
-            "optimizer=adagrad, row_dtype=int8, capacity=rows(count=9), "
-            "admission=probability(p=0.5), eviction=ttl(steps=3), seed=7, "
-            "default_value=0.1, shard_index=1, shard_count=3");
+  EXPECT_EQ(
+      config.Describe(),
+      "output_dim=8, embeddings_initializer=uniform(maxval=0.1,minval=-0.1), "
+      "optimizer=adagrad, row_dtype=int8, capacity=rows(count=9), "
+      "admission=probability(p=0.5), eviction=ttl(steps=3), seed=7, "
+      "default_value=0.1, shard_index=1, shard_count=3");
+}
+
+TEST(TableConfigDescribe, LeavesOutWhatNobodyChose) {
+  TableConfig config = MakeConfig("items", 8, "zeros", "sgd");
+  EXPECT_EQ(config.DescribeChosen(),
+            "output_dim=8, embeddings_initializer=zeros, optimizer=sgd");
+  config.row_dtype = SpecOf("int8");
+  config.shard_count = 2;
+  EXPECT_EQ(config.DescribeChosen(),
+            "output_dim=8, embeddings_initializer=zeros, optimizer=sgd, "
+            "row_dtype=int8, shard_count=2");
 }
 
 }  // namespace

@@ -1,14 +1,23 @@
-"""What a native server has to tell, as records of Python's logging."""
+"""What the native core has to tell, as records of Python's logging."""
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import functools
 import logging
 import threading
 
+from absl import logging as absl_logging
+
 from persia_tf import _native
 
-_LEVELS = {1: logging.INFO, 2: logging.WARNING, 3: logging.ERROR}
+_LEVELS = {
+    1: logging.INFO,
+    2: logging.WARNING,
+    3: logging.ERROR,
+    4: logging.DEBUG,
+}
 
 # A wait without an event; `close` ends it at once.
 _TAKE_SECONDS = 3600.0
@@ -39,11 +48,15 @@ class EventLog:
         )
         self._thread.start()
 
-    def close(self) -> None:
-        """Logs what is left, and ends. No server may use the handle any more."""
+    def stop(self) -> None:
+        """Logs what is left, and ends. What is told later goes nowhere."""
         self._closed.set()
         self._library.persia_events_close(self.handle)
         self._thread.join()
+
+    def close(self) -> None:
+        """As `stop`, and frees the handle, which nobody may use any more."""
+        self.stop()
         self._library.persia_events_free(self.handle)
 
     def _run(self) -> None:
@@ -68,3 +81,20 @@ class EventLog:
         )
         record.created = event.unix_seconds  # When it happened, not now.
         self._logger.handle(record)
+
+
+@functools.cache
+def of_program() -> EventLog:
+    """Returns the log of this process's sessions, which goes where absl's does.
+
+    It is never freed, since sessions last as long as their process. A child that was
+    forked without `exec` has no thread for it, and shows nothing.
+    """
+    return EventLog(absl_logging.get_absl_logger())
+
+
+@atexit.register
+def _stop_at_exit() -> None:
+    # Whoever imports this flushes at the exit too, and so before this.
+    if of_program.cache_info().currsize:
+        of_program().stop()

@@ -1,0 +1,22 @@
+// Spans of time as messages show them.
+
+#ifndef PERSIA_CC_CLIENT_ROUNDED_H_
+#define PERSIA_CC_CLIENT_ROUNDED_H_
+
+#include <chrono>
+#include <cmath>
+
+#include "cc/base/clock.h"
+
+namespace persia {
+
+// In seconds: 4.99998 is 5.
+inline double RoundedSeconds(Clock::duration span) {
+  const double seconds = std::chrono::duration<double>(span).count();
+  const double steps = seconds < 1 ? 100 : 10;
+  return std::round(seconds * steps) / steps;
+}
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_CLIENT_ROUNDED_H_

@@ -1,0 +1,74 @@
+#include "cc/client/silence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cc/client/rounded.h"
+
+namespace persia {
+namespace {
+
+// Both are warnings: who read the first must not miss the second.
+constexpr EventKind kSilent{"shards that do not answer", EventLevel::kWarning,
+                            10};
+constexpr EventKind kBack{"shards that answer again", EventLevel::kWarning, 10};
+
+const char* NameOf(MessageType reply) {
+  switch (reply) {
+    case MessageType::kCreateTableReply:
+      return "the opening of a table";
+    case MessageType::kLookupReply:
+      return "a lookup";
+    case MessageType::kUpdateReply:
+      return "an update";
+    default:
+      return "a request";
+  }
+}
+
+// A shard may write or read files for as long as it takes.
+bool MayTakeLong(const ShardRequest& request) {
+  return request.reply_type == MessageType::kCheckpointReply;
+}
+
+}  // namespace
+
+Silence::Silence(EventLog* events, std::string name, double seconds)
+    : events_(events),
+      name_(std::move(name)),
+      longest_(std::chrono::duration_cast<Clock::duration>(
+          std::chrono::duration<double>(seconds))) {}
+
+Clock::time_point Silence::TellsAt(
+    const ShardRequest& request, bool is_reached,
+    std::optional<Clock::time_point> heard_at) const {
+  if (events_ == nullptr || since_.has_value() ||
+      (is_reached && MayTakeLong(request))) {
+    return Clock::time_point::max();
+  }
+  const Clock::time_point time =
+      std::max(request.asked_at, heard_at.value_or(request.asked_at)) +
+      longest_;
+  return time < request.deadline ? time : Clock::time_point::max();
+}
+
+void Silence::Tell(const ShardRequest& oldest, size_t waiting,
+                   const std::string& reason) {
+  since_ = oldest.asked_at;
+  const Clock::time_point now = Clock::now();
+  const std::string others =
+      waiting > 1 ? Concat(" and ", waiting - 1, " more") : "";
+  TellEvent(events_, kSilent, name_, " has not answered for ",
+            RoundedSeconds(now - oldest.asked_at), " s: ", reason,
+            ". What waits for it is ", NameOf(oldest.reply_type), others,
+            ", and fails in ", RoundedSeconds(oldest.deadline - now), " s");
+}
+
+void Silence::End() {
+  if (!since_.has_value()) return;
+  TellEvent(events_, kBack, name_, " answers again, after ",
+            RoundedSeconds(Clock::now() - *std::exchange(since_, std::nullopt)),
+            " s");
+}
+
+}  // namespace persia

@@ -1,0 +1,48 @@
+#include "cc/store/missing_table.h"
+
+#include <charconv>
+#include <string_view>
+
+namespace persia {
+namespace {
+
+constexpr std::string_view kBegin = "no table has key ";
+constexpr std::string_view kEnd =
+    " here: the layer that makes it was not built, or the process was started "
+    "again without its rows";
+
+}  // namespace
+
+Status MissingTable(TableKey key) {
+  return Status(Code::kNotFound, Concat(kBegin, key, kEnd));
+}
+
+std::optional<TableKey> MissingTableKey(const Status& status) {
+  if (status.code() != Code::kNotFound) return std::nullopt;
+  const std::string& message = status.message();
+  const size_t begin = message.find(kBegin);
+  if (begin == std::string::npos) return std::nullopt;
+  TableKey key = 0;
+  const char* const digits = message.data() + begin + kBegin.size();
+  const auto [end, error] =
+      std::from_chars(digits, message.data() + message.size(), key);
+  if (error != std::errc()) return std::nullopt;
+  return key;
+}
+
+Status NamedMissingTable(const Status& status, const std::string& table) {
+  const std::string& message = status.message();
+  // "shard 0 of 2 (127.0.0.1:7000): ", or nothing for the store of a process.
+  const std::string where = message.substr(0, message.find(kBegin));
+  const char* const cause =
+      where.empty()
+          ? "it was dropped. Build the model again, which makes it anew"
+          : "the shard was started again without its rows, or the table was "
+            "dropped. Bring the rows back by ptf.checkpoint.restore; or build "
+            "the model again, which makes the table anew, without rows. With "
+            "--recovery-folder a shard comes back with its rows";
+  return Status(status.code(), Concat(where, "table \"", table,
+                                      "\" is not there any more: ", cause));
+}
+
+}  // namespace persia

@@ -1,0 +1,70 @@
+"""What Keras's regularizers ask for, in numbers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from persia_tf._keras import keras
+
+_CLASSES = (keras.regularizers.L1, keras.regularizers.L2, keras.regularizers.L1L2)
+
+
+class Penalty(NamedTuple):
+    """`l1 * sum(abs(w)) + l2 * sum(w ** 2)`, which is added to the loss.
+
+    Attributes:
+        l1: The factor of the sum of magnitudes.
+        l2: The factor of the sum of squares.
+    """
+
+    l1: float
+    l2: float
+
+    @property
+    def weight_decay(self) -> float:
+        """Of a row optimizer: what `l2` is for SGD, whose gradient is `2 * l2 * w`."""
+        return 2 * self.l2
+
+
+def penalty_of(regularizer: Any) -> Penalty | None:
+    """Returns what a regularizer adds to the loss.
+
+    Args:
+        regularizer: As a Keras layer takes it: an object, a name, a config or None.
+
+    Returns:
+        A `Penalty`, of zeros for None; None if it is no L1, L2 or L1L2 of Keras's.
+    """
+    try:
+        known = keras.regularizers.get(regularizer)
+    except (TypeError, ValueError):
+        return None
+    if known is None:
+        return Penalty(0.0, 0.0)
+    if type(known) not in _CLASSES:
+        return None
+    return Penalty(*(_short(getattr(known, name, 0.0)) for name in ("l1", "l2")))
+
+
+def does_nothing(regularizer: Any) -> bool:
+    """Whether it is None, or adds zero whatever the weights are, as `L2(0.0)` does."""
+    return penalty_of(regularizer) == Penalty(0.0, 0.0)
+
+
+def config_of_activity(layer: Any) -> dict[str, Any]:
+    """Returns what a layer's config has of its `activity_regularizer`.
+
+    Layers of tf_keras write it themselves; those of Keras 3 have it from their base.
+
+    Args:
+        layer: A Keras layer.
+    """
+    regularizer = layer.activity_regularizer
+    if regularizer is None:
+        return {}
+    return {"activity_regularizer": keras.regularizers.serialize(regularizer)}
+
+
+def _short(value: Any) -> float:
+    # tf_keras holds a float32, whose float would be 9.999999747378752e-06.
+    return float(f"{float(value):.7g}")
