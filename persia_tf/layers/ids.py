@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import not_equal
+from persia_tf.layers.placeholders import is_placeholder_of_shape
 from persia_tf.ops.placement import on_host
 
 # Below 0 there is no hash, and 0 stays free for padding.
@@ -36,6 +37,8 @@ def checked_ids(
         inputs = _rows_of(inputs, layer, combiner)
     is_ragged = isinstance(inputs, tf.RaggedTensor)
     ids = inputs if is_ragged else tf.convert_to_tensor(inputs)
+    if is_placeholder_of_shape(ids):
+        ids = tf.cast(ids, tf.int64)
     check_dtype(ids.dtype.name, layer)
     if combiner is not None:
         check_rank(ids.shape.rank, layer, combiner)

@@ -32,6 +32,7 @@ from persia_tf.layers.ids import (
     is_no_padding,
 )
 from persia_tf.layers.loss_scaling import LossScaling
+from persia_tf.layers.rebuilding import Rebuilding
 from persia_tf.layers.replicas import after_all_workers, local_replica
 from persia_tf.layers.row_saving import RowSaving
 from persia_tf.layers.row_state import RowState
@@ -180,6 +181,7 @@ class PersiaEmbedding(keras.layers.Layer):
             )
         super().__init__(**layer_kwargs)
         self._weight_readers = WeightReaders(self.name)
+        self._rebuilding = Rebuilding(self.name)
         # XLA knows none of its ops. (Keras 3 sets True for every layer that is made.)
         self.supports_jit = False
         self.output_dim = output_dim
@@ -198,6 +200,7 @@ class PersiaEmbedding(keras.layers.Layer):
         self._anchor: Any = None
         self._route: embedding.Route | None = None
         self._row_saving: RowSaving | None = None
+        self._load_error: Exception | None = None
         self._steps = StepCounter()
         self._loss_scaling = LossScaling(self)
 
@@ -219,6 +222,7 @@ class PersiaEmbedding(keras.layers.Layer):
     def call(
         self, inputs: Any, weights: Any = None, training: bool | None = None
     ) -> Any:
+        self._rebuilding.on_call(is_eager=tf.executing_eagerly())
         with on_host():
             ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
         if weights is not None:
@@ -333,15 +337,30 @@ class PersiaEmbedding(keras.layers.Layer):
 
     def load_own_variables(self, store: Any) -> None:
         """Loads the rows alone: the anchor's value is none, and its shape varies."""
-        if self._row_saving is None:
-            super().load_own_variables(store)
-        elif not store.keys():
+        if not store.keys():
+            self._load_nothing()
+            return
+        try:
+            self._rebuilding.check(self._row_saving is not None)
+            if self._row_saving is None:  # No call of the model reaches it.
+                self.build()
+            self._row_saving.load(store)
+        except Exception as error:
+            self._load_error = error
+            raise
+        self._load_error = None
+
+    def _load_nothing(self) -> None:
+        """Raises, unless nothing was saved as the layer was not built then either."""
+        if self._load_error is not None:
+            # Keras 3 comes to a layer by every attribute that leads to it, though it
+            # was saved by one, and forgets an error if a later load raises none.
+            raise self._load_error
+        if self._row_saving is not None:
             raise ValueError(
                 f"layer '{self.name}' has nothing in what is being loaded, which must "
                 "be of a model with the same layers"
             )
-        else:
-            self._row_saving.load(store)
 
     def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object
