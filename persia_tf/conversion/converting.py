@@ -15,6 +15,7 @@ from persia_tf.conversion.cloning import Cloner
 from persia_tf.conversion.plan import Plan, is_model_of_layers, row_initializer
 from persia_tf.conversion.report import ConvertedLayer, Report
 from persia_tf.conversion.row_optimizer import row_optimizer
+from persia_tf.current_cluster import current_cluster
 from persia_tf.layers import CastingPersiaEmbedding, PersiaEmbedding
 from persia_tf.table import Table
 
@@ -76,8 +77,8 @@ def convert(
         table_prefix: Goes before the names of the tables, which are those of the
             layers, after the models that they are nested in: `"user_embedding"`,
             `"tower/user_embedding"`. Defaults to `""`.
-        cluster: The `persia_tf.Cluster` that holds the tables. Defaults to the one
-            of the environment.
+        cluster: The `persia_tf.Cluster` that holds the tables. Defaults to that of
+            `ptf.use_cluster`, else to the one of the environment.
 
     Returns:
         A `Conversion`: `(model, report)`.
@@ -93,7 +94,7 @@ def convert(
     _check_model(model)
     plan = Plan(model, checks.integer("min_rows", min_rows, 1, 2**63 - 1))
     rows_by = row_optimizer(optimizer, model)
-    cluster = cluster if cluster is not None else Cluster()
+    cluster = cluster if cluster is not None else current_cluster()
     replaced = _Replacements(plan, rows_by, table_prefix, cluster)
     cloner = Cloner(replaced.replacement, plan.is_input_of_ids)
     clone = cloner.clone(model)

@@ -16,6 +16,7 @@ from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
 from persia_tf._keras import NO_AUTOCAST, keras
 from persia_tf.cluster import Cluster
+from persia_tf.current_cluster import cluster_in_use
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.bags import bags_of, in_shape_of
 from persia_tf.layers.combiners import (
@@ -43,7 +44,6 @@ from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.ops.placement import cast_on_host, on_host
 from persia_tf.ops.redirection import redirection
 from persia_tf.optimizers.learning_rate import StepCounter
-from persia_tf.saving.contexts import cluster_in_use
 from persia_tf.saving.header import Header, described
 from persia_tf.session import TableSettings
 from persia_tf.table import Table
@@ -117,7 +117,10 @@ class PersiaEmbedding(keras.layers.Layer):
         compression: None for a row an id, or an object of `persia_tf.compression`,
             which makes each id's vector of several rows out of fewer. Layers that
             share a table must share it. Defaults to None.
-        cluster: A `persia_tf.Cluster`. Defaults to the one of the environment.
+        cluster: A `persia_tf.Cluster`, which goes before that of `ptf.use_cluster`
+            around the constructor. Defaults to that one, else to the one of the
+            environment. A layer that is made from a config is on the one of
+            `ptf.use_cluster`, if there is one.
         **layer_kwargs: `name`, `trainable` and `dtype`, as for any layer.
 
     Input shape:
@@ -195,7 +198,7 @@ class PersiaEmbedding(keras.layers.Layer):
         self.eviction = eviction_lib.get(eviction, capacity)
         self.row_dtype = row_dtype
         self.compression = compression_lib.get(compression)
-        self.cluster = cluster
+        self.cluster = cluster if cluster is not None else cluster_in_use()
         self.supports_masking = mask_zero
         self._anchor: Any = None
         self._route: embedding.Route | None = None
