@@ -7,9 +7,11 @@ when its weights are asked for.
 from __future__ import annotations
 
 import re
+from types import FrameType
 
 from absl import logging
 
+from persia_tf._keras import keras
 from persia_tf.layers.call_stack import KERAS_MODULE, frames_of
 from persia_tf.saving.contexts import do_rows_stay
 
@@ -36,12 +38,17 @@ class WeightReaders:
         """
         if do_rows_stay():
             return
+        arrays = None
         for frame in frames_of(KERAS_MODULE):
             function = frame.f_code.co_name
             if _H5_MODULE.match(frame.f_globals["__name__"]):
                 self._on_h5(function)
             elif function in _ARRAYS:
-                self._warn(f"{function}() passes arrays of the dense weights only")
+                arrays = function
+            elif arrays is not None and _is_of_early_stopping(frame):
+                self._warn_of_early_stopping()
+        if arrays is not None:
+            self._warn(f"{arrays}() passes arrays of the dense weights only")
 
     def _on_h5(self, function: str) -> None:
         if function.startswith("load"):
@@ -54,6 +61,18 @@ class WeightReaders:
                 "`ptf.rows_stay()`."
             )
 
+    def _warn_of_early_stopping(self) -> None:
+        if self._was_told:
+            return
+        self._was_told = True
+        logging.warning(
+            "layer '%s': EarlyStopping(restore_best_weights=True) of Keras takes back "
+            "the dense weights only, beside rows of the last epoch: the model may be "
+            "worse than it was in any epoch. ptf.callbacks.EarlyStopping takes the "
+            "same arguments, and takes back the rows too. (Told once.)",
+            self._layer,
+        )
+
     def _warn(self, what: str) -> None:
         if self._was_told:
             return
@@ -64,3 +83,7 @@ class WeightReaders:
             "`ptf.rows_stay()`.)",
             *(self._layer, what),
         )
+
+
+def _is_of_early_stopping(frame: FrameType) -> bool:
+    return isinstance(frame.f_locals.get("self"), keras.callbacks.EarlyStopping)

@@ -26,13 +26,8 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
         PersiaError: if a shard does not answer. Some rows may be as saved then, but
             none is gone.
     """
-    ids = stored_rows.read_ids(store, saved)
     before = len(table)
-    _write(table, own, store, saved)
-    removed = _remove_others(table, ids) if before else 0
-    if before and len(table) < saved.rows:
-        # A table that is full may have kept others, which were used more often.
-        _write(table, own, store, saved)
+    removed = set_rows(table, own, store, saved)
     if not saved.keeps_state(own):
         logging.warning(
             "table '%s': the optimizer state of its rows begins anew, since it was "
@@ -41,6 +36,22 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
         )
     _tell(table, before, removed, saved)
     warn_of_missing(table, saved)
+
+
+def set_rows(table: Table, own: Header, store: Any, saved: Header) -> int:
+    """Does as `replace_rows`, and tells nothing.
+
+    Returns:
+        How many rows were removed.
+    """
+    ids = stored_rows.read_ids(store, saved)
+    before = len(table)
+    _write(table, own, store, saved)
+    removed = _remove_others(table, ids) if before else 0
+    if before and len(table) < saved.rows:
+        # A table that is full may have kept others, which were used more often.
+        _write(table, own, store, saved)
+    return removed
 
 
 def _write(table: Table, own: Header, store: Any, saved: Header) -> None:
