@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     )
     from persia_tf.cluster import Cluster, flush
     from persia_tf.conversion import convert
+    from persia_tf.current_cluster import use_cluster
     from persia_tf.local_shards import local_cluster
-    from persia_tf.saving.contexts import rows_stay, use_cluster
+    from persia_tf.saving.contexts import rows_stay
     from persia_tf.table import Table
     from persia_tf.telemetry import metrics
     from persia_tf.tls import TLS

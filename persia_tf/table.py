@@ -10,6 +10,7 @@ import numpy as np
 
 from persia_tf import _native, checks, errors, native_arrays, row_checks, stats
 from persia_tf.cluster import Cluster
+from persia_tf.current_cluster import current_cluster
 
 # Of one request, so that none is too long for a shard or for its deadline.
 _REQUEST_BYTES = 16 << 20
@@ -77,13 +78,13 @@ class Table:
 
     Args:
         name: The table's name: the layer's `table`, else the layer's name.
-        cluster: The `persia_tf.Cluster` that holds it. Defaults to the one of
-            the environment.
+        cluster: The `persia_tf.Cluster` that holds it. Defaults to that of
+            `ptf.use_cluster`, else to the one of the environment.
     """
 
     def __init__(self, name: str, cluster: Cluster | None = None) -> None:
         self.name = name
-        self.cluster = cluster if cluster is not None else Cluster()
+        self.cluster = cluster if cluster is not None else current_cluster()
 
     @property
     def dim(self) -> int:

@@ -1,7 +1,14 @@
 """Keras callbacks."""
 
 from persia_tf.callbacks.chief_alone import BackupAndRestore, ModelCheckpoint
+from persia_tf.callbacks.early_stopping import EarlyStopping
 from persia_tf.callbacks.lookup_metrics import LookupMetrics
 from persia_tf.callbacks.table_checkpoint import TableCheckpoint
 
-__all__ = ["BackupAndRestore", "LookupMetrics", "ModelCheckpoint", "TableCheckpoint"]
+__all__ = [
+    "BackupAndRestore",
+    "EarlyStopping",
+    "LookupMetrics",
+    "ModelCheckpoint",
+    "TableCheckpoint",
+]

@@ -10,6 +10,7 @@ from persia_tf._keras import keras
 from persia_tf.callbacks.weights_files import WeightsFiles
 from persia_tf.checkpoint.saving import SaveOptions, checked_max_to_keep
 from persia_tf.cluster import Cluster
+from persia_tf.current_cluster import cluster_in_use
 from persia_tf.layers.workers import Workers
 from persia_tf.saving.contexts import rows_stay
 
@@ -60,7 +61,8 @@ class TableCheckpoint(keras.callbacks.Callback):
         path: The folder for this run's checkpoints, as for `ptf.checkpoint.save`.
         save_freq: `"epoch"`: at the end of each epoch. An integer: whenever so many
             batches were trained since the last time. Defaults to `"epoch"`.
-        cluster: The `persia_tf.Cluster`. Defaults to the one of the environment.
+        cluster: The `persia_tf.Cluster`. Defaults to that of `ptf.use_cluster`, else to
+            the one of the environment.
         weights_folder: A folder of this machine for files of dense weights. None:
             they are not saved. Defaults to None.
         whole_every: Of so many saves in a row one is whole, and the others are
@@ -109,7 +111,7 @@ class TableCheckpoint(keras.callbacks.Callback):
         self.last_saved: str | None = None
         self._path = path
         self._save_freq = save_freq
-        self._cluster = cluster
+        self._cluster = cluster if cluster is not None else cluster_in_use()
         self._whole_every = checks.integer(
             "whole_every", whole_every, 1, _LONGEST_CHAIN
         )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from persia_tf import files
+from persia_tf.callbacks.stand_in import StandIn
 
 
 @contextlib.contextmanager
@@ -33,15 +34,8 @@ def replaced(path: str) -> Iterator[str]:
             os.remove(unfinished)
 
 
-class WholeFilesModel:
-    """Stands for a model, and saves it into whole files.
-
-    Args:
-        model: A `keras.Model`.
-    """
-
-    def __init__(self, model: Any) -> None:
-        object.__setattr__(self, "_whole", model)
+class WholeFilesModel(StandIn):
+    """Stands for a model, and saves it into whole files."""
 
     def save(self, filepath: str, **options: Any) -> None:
         """As the model's."""
@@ -52,9 +46,3 @@ class WholeFilesModel:
         """As the model's."""
         with replaced(filepath) as unfinished:
             self._whole.save_weights(unfinished, **options)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._whole, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._whole, name, value)

@@ -13,6 +13,7 @@ from persia_tf.checkpoint.saving import location
 from persia_tf.checkpoint.shards import Progress, Shards
 from persia_tf.checkpoint.waiting import wait_for_all
 from persia_tf.cluster import Cluster
+from persia_tf.current_cluster import current_cluster
 
 
 def restore(
@@ -43,7 +44,8 @@ def restore(
     Args:
         path: A checkpoint, or the folder of several, of which the newest complete one
             is taken. See `save` for where it is.
-        cluster: The `persia_tf.Cluster`. Defaults to the one of the environment.
+        cluster: The `persia_tf.Cluster`. Defaults to that of `ptf.use_cluster`, else to
+            the one of the environment.
         progress: Whether to show a progress bar; or a function that is told instead,
             again and again, how many rows are done, of how many. Defaults to False.
 
@@ -57,7 +59,7 @@ def restore(
         InvalidArgumentError: if a table has another `output_dim`.
         PersiaError: if a shard does not answer (it is named).
     """
-    cluster = cluster if cluster is not None else Cluster()
+    cluster = cluster if cluster is not None else current_cluster()
     cluster.flush()
     shards = Shards(cluster.session)
     folder = folders.find(shards, location(path, cluster))

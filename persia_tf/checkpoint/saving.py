@@ -17,6 +17,7 @@ from persia_tf.checkpoint.manifest import FILE_NAME, Manifest, Parent
 from persia_tf.checkpoint.shards import Shards
 from persia_tf.checkpoint.waiting import wait_for_all
 from persia_tf.cluster import Cluster
+from persia_tf.current_cluster import current_cluster
 
 DEFAULT_MAX_TO_KEEP = 5
 _MOST_KEPT = 10**6
@@ -70,7 +71,8 @@ def save(
             on the shards' machines, within their `--checkpoint-root`: relative to
             that, or absolute, or a URL where that is one. All shards must see the
             same files.
-        cluster: The `persia_tf.Cluster`. Defaults to the one of the environment.
+        cluster: The `persia_tf.Cluster`. Defaults to that of `ptf.use_cluster`, else to
+            the one of the environment.
         incremental: Whether to save only what changed. Defaults to False.
         max_to_keep: How many checkpoints stay in `path`; older ones are removed, but
             for those that these need. None: all. Defaults to `5`.
@@ -90,7 +92,7 @@ def save(
         PersiaError: if a shard does not answer, or cannot write (it is named).
     """
     max_to_keep = checked_max_to_keep(max_to_keep)
-    cluster = cluster if cluster is not None else Cluster()
+    cluster = cluster if cluster is not None else current_cluster()
     where = location(path, cluster)
     cluster.flush()
     shards = Shards(cluster.session)

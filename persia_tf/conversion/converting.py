@@ -15,6 +15,7 @@ from persia_tf.conversion.cloning import Cloner
 from persia_tf.conversion.plan import Plan, is_model_of_layers, row_initializer
 from persia_tf.conversion.regularization import CHOICES, Regularizers
 from persia_tf.conversion.report import ConvertedLayer, Report
+from persia_tf.current_cluster import current_cluster
 from persia_tf.layers import CastingPersiaEmbedding, PersiaEmbedding
 from persia_tf.layers.ids import DTYPES
 from persia_tf.table import Table
@@ -78,8 +79,8 @@ def convert(
         table_prefix: Goes before the names of the tables, which are those of the
             layers, after the models that they are nested in: `"user_embedding"`,
             `"tower/user_embedding"`. Defaults to `""`.
-        cluster: The `persia_tf.Cluster` that holds the tables. Defaults to the one
-            of the environment.
+        cluster: The `persia_tf.Cluster` that holds the tables. Defaults to that of
+            `ptf.use_cluster`, else to the one of the environment.
         regularizers: What becomes of an `Embedding` with an `embeddings_regularizer`,
             which rows do not have: `"leave"` it as it is; `"drop"` the regularizer; or
             `"weight_decay"`, which gives its rows' optimizer a decoupled weight decay
@@ -103,7 +104,7 @@ def convert(
     rows_by = None if optimizer is None else optimizers.get(optimizer)
     regularizing = Regularizers(regularizers, rows_by)
     plan = Plan(model, min_rows, regularizing)
-    cluster = cluster if cluster is not None else Cluster()
+    cluster = cluster if cluster is not None else current_cluster()
     replaced = _Replacements(plan, regularizing, table_prefix, cluster)
     cloner = Cloner(replaced.replacement, plan.is_input_of_ids)
     clone = cloner.clone(model)

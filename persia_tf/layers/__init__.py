@@ -1,11 +1,11 @@
 """Keras layers."""
 
+from persia_tf.current_cluster import use_cluster as use_cluster
 from persia_tf.layers.casting_embedding import CastingPersiaEmbedding
 from persia_tf.layers.joined_copy import JoinedCopy
 from persia_tf.layers.persia_embedding import PersiaEmbedding
 
 # `ptf` has them from here: who loads a model with them needs its layers' classes.
 from persia_tf.saving.contexts import rows_stay as rows_stay
-from persia_tf.saving.contexts import use_cluster as use_cluster
 
 __all__ = ["CastingPersiaEmbedding", "JoinedCopy", "PersiaEmbedding"]

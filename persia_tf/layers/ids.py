@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import not_equal
+from persia_tf.layers.placeholders import is_placeholder_of_shape
 from persia_tf.ops.placement import on_host
 
 # Below 0 there is no hash, and 0 stays free for padding.
@@ -40,6 +41,8 @@ def checked_ids(
     """
     is_composite = isinstance(inputs, (tf.SparseTensor, tf.RaggedTensor))
     ids = inputs if is_composite else tf.convert_to_tensor(inputs)
+    if not is_composite and is_placeholder_of_shape(ids):
+        ids = tf.cast(ids, tf.int64)
     check_dtype(ids.dtype.name, layer)
     if ids.dtype != tf.string:
         ids = tf.cast(ids, tf.int64)

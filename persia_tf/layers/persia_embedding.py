@@ -14,6 +14,7 @@ from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
 from persia_tf._keras import NO_AUTOCAST, keras
 from persia_tf.cluster import Cluster
+from persia_tf.current_cluster import cluster_in_use
 from persia_tf.layers import foreign_arguments
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.bags import bags_of, in_shape_of
@@ -32,6 +33,7 @@ from persia_tf.layers.ids import (
 )
 from persia_tf.layers.layer_table import LayerTable
 from persia_tf.layers.loss_scaling import LossScaling
+from persia_tf.layers.rebuilding import Rebuilding
 from persia_tf.layers.replicas import after_all_workers, local_replica
 from persia_tf.layers.row_saving import RowSaving
 from persia_tf.layers.row_state import RowState
@@ -43,7 +45,6 @@ from persia_tf.ops import embedding
 from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.ops.placement import cast_on_host, on_host
 from persia_tf.ops.redirection import redirection
-from persia_tf.saving.contexts import cluster_in_use
 from persia_tf.session import TableSettings
 from persia_tf.table import Table
 
@@ -119,7 +120,10 @@ class PersiaEmbedding(keras.layers.Layer):
         compression: None for a row an id, or an object of `persia_tf.compression`,
             which makes each id's vector of several rows out of fewer. Layers that
             share a table must share it. Defaults to None.
-        cluster: A `persia_tf.Cluster`. Defaults to the one of the environment.
+        cluster: A `persia_tf.Cluster`, which goes before that of `ptf.use_cluster`
+            around the constructor. Defaults to that one, else to the one of the
+            environment. A layer that is made from a config is on the one of
+            `ptf.use_cluster`, if there is one.
         **layer_kwargs: `name`, `trainable` and `dtype`, as for any layer.
 
     Input shape:
@@ -187,6 +191,7 @@ class PersiaEmbedding(keras.layers.Layer):
             )
         super().__init__(**layer_kwargs)
         self._weight_readers = WeightReaders(self.name)
+        self._rebuilding = Rebuilding(self.name)
         # XLA knows none of its ops. (Keras 3 sets True for every layer that is made.)
         self.supports_jit = False
         self.output_dim = output_dim
@@ -200,12 +205,13 @@ class PersiaEmbedding(keras.layers.Layer):
         self.eviction = eviction_lib.get(eviction, capacity)
         self.row_dtype = row_dtype
         self.compression = compression_lib.get(compression)
-        self.cluster = cluster
+        self.cluster = cluster if cluster is not None else cluster_in_use()
         self.supports_masking = mask_zero
         self._anchor: Any = None
         self._layer_table: LayerTable | None = None
         self._row_saving: RowSaving | None = None
         self._stepping = RowStepping(self)
+        self._load_error: Exception | None = None
         self._loss_scaling = LossScaling(self)
 
     def build(self, input_shape: Any = None) -> None:
@@ -228,6 +234,7 @@ class PersiaEmbedding(keras.layers.Layer):
         self, inputs: Any, weights: Any = None, training: bool | None = None
     ) -> Any:
         training = is_training(training)
+        self._rebuilding.on_call(is_eager=tf.executing_eagerly())
         with on_host():
             ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
         if weights is not None:
@@ -342,15 +349,30 @@ class PersiaEmbedding(keras.layers.Layer):
 
     def load_own_variables(self, store: Any) -> None:
         """Loads the rows alone: the anchor's value is none, and its shape varies."""
-        if self._row_saving is None:
-            super().load_own_variables(store)
-        elif not store.keys():
+        if not store.keys():
+            self._load_nothing()
+            return
+        try:
+            self._rebuilding.check(self._row_saving is not None)
+            if self._row_saving is None:  # No call of the model reaches it.
+                self.build()
+            self._row_saving.load(store)
+        except Exception as error:
+            self._load_error = error
+            raise
+        self._load_error = None
+
+    def _load_nothing(self) -> None:
+        """Raises, unless nothing was saved as the layer was not built then either."""
+        if self._load_error is not None:
+            # Keras 3 comes to a layer by every attribute that leads to it, though it
+            # was saved by one, and forgets an error if a later load raises none.
+            raise self._load_error
+        if self._row_saving is not None:
             raise ValueError(
                 f"layer '{self.name}' has nothing in what is being loaded, which must "
                 "be of a model with the same layers"
             )
-        else:
-            self._row_saving.load(store)
 
     def get_config(self) -> dict[str, Any]:
         serialize = keras.saving.serialize_keras_object

@@ -13,6 +13,7 @@ from typing import Any
 
 from absl import logging
 
+from persia_tf._keras import keras
 from persia_tf.layers.call_stack import KERAS_MODULE, frames_of
 from persia_tf.saving.contexts import do_rows_stay
 
@@ -47,12 +48,18 @@ class WeightReaders:
         """
         if do_rows_stay():
             return
+        arrays: FrameType | None = None
+        stopping = False
         for frame in frames_of(KERAS_MODULE):
             function = frame.f_code.co_name
             if _H5_MODULE.match(frame.f_globals["__name__"]):
                 self._on_h5(function)
             elif function in _ARRAYS:
-                self._on_arrays(frame)
+                arrays = frame
+            elif arrays is not None and _is_of_early_stopping(frame):
+                stopping = True
+        if arrays is not None:
+            self._on_arrays(arrays, stopping)
 
     def _on_h5(self, function: str) -> None:
         if function.startswith("load"):
@@ -65,12 +72,21 @@ class WeightReaders:
                 "`ptf.rows_stay()`."
             )
 
-    def _on_arrays(self, frame: FrameType) -> None:
+    def _on_arrays(self, frame: FrameType, is_of_early_stopping: bool) -> None:
         # A model's layers are asked one after the other: one line is for all of them.
         asked = frame.f_locals.get("self")
         if asked is None or asked in _told:
             return
         _told.add(asked)
+        if is_of_early_stopping:
+            logging.warning(
+                "%s '%s': EarlyStopping(restore_best_weights=True) of Keras takes back "
+                "the dense weights only, beside rows of the last epoch: the model may "
+                "be worse than it was in any epoch. ptf.callbacks.EarlyStopping takes "
+                "the same arguments, and takes back the rows too. (Told once.)",
+                *(type(asked).__name__, asked.name),
+            )
+            return
         logging.warning(
             "%s '%s': %s() passes arrays of the dense weights only, and rows of "
             "PersiaEmbedding layers stay as they are where they live. %s",
@@ -85,3 +101,7 @@ class WeightReaders:
             "layer '%s': %s, and its rows stay as they are where they live. %s",
             *(self._layer, what, _REMEDY),
         )
+
+
+def _is_of_early_stopping(frame: FrameType) -> bool:
+    return isinstance(frame.f_locals.get("self"), keras.callbacks.EarlyStopping)

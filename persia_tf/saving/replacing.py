@@ -26,14 +26,9 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
         PersiaError: if a shard does not answer. Some rows may be as saved then, but
             none is gone.
     """
-    ids = stored_rows.read_ids(store, saved)
     before = len(table)
     changed = _count_others(table, store, saved) if before else 0
-    _write(table, own, store, saved)
-    removed = _remove_others(table, ids) if before else 0
-    if before and len(table) < saved.rows:
-        # A table that is full may have kept others, which were used more often.
-        _write(table, own, store, saved)
+    removed = set_rows(table, own, store, saved)
     if not saved.keeps_state(own):
         logging.warning(
             "table '%s': the optimizer state of its rows begins anew, since it was "
@@ -50,6 +45,20 @@ def _count_others(table: Table, store: Any, saved: Header) -> int:
         int((table.lookup(batch.ids) != batch.rows).any(axis=1).sum())
         for batch in stored_rows.read_rows(store, saved)
     )
+def set_rows(table: Table, own: Header, store: Any, saved: Header) -> int:
+    """Does as `replace_rows`, and tells nothing.
+
+    Returns:
+        How many rows were removed.
+    """
+    ids = stored_rows.read_ids(store, saved)
+    before = len(table)
+    _write(table, own, store, saved)
+    removed = _remove_others(table, ids) if before else 0
+    if before and len(table) < saved.rows:
+        # A table that is full may have kept others, which were used more often.
+        _write(table, own, store, saved)
+    return removed
 
 
 def _write(table: Table, own: Header, store: Any, saved: Header) -> None:

@@ -72,7 +72,8 @@ def test_l2_becomes_a_weight_decay_of_those_rows_alone(convert):
 
 def test_with_sgd_it_steps_the_rows_of_a_batch_as_keras_does(convert):
     model = model_of(L2(0.25), keras.optimizers.SGD(0.5))
-    clone, _ = convert(model, regularizers="weight_decay")
+    rows_by = ptf.optimizers.SGD(0.5)
+    clone, _ = convert(model, optimizer=rows_by, regularizers="weight_decay")
     clone.compile(keras.optimizers.SGD(0.5), "mse")
     ids = np.arange(10).reshape(5, 2)
     for trained in (model, clone):

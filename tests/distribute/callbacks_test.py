@@ -58,3 +58,49 @@ def test_callbacks_decide_alike(results_of):
         assert first["seen"][7 * epoch + 6] == [epoch, losses[epoch]]
     # Halved after each epoch but the first.
     assert first["rate"] == np.float32(0.08) / 8
+
+
+# Of a loss that falls, as if it should rise: the first epoch is the best.
+EARLY_STOPPING = """
+sizes = []
+
+
+class Look(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        sizes.append(size_of_rows())
+
+
+def size_of_rows():
+    rows = [np.abs(batch.rows).sum() for batch in model.layers[1].rows.export()]
+    return float(sum(rows))
+
+
+with strategy.scope():
+    model = make_model(staleness=0)
+    stopping = ptf.callbacks.EarlyStopping(
+        "val_loss", mode="max", patience=2, restore_best_weights=True
+    )
+    valid = batches(ids[:33], labels[:33])
+    fit = model.fit(
+        batches(ids, labels),
+        validation_data=valid,
+        epochs=10,
+        verbose=0,
+        callbacks=[stopping, Look()],
+    )
+    after = model.evaluate(valid, verbose=0, return_dict=True)
+losses = fit.history["val_loss"]
+say(losses=losses, after=after["loss"], sizes=sizes, size=size_of_rows())
+"""
+
+
+@pytest.mark.slow
+def test_all_workers_go_back_to_the_best_epoch(results_of):
+    first, *others = results_of("2 workers", programs.MODEL + EARLY_STOPPING)
+    for other in others:
+        assert other["losses"] == first["losses"]
+    for result in (first, *others):
+        assert len(result["losses"]) == 3
+        np.testing.assert_allclose(result["after"], result["losses"][0], rtol=1e-5)
+        np.testing.assert_allclose(result["size"], result["sizes"][0], rtol=1e-5)
+        assert abs(result["sizes"][-1] - result["size"]) > 1e-3

@@ -388,12 +388,6 @@ def test_rows_may_stay_as_they_are_when_a_model_is_loaded(
     assert_same_rows(rows_of(table, shards), expected)
 
 
-def test_use_cluster_takes_clusters_alone():
-    with pytest.raises(TypeError, match="`cluster` must be a ptf.Cluster"):
-        with ptf.use_cluster("127.0.0.1:7000"):
-            pass
-
-
 # ---- Copies of a model.
 
 

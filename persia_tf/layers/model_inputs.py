@@ -1,0 +1,122 @@
+"""What models were called with, as text that a model's file can hold.
+
+Keras files the shapes of a subclassed model's inputs, and takes them for float32 when
+it makes the model again. Ids are integers or strings.
+"""
+
+from __future__ import annotations
+
+import json
+import weakref
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf._keras import IS_KERAS_3, keras
+from persia_tf.layers.call_stack import KERAS_MODULE, frames_of
+
+# Of Keras 3's models; tf_keras's know it themselves.
+_noted: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+
+_CONSTANTS = (type(None), bool, int, float, str)
+
+
+def note_inputs_of_callers() -> None:
+    """Notes what the models were called with that are calling a layer."""
+    if not IS_KERAS_3:
+        return
+    for frame in frames_of(KERAS_MODULE):
+        if frame.f_code.co_name != "__call__":
+            continue
+        local = frame.f_locals
+        model = local.get("self")
+        if isinstance(model, keras.Model) and model not in _noted:
+            inputs = _as_text(local.get("args", ()), local.get("kwargs", {}))
+            if inputs is not None:
+                _noted[model] = inputs
+
+
+def inputs_of(model: Any) -> str | None:
+    """Returns what a model was called with first; None if that is not known."""
+    if IS_KERAS_3:
+        return _noted.get(model)
+    spec = model.save_spec()
+    return None if spec is None else _as_text(*spec)
+
+
+def call_with(model: Any, inputs: str) -> None:
+    """Has a model make whatever it makes for inputs. Nothing is run.
+
+    Args:
+        model: A Keras model.
+        inputs: Of `inputs_of`.
+
+    Raises:
+        Exception: what the model's `call` raises.
+    """
+    args, kwargs = _structure(json.loads(inputs))
+    call = tf.function(lambda args, kwargs: model(*args, **kwargs))
+    call.get_concrete_function(args, kwargs)
+
+
+def _as_text(args: Any, kwargs: Any) -> str | None:
+    kwargs = dict(kwargs)
+    if "training" in kwargs:
+        kwargs["training"] = False
+    try:
+        return json.dumps(_plain([list(args), kwargs]))
+    except TypeError:  # Of something that JSON has no place for.
+        return None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, _CONSTANTS):
+        return {"constant": value}
+    if isinstance(value, dict):
+        return {"dict": [[key, _plain(each)] for key, each in value.items()]}
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [_plain(each) for each in value]}
+    return _plain_spec(_spec_of(value))
+
+
+def _spec_of(value: Any) -> tf.TypeSpec:
+    if isinstance(value, tf.TypeSpec):
+        return value
+    if not keras.backend.is_keras_tensor(value):
+        return tf.type_spec_from_value(value)
+    if value.sparse:
+        return tf.SparseTensorSpec(value.shape, value.dtype)
+    if getattr(value, "ragged", False):
+        return tf.RaggedTensorSpec(value.shape, value.dtype)
+    return tf.TensorSpec(value.shape, value.dtype)
+
+
+def _plain_spec(spec: tf.TypeSpec) -> dict[str, Any]:
+    shape = spec.shape.as_list() if spec.shape.rank is not None else None
+    if shape:
+        shape[0] = None  # However many there are in a batch.
+    plain = {"shape": shape, "dtype": spec.dtype.name}
+    if isinstance(spec, tf.SparseTensorSpec):
+        return {"sparse": plain}
+    if isinstance(spec, tf.RaggedTensorSpec):
+        return {"ragged": {**plain, "ragged_rank": spec.ragged_rank}}
+    if isinstance(spec, tf.TensorSpec):
+        return {"dense": plain}
+    raise TypeError(f"no tensor: {spec}")
+
+
+_KINDS = {
+    "constant": lambda value: value,
+    "dict": lambda items: {key: _structure(each) for key, each in items},
+    "list": lambda items: [_structure(each) for each in items],
+    "tuple": lambda items: tuple(_structure(each) for each in items),
+    "dense": lambda spec: tf.TensorSpec(**spec),
+    "sparse": lambda spec: tf.SparseTensorSpec(**spec),
+    "ragged": lambda spec: tf.RaggedTensorSpec(**spec),
+}
+
+
+def _structure(plain: dict[str, Any]) -> Any:
+    [(kind, value)] = plain.items()
+    return _KINDS[kind](value)

@@ -1,0 +1,186 @@
+"""Subclassed models that Keras makes again from a file.
+
+Keras tells a model that it makes again the shapes of its inputs, and no more: the model
+is called with float32 placeholders. Where that fails, Keras 3 gives a warning and
+leaves out the weights of layers that were not built. So what a model with a
+`PersiaEmbedding` was called with goes into its file too, and a load that has no place
+for all weights is an error.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+from absl import logging
+
+from persia_tf._keras import keras
+from persia_tf.layers.model_inputs import call_with, inputs_of, note_inputs_of_callers
+
+# In what Keras calls a model's build config.
+_KEY = "persia_tf"
+
+
+class Rebuilding:
+    """A layer's part in making the model again that it belongs to.
+
+    Args:
+        layer: Its name.
+    """
+
+    def __init__(self, layer: str) -> None:
+        self._layer = layer
+        self._is_noted = False
+        self._model: _Remade | None = None
+
+    def on_call(self, is_eager: bool) -> None:
+        """Notes what the models were called with that call the layer.
+
+        Args:
+            is_eager: Whether the call is not traced: then only the first one is looked
+                at, since each takes time.
+        """
+        if is_eager and self._is_noted:
+            return
+        self._is_noted = self._is_noted or is_eager
+        note_inputs_of_callers()
+
+    def belongs_to(self, model: _Remade) -> None:
+        """Says which model it belongs to, one that was made from a file."""
+        self._model = model
+
+    def check(self, is_built: bool) -> None:
+        """Checks that whatever was saved has a place before any of it is loaded.
+
+        Args:
+            is_built: Whether the layer is.
+
+        Raises:
+            ValueError: if there is none for some.
+        """
+        if self._model is not None:
+            self._model.check(self._layer)
+        elif not is_built:
+            raise ValueError(
+                f"layer '{self._layer}' is not built, nor is its model, so what was "
+                "saved has no place yet. Call the model on a batch first, and then "
+                "`load_weights`."
+            )
+
+    def __deepcopy__(self, memo: Any) -> Rebuilding:
+        return Rebuilding(self._layer)
+
+
+class _Remade:
+    """A model that was made from a file.
+
+    Args:
+        model: The model.
+        weights: How many it had when it was saved, but for `PersiaEmbedding` layers'.
+        error: What it raised when it was called, or None.
+    """
+
+    def __init__(self, model: Any, weights: int, error: Exception | None) -> None:
+        self._model = weakref.ref(model)
+        self._weights = weights
+        self._error = error
+
+    def check(self, layer: str) -> None:
+        model = self._model()
+        if model is None:
+            return
+        weights = _count_weights(model)
+        if weights >= self._weights:
+            return
+        unbuilt = [f"'{each.name}'" for each in _layers_of(model) if not each.built]
+        reason = "" if self._error is None else f" Its call raised: {self._error}"
+        raise ValueError(
+            f"model '{model.name}' of layer '{layer}' could not be made as it was, so "
+            f"only {weights} of its {self._weights} dense weights have a place, and "
+            f"none was loaded: these layers are not built: {', '.join(unbuilt)}. Make "
+            "the model as your program first did, call it on a batch, and then "
+            f"`load_weights` of the same file.{reason}"
+        )
+
+
+def _layers_of(model: Any) -> Iterator[Any]:
+    return model._flatten_layers()
+
+
+def _parts_in(model: Any) -> list[Rebuilding]:
+    parts = (getattr(layer, "_rebuilding", None) for layer in _layers_of(model))
+    return [part for part in parts if isinstance(part, Rebuilding)]
+
+
+def _count_weights(model: Any) -> int:
+    """Counts weights, but for those of `PersiaEmbedding` layers."""
+    found, left_out = set(), set()
+    for layer in _layers_of(model):
+        is_ours = isinstance(getattr(layer, "_rebuilding", None), Rebuilding)
+        (left_out if is_ours else found).update(map(id, _weights_of(layer)))
+    return len(found - left_out)
+
+
+def _weights_of(layer: Any) -> list[Any]:
+    try:
+        return layer.weights
+    except ValueError:  # Of a model of tf_keras that is not built.
+        return []
+
+
+def _is_made_of_layers(model: Any) -> bool:
+    """Whether Keras makes it again from its layers, and knows their inputs."""
+    if isinstance(model, keras.Sequential):
+        return False  # Perhaps without an Input.
+    return getattr(model, "inputs", None) is not None
+
+
+def _get_build_config(keras_own: Any, model: Any) -> dict[str, Any] | None:
+    config = keras_own(model)
+    if _is_made_of_layers(model) or not _parts_in(model):
+        return config
+    known = {"inputs": inputs_of(model), "weights": _count_weights(model)}
+    # tf_keras asks for the shape.
+    return {"input_shape": None, **(config or {}), _KEY: json.dumps(known)}
+
+
+def _build_from_config(keras_own: Any, model: Any, config: dict[str, Any]) -> None:
+    config = dict(config or {})
+    known = json.loads(config.pop(_KEY, "null"))
+    if known is None or model.built:
+        keras_own(model, config)
+        return
+    error = None
+    try:
+        if known["inputs"] is not None:
+            call_with(model, known["inputs"])
+        elif config.get("input_shape") or config.get("shapes_dict"):
+            keras_own(model, config)
+    except Exception as raised:  # Whatever the model's own code raises.
+        logging.warning(
+            "model '%s' could not be called as it is made again: %s", model.name, raised
+        )
+        error = raised
+    remade = _Remade(model, known["weights"], error)
+    for part in _parts_in(model):
+        part.belongs_to(remade)
+
+
+def _extend(name: str, function: Any) -> None:
+    """Puts a function in the place of a method of `keras.Model`, which it gets."""
+    keras_own = getattr(keras.Model, name)
+
+    @functools.wraps(keras_own)
+    def method(model: Any, *args: Any) -> Any:
+        return function(keras_own, model, *args)
+
+    setattr(keras.Model, name, method)
+
+
+# Keras asks models alone, and a layer cannot speak for the model that it is part of.
+# Models without a `PersiaEmbedding` get what Keras gives.
+_extend("get_build_config", _get_build_config)
+_extend("build_from_config", _build_from_config)
