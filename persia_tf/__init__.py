@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from persia_tf.cluster import Cluster, flush
     from persia_tf.conversion import convert
+    from persia_tf.embedded import reset
     from persia_tf.saving.contexts import rows_stay, use_cluster
     from persia_tf.table import Table
     from persia_tf.telemetry import metrics
@@ -54,6 +55,7 @@ _ATTRIBUTES = {
     "convert": "persia_tf.conversion",
     "flush": "persia_tf.cluster",
     "metrics": "persia_tf.telemetry",
+    "reset": "persia_tf.embedded",
     "rows_stay": "persia_tf.layers",
     "use_cluster": "persia_tf.layers",
 }
@@ -78,6 +80,7 @@ __all__ = [
     "metrics",
     "model_server",
     "optimizers",
+    "reset",
     "rows_stay",
     "serving",
     "use_cluster",

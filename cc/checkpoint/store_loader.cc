@@ -58,7 +58,7 @@ Result<Table*> StoreLoader::FindOrMake(const TableConfig& config) {
   auto& loaded = tables_[key];
   if (loaded == nullptr) {
     TableConfig wanted = config;
-    const Result<Table*> known = store_.Find(key);
+    const auto known = store_.Share(key);
     if (known.ok()) wanted = (*known)->config();
     wanted.shard_index = own_.shard_index;
     wanted.shard_count = own_.shard_count;

@@ -144,7 +144,7 @@ Status Checkpoints::Save(const CheckpointRequest& request,
         const Status status =
             WriteShard(options_.files, path, header, frozen->tables,
                        frozen->clients, progress);
-        frozen->rows.clear();  // The tables need not keep rows any longer.
+        frozen->LetGo();
         if (!status.ok()) (void)options_.files->Remove(path);
         return status;
       });
@@ -155,15 +155,16 @@ Status Checkpoints::Freeze(const ShardHeader& header, FrozenStore* frozen) {
     return Status(Code::kFailedPrecondition,
                   Concat("this shard does not know what changed since save ",
                          header.parent_id,
-                         ": it was restarted or restored since, or another "
-                         "save came between; save all rows"));
+                         ": it was restarted or restored since, dropped or "
+                         "cleared a table, or another save came between; save "
+                         "all rows"));
   }
   // An earlier one, whose changes this one takes, cannot be committed any more.
   chain_.Begin(ShardHeader(), {});
   const bool is_whole = header.parent_id == 0;
   PERSIA_RETURN_IF_ERROR(
       FreezeToSave(*subject_.store, *subject_.window, is_whole, frozen));
-  chain_.Begin(header, subject_.store->All());
+  chain_.Begin(header, subject_.store->ShareAll());
   return Status();
 }
 
@@ -182,6 +183,8 @@ Status Checkpoints::Commit(const CheckpointRequest& request) {
   if (!folder.ok()) return folder.status();
   const auto paths = PathsWithin(options_.root, request.files);
   if (!paths.ok()) return paths.status();
+  // Or a table that was dropped since would come back from it.
+  PERSIA_RETURN_IF_ERROR(chain_.CheckBegun(request.save_id));
   if (subject_.logs_saves) PERSIA_RETURN_IF_ERROR(LogSave(request));
   return chain_.Commit({HeaderOf(request), request.folder, request.files});
 }
@@ -267,6 +270,15 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
   // The checkpoint may be removed some day: a base does not need it.
   subject_.journal->DemandBase();
   return subject_.journal->BlockUntilDurable(subject_.journal->position());
+}
+
+Status Checkpoints::TakeAway(const std::function<Status(bool* taken)>& take) {
+  std::lock_guard<std::mutex> lock(starting_);
+  const Gate::Closed closed(subject_.gate);
+  bool taken = false;
+  const Status status = take(&taken);
+  if (taken) chain_.Break();
+  return status;
 }
 
 // Before the rows are there, so that the log has no update of them earlier.

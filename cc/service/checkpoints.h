@@ -63,6 +63,12 @@ class Checkpoints {
   // Not within the gate.
   Status Do(CheckpointRequest* request);
 
+  // Does what may take tables away, and says in `*taken` whether it did: alone
+  // in the store, while no save or restore is begun, committed or swapped in.
+  // What changed since a save is then not known any more: the next one is
+  // whole. Not within the gate.
+  Status TakeAway(const std::function<Status(bool* taken)>& take);
+
   // The save that was last said to be complete.
   CommittedSave committed() const { return chain_.committed(); }
 

@@ -26,6 +26,8 @@ namespace persia {
 namespace {
 
 constexpr EventKind kTablesMade{"tables made", EventLevel::kInfo, 60};
+constexpr EventKind kTablesDropped{"tables dropped or cleared",
+                                   EventLevel::kInfo, 60};
 constexpr EventKind kNoRoom{"requests refused for want of room",
                             EventLevel::kWarning, 1};
 constexpr EventKind kRecoveries{"recoveries", EventLevel::kInfo, 60};
@@ -83,6 +85,17 @@ class LocalService : public EmbeddingService {
                              journal_ != nullptr && !logs, options_.events,
                              [this] { followers_.ForgetAll(); }});
     return Status();
+  }
+
+  // Keeps others out of the store for a moment, and may take long to give the
+  // table's memory back.
+  void DropTable(DropTableRequest* request, DoneCallback done) override {
+    file_thread_.Run(
+        request->deadline,
+        [this, request] {
+          return CatchBadAlloc([&] { return DoDropTable(*request); });
+        },
+        std::move(done));
   }
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
@@ -219,6 +232,43 @@ class LocalService : public EmbeddingService {
     const auto position = Append(RecordBody::Table(config), journal_.get());
     if (!position.ok()) return position.status();
     tables_end_ = *position + 1;
+    return Status();
+  }
+
+  Status DoDropTable(const DropTableRequest& request) {
+    if (request.drop_id == 0) {
+      return InvalidArgument("drop_id must be a random number, received 0");
+    }
+    std::shared_ptr<Table> dropped;  // Ends when others may use the store again.
+    uint64_t log_end = 0;
+    PERSIA_RETURN_IF_ERROR(checkpoints_->TakeAway([&](bool* taken) {
+      const auto table =
+          store_.Drop(request.table, request.drop_id, request.stays);
+      if (!table.ok()) return table.status();
+      dropped = *table;
+      if (dropped == nullptr) return Status();
+      *taken = true;
+      followers_.LetGo(request.table);
+      return LogDrop(request, &log_end);
+    }));
+    if (dropped != nullptr) {
+      TellEvent(options_.events, kTablesDropped,
+                request.stays ? "cleared" : "dropped", " table \"",
+                dropped->config().name, "\" with its ", dropped->Stats().rows,
+                " rows");
+    }
+    return log_end == 0 ? Status() : journal_->BlockUntilDurable(log_end);
+  }
+
+  // This was done: if it cannot be logged, nothing later can.
+  Status LogDrop(const DropTableRequest& request, uint64_t* log_end) {
+    if (journal_ == nullptr) return Status();
+    const auto position = Append(RecordBody::Drop(request), journal_.get());
+    if (!position.ok()) {
+      journal_->Break(position.status());
+      return position.status();
+    }
+    *log_end = *position + 1;
     return Status();
   }
 

@@ -35,6 +35,7 @@ from persia_tf.layers.loss_scaling import LossScaling
 from persia_tf.layers.replicas import after_all_workers, local_replica
 from persia_tf.layers.row_saving import RowSaving
 from persia_tf.layers.row_state import RowState
+from persia_tf.layers.table_users import FoundRows, rows_of_others, table_users
 from persia_tf.layers.weight_readers import WeightReaders
 from persia_tf.layers.workers import Workers
 from persia_tf.ops import embedding
@@ -198,6 +199,8 @@ class PersiaEmbedding(keras.layers.Layer):
         self._anchor: Any = None
         self._route: embedding.Route | None = None
         self._row_saving: RowSaving | None = None
+        self._home: Cluster | None = None  # Where its table is.
+        self._found_rows: FoundRows | None = None
         self._steps = StepCounter()
         self._loss_scaling = LossScaling(self)
 
@@ -219,6 +222,8 @@ class PersiaEmbedding(keras.layers.Layer):
     def call(
         self, inputs: Any, weights: Any = None, training: bool | None = None
     ) -> Any:
+        if training:
+            self._tell_of_found_rows()
         with on_host():
             ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
         if weights is not None:
@@ -390,6 +395,8 @@ class PersiaEmbedding(keras.layers.Layer):
 
     @property
     def _cluster(self) -> Cluster:
+        if self._home is not None:
+            return self._home
         return self.cluster if self.cluster is not None else Cluster()
 
     @property
@@ -400,6 +407,7 @@ class PersiaEmbedding(keras.layers.Layer):
         cluster = self._cluster
         if self.table is None and not cluster.is_embedded:
             self._refuse_automatic_name()
+        self._home = cluster = table_users.home(cluster)
         initializer, seed = initializers.spec_and_seed(self.embeddings_initializer)
         settings = TableSettings(
             dim=self.output_dim,
@@ -414,14 +422,26 @@ class PersiaEmbedding(keras.layers.Layer):
         rows = cluster.create_table(self._table_name, settings)
         if rows:
             logging.info("table '%s' holds %d rows", self._table_name, rows)
+        self._found_rows = rows_of_others(self.name, self._table_name, cluster, rows)
         full_name = cluster.full_name(self._table_name)
-        compression_lib.check_same(cluster.session.name, full_name, self.compression)
-        return embedding.Route(
-            session=cluster.session.name,
+        session = cluster.session
+        compression_lib.check_same(session.name, full_name, self.compression)
+        route = embedding.Route(
+            session=session.name,
             layer=f"{self.name}#{next(_layer_numbers)}",
             table=full_name,
             dim=self.output_dim,
         )
+        session.add_layer(full_name, route.layer)
+        if cluster.is_embedded:
+            table_users.add(self, session.name, full_name)
+        return route
+
+    def _tell_of_found_rows(self) -> None:
+        """Not before it trains: rows that are loaded take their place."""
+        found, self._found_rows = self._found_rows, None
+        if found is not None and not self._row_saving.has_loaded:
+            found.tell()
 
     def _saving_of_rows(self) -> RowSaving:
         header = Header(

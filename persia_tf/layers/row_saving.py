@@ -31,6 +31,7 @@ class RowSaving:
     Attributes:
         layer: As given.
         table: As given.
+        has_loaded: Whether rows were loaded.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class RowSaving:
     ) -> None:
         self.layer = layer
         self.table = table
+        self.has_loaded = False
         self._header = header
         self._workers = workers
 
@@ -126,3 +128,6 @@ class RowSaving:
             warn_of_missing(self.table, saved)
         else:
             replace_rows(self.table, self._header, store, saved)
+        self.has_loaded = True
+        cluster = self.table.cluster
+        cluster.session.loaded.add(cluster.full_name(self.table.name))
