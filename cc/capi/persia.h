@@ -215,8 +215,8 @@ PERSIA_EXPORT int persia_session_remove(const char* name, const char* table,
                                         const int64_t* ids, uint64_t count,
                                         uint64_t* removed);
 
-/* Takes all rows of a table at once, and the table itself unless it `stays`, not
- * 0, with its settings. Does nothing if there is no such table. */
+/* Takes all rows of a table at once, and the table itself unless it `stays`,
+ * not 0, with its settings. Does nothing if there is no such table. */
 PERSIA_EXPORT int persia_session_drop_table(const char* name, const char* table,
                                             int stays);
 /* From now on the layer, as the ops name it, fails with kNotFound and `why`. */

@@ -20,10 +20,10 @@
 // and Commit fails with it, so that a training step sees it.
 //
 // Thread-safe. Only CreateTable, DropTable, Stats, Export, Assign, Remove,
-// Changes, Checkpoint, Flush and Close block, for as long as the requests that they wait
-// for may take. `done` callbacks are called exactly once, on the caller's
-// thread or on a thread that the session lends for it (never on an I/O thread),
-// so they may run TensorFlow work.
+// Changes, Checkpoint, Flush and Close block, for as long as the requests that
+// they wait for may take. `done` callbacks are called exactly once, on the
+// caller's thread or on a thread that the session lends for it (never on an I/O
+// thread), so they may run TensorFlow work.
 
 #ifndef PERSIA_CC_PIPELINE_SESSION_H_
 #define PERSIA_CC_PIPELINE_SESSION_H_

@@ -108,16 +108,16 @@ void CachingService::Remove(RemoveRequest* request, DoneCallback done) {
 // A table that stays is cached as before; one that is made anew may be of
 // another width.
 void CachingService::DropTable(DropTableRequest* request, DoneCallback done) {
-  inner()->DropTable(
-      request, [this, table = request->table, stays = request->stays,
-                done = std::move(done)](Status status) {
-        EndCopiesOf(table);
-        if (status.ok() && !stays) {
-          std::lock_guard<std::mutex> lock(mutex_);
-          tables_.erase(table);
-        }
-        done(std::move(status));
-      });
+  inner()->DropTable(request,
+                     [this, table = request->table, stays = request->stays,
+                      done = std::move(done)](Status status) {
+                       EndCopiesOf(table);
+                       if (status.ok() && !stays) {
+                         std::lock_guard<std::mutex> lock(mutex_);
+                         tables_.erase(table);
+                       }
+                       done(std::move(status));
+                     });
 }
 
 void CachingService::EndCopiesOf(TableKey table) {

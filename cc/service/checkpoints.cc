@@ -136,18 +136,17 @@ Status Checkpoints::Save(const CheckpointRequest& request,
   about.file = ShardFileName(request.shard_index, request.shard_count);
   about.total_rows = frozen->row_count;
   const std::string path = folder + "/" + about.file;
-  return Begin(
-      name, about,
-      Concat("writing checkpoint ", request.save_id, " of ",
-             frozen->tables.size(), " tables to ", path),
-      [this, turn, frozen, path, header](ShardProgress* progress) {
-        const Status status =
-            WriteShard(options_.files, path, header, frozen->tables,
-                       frozen->clients, progress);
-        frozen->LetGo();
-        if (!status.ok()) (void)options_.files->Remove(path);
-        return status;
-      });
+  return Begin(name, about,
+               Concat("writing checkpoint ", request.save_id, " of ",
+                      frozen->tables.size(), " tables to ", path),
+               [this, turn, frozen, path, header](ShardProgress* progress) {
+                 const Status status =
+                     WriteShard(options_.files, path, header, frozen->tables,
+                                frozen->clients, progress);
+                 frozen->LetGo();
+                 if (!status.ok()) (void)options_.files->Remove(path);
+                 return status;
+               });
 }
 
 Status Checkpoints::Freeze(const ShardHeader& header, FrozenStore* frozen) {

@@ -181,7 +181,8 @@ struct RemoveRequest {
 };
 
 // All rows of a table at once, however many. Who looks rows up or updates them
-// later, as if nothing had happened, is told kNotFound if the table itself went.
+// later, as if nothing had happened, is told kNotFound if the table itself
+// went.
 struct DropTableRequest {
   Deadline deadline;
   TableKey table = 0;

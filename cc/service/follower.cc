@@ -209,7 +209,8 @@ bool Follower::TakeFrom(Followed* followed, Room* room,
   }
   RowDelta rows;
   const bool more = followed->feed->Take(count, &rows);
-  const bool is_news = !followed->is_known || followed->fate != TableFate::kStays;
+  const bool is_news =
+      !followed->is_known || followed->fate != TableFate::kStays;
   if (rows.size() == 0 && !is_news) return more;
   room->Use(rows.size(), row_bytes);
   followed->was_told = followed->is_known = true;

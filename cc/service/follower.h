@@ -70,7 +70,7 @@ class Follower {
   Begins begins_ = Begins::kNothing;  // Of the last delta.
   std::vector<Followed> tables_;
   uint64_t store_version_ = 0;  // Of the store whose tables these are.
-  size_t first_ = 0;  // The table that the next delta begins with.
+  size_t first_ = 0;            // The table that the next delta begins with.
 };
 
 }  // namespace persia

@@ -18,7 +18,8 @@
 //   Restore = save id, generation, 64 bits each; shard index, shard count, 32
 //             bits each; number of files, 64 bits; texts of the folder and the
 //             files
-//   Drop    = key, drop id, 64 bits each; 1 if the table stays, else 0, 32 bits;
+//   Drop    = key, drop id, 64 bits each; 1 if the table stays, else 0, 32
+//   bits;
 //             0, 32 bits
 //   Cut     = generation, number of tables, 64 bits each; for each its key and
 //   a

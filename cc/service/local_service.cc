@@ -239,7 +239,8 @@ class LocalService : public EmbeddingService {
     if (request.drop_id == 0) {
       return InvalidArgument("drop_id must be a random number, received 0");
     }
-    std::shared_ptr<Table> dropped;  // Ends when others may use the store again.
+    std::shared_ptr<Table>
+        dropped;  // Ends when others may use the store again.
     uint64_t log_end = 0;
     PERSIA_RETURN_IF_ERROR(checkpoints_->TakeAway([&](bool* taken) {
       const auto table =

@@ -91,12 +91,12 @@ Result<std::shared_ptr<ReplicaRows::Filled>> ReplicaRows::MakeFilled() const {
 }
 
 Status ReplicaRows::Apply(const ChangesRequest& changes) {
-  const bool other_settings = std::any_of(
-      changes.tables.begin(), changes.tables.end(),
-      [&](const TableChanges& table) {
-        return table.fate != TableFate::kDropped &&
-               HasOtherSettings(table.config);
-      });
+  const bool other_settings =
+      std::any_of(changes.tables.begin(), changes.tables.end(),
+                  [&](const TableChanges& table) {
+                    return table.fate != TableFate::kDropped &&
+                           HasOtherSettings(table.config);
+                  });
   if (other_settings) return BeginEmpty();
   if (changes.begins == Begins::kWhole) PERSIA_RETURN_IF_ERROR(CollectOld());
   // What it was not told of before may be there all the same.

@@ -96,7 +96,8 @@ Status CheckSameTable(const TableConfig& held, const TableConfig& asked) {
       moved.Describe() == held_text
           ? "list the shards in the same order and number as when the table "
             "was made"
-          : "use its settings, or another table name";
+          : "use its settings, or another table name, or drop the table first "
+            "with all its rows (ptf.Table(name).drop(), persia table drop)";
   return Status(
       Code::kAlreadyExists,
       Concat("table \"", held.name, "\" exists with other settings; ", advice,

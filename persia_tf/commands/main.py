@@ -9,7 +9,7 @@ from absl import app
 from absl.flags import argparse_flags
 
 from persia_tf import _version, errors
-from persia_tf.commands import checkpoint, launch, ps, serve, status, worker
+from persia_tf.commands import checkpoint, launch, ps, serve, status, table, worker
 
 _INTERRUPTED = 130
 
@@ -53,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         ("worker", worker, "run an embedding worker in front of shards", None),
         ("serve", serve, "serve a model over TensorFlow Serving's APIs", None),
         ("status", status, "show the counters of shards and their tables", None),
+        ("table", table, "show and drop the tables of shards", None),
         ("checkpoint", checkpoint, "list and verify checkpoints", None),
         ("launch", launch, "run a program beside shards of its own", launch.USAGE),
     ):

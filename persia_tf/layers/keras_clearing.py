@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from persia_tf._keras import keras
+from persia_tf._keras import IS_KERAS_3, keras
 
 _numbers = itertools.count(1)
 
@@ -35,7 +35,7 @@ class ClearSessionWatch:
         self._name: weakref.ref[_Name] | None = None
 
     def begin(self) -> bool:
-        """Watches from now on, until the session is cleared.
+        """Watches from now on; with tf_keras, until the session is cleared.
 
         Does nothing while it watches, nor on another thread than the main one: what
         Keras keeps of a thread goes with it.
@@ -58,5 +58,10 @@ class ClearSessionWatch:
         if (name := kept()) is None:
             return False
         self._name = kept
-        weakref.finalize(name, self._tell).atexit = False
+        weakref.finalize(name, self._on_cleared).atexit = False
         return True
+
+    def _on_cleared(self) -> None:
+        self._tell()
+        if IS_KERAS_3:  # The other one is about to clear whatever it finds.
+            self.begin()

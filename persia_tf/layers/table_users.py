@@ -53,13 +53,20 @@ class TableUsers:
     def add(self, layer: Any, store: str, table: str) -> None:
         """Notes that a layer was built on a table of a store."""
         with self._lock:
-            uses = self._uses.setdefault((store, table), [])
+            uses = [
+                use
+                for use in self._uses.get((store, table), [])
+                if use.layer() is not None
+            ]
             uses.append(_Use(weakref.ref(layer), self._keras_session))
+            self._uses[store, table] = uses
 
     def _on_clear_session(self) -> None:
         with self._lock:
             self._keras_session += 1
             self._was_cleared = True
+            if not self._uses:
+                return
         gc.collect()  # Models refer to themselves.
         self.free_unused()
 
@@ -90,21 +97,30 @@ class TableUsers:
 
     def _living(self, store: str) -> Iterator[_Use]:
         with self._lock:
-            uses = [use for key, each in self._uses.items() for use in each if key[0] == store]
+            uses = [
+                use
+                for key, each in self._uses.items()
+                for use in each
+                if key[0] == store
+            ]
         return (use for use in uses if use.layer() is not None)
 
     def _begin_afresh(self) -> None:
         """Leaves the store to layers of before that live on, if there are any."""
         self._was_cleared = False
-        gc.collect()
+        if self._has_earlier_users():
+            gc.collect()  # It may have been too early when Keras cleared its session.
         self.free_unused()
-        store = embedded.current_store()
-        if any(use.keras_session < self._keras_session for use in self._living(store)):
+        if self._has_earlier_users():
             embedded.begin_store()
             logging.info(
                 "Keras's session was cleared while models live on that embed rows: "
                 "they keep theirs, and models that are built now begin without rows"
             )
+
+    def _has_earlier_users(self) -> bool:
+        uses = self._living(embedded.current_store())
+        return any(use.keras_session < self._keras_session for use in uses)
 
     def _forget(self, store: str, table: str) -> None:
         with self._lock:
@@ -140,7 +156,9 @@ class FoundRows:
         )
 
 
-def rows_of_others(layer: str, table: str, cluster: Cluster, rows: int) -> FoundRows | None:
+def rows_of_others(
+    layer: str, table: str, cluster: Cluster, rows: int
+) -> FoundRows | None:
     """Returns the rows of a table if another model of this process trained them.
 
     Args:
@@ -160,5 +178,8 @@ def rows_of_others(layer: str, table: str, cluster: Cluster, rows: int) -> Found
 def _was_trained(store: str, table: str) -> bool:
     processes = stats.of_session(store)
     return any(
-        part.rows_updated for process in processes for part in process.tables if part.name == table
+        part.rows_updated
+        for process in processes
+        for part in process.tables
+        if part.name == table
     )

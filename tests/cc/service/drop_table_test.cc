@@ -206,8 +206,7 @@ TEST_F(DropTableTest, RequestsOfOtherThreadsAreAnsweredOrToldSo) {
         lookup.tables = {{IdsOf("t", ids), rows}};
         const Status looked =
             Call(service(), &EmbeddingService::Lookup, &lookup);
-        const Status stepped =
-            Step(service(), "t", ids, rows, /*client=*/0, 0);
+        const Status stepped = Step(service(), "t", ids, rows, /*client=*/0, 0);
         for (const Status& status : {looked, stepped}) {
           EXPECT_TRUE(status.ok() || status.code() == Code::kNotFound)
               << status.message();
@@ -422,8 +421,8 @@ class DropCachedTest : public ::testing::Test {
     LookupRequest request;
     request.client = 5;
     request.tables = {{IdsOf("t", ids), rows}};
-    const Status status =
-        Call<LookupRequest>(service_.get(), &EmbeddingService::Lookup, &request);
+    const Status status = Call<LookupRequest>(
+        service_.get(), &EmbeddingService::Lookup, &request);
     EXPECT_TRUE(status.ok()) << status.message();
     return rows;
   }
