@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from persia_tf.cluster import Cluster, flush
     from persia_tf.conversion import convert
     from persia_tf.current_cluster import use_cluster
+    from persia_tf.embedded import reset
     from persia_tf.local_shards import local_cluster
     from persia_tf.saving.contexts import rows_stay
     from persia_tf.table import Table
@@ -57,6 +58,7 @@ _ATTRIBUTES = {
     "flush": "persia_tf.cluster",
     "local_cluster": "persia_tf.local_shards",
     "metrics": "persia_tf.telemetry",
+    "reset": "persia_tf.embedded",
     "rows_stay": "persia_tf.layers",
     "use_cluster": "persia_tf.layers",
 }
@@ -82,6 +84,7 @@ __all__ = [
     "metrics",
     "model_server",
     "optimizers",
+    "reset",
     "rows_stay",
     "serving",
     "use_cluster",

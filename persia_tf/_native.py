@@ -185,6 +185,7 @@ class ChangedTable(ctypes.Structure):
         ("count", ctypes.c_uint64),
         ("erased", ctypes.POINTER(ctypes.c_int64)),
         ("erased_count", ctypes.c_uint64),
+        ("fate", ctypes.c_int),
     ]
 
 
@@ -408,6 +409,8 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
         *(_TEXT, _TEXT, _INT, _INT, _IDS, _COUNT),
         *(_FLOATS, _FLOATS),
     ),
+    "persia_session_drop_table": (_TEXT, _TEXT, _INT),
+    "persia_session_retire_layer": (_TEXT, _TEXT, _TEXT),
     "persia_session_remove": (_TEXT, _TEXT, _IDS, _COUNT, ctypes.POINTER(_COUNT)),
     "persia_session_export": (
         *(_TEXT, _TEXT, _COUNT, ctypes.POINTER(ExportCursor)),

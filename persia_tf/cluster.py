@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from persia_tf import auth, checks, sizes, stats
+from persia_tf import auth, checks, embedded, sizes, stats
 from persia_tf import session as session_lib
 from persia_tf import tls as tls_lib
 from persia_tf.addresses import SHARDS_VARIABLE
@@ -113,6 +114,7 @@ class Cluster:
                 f"False for none. Received: tls={tls!r}"
             )
         self.shards = tuple(shards)
+        self._store: str | None = None
         self.namespace = namespace
         self.timeout = float(timeout)
         self.staleness = checks.integer("staleness", staleness, 0, MOST_STALENESS)
@@ -156,7 +158,19 @@ class Cluster:
         """
         if self.is_embedded:
             _refuse_several_workers()
-        return session_lib.open_session(self.shards, self._session_options())
+        store = self._store or embedded.current_store()
+        return session_lib.open_session(self.shards, self._session_options(), store)
+
+    def at_home(self) -> Cluster:
+        """Returns this cluster; of the embedded ones, one of the store of now.
+
+        A program may come to have several stores: see `persia_tf.embedded`.
+        """
+        if not self.is_embedded or self._store is not None:
+            return self
+        at_home = copy.copy(self)
+        at_home._store = embedded.current_store()
+        return at_home
 
     def _session_options(self) -> session_lib.SessionOptions:
         return session_lib.SessionOptions(

@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf import checks
+from persia_tf import session as session_lib
 from persia_tf._keras import keras
 from persia_tf.policy import Configured
 
@@ -203,6 +204,14 @@ def check_same(session: str, table: str, compression: Compression | None) -> Non
             f"Received: compression={compression!r}. Give the layer that, or another "
             "`table`."
         )
+
+
+def _forget(session: str, table: str) -> None:
+    with _users_lock:
+        _users.pop((session, table), None)
+
+
+session_lib.when_dropped(_forget)
 
 
 def _checked_buckets(buckets: Any) -> int:

@@ -22,6 +22,7 @@ __all__ = ["ChangedTable", "Changes", "Position", "ShardFollower", "shards_of"]
 
 # As the core numbers them.
 _BEGINS = ("on", "save", "whole")
+_FATES = ("stays", "cleared", "dropped")
 
 _MOST_ROWS = 2**24
 
@@ -60,6 +61,9 @@ class ChangedTable:
         ids: int64, `(n,)`: the ids whose rows were made, trained or set.
         rows: float32, `(n, dim)`: their rows as they were when they were read.
         erased: int64, `(m,)`: ids that have no row.
+        fate: `"stays"`; or `"cleared"`: all rows of this shard went, before those that
+            are told here; or `"dropped"`: so did the table, which is not told of again
+            unless it is made anew, maybe with other settings.
     """
 
     name: str
@@ -70,6 +74,7 @@ class ChangedTable:
     ids: np.ndarray
     rows: np.ndarray
     erased: np.ndarray
+    fate: str = "stays"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -255,4 +260,5 @@ def _table(handle: _native.ChangesHandle, number: int) -> ChangedTable:
         ids=native_arrays.copied(table.ids, (table.count,), np.int64),
         rows=native_arrays.copied(table.rows, (table.count, table.dim), np.float32),
         erased=native_arrays.copied(table.erased, (table.erased_count,), np.int64),
+        fate=_FATES[table.fate],
     )

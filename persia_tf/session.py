@@ -6,12 +6,12 @@ import atexit
 import ctypes
 import dataclasses
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from absl import logging
 
-from persia_tf import _native, auth, errors, events
+from persia_tf import _native, auth, errors, events, stats
 from persia_tf import tls as tls_lib
 from persia_tf.settings_difference import difference
 
@@ -20,6 +20,8 @@ COUNTERS = _native.SessionCounters._fields_
 
 # The last counts all that were as stale, or more.
 _STALENESS_BINS = 65
+
+EMBEDDED = "embedded"
 
 # Of `SessionOptions`: what all users of a session must agree on.
 _SHARED_OPTIONS = ("staleness", "wire_dtype", "hot_rows", "auth_token_file", "tls")
@@ -128,11 +130,13 @@ class Session:
     Attributes:
         name: As given.
         writes: How often this program set or removed rows beside training.
+        loaded: The tables whose rows came with a model that was loaded.
     """
 
     def __init__(self, name: str, where: str, options: SessionOptions) -> None:
         self.name = name
         self.writes = 0
+        self.loaded: set[str] = set()
         self._where = where
         self._options = options
         self._key = _native.utf8(name)
@@ -140,6 +144,7 @@ class Session:
         # The rows are of this program's making, or of what it loaded.
         self._own_tables: set[str] = set()
         self._row_optimizers: dict[str, Any] = {}
+        self._layers: dict[str, list[str]] = {}
         self._lock = threading.Lock()
 
     @property
@@ -204,11 +209,12 @@ class Session:
             return
         if replaces_optimizer or UNDECIDED in (known.optimizer, settings.optimizer):
             known = dataclasses.replace(known, optimizer=settings.optimizer)
-        if known != settings:
+        if known != settings and self.holds(table):
             raise errors.AlreadyExistsError(
                 f"two layers of this process give table '{table}' different "
                 f"settings: {difference(known, settings)}. Give them the same, "
-                "or give one of them another `table`."
+                "or give one of them another `table`. To begin anew without its "
+                f"rows, call {self._remedy(table)} and build the model again."
             )
 
     def _create_on_shards(
@@ -223,6 +229,75 @@ class Session:
             self._key, _native.utf8(table), ctypes.byref(native), ctypes.byref(rows)
         )
         return OpenedTable(rows.value, held.value.decode())
+
+    def add_layer(self, table: str, layer: str) -> None:
+        """Notes that a layer, as the ops name it, was built on a table."""
+        with self._lock:
+            self._layers.setdefault(table, []).append(layer)
+
+    def knows(self, table: str) -> bool:
+        """Whether this program made the table, or attached to it."""
+        return table in self._tables
+
+    def tables(self) -> set[str]:
+        """Returns the full names of the tables that any of the processes holds."""
+        processes = stats.of_session(self.name)
+        return {table.name for process in processes for table in process.tables}
+
+    def holds(self, table: str) -> bool:
+        """Whether any of the processes holds the table."""
+        return table in self.tables()
+
+    def clear_table(self, table: str) -> None:
+        """Takes all rows of a table, which stays, once updates are applied."""
+        self.flush()
+        self.writes += 1
+        self.loaded.discard(table)
+        self._drop_on_shards(table, stays=True)
+
+    def drop_table(self, table: str) -> None:
+        """Drops a table on every shard, once updates are applied.
+
+        Layers of this process that were built on it fail from then on, and say why.
+        """
+        try:
+            self.flush()
+        except errors.NotFoundError as error:
+            logging.warning("updates of a table that is gone were lost: %s", error)
+        self.writes += 1
+        self._retire_layers(table)
+        self._drop_on_shards(table, stays=False)
+        with self._lock:
+            self._tables.pop(table, None)
+            self._row_optimizers.pop(table, None)
+            self._own_tables.discard(table)
+            self.loaded.discard(table)
+        for forget in _forgetters:
+            forget(self.name, table)
+
+    def _retire_layers(self, table: str) -> None:
+        with self._lock:
+            layers = self._layers.pop(table, [])
+        for layer in layers:
+            name = layer.rpartition("#")[0]
+            why = (
+                f"layer '{name}': its table '{table}' was dropped by this program. "
+                "Build the model again, which makes the table anew, without rows."
+            )
+            _native.library().persia_session_retire_layer(
+                self._key, _native.utf8(layer), _native.utf8(why)
+            )
+
+    def _drop_on_shards(self, table: str, *, stays: bool) -> None:
+        _native.library().persia_session_drop_table(
+            self._key, _native.utf8(table), int(stays)
+        )
+
+    def _remedy(self, table: str) -> str:
+        dropped = f"`ptf.Table({table!r}).drop()`"
+        if self._where == EMBEDDED:
+            return f"{dropped}, or `ptf.reset()` for all tables of this process,"
+        return dropped
 
     def flush(self) -> None:
         """Waits for every committed update; raises the first that failed."""
@@ -244,27 +319,43 @@ class Session:
 _sessions: dict[str, Session] = {}
 _sessions_lock = threading.Lock()
 
+# Are told of each table that is dropped: the session's name and the table's.
+_forgetters: list[Callable[[str, str], None]] = []
 
-def open_session(shards: Sequence[str], options: SessionOptions) -> Session:
+
+def when_dropped(forget: Callable[[str, str], None]) -> None:
+    """Has `forget` called with a session's name and a table that was dropped there."""
+    _forgetters.append(forget)
+
+
+def open_session(
+    shards: Sequence[str], options: SessionOptions, store: str = EMBEDDED
+) -> Session:
     """Returns this process's session with `shards`, opening it on first use.
 
     Args:
-        shards: `"host:port"` of each; none for the store in this process.
+        shards: `"host:port"` of each; none for a store in this process.
         options: What else makes the session.
+        store: The name of the store in this process, if there are no shards.
 
     Returns:
         The one `Session` of these shards and this time-out, whatever it was opened
-        with. The embedded store has one session, and needs no time-out.
+        with. An embedded store has one session, and needs no time-out.
     """
     addresses = ",".join(shards)
-    name = f"{addresses} timeout={options.timeout}" if shards else "embedded"
+    name = f"{addresses} timeout={options.timeout}" if shards else store
     with _sessions_lock:
         if name in _sessions:
             return _sessions[name]
         native = options.native(addresses)
         _native.library().persia_session_open(_native.utf8(name), ctypes.byref(native))
-        _sessions[name] = Session(name, addresses or "embedded", options)
+        _sessions[name] = Session(name, addresses or EMBEDDED, options)
         return _sessions[name]
+
+
+def find_session(name: str) -> Session | None:
+    """Returns the open session of that name, or None."""
+    return _sessions.get(name)
 
 
 def close_session(name: str) -> None:

@@ -244,6 +244,62 @@ class Table:
             total += removed.value
         return total
 
+    def clear(self) -> int:
+        """Removes all rows at once, with their optimizer state.
+
+        The table stays, with its settings, and so do the layers on it: training makes
+        rows anew, with the same initial values. What its admission counted is
+        forgotten, too. The next checkpoint is a whole one.
+
+        Gradients of batches that were looked up before, as `ptf.data.prefetch` does,
+        are skipped (`ABSENT`).
+
+        Returns:
+            How many rows there were.
+
+        Raises:
+            NotFoundError: if there is no such table.
+            PersiaError: if a shard does not answer in time (it is named), or an
+                update could not be delivered. Some shards may have cleared it then.
+        """
+        rows = len(self)
+        self.cluster.session.clear_table(self._full_name)
+        return rows
+
+    def drop(self) -> int:
+        """Drops the table: its rows and its settings, on every shard.
+
+        A layer may then make it anew, with another width or optimizer. Layers of this
+        program that were built on it cannot be used any more: their next step raises
+        `NotFoundError`, and the model must be built again. So do those of other
+        programs, until one of them makes the table anew. The next checkpoint is a
+        whole one.
+
+        Example:
+
+        ```python
+        ptf.Table("user").drop()
+        model = build_model(embedding_dim=32)
+        ```
+
+        Returns:
+            How many rows there were.
+
+        Raises:
+            NotFoundError: if there is no such table.
+            PersiaError: if a shard does not answer in time (it is named), or an
+                update could not be delivered. Some shards may have dropped it then:
+                call it again.
+        """
+        session = self.cluster.session
+        processes = self.cluster.shard_stats()
+        parts = [part for process in processes for part in process.tables]
+        found = [part.rows for part in parts if part.name == self._full_name]
+        if not found and not session.knows(self._full_name):
+            raise errors.NotFoundError(self._absence(processes[0]))
+        session.drop_table(self._full_name)
+        return sum(found)
+
     def forget_copies(self) -> None:
         """Ends this program's copies of rows that another one may have written."""
         removed = ctypes.c_uint64()

@@ -82,6 +82,7 @@ int persia_changes_table(const persia_changes* changes, int table,
   out->count = from.rows.ids.size();
   out->erased = from.rows.erased.data();
   out->erased_count = from.rows.erased.size();
+  out->fate = static_cast<int>(from.fate);
   return 0;
 }
 

@@ -224,6 +224,15 @@ PERSIA_EXPORT int persia_session_remove(const char* name, const char* table,
                                         const int64_t* ids, uint64_t count,
                                         uint64_t* removed);
 
+/* Takes all rows of a table at once, and the table itself unless it `stays`,
+ * not 0, with its settings. Does nothing if there is no such table. */
+PERSIA_EXPORT int persia_session_drop_table(const char* name, const char* table,
+                                            int stays);
+/* From now on the layer, as the ops name it, fails with kNotFound and `why`. */
+PERSIA_EXPORT int persia_session_retire_layer(const char* name,
+                                              const char* layer,
+                                              const char* why);
+
 /* How far an export has come: zeros at its begin; at_end once it is over. */
 typedef struct {
   uint32_t shard;
@@ -286,6 +295,7 @@ typedef struct {
   uint64_t count;
   const int64_t* erased;
   uint64_t erased_count;
+  int fate; /* 0 stays, 1 cleared, before these rows; 2 dropped. */
 } persia_changed_table;
 
 /* Asks one shard what changed since `position`, about `max_rows` rows at most;

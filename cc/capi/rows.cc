@@ -87,6 +87,23 @@ int persia_session_remove(const char* name, const char* table,
   return code;
 }
 
+int persia_session_drop_table(const char* name, const char* table, int stays) {
+  persia::DropTableRequest request;
+  request.table = persia::HashName(table);
+  request.stays = stays != 0;
+  return persia::Report(name, table, [&](persia::Session* session) {
+    return session->DropTable(&request);
+  });
+}
+
+int persia_session_retire_layer(const char* name, const char* layer,
+                                const char* why) {
+  auto session = persia::FindSession(name);
+  if (!session.ok()) return ReportStatus(session.status());
+  (*session)->Retire(layer, persia::Status(persia::Code::kNotFound, why));
+  return 0;
+}
+
 int persia_session_export(const char* name, const char* table,
                           uint64_t max_rows, persia_export_cursor* cursor,
                           persia_page** page) {

@@ -59,7 +59,7 @@ Result<Table*> StoreLoader::FindOrMake(const TableConfig& config) {
   auto& loaded = tables_[key];
   if (loaded == nullptr) {
     TableConfig wanted = config;
-    const Result<Table*> known = store_.Find(key);
+    const auto known = store_.Share(key);
     if (known.ok()) {
       wanted = (*known)->config();
       if (IsUndecided(wanted.optimizer)) wanted.optimizer = config.optimizer;

@@ -58,6 +58,30 @@ class CreateTableCall : public FanOut {
   std::vector<CreateTableRequest> replies_;  // By shard; their outputs alone.
 };
 
+// Of embedding workers, each passes it on to all shards: that comes to once.
+class DropTableCall : public FanOut {
+ public:
+  DropTableCall(const Channels* channels, const DropTableRequest* request,
+                DoneCallback done)
+      : FanOut(channels, request->deadline, std::move(done)),
+        request_(request) {}
+
+  void Start() { AskAll(MessageType::kDropTableReply); }
+
+ private:
+  OutFrame Encode(uint32_t /*shard*/, uint64_t request_id) override {
+    return EncodeDropTable(request_id, *request_);
+  }
+
+  Status OnReply(uint32_t /*shard*/, ConstBytes body) override {
+    return DecodeDropTableReply(body);
+  }
+
+  Status OnAllReplied() override { return Status(); }
+
+  const DropTableRequest* const request_;
+};
+
 class StatsCall : public FanOut {
  public:
   StatsCall(const Channels* channels, StatsRequest* request, DoneCallback done)
@@ -132,6 +156,11 @@ void StartCreateTable(const Channels* channels, TableRoutes* routes,
                       CreateTableRequest* request, DoneCallback done) {
   std::make_shared<CreateTableCall>(channels, routes, request, std::move(done))
       ->Start();
+}
+
+void StartDropTable(const Channels* channels, DropTableRequest* request,
+                    DoneCallback done) {
+  std::make_shared<DropTableCall>(channels, request, std::move(done))->Start();
 }
 
 void StartStats(const Channels* channels, StatsRequest* request,

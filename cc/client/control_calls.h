@@ -1,4 +1,4 @@
-// CreateTable and Stats over many shards.
+// CreateTable, DropTable and Stats over many shards.
 
 #ifndef PERSIA_CC_CLIENT_CONTROL_CALLS_H_
 #define PERSIA_CC_CLIENT_CONTROL_CALLS_H_
@@ -13,6 +13,8 @@ namespace persia {
 // of its table.
 void StartCreateTable(const Channels* channels, TableRoutes* routes,
                       CreateTableRequest* request, DoneCallback done);
+void StartDropTable(const Channels* channels, DropTableRequest* request,
+                    DoneCallback done);
 void StartStats(const Channels* channels, StatsRequest* request,
                 DoneCallback done);
 

@@ -70,6 +70,10 @@ class RemoteService : public EmbeddingService {
     StartRemove(&channels_, &scratch_, request, std::move(done));
   }
 
+  void DropTable(DropTableRequest* request, DoneCallback done) override {
+    StartDropTable(&channels_, request, std::move(done));
+  }
+
   void Changes(ChangesRequest* request, DoneCallback done) override {
     StartChanges(&channels_, &routes_, request, std::move(done));
   }

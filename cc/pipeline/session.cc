@@ -6,9 +6,11 @@
 
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/base/hash.h"
+#include "cc/base/random_bytes.h"
 #include "cc/pipeline/callback_threads.h"
 #include "cc/pipeline/lookups.h"
 #include "cc/pipeline/push_queue.h"
+#include "cc/pipeline/retired_layers.h"
 #include "cc/pipeline/step_ledger.h"
 #include "cc/service/await.h"
 #include "cc/service/caching_service.h"
@@ -105,6 +107,7 @@ class SessionImpl : public Session {
   }
 
   Result<Issued> Issue(const LookupCall& call) override {
+    PERSIA_RETURN_IF_ERROR(retired_.Check(call.layer));
     PERSIA_RETURN_IF_ERROR(CheckIds(call.layer, call));
     PERSIA_RETURN_IF_ERROR(pushes_.error());
     return CatchBadAlloc([&] { return Begin(call); });
@@ -147,6 +150,7 @@ class SessionImpl : public Session {
 
   Status Prefetch(StreamId stream, std::vector<PrefetchIds> layers) override {
     for (const PrefetchIds& layer : layers) {
+      PERSIA_RETURN_IF_ERROR(retired_.Check(layer.layer));
       PERSIA_RETURN_IF_ERROR(CheckIds(layer.layer, layer));
     }
     return CatchBadAlloc(
@@ -161,6 +165,8 @@ class SessionImpl : public Session {
 
   void Commit(const std::string& layer, OptimizerStep step,
               DoneCallback done) override {
+    const Status retired = retired_.Check(layer);
+    if (!retired.ok()) return done(retired);
     const Status error = pushes_.error();
     if (!error.ok()) return done(error);
     auto committed = ledger_.Commit(layer, step);
@@ -173,6 +179,10 @@ class SessionImpl : public Session {
     const std::vector<TableKey> tables = TablesOf(committed->released);
     pushes_.Push(std::move(committed->released));
     pushes_.WhenPendingAtMost(tables, 0, std::move(done));
+  }
+
+  void Retire(const std::string& layer, const Status& why) override {
+    retired_.Add(layer, why);
   }
 
   Status Flush() override {
@@ -219,6 +229,13 @@ class SessionImpl : public Session {
 
   Status Remove(RemoveRequest* request) override {
     return Ask(&EmbeddingService::Remove, request);
+  }
+
+  Status DropTable(DropTableRequest* request) override {
+    const auto drop_id = RandomNonZero();
+    if (!drop_id.ok()) return drop_id.status();
+    request->drop_id = *drop_id;
+    return Ask(&EmbeddingService::DropTable, request);
   }
 
   Status Changes(ChangesRequest* request) override {
@@ -284,6 +301,7 @@ class SessionImpl : public Session {
   std::atomic<uint64_t> committed_{0};
   std::atomic<uint64_t> waits_{0};
   std::atomic<uint64_t> wait_nanos_{0};
+  RetiredLayers retired_;
   StepLedger ledger_;
   // Destroyed in reverse: lookups that waited for pushes are sent, then
   // outstanding calls of the service are completed, then those who wait for

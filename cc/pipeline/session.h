@@ -19,11 +19,11 @@
 // A failed push is kept until Flush reports it; until then every lookup, Stage
 // and Commit fails with it, so that a training step sees it.
 //
-// Thread-safe. Only CreateTable, Stats, Export, Assign, Remove, Changes,
-// Checkpoint, Flush and Close block, for as long as the requests that they wait
-// for may take. `done` callbacks are called exactly once, on the caller's
-// thread or on a thread that the session lends for it (never on an I/O thread),
-// so they may run TensorFlow work.
+// Thread-safe. Only CreateTable, DropTable, Stats, Export, Assign, Remove,
+// Changes, Checkpoint, Flush and Close block, for as long as the requests that
+// they wait for may take. `done` callbacks are called exactly once, on the
+// caller's thread or on a thread that the session lends for it (never on an I/O
+// thread), so they may run TensorFlow work.
 
 #ifndef PERSIA_CC_PIPELINE_SESSION_H_
 #define PERSIA_CC_PIPELINE_SESSION_H_
@@ -160,6 +160,10 @@ class PERSIA_EXPORT Session {
   // Registers a stream's next batch. Returns at once.
   virtual Status Prefetch(StreamId stream, std::vector<PrefetchIds> layers) = 0;
 
+  // From now on every Issue, Prefetch and Commit of the layer fails with `why`.
+  // For a layer whose table goes: another one of its name is not its own.
+  virtual void Retire(const std::string& layer, const Status& why) = 0;
+
   // Never blocks.
   virtual Status Stage(const std::string& layer, Ticket ticket,
                        SharedGradients gradients) = 0;
@@ -182,6 +186,8 @@ class PERSIA_EXPORT Session {
   virtual Status Export(ExportRequest* request) = 0;
   virtual Status Assign(AssignRequest* request) = 0;
   virtual Status Remove(RemoveRequest* request) = 0;
+  // Gives the request its drop_id.
+  virtual Status DropTable(DropTableRequest* request) = 0;
   virtual Status Changes(ChangesRequest* request) = 0;
   virtual Status Checkpoint(CheckpointRequest* request) = 0;
 };

@@ -36,6 +36,7 @@ bool IsRequest(MessageType type) {
     case MessageType::kExport:
     case MessageType::kAssign:
     case MessageType::kRemove:
+    case MessageType::kDropTable:
     case MessageType::kChanges:
     case MessageType::kCheckpoint:
       return true;
@@ -99,6 +100,9 @@ Status Call::Decode(const ServerOptions& options) {
       remove_.removed = 0;
       PERSIA_RETURN_IF_ERROR(DecodeRemove(body, &remove_));
       return options.request.CheckIds(remove_.ids.size());
+    case MessageType::kDropTable:
+      drop_.deadline = deadline;
+      return DecodeDropTable(body, &drop_);
     case MessageType::kChanges:
       changes_.deadline = deadline;
       PERSIA_RETURN_IF_ERROR(DecodeChanges(body, &changes_));
@@ -127,6 +131,8 @@ void Call::Start(EmbeddingService* service, DoneCallback done) {
       return service->Assign(&assign_, std::move(done));
     case MessageType::kRemove:
       return service->Remove(&remove_, std::move(done));
+    case MessageType::kDropTable:
+      return service->DropTable(&drop_, std::move(done));
     case MessageType::kChanges:
       return service->Changes(&changes_, std::move(done));
     case MessageType::kCheckpoint:
@@ -172,6 +178,8 @@ OutFrame Call::EncodeReply(const ServerState& server) {
       return EncodeAssignReply(request_id_);
     case MessageType::kRemove:
       return EncodeRemoveReply(request_id_, remove_.removed);
+    case MessageType::kDropTable:
+      return EncodeDropTableReply(request_id_);
     case MessageType::kChanges:
       return FitRows(EncodeChangesReply(request_id_, changes_),
                      server.options.max_body_bytes);

@@ -67,6 +67,7 @@ class Call {
   ExportRequest export_;
   AssignRequest assign_;
   RemoveRequest remove_;
+  DropTableRequest drop_;
   ChangesRequest changes_;
   CheckpointRequest checkpoint_;
   OutFrame reply_;

@@ -1,6 +1,7 @@
 #include "cc/service/cached_lookup.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cc/base/catch_bad_alloc.h"
 
@@ -11,15 +12,15 @@ CachedLookup::CachedLookup(LookupRequest* request, const Moment& moment)
   inner_.tables.clear();
 }
 
-Status CachedLookup::AddTable(RowCache* cache) {
+Status CachedLookup::AddTable(std::shared_ptr<RowCache> cache) {
   const TableLookup& table = outer_->tables[next_table_];
   parts_.emplace_back();
   Part& part = parts_.back();
   part.table = next_table_++;
-  part.cache = cache;
+  part.cache = std::move(cache);
   const size_t ids = table.ids.ids.size();
-  if (cache != nullptr) {
-    cache->Find(table.ids.ids, moment_.since, table.rows, &part.missing);
+  if (part.cache != nullptr) {
+    part.cache->Find(table.ids.ids, moment_.since, table.rows, &part.missing);
     took_copies_ |= part.missing.size() < ids;
     if (part.missing.empty()) {
       parts_.pop_back();
@@ -73,7 +74,7 @@ void CachedLookup::Finish() {
     if (outer_->read_only && !moment_.copies_read_only) continue;
     // Without memory for copies there are none.
     static_cast<void>(CatchBadAlloc([&] {
-      Keep(part.cache, fetched, moment_.now);
+      Keep(part.cache.get(), fetched, moment_.now);
       return Status();
     }));
   }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "cc/base/byte_buffer.h"
@@ -29,12 +30,12 @@ class CachedLookup {
     bool copies_read_only = false;
   };
 
-  // `request` must be without bags, and it and the caches must outlive this.
+  // `request` must be without bags, and outlive this.
   CachedLookup(LookupRequest* request, const Moment& moment);
 
   // Takes what `cache` has of the next table of the request; null: nothing.
   // kResourceExhausted if there is no memory.
-  Status AddTable(RowCache* cache);
+  Status AddTable(std::shared_ptr<RowCache> cache);
 
   // Whether nothing is left to ask for. It is then done.
   bool FinishFromCopies();
@@ -54,8 +55,8 @@ class CachedLookup {
  private:
   // A table of the inner request, in its order.
   struct Part {
-    RowCache* cache = nullptr;  // May be null.
-    size_t table = 0;           // Its place in the outer request.
+    std::shared_ptr<RowCache> cache;  // May be null.
+    size_t table = 0;                 // Its place in the outer request.
     std::vector<uint32_t> missing;
     // Of what is missing; none if that is all, which is then fetched in place.
     std::vector<int64_t> ids;

@@ -47,7 +47,7 @@ void CachingService::AddTable(const TableConfig& config) {
       chosen == options_.rows_of.end() ? options_.rows : chosen->second;
   if (rows == 0 || config.admission.name != "always") return;
   if (tables_.find(key) != tables_.end()) return;
-  auto cache = std::make_unique<RowCache>(config.dim, rows);
+  auto cache = std::make_shared<RowCache>(config.dim, rows);
   tables_.emplace(key, Cached{config.name, std::move(cache)});
 }
 
@@ -63,11 +63,11 @@ CachedLookup::Moment CachingService::TakeMoment(
   return moment;
 }
 
-RowCache* CachingService::CacheOf(const TableLookup& table) {
+std::shared_ptr<RowCache> CachingService::CacheOf(const TableLookup& table) {
   const auto found = tables_.find(table.ids.table);
   const bool is_cached =
       found != tables_.end() && Fits(*found->second.rows, table);
-  return is_cached ? found->second.rows.get() : nullptr;
+  return is_cached ? found->second.rows : nullptr;
 }
 
 void CachingService::Update(UpdateRequest* request, DoneCallback done) {
@@ -103,6 +103,21 @@ void CachingService::Remove(RemoveRequest* request, DoneCallback done) {
     EndCopiesOf(table);
     done(std::move(status));
   });
+}
+
+// A table that stays is cached as before; one that is made anew may be of
+// another width.
+void CachingService::DropTable(DropTableRequest* request, DoneCallback done) {
+  inner()->DropTable(request,
+                     [this, table = request->table, stays = request->stays,
+                      done = std::move(done)](Status status) {
+                       EndCopiesOf(table);
+                       if (status.ok() && !stays) {
+                         std::lock_guard<std::mutex> lock(mutex_);
+                         tables_.erase(table);
+                       }
+                       done(std::move(status));
+                     });
 }
 
 void CachingService::EndCopiesOf(TableKey table) {

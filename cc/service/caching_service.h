@@ -9,7 +9,8 @@
 // one cache.
 //
 // Copies are made by training lookups alone: what an evaluation gets may be an
-// absent id's default value. Assign and Remove end all copies of their table;
+// absent id's default value. Assign, Remove and DropTable end all copies of
+// their table;
 // a failed update, and a generation that changes, all copies there are. So a
 // copy never outlives a restore once any reply told of it.
 //
@@ -64,6 +65,7 @@ class CachingService : public CopyingService {
   void Update(UpdateRequest* request, DoneCallback done) override;
   void Assign(AssignRequest* request, DoneCallback done) override;
   void Remove(RemoveRequest* request, DoneCallback done) override;
+  void DropTable(DropTableRequest* request, DoneCallback done) override;
 
   // The tables that are cached, by name.
   std::vector<CachedTable> tables() const;
@@ -71,19 +73,19 @@ class CachingService : public CopyingService {
  private:
   struct Cached {
     std::string name;
-    std::unique_ptr<RowCache> rows;
+    std::shared_ptr<RowCache> rows;
   };
 
   bool CopiesMayAnswer(const LookupRequest& request) const override;
   void EndCopiesOf(TableKey table);
   // All below require mutex_.
   CachedLookup::Moment TakeMoment(const LookupRequest& request) const override;
-  RowCache* CacheOf(const TableLookup& table) override;
+  std::shared_ptr<RowCache> CacheOf(const TableLookup& table) override;
   void EndAllCopies() override;
   void AddTable(const TableConfig& config);
 
   const CacheOptions options_;
-  // All below: guarded by mutex_. Tables are never taken away.
+  // All below: guarded by mutex_.
   std::map<TableKey, Cached> tables_;
   UpdateEpochs epochs_;
 };

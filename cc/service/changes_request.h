@@ -45,10 +45,23 @@ enum class Begins : uint32_t {
 };
 inline constexpr Begins kLastBegins = Begins::kWhole;
 
+// What became of a table, before what is told here of its rows.
+enum class TableFate : uint32_t {
+  kStays = 0,
+  // All its rows went: the follower must drop those of this shard. The table
+  // may have other settings than before.
+  kCleared = 1,
+  // It went itself. There are no rows, and it is not told of again unless it is
+  // made anew. Told of to those who begin, too, for a while.
+  kDropped = 2,
+};
+inline constexpr TableFate kLastFate = TableFate::kDropped;
+
 // A table that the follower may never have heard of, and what changed in it.
 struct TableChanges {
   TableConfig config;
   RowDelta rows;
+  TableFate fate = TableFate::kStays;
 };
 
 struct ChangesRequest {

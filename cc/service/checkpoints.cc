@@ -136,18 +136,17 @@ Status Checkpoints::Save(const CheckpointRequest& request,
   about.file = ShardFileName(request.shard_index, request.shard_count);
   about.total_rows = frozen->row_count;
   const std::string path = folder + "/" + about.file;
-  return Begin(
-      name, about,
-      Concat("writing checkpoint ", request.save_id, " of ",
-             frozen->tables.size(), " tables to ", path),
-      [this, turn, frozen, path, header](ShardProgress* progress) {
-        const Status status =
-            WriteShard(options_.files, path, header, frozen->tables,
-                       frozen->clients, progress);
-        frozen->rows.clear();  // The tables need not keep rows any longer.
-        if (!status.ok()) (void)options_.files->Remove(path);
-        return status;
-      });
+  return Begin(name, about,
+               Concat("writing checkpoint ", request.save_id, " of ",
+                      frozen->tables.size(), " tables to ", path),
+               [this, turn, frozen, path, header](ShardProgress* progress) {
+                 const Status status =
+                     WriteShard(options_.files, path, header, frozen->tables,
+                                frozen->clients, progress);
+                 frozen->LetGo();
+                 if (!status.ok()) (void)options_.files->Remove(path);
+                 return status;
+               });
 }
 
 Status Checkpoints::Freeze(const ShardHeader& header, FrozenStore* frozen) {
@@ -155,15 +154,16 @@ Status Checkpoints::Freeze(const ShardHeader& header, FrozenStore* frozen) {
     return Status(Code::kFailedPrecondition,
                   Concat("this shard does not know what changed since save ",
                          header.parent_id,
-                         ": it was restarted or restored since, or another "
-                         "save came between; save all rows"));
+                         ": it was restarted or restored since, dropped or "
+                         "cleared a table, or another save came between; save "
+                         "all rows"));
   }
   // An earlier one, whose changes this one takes, cannot be committed any more.
   chain_.Begin(ShardHeader(), {});
   const bool is_whole = header.parent_id == 0;
   PERSIA_RETURN_IF_ERROR(
       FreezeToSave(*subject_.store, *subject_.window, is_whole, frozen));
-  chain_.Begin(header, subject_.store->All());
+  chain_.Begin(header, subject_.store->ShareAll());
   return Status();
 }
 
@@ -182,6 +182,8 @@ Status Checkpoints::Commit(const CheckpointRequest& request) {
   if (!folder.ok()) return folder.status();
   const auto paths = PathsWithin(options_.root, request.files);
   if (!paths.ok()) return paths.status();
+  // Or a table that was dropped since would come back from it.
+  PERSIA_RETURN_IF_ERROR(chain_.CheckBegun(request.save_id));
   if (subject_.logs_saves) PERSIA_RETURN_IF_ERROR(LogSave(request));
   return chain_.Commit({HeaderOf(request), request.folder, request.files});
 }
@@ -253,7 +255,8 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
     const Gate::Closed closed(subject_.gate);
     loaded.from.generation = request.generation;
     PERSIA_RETURN_IF_ERROR(LogRestore(loaded.from));
-    BeforeReplacing();
+    chain_.Break();
+    subject_.before_swap();
     subject_.store->Replace(&loaded.tables);
     if (!loaded.clients.empty()) subject_.window->Import(loaded.clients);
     *subject_.generation = request.generation;
@@ -268,9 +271,16 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
   return subject_.journal->BlockUntilDurable(subject_.journal->position());
 }
 
-void Checkpoints::BeforeReplacing() {
-  chain_.Break();
-  subject_.before_swap();
+Status Checkpoints::TakeAway(const std::function<Status(bool* taken)>& take,
+                             bool reads_rows) {
+  std::lock_guard<std::mutex> lock(starting_);
+  std::unique_ptr<FreezeTurn::Hold> turn;
+  if (reads_rows) turn = subject_.turn->Take();
+  const Gate::Closed closed(subject_.gate);
+  bool taken = false;
+  const Status status = take(&taken);
+  if (taken) chain_.Break();
+  return status;
 }
 
 // Before the rows are there, so that the log has no update of them earlier.

@@ -63,8 +63,13 @@ class Checkpoints {
   // Not within the gate.
   Status Do(CheckpointRequest* request);
 
-  // To be called when the gate is closed, before a table is replaced.
-  void BeforeReplacing();
+  // Does what may take tables away, and says in `*taken` whether it did: alone
+  // in the store, while no save or restore is begun, committed or swapped in.
+  // What changed since a save is then not known any more: the next one is
+  // whole. Not within the gate. With `reads_rows`, waits until nobody else
+  // reads the tables' rows as they were, so that `take` may freeze them.
+  Status TakeAway(const std::function<Status(bool* taken)>& take,
+                  bool reads_rows = false);
 
   // The save that was last said to be complete.
   CommittedSave committed() const { return chain_.committed(); }

@@ -49,7 +49,7 @@ void CopyingService::Lookup(LookupRequest* request, DoneCallback done) {
 Status CopyingService::Prepare(LookupRequest* request,
                                std::unique_ptr<CachedLookup>* lookup) {
   CachedLookup::Moment moment;
-  std::vector<RowCache*> caches;
+  std::vector<std::shared_ptr<RowCache>> caches;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     moment = TakeMoment(*request);
@@ -59,7 +59,7 @@ Status CopyingService::Prepare(LookupRequest* request,
     }
   }
   *lookup = std::make_unique<CachedLookup>(request, moment);
-  for (RowCache* cache : caches) {
+  for (const auto& cache : caches) {
     PERSIA_RETURN_IF_ERROR((*lookup)->AddTable(cache));
   }
   return Status();

@@ -38,8 +38,8 @@ class CopyingService : public ForwardingService {
   virtual CachedLookup::Moment TakeMoment(
       const LookupRequest& request) const = 0;
   // Null if there are no copies of the table, or the lookup is malformed, which
-  // is the service's to refuse. What is returned lives as long as this.
-  virtual RowCache* CacheOf(const TableLookup& table) = 0;
+  // is the service's to refuse.
+  virtual std::shared_ptr<RowCache> CacheOf(const TableLookup& table) = 0;
   // Those kept until now answer nobody any more.
   virtual void EndAllCopies() = 0;
 

@@ -187,6 +187,18 @@ struct RemoveRequest {
   uint64_t removed = 0;
 };
 
+// All rows of a table at once, however many. Who looks rows up or updates them
+// later, as if nothing had happened, is told kNotFound if the table itself
+// went.
+struct DropTableRequest {
+  Deadline deadline;
+  TableKey table = 0;
+  bool stays = false;  // The table, with its settings; only its rows go.
+  // Random, not 0. A request that arrives twice, maybe late, when the table was
+  // made anew, does nothing the second time.
+  uint64_t drop_id = 0;
+};
+
 // Whether it says that a server is out of reach, for now, and nothing else.
 inline bool IsOutage(const Status& status) {
   return status.code() == Code::kUnavailable ||
@@ -218,6 +230,10 @@ class EmbeddingService {
 
   // On failure some may be removed; the same request may be sent again.
   virtual void Remove(RemoveRequest* request, DoneCallback done) = 0;
+
+  // Does nothing if there is no such table. On failure some shards may have
+  // dropped it; the same request may be sent again.
+  virtual void DropTable(DropTableRequest* request, DoneCallback done) = 0;
 
   // Changes no row, and counts as no use of one. On failure the follower asks
   // again from where it was. kInvalidArgument for a shard that there is not.

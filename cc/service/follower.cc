@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cc/base/hash.h"
 #include "cc/base/random_bytes.h"
 
 namespace persia {
@@ -69,10 +70,25 @@ void Follower::TellAgain(ChangesRequest* request) {
   request->tables.clear();
   for (Followed& followed : tables_) {
     if (!followed.was_told) continue;
-    request->tables.push_back({followed.table->config(), {}});
+    // Of one that went since, no row is left.
+    const bool has_rows = followed.feed != nullptr;
+    const TableFate fate = has_rows || followed.told_fate != TableFate::kStays
+                               ? followed.told_fate
+                               : TableFate::kCleared;
+    request->tables.push_back({followed.config, {}, fate});
+    if (!has_rows) continue;
     followed.feed->Read(followed.given, &request->tables.back().rows);
   }
   request->position.version = version_;
+}
+
+void Follower::LetGo(TableKey table) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (Followed& followed : tables_) {
+    if (HashName(followed.config.name) != table) continue;
+    followed.feed = nullptr;
+    followed.fate = TableFate::kDropped;
+  }
 }
 
 Status Follower::Begin(uint64_t base_save, uint64_t* epoch) {
@@ -98,32 +114,57 @@ Status Follower::Begin(uint64_t base_save, uint64_t* epoch) {
 // False if changes are not known of every table.
 bool Follower::Follow(FeedStart start) {
   tables_.clear();
+  store_version_ = subject_.store->version();
   for (Table* table : subject_.store->All()) {
     auto feed = table->Follow(start);
     if (!feed.ok()) return false;
-    tables_.push_back({table, std::move(*feed)});
+    tables_.push_back({table->config(), std::move(*feed)});
+  }
+  // It may have been away when they went.
+  for (const TableConfig& config : subject_.store->Dropped()) {
+    tables_.push_back({config, nullptr, TableFate::kDropped});
   }
   return true;
 }
 
 void Follower::FollowNewTables() {
-  const std::vector<Table*> tables = subject_.store->All();
-  if (tables.size() == tables_.size()) return;  // None goes, but all at once.
-  for (Table* table : tables) {
-    const bool is_followed =
-        std::any_of(tables_.begin(), tables_.end(),
-                    [&](const Followed& each) { return each.table == table; });
-    if (is_followed) continue;
-    tables_.push_back({table, std::move(*table->Follow(FeedStart::kAllRows))});
+  // Asked first: what comes meanwhile is seen the next time.
+  const uint64_t version = subject_.store->version();
+  if (version == store_version_) return;
+  store_version_ = version;
+  for (Table* table : subject_.store->All()) {
+    const std::string& name = table->config().name;
+    const auto known = std::find_if(
+        tables_.begin(), tables_.end(),
+        [&](const Followed& each) { return each.config.name == name; });
+    if (known == tables_.end()) {
+      tables_.push_back(
+          {table->config(), std::move(*table->Follow(FeedStart::kAllRows))});
+    } else if (known->feed == nullptr) {
+      known->config = table->config();
+      known->feed = std::move(*table->Follow(FeedStart::kAllRows));
+      known->fate = TableFate::kCleared;
+    }
   }
 }
 
+// Those that it was told of, and that are still gone.
+void Follower::ForgetDropped() {
+  const auto is_told = [](const Followed& each) {
+    return each.was_told && each.told_fate == TableFate::kDropped;
+  };
+  tables_.erase(std::remove_if(tables_.begin(), tables_.end(), is_told),
+                tables_.end());
+}
+
 bool Follower::AnyLost() const {
-  return std::any_of(tables_.begin(), tables_.end(),
-                     [](const Followed& each) { return each.feed->lost(); });
+  return std::any_of(tables_.begin(), tables_.end(), [](const Followed& each) {
+    return each.feed != nullptr && each.feed->lost();
+  });
 }
 
 void Follower::Take(ChangesRequest* request) {
+  ForgetDropped();
   FollowNewTables();
   // Before anything is taken: what is complete then is as new as this save.
   const uint64_t base_save = subject_.base_save();
@@ -150,7 +191,15 @@ bool Follower::TakeFrom(Followed* followed, Room* room,
                         ChangesRequest* request) {
   followed->was_told = false;
   followed->given.clear();
-  const TableConfig& config = followed->table->config();
+  const TableConfig& config = followed->config;
+  if (followed->feed == nullptr) {
+    if (room->For(1) == 0 && !request->tables.empty()) return true;
+    room->Use(0, 0);
+    followed->was_told = followed->is_known = true;
+    followed->told_fate = TableFate::kDropped;
+    request->tables.push_back({config, {}, TableFate::kDropped});
+    return false;
+  }
   const uint64_t row_bytes =
       sizeof(int64_t) + sizeof(float) * uint64_t{config.dim};
   uint64_t count = room->For(row_bytes);
@@ -160,13 +209,16 @@ bool Follower::TakeFrom(Followed* followed, Room* room,
   }
   RowDelta rows;
   const bool more = followed->feed->Take(count, &rows);
-  if (rows.size() == 0 && followed->is_known) return more;
+  const bool is_news =
+      !followed->is_known || followed->fate != TableFate::kStays;
+  if (rows.size() == 0 && !is_news) return more;
   room->Use(rows.size(), row_bytes);
   followed->was_told = followed->is_known = true;
+  followed->told_fate = std::exchange(followed->fate, TableFate::kStays);
   followed->given = rows.ids;
   followed->given.insert(followed->given.end(), rows.erased.begin(),
                          rows.erased.end());
-  request->tables.push_back({config, std::move(rows)});
+  request->tables.push_back({config, std::move(rows), followed->told_fate});
   return more;
 }
 

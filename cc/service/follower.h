@@ -26,20 +26,27 @@ class Follower {
     std::function<uint64_t()> base_save;
   };
 
-  // Must end before the store's tables do.
+  // Must end, or let go of them, before the store's tables do.
   explicit Follower(const Subject& subject) : subject_(subject) {}
 
   // See ChangesRequest. Throws std::bad_alloc; then, and after an error, it
   // begins anew when it is asked next.
   Status Tell(ChangesRequest* request);
 
+  // The table was dropped, or another one has its place.
+  void LetGo(TableKey table);
+
  private:
   struct Followed {
-    const Table* table;
+    TableConfig config;
+    // Null once the table went.
     std::unique_ptr<RowFeed> feed;
+    // What is still to be told.
+    TableFate fate = TableFate::kStays;
     bool is_known = false;  // To the follower.
     // Of the last delta: whether it has the table, and which of its ids.
     bool was_told = false;
+    TableFate told_fate = TableFate::kStays;
     std::vector<int64_t> given{};
   };
   // What is left of what a reply may hold.
@@ -50,6 +57,7 @@ class Follower {
   Status Begin(uint64_t base_save, uint64_t* epoch);
   bool Follow(FeedStart start);
   void FollowNewTables();
+  void ForgetDropped();
   bool AnyLost() const;
   void Take(ChangesRequest* request);
   bool TakeFrom(Followed* followed, Room* room, ChangesRequest* request);
@@ -61,7 +69,8 @@ class Follower {
   uint64_t version_ = 0;
   Begins begins_ = Begins::kNothing;  // Of the last delta.
   std::vector<Followed> tables_;
-  size_t first_ = 0;  // The table that the next delta begins with.
+  uint64_t store_version_ = 0;  // Of the store whose tables these are.
+  size_t first_ = 0;            // The table that the next delta begins with.
 };
 
 }  // namespace persia

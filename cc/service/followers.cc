@@ -73,6 +73,11 @@ void Followers::DropIdle(Clock::time_point now) {
   next_look_ = next;
 }
 
+void Followers::LetGo(TableKey table) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [number, known] : followers_) known.follower->LetGo(table);
+}
+
 void Followers::ForgetAll() {
   std::lock_guard<std::mutex> lock(mutex_);
   followers_.clear();

@@ -30,7 +30,7 @@ class Followers {
 
   using Now = std::function<Clock::time_point()>;
 
-  // Of tables that outlive it, or are there until ForgetAll.
+  // Of tables that outlive it, or are there until LetGo or ForgetAll.
   explicit Followers(const Follower::Subject& subject, Now now = Clock::now)
       : subject_(subject), now_(std::move(now)) {}
 
@@ -43,7 +43,9 @@ class Followers {
   // costs nothing while there is nothing to look at.
   void ForgetIdle();
 
-  // Nobody may be inside.
+  // Nobody may be inside the gate for these.
+  // A table was dropped or cleared: each follower is told so.
+  void LetGo(TableKey table);
   void ForgetAll();
 
  private:

@@ -44,6 +44,10 @@ class ForwardingService : public EmbeddingService {
     inner_->Remove(request, std::move(done));
   }
 
+  void DropTable(DropTableRequest* request, DoneCallback done) override {
+    inner_->DropTable(request, std::move(done));
+  }
+
   void Changes(ChangesRequest* request, DoneCallback done) override {
     inner_->Changes(request, std::move(done));
   }

@@ -25,8 +25,18 @@ struct FrozenStore {
   explicit FrozenStore(std::function<uint64_t()> requests)
       : pace(std::move(requests)) {}
 
+  // To be called once the rows are read, or nobody will: tables need not keep
+  // them any longer, and those that were dropped end.
+  void LetGo() {
+    tables.clear();
+    rows.clear();
+    held.clear();
+  }
+
   Pace pace;  // Of whoever reads the rows.
   std::vector<SavedTable> tables;
+  // What the rows are of, which may be replaced or dropped meanwhile.
+  std::vector<std::shared_ptr<const Table>> held;
   std::vector<std::unique_ptr<FrozenRows>> rows;
   std::vector<ClientWindow> clients;
   uint64_t row_count = 0;

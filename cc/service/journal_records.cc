@@ -158,6 +158,17 @@ RecordBody RecordBody::Cut(const CutRecord& cut) {
   return body;
 }
 
+RecordBody RecordBody::Drop(const DropTableRequest& request) {
+  RecordBody body(RecordType::kDrop);
+  ByteWriter fields;
+  fields.U64(request.table);
+  fields.U64(request.drop_id);
+  fields.U32(request.stays ? 1 : 0);
+  fields.U32(0);
+  body.Close(&fields);
+  return body;
+}
+
 Status ReadOpened(const LogRecord& record, RecoveryLevel* level) {
   ByteReader reader(record.body);
   *level = static_cast<RecoveryLevel>(reader.U32());
@@ -250,6 +261,15 @@ Status ReadCut(const LogRecord& record, CutRecord* cut) {
     counts.assign(numbers.begin(), numbers.end());
   }
   return reader.Finish("Cut record");
+}
+
+Status ReadDrop(const LogRecord& record, DropTableRequest* request) {
+  ByteReader reader(record.body);
+  request->table = reader.U64();
+  request->drop_id = reader.U64();
+  request->stays = reader.Bool32();
+  reader.Zero32();
+  return reader.Finish("Drop record");
 }
 
 }  // namespace persia

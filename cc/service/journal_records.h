@@ -18,6 +18,9 @@
 //   Restore = save id, generation, 64 bits each; shard index, shard count, 32
 //             bits each; number of files, 64 bits; texts of the folder and the
 //             files
+//   Drop    = key, drop id, 64 bits each; 1 if the table stays, else 0, 32
+//   bits;
+//             0, 32 bits
 //   Cut     = generation, number of tables, 64 bits each; for each its key and
 //   a
 //             count, 64 bits each, and that many numbers of 64 bits: see
@@ -55,6 +58,7 @@ enum class RecordType : uint16_t {
   kAssign = 5,
   kRestore = 6,  // The store's tables become those of a checkpoint.
   kCut = 7,      // First record of a base: what it lacks.
+  kDrop = 8,     // A table goes, or all its rows.
 };
 
 // What a journal has to tell.
@@ -88,6 +92,7 @@ class RecordBody {
   static RecordBody Assign(const AssignRequest& request);
   static RecordBody Restore(const RestoreRecord& restore);
   static RecordBody Cut(const CutRecord& cut);
+  static RecordBody Drop(const DropTableRequest& request);
 
   RecordBody(RecordBody&&) = default;
   RecordBody(const RecordBody&) = delete;
@@ -123,6 +128,7 @@ Status ReadUpdate(const LogRecord& record, UpdateRequest* request);
 Status ReadAssign(const LogRecord& record, AssignRequest* request);
 Status ReadRestore(const LogRecord& record, RestoreRecord* restore);
 Status ReadCut(const LogRecord& record, CutRecord* cut);
+Status ReadDrop(const LogRecord& record, DropTableRequest* request);
 
 }  // namespace persia
 

@@ -29,6 +29,8 @@ namespace persia {
 namespace {
 
 constexpr EventKind kOptimizers{"optimizers of tables", EventLevel::kInfo, 60};
+constexpr EventKind kTablesDropped{"tables dropped or cleared",
+                                   EventLevel::kInfo, 60};
 constexpr EventKind kNoRoom{"requests refused for want of room",
                             EventLevel::kWarning, 1};
 constexpr EventKind kRecoveries{"recoveries", EventLevel::kInfo, 60};
@@ -86,6 +88,17 @@ class LocalService : public EmbeddingService {
                              journal_ != nullptr && !logs, options_.events,
                              [this] { followers_.ForgetAll(); }});
     return Status();
+  }
+
+  // Keeps others out of the store for a moment, and may take long to give the
+  // table's memory back.
+  void DropTable(DropTableRequest* request, DoneCallback done) override {
+    file_thread_.Run(
+        request->deadline,
+        [this, request] {
+          return CatchBadAlloc([&] { return DoDropTable(*request); });
+        },
+        std::move(done));
   }
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
@@ -228,10 +241,13 @@ class LocalService : public EmbeddingService {
            CheckSameTable((*held)->config(), like_held).ok();
   }
 
-  // Alone in the store, while nobody reads its rows from outside either.
   Status ChangeOptimizer(const CreateTableRequest& request) {
-    const auto turn = turn_.Take();
-    const Gate::Closed closed(&gate_);
+    return checkpoints_->TakeAway(
+        [&](bool* taken) { return DoChangeOptimizer(request, taken); },
+        /*reads_rows=*/true);
+  }
+
+  Status DoChangeOptimizer(const CreateTableRequest& request, bool* taken) {
     if (!ChangesOptimizer(request)) return Status();  // Somebody was faster.
     const TableKey key = HashName(request.config.name);
     Table* const held = *store_.Find(key);
@@ -248,7 +264,8 @@ class LocalService : public EmbeddingService {
               "\" is stepped by ", request.config.optimizer.ToString(),
               " from now on, until now by ",
               held->config().optimizer.ToString());
-    checkpoints_->BeforeReplacing();
+    *taken = true;
+    followers_.ForgetAll();
     Store::Tables tables;
     tables[key] = std::move(*changed);
     store_.Replace(&tables);
@@ -283,6 +300,44 @@ class LocalService : public EmbeddingService {
     const auto position = Append(RecordBody::Table(config), journal_.get());
     if (!position.ok()) return position.status();
     tables_end_ = *position + 1;
+    return Status();
+  }
+
+  Status DoDropTable(const DropTableRequest& request) {
+    if (request.drop_id == 0) {
+      return InvalidArgument("drop_id must be a random number, received 0");
+    }
+    std::shared_ptr<Table>
+        dropped;  // Ends when others may use the store again.
+    uint64_t log_end = 0;
+    PERSIA_RETURN_IF_ERROR(checkpoints_->TakeAway([&](bool* taken) {
+      const auto table =
+          store_.Drop(request.table, request.drop_id, request.stays);
+      if (!table.ok()) return table.status();
+      dropped = *table;
+      if (dropped == nullptr) return Status();
+      *taken = true;
+      followers_.LetGo(request.table);
+      return LogDrop(request, &log_end);
+    }));
+    if (dropped != nullptr) {
+      TellEvent(options_.events, kTablesDropped,
+                request.stays ? "cleared" : "dropped", " table \"",
+                dropped->config().name, "\" with its ", dropped->Stats().rows,
+                " rows");
+    }
+    return log_end == 0 ? Status() : journal_->BlockUntilDurable(log_end);
+  }
+
+  // This was done: if it cannot be logged, nothing later can.
+  Status LogDrop(const DropTableRequest& request, uint64_t* log_end) {
+    if (journal_ == nullptr) return Status();
+    const auto position = Append(RecordBody::Drop(request), journal_.get());
+    if (!position.ok()) {
+      journal_->Break(position.status());
+      return position.status();
+    }
+    *log_end = *position + 1;
     return Status();
   }
 

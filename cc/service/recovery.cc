@@ -42,6 +42,8 @@ Status Recovery::OnRecord(const LogRecord& record) {
       return OnRestore(record);
     case RecordType::kCut:
       return OnCut(record);
+    case RecordType::kDrop:
+      return OnDrop(record);
   }
   return Status(Code::kDataLoss,
                 Concat("record ", record.position, " has type ", record.type,
@@ -148,6 +150,7 @@ Status Recovery::OnRestore(const LogRecord& record) {
   *subject_.generation = restore.generation;
   if (level_ == RecoveryLevel::kLog) return Load(restore);
   checkpoint_ = std::move(restore);  // Only the last one counts.
+  dropped_.clear();
   return Status();
 }
 
@@ -163,6 +166,17 @@ Status Recovery::OnCut(const LogRecord& record) {
   return Status();
 }
 
+Status Recovery::OnDrop(const LogRecord& record) {
+  DropTableRequest drop;
+  PERSIA_RETURN_IF_ERROR(ReadDrop(record, &drop));
+  const auto dropped =
+      subject_.store->Drop(drop.table, drop.drop_id, drop.stays);
+  if (!dropped.ok()) return dropped.status();
+  dropped_.insert(drop.table);
+  StopEvictions();
+  return Status();
+}
+
 Status Recovery::Load(const RestoreRecord& restore) {
   const auto paths = PathsWithin(checkpoints_.root, restore.files);
   if (!paths.ok()) return paths.status();
@@ -170,6 +184,9 @@ Status Recovery::Load(const RestoreRecord& restore) {
   ShardProgress progress;
   PERSIA_RETURN_IF_ERROR(loader.Load(checkpoints_.files, *paths, &progress));
   Store::Tables tables = loader.TakeTables();
+  if (level_ == RecoveryLevel::kCheckpoint) {
+    for (const TableKey dropped : dropped_) tables.erase(dropped);
+  }
   subject_.store->Replace(&tables);
   const auto clients = loader.TakeClients();
   if (!clients.empty()) subject_.window->Import(clients);

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,7 @@ class Recovery : public JournalVisitor {
   Status OnAssign(const LogRecord& record);
   Status OnRestore(const LogRecord& record);
   Status OnCut(const LogRecord& record);
+  Status OnDrop(const LogRecord& record);
   Status Load(const RestoreRecord& restore);
   void StopEvictions();
 
@@ -70,6 +72,8 @@ class Recovery : public JournalVisitor {
   const Subject subject_;
   bool found_ = false;
   std::optional<RestoreRecord> checkpoint_;
+  // Tables that lost all rows since that checkpoint.
+  std::set<TableKey> dropped_;
   UpdateRequest update_;  // Kept for its memory, as is this:
   RowChanges changes_;
 };

@@ -91,9 +91,12 @@ Result<std::shared_ptr<ReplicaRows::Filled>> ReplicaRows::MakeFilled() const {
 }
 
 Status ReplicaRows::Apply(const ChangesRequest& changes) {
-  const bool other_settings = std::any_of(
-      changes.tables.begin(), changes.tables.end(),
-      [&](const auto& table) { return HasOtherSettings(table.config); });
+  const bool other_settings =
+      std::any_of(changes.tables.begin(), changes.tables.end(),
+                  [&](const TableChanges& table) {
+                    return table.fate != TableFate::kDropped &&
+                           HasOtherSettings(table.config);
+                  });
   if (other_settings) return BeginEmpty();
   if (changes.begins == Begins::kWhole) PERSIA_RETURN_IF_ERROR(CollectOld());
   // What it was not told of before may be there all the same.
@@ -118,8 +121,10 @@ bool ReplicaRows::HasOtherSettings(const TableConfig& source) const {
 }
 
 Status ReplicaRows::ApplyTo(const TableChanges& table) {
-  PERSIA_RETURN_IF_ERROR(MakeTable(table.config));
   const TableKey key = HashName(table.config.name);
+  PERSIA_RETURN_IF_ERROR(ApplyFate(key, table.fate));
+  if (table.fate == TableFate::kDropped) return Status();
+  PERSIA_RETURN_IF_ERROR(MakeTable(table.config));
   const auto old = old_.find(key);
   if (old != old_.end()) old->second.was_told = true;
   const RowDelta& rows = table.rows;
@@ -134,6 +139,24 @@ Status ReplicaRows::ApplyTo(const TableChanges& table) {
       Ask(filling_->service.get(), &EmbeddingService::Assign, &assign));
   if (old == old_.end()) return Status();
   for (const int64_t id : rows.ids) (void)old->second.ids->Erase(id);
+  return Status();
+}
+
+// Its store tells of it in its turn.
+Status ReplicaRows::ApplyFate(TableKey table, TableFate fate) {
+  if (fate == TableFate::kStays) return Status();
+  const auto drop_id = RandomNonZero();
+  if (!drop_id.ok()) return drop_id.status();
+  DropTableRequest drop;
+  drop.table = table;
+  drop.stays = fate == TableFate::kCleared;
+  drop.drop_id = *drop_id;
+  PERSIA_RETURN_IF_ERROR(
+      Ask(filling_->service.get(), &EmbeddingService::DropTable, &drop));
+  old_.erase(table);
+  if (drop.stays) return Status();
+  std::lock_guard<std::mutex> lock(mutex_);
+  filling_->sources.erase(table);
   return Status();
 }
 

@@ -55,7 +55,8 @@ class ReplicaRows {
 
   // A table's rows that were there before a beginning with all rows, and were
   // not told of since. A table that was not told of at all the source does not
-  // have, as after a start without recovery: the rows stay until it has.
+  // have, as after a start without recovery: the rows stay until it has, or
+  // says that it was dropped.
   struct OldRows {
     std::unique_ptr<RowIndex> ids;
     bool was_told = false;
@@ -67,6 +68,7 @@ class ReplicaRows {
   Result<std::shared_ptr<Filled>> MakeFilled() const;
   bool HasOtherSettings(const TableConfig& source) const;
   Status ApplyTo(const TableChanges& table);
+  Status ApplyFate(TableKey table, TableFate fate);
   Status MakeTable(const TableConfig& source);
   Status Remove(TableKey table, const std::vector<int64_t>& ids);
   Status CollectOld();

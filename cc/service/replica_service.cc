@@ -141,6 +141,10 @@ void ReplicaService::Remove(RemoveRequest*, DoneCallback done) {
   done(Refusal());
 }
 
+void ReplicaService::DropTable(DropTableRequest*, DoneCallback done) {
+  done(Refusal());
+}
+
 void ReplicaService::Checkpoint(CheckpointRequest*, DoneCallback done) {
   done(Refusal());
 }

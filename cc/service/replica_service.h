@@ -61,6 +61,7 @@ class ReplicaService : public EmbeddingService {
   void Update(UpdateRequest* request, DoneCallback done) override;
   void Stats(StatsRequest* request, DoneCallback done) override;
   void Export(ExportRequest* request, DoneCallback done) override;
+  void DropTable(DropTableRequest* request, DoneCallback done) override;
   void Changes(ChangesRequest* request, DoneCallback done) override;
   void Assign(AssignRequest* request, DoneCallback done) override;
   void Remove(RemoveRequest* request, DoneCallback done) override;

@@ -20,11 +20,11 @@ uint64_t SaveChain::known_base() const {
 uint64_t SaveChain::KnownBase() const {
   const bool is_known =
       std::none_of(base_tables_.begin(), base_tables_.end(),
-                   [](const Table* table) { return table->lost_changes(); });
+                   [](const auto& table) { return table->lost_changes(); });
   return is_known ? base_.save_id : 0;
 }
 
-void SaveChain::Begin(const ShardHeader& header, std::vector<Table*> tables) {
+void SaveChain::Begin(const ShardHeader& header, Tables tables) {
   std::lock_guard<std::mutex> lock(mutex_);
   begun_ = header;
   tables_ = std::move(tables);
@@ -34,18 +34,27 @@ Status SaveChain::Commit(const CommittedSave& save) {
   std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t save_id = save.shard.save_id;
   if (committed_.shard.save_id == save_id) return Status();
-  if (begun_.save_id != save_id) {
-    return Status(Code::kFailedPrecondition,
-                  Concat("save ", save_id,
-                         " is not the last that was begun here: this shard was "
-                         "restarted meanwhile, or began another"));
-  }
-  for (Table* table : tables_) table->CommitSave();
+  PERSIA_RETURN_IF_ERROR(CheckIsBegun(save_id));
+  for (const auto& table : tables_) table->CommitSave();
   base_ = begun_;
   base_tables_ = std::move(tables_);
   begun_ = ShardHeader();
   committed_ = save;
   return Status();
+}
+
+Status SaveChain::CheckBegun(uint64_t save_id) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return CheckIsBegun(save_id);
+}
+
+Status SaveChain::CheckIsBegun(uint64_t save_id) const {
+  if (begun_.save_id == save_id) return Status();
+  return Status(Code::kFailedPrecondition,
+                Concat("save ", save_id,
+                       " is not the last that was begun here: this shard was "
+                       "restarted meanwhile, began another, or dropped or "
+                       "cleared a table since"));
 }
 
 void SaveChain::Break() {

@@ -1,12 +1,13 @@
 // SaveChain: which save of a store the next one may be an increment of.
 //
-// Thread-safe; but whoever begins, commits or ends saves does one at a time,
-// and takes no table away meanwhile. Never blocks beyond a short lock.
+// Thread-safe; but whoever begins, commits or ends saves does one at a time.
+// Never blocks beyond a short lock.
 
 #ifndef PERSIA_CC_SERVICE_SAVE_CHAIN_H_
 #define PERSIA_CC_SERVICE_SAVE_CHAIN_H_
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -32,27 +33,35 @@ class SaveChain {
   // The same, of whatever shard it is.
   uint64_t known_base() const;
 
-  // A save has frozen these tables. It must be committed before they go.
-  void Begin(const ShardHeader& header, std::vector<Table*> tables);
+  using Tables = std::vector<std::shared_ptr<Table>>;
+
+  // A save has frozen these tables.
+  void Begin(const ShardHeader& header, Tables tables);
+
+  // What Commit would say of it.
+  Status CheckBegun(uint64_t save_id) const;
 
   // The save that was begun last is complete, and its rows are all read; a
   // second time does nothing. kFailedPrecondition if another one was.
   Status Commit(const CommittedSave& save);
 
-  // Tables were replaced: what changed since is not known any more.
+  // Tables were replaced or dropped: what changed since is not known any more,
+  // and a save that was begun cannot be committed.
   void Break();
 
   CommittedSave committed() const;
 
  private:
-  uint64_t KnownBase() const;  // Expects the lock.
+  // These expect the lock.
+  uint64_t KnownBase() const;
+  Status CheckIsBegun(uint64_t save_id) const;
 
   mutable std::mutex mutex_;
   // All below are guarded by mutex_.
   ShardHeader begun_;
-  std::vector<Table*> tables_;  // Of the save that was begun.
-  ShardHeader base_;            // Of the save that was committed.
-  std::vector<Table*> base_tables_;
+  Tables tables_;     // Of the save that was begun.
+  ShardHeader base_;  // Of the save that was committed.
+  Tables base_tables_;
   CommittedSave committed_;
 };
 

@@ -40,16 +40,16 @@ CachedLookup::Moment HotRowsService::TakeMoment(
   return moment;
 }
 
-RowCache* HotRowsService::CacheOf(const TableLookup& table) {
+std::shared_ptr<RowCache> HotRowsService::CacheOf(const TableLookup& table) {
   if (table.ids.dim == 0 || table.ids.dim > kMaxDim ||
       table.rows.size() != table.ids.ids.size() * table.ids.dim) {
     return nullptr;
   }
-  std::unique_ptr<RowCache>& cache = caches_[table.ids.table];
+  std::shared_ptr<RowCache>& cache = caches_[table.ids.table];
   if (cache == nullptr) {
-    cache = std::make_unique<RowCache>(table.ids.dim, options_.rows);
+    cache = std::make_shared<RowCache>(table.ids.dim, options_.rows);
   }
-  return cache->dim() == table.ids.dim ? cache.get() : nullptr;
+  return cache->dim() == table.ids.dim ? cache : nullptr;
 }
 
 void HotRowsService::EndAllCopies() {

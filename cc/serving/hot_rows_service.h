@@ -62,12 +62,12 @@ class HotRowsService : public CopyingService {
   uint64_t Now() const;
   // These require mutex_.
   CachedLookup::Moment TakeMoment(const LookupRequest& request) const override;
-  RowCache* CacheOf(const TableLookup& table) override;
+  std::shared_ptr<RowCache> CacheOf(const TableLookup& table) override;
   void EndAllCopies() override;
 
   const HotRowsOptions options_;
   // All below: guarded by mutex_. Caches are never taken away.
-  std::map<TableKey, std::unique_ptr<RowCache>> caches_;
+  std::map<TableKey, std::shared_ptr<RowCache>> caches_;
   std::optional<uint64_t> followed_since_;
 };
 

@@ -34,13 +34,15 @@ Result<uint64_t> Store::CreateTable(const TableConfig& config, bool* is_new) {
   // Outside the lock: to make a table may take long, and others need theirs.
   auto made = MakeTable(config, nullptr, meter_);
   if (!made.ok()) return made.status();
-  const Table* table = nullptr;
+  std::shared_ptr<const Table> table;
   {
     std::lock_guard<std::shared_mutex> lock(mutex_);
     // Somebody may have been faster.
     if (tables_.count(key) == 0) PERSIA_RETURN_IF_ERROR(CheckCount(config));
     const auto [at, inserted] = tables_.emplace(key, std::move(*made));
-    table = at->second.get();
+    table = at->second;
+    dropped_.erase(key);
+    ++version_;
     if (is_new != nullptr) *is_new = inserted;
   }
   return Attach(*table, config);
@@ -63,16 +65,40 @@ Result<Table*> Store::Find(TableKey key) const {
   std::shared_lock<std::shared_mutex> lock(mutex_);
   const auto found = tables_.find(key);
   if (found != tables_.end()) return found->second.get();
+  return Absence(key);
+}
+
+Result<std::shared_ptr<Table>> Store::Share(TableKey key) const {
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  const auto found = tables_.find(key);
+  if (found != tables_.end()) return found->second;
+  return Absence(key);
+}
+
+Status Store::Absence(TableKey key) const {
+  const auto dropped = dropped_.find(key);
+  if (dropped != dropped_.end()) {
+    return Status(Code::kNotFound,
+                  Concat("table \"", dropped->second.name,
+                         "\" was dropped: build the model again, which makes "
+                         "the table anew, without rows"));
+  }
   return MissingTable(key);
 }
 
 std::vector<Table*> Store::All() const {
   std::vector<Table*> tables;
+  for (const auto& table : ShareAll()) tables.push_back(table.get());
+  return tables;
+}
+
+std::vector<std::shared_ptr<Table>> Store::ShareAll() const {
+  std::vector<std::shared_ptr<Table>> tables;
   {
     std::shared_lock<std::shared_mutex> lock(mutex_);
-    for (const auto& [key, table] : tables_) tables.push_back(table.get());
+    for (const auto& [key, table] : tables_) tables.push_back(table);
   }
-  std::sort(tables.begin(), tables.end(), [](const Table* a, const Table* b) {
+  std::sort(tables.begin(), tables.end(), [](const auto& a, const auto& b) {
     return a->config().name < b->config().name;
   });
   return tables;
@@ -80,12 +106,53 @@ std::vector<Table*> Store::All() const {
 
 void Store::Replace(Tables* tables) {
   std::lock_guard<std::shared_mutex> lock(mutex_);
-  for (auto& [key, table] : *tables) tables_[key].swap(table);
+  for (auto& [key, table] : *tables) {
+    tables_[key].swap(table);
+    dropped_.erase(key);
+  }
+  ++version_;
+}
+
+Result<std::shared_ptr<Table>> Store::Drop(TableKey key, uint64_t drop_id,
+                                           bool stays) {
+  std::lock_guard<std::shared_mutex> lock(mutex_);
+  const bool was_there =
+      std::find(drop_ids_.begin(), drop_ids_.end(), drop_id) != drop_ids_.end();
+  if (was_there) return std::shared_ptr<Table>();
+  const auto found = tables_.find(key);
+  std::shared_ptr<Table> table;
+  if (found != tables_.end()) {
+    table = found->second;
+    if (stays) {
+      auto made = MakeTable(table->config(), nullptr, meter_);
+      if (!made.ok()) return made.status();
+      found->second = std::move(*made);
+    } else {
+      Remember(key, table->config());
+      tables_.erase(found);
+    }
+    ++version_;
+  }
+  if (drop_ids_.size() == kRemembered) drop_ids_.pop_front();
+  drop_ids_.push_back(drop_id);
+  return table;
+}
+
+void Store::Remember(TableKey key, const TableConfig& config) {
+  if (dropped_.size() == kRemembered) dropped_.erase(dropped_.begin());
+  dropped_[key] = config;
+}
+
+std::vector<TableConfig> Store::Dropped() const {
+  std::vector<TableConfig> dropped;
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  for (const auto& [key, config] : dropped_) dropped.push_back(config);
+  return dropped;
 }
 
 std::vector<TableStats> Store::Stats() const {
   std::vector<TableStats> stats;
-  for (const Table* table : All()) stats.push_back(table->Stats());
+  for (const auto& table : ShareAll()) stats.push_back(table->Stats());
   return stats;
 }
 

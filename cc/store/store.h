@@ -1,11 +1,15 @@
 // Store: the tables of one process.
 //
 // Thread-safe. Nothing here blocks beyond a short lock; see Table for rows.
+// Tables may be replaced or dropped: who keeps others from doing that may use
+// them as Find and All give them; who goes on with one meanwhile shares it.
 
 #ifndef PERSIA_CC_STORE_STORE_H_
 #define PERSIA_CC_STORE_STORE_H_
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <shared_mutex>
 #include <unordered_map>
@@ -26,7 +30,7 @@ struct StoreLimits {
 
 class Store {
  public:
-  using Tables = std::unordered_map<TableKey, std::unique_ptr<Table>>;
+  using Tables = std::unordered_map<TableKey, std::shared_ptr<Table>>;
 
   // Without limits.
   Store();
@@ -45,15 +49,33 @@ class Store {
   // be one.
   Status CheckRoomFor(const TableConfig& config) const;
 
-  // The table, which lives until it is replaced. NotFound if there is none.
+  // The table, which lives until it is replaced or dropped. NotFound, saying
+  // so if it was dropped, if there is none.
   Result<Table*> Find(TableKey key) const;
+  // The same, for who goes on with it after that.
+  Result<std::shared_ptr<Table>> Share(TableKey key) const;
 
   // By name.
   std::vector<Table*> All() const;
+  std::vector<std::shared_ptr<Table>> ShareAll() const;
 
   // Takes these tables, and gives those that had their keys, if any, instead.
-  // Nobody may use a table that Find gave before.
   void Replace(Tables* tables);
+
+  // Takes the table away, if there is one, and returns it; with `stays`, an
+  // empty one of its settings has its place from then on. Does nothing, and
+  // returns null, for an id that came before: a request may arrive twice, and
+  // the second time when the table was made anew. Errors are those of
+  // MakeTable. Throws std::bad_alloc.
+  Result<std::shared_ptr<Table>> Drop(TableKey key, uint64_t drop_id,
+                                      bool stays);
+
+  // Settings of tables that were dropped and not made anew, as far as they are
+  // remembered.
+  std::vector<TableConfig> Dropped() const;
+
+  // Another number whenever a table came, went, or was replaced.
+  uint64_t version() const { return version_.load(); }
 
   // By name.
   std::vector<TableStats> Stats() const;
@@ -62,13 +84,23 @@ class Store {
   const std::shared_ptr<MemoryMeter>& meter() const { return meter_; }
 
  private:
-  // Expects the lock.
+  // How many drops are remembered. What is told of an older one is told as of a
+  // table that never was.
+  static constexpr size_t kRemembered = 4096;
+
+  // These expect the lock.
   Status CheckCount(const TableConfig& config) const;
+  Status Absence(TableKey key) const;
+  void Remember(TableKey key, const TableConfig& config);
 
   uint64_t most_tables_ = 0;
   const std::shared_ptr<MemoryMeter> meter_;
   mutable std::shared_mutex mutex_;
-  Tables tables_;  // Guarded by mutex_.
+  // All below are guarded by mutex_, but the last.
+  Tables tables_;
+  std::deque<uint64_t> drop_ids_;  // That came, the newest last.
+  std::unordered_map<TableKey, TableConfig> dropped_;
+  std::atomic<uint64_t> version_{0};
 };
 
 }  // namespace persia

@@ -178,7 +178,7 @@ Status CheckSameTable(const TableConfig& held, const TableConfig& asked_for) {
           ? "List the shards in the same order and number as when the table "
             "was made"
           : "Ask for what is here, or name another table; or drop this one "
-            "with its rows, by ptf.Table(name).drop(), and begin anew";
+            "with its rows, by ptf.Table(name).drop() or persia table drop";
   return Status(Code::kAlreadyExists,
                 Concat("table \"", held.name, "\" exists with other settings: ",
                        difference, ". ", advice));

@@ -12,7 +12,7 @@ namespace persia {
 namespace {
 
 // The least that a table takes: its texts may be empty.
-constexpr size_t kLeastTableBytes = 96;
+constexpr size_t kLeastTableBytes = 104;
 
 // How many of each a table has.
 struct Counts {
@@ -23,6 +23,19 @@ struct Counts {
 template <typename T>
 std::vector<T> Copy(Span<const T> values) {
   return std::vector<T>(values.begin(), values.end());
+}
+
+Status ReadFate(const Counts& counts, ByteReader* reader, TableFate* fate) {
+  const uint32_t number = reader->U32();
+  reader->Zero32();
+  *fate = static_cast<TableFate>(number);
+  if (number > static_cast<uint32_t>(kLastFate)) {
+    return InvalidArgument("a table has no fate ", number);
+  }
+  if (*fate != TableFate::kDropped || counts.ids + counts.erased == 0) {
+    return Status();
+  }
+  return InvalidArgument("a table that was dropped has rows");
 }
 
 void ReadRows(const Counts& counts, uint32_t dim, ByteReader* reader,
@@ -79,6 +92,8 @@ OutFrame EncodeChangesReply(uint64_t request_id,
     WriteTableConfig(table.config, writer.head());
     writer.U64(table.rows.ids.size());
     writer.U64(table.rows.erased.size());
+    writer.U32(static_cast<uint32_t>(table.fate));
+    writer.U32(0);
   }
   for (const TableChanges& table : request.tables) {
     writer.Array(Span<const int64_t>(table.rows.ids));
@@ -107,7 +122,9 @@ Status DecodeChangesReply(ConstBytes body, ChangesRequest* request) {
     TableConfig& config = request->tables[t].config;
     const Status read = ReadTableConfig(&reader, &config);
     counts[t] = {reader.U64(), reader.U64()};
+    const Status fate = ReadFate(counts[t], &reader, &request->tables[t].fate);
     if (valid.ok()) valid = read.ok() ? config.Validate() : read;
+    if (valid.ok()) valid = fate;
   }
   for (uint32_t t = 0; t < count && !reader.failed(); ++t) {
     TableChanges& table = request->tables[t];

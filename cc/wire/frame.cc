@@ -21,7 +21,7 @@ bool IsWithin(uint16_t number, MessageType first, MessageType last) {
 }
 
 bool IsMessageType(uint16_t number) {
-  return IsWithin(number, MessageType::kError, MessageType::kChangesReply) ||
+  return IsWithin(number, MessageType::kError, MessageType::kDropTableReply) ||
          IsWithin(number, MessageType::kHello, MessageType::kWelcome);
 }
 

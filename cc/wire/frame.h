@@ -54,6 +54,8 @@ enum class MessageType : uint16_t {
   kCheckpointReply = 17,
   kChanges = 18,
   kChangesReply = 19,
+  kDropTable = 20,
+  kDropTableReply = 21,
   // The handshake (handshake.h), before any request.
   kHello = 100,
   kChallenge = 101,

@@ -51,11 +51,15 @@
 //   AssignReply   = nothing
 //   Remove        = u64 key, u64 ids, ids x i64
 //   RemoveReply   = u64 removed
+//   DropTable     = u64 key, u64 drop id, u32 stays (0 or 1), u32 0
+//   DropTableReply = nothing
 //   Changes       = u64 follower, u64 epoch, u64 version, u64 base save,
 //                   u64 max rows, u64 max bytes, u32 shard, u32 0
 //   ChangesReply  = u64 epoch, u64 version, u64 base save, u32 begins,
 //                   u32 complete (0 or 1), u32 tables, u32 0,
-//                   tables x (table config, u64 ids, u64 erased),
+//                   tables x (table config, u64 ids, u64 erased,
+//                             u32 fate (0: stays, 1: cleared, 2: dropped),
+//                             u32 0),
 //                   tables x (ids x i64, erased x i64, ids x dim x f32, padded
 //                   to a multiple of 8)
 // (those of the handshake are in handshake_messages.h)
@@ -94,6 +98,7 @@ OutFrame EncodeStats(uint64_t request_id);
 OutFrame EncodeExport(uint64_t request_id, const ExportRequest& request);
 OutFrame EncodeAssign(uint64_t request_id, const AssignRequest& request);
 OutFrame EncodeRemove(uint64_t request_id, const RemoveRequest& request);
+OutFrame EncodeDropTable(uint64_t request_id, const DropTableRequest& request);
 // Of this shard, whatever the request says.
 OutFrame EncodeChanges(uint64_t request_id, uint32_t shard,
                        const ChangesRequest& request);
@@ -116,6 +121,7 @@ Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
 Status DecodeExport(ConstBytes body, ExportRequest* request);
 Status DecodeAssign(ConstBytes body, AssignRequest* request);
 Status DecodeRemove(ConstBytes body, RemoveRequest* request);
+Status DecodeDropTable(ConstBytes body, DropTableRequest* request);
 Status DecodeChanges(ConstBytes body, ChangesRequest* request);
 Status DecodeCheckpoint(ConstBytes body, CheckpointRequest* request);
 
@@ -135,6 +141,7 @@ OutFrame EncodeStatsReply(uint64_t request_id,
 OutFrame EncodeExportReply(uint64_t request_id, const ExportRequest& request);
 OutFrame EncodeAssignReply(uint64_t request_id);
 OutFrame EncodeRemoveReply(uint64_t request_id, uint64_t removed);
+OutFrame EncodeDropTableReply(uint64_t request_id);
 // Refers to the request's tables.
 OutFrame EncodeChangesReply(uint64_t request_id, const ChangesRequest& request);
 // Refers to the request's contents.
@@ -168,8 +175,9 @@ Status DecodeStatsReply(ConstBytes body, std::vector<ServiceStats>* processes);
 Status DecodeExportReply(ConstBytes body, ExportRequest* request);
 Status DecodeAssignReply(ConstBytes body);
 Status DecodeRemoveReply(ConstBytes body, uint64_t* removed);
+Status DecodeDropTableReply(ConstBytes body);
 // Fills the request's outputs. kInvalidArgument for a table whose settings do
-// not validate.
+// not validate, or that has rows though it was dropped.
 Status DecodeChangesReply(ConstBytes body, ChangesRequest* request);
 // Fills the request's outputs.
 Status DecodeCheckpointReply(ConstBytes body, CheckpointRequest* request);

@@ -1,5 +1,5 @@
-// The messages that carry whole rows, or remove them: Export, Assign, Remove
-// and their replies.
+// The messages that carry whole rows, or take them away: Export, Assign,
+// Remove, DropTable and their replies.
 
 #include <vector>
 
@@ -176,6 +176,32 @@ Status DecodeRemoveReply(ConstBytes body, uint64_t* removed) {
   ByteReader reader(body);
   *removed = reader.U64();
   return reader.Finish("RemoveReply");
+}
+
+OutFrame EncodeDropTable(uint64_t request_id, const DropTableRequest& request) {
+  FrameWriter writer;
+  writer.U64(request.table);
+  writer.U64(request.drop_id);
+  writer.U32(request.stays ? 1 : 0);
+  writer.U32(0);
+  return writer.Seal(MessageType::kDropTable, request_id);
+}
+
+Status DecodeDropTable(ConstBytes body, DropTableRequest* request) {
+  ByteReader reader(body);
+  request->table = reader.U64();
+  request->drop_id = reader.U64();
+  request->stays = reader.Bool32();
+  reader.Zero32();
+  return reader.Finish("DropTable");
+}
+
+OutFrame EncodeDropTableReply(uint64_t request_id) {
+  return FrameWriter().Seal(MessageType::kDropTableReply, request_id);
+}
+
+Status DecodeDropTableReply(ConstBytes body) {
+  return ByteReader(body).Finish("DropTableReply");
 }
 
 }  // namespace persia

@@ -51,7 +51,8 @@ def save(
     the newest checkpoint in `path`, which it needs to be restored. Rows that were only
     looked up count as used when they were before, if the table evicts. It is a whole
     one, and says so in the log, if a shard does not know what changed since: after a
-    restart, a `restore`, or a save to another folder.
+    restart, a `restore`, a table that was cleared or dropped, or a save to another
+    folder.
 
     Where several programs train one cluster, one of them saves, while the others do
     not step.
@@ -141,7 +142,8 @@ def _parent_in(shards: Shards, path: str) -> Parent | None:
         return Parent(os.path.basename(found[-1]), parent_id)
     logging.warning(
         "the next checkpoint will be a whole one: a shard does not know what changed "
-        "since %s; it was restarted or restored since, or saved elsewhere",
+        "since %s; it was restarted or restored since, dropped or cleared a table, or "
+        "saved elsewhere",
         found[-1],
     )
     return None

@@ -8,7 +8,7 @@ import sys
 from absl import app
 
 from persia_tf import _version, errors
-from persia_tf.commands import checkpoint, launch, ps, serve, status, worker
+from persia_tf.commands import checkpoint, launch, ps, serve, status, table, worker
 from persia_tf.commands.parser import Parser
 
 _INTERRUPTED = 130
@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         ("worker", worker, "run an embedding worker in front of shards", None),
         ("serve", serve, "serve a model over TensorFlow Serving's APIs", None),
         ("status", status, "show the counters of shards and their tables", None),
+        ("table", table, "show and drop the tables of shards", None),
         ("checkpoint", checkpoint, "save, restore, list and verify rows", None),
         ("launch", launch, "run a program beside shards of its own", launch.USAGE),
     ):

@@ -94,7 +94,7 @@ def to_json(processes: Sequence[stats.ProcessStats]) -> str:
 
 def to_text(processes: Sequence[stats.ProcessStats]) -> str:
     """Writes the counters as aligned tables: of the shards, then of the tables."""
-    text = _align(_PROCESS_HEADER, [_process_row(each) for each in processes], 1)
+    text = align(_PROCESS_HEADER, [_process_row(each) for each in processes], 1)
     replicas = [_replica_line(each) for each in processes if each.source]
     text = "\n\n".join([text, *(["\n".join(replicas)] if replicas else [])])
     tables = sorted(
@@ -103,8 +103,13 @@ def to_text(processes: Sequence[stats.ProcessStats]) -> str:
     )
     if not tables:
         return f"{text}\n\nNo tables."
+    return f"{text}\n\n{tables_to_text(tables)}"
+
+
+def tables_to_text(tables: Sequence[tuple[stats.TableStats, str]]) -> str:
+    """Writes the counters of tables' parts, each with its shard's address."""
     rows = [_table_row(table, address) for table, address in tables]
-    return f"{text}\n\n{_align(_TABLE_HEADER, rows, 2)}"
+    return align(_TABLE_HEADER, rows, 2)
 
 
 def _replica_line(process: stats.ProcessStats) -> str:
@@ -150,7 +155,7 @@ def _ratio(part: int, whole: int, form: str) -> str:
     return format(part / whole, form) if whole else "-"
 
 
-def _align(
+def align(
     header: Sequence[str], rows: Sequence[Sequence[object]], text_columns: int
 ) -> str:
     """Aligns columns: the first ones to the left, the numbers to the right."""

@@ -33,6 +33,7 @@ class LayerTable:
 
     Attributes:
         rows: The `Table`.
+        rows_found: How many rows it held when it was opened.
         route: The `Route` of the layer's lookups.
 
     Raises:
@@ -52,6 +53,7 @@ class LayerTable:
         self._settings = settings
         self._compression = compression
         opened = cluster.create_table(table, settings)
+        self.rows_found = opened.rows
         self._optimizer = opened.optimizer
         self._followed: str | None = None
         if opened.rows:
@@ -63,6 +65,7 @@ class LayerTable:
             table=self._full_name,
             dim=settings.dim,
         )
+        self._session.add_layer(self._full_name, self.route.layer)
 
     @property
     def given_optimizer(self) -> Optimizer | None:

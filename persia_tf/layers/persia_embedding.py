@@ -39,6 +39,7 @@ from persia_tf.layers.row_saving import RowSaving
 from persia_tf.layers.row_state import RowState
 from persia_tf.layers.row_stepping import RowStepping
 from persia_tf.layers.training_mode import is_training
+from persia_tf.layers.table_users import FoundRows, rows_of_others, table_users
 from persia_tf.layers.weight_readers import WeightReaders
 from persia_tf.layers.workers import Workers
 from persia_tf.ops import embedding
@@ -212,6 +213,7 @@ class PersiaEmbedding(keras.layers.Layer):
         self._row_saving: RowSaving | None = None
         self._stepping = RowStepping(self)
         self._load_error: Exception | None = None
+        self._found_rows: FoundRows | None = None
         self._loss_scaling = LossScaling(self)
 
     def build(self, input_shape: Any = None) -> None:
@@ -234,6 +236,8 @@ class PersiaEmbedding(keras.layers.Layer):
         self, inputs: Any, weights: Any = None, training: bool | None = None
     ) -> Any:
         training = is_training(training)
+        if training:
+            self._tell_of_found_rows()
         self._rebuilding.on_call(is_eager=tf.executing_eagerly())
         with on_host():
             ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
@@ -431,6 +435,8 @@ class PersiaEmbedding(keras.layers.Layer):
 
     @property
     def _cluster(self) -> Cluster:
+        if self._layer_table is not None:
+            return self._layer_table.rows.cluster
         return self.cluster if self.cluster is not None else Cluster()
 
     @property
@@ -441,6 +447,7 @@ class PersiaEmbedding(keras.layers.Layer):
         cluster = self._cluster
         if self.table is None and not cluster.is_embedded:
             self._refuse_automatic_name()
+        cluster = table_users.home(cluster)
         initializer, seed = initializers.spec_and_seed(self.embeddings_initializer)
         settings = TableSettings(
             dim=self.output_dim,
@@ -455,9 +462,20 @@ class PersiaEmbedding(keras.layers.Layer):
         table = LayerTable(
             self.name, self._table_name, cluster, settings, self.compression
         )
+        self._found_rows = rows_of_others(
+            self.name, self._table_name, cluster, table.rows_found
+        )
+        if cluster.is_embedded:
+            table_users.add(self, table.route.session, table.route.table)
         if self.optimizer is not None:
             table.give(self.optimizer)
         return table
+
+    def _tell_of_found_rows(self) -> None:
+        """Not before it trains: rows that are loaded take their place."""
+        found, self._found_rows = self._found_rows, None
+        if found is not None and not self._row_saving.has_loaded:
+            found.tell()
 
     def _refuse_automatic_name(self) -> None:
         if _AUTOMATIC_NAME.match(self.name):

@@ -29,12 +29,14 @@ class RowSaving:
     Attributes:
         layer: As given.
         table: The rows of its table.
+        has_loaded: Whether rows were loaded.
     """
 
     def __init__(self, layer: str, table: LayerTable, workers: Workers) -> None:
         self.layer = layer
         self.table = table.rows
         self._layer_table = table
+        self.has_loaded = False
         self._workers = workers
 
     def save(self, store: Any) -> None:
@@ -125,3 +127,6 @@ class RowSaving:
             warn_of_missing(self.table, saved)
         else:
             replace_rows(self.table, self._layer_table.header(), store, saved)
+        self.has_loaded = True
+        cluster = self.table.cluster
+        cluster.session.loaded.add(cluster.full_name(self.table.name))

@@ -68,7 +68,7 @@ class ShardChanges:
         self._shards = shards
         # The ids that it told of each table of which it has all rows to tell. A table
         # that it does not tell of it does not have, as after a start without recovery:
-        # the rows serve on until it has that table again.
+        # the rows serve on until it has that table again, or says that it was dropped.
         self._told: dict[str, list[np.ndarray]] = {}
 
     def apply(self, changes: Changes) -> tuple[int, int]:
@@ -92,6 +92,11 @@ class ShardChanges:
             guarded = self._tables.get(changed.name)
             if guarded is None:
                 continue
+            if changed.fate != "stays":
+                erased += self._erase_all(guarded)
+                self._told.pop(changed.name, None)
+            if changed.fate == "dropped":
+                continue
             self._apply_to(guarded, changed)
             rows += len(changed.ids)
             erased += len(changed.erased)
@@ -114,7 +119,7 @@ class ShardChanges:
                 f"{changed.shard_count}: list all shards, in the order in which the "
                 "programs that train list them"
             )
-        if changed.dim != guarded.table.dim:
+        if changed.fate != "dropped" and changed.dim != guarded.table.dim:
             raise errors.FailedPreconditionError(
                 f"table '{changed.name}' has rows of {changed.dim} weights on the "
                 f"shard, and of {guarded.table.dim} in the model that follows it: "
@@ -136,6 +141,14 @@ class ShardChanges:
         with guarded.lock:
             ids = guarded.table.ids()
             gone = np.setdiff1d(ids[self._are_there(ids)], np.concatenate(told))
+            if len(gone):
+                guarded.table.erase(gone)
+        return len(gone)
+
+    def _erase_all(self, guarded: _Guarded) -> int:
+        with guarded.lock:
+            ids = guarded.table.ids()
+            gone = ids[self._are_there(ids)]
             if len(gone):
                 guarded.table.erase(gone)
         return len(gone)

@@ -96,7 +96,8 @@ class ShardCopies:
         Returns:
             How many rows were set at most, and how many were erased.
         """
-        if changes.begins != "on":
+        was_emptied = any(table.fate != "stays" for table in changes.tables)
+        if changes.begins != "on" or was_emptied:
             self.lost()
         for client in self._copies.clients() if changes.tables else []:
             for table in changes.tables:

@@ -130,6 +130,8 @@ void FuzzOne(Span<const uint8_t> bytes) {
       return (void)DecodeAssignReply(body.bytes());
     case MessageType::kRemoveReply:
       return RemoveReply(body.bytes());
+    case MessageType::kDropTableReply:
+      return (void)DecodeDropTableReply(body.bytes());
     case MessageType::kChangesReply:
       return ChangesReply(body.bytes());
     case MessageType::kCheckpointReply:

@@ -75,6 +75,13 @@ void Remove(ConstBytes body) {
   }
 }
 
+void DropTable(ConstBytes body) {
+  DropTableRequest request;
+  if (DecodeDropTable(body, &request).ok()) {
+    ExpectSame(body, EncodeDropTable(1, request));
+  }
+}
+
 void Changes(ConstBytes body) {
   ChangesRequest request;
   if (DecodeChanges(body, &request).ok()) {
@@ -118,6 +125,8 @@ void FuzzOne(Span<const uint8_t> bytes) {
       return Assign(body.bytes());
     case MessageType::kRemove:
       return Remove(body.bytes());
+    case MessageType::kDropTable:
+      return DropTable(body.bytes());
     case MessageType::kChanges:
       return Changes(body.bytes());
     case MessageType::kCheckpoint:

@@ -35,6 +35,7 @@ constexpr int kServersALeakCheck = 20;
 // What is done on a thread of its own: to wait for that takes longer than the
 // rest of an input.
 bool WaitsForFiles(const SampleMessage& request) {
+  if (request.type == MessageType::kDropTable) return true;
   if (request.type != MessageType::kCheckpoint) return false;
   CheckpointRequest checkpoint;
   return DecodeCheckpoint(request.body, &checkpoint).ok() &&

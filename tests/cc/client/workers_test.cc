@@ -31,6 +31,20 @@ TEST_F(WorkersTest, RowsAreSummedUnlessAllTakeBags) {
   EXPECT_EQ(again.rows, 200u);
 }
 
+TEST_F(WorkersTest, ATableIsDroppedBehindSeveralAndMadeAnew) {
+  CreateTable();
+  LookUpRows(client_.get(), kUser, FirstIds(100));
+  DropTableRequest drop;
+  drop.deadline = DeadlineAfter(30);
+  drop.table = HashName(kUser);
+  drop.drop_id = 5;
+  CallResult result;
+  client_->DropTable(&drop, result.done());
+  ASSERT_TRUE(result.Wait().ok()) << result.Wait().message();
+  const CreateTableRequest again = CreateTable();
+  EXPECT_EQ(again.rows, 0u);
+}
+
 Status LookUpFor(EmbeddingService* service, uint64_t client,
                  uint64_t visible_sequence) {
   const std::vector<int64_t> ids = FirstIds(100);

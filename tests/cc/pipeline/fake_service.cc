@@ -176,6 +176,9 @@ class FakeService : public EmbeddingService {
   void Export(ExportRequest*, DoneCallback done) override { done(Status()); }
   void Assign(AssignRequest*, DoneCallback done) override { done(Status()); }
   void Remove(RemoveRequest*, DoneCallback done) override { done(Status()); }
+  void DropTable(DropTableRequest*, DoneCallback done) override {
+    done(Status());
+  }
   void Changes(ChangesRequest*, DoneCallback done) override { done(Status()); }
   void Checkpoint(CheckpointRequest*, DoneCallback done) override {
     done(Status());

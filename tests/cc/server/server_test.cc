@@ -79,7 +79,7 @@ TEST_F(ServerTest, UndecodableBodyIsAnErrorReplyAndTheConnectionGoesOn) {
   for (const MessageType type :
        {MessageType::kCreateTable, MessageType::kLookup, MessageType::kUpdate,
         MessageType::kStats, MessageType::kExport, MessageType::kAssign,
-        MessageType::kRemove}) {
+        MessageType::kRemove, MessageType::kDropTable}) {
     OutFrame frame;
     frame.head.assign(kFrameHeaderBytes + 5, 0xff);
     SealFrame(type, 7, &frame);

@@ -88,6 +88,11 @@ class Copy {
   }
 
   void ApplyTo(const TableChanges& table) {
+    if (table.fate != TableFate::kStays) {
+      rows_.erase(table.config.name);
+      before_.erase(table.config.name);
+    }
+    if (table.fate == TableFate::kDropped) return;
     Weights& rows = rows_[table.config.name];
     const size_t dim = table.config.dim;
     told += table.rows.size();

@@ -170,6 +170,17 @@ class ReplicaServiceTest : public ::testing::Test {
     return Call(service, &EmbeddingService::Remove, &request);
   }
 
+  void EndTable(const std::string& table, bool stays) {
+    DropTableRequest request;
+    request.deadline = DeadlineAfter(60);
+    request.table = HashName(table);
+    request.stays = stays;
+    request.drop_id = ++drops_;
+    const Status status =
+        Call(source_.service(), &EmbeddingService::DropTable, &request);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+
   static bool Has(EmbeddingService* service, const std::string& name) {
     StatsRequest request;
     EXPECT_TRUE(Call(service, &EmbeddingService::Stats, &request).ok());
@@ -197,6 +208,7 @@ class ReplicaServiceTest : public ::testing::Test {
   }
 
   Source source_;
+  uint64_t drops_ = 0;
 };
 
 TEST_F(ReplicaServiceTest, FollowsItsSource) {
@@ -250,11 +262,13 @@ TEST_F(ReplicaServiceTest, RefusesWhateverWrites) {
   lookup.tables = {{IdsOf("t", ids), rows}};
   AssignRequest assign;
   CheckpointRequest checkpoint;
+  DropTableRequest drop;
   for (const Status& status :
        {Call(replica.get(), &EmbeddingService::Lookup, &lookup),
         Step(replica.get(), "t", ids, rows, /*client=*/0, 0),
         Call(replica.get(), &EmbeddingService::Assign, &assign),
         Drop(replica.get(), ids),
+        Call(replica.get(), &EmbeddingService::DropTable, &drop),
         Call(replica.get(), &EmbeddingService::Checkpoint, &checkpoint)}) {
     EXPECT_EQ(status.code(), Code::kFailedPrecondition);
     EXPECT_NE(status.message().find("replica of h:1"), std::string::npos);
@@ -334,6 +348,43 @@ TEST_F(ReplicaServiceTest, KeepsTablesThatASourceThatWasRestartedLacks) {
   Make("t");
   TrainOn("t", {7});
   WaitForRows(replica.get());
+}
+
+TEST_F(ReplicaServiceTest, HasNoTableThatItsSourceDropped) {
+  Make("u");
+  TrainOn("t", Range(0, 100));
+  TrainOn("u", {1});
+  const auto first = StartOf(std::make_unique<Link>(&source_));
+  const auto second = StartOf(std::make_unique<ReplicaLink>(first.get()));
+  WaitForRows(second.get());
+  WaitForRows(second.get(), "u");
+  EndTable("t", /*stays=*/false);
+  EndTable("u", /*stays=*/true);
+  for (EmbeddingService* replica : {first.get(), second.get()}) {
+    WaitFor("the table to go", [&] { return !Has(replica, "t"); });
+    WaitForRows(replica, "u");
+    Floats row(kDim);
+    const Ids ids = {1};
+    LookupRequest lookup;
+    lookup.read_only = true;
+    lookup.tables = {{IdsOf("t", ids), row}};
+    const Status status = Call(replica, &EmbeddingService::Lookup, &lookup);
+    EXPECT_EQ(status.code(), Code::kNotFound);
+    EXPECT_NE(status.message().find("\"t\" was dropped"), std::string::npos);
+  }
+  Make("t", "float16", "sgd");
+  TrainOn("t", {5});
+  WaitForRows(second.get());
+}
+
+TEST_F(ReplicaServiceTest, DropsATableThatWentWhileItWasAway) {
+  TrainOn("t", Range(0, 100));
+  const auto replica = StartOf(std::make_unique<Link>(&source_));
+  WaitForRows(replica.get());
+  source_.SetAway(true);
+  EndTable("t", /*stays=*/false);
+  source_.SetAway(false);
+  WaitFor("the table to go", [&] { return !Has(replica.get(), "t"); });
 }
 
 TEST_F(ReplicaServiceTest, TellsNoChangesBeforeItHasAllRows) {

@@ -131,6 +131,10 @@ void HoldingService::Remove(RemoveRequest* request, DoneCallback done) {
   Answer(&EmbeddingService::Remove, request, std::move(done));
 }
 
+void HoldingService::DropTable(DropTableRequest* request, DoneCallback done) {
+  Answer(&EmbeddingService::DropTable, request, std::move(done));
+}
+
 void HoldingService::Changes(ChangesRequest* request, DoneCallback done) {
   Answer(&EmbeddingService::Changes, request, std::move(done));
 }

@@ -49,6 +49,7 @@ class HoldingService : public EmbeddingService {
   void Export(ExportRequest* request, DoneCallback done) override;
   void Assign(AssignRequest* request, DoneCallback done) override;
   void Remove(RemoveRequest* request, DoneCallback done) override;
+  void DropTable(DropTableRequest* request, DoneCallback done) override;
   void Changes(ChangesRequest* request, DoneCallback done) override;
   void Checkpoint(CheckpointRequest* request, DoneCallback done) override;
 

@@ -33,7 +33,7 @@ class ChangesMessagesTest : public testing::Test {
     changes_.complete = true;
     changes_.tables = {{Config("a", 3), {{1, -1}, {1, 2, 3, 4, 5, 6}, {9}}},
                        {Config("b", 1), {{}, {}, {}}},
-                       {Config("c", 1), {{7}, {1}, {}}}};
+                       {Config("c", 1), {{7}, {1}, {}}, TableFate::kCleared}};
   }
 
   ChangesRequest changes_;
@@ -60,9 +60,11 @@ TEST_F(ChangesMessagesTest, ChangesReplyHasTheseBytes) {
             "0200000000000000\n0300000000000000\n0400000000000000\n"
             "0200000001000000\n0200000000000000\n" +
                 config + "0100000062000000\n" + settings +
-                "0000000000000000\n0000000000000000\n" + config +
-                "0100000063000000\n" + settings +
+                "0000000000000000\n0000000000000000\n"
+                "0000000000000000\n" +
+                config + "0100000063000000\n" + settings +
                 "0100000000000000\n0000000000000000\n"
+                "0100000000000000\n"
                 "0700000000000000\n0000803f00000000");
 }
 
@@ -97,6 +99,7 @@ TEST_F(ChangesMessagesTest, ChangesReplyComesBackWhole) {
     EXPECT_EQ(back.tables[t].rows.ids, was.rows.ids);
     EXPECT_EQ(back.tables[t].rows.weights, was.rows.weights);
     EXPECT_EQ(back.tables[t].rows.erased, was.rows.erased);
+    EXPECT_EQ(back.tables[t].fate, was.fate);
   }
 }
 
@@ -155,7 +158,7 @@ TEST_F(ChangesMessagesTest, CountsBeyondTheBodyAreRefused) {
   const std::vector<uint8_t> bytes =
       Body(EncodeChangesReply(1, changes_)).copy();
   constexpr size_t kTablesAt = 32;
-  const size_t erased_at = bytes.size() - 3 * 8 - 6 * 4 - 8;
+  const size_t erased_at = bytes.size() - 3 * 8 - 6 * 4 - 8 - 8;
   ASSERT_EQ(AsChangesReply(With(bytes, erased_at, 1, 8)).code(), Code::kOk);
   for (const uint64_t count :
        {uint64_t{3}, uint64_t{1} << 31, uint64_t{1} << 61, uint64_t{1} << 63,
@@ -181,6 +184,12 @@ TEST_F(ChangesMessagesTest, WhatIsNoBeginningOrTableIsRefused) {
             Code::kInvalidArgument);
   EXPECT_EQ(AsChangesReply(With(bytes, kCompleteAt, 2, 4)).code(),
             Code::kDataLoss);
+  changes_.tables = {{Config("a", 1), {{1}, {2}, {}}, TableFate::kDropped}};
+  EXPECT_EQ(AsChangesReply(Body(EncodeChangesReply(1, changes_)).copy()).code(),
+            Code::kInvalidArgument);
+  changes_.tables[0] = {Config("a", 1), {}, static_cast<TableFate>(3)};
+  EXPECT_EQ(AsChangesReply(Body(EncodeChangesReply(1, changes_)).copy()).code(),
+            Code::kInvalidArgument);
   changes_.tables = {{Config("", 1), {}}};
   EXPECT_EQ(AsChangesReply(Body(EncodeChangesReply(1, changes_)).copy()).code(),
             Code::kInvalidArgument);

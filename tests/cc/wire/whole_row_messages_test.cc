@@ -1,4 +1,4 @@
-// Export, Assign, Remove and their replies.
+// Export, Assign, Remove, DropTable and their replies.
 
 #include <gtest/gtest.h>
 
@@ -32,6 +32,9 @@ class WholeRowMessagesTest : public testing::Test {
     assign_.state = state_;
     remove_.table = 0xaabb;
     remove_.ids = ids_;
+    drop_.table = 0xaabb;
+    drop_.drop_id = 9;
+    drop_.stays = true;
   }
 
   const std::vector<int64_t> ids_ = {1, -1};
@@ -40,6 +43,7 @@ class WholeRowMessagesTest : public testing::Test {
   ExportRequest export_;
   AssignRequest assign_;
   RemoveRequest remove_;
+  DropTableRequest drop_;
 };
 
 constexpr char kRows[] =
@@ -147,6 +151,21 @@ TEST_F(WholeRowMessagesTest, AssignComesBackWhole) {
   EXPECT_EQ(Copy(back.state), state_);
 }
 
+TEST_F(WholeRowMessagesTest, DropTableHasTheseBytes) {
+  EXPECT_EQ(Hex(Body(EncodeDropTable(1, drop_)).bytes()),
+            "bbaa000000000000\n0900000000000000\n0100000000000000");
+  EXPECT_EQ(Hex(Body(EncodeDropTableReply(1)).bytes()), "");
+}
+
+TEST_F(WholeRowMessagesTest, DropTableComesBackWhole) {
+  DropTableRequest back;
+  ASSERT_TRUE(
+      DecodeDropTable(Body(EncodeDropTable(1, drop_)).bytes(), &back).ok());
+  EXPECT_EQ(back.table, drop_.table);
+  EXPECT_EQ(back.drop_id, drop_.drop_id);
+  EXPECT_TRUE(back.stays);
+}
+
 TEST_F(WholeRowMessagesTest, RemoveAndItsReplyComeBackWhole) {
   const Body body(EncodeRemove(1, remove_));
   RemoveRequest back;
@@ -188,6 +207,11 @@ Status AsRemove(ConstBytes body) {
   return DecodeRemove(body, &request);
 }
 
+Status AsDropTable(ConstBytes body) {
+  DropTableRequest request;
+  return DecodeDropTable(body, &request);
+}
+
 Status AsRemoveReply(ConstBytes body) {
   uint64_t removed;
   return DecodeRemoveReply(body, &removed);
@@ -216,6 +240,8 @@ TEST_F(WholeRowMessagesTest, TruncatedAndTrailingBytesAreRefused) {
   ExpectOnlyWholeDecodes(EncodeAssign(1, assign_), AsAssign);
   ExpectOnlyWholeDecodes(EncodeRemove(1, remove_), AsRemove);
   ExpectOnlyWholeDecodes(EncodeRemoveReply(1, 7), AsRemoveReply);
+  ExpectOnlyWholeDecodes(EncodeDropTable(1, drop_), AsDropTable);
+  ExpectOnlyWholeDecodes(EncodeDropTableReply(1), DecodeDropTableReply);
 }
 
 TEST_F(WholeRowMessagesTest, AssignReplyWithABodyIsRefused) {

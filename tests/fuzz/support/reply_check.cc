@@ -57,6 +57,8 @@ Status Decode(const SampleMessage& request, ConstBytes body) {
       return DecodeAssignReply(body);
     case MessageType::kRemove:
       return DecodeRemoveReply(body, &removed);
+    case MessageType::kDropTable:
+      return DecodeDropTableReply(body);
     case MessageType::kChanges:
       return DecodeChangesReply(body, &changes);
     case MessageType::kCheckpoint:

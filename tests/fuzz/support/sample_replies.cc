@@ -55,6 +55,8 @@ void AddChangesReply(std::vector<SampleMessage>* samples) {
     changes.tables.push_back(
         {table, {{3, -4}, std::vector<float>(2 * table.dim), {9}}});
   }
+  changes.tables[0].fate = TableFate::kCleared;
+  changes.tables.push_back({SampleTables()[0], {}, TableFate::kDropped});
   AddSample(EncodeChangesReply(1, changes), MessageType::kChangesReply,
             samples);
 }
@@ -95,6 +97,7 @@ std::vector<SampleMessage> SampleReplies() {
   AddPage(&samples);
   AddSample(EncodeAssignReply(1), MessageType::kAssignReply, &samples);
   AddSample(EncodeRemoveReply(1, 3), MessageType::kRemoveReply, &samples);
+  AddSample(EncodeDropTableReply(1), MessageType::kDropTableReply, &samples);
   AddChangesReply(&samples);
   AddCheckpointReplies(&samples);
   AddSample(EncodeChallenge(Challenge()), MessageType::kChallenge, &samples);

@@ -127,6 +127,12 @@ void AddWholeRows(const TableConfig& table,
   remove.table = HashName(table.name);
   remove.ids = kIds;
   AddSample(EncodeRemove(1, remove), MessageType::kRemove, samples);
+
+  DropTableRequest drop;
+  drop.table = HashName(table.name);
+  drop.drop_id = 11;
+  drop.stays = table.dim % 2 == 0;
+  AddSample(EncodeDropTable(1, drop), MessageType::kDropTable, samples);
 }
 
 void AddChanges(std::vector<SampleMessage>* samples) {

@@ -1,0 +1,192 @@
+"""`persia table`: shows and drops the tables of shards.
+
+    persia table ls 10.0.0.1:7000,10.0.0.2:7000
+    persia table show user
+    persia table drop 10.0.0.1:7000,10.0.0.2:7000 user
+
+Without SHARDS they are those of $PERSIA_PS. NAME is a table's full name, with its
+namespace, as ls shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from persia_tf import errors, stats
+from persia_tf.commands import arguments, status
+
+_SHARDS_VARIABLE = "PERSIA_PS"
+
+_LS_HEADER = ("TABLE", "SHARDS", "DIM", "ROWS", "BYTES")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `persia table`."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, text in (
+        ("ls", "show the tables, over all shards"),
+        ("show", "show a table on each shard"),
+        ("drop", "drop a table: its rows and its settings, on every shard"),
+    ):
+        action = actions.add_parser(name, help=text, allow_abbrev=False)
+        _add_shards(action)
+        if name != "ls":
+            action.add_argument("name", metavar="NAME", help="the table's full name")
+        if name == "drop":
+            action.add_argument(
+                "--yes", action="store_true", help="drop it without asking"
+            )
+        else:
+            action.add_argument(
+                "--json", action="store_true", help="print one JSON object"
+            )
+        action.add_argument(
+            "--timeout",
+            type=float,
+            default=5.0 if name != "drop" else 60.0,
+            metavar="SECONDS",
+            help="how long to wait for the shards' answers (%(default)g)",
+        )
+        arguments.add_auth_token_file(action)
+        arguments.add_tls(action)
+
+
+def _add_shards(parser: argparse.ArgumentParser) -> None:
+    listed = os.environ.get(_SHARDS_VARIABLE, "").strip()
+    parser.add_argument(
+        "shards",
+        type=arguments.address_list,
+        nargs="?",
+        default=listed or None,  # argparse reads it as it does what is given.
+        metavar="SHARDS",
+        help="HOST:PORT,... of the shards, in the order in which training lists "
+        f"them, or of embedding workers (${_SHARDS_VARIABLE})",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Does what the action says; 1 if there is no such table."""
+    if args.shards is None:
+        raise errors.InvalidArgumentError(
+            "say which shards: HOST:PORT,... before the table's name, or in "
+            f"${_SHARDS_VARIABLE}"
+        )
+    if args.action == "ls":
+        return _ls(args)
+    if args.action == "show":
+        return _show(args)
+    return _drop(args)
+
+
+def _ls(args: argparse.Namespace) -> int:
+    tables = _whole_tables(_shards(args))
+    if args.json:
+        print(json.dumps({"tables": [table._asdict() for table in tables]}))
+    elif tables:
+        print(status.align(_LS_HEADER, tables, 1))
+    else:
+        print("No tables.")
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    shards = _shards(args)
+    parts = _parts(shards, args.name)
+    if args.json:
+        shown = [
+            {"shard": address, **dataclasses.asdict(part)} for address, part in parts
+        ]
+        print(json.dumps({"table": args.name, "shards": shown}))
+    else:
+        print(status.tables_to_text([(part, address) for address, part in parts]))
+    return 0
+
+
+def _drop(args: argparse.Namespace) -> int:
+    rows = sum(part.rows for _, part in _parts(_shards(args), args.name))
+    if not (args.yes or _is_confirmed(args.name, rows)):
+        print(f"Kept table '{args.name}'.", file=sys.stderr)
+        return 1
+    # NumPy comes along, and no other command needs it.
+    from persia_tf.cluster import Cluster
+    from persia_tf.table import Table
+
+    cluster = Cluster(
+        [str(shard) for shard in args.shards],
+        timeout=args.timeout,
+        auth_token_file=args.auth_token_file,
+        tls=arguments.tls_of(args),
+    )
+    Table(args.name, cluster).drop()
+    print(f"Dropped table '{args.name}' with its {rows} rows.")
+    return 0
+
+
+def _is_confirmed(name: str, rows: int) -> bool:
+    if not sys.stdin.isatty():
+        raise errors.InvalidArgumentError(
+            f"to drop table '{name}' with its {rows} rows, give --yes: there is nobody "
+            "to ask"
+        )
+    print(
+        f"Table '{name}' has {rows} rows, which no program can bring back but from a "
+        "checkpoint.\nType its name to drop it: ",
+        end="",
+        flush=True,
+    )
+    return sys.stdin.readline().strip() == name
+
+
+def _shards(args: argparse.Namespace) -> list[stats.ProcessStats]:
+    """What each shard tells; embedding workers hold no rows of their own."""
+    told = stats.fetch(
+        [str(shard) for shard in args.shards],
+        args.timeout,
+        args.auth_token_file,
+        arguments.tls_of(args),
+    )
+    each = len(told) // len(args.shards)
+    return list(told[1:each] if each > 1 else told)
+
+
+class _WholeTable(NamedTuple):
+    """A table over all shards."""
+
+    table: str
+    shards: int
+    dim: int
+    rows: int
+    bytes: int
+
+
+def _whole_tables(shards: Sequence[stats.ProcessStats]) -> list[_WholeTable]:
+    names = sorted({table.name for shard in shards for table in shard.tables})
+    whole = []
+    for name in names:
+        parts = [part for _, part in _parts(shards, name)]
+        rows = sum(part.rows for part in parts)
+        memory = sum(part.bytes for part in parts)
+        whole.append(_WholeTable(name, len(parts), parts[0].dim, rows, memory))
+    return whole
+
+
+def _parts(
+    shards: Sequence[stats.ProcessStats], name: str
+) -> list[tuple[str, stats.TableStats]]:
+    parts = [
+        (shard.address, table)
+        for shard in shards
+        for table in shard.tables
+        if table.name == name
+    ]
+    if parts:
+        return parts
+    names = sorted({table.name for shard in shards for table in shard.tables})
+    held = ", ".join(map(repr, names)) or "no table"
+    raise errors.NotFoundError(f"there is no table '{name}': the shards hold {held}")

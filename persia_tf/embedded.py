@@ -1,0 +1,70 @@
+"""The stores of this process, where rows live that are on no shards.
+
+There is one, unless `keras.utils.clear_session()` was called while layers lived that
+use it: what is built after that embeds its rows in a store of its own, so that it
+begins afresh under the same names of tables, and the living layers keep their rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+from persia_tf import session as session_lib
+
+_lock = threading.Lock()
+_numbers = itertools.count(2)
+_stores = [session_lib.EMBEDDED]  # The last one is that of now.
+
+
+def current_store() -> str:
+    """Returns the name of the store in which layers embed rows now."""
+    return _stores[-1]
+
+
+def begin_store() -> str:
+    """Begins another store, and returns its name."""
+    with _lock:
+        _stores.append(f"{session_lib.EMBEDDED} {next(_numbers)}")
+        return _stores[-1]
+
+
+def end_store(name: str) -> None:
+    """Frees a store that no layer uses, and that is not the one of now."""
+    with _lock:
+        _stores.remove(name)
+    session_lib.close_session(name)
+
+
+def stores() -> list[str]:
+    """Returns the names of all stores, the one of now last."""
+    return list(_stores)
+
+
+def reset() -> None:
+    """Frees every table that lives in this process, as if it had just begun.
+
+    Waits for updates first. A layer that was built on one of the tables cannot be used
+    any more: its next step raises `NotFoundError`, and the model must be built again.
+    Tables on shards stay as they are: see `ptf.Table.drop`.
+
+    Example:
+
+    ```python
+    for train, test in folds:
+        ptf.reset()
+        model = build_model()
+        model.fit(train)
+        scores.append(model.evaluate(test))
+    ```
+
+    Raises:
+        PersiaError: if an update could not be applied. Call it again to go on without
+            that.
+    """
+    for name in stores():
+        session = session_lib.find_session(name)
+        if session is None:
+            continue
+        for table in sorted(session.tables()):
+            session.drop_table(table)

@@ -1,0 +1,185 @@
+"""Which layers of this process use which tables of its own stores.
+
+Rows that live in this process outlive the model that trained them. So a layer that
+goes on from such rows says so, and `keras.utils.clear_session()` frees the tables that
+no living layer uses.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from absl import logging
+
+from persia_tf import embedded, errors, stats
+from persia_tf import session as session_lib
+from persia_tf.cluster import Cluster
+from persia_tf.layers.keras_clearing import ClearSessionWatch
+
+
+class _Use(NamedTuple):
+    """That a layer was built on a table, and in which of Keras's sessions."""
+
+    layer: weakref.ref[Any]
+    keras_session: int
+
+
+class TableUsers:
+    """The layers that were built on tables of this process's stores. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._uses: dict[tuple[str, str], list[_Use]] = {}  # By store and table.
+        self._keras_session = 0
+        self._was_cleared = False
+        # A layer may be collected, or Keras's session cleared, while it is held.
+        self._lock = threading.RLock()
+        self._watch = ClearSessionWatch(self._on_clear_session)
+        session_lib.when_dropped(self._forget)
+
+    def home(self, cluster: Cluster) -> Cluster:
+        """Returns the cluster that a layer which is built now has its rows in."""
+        if not cluster.is_embedded:
+            return cluster
+        with self._lock:
+            if self._was_cleared:
+                self._begin_afresh()
+            self._watch.begin()
+        return cluster.at_home()
+
+    def add(self, layer: Any, store: str, table: str) -> None:
+        """Notes that a layer was built on a table of a store."""
+        with self._lock:
+            uses = [
+                use
+                for use in self._uses.get((store, table), [])
+                if use.layer() is not None
+            ]
+            uses.append(_Use(weakref.ref(layer), self._keras_session))
+            self._uses[store, table] = uses
+
+    def _on_clear_session(self) -> None:
+        with self._lock:
+            self._keras_session += 1
+            self._was_cleared = True
+            if not self._uses:
+                return
+        gc.collect()  # Models refer to themselves.
+        self.free_unused()
+
+    def free_unused(self) -> None:
+        """Drops the tables whose layers are all gone."""
+        for store, table in self._unused():
+            session = session_lib.find_session(store)
+            if session is None:
+                continue
+            try:
+                session.drop_table(table)
+            except errors.PersiaError as error:
+                logging.warning(
+                    "table '%s', which no layer uses any more, was not freed: %s",
+                    *(table, error),
+                )
+        for store in embedded.stores()[:-1]:
+            if next(self._living(store), None) is None:
+                embedded.end_store(store)
+
+    def _unused(self) -> list[tuple[str, str]]:
+        with self._lock:
+            return [
+                key
+                for key, uses in self._uses.items()
+                if all(use.layer() is None for use in uses)
+            ]
+
+    def _living(self, store: str) -> Iterator[_Use]:
+        with self._lock:
+            uses = [
+                use
+                for key, each in self._uses.items()
+                for use in each
+                if key[0] == store
+            ]
+        return (use for use in uses if use.layer() is not None)
+
+    def _begin_afresh(self) -> None:
+        """Leaves the store to layers of before that live on, if there are any."""
+        self._was_cleared = False
+        if self._has_earlier_users():
+            gc.collect()  # It may have been too early when Keras cleared its session.
+        self.free_unused()
+        if self._has_earlier_users():
+            embedded.begin_store()
+            logging.info(
+                "Keras's session was cleared while models live on that embed rows: "
+                "they keep theirs, and models that are built now begin without rows"
+            )
+
+    def _has_earlier_users(self) -> bool:
+        uses = self._living(embedded.current_store())
+        return any(use.keras_session < self._keras_session for use in uses)
+
+    def _forget(self, store: str, table: str) -> None:
+        with self._lock:
+            self._uses.pop((store, table), None)
+
+
+table_users = TableUsers()
+
+
+class FoundRows:
+    """Rows of a table that a layer finds when it is built, and did not train.
+
+    Args:
+        layer: The layer's name.
+        table: The table's name.
+        rows: How many there were.
+    """
+
+    def __init__(self, layer: str, table: str, rows: int) -> None:
+        self._layer = layer
+        self._table = table
+        self._rows = rows
+
+    def tell(self) -> None:
+        """Says that the layer goes on from them, and how not to."""
+        logging.warning(
+            "layer '%s' goes on from the %d rows of table '%s', which another model of "
+            "this process trained: models that name one table share its rows. For one "
+            "that starts afresh (a fold, a trial, a cell that is run again), call "
+            "ptf.reset() or ptf.Table('%s').drop() before it is built, or give it "
+            "another table=.",
+            *(self._layer, self._rows, self._table, self._table),
+        )
+
+
+def rows_of_others(
+    layer: str, table: str, cluster: Cluster, rows: int
+) -> FoundRows | None:
+    """Returns the rows of a table if another model of this process trained them.
+
+    Args:
+        layer: The name of the layer that is built.
+        table: The table's name.
+        cluster: Where it is.
+        rows: How many it holds.
+    """
+    if not rows or not cluster.is_embedded:
+        return None
+    session, full_name = cluster.session, cluster.full_name(table)
+    if full_name in session.loaded or _was_trained(session.name, full_name):
+        return FoundRows(layer, table, rows)
+    return None
+
+
+def _was_trained(store: str, table: str) -> bool:
+    processes = stats.of_session(store)
+    return any(
+        part.rows_updated
+        for process in processes
+        for part in process.tables
+        if part.name == table
+    )
