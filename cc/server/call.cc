@@ -74,7 +74,7 @@ Status Call::Decode(const ServerOptions& options) {
     case MessageType::kCreateTable:
       create_table_ = CreateTableRequest();
       create_table_.deadline = deadline;
-      return DecodeCreateTable(body, &create_table_.config);
+      return DecodeCreateTable(body, &create_table_);
     case MessageType::kLookup:
       lookup_.deadline = deadline;
       return vectors_.Decode(body, limits, &lookup_);

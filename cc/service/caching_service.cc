@@ -27,7 +27,9 @@ void CachingService::CreateTable(CreateTableRequest* request,
                                  DoneCallback done) {
   inner()->CreateTable(request,
                        [this, request, done = std::move(done)](Status status) {
-                         if (status.ok()) {
+                         const bool is_there =
+                             request->state != TableState::kAbsent;
+                         if (status.ok() && is_there) {
                            std::lock_guard<std::mutex> lock(mutex_);
                            NoteGeneration(request->generation);
                            // Without memory for copies there are none.

@@ -101,10 +101,33 @@ struct UpdateRequest {
   UpdateCounts counts;  // Output; zeros for an update that was applied before.
 };
 
+// What a request about a table asks for. Whoever wants the table opens it; the
+// others are for the client of several shards, which has them make their parts
+// of it together: see client/create_table_call.h.
+enum class OpeningStep : uint32_t {
+  kOpen = 0,     // Makes the table, or attaches to it.
+  kFind = 1,     // Says what there is of it. Makes nothing; fails as that would.
+  kPrepare = 2,  // Makes what there is not of it, which is not complete yet.
+  kComplete = 3  // All of it has been prepared.
+};
+
+inline constexpr OpeningStep kLastOpeningStep = OpeningStep::kComplete;
+
+// What there is of a table: see TableIdentity.
+enum class TableState : uint32_t { kAbsent = 0, kPrepared = 1, kComplete = 2 };
+
+inline constexpr TableState kLastTableState = TableState::kComplete;
+
 struct CreateTableRequest {
   Deadline deadline;
   TableConfig config;
+  OpeningStep step = OpeningStep::kOpen;
+  // In: of kComplete, what was prepared; of kPrepare, what is not complete yet
+  // gets this one, or one of its own if it is 0. Output: that of the table; 0
+  // if there is none, or if the service does not say.
+  uint64_t identity = 0;
 
+  TableState state = TableState::kAbsent;  // Output.
   uint64_t rows = 0;        // Output: rows that the table already held.
   uint64_t generation = 0;  // Output: as for a lookup.
   // Output: whether the service takes bags of this table, since every id of it
@@ -191,6 +214,9 @@ class EmbeddingService {
   virtual ~EmbeddingService() = default;
 
   // kAlreadyExists, showing both, if the table has other settings.
+  // kFailedPrecondition, naming the shards, if some of them lack the table and
+  // others have it whole, or if their parts are of different tables: some have
+  // lost theirs.
   virtual void CreateTable(CreateTableRequest* request, DoneCallback done) = 0;
 
   // On failure the contents of `rows` are undefined.

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cc/base/catch_bad_alloc.h"
-#include "cc/base/hash.h"
 #include "cc/base/number.h"
 #include "cc/service/base_keeper.h"
 #include "cc/service/direct_writer.h"
@@ -19,13 +18,13 @@
 #include "cc/service/journaled_writer.h"
 #include "cc/service/lost_updates.h"
 #include "cc/service/table_calls.h"
+#include "cc/service/table_maker.h"
 #include "cc/service/update_window.h"
 #include "cc/store/store.h"
 
 namespace persia {
 namespace {
 
-constexpr EventKind kTablesMade{"tables made", EventLevel::kInfo, 60};
 constexpr EventKind kNoRoom{"requests refused for want of room",
                             EventLevel::kWarning, 1};
 constexpr EventKind kRecoveries{"recoveries", EventLevel::kInfo, 60};
@@ -76,6 +75,8 @@ class LocalService : public EmbeddingService {
     } else {
       writer_ = std::make_unique<DirectWriter>();
     }
+    maker_ = std::make_unique<TableMaker>(TableMaker::Subject{
+        &store_, &generation_, journal_.get(), options_.events});
     checkpoints_ = std::make_unique<Checkpoints>(
         options_.checkpoints,
         Checkpoints::Subject{&store_, &window_, &gate_, requests, &generation_,
@@ -87,7 +88,7 @@ class LocalService : public EmbeddingService {
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override {
     AnswerLogged(std::move(done), [&](uint64_t* log_end) {
-      return DoCreateTable(request, log_end);
+      return maker_->Do(request, log_end);
     });
   }
 
@@ -189,37 +190,6 @@ class LocalService : public EmbeddingService {
       TellEvent(options_.events, kNoRoom, "refused: ", status.message());
     }
     return status;
-  }
-
-  Status DoCreateTable(CreateTableRequest* request, uint64_t* log_end) {
-    std::lock_guard<std::mutex> lock(creating_);
-    if (journal_ != nullptr) {
-      PERSIA_RETURN_IF_ERROR(LogTable(request->config));
-      *log_end = tables_end_;
-    }
-    bool is_new = false;
-    const Result<uint64_t> rows = store_.CreateTable(request->config, &is_new);
-    if (!rows.ok()) return rows.status();
-    request->rows = *rows;
-    request->generation = generation_.load();
-    if (is_new) {
-      TellEvent(options_.events, kTablesMade, "made table \"",
-                request->config.name, "\": ", request->config.Describe());
-    }
-    // With more shards a bag's ids may lie elsewhere.
-    request->takes_bags = request->config.shard_count <= 1;
-    return Status();
-  }
-
-  // Before the table is made, so that the log has no update of it earlier.
-  Status LogTable(const TableConfig& config) {
-    if (store_.Find(HashName(config.name)).ok()) return Status();
-    PERSIA_RETURN_IF_ERROR(config.Validate());
-    PERSIA_RETURN_IF_ERROR(store_.CheckRoomFor(config));
-    const auto position = Append(RecordBody::Table(config), journal_.get());
-    if (!position.ok()) return position.status();
-    tables_end_ = *position + 1;
-    return Status();
   }
 
   Status DoLookup(LookupRequest* request, uint64_t* log_end) {
@@ -366,14 +336,13 @@ class LocalService : public EmbeddingService {
   LostUpdates lost_updates_;
   Followers followers_{
       {&store_, [this] { return checkpoints_->known_base(); }}};
-  std::mutex creating_;
-  uint64_t tables_end_ = 0;  // Of the log, where all tables are. creating_'s.
   std::atomic<uint64_t> generation_{0};
   std::atomic<uint64_t> lookups_{0};
   std::atomic<uint64_t> updates_{0};
   std::atomic<uint64_t> repeated_updates_{0};
   // These end in this order: the last first, each with its outstanding work.
   std::unique_ptr<Journal> journal_;  // Or null.
+  std::unique_ptr<TableMaker> maker_;
   std::unique_ptr<RowWriter> writer_;
   std::unique_ptr<BaseKeeper> keeper_;  // If the journal has every change.
   std::unique_ptr<Checkpoints> checkpoints_;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cc/base/hash.h"
 #include "cc/checkpoint/store_loader.h"
 #include "cc/files/root_path.h"
 #include "cc/service/table_calls.h"
@@ -48,7 +49,10 @@ Status Recovery::OnRecord(const LogRecord& record) {
 
 Status Recovery::Finish() {
   if (checkpoint_.has_value()) PERSIA_RETURN_IF_ERROR(Load(*checkpoint_));
-  for (Table* table : subject_.store->All()) table->SetEvicts(true);
+  for (Table* table : subject_.store->All()) {
+    table->SetEvicts(true);
+    table->SetIdentity(identities_[HashName(table->config().name)]);
+  }
   return Status();
 }
 
@@ -67,7 +71,9 @@ Status Recovery::OnOpened(const LogRecord& record) {
 Status Recovery::OnTable(const LogRecord& record) {
   found_ = true;
   TableConfig config;
-  PERSIA_RETURN_IF_ERROR(ReadTable(record, &config));
+  TableIdentity identity;
+  PERSIA_RETURN_IF_ERROR(ReadTable(record, &config, &identity));
+  identities_[HashName(config.name)] = identity;
   const auto made = subject_.store->CreateTable(config);
   if (!made.ok()) return made.status();
   StopEvictions();
@@ -128,6 +134,9 @@ Status Recovery::OnRestore(const LogRecord& record) {
   RestoreRecord restore;
   PERSIA_RETURN_IF_ERROR(ReadRestore(record, &restore));
   *subject_.generation = restore.generation;
+  for (const auto& [key, identity] : restore.tables) {
+    identities_[key] = identity;
+  }
   if (level_ == RecoveryLevel::kLog) return Load(restore);
   checkpoint_ = std::move(restore);  // Only the last one counts.
   return Status();
@@ -137,10 +146,11 @@ Status Recovery::OnCut(const LogRecord& record) {
   CutRecord cut;
   PERSIA_RETURN_IF_ERROR(ReadCut(record, &cut));
   *subject_.generation = cut.generation;
-  for (const auto& [key, counts] : cut.rounded) {
-    const Result<Table*> table = subject_.store->Find(key);
+  for (const CutRecord::OfTable& of_table : cut.tables) {
+    const Result<Table*> table = subject_.store->Find(of_table.key);
     if (!table.ok()) return table.status();
-    (*table)->SetRounded(counts);
+    (*table)->SetRounded(of_table.rounded);
+    identities_[of_table.key] = of_table.identity;
   }
   return Status();
 }

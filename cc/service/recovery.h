@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "cc/base/status.h"
@@ -69,6 +70,7 @@ class Recovery : public JournalVisitor {
   const Subject subject_;
   bool found_ = false;
   std::optional<RestoreRecord> checkpoint_;
+  std::unordered_map<TableKey, TableIdentity> identities_;  // The last of each.
   UpdateRequest update_;  // Kept for its memory, as is this:
   RowChanges changes_;
 };

@@ -24,7 +24,7 @@ void Store::SetLimits(const StoreLimits& limits) {
                                              : limits.memory_bytes);
 }
 
-Result<uint64_t> Store::CreateTable(const TableConfig& config, bool* is_new) {
+Result<uint64_t> Store::CreateTable(const TableConfig& config) {
   PERSIA_RETURN_IF_ERROR(config.Validate());
   const TableKey key = HashName(config.name);
   if (const Result<Table*> held = Find(key); held.ok()) {
@@ -38,9 +38,7 @@ Result<uint64_t> Store::CreateTable(const TableConfig& config, bool* is_new) {
     std::lock_guard<std::shared_mutex> lock(mutex_);
     // Somebody may have been faster.
     if (tables_.count(key) == 0) PERSIA_RETURN_IF_ERROR(CheckCount(config));
-    const auto [at, inserted] = tables_.emplace(key, std::move(*made));
-    table = at->second.get();
-    if (is_new != nullptr) *is_new = inserted;
+    table = tables_.emplace(key, std::move(*made)).first->second.get();
   }
   return Attach(*table, config);
 }

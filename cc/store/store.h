@@ -37,9 +37,7 @@ class Store {
   // Returns the rows it holds. AlreadyExists, showing both settings, if they
   // differ; InvalidArgument if `config` does not validate; ResourceExhausted
   // if there are as many tables as may be. Throws std::bad_alloc.
-  // Says in `*is_new`, if that is not null, whether it made the table.
-  Result<uint64_t> CreateTable(const TableConfig& config,
-                               bool* is_new = nullptr);
+  Result<uint64_t> CreateTable(const TableConfig& config);
 
   // ResourceExhausted if there may be no more tables, of which `config` would
   // be one.

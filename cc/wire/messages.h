@@ -5,11 +5,13 @@
 //   text          = u32 length, bytes, zero padding to a multiple of 8 from the
 //                   body's start
 //   Error         = u32 code, u32 0, text message
-//   CreateTable   = u32 dim, f32 default value, u64 seed, u32 shard index,
+//   config        = u32 dim, f32 default value, u64 seed, u32 shard index,
 //                   u32 shard count, text name, text initializer,
 //                   text optimizer, text row dtype, text capacity,
 //                   text admission, text eviction  (Specs in canonical text)
-//   CreateTableReply = u64 rows, u64 generation, u32 takes bags (0 or 1), u32 0
+//   CreateTable   = u64 identity, u32 step, u32 0, config
+//   CreateTableReply = u64 rows, u64 generation, u64 identity, u32 state,
+//                   u32 takes bags (0 or 1)
 //   table         = u64 key, u64 ids, u32 dim, u32 combiner, u64 bag offsets
 //                   (0: none), u64 weights (0: none)                (40 bytes)
 //   arrays        = ids x i64, bag offsets x u32, weights x f32; each padded
@@ -52,7 +54,7 @@
 //                   u64 max rows, u64 max bytes, u32 shard, u32 0
 //   ChangesReply  = u64 epoch, u64 version, u64 base save, u32 begins,
 //                   u32 complete (0 or 1), u32 tables, u32 0,
-//                   tables x (CreateTable, u64 ids, u64 erased),
+//                   tables x (config, u64 ids, u64 erased),
 //                   tables x (ids x i64, erased x i64, ids x dim x f32, padded
 //                   to a multiple of 8)
 // (those of the handshake are in handshake_messages.h)
@@ -80,7 +82,8 @@
 namespace persia {
 
 // Requests. Deadlines do not travel: each side has its own.
-OutFrame EncodeCreateTable(uint64_t request_id, const TableConfig& config);
+OutFrame EncodeCreateTable(uint64_t request_id,
+                           const CreateTableRequest& request);
 OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request,
                       WireDtype reply_dtype);
 // The tables' gradients are `gradients`, one a table, and not the request's.
@@ -98,7 +101,8 @@ OutFrame EncodeCheckpoint(uint64_t request_id, uint32_t shard_index,
                           uint32_t shard_count,
                           const CheckpointRequest& request);
 
-Status DecodeCreateTable(ConstBytes body, TableConfig* config);
+// kInvalidArgument for a step that there is not.
+Status DecodeCreateTable(ConstBytes body, CreateTableRequest* request);
 // Leaves each table's `rows` empty. The decoded ids, offsets and dim are
 // checked against each other (offsets rise and end at the number of ids).
 // kInvalidArgument for a dtype that there is not; kResourceExhausted for more

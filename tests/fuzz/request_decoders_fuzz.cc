@@ -22,10 +22,10 @@ void ExpectSame(ConstBytes body, const OutFrame& again) {
 
 // Texts of settings may come in a longer form than they are sent in.
 void CreateTable(ConstBytes body) {
-  TableConfig config;
-  if (!DecodeCreateTable(body, &config).ok()) return;
-  const ExactBytes again(BodyOf(EncodeCreateTable(1, config)));
-  TableConfig same;
+  CreateTableRequest request;
+  if (!DecodeCreateTable(body, &request).ok()) return;
+  const ExactBytes again(BodyOf(EncodeCreateTable(1, request)));
+  CreateTableRequest same;
   FuzzCheck(DecodeCreateTable(again.bytes(), &same).ok(),
             "a table's settings can be sent on");
   FuzzCheck(

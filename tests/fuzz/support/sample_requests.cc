@@ -45,8 +45,17 @@ std::vector<TableIds> AllTableIds() {
 }
 
 void AddCreateTables(std::vector<SampleMessage>* samples) {
+  CreateTableRequest request;
   for (const TableConfig& table : SampleTables()) {
-    AddSample(EncodeCreateTable(1, table), MessageType::kCreateTable, samples);
+    request.config = table;
+    for (const OpeningStep step :
+         {OpeningStep::kOpen, OpeningStep::kFind, OpeningStep::kPrepare,
+          OpeningStep::kComplete}) {
+      request.step = step;
+      request.identity = step == OpeningStep::kOpen ? 0 : 7;
+      AddSample(EncodeCreateTable(1, request), MessageType::kCreateTable,
+                samples);
+    }
   }
 }
 
