@@ -66,7 +66,8 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
     switch (request_->step) {
       case OpeningStep::kOpen:
         // A single shard has all of the table; a worker opens it itself.
-        if (parts_.size() == 1) return AskAll(OpeningStep::kOpen, 0, Finishing());
+        if (parts_.size() == 1)
+          return AskAll(OpeningStep::kOpen, 0, Finishing());
         return Find();
       case OpeningStep::kFind:
         return Find();

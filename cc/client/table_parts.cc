@@ -44,14 +44,14 @@ std::string Listed(const TableParts& parts, const Condition& condition) {
 
 std::string Absent(const TableParts& parts) {
   const auto is_absent = [](const TablePart& part) { return !IsThere(part); };
-  return Concat("some shards lost their part of it\n  hold it:",
-                Listed(parts, IsThere), "\n  lack it:",
-                Listed(parts, is_absent));
+  return Concat(
+      "some shards lost their part of it\n  hold it:", Listed(parts, IsThere),
+      "\n  lack it:", Listed(parts, is_absent));
 }
 
 std::string OfSeveralTables(const TableParts& parts) {
   std::string text =
-      "some shards hold parts of another table of this name: they lost theirs, "
+      "some shards hold parts of another table of this name. They lost theirs, "
       "or belong to another cluster";
   for (const uint64_t identity : Identities(parts)) {
     text += Concat("\n  of one table:", Listed(parts, [&](const auto& part) {
@@ -89,7 +89,7 @@ uint64_t JointIdentity(const TableParts& parts) {
 
 Status PartsError(const std::string& table, const TableParts& parts) {
   std::string text =
-      Concat("table \"", table, "\" is not whole, ",
+      Concat("table \"", table, "\" is not whole: ",
              AllAreThere(parts) ? OfSeveralTables(parts) : Absent(parts));
   text += Concat(
       "\nNothing was changed. Do one of these:"

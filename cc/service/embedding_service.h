@@ -105,8 +105,8 @@ struct UpdateRequest {
 // others are for the client of several shards, which has them make their parts
 // of it together: see client/create_table_call.h.
 enum class OpeningStep : uint32_t {
-  kOpen = 0,     // Makes the table, or attaches to it.
-  kFind = 1,     // Says what there is of it. Makes nothing; fails as that would.
+  kOpen = 0,  // Makes the table, or attaches to it.
+  kFind = 1,  // Says what there is of it. Makes nothing; fails as that would.
   kPrepare = 2,  // Makes what there is not of it, which is not complete yet.
   kComplete = 3  // All of it has been prepared.
 };

@@ -184,7 +184,8 @@ TEST_P(OpenTableTest, AllShardsHaveTheTableWithOneIdentity) {
   ASSERT_TRUE(made.Wait().ok()) << made.Wait().message();
   EXPECT_EQ(made.request.state, TableState::kComplete);
   EXPECT_EQ(IdentityOn(shards.stores, kUser), made.request.identity);
-  Opening attached(shards.Client().get(), kUser);
+  const auto other = shards.Client();
+  Opening attached(other.get(), kUser);
   ASSERT_TRUE(attached.Wait().ok()) << attached.Wait().message();
   EXPECT_EQ(attached.request.identity, made.request.identity);
 }
@@ -214,20 +215,19 @@ TEST(CreateTableTest, AShardThatLostItsPartIsNamedBesideThoseThatHoldIt) {
   LookUpRows(shards.client.get(), kUser, FirstIds(90));
   shards.stores[1].RestartEmpty();
   // Neither the client that made it, nor another one.
-  for (int i = 0; i < 2; ++i) {
-    Opening opening(i == 0 ? shards.client.get() : shards.Client().get(),
-                    kUser);
-    const Status status = opening.Wait();
+  const auto other = shards.Client();
+  for (EmbeddingService* client : {shards.client.get(), other.get()}) {
+    const Status status = Opening(client, kUser).Wait();
     EXPECT_EQ(status.code(), Code::kFailedPrecondition);
     std::string holding;
     for (const size_t s : {size_t{0}, size_t{2}}) {
-      holding += Concat("\n    shard ", s, " of 3 (",
-                        shards.stores[s].address(), "): ",
-                        shards.stores[s].tables().at(0).rows, " rows");
+      holding +=
+          Concat("\n    shard ", s, " of 3 (", shards.stores[s].address(),
+                 "): ", shards.stores[s].tables().at(0).rows, " rows");
     }
     EXPECT_EQ(
         status.message(),
-        Concat("table \"user\" is not whole, some shards lost their part of it"
+        Concat("table \"user\" is not whole: some shards lost their part of it"
                "\n  hold it:",
                holding, "\n  lack it:\n    shard 1 of 3 (",
                shards.stores[1].address(),
@@ -285,9 +285,9 @@ TEST(CreateTableTest, WhatACrashLeftOfATableIsGoneOnWith) {
     Stores shards(3);
     uint64_t identity = 0;
     for (uint32_t s = 0; s < prepared; ++s) {
-      identity = PartOf(shards.stores[s], kUser, s, 3, OpeningStep::kPrepare,
-                        identity)
-                     .identity;
+      identity =
+          PartOf(shards.stores[s], kUser, s, 3, OpeningStep::kPrepare, identity)
+              .identity;
     }
     CreateRowTable(shards.client.get(), kUser);
     EXPECT_EQ(IdentityOn(shards.stores, kUser), identity) << prepared;
@@ -318,9 +318,9 @@ TEST(CreateTableTest, AShardThatLosesWhatItPreparedFailsTheOpening) {
   Opening prepared(client, kUser, OpeningStep::kPrepare);
   ASSERT_TRUE(prepared.Wait().ok()) << prepared.Wait().message();
   shards.stores[1].RestartEmpty();
-  const Status status = Opening(client, kUser, OpeningStep::kComplete,
-                                prepared.request.identity)
-                            .Wait();
+  const Status status =
+      Opening(client, kUser, OpeningStep::kComplete, prepared.request.identity)
+          .Wait();
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_TRUE(Has(status, Concat("shard 1 of 2 (", shards.stores[1].address(),
                                  "): table \"user\" is not what was prepared")))

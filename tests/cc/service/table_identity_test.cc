@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,8 +48,7 @@ class TableIdentityTest : public ::testing::Test {
     request.config = MakeConfig(table, kDim, "uniform", "adagrad");
     request.step = step;
     request.identity = identity;
-    outcome_ =
-        Call(service_.get(), &EmbeddingService::CreateTable, &request);
+    outcome_ = Call(service_.get(), &EmbeddingService::CreateTable, &request);
     return request;
   }
 
@@ -59,7 +59,8 @@ class TableIdentityTest : public ::testing::Test {
     return found;
   }
 
-  void ExpectFound(uint64_t identity, TableState state = TableState::kComplete) {
+  void ExpectFound(uint64_t identity,
+                   TableState state = TableState::kComplete) {
     const CreateTableRequest found = Found();
     EXPECT_EQ(found.state, state);
     EXPECT_EQ(found.identity, identity);
@@ -71,8 +72,10 @@ class TableIdentityTest : public ::testing::Test {
     request.action = action;
     request.save_id = save_id;
     request.generation = generation;
-    request.folder = "save";
-    request.files = {"save/shard-00000-of-00001"};
+    request.folder = "save" + std::to_string(save_id);
+    if (action == Action::kRestore || action == Action::kCommit) {
+      request.files = {request.folder + "/shard-00000-of-00001"};
+    }
     const Status status =
         Call(service_.get(), &EmbeddingService::Checkpoint, &request);
     ASSERT_TRUE(status.ok()) << status.message();
