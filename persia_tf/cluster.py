@@ -217,6 +217,8 @@ class Cluster:
         Raises:
             PersiaError: if a shard does not answer in time (it is named), or the
                 table has other settings (what differs is shown).
+            FailedPreconditionError: if shards lost their part of the table, or are
+                not of one cluster. They are named, and nothing is changed.
             ValueError: if another cluster of these shards and this time-out opened
                 their session with another staleness, wire dtype, number of hot rows,
                 token file or TLS.

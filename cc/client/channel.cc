@@ -28,6 +28,7 @@ class ChannelImpl : public Channel {
   ChannelImpl(EventLoop* loop, const Address& address, std::string name,
               const RemoteServiceOptions& options);
 
+  const std::string& name() const override { return name_; }
   uint64_t NextRequestId() override { return ++last_request_id_; }
   void Send(ShardRequest request) override;
   void ShutDown() override;

@@ -24,6 +24,9 @@ class Channel {
  public:
   virtual ~Channel() = default;
 
+  // As errors name the shard.
+  virtual const std::string& name() const = 0;
+
   // For a request's `id`.
   virtual uint64_t NextRequestId() = 0;
 

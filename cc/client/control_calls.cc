@@ -5,58 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/hash.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
 namespace {
-
-class CreateTableCall : public FanOut {
- public:
-  CreateTableCall(const Channels* channels, TableRoutes* routes,
-                  CreateTableRequest* request, DoneCallback done)
-      : FanOut(channels, request->deadline, std::move(done)),
-        routes_(routes),
-        request_(request),
-        replies_(shard_count()) {}
-
-  void Start() { AskAll(MessageType::kCreateTableReply); }
-
- private:
-  OutFrame Encode(uint32_t shard, uint64_t request_id) override {
-    CreateTableRequest request = *request_;
-    request.config.shard_index = shard;
-    request.config.shard_count = shard_count();
-    return EncodeCreateTable(request_id, request);
-  }
-
-  Status OnReply(uint32_t shard, ConstBytes body) override {
-    return DecodeCreateTableReply(body, &replies_[shard]);
-  }
-
-  Status OnAllReplied() override {
-    request_->takes_bags =
-        std::all_of(replies_.begin(), replies_.end(),
-                    [](const auto& reply) { return reply.takes_bags; });
-    routes_->SetTakesBags(HashName(request_->config.name),
-                          request_->takes_bags);
-    request_->rows = 0;
-    std::vector<uint64_t> generations;
-    for (const CreateTableRequest& reply : replies_) {
-      // Those that take bags stand before the same rows, each before them all.
-      request_->rows = request_->takes_bags
-                           ? std::max(request_->rows, reply.rows)
-                           : request_->rows + reply.rows;
-      generations.push_back(reply.generation);
-    }
-    request_->optimizer = replies_[0].optimizer;
-    return JoinGenerations(generations, &request_->generation);
-  }
-
-  TableRoutes* const routes_;
-  CreateTableRequest* const request_;
-  std::vector<CreateTableRequest> replies_;  // By shard; their outputs alone.
-};
 
 // Of embedding workers, each passes it on to all shards: that comes to once.
 class DropTableCall : public FanOut {
@@ -151,12 +103,6 @@ class LearnRouteCall : public FanOut {
 };
 
 }  // namespace
-
-void StartCreateTable(const Channels* channels, TableRoutes* routes,
-                      CreateTableRequest* request, DoneCallback done) {
-  std::make_shared<CreateTableCall>(channels, routes, request, std::move(done))
-      ->Start();
-}
 
 void StartDropTable(const Channels* channels, DropTableRequest* request,
                     DoneCallback done) {

@@ -1,4 +1,4 @@
-// CreateTable, DropTable and Stats over many shards.
+// DropTable and Stats over many shards, and what a client learns by them.
 
 #ifndef PERSIA_CC_CLIENT_CONTROL_CALLS_H_
 #define PERSIA_CC_CLIENT_CONTROL_CALLS_H_
@@ -9,10 +9,7 @@
 
 namespace persia {
 
-// `channels` and `routes` must outlive the call. CreateTable tells the routes
-// of its table.
-void StartCreateTable(const Channels* channels, TableRoutes* routes,
-                      CreateTableRequest* request, DoneCallback done);
+// `channels` and `routes` must outlive the calls.
 void StartDropTable(const Channels* channels, DropTableRequest* request,
                     DoneCallback done);
 void StartStats(const Channels* channels, StatsRequest* request,

@@ -73,7 +73,10 @@ Status JoinGenerations(const std::vector<uint64_t>& generations,
     return Status(
         Code::kFailedPrecondition,
         Concat("shards answer with generations ", generations.front(), " and ",
-               generation, ": a restore is in progress, try again after it"));
+               generation,
+               ": a restore is in progress, try again after it; or a shard was "
+               "started again without its recovery folder since the last "
+               "restore, then restore a checkpoint"));
   }
   *joined = generations.front();
   return Status();

@@ -6,6 +6,7 @@
 #include "cc/client/channel.h"
 #include "cc/client/checkpoint_call.h"
 #include "cc/client/control_calls.h"
+#include "cc/client/create_table_call.h"
 #include "cc/client/fan_out.h"
 #include "cc/client/row_calls.h"
 #include "cc/client/table_routes.h"

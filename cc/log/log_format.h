@@ -45,7 +45,7 @@
 namespace persia {
 
 inline constexpr uint32_t kLogMagic = 0x31474c50;
-inline constexpr uint16_t kLogVersion = 1;
+inline constexpr uint16_t kLogVersion = 2;
 inline constexpr size_t kSegmentHeaderBytes = 40;
 inline constexpr size_t kRecordHeaderBytes = 32;
 inline constexpr size_t kLogAlignment = 8;

@@ -22,7 +22,8 @@ CutRecord CutOf(const Store& store, uint64_t generation) {
   CutRecord cut;
   cut.generation = generation;
   for (const Table* table : store.All()) {
-    cut.rounded.emplace_back(HashName(table->config().name), table->Rounded());
+    cut.tables.push_back(
+        {HashName(table->config().name), table->identity(), table->Rounded()});
   }
   return cut;
 }

@@ -25,19 +25,20 @@ CachingService::~CachingService() { End(); }
 
 void CachingService::CreateTable(CreateTableRequest* request,
                                  DoneCallback done) {
-  inner()->CreateTable(request,
-                       [this, request, done = std::move(done)](Status status) {
-                         if (status.ok()) {
-                           std::lock_guard<std::mutex> lock(mutex_);
-                           NoteGeneration(request->generation);
-                           // Without memory for copies there are none.
-                           static_cast<void>(CatchBadAlloc([&] {
-                             AddTable(request->config);
-                             return Status();
-                           }));
-                         }
-                         done(std::move(status));
-                       });
+  inner()->CreateTable(
+      request, [this, request, done = std::move(done)](Status status) {
+        const bool is_there = request->state != TableState::kAbsent;
+        if (status.ok() && is_there) {
+          std::lock_guard<std::mutex> lock(mutex_);
+          NoteGeneration(request->generation);
+          // Without memory for copies there are none.
+          static_cast<void>(CatchBadAlloc([&] {
+            AddTable(request->config);
+            return Status();
+          }));
+        }
+        done(std::move(status));
+      });
 }
 
 void CachingService::AddTable(const TableConfig& config) {

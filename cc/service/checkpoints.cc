@@ -7,6 +7,7 @@
 
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/base/clock.h"
+#include "cc/base/hash.h"
 #include "cc/checkpoint/shard_file.h"
 #include "cc/checkpoint/store_loader.h"
 #include "cc/files/root_path.h"
@@ -43,6 +44,14 @@ Status CheckNames(const std::vector<std::string>& names) {
     }
   }
   return Status();
+}
+
+// The same on all shards, which read the same checkpoint for the same
+// generation: so they agree whatever each of them held before.
+TableIdentity RestoredIdentity(const RestoreRecord& from, TableKey table) {
+  const uint64_t restore = Mix64(from.shard.save_id ^ Mix64(from.generation));
+  const uint64_t number = Mix64(restore ^ table);
+  return {number == 0 ? 1 : number, true};
 }
 
 Status CheckOneFile(const CheckpointRequest& request) {
@@ -190,8 +199,17 @@ Status Checkpoints::Commit(const CheckpointRequest& request) {
 
 // So that this shard can come back from it.
 Status Checkpoints::LogSave(const CheckpointRequest& request) {
-  PERSIA_RETURN_IF_ERROR(LogRestore({HeaderOf(request), *subject_.generation,
-                                     request.folder, request.files}));
+  RestoreRecord from{HeaderOf(request), 0, request.folder, request.files, {}};
+  {
+    // Nobody makes tables meanwhile.
+    const Gate::Closed closed(subject_.gate);
+    from.generation = *subject_.generation;
+    for (const Table* table : subject_.store->All()) {
+      from.tables.emplace_back(HashName(table->config().name),
+                               table->identity());
+    }
+    PERSIA_RETURN_IF_ERROR(LogRestore(from));
+  }
   return subject_.journal->BlockUntilDurable(subject_.journal->position());
 }
 
@@ -225,7 +243,8 @@ Status Checkpoints::Restore(const CheckpointRequest& request) {
   if (!folder.ok()) return folder.status();
   const auto paths = PathsWithin(options_.root, request.files);
   if (!paths.ok()) return paths.status();
-  const RestoreRecord from{HeaderOf(request), 0, request.folder, request.files};
+  const RestoreRecord from{
+      HeaderOf(request), 0, request.folder, request.files, {}};
   CheckpointProgress about;
   about.file = ShardFileName(request.shard_index, request.shard_count);
   return Begin(
@@ -254,6 +273,10 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
   {
     const Gate::Closed closed(subject_.gate);
     loaded.from.generation = request.generation;
+    for (const auto& [key, table] : loaded.tables) {
+      table->SetIdentity(RestoredIdentity(loaded.from, key));
+      loaded.from.tables.emplace_back(key, table->identity());
+    }
     PERSIA_RETURN_IF_ERROR(LogRestore(loaded.from));
     chain_.Break();
     subject_.before_swap();

@@ -102,6 +102,24 @@ struct UpdateRequest {
   UpdateCounts counts;  // Output; zeros for an update that was applied before.
 };
 
+// What a request about a table asks for. Whoever wants the table opens it; the
+// others are for the client of several shards, which has them make their parts
+// of it together: see client/create_table_call.h. In each of them a table that
+// is there gets the optimizer that it is to have.
+enum class OpeningStep : uint32_t {
+  kOpen = 0,  // Makes the table, or attaches to it.
+  kFind = 1,  // Says what there is of it. Makes nothing; fails as that would.
+  kPrepare = 2,  // Makes what there is not of it, which is not complete yet.
+  kComplete = 3  // All of it has been prepared.
+};
+
+inline constexpr OpeningStep kLastOpeningStep = OpeningStep::kComplete;
+
+// What there is of a table: see TableIdentity.
+enum class TableState : uint32_t { kAbsent = 0, kPrepared = 1, kComplete = 2 };
+
+inline constexpr TableState kLastTableState = TableState::kComplete;
+
 struct CreateTableRequest {
   Deadline deadline;
   // An undecided optimizer attaches to a table of any. One that is not decides
@@ -110,7 +128,13 @@ struct CreateTableRequest {
   // Whether a table of another optimizer gets that of `config`. Its rows keep
   // their weights, and their state is then that of new rows.
   bool replaces_optimizer = false;
+  OpeningStep step = OpeningStep::kOpen;
+  // In: of kComplete, what was prepared; of kPrepare, what is not complete yet
+  // gets this one, or one of its own if it is 0. Output: that of the table; 0
+  // if there is none, or if the service does not say.
+  uint64_t identity = 0;
 
+  TableState state = TableState::kAbsent;  // Output.
   uint64_t rows = 0;        // Output: rows that the table already held.
   std::string optimizer;    // Output: the table's, as its Spec's text.
   uint64_t generation = 0;  // Output: as for a lookup.
@@ -210,6 +234,9 @@ class EmbeddingService {
   virtual ~EmbeddingService() = default;
 
   // kAlreadyExists, showing what differs, if the table has other settings.
+  // kFailedPrecondition, naming the shards, if some of them lack the table and
+  // others have it whole, or if their parts are of different tables: some have
+  // lost theirs.
   virtual void CreateTable(CreateTableRequest* request, DoneCallback done) = 0;
 
   // On failure the contents of `rows` are undefined.

@@ -40,6 +40,20 @@ UpdateSizes ReadUpdateFields(ByteReader* fields, TableUpdate* update) {
   return sizes;
 }
 
+void WriteIdentity(const TableIdentity& identity, ByteWriter* fields) {
+  fields->U64(identity.number);
+  fields->U32(identity.is_complete ? 1 : 0);
+  fields->U32(0);
+}
+
+TableIdentity ReadIdentity(ByteReader* reader) {
+  TableIdentity identity;
+  identity.number = reader->U64();
+  identity.is_complete = reader->Bool32();
+  reader->Zero32();
+  return identity;
+}
+
 template <typename T>
 Span<const T> ReadArray(ByteReader* reader, uint64_t count) {
   const Span<const T> values = reader->Array<T>(count);
@@ -76,9 +90,11 @@ RecordBody RecordBody::Opened(RecoveryLevel level) {
   return body;
 }
 
-RecordBody RecordBody::Table(const TableConfig& config) {
+RecordBody RecordBody::Table(const TableConfig& config,
+                             const TableIdentity& identity) {
   RecordBody body(RecordType::kTable);
   ByteWriter fields;
+  WriteIdentity(identity, &fields);
   WriteTableConfig(config, &fields);
   body.Close(&fields);
   return body;
@@ -138,6 +154,11 @@ RecordBody RecordBody::Restore(const RestoreRecord& restore) {
   fields.U32(restore.shard.shard_index);
   fields.U32(restore.shard.shard_count);
   fields.U64(restore.files.size());
+  fields.U64(restore.tables.size());
+  for (const auto& [table, identity] : restore.tables) {
+    fields.U64(table);
+    WriteIdentity(identity, &fields);
+  }
   fields.Text(restore.folder);
   for (const std::string& file : restore.files) fields.Text(file);
   body.Close(&fields);
@@ -148,11 +169,12 @@ RecordBody RecordBody::Cut(const CutRecord& cut) {
   RecordBody body(RecordType::kCut);
   ByteWriter fields;
   fields.U64(cut.generation);
-  fields.U64(cut.rounded.size());
-  for (const auto& [table, counts] : cut.rounded) {
-    fields.U64(table);
-    fields.U64(counts.size());
-    for (const uint64_t count : counts) fields.U64(count);
+  fields.U64(cut.tables.size());
+  for (const CutRecord::OfTable& table : cut.tables) {
+    fields.U64(table.key);
+    WriteIdentity(table.identity, &fields);
+    fields.U64(table.rounded.size());
+    for (const uint64_t count : table.rounded) fields.U64(count);
   }
   body.Close(&fields);
   return body;
@@ -176,8 +198,10 @@ Status ReadOpened(const LogRecord& record, RecoveryLevel* level) {
   return reader.Finish("Opened record");
 }
 
-Status ReadTable(const LogRecord& record, TableConfig* config) {
+Status ReadTable(const LogRecord& record, TableConfig* config,
+                 TableIdentity* identity) {
   ByteReader reader(record.body);
+  *identity = ReadIdentity(&reader);
   PERSIA_RETURN_IF_ERROR(ReadTableConfig(&reader, config));
   return reader.Finish("Table record");
 }
@@ -241,6 +265,13 @@ Status ReadRestore(const LogRecord& record, RestoreRecord* restore) {
   restore->shard.shard_index = reader.U32();
   restore->shard.shard_count = reader.U32();
   const uint64_t files = reader.U64();
+  const uint64_t tables = reader.U64();
+  restore->tables.clear();
+  for (uint64_t t = 0; t < tables && !reader.failed(); ++t) {
+    auto& [table, identity] = restore->tables.emplace_back();
+    table = reader.U64();
+    identity = ReadIdentity(&reader);
+  }
   restore->folder = reader.Text();
   restore->files.clear();
   for (uint64_t f = 0; f < files && !reader.failed(); ++f) {
@@ -253,12 +284,13 @@ Status ReadCut(const LogRecord& record, CutRecord* cut) {
   ByteReader reader(record.body);
   cut->generation = reader.U64();
   const uint64_t tables = reader.U64();
-  cut->rounded.clear();
+  cut->tables.clear();
   for (uint64_t t = 0; t < tables && !reader.failed(); ++t) {
-    auto& [table, counts] = cut->rounded.emplace_back();
-    table = reader.U64();
+    CutRecord::OfTable& table = cut->tables.emplace_back();
+    table.key = reader.U64();
+    table.identity = ReadIdentity(&reader);
     const auto numbers = reader.Array<uint64_t>(reader.U64());
-    counts.assign(numbers.begin(), numbers.end());
+    table.rounded.assign(numbers.begin(), numbers.end());
   }
   return reader.Finish("Cut record");
 }

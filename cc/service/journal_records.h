@@ -3,7 +3,10 @@
 //
 //   array   = its values, and zeros to a multiple of 8 bytes
 //   Opened  = level, 32 bits (see RecoveryLevel); 0, 32 bits
-//   Table   = config, see table_config_codec.h
+//   identity = number, 64 bits; complete (0 or 1), 32 bits; 0, 32 bits; see
+//             TableIdentity
+//   Table   = identity; config, see table_config_codec.h. Of a table that there
+//             is: the identity that it has from now on
 //   Changes = table's key, count, 64 bits each; array of that many ids, 64 bits
 //             each; array of as many bytes: 1 for a row that was made, 0 for
 //             one that left
@@ -16,15 +19,14 @@
 //   Assign  = key, ids, 64 bits each; dim, state size, 32 bits each; the arrays
 //             of ids, weights and state
 //   Restore = save id, generation, 64 bits each; shard index, shard count, 32
-//             bits each; number of files, 64 bits; texts of the folder and the
-//             files
+//             bits each; number of files, number of tables, 64 bits each; for
+//             each table its key, 64 bits, and its identity from now on; texts
+//             of the folder and the files
 //   Drop    = key, drop id, 64 bits each; 1 if the table stays, else 0, 32
-//   bits;
-//             0, 32 bits
-//   Cut     = generation, number of tables, 64 bits each; for each its key and
-//   a
-//             count, 64 bits each, and that many numbers of 64 bits: see
-//             Table::Rounded
+//             bits; 0, 32 bits
+//   Cut     = generation, number of tables, 64 bits each; for each its key, 64
+//             bits, identity, and a count, 64 bits, and that many numbers of 64
+//             bits: see Table::Rounded
 //
 // An Update's ids are as the request had them. Rows that were asked for by a
 // lookup are made by its Changes before any Update of them.
@@ -52,7 +54,7 @@ namespace persia {
 
 enum class RecordType : uint16_t {
   kOpened = 1,   // A server begins to write.
-  kTable = 2,    // A table is made.
+  kTable = 2,    // A table is made, or has another identity.
   kChanges = 3,  // Rows of a table come and leave.
   kUpdate = 4,
   kAssign = 5,
@@ -67,17 +69,26 @@ enum class RecoveryLevel : uint32_t {
   kLog = 2,         // Every change.
 };
 
+using TableIdentities = std::vector<std::pair<TableKey, TableIdentity>>;
+
 // Which checkpoint the rows are of.
 struct RestoreRecord {
   ShardHeader shard;
   uint64_t generation = 0;
   std::string folder;
   std::vector<std::string> files;  // Paths, its parents' first.
+  TableIdentities tables;          // Those that it sets.
 };
 
 struct CutRecord {
+  struct OfTable {
+    TableKey key = 0;
+    TableIdentity identity;
+    std::vector<uint64_t> rounded;
+  };
+
   uint64_t generation = 0;
-  std::vector<std::pair<TableKey, std::vector<uint64_t>>> rounded;
+  std::vector<OfTable> tables;
 };
 
 // A record's body in parts: its fields, and arrays of others that must live as
@@ -85,7 +96,8 @@ struct CutRecord {
 class RecordBody {
  public:
   static RecordBody Opened(RecoveryLevel level);
-  static RecordBody Table(const TableConfig& config);
+  static RecordBody Table(const TableConfig& config,
+                          const TableIdentity& identity);
   // Keeps arrays of its own.
   static RecordBody Changes(TableKey table, const RowChanges& changes);
   static RecordBody Update(const UpdateRequest& request);
@@ -121,7 +133,8 @@ Result<uint64_t> Append(const RecordBody& record, Journal* journal);
 // These read a record's body: kDataLoss if it is not one of its type. What they
 // give points into it.
 Status ReadOpened(const LogRecord& record, RecoveryLevel* level);
-Status ReadTable(const LogRecord& record, TableConfig* config);
+Status ReadTable(const LogRecord& record, TableConfig* config,
+                 TableIdentity* identity);
 Status ReadChanges(const LogRecord& record, TableKey* table,
                    RowChanges* changes);
 Status ReadUpdate(const LogRecord& record, UpdateRequest* request);

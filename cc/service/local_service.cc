@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cc/base/catch_bad_alloc.h"
-#include "cc/base/hash.h"
 #include "cc/base/number.h"
 #include "cc/checkpoint/optimizer_change.h"
 #include "cc/optimizer/undecided.h"
@@ -21,7 +20,7 @@
 #include "cc/service/journaled_writer.h"
 #include "cc/service/lost_updates.h"
 #include "cc/service/table_calls.h"
-#include "cc/service/table_events.h"
+#include "cc/service/table_maker.h"
 #include "cc/service/update_window.h"
 #include "cc/store/store.h"
 
@@ -81,6 +80,8 @@ class LocalService : public EmbeddingService {
     } else {
       writer_ = std::make_unique<DirectWriter>();
     }
+    maker_ = std::make_unique<TableMaker>(TableMaker::Subject{
+        &store_, &generation_, journal_.get(), options_.events});
     checkpoints_ = std::make_unique<Checkpoints>(
         options_.checkpoints,
         Checkpoints::Subject{&store_, &window_, &gate_, requests, &generation_,
@@ -223,7 +224,7 @@ class LocalService : public EmbeddingService {
 
   void OpenTable(CreateTableRequest* request, DoneCallback done) {
     AnswerLogged(std::move(done), [&](uint64_t* log_end) {
-      return DoCreateTable(request, log_end);
+      return maker_->Do(request, log_end);
     });
   }
 
@@ -254,12 +255,8 @@ class LocalService : public EmbeddingService {
     auto changed =
         WithOptimizer(held, request.config.optimizer, store_.meter());
     if (!changed.ok()) return changed.status();
-    if (journal_ != nullptr) {
-      const auto position =
-          Append(RecordBody::Table((*changed)->config()), journal_.get());
-      if (!position.ok()) return position.status();
-      tables_end_ = *position + 1;
-    }
+    (*changed)->SetIdentity(held->identity());
+    PERSIA_RETURN_IF_ERROR(maker_->LogChanged(**changed));
     TellEvent(options_.events, kOptimizers, "table \"", request.config.name,
               "\" is stepped by ", request.config.optimizer.ToString(),
               " from now on, until now by ",
@@ -269,37 +266,6 @@ class LocalService : public EmbeddingService {
     Store::Tables tables;
     tables[key] = std::move(*changed);
     store_.Replace(&tables);
-    return Status();
-  }
-
-  Status DoCreateTable(CreateTableRequest* request, uint64_t* log_end) {
-    std::lock_guard<std::mutex> lock(creating_);
-    if (journal_ != nullptr) {
-      PERSIA_RETURN_IF_ERROR(LogTable(request->config));
-      *log_end = tables_end_;
-    }
-    bool is_new = false;
-    const Result<uint64_t> rows = store_.CreateTable(request->config, &is_new);
-    if (!rows.ok()) return rows.status();
-    request->rows = *rows;
-    request->optimizer = (*store_.Find(HashName(request->config.name)))
-                             ->config()
-                             .optimizer.ToString();
-    request->generation = generation_.load();
-    if (is_new) TellTableMade(options_.events, request->config);
-    // With more shards a bag's ids may lie elsewhere.
-    request->takes_bags = request->config.shard_count <= 1;
-    return Status();
-  }
-
-  // Before the table is made, so that the log has no update of it earlier.
-  Status LogTable(const TableConfig& config) {
-    if (store_.Find(HashName(config.name)).ok()) return Status();
-    PERSIA_RETURN_IF_ERROR(config.Validate());
-    PERSIA_RETURN_IF_ERROR(store_.CheckRoomFor(config));
-    const auto position = Append(RecordBody::Table(config), journal_.get());
-    if (!position.ok()) return position.status();
-    tables_end_ = *position + 1;
     return Status();
   }
 
@@ -491,14 +457,13 @@ class LocalService : public EmbeddingService {
   LostUpdates lost_updates_;
   Followers followers_{
       {&store_, [this] { return checkpoints_->known_base(); }}};
-  std::mutex creating_;
-  uint64_t tables_end_ = 0;  // Of the log, where all tables are. creating_'s.
   std::atomic<uint64_t> generation_{0};
   std::atomic<uint64_t> lookups_{0};
   std::atomic<uint64_t> updates_{0};
   std::atomic<uint64_t> repeated_updates_{0};
   // These end in this order: the last first, each with its outstanding work.
   std::unique_ptr<Journal> journal_;  // Or null.
+  std::unique_ptr<TableMaker> maker_;
   std::unique_ptr<RowWriter> writer_;
   std::unique_ptr<BaseKeeper> keeper_;  // If the journal has every change.
   std::unique_ptr<Checkpoints> checkpoints_;

@@ -52,7 +52,10 @@ Status Recovery::OnRecord(const LogRecord& record) {
 
 Status Recovery::Finish() {
   if (checkpoint_.has_value()) PERSIA_RETURN_IF_ERROR(Load(*checkpoint_));
-  for (Table* table : subject_.store->All()) table->SetEvicts(true);
+  for (Table* table : subject_.store->All()) {
+    table->SetEvicts(true);
+    table->SetIdentity(identities_[HashName(table->config().name)]);
+  }
   return Status();
 }
 
@@ -71,7 +74,9 @@ Status Recovery::OnOpened(const LogRecord& record) {
 Status Recovery::OnTable(const LogRecord& record) {
   found_ = true;
   TableConfig config;
-  PERSIA_RETURN_IF_ERROR(ReadTable(record, &config));
+  TableIdentity identity;
+  PERSIA_RETURN_IF_ERROR(ReadTable(record, &config, &identity));
+  identities_[HashName(config.name)] = identity;
   PERSIA_RETURN_IF_ERROR(ChangeOptimizer(config));
   const auto made = subject_.store->CreateTable(config);
   if (!made.ok()) return made.status();
@@ -148,6 +153,9 @@ Status Recovery::OnRestore(const LogRecord& record) {
   RestoreRecord restore;
   PERSIA_RETURN_IF_ERROR(ReadRestore(record, &restore));
   *subject_.generation = restore.generation;
+  for (const auto& [key, identity] : restore.tables) {
+    identities_[key] = identity;
+  }
   if (level_ == RecoveryLevel::kLog) return Load(restore);
   checkpoint_ = std::move(restore);  // Only the last one counts.
   dropped_.clear();
@@ -158,10 +166,11 @@ Status Recovery::OnCut(const LogRecord& record) {
   CutRecord cut;
   PERSIA_RETURN_IF_ERROR(ReadCut(record, &cut));
   *subject_.generation = cut.generation;
-  for (const auto& [key, counts] : cut.rounded) {
-    const Result<Table*> table = subject_.store->Find(key);
+  for (const CutRecord::OfTable& of_table : cut.tables) {
+    const Result<Table*> table = subject_.store->Find(of_table.key);
     if (!table.ok()) return table.status();
-    (*table)->SetRounded(counts);
+    (*table)->SetRounded(of_table.rounded);
+    identities_[of_table.key] = of_table.identity;
   }
   return Status();
 }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "cc/base/status.h"
@@ -74,6 +75,7 @@ class Recovery : public JournalVisitor {
   std::optional<RestoreRecord> checkpoint_;
   // Tables that lost all rows since that checkpoint.
   std::set<TableKey> dropped_;
+  std::unordered_map<TableKey, TableIdentity> identities_;  // The last of each.
   UpdateRequest update_;  // Kept for its memory, as is this:
   RowChanges changes_;
 };

@@ -63,6 +63,10 @@ void ReplicaService::CreateTable(CreateTableRequest* request,
   // Attaches to it.
   const auto service = rows_->serving();
   service->CreateTable(&held, [&](const Status& attached) {
+    // Not its identity: rows may be those of before a restore, while another
+    // replica has those of after it, and both are served.
+    request->identity = 0;
+    request->state = held.state;
     request->rows = held.rows;
     request->generation = held.generation;
     request->takes_bags = held.takes_bags;

@@ -25,7 +25,7 @@ void Store::SetLimits(const StoreLimits& limits) {
                                              : limits.memory_bytes);
 }
 
-Result<uint64_t> Store::CreateTable(const TableConfig& config, bool* is_new) {
+Result<uint64_t> Store::CreateTable(const TableConfig& config) {
   PERSIA_RETURN_IF_ERROR(config.Validate());
   const TableKey key = HashName(config.name);
   if (const Result<Table*> held = Find(key); held.ok()) {
@@ -39,11 +39,9 @@ Result<uint64_t> Store::CreateTable(const TableConfig& config, bool* is_new) {
     std::lock_guard<std::shared_mutex> lock(mutex_);
     // Somebody may have been faster.
     if (tables_.count(key) == 0) PERSIA_RETURN_IF_ERROR(CheckCount(config));
-    const auto [at, inserted] = tables_.emplace(key, std::move(*made));
-    table = at->second;
+    table = tables_.emplace(key, std::move(*made)).first->second;
     dropped_.erase(key);
     ++version_;
-    if (is_new != nullptr) *is_new = inserted;
   }
   return Attach(*table, config);
 }
@@ -126,6 +124,7 @@ Result<std::shared_ptr<Table>> Store::Drop(TableKey key, uint64_t drop_id,
     if (stays) {
       auto made = MakeTable(table->config(), nullptr, meter_);
       if (!made.ok()) return made.status();
+      (*made)->SetIdentity(table->identity());
       found->second = std::move(*made);
     } else {
       Remember(key, table->config());

@@ -40,10 +40,8 @@ class Store {
   // Makes the table, or attaches to one of the same name and settings.
   // Returns the rows it holds. AlreadyExists, showing what differs, if they do;
   // InvalidArgument if `config` does not validate; ResourceExhausted if there
-  // are as many tables as may be. Throws std::bad_alloc. Says in `*is_new`, if
-  // that is not null, whether it made the table.
-  Result<uint64_t> CreateTable(const TableConfig& config,
-                               bool* is_new = nullptr);
+  // are as many tables as may be. Throws std::bad_alloc.
+  Result<uint64_t> CreateTable(const TableConfig& config);
 
   // ResourceExhausted if there may be no more tables, of which `config` would
   // be one.

@@ -24,6 +24,7 @@
 #include "cc/optimizer/optimizer.h"
 #include "cc/store/eviction.h"
 #include "cc/store/table_config.h"
+#include "cc/store/table_identity.h"
 
 namespace persia {
 
@@ -274,6 +275,13 @@ class Table {
   virtual void SetRounded(Span<const uint64_t> counts) = 0;
 
   virtual TableStats Stats() const = 0;
+
+  // Whoever makes tables sets it; not at once with other calls of these two.
+  const TableIdentity& identity() const { return identity_; }
+  void SetIdentity(const TableIdentity& identity) { identity_ = identity; }
+
+ private:
+  TableIdentity identity_;
 };
 
 // That of a table's rows. InvalidArgument if `config` does not validate.

@@ -139,19 +139,25 @@ Status DecodeError(ConstBytes body) {
 OutFrame EncodeCreateTable(uint64_t request_id,
                            const CreateTableRequest& request) {
   FrameWriter writer;
-  WriteTableConfig(request.config, writer.head());
+  writer.U64(request.identity);
+  writer.U32(static_cast<uint32_t>(request.step));
   writer.U32(request.replaces_optimizer ? 1 : 0);
-  writer.U32(0);
+  WriteTableConfig(request.config, writer.head());
   return writer.Seal(MessageType::kCreateTable, request_id);
 }
 
 Status DecodeCreateTable(ConstBytes body, CreateTableRequest* request) {
   ByteReader reader(body);
-  const Status read = ReadTableConfig(&reader, &request->config);
+  request->identity = reader.U64();
+  const uint32_t step = reader.U32();
+  request->step = static_cast<OpeningStep>(step);
   request->replaces_optimizer = reader.Bool32();
-  reader.Zero32();
+  const Status read = ReadTableConfig(&reader, &request->config);
   // Bytes that are no message say more than the setting that they seem to have.
   PERSIA_RETURN_IF_ERROR(reader.Finish("CreateTable"));
+  if (step > static_cast<uint32_t>(kLastOpeningStep)) {
+    return InvalidArgument("there is no step ", step, " of making a table");
+  }
   return read;
 }
 
@@ -160,8 +166,9 @@ OutFrame EncodeCreateTableReply(uint64_t request_id,
   FrameWriter writer;
   writer.U64(request.rows);
   writer.U64(request.generation);
+  writer.U64(request.identity);
+  writer.U32(static_cast<uint32_t>(request.state));
   writer.U32(request.takes_bags ? 1 : 0);
-  writer.U32(0);
   writer.Text(request.optimizer);
   return writer.Seal(MessageType::kCreateTableReply, request_id);
 }
@@ -170,10 +177,14 @@ Status DecodeCreateTableReply(ConstBytes body, CreateTableRequest* request) {
   ByteReader reader(body);
   request->rows = reader.U64();
   request->generation = reader.U64();
+  request->identity = reader.U64();
+  const uint32_t state = reader.U32();
+  request->state = static_cast<TableState>(state);
   request->takes_bags = reader.Bool32();
-  reader.Zero32();
   request->optimizer = reader.Text();
-  return reader.Finish("CreateTableReply");
+  PERSIA_RETURN_IF_ERROR(reader.Finish("CreateTableReply"));
+  if (state <= static_cast<uint32_t>(kLastTableState)) return Status();
+  return Status(Code::kDataLoss, Concat("a table has no state ", state));
 }
 
 OutFrame EncodeStats(uint64_t request_id) {

@@ -5,14 +5,14 @@
 //   text          = u32 length, bytes, zero padding to a multiple of 8 from the
 //                   body's start
 //   Error         = u32 code, u32 0, text message
-//   table config  = u32 dim, f32 default value, u64 seed, u32 shard index,
+//   config        = u32 dim, f32 default value, u64 seed, u32 shard index,
 //                   u32 shard count, text name, text initializer,
 //                   text optimizer, text row dtype, text capacity,
 //                   text admission, text eviction  (Specs in canonical text)
-//   CreateTable   = table config, u32 replaces optimizer (0 or 1), u32 0
-//   CreateTableReply = u64 rows, u64 generation, u32 takes bags (0 or 1), u32
-//   0,
-//                   text optimizer
+//   CreateTable   = u64 identity, u32 step,
+//                   u32 replaces optimizer (0 or 1), config
+//   CreateTableReply = u64 rows, u64 generation, u64 identity, u32 state,
+//                   u32 takes bags (0 or 1), text optimizer
 //   table         = u64 key, u64 ids, u32 dim, u32 combiner, u64 bag offsets
 //                   (0: none), u64 weights (0: none)                (40 bytes)
 //   arrays        = ids x i64, bag offsets x u32, weights x f32; each padded
@@ -57,7 +57,7 @@
 //                   u64 max rows, u64 max bytes, u32 shard, u32 0
 //   ChangesReply  = u64 epoch, u64 version, u64 base save, u32 begins,
 //                   u32 complete (0 or 1), u32 tables, u32 0,
-//                   tables x (table config, u64 ids, u64 erased,
+//                   tables x (config, u64 ids, u64 erased,
 //                             u32 fate (0: stays, 1: cleared, 2: dropped),
 //                             u32 0),
 //                   tables x (ids x i64, erased x i64, ids x dim x f32, padded
@@ -107,6 +107,7 @@ OutFrame EncodeCheckpoint(uint64_t request_id, uint32_t shard_index,
                           uint32_t shard_count,
                           const CheckpointRequest& request);
 
+// kInvalidArgument for a step that there is not.
 Status DecodeCreateTable(ConstBytes body, CreateTableRequest* request);
 // Leaves each table's `rows` empty. The decoded ids, offsets and dim are
 // checked against each other (offsets rise and end at the number of ids).

@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 from absl import logging
 
 from persia_tf import checks, errors, files
-from persia_tf.checkpoint import chains, folders, progress_bar
+from persia_tf.checkpoint import chains, folders, progress_bar, whole_tables
 from persia_tf.checkpoint.manifest import FILE_NAME, Manifest, Parent
 from persia_tf.checkpoint.shards import Shards
 from persia_tf.checkpoint.waiting import wait_for_all
@@ -89,13 +89,15 @@ def save(
         TypeError: if `max_to_keep` is neither None nor an integer.
         ValueError: if `max_to_keep` is below 1.
         FailedPreconditionError: if a shard was started without
-            `--checkpoint-root`, or an earlier save has not ended.
+            `--checkpoint-root`, an earlier save has not ended, or a shard lost its
+            part of a table (it is named).
         PersiaError: if a shard does not answer, or cannot write (it is named).
     """
     max_to_keep = checked_max_to_keep(max_to_keep)
     cluster = cluster if cluster is not None else current_cluster()
     where = location(path, cluster)
     cluster.flush()
+    whole_tables.check(cluster)
     shards = Shards(cluster.session)
     parent = _parent_in(shards, where) if incremental else None
     started = Save(shards, where, max_to_keep, parent)

@@ -156,7 +156,9 @@ class PersiaEmbedding(keras.layers.Layer):
             nor strings, sparse ids or weights without a combiner, weights that are
             no match for the ids, or an automatic name on an external cluster.
         PersiaError: when the layer is built, if a shard does not answer in time
-            (it is named), or if the table has other settings (what differs is shown).
+            (it is named), if the table has other settings (what differs is shown), or if a
+            shard lost its part of it (those that lack it and those that hold it are
+            named).
         tf.errors.OpError: in a step, if a shard does not answer in time (it is
             named), lost its rows (the table is named), or could not be given an
             earlier update.

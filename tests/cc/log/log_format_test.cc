@@ -34,11 +34,11 @@ TEST(LogFormatTest, ALogHasTheseBytes) {
   EXPECT_EQ(image.begin()->first, "log/log-00000000000000000001");
   EXPECT_EQ(Hex(image.begin()->second.bytes),
             // Magic and version; number; first position; shard; checksum.
-            "504c473101000000\n"
+            "504c473102000000\n"
             "0100000000000000\n"
             "0000000000000000\n"
             "0100000003000000\n"
-            "000000009ef90381\n"
+            "00000000c388e8c7\n"
             // Length and type; position; synced; checksums; body.
             "0900000010000000\n"
             "0000000000000000\n"
@@ -82,7 +82,7 @@ TEST(LogFormatTest, AnotherVersionIsNamed) {
   std::memcpy(bytes + 36, &crc, sizeof(crc));
   const Status status = DecodeSegmentHeader(bytes).status();
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
-  EXPECT_NE(status.message().find("version 2 where version 1"),
+  EXPECT_NE(status.message().find("version 3 where version 2"),
             std::string::npos)
       << status.message();
 }

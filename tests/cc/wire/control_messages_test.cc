@@ -29,9 +29,11 @@ TableConfig SomeConfig() {
   return config;
 }
 
-CreateTableRequest SomeTable() {
+CreateTableRequest SomeRequest() {
   CreateTableRequest request;
   request.config = SomeConfig();
+  request.step = OpeningStep::kComplete;
+  request.identity = 9;
   request.replaces_optimizer = true;
   return request;
 }
@@ -41,6 +43,8 @@ CreateTableRequest SomeOutcome() {
   request.optimizer = "adam";
   request.rows = 2;
   request.generation = 3;
+  request.identity = 4;
+  request.state = TableState::kComplete;
   request.takes_bags = true;
   return request;
 }
@@ -81,7 +85,8 @@ TEST(ControlMessagesTest, ErrorHasTheseBytes) {
 }
 
 TEST(ControlMessagesTest, CreateTableHasTheseBytes) {
-  EXPECT_EQ(Hex(Body(EncodeCreateTable(1, SomeTable())).bytes()),
+  EXPECT_EQ(Hex(Body(EncodeCreateTable(1, SomeRequest())).bytes()),
+            "0900000000000000\n0300000001000000\n"
             "100000000000003f\n0500000000000000\n0100000003000000\n"
             "080000006a6f622f\n7573657200000000\n"  // "job/user"
             "050000007a65726f\n7300000000000000\n"  // "zeros"
@@ -91,13 +96,13 @@ TEST(ControlMessagesTest, CreateTableHasTheseBytes) {
             "2900000000000000\n"
             "1200000070726f62\n6162696c69747928\n"  // "probability(p=0.5)"
             "703d302e35290000\n"
-            "030000006c727500\n"  // "lru"
-            "0100000000000000");
+            "030000006c727500");  // "lru"
 }
 
 TEST(ControlMessagesTest, CreateTableReplyHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeCreateTableReply(1, SomeOutcome())).bytes()),
-            "0200000000000000\n0300000000000000\n0100000000000000\n"
+            "0200000000000000\n0300000000000000\n0400000000000000\n"
+            "0200000001000000\n"
             "040000006164616d");  // "adam"
 }
 
@@ -142,7 +147,7 @@ TEST(ControlMessagesTest, ErrorThatIsNoErrorIsDataLoss) {
 }
 
 TEST(ControlMessagesTest, CreateTableComesBackWhole) {
-  CreateTableRequest request = SomeTable();
+  CreateTableRequest request = SomeRequest();
   TableConfig& config = request.config;
   config.optimizer = Spec{"adagrad", {{"epsilon", 1e-7}}};
   CreateTableRequest decoded;
@@ -150,6 +155,8 @@ TEST(ControlMessagesTest, CreateTableComesBackWhole) {
       DecodeCreateTable(Body(EncodeCreateTable(1, request)).bytes(), &decoded)
           .ok());
   EXPECT_TRUE(decoded.replaces_optimizer);
+  EXPECT_EQ(decoded.step, request.step);
+  EXPECT_EQ(decoded.identity, request.identity);
   const TableConfig& back = decoded.config;
   EXPECT_EQ(back.name, config.name);
   EXPECT_EQ(back.dim, config.dim);
@@ -166,11 +173,21 @@ TEST(ControlMessagesTest, CreateTableComesBackWhole) {
 }
 
 TEST(ControlMessagesTest, SpecThatDoesNotParseIsRefused) {
-  std::vector<uint8_t> bytes = Body(EncodeCreateTable(1, SomeTable())).copy();
-  bytes[bytes.size() - 10] = '(';  // "lr(", before the flag.
+  std::vector<uint8_t> bytes = Body(EncodeCreateTable(1, SomeRequest())).copy();
+  bytes[bytes.size() - 2] = '(';  // "lr("
   CreateTableRequest request;
   EXPECT_EQ(DecodeCreateTable(Body(bytes).bytes(), &request).code(),
             Code::kInvalidArgument);
+}
+
+TEST(ControlMessagesTest, AStepThatThereIsNotIsRefused) {
+  constexpr size_t kStepAt = 8;
+  std::vector<uint8_t> bytes = Body(EncodeCreateTable(1, SomeRequest())).copy();
+  bytes[kStepAt] = 4;
+  CreateTableRequest request;
+  const Status status = DecodeCreateTable(Body(bytes).bytes(), &request);
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_EQ(status.message(), "there is no step 4 of making a table");
 }
 
 TEST(ControlMessagesTest, RepliesComeBackWhole) {
@@ -181,6 +198,8 @@ TEST(ControlMessagesTest, RepliesComeBackWhole) {
           .ok());
   EXPECT_EQ(outcome.rows, 2u);
   EXPECT_EQ(outcome.generation, 3u);
+  EXPECT_EQ(outcome.identity, 4u);
+  EXPECT_EQ(outcome.state, TableState::kComplete);
   EXPECT_TRUE(outcome.takes_bags);
   EXPECT_EQ(outcome.optimizer, "adam");
 
@@ -242,18 +261,21 @@ void ExpectOnlyWholeDecodes(const OutFrame& frame,
 TEST(ControlMessagesTest, TruncatedAndTrailingBytesAreRefused) {
   ExpectOnlyWholeDecodes(EncodeError(1, Status(Code::kNotFound, "abcde")),
                          AsError);
-  ExpectOnlyWholeDecodes(EncodeCreateTable(1, SomeTable()), AsCreateTable);
+  ExpectOnlyWholeDecodes(EncodeCreateTable(1, SomeRequest()), AsCreateTable);
   ExpectOnlyWholeDecodes(EncodeCreateTableReply(1, SomeOutcome()),
                          AsCreateTableReply);
   ExpectOnlyWholeDecodes(EncodeStatsReply(1, SomeStats()), AsStatsReply);
 }
 
-TEST(ControlMessagesTest, AFlagOtherThanNoAndYesIsRefused) {
-  constexpr size_t kTakesBagsAt = 16;
-  std::vector<uint8_t> bytes =
-      Body(EncodeCreateTableReply(1, SomeOutcome())).copy();
-  bytes[kTakesBagsAt] = 2;
-  EXPECT_EQ(AsCreateTableReply(Body(bytes).bytes()).code(), Code::kDataLoss);
+TEST(ControlMessagesTest, AFlagOrStateThatThereIsNotIsRefused) {
+  constexpr size_t kStateAt = 24, kTakesBagsAt = 28;
+  for (const size_t at : {kStateAt, kTakesBagsAt}) {
+    std::vector<uint8_t> bytes =
+        Body(EncodeCreateTableReply(1, SomeOutcome())).copy();
+    bytes[at] = 3;
+    EXPECT_EQ(AsCreateTableReply(Body(bytes).bytes()).code(), Code::kDataLoss)
+        << at;
+  }
 }
 
 TEST(ControlMessagesTest, CountsBeyondTheBodyAreRefused) {

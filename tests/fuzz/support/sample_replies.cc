@@ -87,8 +87,13 @@ std::vector<SampleMessage> SampleReplies() {
   std::vector<SampleMessage> samples;
   const Status error(Code::kNotFound, "no such table");
   AddSample(EncodeError(1, error), MessageType::kError, &samples);
-  AddSample(EncodeCreateTableReply(1, CreateTableRequest()),
-            MessageType::kCreateTableReply, &samples);
+  CreateTableRequest table;
+  AddSample(EncodeCreateTableReply(1, table), MessageType::kCreateTableReply,
+            &samples);
+  table.state = TableState::kComplete;
+  table.identity = 7;
+  AddSample(EncodeCreateTableReply(1, table), MessageType::kCreateTableReply,
+            &samples);
   AddLookupReplies(&samples);
   AddSample(EncodeUpdateReply(1, UpdateCounts()), MessageType::kUpdateReply,
             &samples);

@@ -45,11 +45,17 @@ std::vector<TableIds> AllTableIds() {
 }
 
 void AddCreateTables(std::vector<SampleMessage>* samples) {
+  CreateTableRequest request;
   for (const TableConfig& table : SampleTables()) {
-    CreateTableRequest request;
     request.config = table;
-    AddSample(EncodeCreateTable(1, request), MessageType::kCreateTable,
-              samples);
+    for (const OpeningStep step :
+         {OpeningStep::kOpen, OpeningStep::kFind, OpeningStep::kPrepare,
+          OpeningStep::kComplete}) {
+      request.step = step;
+      request.identity = step == OpeningStep::kOpen ? 0 : 7;
+      AddSample(EncodeCreateTable(1, request), MessageType::kCreateTable,
+                samples);
+    }
   }
 }
 

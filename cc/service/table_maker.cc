@@ -1,0 +1,129 @@
+#include "cc/service/table_maker.h"
+
+#include <utility>
+
+#include "cc/base/hash.h"
+#include "cc/base/random_bytes.h"
+#include "cc/service/journal_records.h"
+#include "cc/service/table_events.h"
+
+namespace persia {
+namespace {
+
+Status NotWhatWasPrepared(const std::string& table) {
+  return Status(
+      Code::kFailedPrecondition,
+      Concat("table \"", table,
+             "\" is not what was prepared here: meanwhile this shard was "
+             "started again, or another program made or dropped the table; "
+             "try again"));
+}
+
+void Describe(const Table* table, CreateTableRequest* request) {
+  request->state = TableState::kAbsent;
+  request->identity = 0;
+  request->rows = 0;
+  request->optimizer = request->config.optimizer.ToString();
+  if (table == nullptr) return;
+  request->optimizer = table->config().optimizer.ToString();
+  const TableIdentity& identity = table->identity();
+  request->state =
+      identity.is_complete ? TableState::kComplete : TableState::kPrepared;
+  request->identity = identity.number;
+  request->rows = table->Stats().rows;
+}
+
+}  // namespace
+
+Status TableMaker::Do(CreateTableRequest* request, uint64_t* log_end) {
+  std::lock_guard<std::mutex> lock(making_);
+  const TableConfig& config = request->config;
+  PERSIA_RETURN_IF_ERROR(config.Validate());
+  Table* table = nullptr;
+  if (const auto held = subject_.store->Find(HashName(config.name));
+      held.ok()) {
+    table = *held;
+    PERSIA_RETURN_IF_ERROR(CheckSameTable(table->config(), config));
+    PERSIA_RETURN_IF_ERROR(Change(*request, table));
+  } else {
+    auto made = Make(*request);
+    if (!made.ok()) return made.status();
+    table = *made;
+  }
+  Describe(table, request);
+  request->generation = subject_.generation->load();
+  // With more shards a bag's ids may lie elsewhere.
+  request->takes_bags = config.shard_count <= 1;
+  *log_end = tables_end_;
+  return Status();
+}
+
+// Null if the table is only looked for.
+Result<Table*> TableMaker::Make(const CreateTableRequest& request) {
+  const TableConfig& config = request.config;
+  if (request.step == OpeningStep::kComplete) {
+    return NotWhatWasPrepared(config.name);
+  }
+  PERSIA_RETURN_IF_ERROR(subject_.store->CheckRoomFor(config));
+  if (request.step == OpeningStep::kFind) return nullptr;
+  TableIdentity identity;
+  identity.is_complete = request.step == OpeningStep::kOpen;
+  if (!identity.is_complete) identity.number = request.identity;
+  if (identity.number == 0) {
+    const auto drawn = RandomNonZero();
+    if (!drawn.ok()) return drawn.status();
+    identity.number = *drawn;
+  }
+  PERSIA_RETURN_IF_ERROR(Log(config, identity));
+  PERSIA_RETURN_IF_ERROR(subject_.store->CreateTable(config).status());
+  const auto made = subject_.store->Find(HashName(config.name));
+  if (!made.ok()) return made.status();
+  (*made)->SetIdentity(identity);
+  TellTableMade(subject_.events, config);
+  return *made;
+}
+
+Status TableMaker::Change(const CreateTableRequest& request, Table* table) {
+  TableIdentity identity = table->identity();
+  switch (request.step) {
+    case OpeningStep::kFind:
+      break;
+    case OpeningStep::kOpen:
+      identity.is_complete = true;
+      break;
+    case OpeningStep::kPrepare:
+      // Whoever prepared it before did not complete it.
+      if (!identity.is_complete && request.identity != 0) {
+        identity.number = request.identity;
+      }
+      break;
+    case OpeningStep::kComplete:
+      if (identity.number != request.identity) {
+        return NotWhatWasPrepared(request.config.name);
+      }
+      identity.is_complete = true;
+      break;
+  }
+  if (identity == table->identity()) return Status();
+  PERSIA_RETURN_IF_ERROR(Log(table->config(), identity));
+  table->SetIdentity(identity);
+  return Status();
+}
+
+Status TableMaker::LogChanged(const Table& table) {
+  std::lock_guard<std::mutex> lock(making_);
+  return Log(table.config(), table.identity());
+}
+
+// Before it is done, so that the log has no update of the table earlier.
+Status TableMaker::Log(const TableConfig& config,
+                       const TableIdentity& identity) {
+  if (subject_.journal == nullptr) return Status();
+  const auto position =
+      Append(RecordBody::Table(config, identity), subject_.journal);
+  if (!position.ok()) return position.status();
+  tables_end_ = *position + 1;
+  return Status();
+}
+
+}  // namespace persia
