@@ -10,6 +10,7 @@ import tensorflow as tf
 from persia_tf._keras import IS_KERAS_3
 from persia_tf.ops.embedding import Route
 from persia_tf.ops.redirection import redirected_to
+from persia_tf.serving.captured_resources import captured_resources
 from persia_tf.serving.signature import Inputs, named_outputs
 from persia_tf.serving.tf_example import ExampleParser
 
@@ -35,6 +36,7 @@ class ExportedModel(tf.Module):
 
     Attributes:
         tables: As given. A SavedModel keeps their functions.
+        resources: What else the model uses and a SavedModel must hold.
         served: By the names of signatures: functions of named tensors.
 
     Raises:
@@ -60,6 +62,8 @@ class ExportedModel(tf.Module):
         self.served = {SERVING: self._of_tensors(model, inputs)}
         if tf_example:
             self.served[TF_EXAMPLE] = self._of_examples(model, inputs)
+        # Vocabularies and whatever else the model uses. TensorFlow initialises them.
+        self.resources = captured_resources(self.served.values(), self)
 
     def _of_tensors(self, model: Any, inputs: Inputs) -> Any:
         def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
