@@ -1,5 +1,6 @@
 """Keras layers."""
 
+from persia_tf.layers.absent_ids import OOV_ID
 from persia_tf.layers.casting_embedding import CastingPersiaEmbedding
 from persia_tf.layers.joined_copy import JoinedCopy
 from persia_tf.layers.persia_embedding import PersiaEmbedding
@@ -8,4 +9,4 @@ from persia_tf.layers.persia_embedding import PersiaEmbedding
 from persia_tf.saving.contexts import rows_stay as rows_stay
 from persia_tf.saving.contexts import use_cluster as use_cluster
 
-__all__ = ["CastingPersiaEmbedding", "JoinedCopy", "PersiaEmbedding"]
+__all__ = ["OOV_ID", "CastingPersiaEmbedding", "JoinedCopy", "PersiaEmbedding"]

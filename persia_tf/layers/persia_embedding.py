@@ -16,6 +16,7 @@ from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
 from persia_tf._keras import NO_AUTOCAST, keras
 from persia_tf.cluster import Cluster
+from persia_tf.layers.absent_ids import AbsentIds
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.bags import bags_of, in_shape_of
 from persia_tf.layers.combiners import (
@@ -39,7 +40,9 @@ from persia_tf.layers.weight_readers import WeightReaders
 from persia_tf.layers.workers import Workers
 from persia_tf.ops import embedding
 from persia_tf.ops.bags import NO_BAGS, Bags
+from persia_tf.ops.initial_rows import InitialRows
 from persia_tf.ops.placement import cast_on_host, on_host
+from persia_tf.ops.recording import recorder
 from persia_tf.ops.redirection import redirection
 from persia_tf.optimizers.learning_rate import StepCounter
 from persia_tf.saving.contexts import cluster_in_use
@@ -116,6 +119,16 @@ class PersiaEmbedding(keras.layers.Layer):
         compression: None for a row an id, or an object of `persia_tf.compression`,
             which makes each id's vector of several rows out of fewer. Layers that
             share a table must share it. Defaults to None.
+        absent: What an id that has no row gives outside training: `"zeros"`;
+            `"initial"`, what a new row of it would hold, which is no other id's; or
+            `"oov"`, one row for all such ids, which training makes. Layers on one
+            table may choose differently. Defaults to `"zeros"`.
+        oov_rate: With `absent="oov"`: which share of its ids training replaces by
+            `OOV_ID`, as if they were unknown: so that row learns what ids have in
+            common, and it is what unknown ids get. (Word dropout: Iyyer et al., ACL
+            2015; Kiperwasser and Goldberg, TACL 2016.) Which ones follows from the
+            batch's ids and their places, so shuffle between epochs; padding is never
+            replaced. A number from 1e-6 to 0.5. Defaults to `0.01`.
         cluster: A `persia_tf.Cluster`. Defaults to the one of the environment.
         **layer_kwargs: `name`, `trainable` and `dtype`, as for any layer.
 
@@ -138,7 +151,7 @@ class PersiaEmbedding(keras.layers.Layer):
         `ids.shape + (output_dim,)`, or `ids.shape[:-1] + (output_dim,)` with a
         combiner; ragged where those axes of `ids` are. float32, or the compute dtype
         of the layer's policy. An id that training never met gives zeros outside
-        training; so does the pool of no ids.
+        training, unless `absent` says otherwise. The pool of no ids is zeros.
 
     Raises:
         TypeError: for an argument of another type.
@@ -167,6 +180,8 @@ class PersiaEmbedding(keras.layers.Layer):
         eviction: str | eviction_lib.Eviction | None = None,
         row_dtype: str = "float32",
         compression: compression_lib.Compression | None = None,
+        absent: str = "zeros",
+        oov_rate: float = 0.01,
         cluster: Cluster | None = None,
         **layer_kwargs: Any,
     ) -> None:
@@ -178,6 +193,8 @@ class PersiaEmbedding(keras.layers.Layer):
                 f"`combiner` must be None or one of {COMBINERS}. "
                 f"Received: combiner={combiner!r}"
             )
+        absent_ids = AbsentIds(absent, oov_rate, mask_zero)
+        absent_ids.check_goes_with(compression, admission)
         super().__init__(**layer_kwargs)
         self._weight_readers = WeightReaders(self.name)
         # XLA knows none of its ops. (Keras 3 sets True for every layer that is made.)
@@ -193,6 +210,9 @@ class PersiaEmbedding(keras.layers.Layer):
         self.eviction = eviction_lib.get(eviction, capacity)
         self.row_dtype = row_dtype
         self.compression = compression_lib.get(compression)
+        self.absent = absent
+        self.oov_rate = oov_rate
+        self._absent_ids = absent_ids
         self.cluster = cluster
         self.supports_masking = mask_zero
         self._anchor: Any = None
@@ -221,11 +241,20 @@ class PersiaEmbedding(keras.layers.Layer):
     ) -> Any:
         with on_host():
             ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
+        if self._trains(training):
+            if recorder() is not None and self._absent_ids.is_oov:
+                self._vectors_of(ids, weights, inputs, training=False)
+            ids = self._absent_ids.replaced_in_training(ids)
+        return self._vectors_of(ids, weights, inputs, training)
+
+    def _vectors_of(
+        self, ids: Any, weights: Any, inputs: Any, training: bool | None
+    ) -> Any:
         if weights is not None:
             return tf.cast(
                 self._weighted(ids, weights, inputs, training), self.compute_dtype
             )
-        if self.combiner is not None and self._pools_here:
+        if self.combiner is not None and self._pools_here(training):
             return tf.cast(self._combined(ids, training), self.compute_dtype)
         if self.combiner is not None:
             with on_host():
@@ -237,10 +266,19 @@ class PersiaEmbedding(keras.layers.Layer):
             return ids.with_flat_values(vectors)
         return vectors
 
-    @property
-    def _pools_here(self) -> bool:
+    def _pools_here(self, training: bool | None) -> bool:
         """Whether bags are pooled by stock ops, of the vectors of their ids."""
-        return self.compression is not None or redirection() is not None
+        return (
+            self.compression is not None
+            or redirection() is not None
+            or self._reads_oov(training)
+        )
+
+    def _trains(self, training: bool | None) -> bool:
+        return bool(training) and self.trainable
+
+    def _reads_oov(self, training: bool | None) -> bool:
+        return self._absent_ids.is_oov and not self._trains(training)
 
     def _in_compute_dtype(self, vectors: tf.Tensor) -> tf.Tensor:
         """Casts vectors where they are: rows on the host, what is made of them not."""
@@ -279,6 +317,15 @@ class PersiaEmbedding(keras.layers.Layer):
         return self.compression.combine(rows)
 
     def _lookup(
+        self, ids: tf.Tensor, training: bool | None, bags: Bags = NO_BAGS
+    ) -> tf.Tensor:
+        if self._reads_oov(training):
+            return self._absent_ids.read(
+                ids, lambda asked: self._looked_up(asked, training)
+            )
+        return self._looked_up(ids, training, bags)
+
+    def _looked_up(
         self, ids: tf.Tensor, training: bool | None, bags: Bags = NO_BAGS
     ) -> tf.Tensor:
         return embedding.lookup(
@@ -360,6 +407,8 @@ class PersiaEmbedding(keras.layers.Layer):
             "eviction": self.eviction and serialize(self.eviction),
             "row_dtype": self.row_dtype,
             "compression": self.compression and serialize(self.compression),
+            "absent": self.absent,
+            "oov_rate": self.oov_rate,
             "cluster": self.cluster and self.cluster.get_config(),
         }
 
@@ -421,7 +470,12 @@ class PersiaEmbedding(keras.layers.Layer):
             layer=f"{self.name}#{next(_layer_numbers)}",
             table=full_name,
             dim=self.output_dim,
+            absent=self._absent_ids.rows(self._initial_rows(full_name)),
         )
+
+    def _initial_rows(self, full_name: str) -> InitialRows:
+        name, parameters, seed = initializers.described(self.embeddings_initializer)
+        return InitialRows(name, parameters, seed, full_name, self.output_dim)
 
     def _saving_of_rows(self) -> RowSaving:
         header = Header(

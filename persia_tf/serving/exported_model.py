@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from persia_tf._keras import IS_KERAS_3
+from persia_tf.ops.absent_rows import AbsentRows
 from persia_tf.ops.embedding import Route
 from persia_tf.ops.redirection import redirected_to
 from persia_tf.serving.captured_resources import captured_resources
@@ -21,8 +22,11 @@ TF_EXAMPLE = "tf_example"
 class LooksUp(Protocol):
     """A table, as a graph asks it: a `tf.Module`."""
 
-    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
-        """Takes ids, int64; gives float32, `ids.shape + (dim,)`."""
+    def lookup(self, ids: tf.Tensor, absent: AbsentRows) -> tf.Tensor:
+        """Takes ids, int64, and what those without a row get.
+
+        Gives float32, `ids.shape + (dim,)`.
+        """
 
 
 class ExportedModel(tf.Module):
@@ -91,7 +95,7 @@ class ExportedModel(tf.Module):
                 "layers: make it an attribute of the model. Received: a lookup in "
                 f"table '{route.table}'"
             )
-        return self.tables[route.table].lookup(ids)
+        return self.tables[route.table].lookup(ids, route.absent)
 
 
 def _concrete(function: Callable[..., Any], *specs: Any, **named: Any) -> Any:
