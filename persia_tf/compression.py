@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from persia_tf import checks
+from persia_tf import checks, splitmix
 from persia_tf import session as session_lib
 from persia_tf._keras import keras
 from persia_tf.policy import Configured
@@ -23,12 +23,6 @@ OPERATIONS = ("mul", "add")
 
 _MAX_ROWS = 1 << 63
 _RANGE_REASON = ", since a table has row ids for 2**63 rows"
-_MASK_64 = (1 << 64) - 1
-
-# The constants of splitmix64 (Steele, Lea and Flood, OOPSLA 2014).
-_GOLDEN = 0x9E3779B97F4A7C15
-_MULTIPLIERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-_SHIFTS = (30, 27, 31)
 
 
 class Compression(Configured):
@@ -93,13 +87,13 @@ class HashStack(Compression):
         )
 
     def row_ids(self, ids: tf.Tensor) -> tf.Tensor:
-        unsigned = _unsigned(ids)
+        unsigned = splitmix.unsigned(ids)
         rows = [
-            _buckets_of(_mix(unsigned, salt), self.buckets)
-            + _constant(level * self.buckets)
-            for level, salt in enumerate(map(_mix_number, range(self.hashes)))
+            _buckets_of(_hashed(unsigned, salt), self.buckets)
+            + splitmix.constant(level * self.buckets)
+            for level, salt in enumerate(map(splitmix.mix_number, range(self.hashes)))
         ]
-        return _signed(tf.stack(rows, axis=-1))
+        return splitmix.signed(tf.stack(rows, axis=-1))
 
     def combine(self, rows: tf.Tensor) -> tf.Tensor:
         return tf.reduce_sum(rows, axis=-2)
@@ -149,11 +143,11 @@ class QuotientRemainder(Compression):
         self.operation = operation
 
     def row_ids(self, ids: tf.Tensor) -> tf.Tensor:
-        unsigned = _unsigned(ids)
-        buckets = _constant(self.buckets)
+        unsigned = splitmix.unsigned(ids)
+        buckets = splitmix.constant(self.buckets)
         quotients = tf.math.floordiv(unsigned, buckets)
         remainders = unsigned - quotients * buckets
-        return _signed(tf.stack([remainders, quotients + buckets], axis=-1))
+        return splitmix.signed(tf.stack([remainders, quotients + buckets], axis=-1))
 
     def combine(self, rows: tf.Tensor) -> tf.Tensor:
         remainders, quotients = tf.unstack(rows, num=2, axis=-2)
@@ -218,37 +212,10 @@ def _checked_buckets(buckets: Any) -> int:
     return checks.integer("buckets", buckets, 2, _MAX_ROWS, _RANGE_REASON)
 
 
-def _unsigned(ids: tf.Tensor) -> tf.Tensor:
-    return tf.bitcast(tf.cast(ids, tf.int64), tf.uint64)
-
-
-def _signed(ids: tf.Tensor) -> tf.Tensor:
-    return tf.bitcast(ids, tf.int64)
-
-
-def _constant(value: int) -> tf.Tensor:
-    return tf.constant(value, tf.uint64)
-
-
 def _buckets_of(hashes: tf.Tensor, buckets: int) -> tf.Tensor:
-    return tf.math.floormod(hashes, _constant(buckets))
+    return tf.math.floormod(hashes, splitmix.constant(buckets))
 
 
-def _mix(ids: tf.Tensor, salt: int) -> tf.Tensor:
+def _hashed(ids: tf.Tensor, salt: int) -> tf.Tensor:
     """splitmix64 of `ids xor salt`."""
-    x = tf.bitwise.bitwise_xor(ids, _constant(salt)) + _constant(_GOLDEN)
-    for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS):
-        x = _xor_shifted(x, shift) * _constant(multiplier)
-    return _xor_shifted(x, _SHIFTS[-1])
-
-
-def _xor_shifted(x: tf.Tensor, shift: int) -> tf.Tensor:
-    return tf.bitwise.bitwise_xor(x, tf.bitwise.right_shift(x, _constant(shift)))
-
-
-def _mix_number(x: int) -> int:
-    """splitmix64 of a Python integer."""
-    x = (x + _GOLDEN) & _MASK_64
-    for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS):
-        x = (x ^ (x >> shift)) * multiplier & _MASK_64
-    return x ^ (x >> _SHIFTS[-1])
+    return splitmix.mix(tf.bitwise.bitwise_xor(ids, splitmix.constant(salt)))

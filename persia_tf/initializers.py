@@ -33,7 +33,13 @@ def get(identifier: Any) -> Any:
 
 
 def spec_and_seed(initializer: Any) -> tuple[str, int]:
-    """Returns an initializer's text for the core, and its seed (0 if unset).
+    """Returns an initializer's text for the core, and its seed (0 if unset)."""
+    name, parameters, seed = described(initializer)
+    return format_spec(name, parameters), seed
+
+
+def described(initializer: Any) -> tuple[str, dict[str, float], int]:
+    """Returns an initializer's name in the core, its parameters and its seed.
 
     A row's value depends on the seed, the table's name and the id alone, so an
     unset seed gives the same rows in every process.
@@ -46,8 +52,7 @@ def spec_and_seed(initializer: Any) -> tuple[str, int]:
             "the seed of `embeddings_initializer` must be an integer or None, since "
             f"rows are seeded by id. Received: seed={seed!r}"
         )
-    spec = format_spec(name, {key: config[key] for key in keys})
-    return spec, (seed or 0) % 2**64
+    return name, {key: config[key] for key in keys}, (seed or 0) % 2**64
 
 
 def _refusal(identifier: Any) -> str:

@@ -36,8 +36,10 @@ class LookupCall : public FanOut {
     part.client = PartClient(request_->client, shard, shard_count());
     part.visible_sequence = request_->visible_sequence;
     for (size_t t = 0; t < request_->tables.size(); ++t) {
-      part.tables.push_back(
-          {PartOf(request_->tables[t].ids, scratch_->partition, t, shard), {}});
+      const TableLookup& table = request_->tables[t];
+      TableLookup& own = part.tables.emplace_back();
+      own.ids = PartOf(table.ids, scratch_->partition, t, shard);
+      own.absent = table.absent;
     }
     return EncodeLookup(request_id, part, context_.dtype);
   }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cc/base/hash.h"
+#include "cc/ops/absent_rows.h"
 #include "cc/ops/bags.h"
 #include "cc/ops/kernel_util.h"
 #include "cc/ops/layer_attrs.h"
@@ -23,6 +24,7 @@ Status Configure(TF_OpKernelConstruction* construction, IssueKernel* kernel) {
   LayerAttrs attrs;
   std::string table;
   std::string combiner;
+  std::string absent;
   int32_t dim = 0;
   LookupCall* const call = &kernel->call;
   PERSIA_RETURN_IF_ERROR(GetLayerAttrs(construction, &attrs));
@@ -33,9 +35,13 @@ Status Configure(TF_OpKernelConstruction* construction, IssueKernel* kernel) {
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "training", &call->training));
   PERSIA_RETURN_IF_ERROR(
       GetAttr(construction, "model_training", &call->model_training));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "absent", &absent));
   auto parsed = ParseCombiner(combiner);
   if (!parsed.ok()) return parsed.status();
   call->combiner = *parsed;
+  auto absent_rows = ParseAbsentRows(absent);
+  if (!absent_rows.ok()) return absent_rows.status();
+  call->absent = *absent_rows;
   kernel->session = attrs.session;
   call->layer = attrs.layer;
   call->table = HashName(table);
@@ -88,6 +94,7 @@ void RegisterIssueOp() {
   TF_OpDefinitionBuilderAddAttr(op, "replica: int >= 0");
   TF_OpDefinitionBuilderAddAttr(op, "training: bool");
   TF_OpDefinitionBuilderAddAttr(op, "model_training: bool");
+  TF_OpDefinitionBuilderAddAttr(op, kAbsentAttr);
   RegisterOp(op, /*is_stateful=*/true);
   RegisterKernel("PersiaIssue", Create, Compute, Delete<IssueKernel>);
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cc/base/hash.h"
+#include "cc/ops/absent_rows.h"
 #include "cc/ops/bags.h"
 #include "cc/ops/kernel_util.h"
 #include "cc/ops/number_tensor.h"
@@ -20,6 +21,12 @@ struct PrefetchKernel {
   std::vector<PrefetchIds> layers;  // Without ids.
 };
 
+Result<LookupUse> LookupUseOf(int32_t number) {
+  const auto use = static_cast<LookupUse>(number);
+  if (use <= LookupUse::kReading) return use;
+  return InvalidArgument("uses must be 0 to 2, received ", number);
+}
+
 Status Configure(TF_OpKernelConstruction* construction,
                  PrefetchKernel* kernel) {
   std::vector<std::string> layers;
@@ -27,6 +34,8 @@ Status Configure(TF_OpKernelConstruction* construction,
   std::vector<std::string> combiners;
   std::vector<int32_t> dims;
   std::vector<bool> trainable;
+  std::vector<std::string> absents;
+  std::vector<int32_t> uses;
   StreamOptions* const options = &kernel->options;
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "session", &kernel->session));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "layers", &layers));
@@ -34,16 +43,19 @@ Status Configure(TF_OpKernelConstruction* construction,
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "combiners", &combiners));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "dims", &dims));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "trainable", &trainable));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "absents", &absents));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "uses", &uses));
   PERSIA_RETURN_IF_ERROR(
       GetAttr(construction, "staleness", &options->staleness));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "replicas", &options->replicas));
-  if (tables.size() != layers.size() || combiners.size() != layers.size() ||
-      dims.size() != layers.size() || trainable.size() != layers.size()) {
+  for (const size_t length : {tables.size(), combiners.size(), dims.size(),
+                              trainable.size(), absents.size(), uses.size()}) {
+    if (length == layers.size()) continue;
     return InvalidArgument(
-        "layers, tables, combiners, dims and trainable must be equally long, "
-        "received ",
-        layers.size(), ", ", tables.size(), ", ", combiners.size(), ", ",
-        dims.size(), " and ", trainable.size());
+        "tables, combiners, dims, trainable, absents and uses must be as long "
+        "as "
+        "layers, which are ",
+        layers.size(), ", received one of ", length);
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     PrefetchIds layer;
@@ -52,6 +64,12 @@ Status Configure(TF_OpKernelConstruction* construction,
     auto combiner = ParseCombiner(combiners[i]);
     if (!combiner.ok()) return combiner.status();
     layer.combiner = *combiner;
+    auto absent = ParseAbsentRows(absents[i]);
+    if (!absent.ok()) return absent.status();
+    layer.absent = *absent;
+    auto use = LookupUseOf(uses[i]);
+    if (!use.ok()) return use.status();
+    layer.use = *use;
     layer.dim = static_cast<uint32_t>(dims[i]);
     layer.trainable = trainable[i];
     kernel->layers.push_back(std::move(layer));
@@ -141,6 +159,8 @@ void RegisterPrefetchOp() {
   TF_OpDefinitionBuilderAddAttr(op, "combiners: list(string)");
   TF_OpDefinitionBuilderAddAttr(op, "dims: list(int)");
   TF_OpDefinitionBuilderAddAttr(op, "trainable: list(bool)");
+  TF_OpDefinitionBuilderAddAttr(op, "absents: list(string)");
+  TF_OpDefinitionBuilderAddAttr(op, "uses: list(int)");
   TF_OpDefinitionBuilderAddAttr(op, "staleness: int >= 0");
   TF_OpDefinitionBuilderAddAttr(op, "replicas: int >= 1");
   RegisterOp(op, /*is_stateful=*/true);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cc/base/hash.h"
+#include "cc/ops/absent_rows.h"
 #include "cc/ops/kernel_util.h"
 #include "cc/ops/late_done.h"
 #include "cc/ops/ops.h"
@@ -80,10 +81,14 @@ Status Configure(TF_OpKernelConstruction* construction,
                  RemoteLookupKernel* kernel) {
   RemoteOptions options;
   std::string table;
+  std::string absent;
   int32_t dim = 0;
   PERSIA_RETURN_IF_ERROR(GetOptions(construction, &options));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "absent", &absent));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "table", &table));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "dim", &dim));
+  auto absent_rows = ParseAbsentRows(absent);
+  if (!absent_rows.ok()) return absent_rows.status();
   auto tables = FindRemoteTables(options);
   if (!tables.ok()) return tables.status();
   kernel->tables = std::move(*tables);
@@ -91,6 +96,7 @@ Status Configure(TF_OpKernelConstruction* construction,
   kernel->lookup.op = std::string(name.data, name.len);
   kernel->lookup.table = HashName(table);
   kernel->lookup.dim = static_cast<uint32_t>(dim);
+  kernel->lookup.absent = *absent_rows;
   return Status();
 }
 
@@ -166,6 +172,7 @@ void RegisterRemoteLookupOp() {
   TF_OpDefinitionBuilderAddAttr(op, "hot_rows: int >= 0");
   TF_OpDefinitionBuilderAddAttr(op, "hot_seconds: float");
   TF_OpDefinitionBuilderAddAttr(op, "wire_dtype: string");
+  TF_OpDefinitionBuilderAddAttr(op, kAbsentAttr);
   RegisterOp(op, /*is_stateful=*/false);
   RegisterAsyncKernel(kOpName, Create, Compute, Delete<RemoteLookupKernel>);
 }

@@ -78,6 +78,7 @@ void FusedLookup::PlaceRows() {
     if (record.unique.ids.empty()) continue;
     TableLookup table;
     table.ids = record.Asked();
+    if (read_only()) table.absent = record.absent;
     table.rows = rest.first(table.ids.vectors() * record.dim);
     rest = rest.subspan(table.rows.size());
     request_.tables.push_back(table);

@@ -26,6 +26,7 @@ struct LookupRecord {
   int replica = 0;
   TableKey table = 0;
   uint32_t dim = 0;
+  AbsentRows absent = AbsentRows::kDefault;  // Unless it is for training.
   UniqueIds unique;
   std::unique_ptr<const LookupBags> bags;  // Null: one vector an id.
   std::atomic<uint64_t> generation{0};     // Known when the rows have come.

@@ -30,6 +30,7 @@ std::shared_ptr<LayerLookup> Lookups::Start(const LookupCall& call) {
   if (auto claimed = Claim(call)) return claimed;
   std::shared_ptr<LookupRecord> record = planner_.Plan(call.layer, call);
   record->replica = call.replica;
+  record->absent = call.absent;
   auto lookup = std::make_shared<LayerLookup>(std::move(record));
   (call.training ? training_ : reading_).Add(lookup);
   return lookup;

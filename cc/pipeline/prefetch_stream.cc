@@ -22,7 +22,7 @@ struct PrefetchStream::Entry {
 struct PrefetchStream::Batch {
   uint64_t number = 0;
   std::vector<Entry> entries;
-  size_t unclaimed = 0;
+  size_t claims = 0;
   size_t next = 0;  // Where the next claim is expected.
   bool sent = false;
   std::shared_ptr<BatchSlot> slot;  // Of a training batch, once it is sent.
@@ -42,7 +42,8 @@ bool AreSame(const TableIds& a, const TableIds& b) {
 }
 
 bool IsFor(const PrefetchIds& registered, const LookupCall& call) {
-  return registered.layer == call.layer && AreSame(registered, call);
+  return registered.layer == call.layer && registered.absent == call.absent &&
+         AreSame(registered, call);
 }
 
 // One request for what may create rows, one for the rest.
@@ -84,10 +85,10 @@ void PrefetchStream::Register(std::vector<PrefetchIds> layers) {
   for (PrefetchIds& layer : layers) {
     Entry entry;
     entry.record = planner_->Plan(layer.layer, layer);
+    entry.record->absent = layer.absent;
     entry.ids = std::move(layer);
     batch.entries.push_back(std::move(entry));
   }
-  batch.unclaimed = batch.entries.size();
   std::vector<Batch> dropped;  // Ended without the lock: see OnSlotFreed.
   std::lock_guard<std::mutex> lock(mutex_);
   if (closed_ || batch.entries.empty()) return;
@@ -113,9 +114,9 @@ PrefetchStream::Claim PrefetchStream::TakeMatch(const LookupCall& call) {
     mode_ = call.model_training ? Mode::kTraining : Mode::kReading;
   }
   if (mode_ == Mode::kReading && call.model_training) TrainAfterAll();
-  if (Trains(*entry) != call.training) return claim;
+  if (IsLeftOut(*entry) || Trains(*entry) != call.training) return claim;
 
-  const bool is_first = batch->unclaimed == batch->entries.size();
+  const bool is_first = batch->claims == 0;
   const bool has_failed = batch->sent && entry->lookup->has_failed();
   claim.was_stale = batch->sent && (has_failed || IsStale(*entry));
   if (is_first && batch->sent && batch->slot != nullptr && !claim.was_stale) {
@@ -131,7 +132,7 @@ PrefetchStream::Claim PrefetchStream::TakeMatch(const LookupCall& call) {
   claim.lookup = entry->lookup;
   entry->claimed = true;
   batch->next = entry - batch->entries.data() + 1;
-  --batch->unclaimed;
+  ++batch->claims;
   Drop(batch, &dropped);
   return claim;
 }
@@ -163,6 +164,25 @@ bool PrefetchStream::Trains(const Entry& entry) const {
   return mode_ == Mode::kTraining && entry.ids.trainable;
 }
 
+bool PrefetchStream::IsLeftOut(const Entry& entry) const {
+  switch (mode_) {
+    case Mode::kUnknown:
+      return false;
+    case Mode::kTraining:
+      return entry.ids.use == LookupUse::kReading;
+    case Mode::kReading:
+      return entry.ids.use == LookupUse::kTraining;
+  }
+  return false;
+}
+
+// All of it that is not left out.
+bool PrefetchStream::IsClaimed(const Batch& batch) const {
+  return std::all_of(
+      batch.entries.begin(), batch.entries.end(),
+      [this](const Entry& entry) { return entry.claimed || IsLeftOut(entry); });
+}
+
 PrefetchStream::Batch* PrefetchStream::Find(const LookupCall& call,
                                             Entry** match) {
   for (Batch& batch : batches_) {
@@ -171,7 +191,9 @@ PrefetchStream::Batch* PrefetchStream::Find(const LookupCall& call,
     const size_t count = batch.entries.size();
     for (size_t i = 0; i < count; ++i) {
       Entry& entry = batch.entries[(batch.next + i) % count];
-      if (entry.claimed || !IsFor(entry.ids, call)) continue;
+      if (entry.claimed || IsLeftOut(entry) || !IsFor(entry.ids, call)) {
+        continue;
+      }
       *match = &entry;
       return &batch;
     }
@@ -216,7 +238,7 @@ std::vector<std::shared_ptr<FusedLookup>> PrefetchStream::Fuse(
   if (mode_ == Mode::kTraining && batch->slot == nullptr) OpenSlot(batch);
   Fuser fuser;
   for (Entry& entry : batch->entries) {
-    if (entry.claimed || !is_wanted(entry)) continue;
+    if (entry.claimed || IsLeftOut(entry) || !is_wanted(entry)) continue;
     const PushQueue::Progress progress = pushes_->ProgressOf(entry.ids.table);
     if (visible_ahead) {
       entry.reflected = progress.acknowledged;
@@ -242,7 +264,7 @@ std::vector<std::shared_ptr<FusedLookup>> PrefetchStream::Fuse(
 void PrefetchStream::Drop(Batch* claimed, std::vector<Batch>* dropped) {
   const uint64_t step = StepOf(claimed->number);
   while (StepOf(batches_.front().number) < step) DropOldest(dropped);
-  if (claimed->unclaimed > 0) return;
+  if (!IsClaimed(*claimed)) return;
   const auto at =
       std::find_if(batches_.begin(), batches_.end(),
                    [&](const Batch& batch) { return &batch == claimed; });
@@ -252,7 +274,7 @@ void PrefetchStream::Drop(Batch* claimed, std::vector<Batch>* dropped) {
 
 void PrefetchStream::DropOldest(std::vector<Batch>* dropped) {
   const Batch& oldest = batches_.front();
-  if (oldest.unclaimed == oldest.entries.size()) callbacks_.on_dropped();
+  if (oldest.claims == 0) callbacks_.on_dropped();
   dropped->push_back(std::move(batches_.front()));
   batches_.pop_front();
 }

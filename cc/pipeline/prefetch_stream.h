@@ -10,9 +10,9 @@
 // once the stream is closed. Nothing waits for a claim that never comes.
 //
 // Whether a stream trains is told by its first claim, so its first batch is
-// never sent ahead. (An evaluation may claim what is then trained on: the first
-// claim of a training step decides anew.) In evaluation a batch takes no place
-// in the window.
+// never sent ahead. What is registered for the other case is left out then. (An
+// evaluation may claim what is then trained on: the first claim of a training
+// step decides anew.) In evaluation a batch takes no place in the window.
 //
 // Thread-safe; never blocks. It must be owned by a std::shared_ptr.
 
@@ -96,6 +96,8 @@ class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
 
   uint64_t StepOf(uint64_t number) const;
   bool Trains(const Entry& entry) const;
+  bool IsLeftOut(const Entry& entry) const;
+  bool IsClaimed(const Batch& batch) const;
   Batch* Find(const LookupCall& call, Entry** match);
   bool IsStale(const Entry& entry) const;
   uint64_t MissingUpdates(const Entry& entry) const;

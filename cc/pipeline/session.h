@@ -104,6 +104,8 @@ struct LookupCall : TableIds {
   int replica = 0;              // Of the layer, in this process.
   bool training = false;        // Rows may be created; gradients may follow.
   bool model_training = false;  // What the layer was told; it may be frozen.
+  // Unless it is for training: what absent ids get.
+  AbsentRows absent = AbsentRows::kDefault;
 };
 
 class LayerLookup;
@@ -122,10 +124,16 @@ struct StreamOptions {
   bool has_copies = false;  // Set by the session: rows may come from copies.
 };
 
+// When a layer makes a lookup: whatever the model is called for, or only if it
+// trains, or only if it does not.
+enum class LookupUse : uint32_t { kAlways = 0, kTraining = 1, kReading = 2 };
+
 // What a layer will look up in a batch to come. Ids may repeat.
 struct PrefetchIds : TableIds {
   std::string layer;
   bool trainable = true;
+  LookupUse use = LookupUse::kAlways;
+  AbsentRows absent = AbsentRows::kDefault;  // As LookupCall has it.
   // Keep ids, offsets and weights alive and unchanged.
   std::vector<std::shared_ptr<const void>> owners;
 };

@@ -60,12 +60,15 @@ struct TableLookup {
   Span<float> rows;  // Output: vectors() x dim.
   // Output, with zeros_for_outages: the vectors that no server gave.
   std::vector<uint32_t> unanswered = {};
+  // If the request is read-only: what an absent id gets. A pool is of that, and
+  // so NaN for what is marked.
+  AbsentRows absent = AbsentRows::kDefault;
 };
 
 struct LookupRequest {
   Deadline deadline;
   // For evaluation and inference: creates nothing, refreshes nothing, gives an
-  // absent id the table's default.
+  // absent id what its TableLookup says.
   bool read_only = false;
   // Who asks, and the newest of its own updates that the rows must reflect: a
   // cache on the way may give rows from before later ones. Client 0: no cache

@@ -33,17 +33,19 @@ Status JoinedLookup::Build(const std::vector<LookupRequest*>& members) {
 }
 
 void JoinedLookup::Add(const TableLookup& lookup) {
-  // By both, so that a table asked with a wrong width is refused to those
-  // alone who did. Requests have few tables.
+  // By the width too, so that a table asked with a wrong one is refused to
+  // those alone who did. Requests have few tables.
   auto table =
       std::find_if(tables_.begin(), tables_.end(), [&](const Table& each) {
-        return each.key == lookup.ids.table && each.dim == lookup.ids.dim;
+        return each.key == lookup.ids.table && each.dim == lookup.ids.dim &&
+               each.absent == lookup.absent;
       });
   if (table == tables_.end()) {
     tables_.emplace_back();
     table = std::prev(tables_.end());
     table->key = lookup.ids.table;
     table->dim = lookup.ids.dim;
+    table->absent = lookup.absent;
   }
   table->shares.push_back({&lookup, table->ids.size()});
   table->ids.insert(table->ids.end(), lookup.ids.ids.begin(),
@@ -63,6 +65,7 @@ Status JoinedLookup::Finish(Table* table) {
   lookup.ids.dim = table->dim;
   lookup.ids.ids = table->unique.ids;
   lookup.rows = table->rows.As<float>(floats);
+  lookup.absent = table->absent;
   request_.tables.push_back(lookup);
   return Status();
 }

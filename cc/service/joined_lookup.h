@@ -38,6 +38,7 @@ class JoinedLookup {
   struct Table {
     TableKey key = 0;
     uint32_t dim = 0;
+    AbsentRows absent = AbsentRows::kDefault;
     std::vector<int64_t> ids;  // Of all shares, one after the other.
     std::vector<Share> shares;
     UniqueIds unique;

@@ -87,7 +87,8 @@ UpdateCounts Apply(Table* table, const TableUpdate& update) {
 void LookUpAll(const std::vector<Table*>& tables, LookupRequest* request) {
   for (size_t t = 0; t < tables.size(); ++t) {
     LookUp(request->tables[t], [&](Span<const int64_t> ids, Span<float> rows) {
-      tables[t]->Lookup(ids, request->read_only, rows);
+      tables[t]->Lookup(ids, request->read_only, rows, /*changes=*/nullptr,
+                        request->tables[t].absent);
     });
   }
 }

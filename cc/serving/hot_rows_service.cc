@@ -45,7 +45,7 @@ std::shared_ptr<RowCache> HotRowsService::CacheOf(const TableLookup& table) {
       table.rows.size() != table.ids.ids.size() * table.ids.dim) {
     return nullptr;
   }
-  std::shared_ptr<RowCache>& cache = caches_[table.ids.table];
+  std::shared_ptr<RowCache>& cache = caches_[{table.ids.table, table.absent}];
   if (cache == nullptr) {
     cache = std::make_shared<RowCache>(table.ids.dim, options_.rows);
   }
@@ -64,32 +64,39 @@ void HotRowsService::SetFollowed(bool followed) {
 Status HotRowsService::Refresh(TableKey table, uint32_t dim,
                                Span<const int64_t> ids,
                                Span<const float> rows) {
-  RowCache* const cache = Find(table);
-  if (cache == nullptr || cache->dim() != dim) return Status();
-  return Tell(cache, [&] { cache->Refresh(ids, rows, Now()); });
+  return TellAll(table, [&](RowCache* cache) {
+    if (cache->dim() == dim) cache->Refresh(ids, rows, Now());
+  });
 }
 
 Status HotRowsService::Erase(TableKey table, Span<const int64_t> ids) {
-  RowCache* const cache = Find(table);
-  if (cache == nullptr) return Status();
-  return Tell(cache, [&] { cache->Erase(ids, Now()); });
+  return TellAll(table, [&](RowCache* cache) { cache->Erase(ids, Now()); });
 }
 
-RowCache* HotRowsService::Find(TableKey table) const {
+std::vector<RowCache*> HotRowsService::Find(TableKey table) const {
+  std::vector<RowCache*> found;
   std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = caches_.find(table);
-  return found == caches_.end() ? nullptr : found->second.get();
+  auto next = caches_.lower_bound({table, AbsentRows::kDefault});
+  for (; next != caches_.end() && next->first.first == table; ++next) {
+    found.push_back(next->second.get());
+  }
+  return found;
 }
 
 template <typename Change>
-Status HotRowsService::Tell(RowCache* cache, const Change& change) {
-  const Status status = CatchBadAlloc([&] {
-    change();
-    return Status();
-  });
-  // Better no copy than one that missed a change.
-  if (!status.ok()) cache->Invalidate(Now());
-  return status;
+Status HotRowsService::TellAll(TableKey table, const Change& change) {
+  Status told;
+  for (RowCache* const cache : Find(table)) {
+    const Status status = CatchBadAlloc([&] {
+      change(cache);
+      return Status();
+    });
+    if (status.ok()) continue;
+    // Better no copy than one that missed a change.
+    cache->Invalidate(Now());
+    told = status;
+  }
+  return told;
 }
 
 uint64_t HotRowsService::Now() const {

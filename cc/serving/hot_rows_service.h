@@ -1,5 +1,6 @@
 // HotRowsService: answers read-only lookups from copies of rows that are not
-// too old, absent ids' default rows included.
+// too old, what absent ids get included. That is not the same for all who ask
+// (AbsentRows), so those who want one thing share copies.
 //
 // A copy answers for a time after it was asked for, or, while somebody follows
 // the changes of rows and tells of them here, until it is told of one. A
@@ -19,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "cc/base/clock.h"
@@ -28,7 +30,7 @@
 namespace persia {
 
 struct HotRowsOptions {
-  uint64_t rows = 0;   // Of each table. 0: there are no copies.
+  uint64_t rows = 0;   // Of each table and AbsentRows. 0: there are no copies.
   double seconds = 0;  // How long a copy answers that nobody follows.
   Clock::time_point (*now)() = &Clock::now;
 };
@@ -55,9 +57,10 @@ class HotRowsService : public CopyingService {
 
  private:
   bool CopiesMayAnswer(const LookupRequest& request) const override;
-  RowCache* Find(TableKey table) const;
+  // Of a table: a cache for each AbsentRows that somebody asked for.
+  std::vector<RowCache*> Find(TableKey table) const;
   template <typename Change>
-  Status Tell(RowCache* cache, const Change& change);
+  Status TellAll(TableKey table, const Change& change);
   // The nanoseconds of the clock, which are above 0.
   uint64_t Now() const;
   // These require mutex_.
@@ -67,7 +70,7 @@ class HotRowsService : public CopyingService {
 
   const HotRowsOptions options_;
   // All below: guarded by mutex_. Caches are never taken away.
-  std::map<TableKey, std::shared_ptr<RowCache>> caches_;
+  std::map<std::pair<TableKey, AbsentRows>, std::shared_ptr<RowCache>> caches_;
   std::optional<uint64_t> followed_since_;
 };
 

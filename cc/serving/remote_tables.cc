@@ -62,6 +62,7 @@ class RemoteTablesImpl : public RemoteTables {
     call.layer = lookup.op;
     call.table = lookup.table;
     call.dim = lookup.dim;
+    call.absent = lookup.absent;
     call.ids = lookup.ids;
     auto issued = session_->Issue(call);
     if (!issued.ok()) return done(issued.status());

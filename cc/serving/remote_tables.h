@@ -51,6 +51,7 @@ struct RemoteLookup {
   TableKey table = 0;
   uint32_t dim = 0;
   Span<const int64_t> ids;  // Need to live until Lookup returns.
+  AbsentRows absent = AbsentRows::kDefault;
 };
 
 class PERSIA_EXPORT RemoteTables

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <tuple>
 #include <vector>
@@ -106,8 +107,8 @@ void SubShard::StartLookup(IdGroup group, LookupKind kind, uint32_t now,
   AskFirst(count, [&](size_t i) { AskToRead(rows[i]); });
 }
 
-void SubShard::FinishLookup(IdGroup group, LookupKind kind, uint32_t now,
-                            std::byte** rows, float* out,
+void SubShard::FinishLookup(IdGroup group, LookupKind kind, AbsentRows absent,
+                            uint32_t now, std::byte** rows, float* out,
                             LookupCounts* counts) const {
   const size_t dim = rules_.dim;
   const auto use = [&](size_t begin, size_t end) {
@@ -119,7 +120,7 @@ void SubShard::FinishLookup(IdGroup group, LookupKind kind, uint32_t now,
     for (size_t i = begin; i < end; ++i) {
       if (rows[i] != nullptr) continue;
       ++counts->absent;
-      FillAbsent(group.ids[i], kind, out + group.places[i] * dim);
+      FillAbsent(group.ids[i], kind, absent, out + group.places[i] * dim);
     }
   };
   InSlices(group.ids.size(), [&](size_t i) { AskToRead(rows[i]); }, use);
@@ -290,11 +291,20 @@ void SubShard::NoteUse(std::byte** rows, size_t count, LookupKind kind,
   }
 }
 
-void SubShard::FillAbsent(int64_t id, LookupKind kind, float* out) const {
-  if (kind == LookupKind::kReads) {
-    std::fill_n(out, rules_.dim, rules_.default_value);
-  } else if (kind == LookupKind::kTrains) {
-    rules_.initializer->Fill(rules_.table_seed, id, out, rules_.dim);
+void SubShard::FillAbsent(int64_t id, LookupKind kind, AbsentRows absent,
+                          float* out) const {
+  if (kind == LookupKind::kPresent) return;
+  if (kind == LookupKind::kTrains) absent = AbsentRows::kInitial;
+  switch (absent) {
+    case AbsentRows::kDefault:
+      std::fill_n(out, rules_.dim, rules_.default_value);
+      return;
+    case AbsentRows::kInitial:
+      rules_.initializer->Fill(rules_.table_seed, id, out, rules_.dim);
+      return;
+    case AbsentRows::kMarked:
+      std::fill_n(out, rules_.dim, std::numeric_limits<float>::quiet_NaN());
+      return;
   }
 }
 

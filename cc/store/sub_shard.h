@@ -110,8 +110,9 @@ class SubShard {
   void StartUpdate(IdGroup group, const float* gradients, std::byte** rows);
   // See Table. The rows are what the step before has found; those whose time
   // is over become null.
-  void FinishLookup(IdGroup group, LookupKind kind, uint32_t now,
-                    std::byte** rows, float* out, LookupCounts* counts) const;
+  void FinishLookup(IdGroup group, LookupKind kind, AbsentRows absent,
+                    uint32_t now, std::byte** rows, float* out,
+                    LookupCounts* counts) const;
   void FinishUpdate(IdGroup group, std::byte** rows, const float* gradients,
                     OptimizerStep step, UpdateCounts* counts);
   void Unlock() { mutex_.unlock(); }
@@ -227,7 +228,8 @@ class SubShard {
                RowDelta* delta) const;
   void NoteUse(std::byte** rows, size_t count, LookupKind kind,
                uint32_t now) const;
-  void FillAbsent(int64_t id, LookupKind kind, float* out) const;
+  void FillAbsent(int64_t id, LookupKind kind, AbsentRows absent,
+                  float* out) const;
   void UpdateSlice(std::byte* const* rows, const uint32_t* places, size_t count,
                    const float* gradients, OptimizerStep step,
                    UpdateCounts* counts);

@@ -96,7 +96,7 @@ class ShardedTable : public Table {
   size_t state_size() const override { return rules_->state_size; }
 
   void Lookup(Span<const int64_t> ids, bool read_only, Span<float> rows,
-              RowChanges* changes) override {
+              RowChanges* changes, AbsentRows absent) override {
     const LookupKind kind =
         read_only ? LookupKind::kReads : LookupKind::kTrains;
     const uint32_t now = Now(!read_only);
@@ -104,7 +104,7 @@ class ShardedTable : public Table {
     counts.changes = changes;
     Named([&] {
       const CountOnExit count(this, &counts);
-      LookUp(ids, kind, now, rows, &counts, [](const Bundle::Part&) {});
+      LookUp(ids, kind, absent, now, rows, &counts, [](const Bundle::Part&) {});
     });
     Add(&rows_looked_up_, ids.size());
     Add(&rows_found_, ids.size() - counts.absent - counts.created);
@@ -117,8 +117,8 @@ class ShardedTable : public Table {
                      std::vector<uint32_t>* absent) override {
     LookupCounts counts;
     const size_t before = absent->size();
-    LookUp(ids, LookupKind::kPresent, Now(true), rows, &counts,
-           [absent](const Bundle::Part& part) {
+    LookUp(ids, LookupKind::kPresent, AbsentRows::kDefault, Now(true), rows,
+           &counts, [absent](const Bundle::Part& part) {
              for (size_t i = 0; i < part.group.ids.size(); ++i) {
                if (part.rows[i] != nullptr) continue;
                absent->push_back(part.group.places[i]);
@@ -304,13 +304,14 @@ class ShardedTable : public Table {
 
   // also: void(const Bundle::Part&), of each part once its rows were read.
   template <typename Also>
-  void LookUp(Span<const int64_t> ids, LookupKind kind, uint32_t now,
-              Span<float> rows, LookupCounts* counts, const Also& also) {
+  void LookUp(Span<const int64_t> ids, LookupKind kind, AbsentRows absent,
+              uint32_t now, Span<float> rows, LookupCounts* counts,
+              const Also& also) {
     const auto start = [&](const Bundle::Part& part) {
       part.sub_shard->StartLookup(part.group, kind, now, part.rows, counts);
     };
     const auto finish = [&](const Bundle::Part& part) {
-      part.sub_shard->FinishLookup(part.group, kind, now, part.rows,
+      part.sub_shard->FinishLookup(part.group, kind, absent, now, part.rows,
                                    rows.data(), counts);
       also(part);
     };

@@ -101,6 +101,14 @@ struct RowLayout {
   size_t state_offset;
 };
 
+// What a lookup that creates nothing gives for an id without a row. The numbers
+// are part of the protocol: never renumber.
+enum class AbsentRows : uint32_t {
+  kDefault = 0,  // The table's default value.
+  kInitial = 1,  // What a new row of the id would hold, before it is rounded.
+  kMarked = 2,   // NaN, which no row holds: for who knows what to put there.
+};
+
 // What a save is of: all rows of a table, or those that changed since the last
 // save that was committed.
 enum class SaveScope : uint32_t { kWhole = 0, kChanges = 1 };
@@ -183,14 +191,15 @@ class Table {
 
   // Copies each id's weights to rows (ids.size() x dim). An absent id is
   // created if admission lets it in, and otherwise gets its initial value; if
-  // `read_only`, it gets the default value, and nothing in the table changes.
+  // `read_only`, it gets what `absent` says, and nothing in the table changes.
   // Ids may repeat. Then evicts what the table holds beyond its capacity. Rows
   // that it created and removed are added to `changes`, if that is not null,
   // also when it throws: MemoryLimitReached where the table's meter has no room
   // for new rows and it does not evict, or has nothing left to. Rows that were
   // created by then stay, each whole, as if their ids had come alone.
   virtual void Lookup(Span<const int64_t> ids, bool read_only, Span<float> rows,
-                      RowChanges* changes = nullptr) = 0;
+                      RowChanges* changes = nullptr,
+                      AbsentRows absent = AbsentRows::kDefault) = 0;
 
   // A training lookup of those ids that have a row: creates and removes none.
   // Adds the places of the other ids to `absent`, and leaves their rows as they

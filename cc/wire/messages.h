@@ -25,7 +25,9 @@
 //                   3 int8:     vectors x f32 scale, vectors x dim x i8
 //   Lookup        = u64 client, u64 visible sequence, u32 flags (1: read only),
 //                   u32 tables, u32 dtype of the reply, u32 0,
-//                   tables x table, tables x arrays
+//                   tables x (table, u32 absent, u32 0), tables x arrays
+//                   (absent: what ids without a row get if it only reads: 0 the
+//                   table's default, 1 their initial values, 2 NaN)
 //   LookupReply   = u64 generation, u32 dtype, u32 0, tables x vectors
 //   Update        = u64 client, u64 sequence, u64 generation, u32 tables,
 //                   u32 0, tables x (table, f32 learning rate, u32 dtype,

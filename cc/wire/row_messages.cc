@@ -13,6 +13,7 @@ namespace persia {
 namespace {
 
 constexpr uint32_t kReadOnlyFlag = 1;
+constexpr size_t kLookupRecordBytes = kTableRecordBytes + 8;
 constexpr size_t kUpdateRecordBytes = kTableRecordBytes + 16;
 
 // Reads the arrays of one table and hands back what is wrong with it, if the
@@ -21,6 +22,12 @@ Status ReadTableIds(const TableRecord& record, ByteReader* reader,
                     TableIds* ids) {
   *ids = ReadTableArrays(record, reader);
   return reader->failed() ? Status() : CheckTableIds(*ids);
+}
+
+Status CheckAbsentRows(AbsentRows absent) {
+  if (absent <= AbsentRows::kMarked) return Status();
+  return InvalidArgument("what absent ids get must be 0 to 2, received ",
+                         static_cast<uint32_t>(absent));
 }
 
 WireDtype ReadDtype(ByteReader* reader) {
@@ -55,6 +62,8 @@ OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request,
   writer.U32(0);
   for (const TableLookup& table : request.tables) {
     WriteTableRecord(table.ids, &writer);
+    writer.U32(static_cast<uint32_t>(table.absent));
+    writer.U32(0);
   }
   for (const TableLookup& table : request.tables) {
     WriteTableArrays(table.ids, &writer);
@@ -68,17 +77,22 @@ Status DecodeLookup(ConstBytes body, LookupRequest* request,
   request->client = reader.U64();
   request->visible_sequence = reader.U64();
   const uint32_t flags = reader.U32();
-  const uint32_t tables = reader.Count(kTableRecordBytes);
+  const uint32_t tables = reader.Count(kLookupRecordBytes);
   PERSIA_RETURN_IF_ERROR(limits.CheckTables(tables));
   *reply_dtype = ReadDtype(&reader);
   reader.Zero32();
-  std::vector<TableRecord> records(tables);
-  for (TableRecord& record : records) record = ReadTableRecord(&reader);
   request->read_only = (flags & kReadOnlyFlag) != 0;
   request->tables.assign(tables, TableLookup());
+  std::vector<TableRecord> records(tables);
   for (size_t t = 0; t < tables; ++t) {
-    PERSIA_RETURN_IF_ERROR(
-        ReadTableIds(records[t], &reader, &request->tables[t].ids));
+    records[t] = ReadTableRecord(&reader);
+    request->tables[t].absent = static_cast<AbsentRows>(reader.U32());
+    reader.Zero32();
+  }
+  for (size_t t = 0; t < tables; ++t) {
+    TableLookup& table = request->tables[t];
+    PERSIA_RETURN_IF_ERROR(ReadTableIds(records[t], &reader, &table.ids));
+    if (!reader.failed()) PERSIA_RETURN_IF_ERROR(CheckAbsentRows(table.absent));
   }
   PERSIA_RETURN_IF_ERROR(reader.Finish("Lookup"));
   if ((flags & ~kReadOnlyFlag) == 0) return CheckWireDtype(*reply_dtype);

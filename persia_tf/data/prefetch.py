@@ -107,6 +107,8 @@ class _Stage:
             "combiners": [lookup.combiner for lookup in lookups],
             "dims": [lookup.route.dim for lookup in lookups],
             "trainable": [lookup.trainable for lookup in lookups],
+            "absents": [lookup.route.absent.kind for lookup in lookups],
+            "uses": [lookup.use for lookup in lookups],
             "staleness": staleness,
             "replicas": replicas,
         }

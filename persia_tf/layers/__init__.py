@@ -1,6 +1,7 @@
 """Keras layers."""
 
 from persia_tf.current_cluster import use_cluster as use_cluster
+from persia_tf.layers.absent_ids import OOV_ID
 from persia_tf.layers.casting_embedding import CastingPersiaEmbedding
 from persia_tf.layers.joined_copy import JoinedCopy
 from persia_tf.layers.persia_embedding import PersiaEmbedding
@@ -8,4 +9,4 @@ from persia_tf.layers.persia_embedding import PersiaEmbedding
 # `ptf` has them from here: who loads a model with them needs its layers' classes.
 from persia_tf.saving.contexts import rows_stay as rows_stay
 
-__all__ = ["CastingPersiaEmbedding", "JoinedCopy", "PersiaEmbedding"]
+__all__ = ["OOV_ID", "CastingPersiaEmbedding", "JoinedCopy", "PersiaEmbedding"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 from absl import logging
@@ -30,6 +31,7 @@ class LayerTable:
         settings: What the layer asks for. Its optimizer may be `UNDECIDED`: the table
             then keeps what it has, and has no updates until `follow` says what.
         compression: The layer's.
+        absent: Takes the table's full name; gives what `Route.absent` is.
 
     Attributes:
         rows: The `Table`.
@@ -47,6 +49,7 @@ class LayerTable:
         cluster: Cluster,
         settings: TableSettings,
         compression: Any,
+        absent: Callable[[str], Any],
     ) -> None:
         self.rows = Table(table, cluster)
         self._layer = layer
@@ -64,6 +67,7 @@ class LayerTable:
             layer=f"{layer}#{next(_layer_numbers)}",
             table=self._full_name,
             dim=settings.dim,
+            absent=absent(self._full_name),
         )
         self._session.add_layer(self._full_name, self.route.layer)
 

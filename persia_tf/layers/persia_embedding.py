@@ -16,6 +16,7 @@ from persia_tf._keras import NO_AUTOCAST, keras
 from persia_tf.cluster import Cluster
 from persia_tf.current_cluster import cluster_in_use
 from persia_tf.layers import foreign_arguments
+from persia_tf.layers.absent_ids import AbsentIds
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.bags import bags_of, in_shape_of
 from persia_tf.layers.combiners import (
@@ -44,7 +45,9 @@ from persia_tf.layers.weight_readers import WeightReaders
 from persia_tf.layers.workers import Workers
 from persia_tf.ops import embedding
 from persia_tf.ops.bags import NO_BAGS, Bags
+from persia_tf.ops.initial_rows import InitialRows
 from persia_tf.ops.placement import cast_on_host, on_host
+from persia_tf.ops.recording import recorder
 from persia_tf.ops.redirection import redirection
 from persia_tf.session import TableSettings
 from persia_tf.table import Table
@@ -121,6 +124,16 @@ class PersiaEmbedding(keras.layers.Layer):
         compression: None for a row an id, or an object of `persia_tf.compression`,
             which makes each id's vector of several rows out of fewer. Layers that
             share a table must share it. Defaults to None.
+        absent: What an id that has no row gives outside training: `"zeros"`;
+            `"initial"`, what a new row of it would hold, which is no other id's; or
+            `"oov"`, one row for all such ids, which training makes. Layers on one
+            table may choose differently. Defaults to `"zeros"`.
+        oov_rate: With `absent="oov"`: which share of its ids training replaces by
+            `OOV_ID`, as if they were unknown: so that row learns what ids have in
+            common, and it is what unknown ids get. (Word dropout: Iyyer et al., ACL
+            2015; Kiperwasser and Goldberg, TACL 2016.) Which ones follows from the
+            batch's ids and their places, so shuffle between epochs; padding is never
+            replaced. A number from 1e-6 to 0.5. Defaults to `0.01`.
         cluster: A `persia_tf.Cluster`, which goes before that of `ptf.use_cluster`
             around the constructor. Defaults to that one, else to the one of the
             environment. A layer that is made from a config is on the one of
@@ -147,7 +160,7 @@ class PersiaEmbedding(keras.layers.Layer):
         `ids.shape + (output_dim,)`, or `ids.shape[:-1] + (output_dim,)` with a
         combiner; ragged where those axes of `ids` are. float32, or the compute dtype
         of the layer's policy. An id that training never met gives zeros outside
-        training; so does the pool of no ids.
+        training, unless `absent` says otherwise. The pool of no ids is zeros.
 
     Raises:
         TypeError: for an argument of another type, or of `keras.layers.Embedding`
@@ -181,6 +194,8 @@ class PersiaEmbedding(keras.layers.Layer):
         eviction: str | eviction_lib.Eviction | None = None,
         row_dtype: str = "float32",
         compression: compression_lib.Compression | None = None,
+        absent: str = "zeros",
+        oov_rate: float = 0.01,
         cluster: Cluster | None = None,
         **layer_kwargs: Any,
     ) -> None:
@@ -192,6 +207,8 @@ class PersiaEmbedding(keras.layers.Layer):
                 f"`combiner` must be None or one of {COMBINERS}. "
                 f"Received: combiner={combiner!r}"
             )
+        absent_ids = AbsentIds(absent, oov_rate, mask_zero)
+        absent_ids.check_goes_with(compression, admission)
         super().__init__(**layer_kwargs)
         self._weight_readers = WeightReaders(self.name)
         self._rebuilding = Rebuilding(self.name)
@@ -208,6 +225,9 @@ class PersiaEmbedding(keras.layers.Layer):
         self.eviction = eviction_lib.get(eviction, capacity)
         self.row_dtype = row_dtype
         self.compression = compression_lib.get(compression)
+        self.absent = absent
+        self.oov_rate = oov_rate
+        self._absent_ids = absent_ids
         self.cluster = cluster if cluster is not None else cluster_in_use()
         self.supports_masking = mask_zero
         self._anchor: Any = None
@@ -243,11 +263,20 @@ class PersiaEmbedding(keras.layers.Layer):
         self._rebuilding.on_call(is_eager=tf.executing_eagerly())
         with on_host():
             ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
+        if self._trains(training):
+            if recorder() is not None and self._absent_ids.is_oov:
+                self._vectors_of(ids, weights, inputs, training=False)
+            ids = self._absent_ids.replaced_in_training(ids)
+        return self._vectors_of(ids, weights, inputs, training)
+
+    def _vectors_of(
+        self, ids: Any, weights: Any, inputs: Any, training: bool | None
+    ) -> Any:
         if weights is not None:
             return tf.cast(
                 self._weighted(ids, weights, inputs, training), self.compute_dtype
             )
-        if self.combiner is not None and self._pools_here:
+        if self.combiner is not None and self._pools_here(training):
             return tf.cast(self._combined(ids, training), self.compute_dtype)
         if self.combiner is not None:
             with on_host():
@@ -259,10 +288,19 @@ class PersiaEmbedding(keras.layers.Layer):
             return ids.with_flat_values(vectors)
         return vectors
 
-    @property
-    def _pools_here(self) -> bool:
+    def _pools_here(self, training: bool | None) -> bool:
         """Whether bags are pooled by stock ops, of the vectors of their ids."""
-        return self.compression is not None or redirection() is not None
+        return (
+            self.compression is not None
+            or redirection() is not None
+            or self._reads_oov(training)
+        )
+
+    def _trains(self, training: bool | None) -> bool:
+        return bool(training) and self.trainable
+
+    def _reads_oov(self, training: bool | None) -> bool:
+        return self._absent_ids.is_oov and not self._trains(training)
 
     def _in_compute_dtype(self, vectors: tf.Tensor) -> tf.Tensor:
         """Casts vectors where they are: rows on the host, what is made of them not."""
@@ -301,6 +339,15 @@ class PersiaEmbedding(keras.layers.Layer):
         return self.compression.combine(rows)
 
     def _lookup(
+        self, ids: tf.Tensor, training: bool | None, bags: Bags = NO_BAGS
+    ) -> tf.Tensor:
+        if self._reads_oov(training):
+            return self._absent_ids.read(
+                ids, lambda asked: self._looked_up(asked, training)
+            )
+        return self._looked_up(ids, training, bags)
+
+    def _looked_up(
         self, ids: tf.Tensor, training: bool | None, bags: Bags = NO_BAGS
     ) -> tf.Tensor:
         return embedding.lookup(
@@ -398,6 +445,8 @@ class PersiaEmbedding(keras.layers.Layer):
             "eviction": self.eviction and serialize(self.eviction),
             "row_dtype": self.row_dtype,
             "compression": self.compression and serialize(self.compression),
+            "absent": self.absent,
+            "oov_rate": self.oov_rate,
             "cluster": self.cluster and self.cluster.get_config(),
         }
 
@@ -462,7 +511,12 @@ class PersiaEmbedding(keras.layers.Layer):
             eviction=eviction_lib.spec(self.eviction, self.capacity),
         )
         table = LayerTable(
-            self.name, self._table_name, cluster, settings, self.compression
+            self.name,
+            self._table_name,
+            cluster,
+            settings,
+            self.compression,
+            lambda full_name: self._absent_ids.rows(self._initial_rows(full_name)),
         )
         self._found_rows = rows_of_others(
             self.name, self._table_name, cluster, table.rows_found
@@ -478,6 +532,10 @@ class PersiaEmbedding(keras.layers.Layer):
         found, self._found_rows = self._found_rows, None
         if found is not None and not self._row_saving.has_loaded:
             found.tell()
+
+    def _initial_rows(self, full_name: str) -> InitialRows:
+        name, parameters, seed = initializers.described(self.embeddings_initializer)
+        return InitialRows(name, parameters, seed, full_name, self.output_dim)
 
     def _refuse_automatic_name(self) -> None:
         if _AUTOMATIC_NAME.match(self.name):

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.ops import load, recording
+from persia_tf.ops.absent_rows import ZEROS, AbsentRows
 from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.ops.loss_scale import LossScale
 from persia_tf.ops.placement import on_host
@@ -23,12 +24,14 @@ class Route:
         layer: A name that no other layer object of this process has.
         table: The table's full name.
         dim: Weights a row.
+        absent: What ids without a row get where nothing is trained.
     """
 
     session: str
     layer: str
     table: str
     dim: int
+    absent: AbsentRows = ZEROS
 
 
 def lookup(
@@ -64,7 +67,7 @@ def lookup(
     """
     recorder = recording.recorder()
     if recorder is not None:
-        recorder.add(ids, bags, route, trainable)
+        recorder.add(ids, bags, route, training, trainable)
         return tf.zeros(bags.dynamic_shape(ids, route.dim))
 
     answer = redirection()
@@ -88,6 +91,7 @@ def lookup(
             replica=replica,
             training=training and trainable,
             model_training=training,
+            absent=route.absent.kind,
         )
         rows, ticket = load.ops().persia_rows(
             lookup=handle,

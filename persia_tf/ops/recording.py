@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _current = threading.local()
 
+# As the core numbers them: `LookupUse`.
+_ALWAYS, _IN_TRAINING, _OUTSIDE = range(3)
+
 
 @dataclasses.dataclass(frozen=True)
 class RecordedLookup:
@@ -25,11 +28,14 @@ class RecordedLookup:
         route: Where it goes.
         trainable: Whether it is for training where the model is.
         combiner: Of its bags.
+        use: When it makes it: whatever it is called for (0), in training (1), or
+            outside of it (2).
     """
 
     route: Route
     trainable: bool
     combiner: str
+    use: int = _ALWAYS
 
 
 class Recorder:
@@ -45,8 +51,18 @@ class Recorder:
         self.ids: list[tuple[Any, Any]] = []
         self._graph = tf.compat.v1.get_default_graph()
 
-    def add(self, ids: tf.Tensor, bags: Bags, route: Route, trainable: bool) -> None:
-        """Notes one lookup.
+    def add(
+        self,
+        ids: tf.Tensor,
+        bags: Bags,
+        route: Route,
+        training: bool,
+        trainable: bool,
+    ) -> None:
+        """Notes one lookup, of a layer that is called as for training.
+
+        A layer that looks up other ids outside of training shows these as well, by
+        a lookup that is not for training.
 
         Raises:
             ValueError: if it is made in a graph within the one that is traced: that
@@ -58,7 +74,10 @@ class Recorder:
                 "or a loop of the model, where `ptf.data.prefetch` cannot follow it. "
                 "Call it outside of that, or train without prefetch."
             )
-        self.lookups.append(RecordedLookup(route, trainable, bags.combiner))
+        use = _ALWAYS
+        if route.absent.kind == "marked" and trainable:
+            use = _IN_TRAINING if training else _OUTSIDE
+        self.lookups.append(RecordedLookup(route, trainable, bags.combiner, use))
         # Where there are none, they are of no graph.
         self.ids.append((ids, tf.convert_to_tensor(bags.splits_input)))
 

@@ -8,8 +8,10 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 from persia_tf._keras import IS_KERAS_3
+from persia_tf.ops.absent_rows import AbsentRows
 from persia_tf.ops.embedding import Route
 from persia_tf.ops.redirection import redirected_to
+from persia_tf.serving.captured_resources import captured_resources
 from persia_tf.serving.signature import Inputs, named_outputs
 from persia_tf.serving.tf_example import ExampleParser
 
@@ -20,8 +22,11 @@ TF_EXAMPLE = "tf_example"
 class LooksUp(Protocol):
     """A table, as a graph asks it: a `tf.Module`."""
 
-    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
-        """Takes ids, int64; gives float32, `ids.shape + (dim,)`."""
+    def lookup(self, ids: tf.Tensor, absent: AbsentRows) -> tf.Tensor:
+        """Takes ids, int64, and what those without a row get.
+
+        Gives float32, `ids.shape + (dim,)`.
+        """
 
 
 class ExportedModel(tf.Module):
@@ -35,6 +40,7 @@ class ExportedModel(tf.Module):
 
     Attributes:
         tables: As given. A SavedModel keeps their functions.
+        resources: What else the model uses and a SavedModel must hold.
         served: By the names of signatures: functions of named tensors.
 
     Raises:
@@ -60,6 +66,8 @@ class ExportedModel(tf.Module):
         self.served = {SERVING: self._of_tensors(model, inputs)}
         if tf_example:
             self.served[TF_EXAMPLE] = self._of_examples(model, inputs)
+        # Vocabularies and whatever else the model uses. TensorFlow initialises them.
+        self.resources = captured_resources(self.served.values(), self)
 
     def _of_tensors(self, model: Any, inputs: Inputs) -> Any:
         def serve(**tensors: tf.Tensor) -> dict[str, tf.Tensor]:
@@ -87,7 +95,7 @@ class ExportedModel(tf.Module):
                 "layers: make it an attribute of the model. Received: a lookup in "
                 f"table '{route.table}'"
             )
-        return self.tables[route.table].lookup(ids)
+        return self.tables[route.table].lookup(ids, route.absent)
 
 
 def _concrete(function: Callable[..., Any], *specs: Any, **named: Any) -> Any:

@@ -65,8 +65,8 @@ def export(
     it is, and so does a program that has no `persia_tf`. Each table is in it with its
     ids and rows, without optimizer state. With `mode="remote"` it asks the shards, as
     they are at that moment, by an op of this library's: see `ptf.serving.Remote`. An id
-    without a row gives zeros. Strings, ragged and sparse ids, weights, combiners and
-    compressions are as in the model.
+    without a row gives what it does in `predict`. Strings, ragged and sparse ids,
+    weights, combiners and compressions are as in the model.
 
     It holds what was trained when it is called; training may go on meanwhile, and rows
     that come or change meanwhile may be in it or not. Memory: that of the rows that are

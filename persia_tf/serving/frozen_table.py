@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from persia_tf.ops.absent_rows import ZEROS, AbsentRows
 from persia_tf.serving.frozen_rows import FrozenRows
 
 # The place of ids that have none: its row stays as it is.
@@ -55,7 +56,8 @@ class FrozenTable(tf.Module):
         grow: Makes it a count of places at least, int64 `()`: with an eighth to
             spare, since it copies all rows, and lookups wait meanwhile.
         ids: All ids that have a place: int64 `(n,)`.
-        read: What a lookup gives for ids, int64 `(n,)`: float32 `(n, dim)`.
+        read: The rows of ids, int64 `(n,)`: float32 `(n, dim)`; zeros for an id
+            without one.
         size: A dict of int64 `()`: `"ids"`, how many have a place, and `"places"`, how
             many there are, place 0 included.
     """
@@ -74,7 +76,7 @@ class FrozenTable(tf.Module):
         self.unlink = _function(self._unlink, _IDS)
         self.grow = _function(self._rows.grow, _COUNT)
         self.ids = _function(self._ids)
-        self.read = _function(self.lookup, _IDS)
+        self.read = _function(lambda ids: self.lookup(ids), _IDS)
         self.size = _function(self._size)
 
     @property
@@ -87,16 +89,19 @@ class FrozenTable(tf.Module):
         """Bytes of the ids and their rows."""
         return self.rows * (8 + self._rows.row_bytes)
 
-    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+    def lookup(self, ids: tf.Tensor, absent: AbsentRows = ZEROS) -> tf.Tensor:
         """Looks rows up.
 
         Args:
             ids: int64, any shape.
+            absent: What ids without a row get. Defaults to zeros.
 
         Returns:
-            float32, `ids.shape + (dim,)`; zeros for an id without a row.
+            float32, `ids.shape + (dim,)`.
         """
-        return self._rows.gather(self._find(ids))
+        places = self._find(ids)
+        rows = self._rows.gather(places)
+        return absent.put_into(rows, ids, tf.equal(places, ABSENT))
 
     def append(self, ids: np.ndarray, rows: np.ndarray) -> None:
         """Adds rows of ids that have none, where no id was unlinked.

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from persia_tf import checks
+from persia_tf.layers.absent_ids import OOV_ID
 from persia_tf.table import Rows, Table, UsedRows
 
 _MOST_COUNT = 2**32 - 1
@@ -107,6 +108,8 @@ class AllRows:
 class ChosenRows(AllRows):
     """Takes those rows that a rule keeps as it looks at all, once, when it is made.
 
+    The row of ids without one it takes in any case, where there is one.
+
     Holds 8 bytes of each row that it takes; while it looks, 32 at most.
 
     Args:
@@ -122,18 +125,22 @@ class ChosenRows(AllRows):
         super().__init__(table)
         best = _Best(rule.top)
         self.left_out = dict.fromkeys(_reasons(rule), 0)
+        reserved: list[int] = []
         for batch in table.export(uses=True):
             _check_time(table, rule, batch)
+            batch, has_reserved = _without_reserved(batch)
+            reserved += [OOV_ID] * has_reserved
             kept = np.ones(len(batch.ids), bool)
             for reason, passes in _passes(rule, batch):
                 self.left_out[reason] += int((kept & ~passes).sum())
                 kept &= passes
             ranks = batch.counts if rule.by == "count" else ~batch.ages
             best.add(batch.ids[kept], ranks[kept])
-        self._ids = np.sort(best.ids())
+        chosen = best.ids()
+        self._ids = np.sort(np.concatenate([chosen, np.array(reserved, np.int64)]))
         self.count = len(self._ids)
         if rule.top is not None:
-            self.left_out["top"] = best.seen - self.count
+            self.left_out["top"] = best.seen - len(chosen)
 
     def batches(self) -> Iterator[Rows]:
         """Walks the rows that are taken; those that are gone meanwhile are not."""
@@ -215,6 +222,16 @@ class _Best:
         ids, ranks = np.concatenate(self._ids), np.concatenate(self._ranks)
         best = np.lexsort((ids, ~ranks))[:most]
         self._ids, self._ranks, self._held = [ids[best]], [ranks[best]], len(best)
+
+
+def _without_reserved(batch: UsedRows) -> tuple[UsedRows, bool]:
+    others = batch.ids != OOV_ID
+    if others.all():
+        return batch, False
+    arrays = [
+        field[others] if isinstance(field, np.ndarray) else field for field in batch
+    ]
+    return UsedRows(*arrays), True
 
 
 def _reasons(rule: KeepRows) -> list[str]:

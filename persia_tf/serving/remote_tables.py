@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from persia_tf.cluster import Cluster
 from persia_tf.ops import load
+from persia_tf.ops.absent_rows import AbsentRows
 from persia_tf.ops.placement import on_host
 from persia_tf.serving.manifest import ExportedCluster, ExportedTable
 from persia_tf.serving.remote import Remote
@@ -41,14 +42,15 @@ class RemoteTable(tf.Module):
         self._live = live
         self._options = dict(options)
 
-    def lookup(self, ids: tf.Tensor) -> tf.Tensor:
+    def lookup(self, ids: tf.Tensor, absent: AbsentRows) -> tf.Tensor:
         """Looks rows up.
 
         Args:
             ids: int64, any shape.
+            absent: What ids without a row get, from their shards.
 
         Returns:
-            float32, `ids.shape + (dim,)`; zeros for an id without a row.
+            float32, `ids.shape + (dim,)`.
         """
         with on_host():
             rows = load.ops().persia_remote_lookup_of_persia_ops_so(
@@ -56,6 +58,7 @@ class RemoteTable(tf.Module):
                 live=self._live.read_value(),
                 table=self._full_name,
                 dim=self.dim,
+                absent=absent.kind,
                 **self._options,
             )
             # The C API's shape inference cannot read `dim`, also where it is loaded.

@@ -116,10 +116,13 @@ def named_outputs(model: Any, outputs: Any) -> dict[str, tf.Tensor]:
 
 
 def _inputs_of(model: Any) -> Any:
-    try:
-        inputs = model.input
-    except (AttributeError, RuntimeError, ValueError):  # Each Keras has its own.
-        inputs = None
+    inputs = _attribute(model, "input")
+    if inputs is None:
+        # Keras 3's Sequential has only these; the batch that it was built with may
+        # stand for an Input that it was not given.
+        of_sequential = _attribute(model, "inputs")
+        if of_sequential and of_sequential[0].shape[0] is None:
+            inputs = of_sequential[0] if len(of_sequential) == 1 else of_sequential
     if inputs is None:
         raise ValueError(
             "`inputs` must say what the model takes, since it is neither Functional "
@@ -128,6 +131,13 @@ def _inputs_of(model: Any) -> Any:
             "Received: inputs=None"
         )
     return inputs
+
+
+def _attribute(model: Any, name: str) -> Any:
+    try:
+        return getattr(model, name)
+    except (AttributeError, RuntimeError, ValueError):  # Each Keras has its own.
+        return None
 
 
 def _spec_of(given: Any) -> tf.TypeSpec:

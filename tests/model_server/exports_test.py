@@ -73,6 +73,19 @@ def test_ids_and_strings(embedding, folder, serve, mode):
     np.testing.assert_allclose(answer["outputs"], expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["standalone", "remote"])
+def test_a_vocabulary(embedding, folder, serve, mode):
+    word = keras.Input((), dtype="string", name="word")
+    index = keras.layers.StringLookup(vocabulary=["a", "b"])(word)
+    model = keras.Model(word, keras.layers.Dense(1)(embedding("word")(index)))
+    train(model, WORDS.repeat(8))
+    ptf.serving.export(model, folder / "1", mode=mode)
+    rows = [{"word": one} for one in WORDS]
+    _, answer = serve().post(":predict", {"instances": rows})
+    expected = np.asarray(model(tf.constant(WORDS)))
+    np.testing.assert_allclose(answer["predictions"], expected, rtol=0, atol=1e-6)
+
+
 def test_ragged_ids(embedding, folder, serve):
     class Scores(keras.Model):
         def __init__(self):

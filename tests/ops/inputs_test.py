@@ -64,6 +64,8 @@ def prefetch(session, **options):
             "combiners": ["none"],
             "dims": [4],
             "trainable": [True],
+            "absents": ["zeros"],
+            "uses": [0],
             "staleness": 4,
             "replicas": 1,
             **options,
@@ -108,7 +110,8 @@ def test_a_stream_lives_as_long_as_its_tensor(session):
 
 def test_lists_of_other_lengths_are_refused(session):
     with pytest.raises(
-        tf.errors.InvalidArgumentError, match="received 1, 1, 1, 2 and 1"
+        tf.errors.InvalidArgumentError,
+        match="as long as layers, which are 1, received one of 2",
     ):
         prefetch(session, dims=[4, 4])
 

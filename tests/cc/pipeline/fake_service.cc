@@ -138,6 +138,7 @@ class FakeService : public EmbeddingService {
     seen.read_only = request->read_only;
     for (TableLookup& table : request->tables) {
       seen.tables.push_back(See(table.ids));
+      seen.tables.back().absent = table.absent;
       FillRows(&table);
     }
     std::unique_lock<std::mutex> lock(control_->mutex_);

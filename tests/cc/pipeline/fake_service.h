@@ -26,7 +26,8 @@ struct SeenTable {
   std::vector<int64_t> ids;
   Combiner combiner = Combiner::kNone;
   std::vector<uint32_t> bag_offsets;
-  std::vector<float> gradients;  // Of an update.
+  AbsentRows absent = AbsentRows::kDefault;  // Of a lookup.
+  std::vector<float> gradients;              // Of an update.
   float learning_rate = 0;
 };
 

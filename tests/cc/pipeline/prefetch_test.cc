@@ -226,6 +226,44 @@ TEST_F(PrefetchTest, AFrozenLayersRowsAreNotCreated) {
 
 // ---- What is never claimed, and ends ----
 
+// Of a layer that trains other ids than it reads: each batch of `id` is known by
+// 100 + id and 200 + id.
+TEST_F(PrefetchTest, WhatIsForTheOtherUseIsLeftOut) {
+  for (const bool trains : {true, false}) {
+    MakeSession(4);
+    const size_t before = control_->lookups();
+    const StreamId stream = OpenStream(4);
+    for (const int64_t id : {1, 2}) {
+      PrefetchIds training = For("a", {100 + id});
+      PrefetchIds reading = For("a", {200 + id});
+      training.use = LookupUse::kTraining;
+      reading.use = LookupUse::kReading;
+      training.absent = reading.absent = AbsentRows::kMarked;
+      ExpectOk(session_->Prefetch(stream, {training, reading}));
+    }
+    const auto take = [&](int64_t id) {
+      LookupCall call;
+      call.layer = "a";
+      call.table = kTable;
+      call.dim = 1;
+      call.training = trains;
+      call.absent = AbsentRows::kMarked;
+      ExpectOk(Start(call, {(trains ? 100 : 200) + id})->outcome.status());
+    };
+    take(1);
+    const auto lookups = control_->WaitForLookups(before + 2);
+    const SeenTable& ahead = lookups.at(before + 1).tables.at(0);
+    EXPECT_EQ(lookups.at(before + 1).tables.size(), 1u);
+    EXPECT_EQ(ahead.ids, (Ids{trains ? 102 : 202}));
+    EXPECT_EQ(ahead.absent,
+              trains ? AbsentRows::kDefault : AbsentRows::kMarked);
+    take(2);
+    EXPECT_EQ(control_->lookups(), before + 2);
+    EXPECT_EQ(session_->Counters().prefetched, 1u);
+    EXPECT_EQ(session_->Counters().registered, 0u);
+  }
+}
+
 TEST_F(PrefetchTest, BatchesThatArePassedOverFreeTheirPlace) {
   const StreamId stream = OpenStream(1);
   for (const int64_t id : {1, 2, 3, 4, 5}) Register(stream, {id});

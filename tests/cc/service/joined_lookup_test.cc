@@ -39,6 +39,21 @@ TEST(JoinedLookup, AsksForEachIdOnceAndGivesEachItsRows) {
   EXPECT_EQ(other.request.generation, 3u);
 }
 
+TEST(JoinedLookup, KeepsApartWhatAbsentIdsGet) {
+  PlainLookup zeros("a", 1, {5}), initial("a", 1, {5}), more("a", 1, {6});
+  initial.request.tables[0].absent = AbsentRows::kInitial;
+  more.request.tables[0].absent = AbsentRows::kInitial;
+  JoinedLookup joined;
+  ASSERT_TRUE(
+      joined.Build({&zeros.request, &initial.request, &more.request}).ok());
+  const LookupRequest& request = *joined.request();
+  ASSERT_EQ(request.tables.size(), 2u);
+  EXPECT_EQ(request.tables[0].absent, AbsentRows::kDefault);
+  EXPECT_EQ(request.tables[0].ids.ids.size(), 1u);
+  EXPECT_EQ(request.tables[1].absent, AbsentRows::kInitial);
+  EXPECT_EQ(request.tables[1].ids.ids.size(), 2u);
+}
+
 TEST(JoinedLookup, EndsByTheEarliestDeadline) {
   PlainLookup late("a", 1, {1}), early("a", 1, {1}), later("a", 1, {1});
   late.request.deadline = DeadlineAfter(200);

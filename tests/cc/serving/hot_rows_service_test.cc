@@ -98,6 +98,28 @@ TEST_F(HotRowsServiceTest, WithoutRowsOrTimeThereAreNoCopies) {
   EXPECT_EQ(hot_rows_->stats().rows, 0u);
 }
 
+TEST_F(HotRowsServiceTest, CopiesAnswerThoseWhoWantTheSameOfAbsentIds) {
+  const auto asks = [&](AbsentRows absent) {
+    const size_t before = control_->lookups();
+    ServiceLookup lookup({1});
+    lookup.request.tables[0].absent = absent;
+    lookup.Start(hot_rows_.get()).rows();
+    return control_->lookups() > before;
+  };
+  for (const auto absent : {AbsentRows::kDefault, AbsentRows::kInitial,
+                            AbsentRows::kMarked}) {
+    EXPECT_TRUE(asks(absent));
+    EXPECT_FALSE(asks(absent));
+  }
+  EXPECT_EQ(hot_rows_->stats().rows, 3u);
+  ExpectOk(hot_rows_->Erase(table_, Ids{1}));
+  now_seconds += 1;
+  for (const auto absent : {AbsentRows::kDefault, AbsentRows::kInitial,
+                            AbsentRows::kMarked}) {
+    EXPECT_TRUE(asks(absent));
+  }
+}
+
 TEST_F(HotRowsServiceTest, FollowedCopiesDoNotGrowOld) {
   Make(100, 0);
   hot_rows_->SetFollowed(true);

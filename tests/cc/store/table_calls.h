@@ -35,8 +35,11 @@ inline Floats Look(Table* table, const Ids& ids, bool read_only = false) {
   return rows;
 }
 
-inline Floats Peek(Table* table, const Ids& ids) {
-  return Look(table, ids, /*read_only=*/true);
+inline Floats Peek(Table* table, const Ids& ids,
+                   AbsentRows absent = AbsentRows::kDefault) {
+  Floats rows(ids.size() * table->config().dim, -77.0f);
+  table->Lookup(ids, /*read_only=*/true, rows, /*changes=*/nullptr, absent);
+  return rows;
 }
 
 inline Ids Range(int64_t begin, int64_t end) {

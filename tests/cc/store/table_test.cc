@@ -66,6 +66,34 @@ TEST(TableLookup, CreatesNothingWhenReadOnly) {
   EXPECT_EQ(table->Stats().bytes, bytes);
 }
 
+TEST(TableLookup, GivesAbsentIdsTheirInitialValuesWithoutMakingRows) {
+  for (const char* initializer : {"uniform", "normal", "glorot_uniform"}) {
+    const auto table = TableOf(MakeConfig("t", 4, initializer));
+    Look(table.get(), {2});
+    const Floats initial = Peek(table.get(), {1, 2, 3}, AbsentRows::kInitial);
+    EXPECT_EQ(table->Stats().rows, 1u);
+    EXPECT_EQ(Look(table.get(), {1, 2, 3}), initial);
+  }
+}
+
+TEST(TableLookup, MarksAbsentIdsAlone) {
+  const auto table = TableOf(MakeConfig("t", 2, "ones"));
+  Look(table.get(), {2});
+  const Floats rows = Peek(table.get(), {1, 2, 1}, AbsentRows::kMarked);
+  for (const size_t i : {0, 1, 4, 5}) EXPECT_TRUE(std::isnan(rows[i])) << i;
+  EXPECT_EQ(Floats(rows.begin() + 2, rows.begin() + 4), (Floats{1, 1}));
+  EXPECT_EQ(table->Stats().rows, 1u);
+}
+
+TEST(TableLookup, WhatAbsentIdsGetIsNothingToATrainingLookup) {
+  const auto table = TableOf(MakeConfig("t", 1, "ones"));
+  Floats rows(1);
+  table->Lookup(Ids{1}, /*read_only=*/false, rows, /*changes=*/nullptr,
+                AbsentRows::kMarked);
+  EXPECT_EQ(rows, Floats{1});
+  EXPECT_EQ(table->Stats().rows, 1u);
+}
+
 TEST(TableLookup, TakesAnyIdThereIs) {
   const auto table = ZerosTable(1);
   const Ids ids = {kMinId, -1, 0, 1, kMaxId};

@@ -32,6 +32,8 @@ class RowMessagesTest : public testing::Test {
     lookup_.client = 3;
     lookup_.visible_sequence = 4;
     lookup_.tables = {TableLookup{plain_, {}}, TableLookup{bags_, {}}};
+    lookup_.tables[0].absent = AbsentRows::kMarked;
+    lookup_.tables[1].absent = AbsentRows::kInitial;
     update_.client = 7;
     update_.sequence = 8;
     update_.generation = 9;
@@ -69,7 +71,8 @@ TEST_F(RowMessagesTest, LookupHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes()),
             std::string("0300000000000000\n0400000000000000\n"
                         "0100000002000000\n0300000000000000\n") +
-                kPlainRecord + kBagRecord + kPlainArrays + kBagArrays);
+                kPlainRecord + "0200000000000000\n" + kBagRecord +
+                "0100000000000000\n" + kPlainArrays + kBagArrays);
 }
 
 TEST_F(RowMessagesTest, UpdateHasTheseBytes) {
@@ -379,6 +382,14 @@ TEST_F(RowMessagesTest, UnknownCombinerAndFlagsAreRefused) {
   EXPECT_EQ(
       AsLookup(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes()).code(),
       Code::kInvalidArgument);
+}
+
+TEST_F(RowMessagesTest, UnknownAbsentRowsAreRefused) {
+  lookup_.tables[1].absent = static_cast<AbsentRows>(3);
+  const Status status =
+      AsLookup(Body(EncodeLookup(1, lookup_, kReplyDtype)).bytes());
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("received 3"), std::string::npos);
 }
 
 TEST_F(RowMessagesTest, UnknownDtypesAreRefused) {

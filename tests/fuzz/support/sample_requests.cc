@@ -67,6 +67,7 @@ void AddLookups(std::vector<SampleMessage>* samples) {
     for (const TableIds& ids : AllTableIds()) {
       LookupRequest one;
       one.tables.push_back({ids, {}});
+      one.tables[0].absent = static_cast<AbsentRows>(all.tables.size() % 3);
       AddSample(EncodeLookup(1, one, dtype), MessageType::kLookup, samples);
       all.tables.push_back({ids, {}});
     }

@@ -1,0 +1,152 @@
+"""What a layer gives for ids that have no row."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf import checks, splitmix
+from persia_tf.admission import Probability
+from persia_tf.layers.combiners import flat_values
+from persia_tf.ops.absent_rows import AbsentRows, are_marked
+from persia_tf.ops.initial_rows import InitialRows
+from persia_tf.ops.placement import on_host, reshape_on_host
+
+ABSENT = ("zeros", "initial", "oov")
+
+OOV_ID = -0x6F6F_7652_6F77_2D31
+"""The id of the row that stands for unknown ones, with `absent="oov"`.
+
+It is an id as any other, so do not use it as one. Hashes of strings are never negative,
+and of integers drawn from 64 bits one in 2**64 is this one.
+"""
+
+_LEAST_RATE = 1e-6
+_MOST_RATE = 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class AbsentIds:
+    """A layer's choice of what ids without a row give outside training.
+
+    Args:
+        choice: One of `ABSENT`.
+        oov_rate: With `"oov"`: which share of ids training replaces.
+        leaves_zero: Whether id 0 is padding.
+
+    Raises:
+        TypeError: for a rate that is no number.
+        ValueError: for an unknown choice, or a rate out of its range.
+    """
+
+    choice: str
+    oov_rate: float
+    leaves_zero: bool
+
+    def __post_init__(self) -> None:
+        checks.one_of("absent", self.choice, ABSENT)
+        checks.within("oov_rate", self.oov_rate, _LEAST_RATE, _MOST_RATE)
+
+    def check_goes_with(self, compression: Any, admission: Any) -> None:
+        """Checks that the shared row is of its own, and can be made.
+
+        Args:
+            compression: The layer's, or None.
+            admission: The layer's, or None.
+
+        Raises:
+            ValueError: if it is not, or cannot.
+        """
+        if not self.is_oov:
+            return
+        if compression is not None:
+            raise ValueError(
+                '`absent="oov"` goes without `compression`, by which an id has rows '
+                'that other ids train too: give `absent` "zeros" or "initial". '
+                f"Received: compression={compression!r}"
+            )
+        if isinstance(admission, Probability):
+            raise ValueError(
+                '`absent="oov"` goes without `admission.Probability`, which may keep '
+                "out the row that unknown ids share for good: give another admission. "
+                f"Received: admission={admission!r}"
+            )
+
+    @property
+    def is_oov(self) -> bool:
+        """Whether they share a row."""
+        return self.choice == "oov"
+
+    def rows(self, initial: InitialRows) -> AbsentRows:
+        """Returns what lookups give for them.
+
+        Args:
+            initial: Of the layer's table.
+        """
+        if self.choice == "initial":
+            return AbsentRows("initial", initial)
+        return AbsentRows("marked" if self.is_oov else "zeros")
+
+    def replaced_in_training(self, ids: Any) -> Any:
+        """Returns ids of which some are `OOV_ID`, so that its row is trained.
+
+        Which ones follows from the ids and their places alone. So those are replaced
+        that were when the batch was prefetched, and others in another batch.
+
+        Args:
+            ids: int64, dense or ragged.
+        """
+        if not self.is_oov:
+            return ids
+        with on_host():
+            replaced = self._replaced(flat_values(ids))
+        if isinstance(ids, tf.RaggedTensor):
+            return ids.with_flat_values(replaced)
+        return replaced
+
+    def _replaced(self, ids: tf.Tensor) -> tf.Tensor:
+        places = splitmix.unsigned(tf.range(tf.size(ids, tf.int64)))
+        places = tf.reshape(places * splitmix.constant(splitmix.GOLDEN), tf.shape(ids))
+        hashes = splitmix.mix(splitmix.unsigned(ids) + places)
+        of_batch = splitmix.unsigned(tf.reduce_sum(splitmix.signed(hashes)))
+        draws = splitmix.mix(tf.bitwise.bitwise_xor(hashes, of_batch))
+        draws = splitmix.signed(tf.bitwise.right_shift(draws, splitmix.constant(1)))
+        chosen = draws < int(self.oov_rate * 2**63)
+        if self.leaves_zero:
+            chosen &= tf.not_equal(ids, 0)
+        replaced = tf.where(chosen, tf.constant(OOV_ID, tf.int64), ids)
+        replaced.set_shape(ids.shape)
+        return replaced
+
+    def read(
+        self, ids: tf.Tensor, lookup: Callable[[tf.Tensor], tf.Tensor]
+    ) -> tf.Tensor:
+        """Looks ids up outside training; those without a row get `OOV_ID`'s.
+
+        Args:
+            ids: int64, any shape.
+            lookup: Gives marked rows for ids, `(n,)`.
+
+        Returns:
+            float32, `ids.shape + (dim,)`. Padding without a row is zeros, and so is all
+            that has none before `OOV_ID` has one.
+        """
+        with on_host():
+            flat = tf.reshape(ids, [-1])
+            asked = tf.concat([flat, [tf.constant(OOV_ID, tf.int64)]], axis=0)
+        rows = lookup(asked)
+        with on_host():
+            own, oov = rows[:-1], rows[-1:]
+            oov = tf.where(are_marked(oov), tf.zeros_like(oov), oov)
+            absent = are_marked(own)
+            if self.leaves_zero:
+                is_padding = tf.equal(flat, 0)[:, tf.newaxis]
+                oov = tf.where(is_padding, tf.zeros_like(oov), oov)
+            shape = tf.concat([tf.shape(ids), [rows.shape[-1]]], axis=0)
+            found = tf.where(absent, oov, own)
+        shaped = reshape_on_host(found, shape)
+        shaped.set_shape(ids.shape.concatenate(rows.shape[-1]))
+        return shaped
