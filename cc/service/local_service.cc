@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cc/base/catch_bad_alloc.h"
+#include "cc/base/hash.h"
 #include "cc/base/number.h"
 #include "cc/checkpoint/optimizer_change.h"
 #include "cc/optimizer/undecided.h"
