@@ -116,6 +116,23 @@ def test_a_table_of_no_rows_is_told_once(cluster, table):
     assert copy.poll(0).tables == []
 
 
+def test_tables_that_are_cleared_or_dropped_are_told_of(cluster, table):
+    rows, other = make(table, cluster), make(f"{table}_b", cluster)
+    for each in (rows, other):
+        each.assign(np.arange(20), np.ones((20, 4)))
+    copy = copy_of(cluster)
+    copy.catch_up()
+    rows.clear()
+    rows.assign([3], [[2] * 4])
+    other.drop()
+    told = {}
+    for shard in range(len(copy.followers)):
+        told.update({each.name: each.fate for each in copy.poll(shard).tables})
+    assert told == {table: "cleared", f"{table}_b": "dropped"}
+    assert copy.rows[table] == exported(table, cluster)
+    assert copy.rows[f"{table}_b"] == {}
+
+
 def test_a_position_that_is_given_back_goes_on(cluster, table):
     rows = make(table, cluster)
     rows.assign([1], [[1] * 4])

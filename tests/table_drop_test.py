@@ -241,7 +241,7 @@ def test_a_table_is_dropped_behind_embedding_workers(table, start_shards, start_
 
 
 def test_a_shard_that_comes_back_has_no_dropped_table(table, shard_process):
-    shard = shard_process()
+    shard = shard_process(options=["--recovery-folder=recovery"])
     cluster = ptf.Cluster([shard.address], timeout=30)
     for name in (table, f"{table}_b"):
         ptf.layers.PersiaEmbedding(4, table=name, cluster=cluster)(IDS, training=True)

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from harness import wait_until
 
 import persia_tf as ptf
@@ -110,6 +111,28 @@ def test_a_replica_outlives_its_source_and_catches_up(
     train(model_of(table, source), seed=4, steps=3)
     wait_for_rows(table, source, replica)
     assert exported(table, replica) != before
+
+
+def test_a_dropped_table_is_served_no_more(start_shards, start_replicas, table):
+    shards = [shard.address for shard in start_shards(2)]
+    source = ptf.Cluster(shards, timeout=20)
+    train(model_of(table, source), seed=1)
+    replica = ptf.Cluster(start_replicas(shards), timeout=20)
+    wait_for_rows(table, source, replica)
+    copy = model_of(table, replica)
+    ids = np.arange(30).reshape(-1, 3)
+    copy.predict(ids, verbose=0)
+    rows = ptf.Table(table, source)
+    rows.clear()
+    wait_until(lambda: len(ptf.Table(table, replica)) == 0, "the rows to go")
+    rows.drop()
+
+    def is_gone():
+        return all(not shard.tables for shard in replica.shard_stats())
+
+    wait_until(is_gone, "the table to go")
+    with pytest.raises(tf.errors.NotFoundError, match=f'"{table}" was dropped'):
+        copy.predict(ids, verbose=0)
 
 
 def test_replicas_follow_replicas(start_shards, start_replicas, table):

@@ -32,7 +32,10 @@ class FollowedCopy:
         if changes.begins == "whole":
             self._old[shard] = set(self._keys_of(shard))
         for table in changes.tables:
-            self._apply(table, self._old[shard])
+            if table.fate != "stays":
+                self._drop_all(table.name, shard)
+            if table.fate != "dropped":
+                self._apply(table, self._old[shard])
         if changes.complete:
             for name, row_id in self._old[shard]:
                 self.rows[name].pop(row_id, None)
@@ -59,6 +62,11 @@ class FollowedCopy:
         for row_id, row in zip(table.ids.tolist(), table.rows.tolist()):
             rows[row_id] = row
             old.discard((table.name, row_id))
+
+    def _drop_all(self, name, shard):
+        for key in [key for key in self._keys_of(shard) if key[0] == name]:
+            self.rows[name].pop(key[1])
+            self._old[shard].discard(key)
 
     def _keys_of(self, shard):
         for name, rows in self.rows.items():

@@ -30,13 +30,14 @@ class DictTable:
         return np.array(list(self.rows), np.int64)
 
 
-def told(rows=(), erased=(), name="t", dim=DIM, shard=(0, 1)):
+def told(rows=(), erased=(), name="t", dim=DIM, shard=(0, 1), fate="stays"):
     """What a shard tells of one table: rows by id, whose weights are one number."""
     rows = dict(rows)
     weights = np.repeat(np.array(list(rows.values()), np.float32), dim)
     return ChangedTable(
         *(name, dim, "float32", *shard, np.array(list(rows), np.int64)),
         *(weights.reshape(-1, dim), np.array(erased, np.int64)),
+        fate=fate,
     )
 
 
@@ -65,6 +66,32 @@ def test_tables_that_the_model_has_not_are_passed_over(table, shard):
     before = dict(table.rows)
     assert shard.apply(changes(told({2: 20.0}, name="other"))) == (0, 0)
     assert table.rows == before
+
+
+def test_a_table_that_was_cleared_has_what_came_after_alone(table, shard):
+    assert shard.apply(changes(told({2: 20.0}, fate="cleared"))) == (1, 3)
+    assert table.rows == {2: 20.0}
+
+
+def test_a_table_that_was_dropped_has_no_rows(table, shard):
+    # Whatever its width was last.
+    assert shard.apply(changes(told(dim=9, fate="dropped"))) == (0, 3)
+    assert table.rows == {}
+
+
+def test_rows_of_other_shards_stay_when_one_says_that_it_dropped_the_table():
+    ids = np.arange(100)
+    table = DictTable()
+    table.rows = dict.fromkeys(ids.tolist(), 1.0)
+    shard = ChangedTables({"t": table}, 3).of_shard(1)
+    shard.apply(changes(told(shard=(1, 3), fate="dropped")))
+    assert sorted(table.rows) == ids[shards_of(ids, 3) != 1].tolist()
+
+
+def test_a_table_that_was_cleared_while_all_was_told_is_told_from_there(table, shard):
+    shard.apply(changes(told({1: 10.0}), begins="whole", complete=False))
+    shard.apply(changes(told({2: 20.0}, fate="cleared")))
+    assert table.rows == {2: 20.0}
 
 
 def test_rows_that_a_shard_told_all_without_are_erased_once_it_has(table, shard):
