@@ -96,6 +96,24 @@ def one_of(name: str, value: Any, options: tuple[str, ...]) -> None:
         )
 
 
+def instance(
+    name: str, value: Any, of: type | tuple[type, ...], what: str, *, none: bool = False
+) -> None:
+    """Raises TypeError if `value` is of another class.
+
+    Args:
+        name: The argument's name, for messages.
+        value: What was given.
+        of: The class, or several.
+        what: They, for messages: "a str".
+        none: Whether None will do too.
+    """
+    if isinstance(value, of) or (none and value is None):
+        return
+    or_none = " or None" if none else ""
+    raise TypeError(f"`{name}` must be {what}{or_none}. Received: {name}={value!r}")
+
+
 def as_float(value: Any) -> float:
     """Returns `float(value)`, or an infinity for an int that is too large."""
     try:

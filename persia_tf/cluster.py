@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from persia_tf import auth, checks, embedded, sizes, stats
+from persia_tf import auth, checks, embedded, shard_lists, sizes, stats
 from persia_tf import session as session_lib
 from persia_tf import tls as tls_lib
 from persia_tf.addresses import SHARDS_VARIABLE
@@ -100,13 +100,16 @@ class Cluster:
         checkpoint_root: str | os.PathLike[str] | None = None,
     ) -> None:
         if shards is None:
-            shards = shards_of_environment()
+            shards = shards_of_environment()  # Checked, and told of by their source.
         elif isinstance(shards, str) or not shards:
             raise ValueError(
                 '`shards` must be a list of "host:port" with at least one entry, or '
                 "None for those of the environment (Cluster.embedded() keeps rows in "
                 f"this process). Received: shards={shards!r}"
             )
+        else:
+            shards = shard_lists.checked("`shards`", shards)
+        checks.instance("namespace", namespace, str, "a str")
         checks.one_of("wire_dtype", wire_dtype, WIRE_DTYPES)
         if not (tls is None or tls is False or isinstance(tls, tls_lib.TLS)):
             raise TypeError(
@@ -116,7 +119,7 @@ class Cluster:
         self.shards = tuple(shards)
         self._store: str | None = None
         self.namespace = namespace
-        self.timeout = float(timeout)
+        self.timeout = checks.positive("timeout", timeout)
         self.staleness = checks.integer("staleness", staleness, 0, MOST_STALENESS)
         self.wire_dtype = wire_dtype
         self.hot_rows = checks.integer("hot_rows", hot_rows, 0, 2**32)
@@ -314,9 +317,9 @@ def shards_of_environment() -> list[str]:
     """
     shards = _tf_config_cluster().get("ps", [])
     if shards:
-        return list(shards)
+        return shard_lists.checked("`ps` of TF_CONFIG", shards)
     listed = os.environ.get(SHARDS_VARIABLE, "")
-    return [shard.strip() for shard in listed.split(",")] if listed.strip() else []
+    return shard_lists.parsed(f"${SHARDS_VARIABLE}", listed)
 
 
 def _tf_config_cluster() -> dict[str, list[str]]:

@@ -75,6 +75,8 @@ class EventLog:
         level = _LEVELS[event.level]
         if not self._logger.isEnabledFor(level):
             return
+        if not logging.getLogger().handlers:
+            logging.basicConfig()  # As the functions of logging and of absl do.
         text = event.text.decode("utf-8", "replace")
         record = self._logger.makeRecord(
             self._logger.name, level, __file__, 0, "%s", (text,), None

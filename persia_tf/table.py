@@ -83,6 +83,7 @@ class Table:
     """
 
     def __init__(self, name: str, cluster: Cluster | None = None) -> None:
+        checks.instance("name", name, str, "a table's name, a str")
         self.name = name
         self.cluster = cluster if cluster is not None else current_cluster()
 

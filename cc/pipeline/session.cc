@@ -8,6 +8,7 @@
 #include "cc/base/hash.h"
 #include "cc/base/random_bytes.h"
 #include "cc/pipeline/callback_threads.h"
+#include "cc/pipeline/layer_name.h"
 #include "cc/pipeline/lookups.h"
 #include "cc/pipeline/push_queue.h"
 #include "cc/pipeline/retired_layers.h"
@@ -24,14 +25,15 @@ constexpr size_t kMaxBatchIds = (size_t{1} << 31) - 1;
 
 Status CheckIds(const std::string& layer, const TableIds& ids) {
   if (ids.ids.size() > kMaxBatchIds) {
-    return InvalidArgument("layer '", layer, "': a batch may have at most ",
-                           kMaxBatchIds, " ids, received ", ids.ids.size(),
+    return InvalidArgument("layer '", ShownLayer(layer),
+                           "': a batch may have at most ", kMaxBatchIds,
+                           " ids, received ", ids.ids.size(),
                            "; make batches smaller");
   }
   const Status status = CheckBags(ids);
   if (status.ok()) return status;
   return Status(status.code(),
-                Concat("layer '", layer, "': ", status.message()));
+                Concat("layer '", ShownLayer(layer), "': ", status.message()));
 }
 
 // `done` on the calling thread if the outcome is known before it returns,
@@ -117,9 +119,9 @@ class SessionImpl : public Session {
              DoneCallback done) override {
     const LookupRecord& record = *lookup->record();
     if (rows.size() != record.vectors() * record.dim) {
-      return done(InvalidArgument("layer '", record.layer, "' looks up ",
-                                  record.vectors(), " x ", record.dim,
-                                  " numbers, received room for ", rows.size()));
+      return done(InvalidArgument(
+          "layer '", ShownLayer(record.layer), "' looks up ", record.vectors(),
+          " x ", record.dim, " numbers, received room for ", rows.size()));
     }
     const Clock::time_point asked_at = Clock::now();
     const std::thread::id caller = std::this_thread::get_id();

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "cc/pipeline/layer_name.h"
+
 namespace persia {
 namespace {
 
 Status NotTrainingRefusal(const std::string& layer) {
   return Status(
       Code::kFailedPrecondition,
-      Concat("layer '", layer,
+      Concat("layer '", ShownLayer(layer),
              "' must be called for training if the optimizer steps it, but was "
              "called with training=False or without `training`: its rows were "
              "not looked up for training. In a gradient tape, and in a "
@@ -26,7 +28,7 @@ Status NotTrainingRefusal(const std::string& layer) {
 Status StagedTwiceRefusal(const std::string& layer) {
   return Status(
       Code::kFailedPrecondition,
-      Concat("gradients of one call of layer '", layer,
+      Concat("gradients of one call of layer '", ShownLayer(layer),
              "' were computed twice in one step (a persistent tape, or two "
              "tapes over one call), so which of them the optimizer applies is "
              "not known. Call the layer once for each gradient"));
@@ -66,7 +68,7 @@ Status StepLedger::Stage(const std::string& layer_name, Ticket ticket,
   const auto found = tickets_.find(ticket);
   if (found == tickets_.end()) {
     return Status(Code::kFailedPrecondition,
-                  Concat("layer '", layer_name,
+                  Concat("layer '", ShownLayer(layer_name),
                          "': these gradients belong to a call whose step is "
                          "over. Compute them before the optimizer steps and "
                          "before the layer's next training call"));
@@ -74,8 +76,9 @@ Status StepLedger::Stage(const std::string& layer_name, Ticket ticket,
   const auto& lookup = found->second;
   const size_t expected = lookup->vectors() * lookup->dim;
   if (gradients.values.size() != expected) {
-    return InvalidArgument("gradients of layer '", layer_name, "' must have ",
-                           expected, " values, as its output had, received ",
+    return InvalidArgument("gradients of layer '", ShownLayer(layer_name),
+                           "' must have ", expected,
+                           " values, as its output had, received ",
                            gradients.values.size());
   }
   if (lookup->unique.ids.empty()) return Status();

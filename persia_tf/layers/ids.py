@@ -40,7 +40,7 @@ def checked_ids(
             and for sparse ids where each place would get a vector.
     """
     is_composite = isinstance(inputs, (tf.SparseTensor, tf.RaggedTensor))
-    ids = inputs if is_composite else tf.convert_to_tensor(inputs)
+    ids = inputs if is_composite else _as_tensor(inputs, layer)
     if not is_composite and is_placeholder_of_shape(ids):
         ids = tf.cast(ids, tf.int64)
     check_dtype(ids.dtype.name, layer)
@@ -91,6 +91,17 @@ def check_rank(rank: int | None, layer: str, combiner: str) -> None:
             "axis of ids, so they must have a rank of at least 2: (batch, ids). "
             f"Received: ids of rank {rank}"
         )
+
+
+def _as_tensor(inputs: Any, layer: str) -> tf.Tensor:
+    try:
+        return tf.convert_to_tensor(inputs)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"layer '{layer}' takes ids as one tensor, dense, ragged or sparse: of "
+            "several inputs, as in a dict, give it one. "
+            f"Received: inputs of type {type(inputs).__name__}: {error}"
+        ) from error
 
 
 def _hashes(strings: tf.Tensor, mask_zero: bool) -> tf.Tensor:

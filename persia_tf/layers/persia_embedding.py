@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from persia_tf import admission as admission_lib
@@ -202,6 +203,9 @@ class PersiaEmbedding(keras.layers.Layer):
         output_dim = checks.integer("output_dim", output_dim, 1, _MOST_WEIGHTS)
         capacity = capacity_lib.get(capacity)
         checks.one_of("row_dtype", row_dtype, _ROW_DTYPES)
+        checks.instance("table", table, str, "a str", none=True)
+        checks.instance("mask_zero", mask_zero, (bool, np.bool_), "a bool")
+        checks.instance("cluster", cluster, Cluster, "a ptf.Cluster", none=True)
         if combiner is not None and combiner not in COMBINERS:
             raise ValueError(
                 f"`combiner` must be None or one of {COMBINERS}. "

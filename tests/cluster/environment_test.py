@@ -58,6 +58,43 @@ def test_an_address_that_does_not_parse_is_shown(address):
         ptf.Cluster([address]).session.flush()
 
 
+@pytest.mark.parametrize(
+    ("variable", "text", "message"),
+    [
+        ("PERSIA_PS", "nowhere", r"\$PERSIA_PS: an address must be host:port"),
+        ("PERSIA_PS", "a:1;b:2", r"\$PERSIA_PS must have commas between.*'a:1;b:2'"),
+        ("PERSIA_PS", "a:1 b:2", r"\$PERSIA_PS must have commas between"),
+        ("PERSIA_PS", "a:1,", r"\$PERSIA_PS: an address must be"),
+        ("TF_CONFIG", tf_config(ps=["a"]), "`ps` of TF_CONFIG: an address must be"),
+    ],
+)
+def test_what_is_wrong_in_the_environment_is_named(
+    variable, text, message, monkeypatch
+):
+    monkeypatch.setenv(variable, text)
+    with pytest.raises(ValueError, match=message):
+        ptf.Cluster()
+
+
+def test_a_shard_that_is_listed_twice_is_refused():
+    with pytest.raises(ValueError, match="`shards` must name each shard once.*'a:1'"):
+        ptf.Cluster(["a:1", "b:2", "a:1"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"shards": [None]}, "`shards` must name each shard by a str.*None"),
+        ({"namespace": 3}, "`namespace` must be a str. Received: namespace=3"),
+        ({"timeout": None}, "`timeout` must be a finite number.*timeout=None"),
+        ({"timeout": "30"}, "`timeout` must be a finite number.*timeout='30'"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        ptf.Cluster(**{"shards": ["a:1"], **arguments})
+
+
 def test_embedded_rows_under_several_workers_are_refused(monkeypatch, table):
     monkeypatch.setenv("TF_CONFIG", tf_config(worker=["a:1", "b:2"]))
     layer = ptf.layers.PersiaEmbedding(4, table=table)
@@ -68,7 +105,8 @@ def test_embedded_rows_under_several_workers_are_refused(monkeypatch, table):
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"timeout": 0}, "timeout must be above 0"),
+        ({"timeout": 0}, "`timeout` must be a finite number above 0.*timeout=0"),
+        ({"timeout": 1e7}, "timeout must be above 0 and at most"),
         ({"staleness": -1}, "`staleness` must be an integer from 0"),
     ],
 )

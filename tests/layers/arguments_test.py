@@ -19,6 +19,20 @@ def test_output_dim_must_be_an_integer(output_dim):
         ptf.layers.PersiaEmbedding(output_dim)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"table": 3}, "`table` must be a str or None. Received: table=3"),
+        ({"mask_zero": "no"}, "`mask_zero` must be a bool. Received: mask_zero='no'"),
+        ({"cluster": "a:1"}, "`cluster` must be a ptf.Cluster or None.*='a:1'"),
+        ({"cluster": ["a:1"]}, "`cluster` must be a ptf.Cluster or None"),
+    ],
+)
+def test_an_argument_of_another_type_is_refused(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        ptf.layers.PersiaEmbedding(4, **arguments)
+
+
 @pytest.mark.parametrize("optimizer", ["adagradd", 3, "adamax"])
 def test_unknown_optimizer_is_refused_with_the_known_ones(optimizer):
     with pytest.raises(ValueError, match="'adagrad', 'adam', .*'sgd'"):

@@ -70,6 +70,14 @@ def test_other_types_are_refused_with_what_to_declare(dtype, table):
         layer(ids)
 
 
+@pytest.mark.parametrize("inputs", [None, {"user": np.array([1])}])
+def test_what_is_no_tensor_is_told_that_one_is_taken(inputs, table):
+    layer = ptf.layers.PersiaEmbedding(4, table=table)
+    layer.build((None,))
+    with pytest.raises(ValueError, match="takes ids as one tensor.*Received: inputs"):
+        layer.call(inputs)
+
+
 def test_float_input_is_refused_as_the_functional_model_is_made(table):
     inputs = keras.Input(shape=(3,))
     with pytest.raises(ValueError, match=r'keras\.Input\(\.\.\., dtype="int64"\)'):

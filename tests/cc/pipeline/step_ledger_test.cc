@@ -181,6 +181,12 @@ TEST_F(StepLedgerTest, StagingALookupThatWasNotForTrainingFailsTheCommit) {
   EXPECT_TRUE(Commit("a").empty());
 }
 
+TEST_F(StepLedgerTest, ThatRefusalNamesTheLayerAsUsersKnowIt) {
+  ExpectOk(Stage("rows#3", 0));
+  const std::string message = ledger_.Commit("rows#3", 0.5f).status().message();
+  EXPECT_EQ(message.rfind("layer 'rows' must be called for training", 0), 0u);
+}
+
 TEST_F(StepLedgerTest, ThatRefusalSaysWhatToWriteInMethodsOfAModel) {
   ExpectOk(Stage("a", 0));
   ExpectRefusal("a", "training=training)` in compute_loss(self, features");

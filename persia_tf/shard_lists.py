@@ -1,0 +1,48 @@
+"""Lists of shards, as a program or its environment gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from persia_tf import addresses, errors
+
+
+def checked(source: str, shards: Sequence[Any]) -> list[str]:
+    """Returns a list of shards' addresses, if it is one.
+
+    Args:
+        source: Where it is from, for messages: an argument or a variable.
+        shards: `"host:port"` of each.
+
+    Raises:
+        TypeError: if an entry is no str.
+        ValueError: if one does not parse, or comes twice.
+    """
+    shards = list(shards)
+    for shard in shards:
+        if not isinstance(shard, str):
+            raise TypeError(
+                f'{source} must name each shard by a str, "host:port". '
+                f"Received: {shard!r} in {shards!r}"
+            )
+        try:
+            addresses.parse(shard)
+        except errors.InvalidArgumentError as error:
+            raise ValueError(f"{source}: {error}. Received: {shards!r}") from error
+        if shards.count(shard) > 1:
+            raise ValueError(
+                f"{source} must name each shard once, since the place in the list says "
+                f"which ids a shard holds. Received: {shard!r} twice in {shards!r}"
+            )
+    return shards
+
+
+def parsed(source: str, text: str) -> list[str]:
+    """Returns the shards of a text, `"host:port,host:port"`; none of a blank one."""
+    listed = [shard.strip() for shard in text.split(",")] if text.strip() else []
+    if any(separator in shard for shard in listed for separator in "; "):
+        raise ValueError(
+            f"{source} must have commas between addresses. Received: {text!r}"
+        )
+    return checked(source, listed)
