@@ -22,7 +22,7 @@ from persia_tf.cluster import Cluster
 from persia_tf.commands import local_servers, log, memory
 from persia_tf.commands.local_servers import LocalServers, StartError
 from persia_tf.commands.recovering import Recovery
-from persia_tf.saving.contexts import use_cluster
+from persia_tf.current_cluster import use_cluster
 
 _LOGGER = logging.getLogger("persia.local_cluster")
 

@@ -1,12 +1,4 @@
-"""`persia table`: shows and drops the tables of shards.
-
-    persia table ls 10.0.0.1:7000,10.0.0.2:7000
-    persia table show user
-    persia table drop 10.0.0.1:7000,10.0.0.2:7000 user
-
-Without SHARDS they are those of $PERSIA_PS. NAME is a table's full name, with its
-namespace, as ls shows it.
-"""
+"""`persia table`: shows and drops the tables of shards."""
 
 from __future__ import annotations
 
@@ -20,6 +12,13 @@ from typing import NamedTuple
 
 from persia_tf import errors, stats
 from persia_tf.commands import arguments, status
+
+# Of the command's help.
+EXAMPLES = """
+persia table ls 10.0.0.1:7000,10.0.0.2:7000
+PERSIA_PS=10.0.0.1:7000,10.0.0.2:7000 persia table show user
+persia table drop 10.0.0.1:7000,10.0.0.2:7000 user
+"""
 
 _SHARDS_VARIABLE = "PERSIA_PS"
 

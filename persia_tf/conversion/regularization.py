@@ -40,8 +40,9 @@ class Regularizers:
     def __init__(self, choice: str, optimizer: optimizers.Optimizer | None) -> None:
         if choice == WEIGHT_DECAY and optimizer is None:
             raise ValueError(
-                '`regularizers="weight_decay"` needs an `optimizer` for the rows, which '
-                "gets the weight decay, such as optimizer=ptf.optimizers.Adagrad(0.05). "
+                '`regularizers="weight_decay"` needs an `optimizer` for the rows, '
+                "which gets the weight decay, such as "
+                "optimizer=ptf.optimizers.Adagrad(0.05). "
                 "Received: optimizer=None"
             )
         self._choice = choice

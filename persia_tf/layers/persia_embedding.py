@@ -40,8 +40,8 @@ from persia_tf.layers.replicas import after_all_workers, local_replica
 from persia_tf.layers.row_saving import RowSaving
 from persia_tf.layers.row_state import RowState
 from persia_tf.layers.row_stepping import RowStepping
-from persia_tf.layers.training_mode import is_training
 from persia_tf.layers.table_users import FoundRows, rows_of_others, table_users
+from persia_tf.layers.training_mode import is_training
 from persia_tf.layers.weight_readers import WeightReaders
 from persia_tf.layers.workers import Workers
 from persia_tf.ops import embedding
@@ -170,9 +170,9 @@ class PersiaEmbedding(keras.layers.Layer):
             nor strings, sparse ids or weights without a combiner, weights that are
             no match for the ids, or an automatic name on an external cluster.
         PersiaError: when the layer is built, if a shard does not answer in time
-            (it is named), if the table has other settings (what differs is shown), or if a
-            shard lost its part of it (those that lack it and those that hold it are
-            named).
+            (it is named), if the table has other settings (what differs is shown),
+            or if a shard lost its part of it (those that lack it and those that hold
+            it are named).
         tf.errors.OpError: in a step, if a shard does not answer in time (it is
             named), lost its rows (the table is named), or could not be given an
             earlier update.

@@ -80,8 +80,8 @@ class RowStepping:
             )
             return
         logging.warning(
-            "layer '%s': the rows of table '%s' are stepped by %s%s: %s. To choose, give "
-            "the layer `optimizer=`, such as ptf.optimizers.Adagrad(0.05).",
+            "layer '%s': the rows of table '%s' are stepped by %s%s: %s. To choose, "
+            "give the layer `optimizer=`, such as ptf.optimizers.Adagrad(0.05).",
             *(self._layer.name, table.rows.name, rule.optimizer.spec()),
             "" if applying is None else " with the model's learning rate",
             "; ".join(rule.differences),

@@ -26,8 +26,8 @@ class Adam(Optimizer):
         beta_2: Decay of the second moment, in [0, 1). Defaults to `0.999`.
         epsilon: A float above 0. Defaults to `1e-7`.
         amsgrad: Whether to apply AMSGrad. Defaults to `False`.
-        **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`, as
-            for `Optimizer`.
+        **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`,
+            as for `Optimizer`.
 
     Raises:
         TypeError: for an argument that is no number.
@@ -70,7 +70,8 @@ class AdamW(Adam):
         beta_2: Decay of the second moment, in [0, 1). Defaults to `0.999`.
         epsilon: A float above 0. Defaults to `1e-7`.
         amsgrad: Whether to apply AMSGrad. Defaults to `False`.
-        **options: `clipnorm`, `clipvalue`, `weight_bound` and `lazy`, as for `Optimizer`.
+        **options: `clipnorm`, `clipvalue`, `weight_bound` and `lazy`, as for
+            `Optimizer`.
 
     Raises:
         TypeError: for an argument that is no number.

@@ -25,8 +25,8 @@ class RMSprop(Optimizer):
         epsilon: A float above 0. Defaults to `1e-7`.
         centered: Whether to divide by the deviation of gradients instead of
             their root mean square. Defaults to `False`.
-        **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`, as
-            for `Optimizer`.
+        **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`,
+            as for `Optimizer`.
 
     Raises:
         TypeError: for an argument that is no number.

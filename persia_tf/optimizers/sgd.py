@@ -20,8 +20,8 @@ class SGD(Optimizer):
         learning_rate: A float or a Keras schedule. Defaults to `0.01`.
         momentum: A float from 0 to 1. Defaults to `0.0`: no state a row.
         nesterov: Whether to apply Nesterov momentum. Defaults to `False`.
-        **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`, as
-            for `Optimizer`.
+        **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`,
+            as for `Optimizer`.
 
     Raises:
         TypeError: for an argument that is no number.

@@ -26,6 +26,7 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
         PersiaError: if a shard does not answer. Some rows may be as saved then, but
             none is gone.
     """
+    stored_rows.read_ids(store, saved)  # Before anything changes: is it whole?
     before = len(table)
     changed = _count_others(table, store, saved) if before else 0
     removed = set_rows(table, own, store, saved)
@@ -45,6 +46,8 @@ def _count_others(table: Table, store: Any, saved: Header) -> int:
         int((table.lookup(batch.ids) != batch.rows).any(axis=1).sum())
         for batch in stored_rows.read_rows(store, saved)
     )
+
+
 def set_rows(table: Table, own: Header, store: Any, saved: Header) -> int:
     """Does as `replace_rows`, and tells nothing.
 

@@ -33,9 +33,14 @@ def convert(table):
 @pytest.mark.parametrize("choice", ["leave", "drop", "weight_decay"])
 @pytest.mark.parametrize("nothing", [L2(0.0), L1L2(0.0, 0.0), keras.regularizers.L1(0)])
 def test_a_regularizer_of_zero_counts_as_none(nothing, choice, convert):
-    _, report = convert(model_of(nothing), regularizers=choice)
+    _, report = convert(model_of(nothing), optimizer="sgd", regularizers=choice)
     [converted] = report.converted
     assert converted.notes == ()
+
+
+def test_a_weight_decay_asks_for_the_optimizer_that_has_it(convert):
+    with pytest.raises(ValueError, match="needs an `optimizer`"):
+        convert(model_of(L2(0.25)), regularizers="weight_decay")
 
 
 def test_others_are_left_unless_one_says_what_becomes_of_them(convert):

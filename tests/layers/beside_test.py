@@ -193,7 +193,8 @@ def test_without_a_folder_the_save_says_what_to_do(tables, make_cluster, file):
     size = len(ptf.Table(tables[0], limited)) * ROW_BYTES
     with pytest.raises(
         errors.FailedPreconditionError,
-        match=rf"'{tables[0]}' has {size} bytes.*more than the {100 * ROW_BYTES}.*checkpoint_root",
+        match=rf"'{tables[0]}' has {size} bytes.*"
+        rf"more than the {100 * ROW_BYTES}.*checkpoint_root",
     ):
         model.save(file)
     with ptf.rows_stay():

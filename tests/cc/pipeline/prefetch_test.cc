@@ -226,8 +226,8 @@ TEST_F(PrefetchTest, AFrozenLayersRowsAreNotCreated) {
 
 // ---- What is never claimed, and ends ----
 
-// Of a layer that trains other ids than it reads: each batch of `id` is known by
-// 100 + id and 200 + id.
+// Of a layer that trains other ids than it reads: each batch of `id` is known
+// by 100 + id and 200 + id.
 TEST_F(PrefetchTest, WhatIsForTheOtherUseIsLeftOut) {
   for (const bool trains : {true, false}) {
     MakeSession(4);

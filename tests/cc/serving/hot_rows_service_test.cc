@@ -106,16 +106,16 @@ TEST_F(HotRowsServiceTest, CopiesAnswerThoseWhoWantTheSameOfAbsentIds) {
     lookup.Start(hot_rows_.get()).rows();
     return control_->lookups() > before;
   };
-  for (const auto absent : {AbsentRows::kDefault, AbsentRows::kInitial,
-                            AbsentRows::kMarked}) {
+  for (const auto absent :
+       {AbsentRows::kDefault, AbsentRows::kInitial, AbsentRows::kMarked}) {
     EXPECT_TRUE(asks(absent));
     EXPECT_FALSE(asks(absent));
   }
   EXPECT_EQ(hot_rows_->stats().rows, 3u);
   ExpectOk(hot_rows_->Erase(table_, Ids{1}));
   now_seconds += 1;
-  for (const auto absent : {AbsentRows::kDefault, AbsentRows::kInitial,
-                            AbsentRows::kMarked}) {
+  for (const auto absent :
+       {AbsentRows::kDefault, AbsentRows::kInitial, AbsentRows::kMarked}) {
     EXPECT_TRUE(asks(absent));
   }
 }
