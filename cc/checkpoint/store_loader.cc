@@ -29,6 +29,8 @@ Status StoreLoader::OnHeader(const ShardHeader& header) {
 
 Status StoreLoader::OnTable(const TableHead& table) {
   PERSIA_RETURN_IF_ERROR(CheckScope(table));
+  table_ = nullptr;
+  if (passed_over_.count(HashName(table.config.name)) > 0) return Status();
   const auto found = FindOrMake(table.config);
   if (!found.ok()) return found.status();
   table_ = *found;
@@ -74,6 +76,7 @@ Result<Table*> StoreLoader::FindOrMake(const TableConfig& config) {
 }
 
 Status StoreLoader::OnErased(Span<const int64_t> ids) {
+  if (table_ == nullptr) return Status();
   erased_.clear();
   for (const int64_t id : ids) {
     if (IsOwn(id)) erased_.push_back(id);
@@ -84,6 +87,7 @@ Status StoreLoader::OnErased(Span<const int64_t> ids) {
 
 Status StoreLoader::OnRows(Span<const int64_t> ids,
                            Span<const std::byte> rows) {
+  if (table_ == nullptr) return Status();
   rows_.clear();
   for (size_t i = 0; i < ids.size(); ++i) {
     if (!IsOwn(ids[i])) continue;

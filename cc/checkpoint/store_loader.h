@@ -31,6 +31,9 @@ class StoreLoader : public ShardVisitor {
   StoreLoader(const Store* store, const ShardHeader& own)
       : store_(*store), own_(own) {}
 
+  // What the files have of these tables is passed over.
+  void PassOver(std::set<TableKey> tables) { passed_over_ = std::move(tables); }
+
   // Reads the files at `paths`: see ReadChain. Blocks for as long as the device
   // takes. kDataLoss, naming a file, unless they are the checkpoint, all of it.
   Status Load(FileSystem* files, const std::vector<std::string>& paths,
@@ -63,7 +66,8 @@ class StoreLoader : public ShardVisitor {
   // Tables of each shard that files were read of.
   std::set<std::pair<uint32_t, TableKey>> seen_;
   ShardHeader header_;  // Of the file that is read.
-  Table* table_ = nullptr;
+  std::set<TableKey> passed_over_;
+  Table* table_ = nullptr;  // Null of one that is passed over.
   std::unique_ptr<RowConverter> converter_;
   RawRows rows_;
   std::vector<int64_t> erased_;

@@ -190,12 +190,10 @@ Status Recovery::Load(const RestoreRecord& restore) {
   const auto paths = PathsWithin(checkpoints_.root, restore.files);
   if (!paths.ok()) return paths.status();
   StoreLoader loader(subject_.store, restore.shard);
+  if (level_ == RecoveryLevel::kCheckpoint) loader.PassOver(dropped_);
   ShardProgress progress;
   PERSIA_RETURN_IF_ERROR(loader.Load(checkpoints_.files, *paths, &progress));
   Store::Tables tables = loader.TakeTables();
-  if (level_ == RecoveryLevel::kCheckpoint) {
-    for (const TableKey dropped : dropped_) tables.erase(dropped);
-  }
   subject_.store->Replace(&tables);
   const auto clients = loader.TakeClients();
   if (!clients.empty()) subject_.window->Import(clients);

@@ -89,7 +89,7 @@ def test_what_writes_is_refused(start_shards, start_replicas, table):
         model_of(f"{table}_other", replica)
     # Another session stands for another program.
     other = ptf.Cluster(replica.shards, timeout=21)
-    with pytest.raises(errors.AlreadyExistsError, match="output_dim=4"):
+    with pytest.raises(errors.AlreadyExistsError, match="output_dim: 4 here, 8 asked"):
         ptf.layers.PersiaEmbedding(8, table=table, cluster=other).build((None,))
     assert exported(table, replica) == exported(table, source)
 

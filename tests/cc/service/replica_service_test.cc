@@ -287,7 +287,7 @@ TEST_F(ReplicaServiceTest, HasTheTablesOfItsSourceAlone) {
   const Status other =
       Create(replica.get(), MakeConfig("t", kDim, "uniform", "sgd"));
   EXPECT_EQ(other.code(), Code::kAlreadyExists);
-  EXPECT_NE(other.message().find("optimizer=adagrad"), std::string::npos);
+  EXPECT_NE(other.message().find("optimizer: adagrad here"), std::string::npos);
   const Status unknown =
       Create(replica.get(), MakeConfig("u", kDim, "uniform", "sgd"));
   EXPECT_EQ(unknown.code(), Code::kFailedPrecondition);
