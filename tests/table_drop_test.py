@@ -185,21 +185,23 @@ def test_a_table_that_another_program_dropped_can_be_made_anew(
     assert again(IDS, training=True).shape == (32, 8)
 
 
+@pytest.mark.parametrize("row_optimizer", ["sgd", None])
 def test_an_update_of_a_table_that_another_program_dropped_is_an_error(
-    table, start_shards
+    row_optimizer, table, start_shards
 ):
     shards = [shard.address for shard in start_shards(2)]
     one, other = (ptf.Cluster(shards, timeout=timeout) for timeout in (20, 21))
-    layer = ptf.layers.PersiaEmbedding(4, table=table, cluster=one)
+    options = {"table": table, "optimizer": row_optimizer, "cluster": one}
+    layer = ptf.layers.PersiaEmbedding(4, **options)
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(layer(IDS, training=True))
     gradients = tape.gradient(loss, layer.trainable_variables)
     ptf.Table(table, other).drop()
     optimizer = keras.optimizers.SGD()
-    optimizer.apply_gradients(zip(gradients, layer.trainable_variables))
-    with pytest.raises(errors.NotFoundError, match=f'"{table}" was dropped'):
+    with pytest.raises(errors.NotFoundError, match=f".{table}. was dropped"):
+        optimizer.apply_gradients(zip(gradients, layer.trainable_variables))
         one.flush()
-    again = ptf.layers.PersiaEmbedding(4, table=table, cluster=one)
+    again = ptf.layers.PersiaEmbedding(4, **options)
     again(IDS, training=True)
 
 

@@ -16,7 +16,7 @@ from persia_tf.commands import arguments, status
 # Of the command's help.
 EXAMPLES = """
 persia table ls 10.0.0.1:7000,10.0.0.2:7000
-PERSIA_PS=10.0.0.1:7000,10.0.0.2:7000 persia table show user
+persia table show user
 persia table drop 10.0.0.1:7000,10.0.0.2:7000 user
 """
 
@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("show", "show a table on each shard"),
         ("drop", "drop a table: its rows and its settings, on every shard"),
     ):
-        action = actions.add_parser(name, help=text, allow_abbrev=False)
+        action = actions.add_parser(
+            name, help=text, examples=_examples(name), allow_abbrev=False
+        )
         _add_shards(action)
         if name != "ls":
             action.add_argument("name", metavar="NAME", help="the table's full name")
@@ -54,6 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         arguments.add_auth_token_file(action)
         arguments.add_tls(action)
+
+
+def _examples(action: str) -> str:
+    lines = EXAMPLES.strip().splitlines()
+    return "\n".join(line for line in lines if f"table {action}" in line)
 
 
 def _add_shards(parser: argparse.ArgumentParser) -> None:

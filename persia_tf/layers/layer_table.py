@@ -95,10 +95,18 @@ class LayerTable:
 
         Raises:
             FailedPreconditionError: if another program's rows have another optimizer.
+            NotFoundError: if there is no such table any more.
         """
         wanted = optimizer.spec()
         if wanted == self._followed:
             return False
+        # To ask for a table that another program dropped would make it anew.
+        if not self._session.holds(self._full_name):
+            raise errors.NotFoundError(
+                f"layer '{self._layer}': table '{self.rows.name}' was dropped since "
+                "the layer was built: build the model again, which makes it anew, "
+                "without rows"
+            )
         before = self._optimizer
         owns = self._session.owns(self._full_name)
         try:

@@ -52,6 +52,7 @@ HELP_PAGES = [
     *([], ["ps"], ["worker"], ["serve"], ["status"], ["launch"], ["checkpoint"]),
     *(["checkpoint", "save"], ["checkpoint", "restore"], ["checkpoint", "ls"]),
     *(["checkpoint", "verify"], ["checkpoint", "compact"]),
+    *(["table"], ["table", "ls"], ["table", "show"], ["table", "drop"]),
 ]
 
 
