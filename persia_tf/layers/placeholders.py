@@ -20,7 +20,8 @@ def is_placeholder_of_shape(inputs: Any) -> bool:
     Args:
         inputs: A layer's, as a tensor of TensorFlow.
     """
-    if tf.is_symbolic_tensor(inputs) and inputs.dtype == tf.float32:
+    # Mixed precision makes others of float32.
+    if tf.is_symbolic_tensor(inputs) and inputs.dtype.is_floating:
         return _is_building_by_shape()
     return False
 

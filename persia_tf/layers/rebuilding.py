@@ -80,10 +80,10 @@ class _Remade:
     Args:
         model: The model.
         weights: How many it had when it was saved, but for `PersiaEmbedding` layers'.
-        error: What it raised when it was called, or None.
+        error: What it raised when it was called; empty if nothing.
     """
 
-    def __init__(self, model: Any, weights: int, error: Exception | None) -> None:
+    def __init__(self, model: Any, weights: int, error: str) -> None:
         self._model = weakref.ref(model)
         self._weights = weights
         self._error = error
@@ -96,13 +96,13 @@ class _Remade:
         if weights >= self._weights:
             return
         unbuilt = [f"'{each.name}'" for each in _layers_of(model) if not each.built]
-        reason = "" if self._error is None else f" Its call raised: {self._error}"
+        reason = f" Its call raised: {self._error}" if self._error else ""
         raise ValueError(
             f"model '{model.name}' of layer '{layer}' could not be made as it was, so "
             f"only {weights} of its {self._weights} dense weights have a place, and "
-            f"none was loaded: these layers are not built: {', '.join(unbuilt)}. Make "
-            "the model as your program first did, call it on a batch, and then "
-            f"`load_weights` of the same file.{reason}"
+            f"no row was loaded. Not built are {', '.join(unbuilt)}. Make the model as "
+            "your program first did, call it on a batch, and then `load_weights` of "
+            f"the same file.{reason}"
         )
 
 
@@ -153,7 +153,7 @@ def _build_from_config(keras_own: Any, model: Any, config: dict[str, Any]) -> No
     if known is None or model.built:
         keras_own(model, config)
         return
-    error = None
+    error = ""
     try:
         if known["inputs"] is not None:
             call_with(model, known["inputs"])
@@ -163,7 +163,7 @@ def _build_from_config(keras_own: Any, model: Any, config: dict[str, Any]) -> No
         logging.warning(
             "model '%s' could not be called as it is made again: %s", model.name, raised
         )
-        error = raised
+        error = str(raised)
     remade = _Remade(model, known["weights"], error)
     for part in _parts_in(model):
         part.belongs_to(remade)

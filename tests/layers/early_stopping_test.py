@@ -8,7 +8,7 @@ import tensorflow as tf
 from training import assert_same_rows
 
 import persia_tf as ptf
-from persia_tf._keras import IS_KERAS_3, keras
+from persia_tf._keras import keras
 from persia_tf.layers.workers import Workers
 
 RNG = np.random.default_rng(0)
@@ -90,7 +90,6 @@ def test_rows_that_were_made_later_are_removed(tables, shards, rows_of):
     assert_same_rows(rows_of(tables[0], shards), best.rows)
 
 
-@pytest.mark.skipif(not IS_KERAS_3, reason="it is of Keras 3 that fits to the end so")
 def test_it_is_so_too_where_training_was_not_stopped(tables, shards):
     model = make_model(tables, shards)
     ran = fit(model, stopping(patience=100), epochs=6)

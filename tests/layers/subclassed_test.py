@@ -401,6 +401,20 @@ def without_our_part(file):
             archive.writestr(name, content)
 
 
+def test_placeholders_are_taken_under_mixed_precision(table, file):
+    before = keras.mixed_precision.global_policy()
+    keras.mixed_precision.set_global_policy("mixed_float16")
+    try:
+        model = OfTuple(table)
+        scores = model(OfTuple.data)
+        model.save(file)
+        without_our_part(file)
+        loaded = keras.models.load_model(file)
+    finally:
+        keras.mixed_precision.set_global_policy(before)
+    np.testing.assert_allclose(loaded(OfTuple.data), scores, atol=1e-3)
+
+
 @pytest.mark.parametrize("kind", [OfTensor, OfTuple])
 def test_a_file_that_tells_shapes_alone_is_loaded(kind, use_new_shards, table, file):
     model = trained(kind, table)
