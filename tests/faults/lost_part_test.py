@@ -111,9 +111,6 @@ def test_its_recovery_folder_brings_the_part_back(
     assert_trains(table, shards, rows_of, rows)
 
 
-@pytest.mark.skipif(
-    not hasattr(ptf.Table, "drop"), reason="there is no way to drop a table yet"
-)
 def test_a_table_that_is_dropped_begins_anew(table, lost, rows_of):
     shards, _ = lost(2)
     assert_refused(table, shards, lost=1)
