@@ -14,7 +14,7 @@ from harness import wait_until
 
 import persia_tf as ptf
 from persia_tf import session
-from persia_tf.saving.contexts import cluster_in_use
+from persia_tf.current_cluster import cluster_in_use
 
 # A program that says which shards it has, and then waits to be told what to do.
 PROGRAM = """
