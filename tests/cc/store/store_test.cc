@@ -85,7 +85,7 @@ TEST(StoreCreateTable, RefusesEverySettingThatDiffers) {
 
 TEST(StoreCreateTable, SaysThatOnlyTheShardListDiffers) {
   const std::string advice =
-      "list the shards in the same order and number as when the table was made";
+      "List the shards in the same order and number as when the table was made";
   TableConfig held = MakeConfig("t", 4);
   held.shard_index = 1;
   held.shard_count = 3;
@@ -130,11 +130,11 @@ TEST(StoreCreateTable, MakesOneTableForManyThreads) {
   EXPECT_EQ(store.Stats().size(), 20u);
 }
 
-TEST(StoreFind, SaysWhatToDoWithoutTheTable) {
+TEST(StoreFind, SaysWhyTheTableMayNotBeThere) {
   const Store store;
   const Status status = store.Find(HashName("t")).status();
   EXPECT_EQ(status.code(), Code::kNotFound);
-  ExpectContains(status.message(), "create it first");
+  ExpectContains(status.message(), "was not built");
 }
 
 TEST(StoreStats, IsSortedByName) {
