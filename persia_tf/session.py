@@ -23,6 +23,9 @@ _STALENESS_BINS = 65
 # Of `SessionOptions`: what all users of a session must agree on.
 _SHARED_OPTIONS = ("staleness", "wire_dtype", "hot_rows", "auth_token_file", "tls")
 
+# Of these, what makes shards refuse a session as a whole.
+_CREDENTIALS = ("auth_token_file", "tls")
+
 
 @dataclasses.dataclass(frozen=True)
 class TableSettings:
@@ -117,6 +120,7 @@ class Session:
         self._options = options
         self._key = _native.utf8(name)
         self._tables: dict[str, TableSettings] = {}
+        self._refused = False
         self._lock = threading.Lock()
 
     @property
@@ -137,6 +141,19 @@ class Session:
                 f"Received: {name}={now!r}, after {name}={first!r}"
             )
 
+    def may_be_replaced(self, options: SessionOptions) -> bool:
+        """Whether another session may take its place, which reads credentials anew.
+
+        After wrong ones, say in a notebook: nothing was made through it then.
+        """
+        return not self._tables and (
+            self._refused
+            or any(
+                getattr(self._options, name) != getattr(options, name)
+                for name in _CREDENTIALS
+            )
+        )
+
     def create_table(self, table: str, settings: TableSettings) -> int:
         """Makes `table` on every shard or attaches to it; the rows it held."""
         with self._lock:
@@ -147,7 +164,11 @@ class Session:
                     f"settings: {difference(known, settings)}. Give them the same, "
                     "or give one of them another `table`."
                 )
-            rows = self._create_on_shards(table, settings)
+            try:
+                rows = self._create_on_shards(table, settings)
+            except (errors.UnauthenticatedError, errors.PermissionDeniedError):
+                self._refused = True
+                raise
             self._tables[table] = settings
         return rows
 
@@ -196,6 +217,10 @@ def open_session(shards: Sequence[str], options: SessionOptions) -> Session:
     addresses = ",".join(shards)
     name = f"{addresses} timeout={options.timeout}" if shards else "embedded"
     with _sessions_lock:
+        known = _sessions.get(name)
+        if known is not None and known.may_be_replaced(options):
+            del _sessions[name]
+            _native.library().persia_session_close(_native.utf8(name))
         if name in _sessions:
             return _sessions[name]
         native = options.native(addresses)
