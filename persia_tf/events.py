@@ -35,17 +35,16 @@ class EventLog:
 
     Args:
         logger: Gets them.
+        thread: The thread's name. Defaults to `"persia-events"`.
     """
 
-    def __init__(self, logger: logging.Logger) -> None:
+    def __init__(self, logger: logging.Logger, thread: str = "persia-events") -> None:
         self._logger = logger
         self._library = _native.library()
         self.handle = _native.EventsHandle()
         self._library.persia_events_new(ctypes.byref(self.handle))
         self._closed = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, name="persia-events", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, name=thread, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -92,7 +91,7 @@ def of_program() -> EventLog:
     It is never freed, since sessions last as long as their process. A child that was
     forked without `exec` has no thread for it, and shows nothing.
     """
-    return EventLog(absl_logging.get_absl_logger())
+    return EventLog(absl_logging.get_absl_logger(), "persia-program-events")
 
 
 @atexit.register

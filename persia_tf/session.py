@@ -26,6 +26,9 @@ EMBEDDED = "embedded"
 # Of `SessionOptions`: what all users of a session must agree on.
 _SHARED_OPTIONS = ("staleness", "wire_dtype", "hot_rows", "auth_token_file", "tls")
 
+# Of these, what makes shards refuse a session as a whole.
+_CREDENTIALS = ("auth_token_file", "tls")
+
 
 # The optimizer of a table that is made before what steps it is known.
 UNDECIDED = "undecided"
@@ -145,6 +148,7 @@ class Session:
         self._own_tables: set[str] = set()
         self._row_optimizers: dict[str, Any] = {}
         self._layers: dict[str, list[str]] = {}
+        self._refused = False
         self._lock = threading.Lock()
 
     @property
@@ -165,6 +169,19 @@ class Session:
                 f"Received: {name}={now!r}, after {name}={first!r}"
             )
 
+    def may_be_replaced(self, options: SessionOptions) -> bool:
+        """Whether another session may take its place, which reads credentials anew.
+
+        After wrong ones, say in a notebook: nothing was made through it then.
+        """
+        return not self._tables and (
+            self._refused
+            or any(
+                getattr(self._options, name) != getattr(options, name)
+                for name in _CREDENTIALS
+            )
+        )
+
     def create_table(
         self, table: str, settings: TableSettings, *, replaces_optimizer: bool = False
     ) -> OpenedTable:
@@ -178,7 +195,11 @@ class Session:
         """
         with self._lock:
             self._check_agrees(table, settings, replaces_optimizer)
-            opened = self._create_on_shards(table, settings, replaces_optimizer)
+            try:
+                opened = self._create_on_shards(table, settings, replaces_optimizer)
+            except (errors.UnauthenticatedError, errors.PermissionDeniedError):
+                self._refused = True
+                raise
             if table not in self._tables and not opened.rows:
                 self._own_tables.add(table)
             if settings.optimizer != UNDECIDED or table not in self._tables:
@@ -345,6 +366,10 @@ def open_session(
     addresses = ",".join(shards)
     name = f"{addresses} timeout={options.timeout}" if shards else store
     with _sessions_lock:
+        known = _sessions.get(name)
+        if known is not None and known.may_be_replaced(options):
+            del _sessions[name]
+            _native.library().persia_session_close(_native.utf8(name))
         if name in _sessions:
             return _sessions[name]
         native = options.native(addresses)

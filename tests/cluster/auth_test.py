@@ -105,6 +105,17 @@ def test_a_token_file_that_is_not_as_it_must_be_is_an_error(table, token_file, t
         train(table, cluster)
 
 
+@pytest.mark.parametrize("name", ["another file", "token"])
+def test_a_wrong_token_can_be_mended_in_the_same_program(
+    name, table, addresses, token_file, train
+):
+    wrong = ptf.Cluster(addresses, auth_token_file=token_file(OTHER, "token"))
+    with pytest.raises(errors.PermissionDeniedError):
+        train(table, wrong)
+    right = ptf.Cluster(addresses, auth_token_file=token_file(TOKEN, name))
+    assert train(table, right) == 64
+
+
 def test_clusters_of_one_session_must_agree_on_the_file(
     table, addresses, token_file, train
 ):

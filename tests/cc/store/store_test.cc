@@ -130,7 +130,7 @@ TEST(StoreCreateTable, MakesOneTableForManyThreads) {
   EXPECT_EQ(store.Stats().size(), 20u);
 }
 
-TEST(StoreFind, SaysWhatToDoWithoutTheTable) {
+TEST(StoreFind, SaysWhyTheTableMayNotBeThere) {
   const Store store;
   const Status status = store.Find(HashName("t")).status();
   EXPECT_EQ(status.code(), Code::kNotFound);
