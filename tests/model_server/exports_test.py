@@ -86,6 +86,21 @@ def test_a_vocabulary(embedding, folder, serve, mode):
     np.testing.assert_allclose(answer["predictions"], expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["standalone", "remote"])
+@pytest.mark.parametrize("absent", ["initial", "oov"])
+def test_ids_without_a_row(embedding, folder, serve, mode, absent):
+    user = keras.Input((), dtype="int64", name="user")
+    layer = embedding("user", absent=absent, oov_rate=0.2)
+    model = keras.Model(user, keras.layers.Dense(1)(layer(user)))
+    train(model, np.arange(COUNT))
+    ptf.serving.export(model, folder / "1", mode=mode)
+    asked = np.arange(COUNT + 5)
+    expected = np.asarray(model(tf.constant(asked)))
+    rows = [{"user": int(one)} for one in asked]
+    _, answer = serve().post(":predict", {"instances": rows})
+    np.testing.assert_allclose(answer["predictions"], expected, rtol=0, atol=1e-6)
+
+
 def test_ragged_ids(embedding, folder, serve):
     class Scores(keras.Model):
         def __init__(self):

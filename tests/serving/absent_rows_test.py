@@ -90,7 +90,7 @@ def test_unknown_ids_are_told_from_others_in_every_row_dtype(trained, path, row_
 
 
 def test_a_choice_of_rows_keeps_that_of_unknown_ids(trained, path):
-    model, layer = trained("oov", eviction="lfu", capacity=1000)
+    model, layer = trained("oov", capacity=1000)
     expected = layer.rows.lookup([ptf.layers.OOV_ID])
     exported = ptf.serving.export(model, path, rows=ptf.serving.KeepRows(top=1))
     assert exported.tables[0].rows == 2

@@ -26,7 +26,8 @@ class Model(tf.Module):
         super().__init__()
         self.tables = {NAME: FrozenTable(4, DIM, row_dtype)}
         ids = tf.TensorSpec((None,), tf.int64)
-        self.serve = tf.function(self.tables[NAME].lookup, input_signature=[ids])
+        lookup = self.tables[NAME].lookup
+        self.serve = tf.function(lambda ids: lookup(ids), input_signature=[ids])
 
 
 @pytest.fixture

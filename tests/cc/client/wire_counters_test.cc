@@ -55,7 +55,7 @@ TEST_F(WireCountersTest, SumAllShardsAndCalls) {
   LookUpRows(client.get(), kUser, FirstIds(100));
   EXPECT_EQ(counters_->requests, 6u);
   // Ids and rows, beside frame headers, fixed parts and a table's record.
-  EXPECT_EQ(counters_->bytes_out, 6 * (32u + 32 + 40) + 200 * 8);
+  EXPECT_EQ(counters_->bytes_out, 6 * (32u + 32 + 48) + 200 * 8);
   EXPECT_EQ(counters_->bytes_in, 6 * (32u + 16) + 200 * kRowDim * 4);
 }
 

@@ -18,6 +18,25 @@ using Floats = std::vector<float>;
 
 class SessionTest : public SessionFixture {};
 
+TEST_F(SessionTest, StepsOfALayerThatIsRetiredFailAndSayWhy) {
+  Stage("gone", {1});
+  const auto stream = session_->OpenStream(StreamOptions());
+  ASSERT_TRUE(stream.ok());
+  session_->Retire("gone", Status(Code::kNotFound, "its table went"));
+  PrefetchIds ahead;
+  ahead.layer = "gone";
+  ahead.table = kTable;
+  ahead.dim = 1;
+  for (const Status& status :
+       {StartTraining("gone", {1})->outcome.status(), Commit("gone").status(),
+        session_->Prefetch(*stream, {ahead})}) {
+    EXPECT_EQ(status.code(), Code::kNotFound);
+    ExpectMessage(status, "its table went");
+  }
+  ExpectOk(Step("other", {1}).status());
+  session_->CloseStream(*stream);
+}
+
 // ---- Lookup ----
 
 TEST_F(SessionTest, LooksUpUniqueIdsAndSpreadsTheirRows) {
