@@ -16,6 +16,10 @@ _SUPPORTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "GlorotUniform": ("glorot_uniform", ()),
 }
 
+# Their spread follows from the number of rows, and a table has no such number.
+_SCALED = ("VarianceScaling", "GlorotNormal", "HeNormal", "HeUniform")
+_SCALED += ("LecunNormal", "LecunUniform")
+
 
 def get(identifier: Any) -> Any:
     """Returns the Keras initializer that `identifier` names, is, or describes.
@@ -27,8 +31,9 @@ def get(identifier: Any) -> Any:
         initializer = keras.initializers.get(identifier)
     except (TypeError, ValueError) as error:
         raise ValueError(_refusal(identifier)) from error
-    if type(initializer).__name__ not in _SUPPORTED:
-        raise ValueError(_refusal(identifier))
+    name = type(initializer).__name__
+    if name not in _SUPPORTED:
+        raise ValueError(_refusal(identifier) + _equal_of(name))
     return initializer
 
 
@@ -60,4 +65,15 @@ def _refusal(identifier: Any) -> str:
         "`embeddings_initializer` must be one of Keras's "
         f"{', '.join(_SUPPORTED)} (or its name, such as 'uniform'). "
         f"Received: embeddings_initializer={identifier!r}"
+    )
+
+
+def _equal_of(name: str) -> str:
+    if name not in _SCALED:
+        return ""
+    return (
+        f". {name} takes its spread from the number of rows of a variable, and a table "
+        "has no such number. Write the spread itself: what `he_normal` gives "
+        "Keras's `Embedding` of n rows is "
+        "keras.initializers.TruncatedNormal(stddev=1.137 * (2 / n) ** 0.5)"
     )

@@ -17,6 +17,7 @@ children = [
 ]
 print("children:", sum(map(len, children)))
 print("rows:", ptf.Cluster().stats()[0].tables[0].rows)
+print("loss:", model.evaluate(users, clicks, verbose=0))
 """
 
 
@@ -34,4 +35,5 @@ def test_smallest_program_trains_in_one_process(run_python, tmp_path, monkeypatc
     output = run_python(smallest_program() + COUNT_PROCESSES)
     assert "children: 0" in output
     assert "rows: 10000" in output
+    assert float(output.rpartition("loss: ")[2]) < 0.02
     assert list(tmp_path.iterdir()) == []

@@ -44,6 +44,21 @@ def inputs_of(model: Any) -> str | None:
     return None if spec is None else _as_text(*spec)
 
 
+def input_specs_of(model: Any) -> Any:
+    """Returns what a model was called with first, as a structure of specs.
+
+    None if that is not known, or if the model takes more than one argument.
+    """
+    noted = inputs_of(model)
+    if noted is None:
+        return None
+    args, kwargs = _structure(json.loads(noted))
+    specs = [
+        each for each in (*args, *kwargs.values()) if not isinstance(each, _CONSTANTS)
+    ]
+    return specs[0] if len(specs) == 1 else None
+
+
 def call_with(model: Any, inputs: str) -> None:
     """Has a model make whatever it makes for inputs. Nothing is run.
 

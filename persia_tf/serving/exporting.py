@@ -93,8 +93,9 @@ def export(
             made float32 in the graph. Defaults to `"float32"`.
         inputs: What the model is called with: a structure of `tf.TensorSpec`,
             `tf.RaggedTensorSpec` or `tf.SparseTensorSpec`. Defaults to None: the
-            model's own inputs. The signature takes them by name: an input's key, where
-            the model takes a dict, else its own name.
+            model's own inputs, or what a subclassed model was called with first, with
+            any number of examples. The signature takes them by name: an input's key,
+            where the model takes a dict, else its own name.
         rows: Which rows are taken, by their use: a `KeepRows` for all tables, or a dict
             of them by the names of some. Defaults to None: all rows.
         remote: With `mode="remote"`: how shards are asked. Defaults to None: as

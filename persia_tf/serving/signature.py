@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from persia_tf.layers.model_inputs import input_specs_of
+
 _OUTPUT = "output"
 
 
@@ -124,11 +126,13 @@ def _inputs_of(model: Any) -> Any:
         if of_sequential and of_sequential[0].shape[0] is None:
             inputs = of_sequential[0] if len(of_sequential) == 1 else of_sequential
     if inputs is None:
+        inputs = input_specs_of(model)
+    if inputs is None:
         raise ValueError(
             "`inputs` must say what the model takes, since it is neither Functional "
-            "nor a Sequential with an Input: a structure of tf.TensorSpec, as the "
-            'model is called with, such as {"user": tf.TensorSpec((None,), "int64")}. '
-            "Received: inputs=None"
+            "nor a Sequential with an Input, nor was it called with one argument: a "
+            "structure of tf.TensorSpec, such as "
+            '{"user": tf.TensorSpec((None,), "int64")}. Received: inputs=None'
         )
     return inputs
 

@@ -50,6 +50,21 @@ def test_unknown_initializer_is_refused_with_the_known_ones(initializer):
         ptf.layers.PersiaEmbedding(4, embeddings_initializer=initializer)
 
 
+@pytest.mark.parametrize("initializer", ["he_normal", "lecun_uniform"])
+def test_an_initializer_that_needs_the_number_of_rows_is_refused_with_its_equal(
+    initializer,
+):
+    with pytest.raises(ValueError, match=r"TruncatedNormal\(stddev=1.137 \* \(2 / n"):
+        ptf.layers.PersiaEmbedding(4, embeddings_initializer=initializer)
+
+
+def test_the_equal_of_he_normal_is_it():
+    rows = 5000
+    own = keras.initializers.HeNormal(seed=1)((rows, 16))
+    equal = keras.initializers.TruncatedNormal(stddev=1.137 * (2 / rows) ** 0.5, seed=1)
+    np.testing.assert_allclose(own, equal((rows, 16)), rtol=1e-3)
+
+
 def test_unknown_combiner_is_refused():
     with pytest.raises(ValueError, match="combiner='max'"):
         ptf.layers.PersiaEmbedding(4, combiner="max")

@@ -123,6 +123,26 @@ def test_ragged_ids_with_weights(embedding, path, answer, combiner):
     np.testing.assert_allclose(found["output"], expected, rtol=0, atol=1e-6)
 
 
+def test_a_subclassed_model_takes_what_fit_called_it_with(embedding, path, answer):
+    class Scores(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.user = embedding("user")
+            self.dense = keras.layers.Dense(1)
+
+        def call(self, inputs):
+            return self.dense(self.user(inputs["user"]))
+
+    model = Scores()
+    inputs = {"user": some_ids(1)}
+    model.compile("adam", "mse")
+    model.fit(inputs, np.ones((COUNT, 1), "float32"), batch_size=8, verbose=0)
+    ptf.serving.export(model, path)
+    expected = predictions(model, inputs)
+    found = answer(user=inputs["user"])
+    np.testing.assert_allclose(found["output"], expected, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "compression",
     [ptf.compression.HashStack(7), ptf.compression.QuotientRemainder(7)],
