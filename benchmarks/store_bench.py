@@ -20,7 +20,7 @@ from pathlib import Path
 
 import native_programs
 
-PARTS = ("lookup", "update", "followed", "large", "growth")
+PARTS = ("lookup", "update", "followed", "dense", "large", "growth")
 THREADS = 2
 QUICK = {
     "rows": 100_000,

@@ -1,7 +1,8 @@
 // store_bench: the table against flat arrays. Run by benchmarks/store_bench.py,
 // which names the parts and the sizes:
 //
-//   store_bench lookup,update,followed,large,growth rows=10000000 rounds=7 ...
+//   store_bench lookup,update,followed,dense,large,growth rows=10000000
+//   rounds=7 ...
 
 #include <cstdio>
 #include <cstdlib>
@@ -61,6 +62,7 @@ int Main(int argc, char** argv) {
     RunAdagradParts(options, has("lookup"), has("update"));
   }
   if (has("followed")) RunFollowedPart(options);
+  if (has("dense")) RunDensePart(options);
   if (has("large")) RunLargePart(options);
   if (has("growth")) RunGrowthPart(options);
   return 0;

@@ -42,8 +42,13 @@ void RunGrowthPart(const Options& options);
 // row that a step trained before the next one, over training without.
 void RunFollowedPart(const Options& options);
 
+// dense_over_lazy_adam: training, one thread, where Adam makes up for the steps
+// in which a row had no gradient, over training where it does not.
+void RunDensePart(const Options& options);
+
 // Tables without capacity, admission or eviction. Ends the program on an error.
 std::unique_ptr<Table> MakeAdagradTable();
+std::unique_ptr<Table> MakeAdamTable(bool dense);
 std::unique_ptr<Table> MakeBfloat16Table();
 
 // Creates the rows of IdOf(begin), ..., IdOf(end - 1), by all threads.

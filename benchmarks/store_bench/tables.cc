@@ -29,6 +29,13 @@ std::unique_ptr<Table> MakeAdagradTable() {
   return Make(config);
 }
 
+std::unique_ptr<Table> MakeAdamTable(bool dense) {
+  TableConfig config;
+  config.dim = kAdagradDim;
+  config.optimizer = {"adam", {{"dense", dense ? 1.0 : 0.0}}};
+  return Make(config);
+}
+
 std::unique_ptr<Table> MakeBfloat16Table() {
   TableConfig config;
   config.dim = kBfloat16Dim;

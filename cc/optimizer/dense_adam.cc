@@ -18,38 +18,52 @@ struct Factors {
   float shrunk_2;
 };
 
+// What a rule reads for each row.
+struct AdamPowers {
+  AdamPowers(const AdamParams& params, bool amsgrad)
+      : of_beta_1(params.beta_1),
+        of_beta_2(params.beta_2),
+        of_step(PowersOfMomentum(amsgrad ? params.beta_1
+                                         : params.beta_1 /
+                                               std::sqrt(params.beta_2))) {}
+
+  const Powers of_beta_1;
+  const Powers of_beta_2;
+  const Powers of_step;  // By how much a step without a gradient is shorter.
+};
+
 PERSIA_ROW_FUNCTION float CorrectedRate(float rate, float steps,
-                                        const AdamParams& params) {
-  return rate * std::sqrt(1 - std::pow(params.beta_2, steps)) /
-         (1 - std::pow(params.beta_1, steps));
+                                        const AdamPowers& powers) {
+  return rate * std::sqrt(1 - powers.of_beta_2(steps)) /
+         (1 - powers.of_beta_1(steps));
 }
 
 // What momentum moves a row by after so many steps, until its next gradient.
 // The corrected rate is that of the middle of those steps that count.
 PERSIA_ROW_FUNCTION float RateBetween(float rate, float after, float steps,
-                                      float ratio, const AdamParams& params) {
+                                      const AdamPowers& powers) {
   if (after == 0 || steps <= 1) return 0;
   constexpr float kMiddle = 8;
   const float at = after + std::min(steps / 2, kMiddle);
-  return CorrectedRate(rate, at, params) * MomentumBetween(ratio, steps);
+  return CorrectedRate(rate, at, powers) *
+         MomentumBetween(powers.of_step, steps);
 }
 
 PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps, float rate,
-                                      float ratio, const AdamParams& params) {
+                                      const AdamPowers& powers) {
   Factors factors;
   factors.undo = 0;
   factors.shrunk_1 = factors.shrunk_2 = 1;
   if (steps.passed != steps.was_expected) {
-    factors.undo =
-        RateBetween(rate, steps.before, steps.passed, ratio, params) -
-        RateBetween(rate, steps.before, steps.was_expected, ratio, params);
+    factors.undo = RateBetween(rate, steps.before, steps.passed, powers) -
+                   RateBetween(rate, steps.before, steps.was_expected, powers);
   }
   if (steps.passed > 1) {
-    factors.shrunk_1 = std::pow(params.beta_1, steps.passed - 1);
-    factors.shrunk_2 = std::pow(params.beta_2, steps.passed - 1);
+    factors.shrunk_1 = powers.of_beta_1(steps.passed - 1);
+    factors.shrunk_2 = powers.of_beta_2(steps.passed - 1);
   }
-  factors.step = CorrectedRate(rate, steps.now, params) +
-                 RateBetween(rate, steps.now, steps.expected, ratio, params);
+  factors.step = CorrectedRate(rate, steps.now, powers) +
+                 RateBetween(rate, steps.now, steps.expected, powers);
   return factors;
 }
 
@@ -83,35 +97,35 @@ PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
 
 template <bool amsgrad>
 PERSIA_ROW_FUNCTION void StepEachRow(const RowUpdates& rows,
-                                     const AdamParams& params) {
+                                     const AdamParams& params,
+                                     const AdamPowers& powers) {
   const size_t dim = rows.dim;
-  const float ratio =
-      amsgrad ? params.beta_1 : params.beta_1 / std::sqrt(params.beta_2);
   for (size_t i = 0; i < rows.count; ++i) {
     float* const first = rows.states[i];
     float* const second = first + dim;
     float* const greatest = second + (amsgrad ? dim : 0);
     const StepsPassed steps = CountStep(greatest + dim, rows.step.number);
-    StepRow<amsgrad>(
-        rows.weights[i], first, second, greatest, rows.gradients[i], dim,
-        FactorsOf(steps, rows.step.learning_rate, ratio, params), params);
+    StepRow<amsgrad>(rows.weights[i], first, second, greatest,
+                     rows.gradients[i], dim,
+                     FactorsOf(steps, rows.step.learning_rate, powers), params);
   }
 }
 
-PERSIA_VECTORIZE void StepRows(const RowUpdates& rows,
-                               const AdamParams& params) {
-  StepEachRow<false>(rows, params);
+PERSIA_VECTORIZE void StepRows(const RowUpdates& rows, const AdamParams& params,
+                               const AdamPowers& powers) {
+  StepEachRow<false>(rows, params, powers);
 }
 
 PERSIA_VECTORIZE void StepAmsgradRows(const RowUpdates& rows,
-                                      const AdamParams& params) {
-  StepEachRow<true>(rows, params);
+                                      const AdamParams& params,
+                                      const AdamPowers& powers) {
+  StepEachRow<true>(rows, params, powers);
 }
 
 class DenseAdam : public Optimizer {
  public:
   DenseAdam(const AdamParams& params, bool amsgrad)
-      : params_(params), amsgrad_(amsgrad) {}
+      : params_(params), amsgrad_(amsgrad), powers_(params, amsgrad) {}
 
   size_t state_size(size_t dim) const override {
     return (amsgrad_ ? 3 : 2) * dim + kStepClockSize;
@@ -123,15 +137,16 @@ class DenseAdam : public Optimizer {
 
   void Update(const RowUpdates& rows) const override {
     if (amsgrad_) {
-      StepAmsgradRows(rows, params_);
+      StepAmsgradRows(rows, params_, powers_);
     } else {
-      StepRows(rows, params_);
+      StepRows(rows, params_, powers_);
     }
   }
 
  private:
   const AdamParams params_;
   const bool amsgrad_;
+  const AdamPowers powers_;
 };
 
 }  // namespace

@@ -17,18 +17,17 @@ struct Factors {
 };
 
 PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps, float momentum,
-                                      bool nesterov) {
+                                      const Powers& powers, bool nesterov) {
   // A step without a gradient moves the row by its velocity, which Nesterov's
   // shrinks once more.
   const float of_velocity = nesterov ? momentum : 1.0f;
   Factors factors{1, 0, 0};
   if (steps.passed > 1) factors.shrunk = std::pow(momentum, steps.passed - 1);
   if (steps.passed != steps.was_expected) {
-    factors.undo =
-        of_velocity * (MomentumBetween(momentum, steps.passed) -
-                       MomentumBetween(momentum, steps.was_expected));
+    factors.undo = of_velocity * (MomentumBetween(powers, steps.passed) -
+                                  MomentumBetween(powers, steps.was_expected));
   }
-  factors.move = of_velocity * MomentumBetween(momentum, steps.expected);
+  factors.move = of_velocity * MomentumBetween(powers, steps.expected);
   return factors;
 }
 
@@ -48,28 +47,33 @@ PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
 }
 
 template <bool nesterov>
-PERSIA_ROW_FUNCTION void StepEachRow(const RowUpdates& rows, float momentum) {
+PERSIA_ROW_FUNCTION void StepEachRow(const RowUpdates& rows, float momentum,
+                                     const Powers& powers) {
   for (size_t i = 0; i < rows.count; ++i) {
     float* const velocity = rows.states[i];
     const StepsPassed steps = CountStep(velocity + rows.dim, rows.step.number);
     StepRow<nesterov>(rows.weights[i], velocity, rows.gradients[i], rows.dim,
                       rows.step.learning_rate, momentum,
-                      FactorsOf(steps, momentum, nesterov));
+                      FactorsOf(steps, momentum, powers, nesterov));
   }
 }
 
-PERSIA_VECTORIZE void StepMomentumRows(const RowUpdates& rows, float momentum) {
-  StepEachRow<false>(rows, momentum);
+PERSIA_VECTORIZE void StepMomentumRows(const RowUpdates& rows, float momentum,
+                                       const Powers& powers) {
+  StepEachRow<false>(rows, momentum, powers);
 }
 
-PERSIA_VECTORIZE void StepNesterovRows(const RowUpdates& rows, float momentum) {
-  StepEachRow<true>(rows, momentum);
+PERSIA_VECTORIZE void StepNesterovRows(const RowUpdates& rows, float momentum,
+                                       const Powers& powers) {
+  StepEachRow<true>(rows, momentum, powers);
 }
 
 class DenseMomentum : public Optimizer {
  public:
   DenseMomentum(float momentum, bool nesterov)
-      : momentum_(momentum), nesterov_(nesterov) {}
+      : momentum_(momentum),
+        nesterov_(nesterov),
+        powers_(PowersOfMomentum(momentum)) {}
 
   size_t state_size(size_t dim) const override { return dim + kStepClockSize; }
 
@@ -79,15 +83,16 @@ class DenseMomentum : public Optimizer {
 
   void Update(const RowUpdates& rows) const override {
     if (nesterov_) {
-      StepNesterovRows(rows, momentum_);
+      StepNesterovRows(rows, momentum_, powers_);
     } else {
-      StepMomentumRows(rows, momentum_);
+      StepMomentumRows(rows, momentum_, powers_);
     }
   }
 
  private:
   const float momentum_;
   const bool nesterov_;
+  const Powers powers_;
 };
 
 }  // namespace

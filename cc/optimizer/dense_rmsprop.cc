@@ -18,17 +18,18 @@ struct Factors {
 };
 
 PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps,
-                                      const RmspropParams& params) {
+                                      const RmspropParams& params,
+                                      const Powers& powers) {
   Factors factors{1, 1, 0, 1};
   if (steps.passed > 1) {
     factors.shrunk_average = std::pow(params.rho, steps.passed - 1);
     factors.shrunk_velocity = std::pow(params.momentum, steps.passed - 1);
   }
   if (steps.passed != steps.was_expected) {
-    factors.undo = MomentumBetween(params.momentum, steps.passed) -
-                   MomentumBetween(params.momentum, steps.was_expected);
+    factors.undo = MomentumBetween(powers, steps.passed) -
+                   MomentumBetween(powers, steps.was_expected);
   }
-  factors.move = 1 + MomentumBetween(params.momentum, steps.expected);
+  factors.move = 1 + MomentumBetween(powers, steps.expected);
   return factors;
 }
 
@@ -66,7 +67,8 @@ PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
 
 template <bool has_momentum, bool centered>
 PERSIA_ROW_FUNCTION void StepEachRow(const RowUpdates& rows,
-                                     const RmspropParams& params) {
+                                     const RmspropParams& params,
+                                     const Powers& powers) {
   const size_t dim = rows.dim;
   for (size_t i = 0; i < rows.count; ++i) {
     float* const squares = rows.states[i];
@@ -76,28 +78,30 @@ PERSIA_ROW_FUNCTION void StepEachRow(const RowUpdates& rows,
     const StepsPassed steps = CountStep(clock, rows.step.number);
     StepRow<has_momentum, centered>(
         rows.weights[i], squares, velocity, average, rows.gradients[i], dim,
-        rows.step.learning_rate, FactorsOf(steps, params), params);
+        rows.step.learning_rate, FactorsOf(steps, params, powers), params);
   }
 }
 
 PERSIA_VECTORIZE void StepRows(const RowUpdates& rows,
-                               const RmspropParams& params) {
+                               const RmspropParams& params,
+                               const Powers& powers) {
   if (params.momentum > 0) {
     if (params.centered) {
-      StepEachRow<true, true>(rows, params);
+      StepEachRow<true, true>(rows, params, powers);
     } else {
-      StepEachRow<true, false>(rows, params);
+      StepEachRow<true, false>(rows, params, powers);
     }
   } else if (params.centered) {
-    StepEachRow<false, true>(rows, params);
+    StepEachRow<false, true>(rows, params, powers);
   } else {
-    StepEachRow<false, false>(rows, params);
+    StepEachRow<false, false>(rows, params, powers);
   }
 }
 
 class DenseRmsprop : public Optimizer {
  public:
-  explicit DenseRmsprop(const RmspropParams& params) : params_(params) {}
+  explicit DenseRmsprop(const RmspropParams& params)
+      : params_(params), powers_(PowersOfMomentum(params.momentum)) {}
 
   size_t state_size(size_t dim) const override {
     return dim * (1 + (params_.momentum > 0) + params_.centered) +
@@ -109,11 +113,12 @@ class DenseRmsprop : public Optimizer {
   }
 
   void Update(const RowUpdates& rows) const override {
-    StepRows(rows, params_);
+    StepRows(rows, params_, powers_);
   }
 
  private:
   const RmspropParams params_;
+  const Powers powers_;
 };
 
 }  // namespace

@@ -20,10 +20,10 @@
 #define PERSIA_CC_OPTIMIZER_MISSED_STEPS_H_
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
+#include "cc/optimizer/powers.h"
 #include "cc/optimizer/row_math.h"
 
 namespace persia {
@@ -66,15 +66,20 @@ PERSIA_ROW_FUNCTION StepsPassed CountStep(float* clock, uint32_t number) {
   return steps;
 }
 
-// The sum of ratio^1 to ratio^(steps - 1): how far a momentum that shrinks by
-// `ratio` a step moves a row between two gradients, in units of itself.
-PERSIA_ROW_FUNCTION float MomentumBetween(float ratio, float steps) {
-  if (steps <= 1) return 0;
-  // Where momentum shrinks more slowly than what it is divided by, Keras's
-  // steps grow, until they do not: no more than so many are foreseen.
+// The powers of a momentum that shrinks by `ratio` a step. Where it shrinks
+// more slowly than what it is divided by, Keras's steps grow, until they do
+// not: no more than so many are foreseen.
+inline Powers PowersOfMomentum(float ratio) {
   constexpr float kMostRatio = 0.999f;
-  const float r = std::min(ratio, kMostRatio);
-  return r * (1 - std::pow(r, steps - 1)) / (1 - r);
+  return Powers(std::min(ratio, kMostRatio));
+}
+
+// The sum of ratio^1 to ratio^(steps - 1): how far a momentum moves a row
+// between two gradients, in units of itself.
+PERSIA_ROW_FUNCTION float MomentumBetween(const Powers& momentum, float steps) {
+  if (steps <= 1) return 0;
+  const float r = momentum.base();
+  return r * (1 - momentum(steps - 1)) / (1 - r);
 }
 
 }  // namespace persia

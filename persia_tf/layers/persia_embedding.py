@@ -100,7 +100,7 @@ class PersiaEmbedding(keras.layers.Layer):
             steps the layer, that of `compile` or of a custom loop, with its
             arguments and its learning rate as it is at each step. Where rows have no
             equal of it (Nadam, Lion, a class of your own), they are stepped by
-            lazy Adam with its learning rate, which is logged.
+            Adam with its learning rate, which is logged.
         combiner: None for one vector an id; `"sum"`, `"mean"` or `"sqrtn"` to
             pool the last axis of ids into one vector. An embedding worker, or a
             single shard, pools before the wire where that moves less.
