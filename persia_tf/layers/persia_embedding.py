@@ -40,7 +40,12 @@ from persia_tf.layers.replicas import after_all_workers, local_replica
 from persia_tf.layers.row_saving import RowSaving
 from persia_tf.layers.row_state import RowState
 from persia_tf.layers.row_stepping import RowStepping
-from persia_tf.layers.table_users import FoundRows, rows_of_others, table_users
+from persia_tf.layers.table_users import (
+    FoundRows,
+    rows_of_others,
+    table_users,
+    tell_of_frozen_rows,
+)
 from persia_tf.layers.training_mode import is_training
 from persia_tf.layers.weight_readers import WeightReaders
 from persia_tf.layers.workers import Workers
@@ -240,6 +245,7 @@ class PersiaEmbedding(keras.layers.Layer):
         self._stepping = RowStepping(self)
         self._load_error: Exception | None = None
         self._found_rows: FoundRows | None = None
+        self._has_told_of_rows = False
         self._loss_scaling = LossScaling(self)
 
     def build(self, input_shape: Any = None) -> None:
@@ -262,8 +268,8 @@ class PersiaEmbedding(keras.layers.Layer):
         self, inputs: Any, weights: Any = None, training: bool | None = None
     ) -> Any:
         training = is_training(training)
-        if training:
-            self._tell_of_found_rows()
+        if training and not self._has_told_of_rows:
+            self._tell_of_rows()
         self._rebuilding.on_call(is_eager=tf.executing_eagerly())
         with on_host():
             ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
@@ -531,11 +537,18 @@ class PersiaEmbedding(keras.layers.Layer):
             table.give(self.optimizer)
         return table
 
-    def _tell_of_found_rows(self) -> None:
-        """Not before it trains: rows that are loaded take their place."""
-        found, self._found_rows = self._found_rows, None
-        if found is not None and not self._row_saving.has_loaded:
-            found.tell()
+    def _tell_of_rows(self) -> None:
+        """Says what is odd about the rows that it begins to train with.
+
+        Not before it trains: rows that are loaded take the place of others.
+        """
+        self._has_told_of_rows = True
+        if self._row_saving.has_loaded:
+            return
+        if self._found_rows is not None:
+            self._found_rows.tell()
+        if not self.trainable and self.absent == "zeros":
+            tell_of_frozen_rows(self.name, self._row_saving.table)
 
     def _initial_rows(self, full_name: str) -> InitialRows:
         name, parameters, seed = initializers.described(self.embeddings_initializer)

@@ -19,6 +19,7 @@ from persia_tf import embedded, errors, stats
 from persia_tf import session as session_lib
 from persia_tf.cluster import Cluster
 from persia_tf.layers.keras_clearing import ClearSessionWatch
+from persia_tf.table import Table
 
 
 class _Use(NamedTuple):
@@ -173,6 +174,23 @@ def rows_of_others(
     if full_name in session.loaded or _was_trained(session.name, full_name):
         return FoundRows(layer, table, rows)
     return None
+
+
+def tell_of_frozen_rows(layer: str, table: Table) -> None:
+    """Says that a layer which is not trained finds no rows, if so.
+
+    Args:
+        layer: The layer's name.
+        table: Its table.
+    """
+    if len(table):
+        return
+    logging.warning(
+        "layer '%s' is not trainable, and its table '%s' has no rows: every id gives "
+        "zeros. Load rows, or assign them by ptf.Table('%s').assign(ids, rows); or "
+        'have ids give what a new row would hold, by absent="initial".',
+        *(layer, table.name, table.name),
+    )
 
 
 def _was_trained(store: str, table: str) -> bool:

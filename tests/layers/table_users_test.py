@@ -271,3 +271,32 @@ def test_layers_can_be_collected(table):
     del layer
     gc.collect()
     assert gone() is None
+
+
+def frozen_on(table, **options):
+    user = keras.Input((), dtype="int64")
+    layer = ptf.layers.PersiaEmbedding(4, table=table, trainable=False, **options)
+    model = keras.Model(user, keras.layers.Dense(1)(layer(user)))
+    model.compile("sgd", "mse")
+    return model
+
+
+def of_frozen_rows(caplog):
+    return [text for text in caplog.messages if "is not trainable" in text]
+
+
+def test_a_frozen_layer_without_rows_says_that_it_gives_zeros(table, caplog):
+    model = frozen_on(table)
+    train(model)
+    train(model)
+    [warning] = of_frozen_rows(caplog)
+    assert f"ptf.Table('{table}').assign(ids, rows)" in warning
+    assert 'absent="initial"' in warning
+
+
+def test_a_frozen_layer_with_rows_or_initial_ones_says_nothing(table, caplog):
+    model = frozen_on(table)
+    ptf.Table(table).assign(IDS, np.ones((len(IDS), 4), "float32"))
+    train(model)
+    train(frozen_on(f"{table}_initial", absent="initial"))
+    assert not of_frozen_rows(caplog)
