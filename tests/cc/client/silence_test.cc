@@ -108,16 +108,15 @@ class SilentShardTest : public testing::Test {
     CreateRowTable(client_.get(), kUser);
   }
 
-  std::string Next() {
-    const auto event = events_.Take(DeadlineAfter(60));
-    EXPECT_TRUE(event.has_value());
-    return event.has_value() ? event->text : "";
-  }
-
-  void ExpectNext(const std::string& part) {
-    const std::string text = Next();
-    EXPECT_NE(text.find(shard_.address()), std::string::npos) << text;
-    EXPECT_NE(text.find(part), std::string::npos) << text;
+  // Others may be told of first: on a busy machine, that the shard was silent
+  // when the table was opened.
+  void ExpectTold(const std::string& part) {
+    while (const auto event = events_.Take(DeadlineAfter(60))) {
+      EXPECT_NE(event->text.find(shard_.address()), std::string::npos)
+          << event->text;
+      if (event->text.find(part) != std::string::npos) return;
+    }
+    ADD_FAILURE() << "nothing was told of: " << part;
   }
 
   EventLog events_;
@@ -128,29 +127,29 @@ class SilentShardTest : public testing::Test {
 TEST_F(SilentShardTest, ADeadShardIsToldOfWhileRequestsWaitAndWhenItIsBack) {
   shard_.Kill();
   PendingLookup lookup(client_.get(), kUser, FirstIds(2));
-  ExpectNext("What waits for it is a lookup, and fails in ");
+  ExpectTold("What waits for it is a lookup, and fails in ");
   EXPECT_FALSE(lookup.ready());
   shard_.Restart();
-  ExpectNext("answers again, after ");
+  ExpectTold("answers again, after ");
   EXPECT_TRUE(lookup.Wait().ok());
 }
 
 TEST_F(SilentShardTest, AShardThatHangsIsToldOf) {
   shard_.service()->Hold();
   PendingLookup lookup(client_.get(), kUser, FirstIds(2));
-  ExpectNext("it is connected, and silent");
+  ExpectTold("it is connected, and silent");
   shard_.service()->ReleaseAll();
-  ExpectNext("answers again, after ");
+  ExpectTold("answers again, after ");
   EXPECT_TRUE(lookup.Wait().ok());
 }
 
 TEST_F(SilentShardTest, AShardThatPutsRequestsOffIsToldOfWithItsReason) {
   shard_.service()->FailNext(1 << 20, Status(Code::kUnavailable, "is busy"));
   PendingUpdate update(client_.get(), kUser, FirstIds(2), 7, 1);
-  ExpectNext("is busy. What waits for it is an update");
+  ExpectTold("is busy. What waits for it is an update");
   shard_.service()->FailNext(0, Status());
   EXPECT_TRUE(update.Wait().ok());
-  ExpectNext("answers again, after ");
+  ExpectTold("answers again, after ");
 }
 
 }  // namespace
