@@ -97,8 +97,8 @@ def test_folds_after_reset_do_not_leak(table, caplog):
 
 
 def test_clear_session_frees_tables_that_no_layer_uses(table):
-    # In a call of its own: TensorFlow 2.16 looks at its callers' variables, which Python
-    # then keeps until they return.
+    # In a call of its own: TensorFlow 2.16 looks at its callers' variables, which
+    # Python then keeps until they return.
     def build_and_train():
         train(build(table))
 
