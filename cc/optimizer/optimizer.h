@@ -4,7 +4,7 @@
 // which live and change together. Arithmetic, arguments and defaults are
 // Keras's; the state belongs to the row alone, so rules are lazy: a row that a
 // step does not touch does not move, and Adam counts the row's own updates. A
-// rule that is dense (see steps_between.h) makes up for what a row missed.
+// rule that is dense (see missed_steps.h) makes up for what a row missed.
 //
 // Thread-safe: immutable after Make. Never blocks, never fails.
 
