@@ -1,12 +1,14 @@
 """persia_tf: embedding tables beyond a worker's memory, for Keras.
 
 The names below are loaded when they are first used, so that the commands
-(`persia ps`, `persia status`, `persia launch`) never import TensorFlow.
+(`persia ps`, `persia status`, `persia launch`) never import TensorFlow. In a program
+that imports it, Keras knows the layers of models that it loads.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from persia_tf._registration import register_with_keras
 from persia_tf._version import __version__
 
 if TYPE_CHECKING:
@@ -101,3 +103,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+register_with_keras()

@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 import threading
 
+from absl import logging
+
 from persia_tf import session as session_lib
 
 _lock = threading.Lock()
@@ -46,7 +48,8 @@ def reset() -> None:
 
     Waits for updates first. A layer that was built on one of the tables cannot be used
     any more: its next step raises `NotFoundError`, and the model must be built again.
-    Tables on shards stay as they are: see `ptf.Table.drop`.
+    Tables on shards stay as they are, which is logged where the program uses some: see
+    `ptf.Table.drop`.
 
     Example:
 
@@ -68,3 +71,16 @@ def reset() -> None:
             continue
         for table in sorted(session.tables()):
             session.drop_table(table)
+    for session in session_lib.open_sessions():
+        _tell_of_what_stays(session)
+
+
+def _tell_of_what_stays(session: session_lib.Session) -> None:
+    tables = session.known_tables()
+    if not session.shards or not tables:
+        return
+    logging.warning(
+        "ptf.reset() frees what lives in this process. Tables on shards stay, with "
+        "their rows: %s at %s. ptf.Table(name).drop() drops one.",
+        *(", ".join(f"'{table}'" for table in tables), session.shards),
+    )

@@ -148,8 +148,15 @@ class Session:
         self._own_tables: set[str] = set()
         self._row_optimizers: dict[str, Any] = {}
         self._layers: dict[str, list[str]] = {}
+        # How many batches were committed when the training of a table began.
+        self._training_began: dict[str, int] = {}
         self._refused = False
         self._lock = threading.Lock()
+
+    @property
+    def shards(self) -> str:
+        """Their addresses, joined by commas; "" of a store in this process."""
+        return "" if self._where == EMBEDDED else self._where
 
     @property
     def staleness(self) -> int:
@@ -251,10 +258,37 @@ class Session:
         )
         return OpenedTable(rows.value, held.value.decode())
 
+    def note_training(self, table: str) -> None:
+        """Notes that a layer of this process begins to train a table."""
+        committed = self.counters()["committed"]
+        with self._lock:
+            self._training_began.setdefault(table, committed)
+
+    def has_trained(self, table: str) -> bool:
+        """Whether this process has trained a table.
+
+        Not yet as long as no batch was committed since: a model may build several
+        layers of the table in its first step.
+        """
+        with self._lock:
+            began = self._training_began.get(table)
+        return began is not None and self.counters()["committed"] > began
+
+    def note_restored(self) -> None:
+        """Notes that all rows are a checkpoint's now, whoever trained before."""
+        with self._lock:
+            self._training_began.clear()
+            self.loaded.clear()
+
     def add_layer(self, table: str, layer: str) -> None:
         """Notes that a layer, as the ops name it, was built on a table."""
         with self._lock:
             self._layers.setdefault(table, []).append(layer)
+
+    def known_tables(self) -> list[str]:
+        """The full names of the tables that this program made, or attached to."""
+        with self._lock:
+            return sorted(self._tables)
 
     def knows(self, table: str) -> bool:
         """Whether this program made the table, or attached to it."""
@@ -292,6 +326,7 @@ class Session:
             self._tables.pop(table, None)
             self._row_optimizers.pop(table, None)
             self._own_tables.discard(table)
+            self._training_began.pop(table, None)
             self.loaded.discard(table)
         for forget in _forgetters:
             forget(self.name, table)

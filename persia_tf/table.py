@@ -267,7 +267,7 @@ class Table:
         self.cluster.session.clear_table(self._full_name)
         return rows
 
-    def drop(self) -> int:
+    def drop(self, *, missing_ok: bool = False) -> int:
         """Drops the table: its rows and its settings, on every shard.
 
         A layer may then make it anew, with another width or optimizer. Layers of this
@@ -283,11 +283,15 @@ class Table:
         model = build_model(embedding_dim=32)
         ```
 
+        Args:
+            missing_ok: Whether there may be no such table, as before the first of
+                several folds. Defaults to False.
+
         Returns:
             How many rows there were.
 
         Raises:
-            NotFoundError: if there is no such table.
+            NotFoundError: if there is no such table, unless `missing_ok`.
             PersiaError: if a shard does not answer in time (it is named), or an
                 update could not be delivered. Some shards may have dropped it then:
                 call it again.
@@ -297,6 +301,8 @@ class Table:
         parts = [part for process in processes for part in process.tables]
         found = [part.rows for part in parts if part.name == self._full_name]
         if not found and not session.knows(self._full_name):
+            if missing_ok:
+                return 0
             raise errors.NotFoundError(self._absence(processes[0]))
         session.drop_table(self._full_name)
         return sum(found)

@@ -83,5 +83,6 @@ def restore(
     except errors.PersiaError:
         shards.forget(manifest.save_id)
         raise
+    cluster.session.note_restored()
     logging.info("restored %s, of %d checkpoints", folder, len(chain))
     return folder

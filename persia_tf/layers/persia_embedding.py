@@ -543,6 +543,9 @@ class PersiaEmbedding(keras.layers.Layer):
         Not before it trains: rows that are loaded take the place of others.
         """
         self._has_told_of_rows = True
+        if self.trainable:
+            table = self._layer_table.rows
+            table.cluster.session.note_training(table.cluster.full_name(table.name))
         if self._row_saving.has_loaded:
             return
         if self._found_rows is not None:

@@ -1,8 +1,8 @@
-"""Which layers of this process use which tables of its own stores.
+"""Which layers of this process use which tables.
 
-Rows that live in this process outlive the model that trained them. So a layer that
-goes on from such rows says so, and `keras.utils.clear_session()` frees the tables that
-no living layer uses.
+Rows outlive the model that trained them. So a layer that goes on from rows of another
+model of this process says so, and `keras.utils.clear_session()` frees the tables of the
+process's own stores that no living layer uses.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 from absl import logging
 
-from persia_tf import embedded, errors, stats
+from persia_tf import embedded, errors
 from persia_tf import session as session_lib
 from persia_tf.cluster import Cluster
+from persia_tf.current_cluster import current_cluster
 from persia_tf.layers.keras_clearing import ClearSessionWatch
 from persia_tf.table import Table
 
@@ -137,12 +138,14 @@ class FoundRows:
     Args:
         layer: The layer's name.
         table: The table's name.
+        cluster: Where it is.
         rows: How many there were.
     """
 
-    def __init__(self, layer: str, table: str, rows: int) -> None:
+    def __init__(self, layer: str, table: str, cluster: Cluster, rows: int) -> None:
         self._layer = layer
         self._table = table
+        self._cluster = cluster
         self._rows = rows
 
     def tell(self) -> None:
@@ -150,11 +153,17 @@ class FoundRows:
         logging.warning(
             "layer '%s' goes on from the %d rows of table '%s', which another model of "
             "this process trained: models that name one table share its rows. For one "
-            "that starts afresh (a fold, a trial, a cell that is run again), call "
-            "ptf.reset() or ptf.Table('%s').drop() before it is built, or give it "
-            "another table=.",
-            *(self._layer, self._rows, self._table, self._table),
+            "that starts afresh (a fold, a trial, a cell that is run again), call %s "
+            "before it is built, or give it another table=.",
+            *(self._layer, self._rows, self._table, self._remedy()),
         )
+
+    def _remedy(self) -> str:
+        if self._cluster.is_embedded:
+            return f"ptf.reset() or ptf.Table('{self._table}').drop()"
+        if self._cluster.session is current_cluster().session:
+            return f"ptf.Table('{self._table}').drop()"
+        return f"ptf.Table('{self._table}', cluster).drop()"
 
 
 def rows_of_others(
@@ -168,11 +177,9 @@ def rows_of_others(
         cluster: Where it is.
         rows: How many it holds.
     """
-    if not rows or not cluster.is_embedded:
-        return None
     session, full_name = cluster.session, cluster.full_name(table)
-    if full_name in session.loaded or _was_trained(session.name, full_name):
-        return FoundRows(layer, table, rows)
+    if rows and (full_name in session.loaded or session.has_trained(full_name)):
+        return FoundRows(layer, table, cluster, rows)
     return None
 
 
@@ -190,14 +197,4 @@ def tell_of_frozen_rows(layer: str, table: Table) -> None:
         "zeros. Load rows, or assign them by ptf.Table('%s').assign(ids, rows); or "
         'have ids give what a new row would hold, by absent="initial".',
         *(layer, table.name, table.name),
-    )
-
-
-def _was_trained(store: str, table: str) -> bool:
-    processes = stats.of_session(store)
-    return any(
-        part.rows_updated
-        for process in processes
-        for part in process.tables
-        if part.name == table
     )

@@ -256,13 +256,76 @@ def test_evaluating_says_nothing(table, caplog):
     assert not warnings_of(caplog)
 
 
-def test_models_on_shards_say_nothing(table, start_shards, caplog):
-    [shard] = start_shards(1)
-    cluster = ptf.Cluster([shard.address], timeout=20)
+@pytest.fixture
+def cluster(start_shards):
+    return ptf.Cluster([shard.address for shard in start_shards(2)], timeout=20)
+
+
+def test_a_model_on_shards_says_that_it_goes_on_from_rows_of_another(
+    cluster, table, caplog
+):
+    with ptf.use_cluster(cluster):
+        train(build(table))
+        train(build(table))
+    [warning] = warnings_of(caplog)
+    assert f"the 64 rows of table '{table}'" in warning
+    assert f"call ptf.Table('{table}').drop() before" in warning
+    assert "ptf.reset()" not in warning
+
+
+def test_the_remedy_names_a_cluster_that_the_program_would_not_find(
+    cluster, table, caplog
+):
     for _ in range(2):
-        layer = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)
-        layer(IDS, training=True)
+        with ptf.use_cluster(cluster):
+            model = build(table)
+        train(model)
+    [warning] = warnings_of(caplog)
+    assert f"call ptf.Table('{table}', cluster).drop() before" in warning
+
+
+def test_rows_of_an_earlier_program_are_gone_on_from_without_a_word(
+    cluster, table, caplog
+):
+    layer = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)
+    layer.build()
+    layer.rows.assign(IDS, np.ones((len(IDS), 4), "float32"))
+    with ptf.use_cluster(cluster):
+        train(build(table))
     assert not warnings_of(caplog)
+
+
+def test_folds_on_shards_that_drop_the_table_do_not_leak(cluster, table, caplog):
+    with ptf.use_cluster(cluster):
+        scores = cross_validated(table, lambda: ptf.Table(table).drop(missing_ok=True))
+    assert scores == pytest.approx([0.5] * 3, abs=0.1)
+    assert not warnings_of(caplog)
+
+
+def test_a_model_on_rows_that_were_restored_to_shards_says_nothing(
+    start_shards, table, caplog, tmp_path
+):
+    [shard] = start_shards(1, checkpoint_root=str(tmp_path))
+    with ptf.use_cluster(ptf.Cluster([shard.address], timeout=20)):
+        train(build(table))
+        path = ptf.checkpoint.save("run").folder
+        ptf.checkpoint.restore(path)
+        train(build(table))
+    assert not warnings_of(caplog)
+
+
+def test_a_reset_says_what_stays_on_shards(cluster, table, caplog):
+    def told():
+        return [text for text in caplog.messages if "Tables on shards stay" in text]
+
+    ptf.reset()
+    assert not any(f"'{table}'" in text for text in told())
+    with ptf.use_cluster(cluster):
+        train(build(table))
+    ptf.reset()
+    [text] = [text for text in told() if f"'{table}'" in text]
+    assert cluster.shards[0] in text
+    assert "ptf.Table(name).drop()" in text
 
 
 def test_layers_can_be_collected(table):
