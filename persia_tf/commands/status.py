@@ -8,7 +8,7 @@ import json
 from collections.abc import Sequence
 
 from persia_tf import stats
-from persia_tf.commands import arguments
+from persia_tf.commands import arguments, asking
 
 EXAMPLES = """
 persia status 10.0.0.1:7000,10.0.0.2:7000
@@ -66,17 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints what the shards answer."""
-    processes = each_once(
-        stats.fetch(
-            [str(shard) for shard in args.shards],
-            args.timeout,
-            args.auth_token_file,
-            arguments.tls_of(args),
-        )
-    )
-    print(to_json(processes) if args.json else to_text(processes))
-    return 0
+    """Prints what the shards answer; 1 if one of them is down."""
+    answers = asking.ask_each(args)
+    processes = each_once([each for told in answers.processes for each in told])
+    if args.json:
+        print(to_json(processes, answers.failures))
+    else:
+        print(to_text(processes, answers.failures))
+    return answers.exit_code("persia status")
 
 
 def each_once(processes: Sequence[stats.ProcessStats]) -> list[stats.ProcessStats]:
@@ -87,14 +84,26 @@ def each_once(processes: Sequence[stats.ProcessStats]) -> list[stats.ProcessStat
     return list(first.values())
 
 
-def to_json(processes: Sequence[stats.ProcessStats]) -> str:
+def to_json(
+    processes: Sequence[stats.ProcessStats], failures: Sequence[asking.Failure] = ()
+) -> str:
     """Writes the counters as one JSON object, on one line."""
-    return json.dumps({"processes": [dataclasses.asdict(each) for each in processes]})
+    return json.dumps(
+        {
+            "processes": [dataclasses.asdict(each) for each in processes],
+            "failures": [failure._asdict() for failure in failures],
+        }
+    )
 
 
-def to_text(processes: Sequence[stats.ProcessStats]) -> str:
+def to_text(
+    processes: Sequence[stats.ProcessStats], failures: Sequence[asking.Failure] = ()
+) -> str:
     """Writes the counters as aligned tables: of the shards, then of the tables."""
-    text = align(_PROCESS_HEADER, [_process_row(each) for each in processes], 1)
+    lines = [_process_row(each) for each in processes]
+    nothing = ["-"] * (len(_PROCESS_HEADER) - 2)
+    lines += [(failure.address, "DOWN", *nothing) for failure in failures]
+    text = align(_PROCESS_HEADER, lines, 1)
     replicas = [_replica_line(each) for each in processes if each.source]
     text = "\n\n".join([text, *(["\n".join(replicas)] if replicas else [])])
     tables = sorted(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from persia_tf import errors, stats
-from persia_tf.commands import arguments, status
+from persia_tf.commands import arguments, asking, status
 
 # Of the command's help.
 EXAMPLES = """
@@ -77,7 +77,7 @@ def _add_shards(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Does what the action says; 1 if there is no such table."""
+    """Does what the action says; 1 if there is no such table, or a shard is down."""
     if args.shards is None:
         raise errors.InvalidArgumentError(
             "say which shards: HOST:PORT,... before the table's name, or in "
@@ -91,19 +91,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _ls(args: argparse.Namespace) -> int:
-    tables = _whole_tables(_shards(args))
+    answers = asking.ask_each(args)
+    tables = _whole_tables(_shards(answers))
     if args.json:
         print(json.dumps({"tables": [table._asdict() for table in tables]}))
     elif tables:
         print(status.align(_LS_HEADER, tables, 1))
     else:
         print("No tables.")
-    return 0
+    return answers.exit_code("persia table ls")
 
 
 def _show(args: argparse.Namespace) -> int:
-    shards = _shards(args)
-    parts = _parts(shards, args.name)
+    answers = asking.ask_each(args)
+    parts = _parts(_shards(answers), args.name)
     if args.json:
         shown = [
             {"shard": address, **dataclasses.asdict(part)} for address, part in parts
@@ -111,11 +112,14 @@ def _show(args: argparse.Namespace) -> int:
         print(json.dumps({"table": args.name, "shards": shown}))
     else:
         print(status.tables_to_text([(part, address) for address, part in parts]))
-    return 0
+    return answers.exit_code("persia table show")
 
 
 def _drop(args: argparse.Namespace) -> int:
-    rows = sum(part.rows for _, part in _parts(_shards(args), args.name))
+    answers = asking.ask_each(args)
+    if answers.failures:
+        return answers.exit_code("persia table drop")
+    rows = sum(part.rows for _, part in _parts(_shards(answers), args.name))
     if not (args.yes or _is_confirmed(args.name, rows)):
         print(f"Kept table '{args.name}'.", file=sys.stderr)
         return 1
@@ -149,16 +153,15 @@ def _is_confirmed(name: str, rows: int) -> bool:
     return sys.stdin.readline().strip() == name
 
 
-def _shards(args: argparse.Namespace) -> list[stats.ProcessStats]:
+def _shards(answers: asking.Answers) -> list[stats.ProcessStats]:
     """What each shard tells; embedding workers hold no rows of their own."""
-    told = stats.fetch(
-        [str(shard) for shard in args.shards],
-        args.timeout,
-        args.auth_token_file,
-        arguments.tls_of(args),
+    return status.each_once(
+        [
+            shard
+            for told in answers.processes
+            for shard in (told[1:] if len(told) > 1 else told)
+        ]
     )
-    each = len(told) // len(args.shards)
-    return list(told[1:each] if each > 1 else told)
 
 
 class _WholeTable(NamedTuple):

@@ -128,11 +128,38 @@ def test_shards_of_the_environment_are_asked_if_none_are_named(persia, start_ps)
         assert [each["address"] for each in processes] == asked
 
 
-def test_a_shard_that_is_down_is_named(persia, start_ps, unused_address):
+def test_a_shard_that_is_down_is_named_beside_the_others(
+    persia, start_ps, session, unused_address
+):
     _, address, _ = start_ps()
-    command = persia("status", "--timeout=1", f"{address},{unused_address}")
+    create_table(session(address), "clicks", dim=4)
+    command = persia("status", "--timeout=1", f"{unused_address},{address}")
     assert command.wait() == 1
     (line,) = command.stderr.splitlines()
-    assert line.startswith("persia status: ")
+    assert line.startswith(
+        f"persia status: {unused_address} is down: it did not answer"
+    )
+    shards, tables = command.stdout.split("\n\n")
+    assert [row[0] for row in cells(shards)[1:]] == [address, unused_address]
+    assert cells(shards)[2][1] == "DOWN"
+    assert cells(tables)[1][:2] == ["clicks", address]
+
+
+def test_json_has_the_shards_that_are_down(persia, start_ps, unused_address):
+    _, address, _ = start_ps()
+    command = persia("status", "--timeout=1", "--json", f"{address},{unused_address}")
+    assert command.wait() == 1
+    told = json.loads(command.stdout)
+    assert [each["address"] for each in told["processes"]] == [address]
+    [failure] = told["failures"]
+    assert failure["address"] == unused_address
+    assert "connection refused" in failure["error"]
+
+
+def test_shards_that_are_all_down_are_an_error(persia, unused_address):
+    command = persia("status", "--timeout=1", unused_address)
+    assert command.wait() == 1
+    (line,) = command.stderr.splitlines()
+    assert line.startswith("persia status: shard 0 of 1")
     assert unused_address in line
     assert command.stdout == ""

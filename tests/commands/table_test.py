@@ -87,6 +87,18 @@ def test_a_table_that_there_is_not_is_an_error_that_names_those_that_are(
     assert "'item', 'job/user'" in err
 
 
+def test_tables_are_shown_where_a_shard_is_down(run, cluster, unused_address):
+    shards = ",".join([*cluster.shards, unused_address])
+    code, out, told = run("ls", "--timeout=1", shards)
+    assert code == 1
+    assert f"persia table ls: {unused_address} is down" in told
+    assert [line.split()[0] for line in out.splitlines()[1:]] == ["item", "job/user"]
+    code, out, told = run("drop", "--yes", "--timeout=1", shards, "item")
+    assert code == 1
+    assert f"persia table drop: {unused_address} is down" in told
+    assert named(cluster) == {"item", "job/user"}
+
+
 def test_drop_drops_a_table_on_every_shard(run, cluster):
     code, out, _ = run("drop", ",".join(cluster.shards), "job/user", "--yes")
     assert code == 0
