@@ -22,7 +22,30 @@ NO_AUTOCAST: dict[str, Any] = (
 )
 
 
-__all__ = ["IS_KERAS_3", "NO_AUTOCAST", "keras", "not_equal"]
+__all__ = [
+    "IS_KERAS_3",
+    "NO_AUTOCAST",
+    "keras",
+    "not_equal",
+    "refuse_tensor_of_other_keras",
+]
+
+
+def refuse_tensor_of_other_keras(tensor: Any, layer: str) -> None:
+    """Raises TypeError for a symbolic tensor of the Keras that this one is not."""
+    other = "tf_keras" if IS_KERAS_3 else "keras"
+    if type(tensor).__module__.partition(".")[0] != other:
+        return
+    used, remedy = (
+        ("Keras 3", "Set TF_USE_LEGACY_KERAS=1 in the environment before Python starts")
+        if IS_KERAS_3
+        else ("tf_keras", "Unset TF_USE_LEGACY_KERAS, or `import tf_keras as keras`")
+    )
+    raise TypeError(
+        f"layer '{layer}' is a layer of {used}, as tf.keras is here, and its input is "
+        f"a tensor of {other}: a model is of one Keras. {remedy}. "
+        f"Received: {tensor!r}"
+    )
 
 
 def not_equal(x: Any, y: Any) -> Any:

@@ -41,6 +41,10 @@ def parse(text: str) -> Address:
     host, _, port = text.strip().rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
+    elif "://" in text:
+        raise errors.InvalidArgumentError(
+            f"an address is host:port, without a scheme as in http://, got {text!r}"
+        )
     elif ":" in host:
         raise errors.InvalidArgumentError(
             f"an IPv6 address needs brackets, as in [::1]:7000, got {text!r}"

@@ -42,3 +42,8 @@ def test_parses_a_list_in_its_order():
 def test_refuses_a_list_with_a_hole():
     with pytest.raises(errors.InvalidArgumentError, match="got ''"):
         addresses.parse_list("a:1,,b:2")
+
+
+def test_refuses_a_url():
+    with pytest.raises(errors.InvalidArgumentError, match="without a scheme"):
+        addresses.parse("http://10.0.0.1:7000")

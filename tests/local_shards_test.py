@@ -105,6 +105,14 @@ def test_in_a_with_statement_the_shards_serve_and_then_end(table):
     assert not any(map(is_alive, pids))
 
 
+def test_a_layer_of_a_cluster_that_ended_says_so(local_cluster, table):
+    with local_cluster():
+        layer = ptf.layers.PersiaEmbedding(4, table=table)
+        layer(np.array([1, 2]))
+    with pytest.raises(Exception, match="was closed by this program, as when a ptf"):
+        layer(np.array([1, 2]))
+
+
 def test_layers_in_it_are_on_it(local_cluster):
     local = local_cluster()
     with local as cluster:

@@ -1,5 +1,7 @@
 #include <map>
 #include <mutex>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -11,6 +13,7 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<Session>> sessions;  // By mutex.
+  std::set<std::string> closed;  // Names, for messages. By mutex.
 };
 
 // Never destroyed: threads of a program that is ending may still look here.
@@ -23,6 +26,24 @@ Registry& GlobalRegistry() {
 // not destroy it.
 void DestroyElsewhere(Session* session) {
   std::thread([session] { delete session; }).detach();
+}
+
+Status NoSession(const std::string& name, bool was_closed) {
+  if (was_closed) {
+    return Status(
+        Code::kNotFound,
+        Concat(
+            "session '", name,
+            "' with an embedding cluster was closed by this program, as when "
+            "a ptf.local_cluster is stopped. Use the model while its cluster "
+            "runs; a model that was saved there can be loaded onto another "
+            "one"));
+  }
+  return Status(
+      Code::kNotFound,
+      Concat("this process has no session '", name,
+             "' with an embedding cluster. Build the model here, with its "
+             "PersiaEmbedding layers, before this graph runs"));
 }
 
 }  // namespace
@@ -38,6 +59,7 @@ Status OpenSession(const std::string& name,
     return Status(Code::kAlreadyExists,
                   Concat("session '", name, "' is open already"));
   }
+  registry.closed.erase(name);
   return Status();
 }
 
@@ -46,11 +68,7 @@ Result<std::shared_ptr<Session>> FindSession(const std::string& name) {
   std::lock_guard<std::mutex> lock(registry.mutex);
   const auto found = registry.sessions.find(name);
   if (found == registry.sessions.end()) {
-    return Status(
-        Code::kNotFound,
-        Concat("this process has no session '", name,
-               "' with an embedding cluster. Build the model here, with its "
-               "PersiaEmbedding layers, before this graph runs"));
+    return NoSession(name, registry.closed.count(name) > 0);
   }
   return found->second;
 }
@@ -65,6 +83,7 @@ Status CloseSession(const std::string& name) {
   const auto found = registry.sessions.find(name);
   if (found != registry.sessions.end() && found->second == *session) {
     registry.sessions.erase(found);
+    registry.closed.insert(name);
   }
   return flushed;
 }

@@ -34,13 +34,18 @@ Status NamedMissingTable(const Status& status, const std::string& table) {
   const std::string& message = status.message();
   // "shard 0 of 2 (127.0.0.1:7000): ", or nothing for the store of a process.
   const std::string where = message.substr(0, message.find(kBegin));
-  const char* const cause =
+  const std::string cause =
       where.empty()
           ? "it was dropped. Build the model again, which makes it anew"
-          : "the shard was started again without its rows, or the table was "
-            "dropped. Bring the rows back by ptf.checkpoint.restore; or build "
-            "the model again, which makes the table anew, without rows. With "
-            "--recovery-folder a shard comes back with its rows";
+          : Concat(
+                "the shard was started again without its rows, or the table "
+                "was "
+                "dropped. Bring the rows back by ptf.checkpoint.restore; or "
+                "begin anew: drop what other shards hold of it (`persia table "
+                "drop ",
+                table,
+                "`), and build the model again. With --recovery-folder a shard "
+                "comes back with its rows");
   return Status(status.code(), Concat(where, "table \"", table,
                                       "\" is not there any more: ", cause));
 }

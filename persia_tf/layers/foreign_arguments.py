@@ -69,9 +69,11 @@ def _refuse_positions(name: str, args: tuple[Any, ...]) -> None:
         raise TypeError(
             f"{name} takes `output_dim` and no `input_dim`: {remedy}. {received}"
         )
+    output_dim = next((each for each in args if checks.is_integer(each)), 16)
+    table = next((each for each in args if isinstance(each, str)), "user")
     raise TypeError(
         f"{name} takes `output_dim` alone by position. Name the other arguments, as "
-        f'{name}({args[0]!r}, table="user"). {received}'
+        f'{name}({output_dim}, table="{table}"). {received}'
     )
 
 

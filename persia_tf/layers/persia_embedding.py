@@ -13,7 +13,7 @@ from persia_tf import capacity as capacity_lib
 from persia_tf import checks, initializers, optimizers, regularizers
 from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
-from persia_tf._keras import NO_AUTOCAST, keras
+from persia_tf._keras import NO_AUTOCAST, keras, refuse_tensor_of_other_keras
 from persia_tf.cluster import Cluster
 from persia_tf.current_cluster import cluster_in_use
 from persia_tf.layers import foreign_arguments
@@ -267,6 +267,7 @@ class PersiaEmbedding(keras.layers.Layer):
     def call(
         self, inputs: Any, weights: Any = None, training: bool | None = None
     ) -> Any:
+        refuse_tensor_of_other_keras(inputs, self.name)
         training = is_training(training)
         if training and not self._has_told_of_rows:
             self._tell_of_rows()

@@ -1,6 +1,7 @@
 """Arguments of `keras.layers.Embedding` that a `PersiaEmbedding` has not."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -31,9 +32,13 @@ def test_another_class_is_told_of_by_its_name():
         CastingPersiaEmbedding(1000, 16)
 
 
-def test_other_arguments_must_be_named():
-    with pytest.raises(TypeError, match=r"alone by position.*table=.*16, 'user'"):
-        PersiaEmbedding(16, "user")
+@pytest.mark.parametrize("given", [(16, "user"), ("user", 16)])
+def test_other_arguments_must_be_named(given):
+    written = re.escape(
+        'Name the other arguments, as PersiaEmbedding(16, table="user")'
+    )
+    with pytest.raises(TypeError, match=written):
+        PersiaEmbedding(*given)
 
 
 @pytest.mark.parametrize(

@@ -73,6 +73,16 @@ TEST_F(SessionRegistryTest, AnUnknownNameSaysWhatToDo) {
   EXPECT_NE(status.message().find("Build the model"), std::string::npos);
 }
 
+TEST_F(SessionRegistryTest, AClosedSessionIsToldFromOneThatNeverWas) {
+  ExpectOk(CloseSession(kName));
+  const Status status = FindSession(kName).status();
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_NE(status.message().find("was closed by this program"),
+            std::string::npos)
+      << status.message();
+  EXPECT_NE(status.message().find("ptf.local_cluster"), std::string::npos);
+}
+
 TEST_F(SessionRegistryTest, ANameIsTakenUntilItsSessionIsClosed) {
   const auto first = Find();
   const auto second = std::make_shared<FakeControl>();

@@ -41,6 +41,8 @@ TEST(MissingTableTest, OnAShardItIsToldByNameWithTheCauseAndTheRemedy) {
                 0),
             0u)
       << named.message();
+  EXPECT_NE(named.message().find("`persia table drop user`"), std::string::npos)
+      << named.message();
 }
 
 TEST(MissingTableTest, InThisProcessItCanOnlyHaveBeenDropped) {
