@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 from persia_tf.layers.model_inputs import input_specs_of
 
@@ -18,6 +19,8 @@ class Inputs:
     The name of an input is its key, where the model takes a dict, else its own. A
     ragged or sparse input is a tensor for each of its parts: of `x`, `x_values` and
     `x_row_splits`, `x_row_splits_1`, ...; `x_indices`, `x_values` and `x_dense_shape`.
+    A signature's names are letters, digits and underscores and begin with a letter: of
+    another name it has what TensorFlow makes of it, `a_b` of `a-b`, which is logged.
 
     Args:
         model: A Keras model.
@@ -39,7 +42,11 @@ class Inputs:
         self.tensors: dict[str, tf.TensorSpec] = {}
         for name, spec in zip(_names(given), tf.nest.flatten(self._structure)):
             self.specs[name] = spec
-            for part, tensor in _parts(name, spec):
+            if _as_argument(name) != name:
+                logging.info(
+                    "input '%s' is '%s' in the signature", name, _as_argument(name)
+                )
+            for part, tensor in _parts(_as_argument(name), spec):
                 self._add(part, tensor)
 
     def structure(self, tensors: Mapping[str, tf.Tensor]) -> Any:
@@ -82,7 +89,7 @@ class Inputs:
         return {
             part: tensor
             for name, value in inputs.items()
-            for part, tensor in _parts(name, value)
+            for part, tensor in _parts(_as_argument(name), value)
         }
 
     def _add(self, name: str, spec: tf.TensorSpec) -> None:
@@ -179,6 +186,12 @@ def _names(structure: Any, key: str | None = None) -> Iterator[str]:
         )
     else:
         yield key or getattr(structure, "name", None) or "input"
+
+
+def _as_argument(name: str) -> str:
+    """As `tf.function` names an argument that was given by such a name."""
+    plain = "".join(letter if letter.isalnum() else "_" for letter in name)
+    return plain if plain[:1].isalpha() else f"arg_{plain}"
 
 
 def _numbered(name: str, count: int) -> list[str]:

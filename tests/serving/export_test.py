@@ -143,6 +143,18 @@ def test_a_subclassed_model_takes_what_fit_called_it_with(embedding, path, answe
     np.testing.assert_allclose(found["output"], expected, rtol=0, atol=1e-6)
 
 
+def test_names_that_are_no_argument_are_made_some(embedding, path, answer):
+    ids = {"veteran's admin": some_ids(), "2nd-user": some_ids()}
+    inputs = {name: keras.Input((), dtype="int64") for name in ids}
+    vectors = [embedding("user")(each) for each in inputs.values()]
+    model = scores_of(inputs, *vectors)
+    train(model, ids)
+    ptf.serving.export(model, path, tf_example=True)
+    expected = predictions(model, {name: tf.constant(ids[name]) for name in ids})
+    found = answer(veteran_s_admin=some_ids(), arg_2nd_user=some_ids())
+    np.testing.assert_allclose(found["score"], expected, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "compression",
     [ptf.compression.HashStack(7), ptf.compression.QuotientRemainder(7)],
