@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from absl import logging
+
 from persia_tf.commands import arguments
 from persia_tf.commands.progress import Progress
 
@@ -137,6 +139,8 @@ def _wait(saving: Save, progress: Progress) -> None:
 
 def _cluster(args: argparse.Namespace) -> Cluster:
     from persia_tf.cluster import Cluster
+
+    logging.set_verbosity(logging.WARNING)  # The command itself says what it did.
 
     return Cluster(
         [str(shard) for shard in args.ps],
