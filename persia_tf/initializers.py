@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from absl import logging
+
 from persia_tf._keras import keras
 from persia_tf.spec import format_spec
 
@@ -58,6 +60,26 @@ def described(initializer: Any) -> tuple[str, dict[str, float], int]:
             f"rows are seeded by id. Received: seed={seed!r}"
         )
     return name, {key: config[key] for key in keys}, (seed or 0) % 2**64
+
+
+def tell_of_spread(layer: str, initializer: Any, dim: int) -> None:
+    """Says how wide a layer's new rows are where Keras's are not.
+
+    Args:
+        layer: Its name.
+        initializer: Its initializer.
+        dim: Weights per row.
+    """
+    if type(initializer).__name__ != "GlorotUniform":
+        return
+    limit = (6 / (1 + dim)) ** 0.5
+    logging.warning(
+        "layer '%s': glorot_uniform spreads new rows over [-%.3g, %.3g], which is that "
+        "of one row, sqrt(6 / (1 + %d)): a table has no number of rows. Keras's "
+        "Embedding of n rows has sqrt(6 / (n + %d)), which is less: for that, give "
+        "keras.initializers.RandomUniform(-limit, limit)",
+        *(layer, limit, limit, dim, dim),
+    )
 
 
 def _refusal(identifier: Any) -> str:

@@ -128,6 +128,10 @@ def row_initializer(layer: Any) -> tuple[Any, tuple[str, ...]]:
     except ValueError:
         name = type(layer.embeddings_initializer).__name__
         return "uniform", (f"rows of new ids are uniform, as there is no {name}",)
+    if type(initializer).__name__ == "GlorotUniform":
+        # As wide as Keras made the layer's rows: a table's would be wider.
+        limit = (6 / (layer.input_dim + layer.output_dim)) ** 0.5
+        return keras.initializers.RandomUniform(-limit, limit), ()
     return initializer, ()
 
 

@@ -98,8 +98,9 @@ class PersiaEmbedding(keras.layers.Layer):
             cluster: rows outlive the program there.
         embeddings_initializer: A Keras initializer or its name: zeros, ones,
             constant, uniform, normal, truncated normal or Glorot uniform (with
-            a fan-in of 1: one id activates one row). A row's value depends on
-            the seed, the table and the id alone. Defaults to `"uniform"`.
+            a fan-in of 1, so wider than that of Keras's `Embedding`, which has the
+            number of its rows there). A row's value depends on the seed, the table
+            and the id alone. Defaults to `"uniform"`.
         optimizer: A `persia_tf.optimizers` object or its name: the rule that
             steps this table's rows. Defaults to None: rows follow the optimizer that
             steps the layer, that of `compile` or of a custom loop, with its
@@ -553,6 +554,9 @@ class PersiaEmbedding(keras.layers.Layer):
             self._found_rows.tell()
         if not self.trainable and self.absent == "zeros":
             tell_of_frozen_rows(self.name, self._row_saving.table)
+        initializers.tell_of_spread(
+            self.name, self.embeddings_initializer, self.output_dim
+        )
 
     def _initial_rows(self, full_name: str) -> InitialRows:
         name, parameters, seed = initializers.described(self.embeddings_initializer)

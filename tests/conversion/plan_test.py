@@ -82,6 +82,17 @@ def test_an_initializer_that_rows_lack_is_noted(table):
     assert "HeNormal" in report.converted[0].notes[0]
 
 
+def test_rows_of_new_ids_are_as_wide_as_glorot_uniform_made_them(table):
+    model = model_of(layers.Embedding(21, 3, embeddings_initializer="glorot_uniform"))
+    converted, _ = ptf.convert(model, 10, table_prefix=table)
+    [layer] = [
+        each
+        for each in converted.layers
+        if isinstance(each, ptf.layers.PersiaEmbedding)
+    ]
+    assert layer.embeddings_initializer.get_config()["maxval"] == 0.5
+
+
 def test_the_report_reads_well(table):
     ids = keras.Input((), dtype="int64")
     rows = [layers.Embedding(n, 3, name=f"of_{n}")(ids) for n in (9, 1000)]

@@ -65,6 +65,20 @@ def test_the_equal_of_he_normal_is_it():
     np.testing.assert_allclose(own, equal((rows, 16)), rtol=1e-3)
 
 
+def test_glorot_uniform_says_once_that_it_is_of_a_row(table, caplog):
+    layer = ptf.layers.PersiaEmbedding(
+        5, table=table, embeddings_initializer="glorot_uniform"
+    )
+    for _ in range(2):
+        layer(np.arange(3), training=True)
+    [told] = [text for text in caplog.messages if "glorot_uniform" in text]
+    assert "[-1, 1]" in told
+    assert "RandomUniform(-limit, limit)" in told
+    caplog.clear()
+    ptf.layers.PersiaEmbedding(5, table=f"{table}_b")(np.arange(3), training=True)
+    assert not [text for text in caplog.messages if "glorot_uniform" in text]
+
+
 def test_unknown_combiner_is_refused():
     with pytest.raises(ValueError, match="combiner='max'"):
         ptf.layers.PersiaEmbedding(4, combiner="max")
