@@ -161,7 +161,11 @@ class FoundRows:
     def _remedy(self) -> str:
         if self._cluster.is_embedded:
             return f"ptf.reset() or ptf.Table('{self._table}').drop()"
-        if self._cluster.session is current_cluster().session:
+        found = current_cluster()
+        if (found.shards, found.namespace) == (
+            self._cluster.shards,
+            self._cluster.namespace,
+        ):
             return f"ptf.Table('{self._table}').drop()"
         return f"ptf.Table('{self._table}', cluster).drop()"
 
