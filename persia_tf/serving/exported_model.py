@@ -12,6 +12,7 @@ from persia_tf.ops.absent_rows import AbsentRows
 from persia_tf.ops.embedding import Route
 from persia_tf.ops.redirection import redirected_to
 from persia_tf.serving.captured_resources import captured_resources
+from persia_tf.serving.inlined_calls import inlined_calls
 from persia_tf.serving.signature import Inputs, named_outputs
 from persia_tf.serving.tf_example import ExampleParser
 
@@ -84,7 +85,7 @@ class ExportedModel(tf.Module):
         return _concrete(serve, tf.TensorSpec((None,), tf.string, name="examples"))
 
     def _call(self, model: Any, inputs: Any) -> dict[str, tf.Tensor]:
-        with redirected_to(self._lookup):
+        with redirected_to(self._lookup), inlined_calls(model):
             outputs = model(inputs, training=False)
         return named_outputs(model, outputs)
 

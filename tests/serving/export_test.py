@@ -143,6 +143,28 @@ def test_a_subclassed_model_takes_what_fit_called_it_with(embedding, path, answe
     np.testing.assert_allclose(found["output"], expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.skipif(IS_KERAS_3, reason="Keras 3 cannot train such a model")
+def test_a_call_that_is_a_function_is_traced_without_lookups(embedding, path, answer):
+    class Scores(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.user = embedding("user")
+            self.dense = keras.layers.Dense(1)
+
+        @tf.function
+        def call(self, inputs):
+            return self.dense(self.user(inputs["user"]))
+
+    model = Scores()
+    inputs = {"user": some_ids()}
+    train(model, inputs)
+    ptf.serving.export(model, path)
+    expected = predictions(model, {"user": tf.constant(inputs["user"])})
+    [found] = answer(**inputs).values()
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    train(model, inputs)  # It goes on as before.
+
+
 def test_names_that_are_no_argument_are_made_some(embedding, path, answer):
     ids = {"veteran's admin": some_ids(), "2nd-user": some_ids()}
     inputs = {name: keras.Input((), dtype="int64") for name in ids}
