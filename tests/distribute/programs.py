@@ -45,7 +45,8 @@ INDEX = CONFIG["task"]["index"] if CONFIG else 0
 _REST = """
 
 def say(**results):
-    print(json.dumps(results, default=float))  # NumPy's floats.
+    # Flushed, since some programs end by os._exit. Floats are those of NumPy.
+    print(json.dumps(results, default=float), flush=True)
 
 
 def batches(*columns, size=16):
