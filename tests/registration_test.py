@@ -1,5 +1,6 @@
 """Importing the package is enough for Keras to find its layers."""
 
+import os
 import subprocess
 import sys
 
@@ -33,6 +34,7 @@ def run(program, folder):
     ended = subprocess.run(
         [sys.executable, "-c", program],
         cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         timeout=300,
