@@ -36,7 +36,6 @@ def main() -> None:
     if args.layer:
         _run_here(args)
         return
-    # Of the one that is chosen alone.
     runs = {layer: _run(args, layer) for layer in _LAYERS}
     lines = compared(runs["keras"], runs["persia"])
     for name, (own, swapped) in lines.items():
@@ -136,9 +135,8 @@ def _watch(keras: Any, seen: dict[str, list[Any]]) -> None:
         found = evaluate(self, *args, **options)
         if not is_within:
             values = found if isinstance(found, (dict, list)) else [found]
-            names = values if isinstance(values, dict) else self.metrics_names
-            if not isinstance(values, dict):
-                values = dict(zip(names, values))
+            if isinstance(values, list):
+                values = dict(zip(self.metrics_names, values))
             seen["evaluate"].append(_numbers(values))
         return found
 

@@ -1,11 +1,5 @@
 """Importing the package is enough for Keras to find its layers."""
 
-import os
-import subprocess
-import sys
-
-import pytest
-
 from persia_tf import _keras
 
 KERAS = _keras.keras.__name__.partition(".")[0]
@@ -30,40 +24,21 @@ np.testing.assert_array_equal(predicted, np.load("predicted.npy"))
 """
 
 
-def run(program, folder):
-    ended = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+IMPORTS = [
+    f"import {KERAS} as keras; import persia_tf",
+    f"import persia_tf; import {KERAS} as keras",
+    "import persia_tf; import tensorflow as tf; keras = tf.keras",
+    "import tensorflow as tf; import persia_tf; keras = tf.keras",
+]
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("saved")
-    run(MODEL, folder)
-    return folder
+def test_a_model_is_loaded_whatever_is_imported_first(run_python):
+    run_python(MODEL)
+    for imports in IMPORTS:
+        run_python(imports + LOADING)
 
 
-@pytest.mark.parametrize(
-    "imports",
-    [
-        f"import {KERAS} as keras; import persia_tf",
-        f"import persia_tf; import {KERAS} as keras",
-        "import persia_tf; import tensorflow as tf; keras = tf.keras",
-        "import tensorflow as tf; import persia_tf; keras = tf.keras",
-    ],
-)
-def test_a_model_is_loaded_whatever_is_imported_first(saved, imports):
-    run(imports + LOADING, saved)
-
-
-def test_importing_it_imports_neither_keras_nor_tensorflow(tmp_path):
-    found = run("import persia_tf, sys; print(*sys.modules)", tmp_path).split()
+def test_importing_it_imports_neither_keras_nor_tensorflow(run_python):
+    found = run_python("import persia_tf, sys; print(*sys.modules)").split()
     assert "persia_tf" in found
     assert not {"keras", "tf_keras", "tensorflow"} & set(found)
