@@ -14,7 +14,7 @@ namespace {
 // of a model, so a row has missed as many steps as it was not asked for.
 class Training {
  public:
-  Training(const Options& options, std::unique_ptr<Table> table)
+  Training(const Options& options, std::shared_ptr<Table> table)
       : table_(std::move(table)),
         requests_({options.small_rows, options.batch, options.requests,
                    options.seed}),
@@ -32,7 +32,7 @@ class Training {
   }
 
  private:
-  const std::unique_ptr<Table> table_;
+  const std::shared_ptr<Table> table_;
   Requests requests_;
   HugeArray row_memory_;
   const Span<float> rows_;

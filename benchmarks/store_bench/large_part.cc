@@ -59,7 +59,7 @@ class Contestants {
  private:
   const Options& options_;
   const uint64_t rows_;
-  const std::unique_ptr<Table> table_;
+  const std::shared_ptr<Table> table_;
   HugeArray flat_;
   std::vector<Requests> requests_;
   std::vector<std::unique_ptr<HugeArray>> answers_;

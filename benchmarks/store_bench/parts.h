@@ -47,9 +47,9 @@ void RunFollowedPart(const Options& options);
 void RunDensePart(const Options& options);
 
 // Tables without capacity, admission or eviction. Ends the program on an error.
-std::unique_ptr<Table> MakeAdagradTable();
-std::unique_ptr<Table> MakeAdamTable(bool dense);
-std::unique_ptr<Table> MakeBfloat16Table();
+std::shared_ptr<Table> MakeAdagradTable();
+std::shared_ptr<Table> MakeAdamTable(bool dense);
+std::shared_ptr<Table> MakeBfloat16Table();
 
 // Creates the rows of IdOf(begin), ..., IdOf(end - 1), by all threads.
 void Fill(const Options& options, uint64_t begin, uint64_t end, Table* table);

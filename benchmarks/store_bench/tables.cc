@@ -12,7 +12,7 @@
 namespace persia::bench {
 namespace {
 
-std::unique_ptr<Table> Make(TableConfig config) {
+std::shared_ptr<Table> Make(TableConfig config) {
   config.name = "store_bench";
   config.initializer = {"uniform", {{"minval", -0.05}, {"maxval", 0.05}}};
   auto table = MakeTable(config);
@@ -22,21 +22,21 @@ std::unique_ptr<Table> Make(TableConfig config) {
 
 }  // namespace
 
-std::unique_ptr<Table> MakeAdagradTable() {
+std::shared_ptr<Table> MakeAdagradTable() {
   TableConfig config;
   config.dim = kAdagradDim;
   config.optimizer = {"adagrad", {}};
   return Make(config);
 }
 
-std::unique_ptr<Table> MakeAdamTable(bool dense) {
+std::shared_ptr<Table> MakeAdamTable(bool dense) {
   TableConfig config;
   config.dim = kAdagradDim;
   config.optimizer = {"adam", {{"dense", dense ? 1.0 : 0.0}}};
   return Make(config);
 }
 
-std::unique_ptr<Table> MakeBfloat16Table() {
+std::shared_ptr<Table> MakeBfloat16Table() {
   TableConfig config;
   config.dim = kBfloat16Dim;
   config.optimizer = {"sgd", {}};

@@ -35,7 +35,7 @@ Status CopyRows(Table* from, Table* to) {
 
 }  // namespace
 
-Result<std::unique_ptr<Table>> WithOptimizer(
+Result<std::shared_ptr<Table>> WithOptimizer(
     Table* table, const Spec& optimizer, std::shared_ptr<MemoryMeter> meter) {
   TableConfig config = table->config();
   config.optimizer = optimizer;

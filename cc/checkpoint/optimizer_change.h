@@ -19,7 +19,7 @@ namespace persia {
 // `table` meanwhile, or freeze it. InvalidArgument for an optimizer that there
 // is not. Throws as MakeTable and Restore do. Blocks for as long as it takes to
 // copy the rows.
-Result<std::unique_ptr<Table>> WithOptimizer(
+Result<std::shared_ptr<Table>> WithOptimizer(
     Table* table, const Spec& optimizer, std::shared_ptr<MemoryMeter> meter);
 
 }  // namespace persia

@@ -62,12 +62,15 @@ Result<Table*> StoreLoader::FindOrMake(const TableConfig& config) {
   if (loaded == nullptr) {
     TableConfig wanted = config;
     const auto known = store_.Share(key);
+    known_[key] = known.ok() ? *known : nullptr;
     if (known.ok()) {
       wanted = (*known)->config();
       if (IsUndecided(wanted.optimizer)) wanted.optimizer = config.optimizer;
     }
-    wanted.shard_index = own_.shard_index;
-    wanted.shard_count = own_.shard_count;
+    if (!takes_all_rows_) {
+      wanted.shard_index = own_.shard_index;
+      wanted.shard_count = own_.shard_count;
+    }
     auto made = MakeTable(wanted, nullptr, store_.meter());
     if (!made.ok()) return made.status();
     loaded = std::move(*made);

@@ -31,6 +31,10 @@ class StoreLoader : public ShardVisitor {
   StoreLoader(const Store* store, const ShardHeader& own)
       : store_(*store), own_(own) {}
 
+  // For a file of this shard alone, as a base is: each table is of the shard
+  // that its settings say, and all its rows are taken.
+  void TakeAllRows() { takes_all_rows_ = true; }
+
   // What the files have of these tables is passed over.
   void PassOver(std::set<TableKey> tables) { passed_over_ = std::move(tables); }
 
@@ -47,20 +51,24 @@ class StoreLoader : public ShardVisitor {
 
   // What was loaded.
   Store::Tables TakeTables() { return std::move(tables_); }
+  // What the store had of them when their settings were taken; null: nothing.
+  Store::Tables TakeKnown() { return std::move(known_); }
   // Those of this very shard's file; none if the checkpoint is of another
   // number of shards: then nobody knows what was applied where.
   std::vector<ClientWindow> TakeClients() { return std::move(clients_); }
 
  private:
   bool IsOwn(int64_t id) const {
-    return ShardOf(id, own_.shard_count) == own_.shard_index;
+    return takes_all_rows_ || ShardOf(id, own_.shard_count) == own_.shard_index;
   }
   Status CheckScope(const TableHead& table);
   Result<Table*> FindOrMake(const TableConfig& config);
 
   const Store& store_;
   const ShardHeader own_;
+  bool takes_all_rows_ = false;
   Store::Tables tables_;
+  Store::Tables known_;
   std::vector<ClientWindow> clients_;
   NewestTimes newest_;
   // Tables of each shard that files were read of.

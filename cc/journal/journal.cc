@@ -32,7 +32,7 @@ std::optional<uint64_t> PositionOf(const std::string& name) {
   return position;
 }
 
-// Makes tables of a base, whichever shard's it is.
+// Makes tables of a base, whichever shard each of them is of.
 class BaseLoader : public ShardVisitor {
  public:
   explicit BaseLoader(uint64_t save_id) : save_id_(save_id) {}
@@ -41,6 +41,7 @@ class BaseLoader : public ShardVisitor {
     loader_ = std::make_unique<StoreLoader>(
         &none_,
         ShardHeader{save_id_, 0, header.shard_index, header.shard_count});
+    loader_->TakeAllRows();
     if (header.save_id == save_id_) return loader_->OnHeader(header);
     return Status(Code::kDataLoss,
                   Concat("it is the base of position ", header.save_id - 1));

@@ -116,6 +116,8 @@ void Checkpoints::Forget(uint64_t save_id) {
   if (save_id == 0 || job_.Is({CheckpointAction::kSave, save_id}) ||
       job_.Is({CheckpointAction::kRestore, save_id})) {
     job_.Forget();
+    std::lock_guard<std::mutex> lock(starting_);
+    loaded_ = Loaded();
   }
 }
 
@@ -135,6 +137,7 @@ Status Checkpoints::Save(const CheckpointRequest& request,
   PERSIA_RETURN_IF_ERROR(job_.CheckNoneRuns());
   PERSIA_RETURN_IF_ERROR(options_.files->MakeFolder(folder));
   const ShardHeader header = HeaderOf(request);
+  PERSIA_RETURN_IF_ERROR(CheckShard(request));
   const std::shared_ptr<FreezeTurn::Hold> turn = subject_.turn->Take();
   const auto frozen = std::make_shared<FrozenStore>(subject_.requests);
   {
@@ -243,6 +246,7 @@ Status Checkpoints::Restore(const CheckpointRequest& request) {
   if (!folder.ok()) return folder.status();
   const auto paths = PathsWithin(options_.root, request.files);
   if (!paths.ok()) return paths.status();
+  PERSIA_RETURN_IF_ERROR(CheckShard(request));
   const RestoreRecord from{
       HeaderOf(request), 0, request.folder, request.files, {}};
   CheckpointProgress about;
@@ -253,7 +257,8 @@ Status Checkpoints::Restore(const CheckpointRequest& request) {
       [this, paths = *paths, from](ShardProgress* progress) {
         StoreLoader loader(subject_.store, from.shard);
         PERSIA_RETURN_IF_ERROR(loader.Load(options_.files, paths, progress));
-        loaded_ = {loader.TakeTables(), loader.TakeClients(), from};
+        loaded_ = {loader.TakeTables(), loader.TakeKnown(),
+                   loader.TakeClients(), from};
         return Status();
       });
 }
@@ -269,19 +274,23 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
                   Concat("checkpoint ", request.save_id,
                          " was not read here, or not to its end"));
   }
-  Loaded loaded = std::exchange(loaded_, {});
+  Loaded replaced;  // Ends when others may use the store again.
   {
     const Gate::Closed closed(subject_.gate);
-    loaded.from.generation = request.generation;
-    for (const auto& [key, table] : loaded.tables) {
-      table->SetIdentity(RestoredIdentity(loaded.from, key));
-      loaded.from.tables.emplace_back(key, table->identity());
+    PERSIA_RETURN_IF_ERROR(CheckShard(request));
+    PERSIA_RETURN_IF_ERROR(CheckKnown(loaded_.known));
+    loaded_.from.generation = request.generation;
+    loaded_.from.tables.clear();
+    for (const auto& [key, table] : loaded_.tables) {
+      table->SetIdentity(RestoredIdentity(loaded_.from, key));
+      loaded_.from.tables.emplace_back(key, table->identity());
     }
-    PERSIA_RETURN_IF_ERROR(LogRestore(loaded.from));
+    PERSIA_RETURN_IF_ERROR(LogRestore(loaded_.from));
     chain_.Break();
     subject_.before_swap();
-    subject_.store->Replace(&loaded.tables);
-    if (!loaded.clients.empty()) subject_.window->Import(loaded.clients);
+    replaced = std::exchange(loaded_, {});
+    subject_.store->Replace(&replaced.tables);
+    if (!replaced.clients.empty()) subject_.window->Import(replaced.clients);
     *subject_.generation = request.generation;
   }
   TellEvent(subject_.events, kEnded, "restored checkpoint ", request.save_id,
@@ -292,6 +301,26 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
   // The checkpoint may be removed some day: a base does not need it.
   subject_.journal->DemandBase();
   return subject_.journal->BlockUntilDurable(subject_.journal->position());
+}
+
+Status Checkpoints::CheckShard(const CheckpointRequest& request) const {
+  return subject_.store->CheckShard(Concat("checkpoint ", request.save_id),
+                                    request.shard_index, request.shard_count);
+}
+
+// Or the settings that rows were read for are no longer those of their table.
+Status Checkpoints::CheckKnown(const Store::Tables& known) const {
+  for (const auto& [key, table] : known) {
+    const auto now = subject_.store->Share(key);
+    if ((now.ok() ? *now : nullptr) == table) continue;
+    const Table& told = table != nullptr ? *table : **now;
+    return Status(
+        Code::kFailedPrecondition,
+        Concat("table \"", told.config().name,
+               "\" was made, dropped, cleared or given another optimizer "
+               "while the checkpoint was read: restore it again"));
+  }
+  return Status();
 }
 
 Status Checkpoints::TakeAway(const std::function<Status(bool* taken)>& take,

@@ -81,6 +81,7 @@ class Checkpoints {
   // What a restore has read.
   struct Loaded {
     Store::Tables tables;
+    Store::Tables known;  // See StoreLoader::TakeKnown.
     std::vector<ClientWindow> clients;
     RestoreRecord from;
   };
@@ -97,6 +98,9 @@ class Checkpoints {
   Status Commit(const CheckpointRequest& request);
   Status Restore(const CheckpointRequest& request);
   Status Swap(const CheckpointRequest& request);
+  // See Store::CheckShard.
+  Status CheckShard(const CheckpointRequest& request) const;
+  Status CheckKnown(const Store::Tables& known) const;
   Status LogSave(const CheckpointRequest& request);
   Status LogRestore(const RestoreRecord& from);
   Status WriteFile(const CheckpointRequest& request,

@@ -26,11 +26,9 @@ class PacedRows : public FrozenRows {
   Pace& pace_;
 };
 
-Status Add(const std::shared_ptr<const Table>& held, SaveScope scope,
+Status Add(const Table& table, SaveScope scope,
            Result<std::unique_ptr<FrozenRows>> rows, FrozenStore* frozen) {
   if (!rows.ok()) return rows.status();
-  const Table& table = *held;
-  frozen->held.push_back(held);
   frozen->row_count += (*rows)->about();
   frozen->rows.push_back(
       std::make_unique<PacedRows>(std::move(*rows), &frozen->pace));
@@ -44,9 +42,9 @@ Status Add(const std::shared_ptr<const Table>& held, SaveScope scope,
 
 Status Freeze(const Store& store, const UpdateWindow& window,
               FrozenStore* frozen) {
-  for (const auto& table : store.ShareAll()) {
+  for (Table* const table : store.All()) {
     PERSIA_RETURN_IF_ERROR(
-        Add(table, SaveScope::kWhole, table->Freeze(), frozen));
+        Add(*table, SaveScope::kWhole, table->Freeze(), frozen));
   }
   frozen->clients = window.Export();
   return Status();
@@ -54,12 +52,12 @@ Status Freeze(const Store& store, const UpdateWindow& window,
 
 Status FreezeToSave(const Store& store, const UpdateWindow& window,
                     bool is_whole, FrozenStore* frozen) {
-  for (const auto& table : store.ShareAll()) {
+  for (Table* const table : store.All()) {
     const SaveScope scope = is_whole || !table->was_saved()
                                 ? SaveScope::kWhole
                                 : SaveScope::kChanges;
     PERSIA_RETURN_IF_ERROR(
-        Add(table, scope, table->FreezeToSave(scope), frozen));
+        Add(*table, scope, table->FreezeToSave(scope), frozen));
   }
   frozen->clients = window.Export();
   return Status();

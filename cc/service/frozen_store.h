@@ -30,13 +30,10 @@ struct FrozenStore {
   void LetGo() {
     tables.clear();
     rows.clear();
-    held.clear();
   }
 
   Pace pace;  // Of whoever reads the rows.
   std::vector<SavedTable> tables;
-  // What the rows are of, which may be replaced or dropped meanwhile.
-  std::vector<std::shared_ptr<const Table>> held;
   std::vector<std::unique_ptr<FrozenRows>> rows;
   std::vector<ClientWindow> clients;
   uint64_t row_count = 0;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/base/hash.h"
 #include "cc/base/random_bytes.h"
 #include "cc/service/journal_records.h"
@@ -74,13 +75,27 @@ Result<Table*> TableMaker::Make(const CreateTableRequest& request) {
     if (!drawn.ok()) return drawn.status();
     identity.number = *drawn;
   }
-  PERSIA_RETURN_IF_ERROR(Log(config, identity));
-  PERSIA_RETURN_IF_ERROR(subject_.store->CreateTable(config).status());
-  const auto made = subject_.store->Find(HashName(config.name));
+  auto made = MakeTable(config, nullptr, subject_.store->meter());
   if (!made.ok()) return made.status();
-  (*made)->SetIdentity(identity);
+  Table* const table = made->get();
+  table->SetIdentity(identity);
+  PERSIA_RETURN_IF_ERROR(Log(config, identity));
+  PERSIA_RETURN_IF_ERROR(Add(std::move(*made)));
   TellTableMade(subject_.events, config);
-  return *made;
+  return table;
+}
+
+Status TableMaker::Add(std::shared_ptr<Table> table) {
+  const Status added = CatchBadAlloc([&] {
+    Store::Tables tables;
+    tables[HashName(table->config().name)] = std::move(table);
+    subject_.store->Replace(&tables);
+    return Status();
+  });
+  if (!added.ok() && subject_.journal != nullptr) {
+    subject_.journal->Break(added);
+  }
+  return added;
 }
 
 Status TableMaker::Change(const CreateTableRequest& request, Table* table) {
@@ -115,7 +130,9 @@ Status TableMaker::LogChanged(const Table& table) {
   return Log(table.config(), table.identity());
 }
 
-// Before it is done, so that the log has no update of the table earlier.
+// Before others find the table, so that the log has no update of it earlier;
+// and after all that may be refused, or a shard would come back with a table
+// that nobody has.
 Status TableMaker::Log(const TableConfig& config,
                        const TableIdentity& identity) {
   if (subject_.journal == nullptr) return Status();

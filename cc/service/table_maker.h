@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "cc/base/event_log.h"
@@ -40,6 +41,7 @@ class TableMaker {
  private:
   // These expect the lock.
   Result<Table*> Make(const CreateTableRequest& request);
+  Status Add(std::shared_ptr<Table> table);
   Status Change(const CreateTableRequest& request, Table* table);
   Status Log(const TableConfig& config, const TableIdentity& identity);
 

@@ -47,8 +47,29 @@ Result<uint64_t> Store::CreateTable(const TableConfig& config) {
 }
 
 Status Store::CheckRoomFor(const TableConfig& config) const {
+  {
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    PERSIA_RETURN_IF_ERROR(CheckCount(config));
+  }
+  return CheckShard(Concat("table \"", config.name, "\""), config.shard_index,
+                    config.shard_count);
+}
+
+Status Store::CheckShard(const std::string& what, uint32_t index,
+                         uint32_t count) const {
   std::shared_lock<std::shared_mutex> lock(mutex_);
-  return CheckCount(config);
+  for (const auto& [key, table] : tables_) {
+    const TableConfig& held = table->config();
+    if (held.shard_index == index && held.shard_count == count) continue;
+    return Status(
+        Code::kFailedPrecondition,
+        Concat(what, " takes this server for shard ", index, " of ", count,
+               ", and it is shard ", held.shard_index, " of ", held.shard_count,
+               " to the program that made table \"", held.name,
+               "\": let both programs list the same shards in the same order, "
+               "or drop the tables of one of them, by persia table drop"));
+  }
+  return Status();
 }
 
 Status Store::CheckCount(const TableConfig& config) const {

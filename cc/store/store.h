@@ -12,6 +12,7 @@
 #include <deque>
 #include <memory>
 #include <shared_mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -43,9 +44,15 @@ class Store {
   // are as many tables as may be. Throws std::bad_alloc.
   Result<uint64_t> CreateTable(const TableConfig& config);
 
-  // ResourceExhausted if there may be no more tables, of which `config` would
-  // be one.
+  // Whether this store may get a table like `config`. ResourceExhausted if
+  // there may be no more tables; else see CheckShard.
   Status CheckRoomFor(const TableConfig& config) const;
+
+  // FailedPrecondition, telling of `what`, unless all tables here are those of
+  // shard `index` of `count`: programs that list the shards differently would
+  // look for rows in different places.
+  Status CheckShard(const std::string& what, uint32_t index,
+                    uint32_t count) const;
 
   // The table, which lives until it is replaced or dropped. NotFound, saying
   // so if it was dropped, if there is none.

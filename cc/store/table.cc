@@ -28,9 +28,10 @@ static_assert(kSubShards == 1 << kSubShardBits, "a cursor has room for them");
 
 class FrozenTable : public FrozenRows {
  public:
-  // Sets `*frozen` to false when it ends.
-  FrozenTable(SaveScope scope, SubShards* sub_shards, std::atomic<bool>* frozen)
-      : sub_shards_(*sub_shards), frozen_(*frozen) {
+  // The others are `table`'s; sets `*frozen` to false when it ends.
+  FrozenTable(std::shared_ptr<const Table> table, SaveScope scope,
+              SubShards* sub_shards, std::atomic<bool>* frozen)
+      : table_(std::move(table)), sub_shards_(*sub_shards), frozen_(*frozen) {
     for (const auto& sub_shard : sub_shards_) {
       sub_shard->Freeze(scope);
       about_ += sub_shard->RowsToSave(scope);
@@ -62,6 +63,7 @@ class FrozenTable : public FrozenRows {
   uint64_t about() const override { return about_; }
 
  private:
+  const std::shared_ptr<const Table> table_;
   SubShards& sub_shards_;
   std::atomic<bool>& frozen_;
   uint64_t about_ = 0;
@@ -231,7 +233,8 @@ class ShardedTable : public Table {
   }
 
   Result<std::unique_ptr<RowFeed>> Follow(FeedStart start) override {
-    auto feed = std::make_unique<TableFeed>(this, &sub_shards_, start);
+    auto feed =
+        std::make_unique<TableFeed>(shared_from_this(), &sub_shards_, start);
     if (feed->begun()) return std::unique_ptr<RowFeed>(std::move(feed));
     return ChangesNotKnown("follow all of it");
   }
@@ -295,7 +298,8 @@ class ShardedTable : public Table {
   }
 
   std::unique_ptr<FrozenRows> Frozen(SaveScope scope) {
-    return std::make_unique<FrozenTable>(scope, &sub_shards_, &frozen_);
+    return std::make_unique<FrozenTable>(shared_from_this(), scope,
+                                         &sub_shards_, &frozen_);
   }
 
   static void Add(Counter* counter, uint64_t count) {
@@ -440,14 +444,14 @@ Result<RowLayout> LayoutOf(const TableConfig& config) {
   return (*rules)->layout();
 }
 
-Result<std::unique_ptr<Table>> MakeTable(const TableConfig& config,
+Result<std::shared_ptr<Table>> MakeTable(const TableConfig& config,
                                          SecondsClock seconds,
                                          std::shared_ptr<MemoryMeter> meter) {
   PERSIA_RETURN_IF_ERROR(config.Validate());
   auto rules = MakeRules(config);
   if (!rules.ok()) return rules.status();
   if (seconds == nullptr) seconds = SteadySeconds;
-  return std::unique_ptr<Table>(std::make_unique<ShardedTable>(
+  return std::shared_ptr<Table>(std::make_shared<ShardedTable>(
       config, std::move(*rules), std::move(seconds), std::move(meter)));
 }
 

@@ -120,8 +120,8 @@ enum class FeedStart {
   kNow,       // Nothing: what changes from now on.
 };
 
-// A table's rows as they were at one moment, while the table is in use. Not
-// thread-safe.
+// A table's rows as they were at one moment, while the table is in use. It
+// shares the table, which so lives at least as long. Not thread-safe.
 class FrozenRows {
  public:
   // Lets the table forget them.
@@ -155,8 +155,8 @@ struct RowDelta {
 
 // What changes in a table, for one who follows it: every id whose row is set,
 // trained, made or lost, each as it is when it is taken. Nothing is kept but
-// ids, so what changed ten times is told once. Not thread-safe, but the table
-// is used meanwhile.
+// ids, so what changed ten times is told once. It shares the table, which so
+// lives at least as long. Not thread-safe, but the table is used meanwhile.
 class RowFeed {
  public:
   // Lets the table forget it.
@@ -176,7 +176,8 @@ class RowFeed {
   virtual bool lost() const = 0;
 };
 
-class Table {
+// MakeTable makes all tables, so each has an owner to share it with.
+class Table : public std::enable_shared_from_this<Table> {
  public:
   // Where an export begins, and what it returns when it is over.
   static constexpr uint64_t kBegin = 0;
@@ -240,8 +241,8 @@ class Table {
                           RowPage* page) const = 0;
 
   // The rows as they are now: between two requests, if no lookup that trains,
-  // no update and no other change runs meanwhile. What is returned must end
-  // before the table does. kFailedPrecondition if an earlier one has not ended.
+  // no update and no other change runs meanwhile. kFailedPrecondition if an
+  // earlier one has not ended.
   virtual Result<std::unique_ptr<FrozenRows>> Freeze() = 0;
 
   // The same, and begins a save of `scope`: notes from now on which rows
@@ -261,9 +262,9 @@ class Table {
   // Of one that was: there was no memory to note what changed since.
   virtual bool lost_changes() const = 0;
 
-  // kFailedPrecondition if what changed since a save is not known. The feed
-  // must end before the table does. While there is one, to change a row costs
-  // a bit a row and 8 bytes for each that was not taken yet.
+  // kFailedPrecondition if what changed since a save is not known. While there
+  // is a feed, to change a row costs a bit a row and 8 bytes for each that was
+  // not taken yet.
   virtual Result<std::unique_ptr<RowFeed>> Follow(FeedStart start) = 0;
 
   virtual RowLayout layout() const = 0;
@@ -302,7 +303,7 @@ using SecondsClock = std::function<double()>;
 // InvalidArgument if `config` does not validate. `seconds` is the machine's own
 // clock if it is null. What `meter`, if there is one, counts is rows, state,
 // index and what admission knows. Throws std::bad_alloc.
-Result<std::unique_ptr<Table>> MakeTable(
+Result<std::shared_ptr<Table>> MakeTable(
     const TableConfig& config, SecondsClock seconds = nullptr,
     std::shared_ptr<MemoryMeter> meter = nullptr);
 

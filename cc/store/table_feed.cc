@@ -1,6 +1,7 @@
 #include "cc/store/table_feed.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cc/store/id_groups.h"
 
@@ -13,17 +14,18 @@ constexpr size_t kMostPassed = 16;
 
 }  // namespace
 
-TableFeed::TableFeed(const Table* table, const SubShards* sub_shards,
-                     SaveScope scope, size_t walked)
-    : table_(*table),
+TableFeed::TableFeed(std::shared_ptr<const Table> table,
+                     const SubShards* sub_shards, SaveScope scope,
+                     size_t walked)
+    : table_(std::move(table)),
       sub_shards_(*sub_shards),
       scope_(scope),
       walked_(walked) {}
 
 // Delegates, so that what was begun ends if it throws.
-TableFeed::TableFeed(const Table* table, const SubShards* sub_shards,
-                     FeedStart start)
-    : TableFeed(table, sub_shards,
+TableFeed::TableFeed(std::shared_ptr<const Table> table,
+                     const SubShards* sub_shards, FeedStart start)
+    : TableFeed(std::move(table), sub_shards,
                 start == FeedStart::kLastSave ? SaveScope::kChanges
                                               : SaveScope::kWhole,
                 start == FeedStart::kNow ? sub_shards->size() : 0) {
@@ -48,7 +50,7 @@ bool TableFeed::Take(size_t count, RowDelta* delta) {
     // What changed behind the walk is not for the same call.
     return is_walking() || AnyTouched();
   }
-  const uint32_t now = table_.time();
+  const uint32_t now = table_->time();
   bool more = false;
   for (size_t i = 0; i < sub_shards_.size(); ++i) {
     if (delta->size() >= end) return more || AnyTouched();
@@ -60,7 +62,7 @@ bool TableFeed::Take(size_t count, RowDelta* delta) {
 }
 
 void TableFeed::Walk(size_t end, RowDelta* delta) {
-  const uint32_t now = table_.time();
+  const uint32_t now = table_->time();
   size_t passed = 0;
   const size_t most = kMostPassed * std::max(end, kMostRowsALock);
   while (is_walking() && delta->size() < end && passed < most) {
@@ -76,7 +78,7 @@ void TableFeed::Walk(size_t end, RowDelta* delta) {
 void TableFeed::Read(Span<const int64_t> ids, RowDelta* delta) {
   thread_local IdGroups groups;
   groups.Build(ids);
-  const uint32_t now = table_.time();
+  const uint32_t now = table_->time();
   for (size_t s = 0; s < sub_shards_.size(); ++s) {
     Span<const int64_t> rest = groups.ids(s);
     while (!rest.empty()) {

@@ -19,8 +19,9 @@ namespace persia {
 
 class TableFeed : public RowFeed {
  public:
-  // Both must outlive it.
-  TableFeed(const Table* table, const SubShards* sub_shards, FeedStart start);
+  // `sub_shards` are the table's.
+  TableFeed(std::shared_ptr<const Table> table, const SubShards* sub_shards,
+            FeedStart start);
   ~TableFeed() override;
   TableFeed(const TableFeed&) = delete;
   TableFeed& operator=(const TableFeed&) = delete;
@@ -34,14 +35,14 @@ class TableFeed : public RowFeed {
 
  private:
   // Follows nothing.
-  TableFeed(const Table* table, const SubShards* sub_shards, SaveScope scope,
-            size_t walked);
+  TableFeed(std::shared_ptr<const Table> table, const SubShards* sub_shards,
+            SaveScope scope, size_t walked);
 
   bool is_walking() const { return walked_ < sub_shards_.size(); }
   void Walk(size_t end, RowDelta* delta);
   bool AnyTouched() const;
 
-  const Table& table_;
+  const std::shared_ptr<const Table> table_;
   const SubShards& sub_shards_;
   const SaveScope scope_;
   std::vector<TouchedRows*> touched_;  // The sub-shards'.

@@ -20,8 +20,11 @@ inline constexpr char kShardFile[] = "shard-00000-of-00001";
 
 class CheckpointFixture : public ::testing::Test {
  protected:
-  CheckpointFixture() {
+  // With a folder to recover from, which is in memory but for its lock.
+  explicit CheckpointFixture(const RecoveryOptions& recovery = {}) {
     LocalServiceOptions options;
+    options.recovery = recovery;
+    options.recovery.journal.files = &files_;
     options.checkpoints.files = &files_;
     options.checkpoints.root = "/root";
     options.events = &events_;

@@ -116,7 +116,7 @@ class LocalServiceTest : public ::testing::Test {
     ExpectRows(0);
   }
 
-  const std::unique_ptr<EmbeddingService> service_;
+  std::unique_ptr<EmbeddingService> service_;
 };
 
 TEST_F(LocalServiceTest, CreateTableAttachesAndTellsItsRows) {
@@ -462,6 +462,7 @@ TEST_F(LocalServiceTest, TakesBagsWhereItHoldsEveryId) {
     CreateTableRequest request;
     request.config = MakeConfig("of " + std::to_string(shards), 1);
     request.config.shard_count = shards;
+    service_ = MakeLocalService();
     EXPECT_TRUE(Call(&EmbeddingService::CreateTable, &request).ok());
     EXPECT_EQ(request.takes_bags, shards == 1);
   }

@@ -15,7 +15,7 @@ constexpr uint64_t kLimit = 4 << 20;
 constexpr int64_t kStep = 200;
 
 // A table of 256-byte rows whose memory `meter` counts.
-std::unique_ptr<Table> MeteredTable(const std::shared_ptr<MemoryMeter>& meter,
+std::shared_ptr<Table> MeteredTable(const std::shared_ptr<MemoryMeter>& meter,
                                     const std::string& eviction = "never",
                                     const std::string& admission = "always") {
   TableConfig config = MakeConfig("t", 32, "uniform", "adagrad");

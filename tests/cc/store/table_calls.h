@@ -22,7 +22,7 @@ namespace persia {
 using Ids = std::vector<int64_t>;
 using Floats = std::vector<float>;
 
-inline std::unique_ptr<Table> TableOf(const TableConfig& config,
+inline std::shared_ptr<Table> TableOf(const TableConfig& config,
                                       SecondsClock seconds = nullptr) {
   auto table = MakeTable(config, std::move(seconds));
   EXPECT_TRUE(table.ok()) << table.status().message();

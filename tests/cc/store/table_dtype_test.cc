@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kDtypes[] = {"float32", "bfloat16", "float16", "int8"};
 
-std::unique_ptr<Table> TableWith(const std::string& dtype, uint32_t dim,
+std::shared_ptr<Table> TableWith(const std::string& dtype, uint32_t dim,
                                  const std::string& initializer,
                                  const std::string& optimizer) {
   TableConfig config = MakeConfig("t", dim, initializer, optimizer);
@@ -48,7 +48,7 @@ void Train(Table* table, int steps) {
 using DtypeAndRule = std::tuple<const char*, const char*>;
 class TableDtype : public ::testing::TestWithParam<DtypeAndRule> {
  protected:
-  std::unique_ptr<Table> Make(uint32_t dim,
+  std::shared_ptr<Table> Make(uint32_t dim,
                               const std::string& initializer) const {
     return TableWith(dtype(), dim, initializer, rule());
   }

@@ -24,7 +24,7 @@ TableConfig EvictingConfig(const std::string& capacity,
   return config;
 }
 
-std::unique_ptr<Table> EvictingTable(const std::string& capacity,
+std::shared_ptr<Table> EvictingTable(const std::string& capacity,
                                      const std::string& eviction) {
   return TableOf(EvictingConfig(capacity, eviction));
 }

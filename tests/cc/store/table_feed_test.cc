@@ -68,7 +68,7 @@ class TableFeeds : public ::testing::TestWithParam<std::string> {
 
   void ExpectCopied() const { EXPECT_EQ(copy_, WeightsOf(*table_)); }
 
-  const std::unique_ptr<Table> table_;
+  const std::shared_ptr<Table> table_;
   Weights copy_;
 };
 

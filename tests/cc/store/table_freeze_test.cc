@@ -52,7 +52,7 @@ class TableFreeze : public ::testing::TestWithParam<std::string> {
     return ReadAll(ConfigOf(GetParam()), frozen);
   }
 
-  const std::unique_ptr<Table> table_;
+  const std::shared_ptr<Table> table_;
 };
 
 TEST_P(TableFreeze, GivesTheRowsWithTheirState) {

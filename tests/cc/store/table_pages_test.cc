@@ -10,7 +10,7 @@
 namespace persia {
 namespace {
 
-std::unique_ptr<Table> TableWith(uint32_t dim, const std::string& optimizer) {
+std::shared_ptr<Table> TableWith(uint32_t dim, const std::string& optimizer) {
   return TableOf(MakeConfig("t", dim, "uniform", optimizer));
 }
 

@@ -76,8 +76,8 @@ class TableSaves : public ::testing::TestWithParam<std::string> {
            TableOf(ConfigOf(GetParam())).get());
   }
 
-  const std::unique_ptr<Table> table_;
-  const std::unique_ptr<Table> copy_;
+  const std::shared_ptr<Table> table_;
+  const std::shared_ptr<Table> copy_;
 };
 
 TEST_P(TableSaves, HasWhatWasTrainedSetMadeAndRemovedAlone) {

@@ -18,7 +18,7 @@ constexpr int64_t kMinId = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMaxId = std::numeric_limits<int64_t>::max();
 
 // Rows start at 0 and fall by a gradient times the learning rate.
-std::unique_ptr<Table> ZerosTable(uint32_t dim) {
+std::shared_ptr<Table> ZerosTable(uint32_t dim) {
   return TableOf(MakeConfig("t", dim, "zeros", "sgd"));
 }
 
