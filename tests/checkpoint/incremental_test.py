@@ -215,9 +215,21 @@ def test_other_shards_make_it_a_whole_one(trained, save, tmp_path):
     run = trained(2)
     run.step()
     save(run)
+    others = trained(1)
+    others.step()
+    assert not save(others).is_incremental
+
+
+def test_a_part_of_the_shards_is_not_saved(trained, save, tmp_path):
+    run = trained(2)
+    run.step()
     one = ptf.Cluster(run.addresses[:1])
-    alone = ptf.checkpoint.save(tmp_path / "run", cluster=one, incremental=True)
-    assert not alone.is_incremental
+    with pytest.raises(errors.FailedPreconditionError) as raised:
+        ptf.checkpoint.save(tmp_path / "run", cluster=one)
+    assert "takes this server for shard 0 of 1, and it is shard 0 of 2" in str(
+        raised.value
+    )
+    assert not save(run).is_incremental
 
 
 def test_what_a_kept_one_needs_is_kept(trained, save, tmp_path):

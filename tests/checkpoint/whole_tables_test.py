@@ -34,11 +34,14 @@ def test_a_table_of_which_a_shard_lost_its_part_is_not_saved(
     ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
 
 
-def test_a_table_that_is_being_made_is_no_reason_not_to_save(trained, tmp_path, table):
+def test_a_table_that_is_being_made_is_no_reason_not_to_save(
+    trained, start_shards, tmp_path, table
+):
     run = trained(2)
     run.step()
     # As a program leaves it that ends while it makes the table.
     settings = ptf.session.TableSettings(4, "zeros", "sgd", 0)
-    alone = ptf.Cluster(run.addresses[:1])
-    alone.create_table(f"{table}_of_one_shard", settings)
+    [other] = start_shards(1)
+    elsewhere = ptf.Cluster([run.addresses[0], other.address])
+    elsewhere.create_table(f"{table}_of_one_shard", settings)
     ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)

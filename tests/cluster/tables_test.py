@@ -107,6 +107,22 @@ def test_fewer_shards_are_refused(shards, table):
         ).build(())
 
 
+@pytest.mark.parametrize("other_view", [lambda all: all[::-1], lambda all: all[:1]])
+def test_jobs_that_list_the_shards_differently_are_refused(shards, table, other_view):
+    ids = tf.range(500, dtype=tf.int64)
+    first = ptf.layers.PersiaEmbedding(
+        4, table=table, cluster=cluster_of(shards, namespace="a")
+    )
+    rows = np.array(first(ids, training=True))
+    swapped = cluster_of(other_view(shards), namespace="b")
+    with pytest.raises(errors.FailedPreconditionError) as raised:
+        ptf.layers.PersiaEmbedding(4, table=table, cluster=swapped).build(())
+    message = str(raised.value)
+    assert f'table "b/{table}" takes this server for shard 0 of' in message
+    assert f'to the program that made table "a/{table}"' in message
+    np.testing.assert_array_equal(np.array(first(ids)), rows)
+
+
 def test_namespaces_keep_jobs_apart(shards, table):
     ids = tf.range(10, dtype=tf.int64)
     for namespace, optimizer in (("a", "adam"), ("b", "sgd")):
