@@ -176,8 +176,8 @@ class ShardFollower:
             TypeError: if `max_rows` is no integer.
             ValueError: if `max_rows` is out of its range.
             InvalidArgumentError: if there is no such shard.
-            ResourceExhaustedError: if the shard has as many followers as it takes.
-            PersiaError: if the shard does not answer in time.
+            PersiaError: if the shard does not answer in time, or, with the code 8,
+                has as many followers as it takes.
         """
         max_rows = checks.integer("max_rows", max_rows, 1, _MOST_ROWS)
         changes, position = self._ask(max_rows)
