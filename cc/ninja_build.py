@@ -8,6 +8,7 @@
     python cc/ninja_build.py bench --program redis_bench   # another's
     python cc/ninja_build.py fuzz                     # tests/fuzz's programs, by Clang
     python cc/ninja_build.py host --sanitize address  # tests/faults/host's program
+    python cc/ninja_build.py steps --sanitize address # tests/fuzz/service_steps's
 
 libpersia.so is all of cc/ but cc/ops, and knows no TensorFlow; _persia_ops.so is
 cc/ops. Without OpenSSL's static libraries (libssl-dev) there is no TLS. Sources are
@@ -57,6 +58,10 @@ _TEST_PARTS = 2
 
 # What tests/fuzz speaks to.
 _FUZZED = _MODULES[: _MODULES.index("server") + 1]
+
+# What tests/fuzz/service_steps speaks to, and what it is made of.
+_SERVICE = _MODULES[: _MODULES.index("service") + 1]
+_STEPS = ("tests/fuzz/service", "tests/fuzz/service_steps")
 
 # The programs under benchmarks/: the modules that each measures, no more of the core,
 # and libraries from elsewhere.
@@ -124,6 +129,14 @@ def build_host(kind=None):
     """Builds tests/faults/host, a shard without Python; returns its path."""
     manifest = _Manifest(kind)
     [program] = manifest.add_program("shard_host", _MODULES, "tests/faults/host")
+    _run_ninja(manifest, [program])
+    return _ROOT / program
+
+
+def build_steps(kind=None):
+    """Builds tests/fuzz/service_steps; returns its path."""
+    manifest = _Manifest(kind)
+    [program] = manifest.add_program("service_steps", _SERVICE, *_STEPS)
     _run_ninja(manifest, [program])
     return _ROOT / program
 
@@ -291,10 +304,12 @@ class _Manifest:
         support = self._add_objects(_sources("tests/fuzz/support/*.cc"))
         programs = []
         for target in _sources("tests/fuzz/*_fuzz.cc"):
+            # And what it alone is made of, in a folder of its name.
+            own = _sources(f"tests/fuzz/{target.stem.removesuffix('_fuzz')}/*.cc")
             programs += self._writer.build(
                 f"{self.folder}/{target.stem}",
                 "link_program",
-                [*self._add_objects([target]), *support, archive],
+                [*self._add_objects([target, *own]), *support, archive],
                 variables={"libs": ["-fsanitize=fuzzer"]},
             )
         return programs
@@ -375,7 +390,7 @@ def _run_ninja(manifest, targets):
         subprocess.run(command, check=True)
 
 
-_WHATS = ("libraries", "test", "bench", "fuzz", "host")
+_WHATS = ("libraries", "test", "bench", "fuzz", "host", "steps")
 
 
 def _main():
@@ -390,8 +405,10 @@ def _main():
             run_tests(arguments.sanitize, arguments.up_to)
         elif arguments.what == "host":
             build_host(arguments.sanitize)
+        elif arguments.what == "steps":
+            build_steps(arguments.sanitize)
         elif arguments.sanitize:
-            parser.error("--sanitize goes with test and host")
+            parser.error("--sanitize goes with test, host and steps")
         elif arguments.what == "bench":
             build_benchmark(arguments.program)
         elif arguments.what == "fuzz":

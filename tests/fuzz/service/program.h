@@ -1,0 +1,61 @@
+// A program of steps, as bytes: so that libFuzzer can change and shorten one.
+//
+//   program = settings, steps*
+//   settings = view of job 2, options, 0, 0    (u8 each)
+//   step = what, a, b, c                       (u8 each)
+
+#ifndef PERSIA_TESTS_FUZZ_SERVICE_PROGRAM_H_
+#define PERSIA_TESTS_FUZZ_SERVICE_PROGRAM_H_
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cc/base/span.h"
+
+namespace persia {
+
+inline constexpr size_t kStepBytes = 4;
+inline constexpr size_t kSettingsBytes = 4;
+inline constexpr uint8_t kSameView = 3;  // Job 2's is job 1's.
+
+enum class Action {
+  kTrain,       // Looks rows up and updates them.
+  kTrainTwo,    // The same, of two tables in each request.
+  kRead,        // Looks rows up as a model server does.
+  kCreate,      // Of the usual settings, or attaches.
+  kCreateOdd,   // Of others; too large; or not valid.
+  kAssign,
+  kRemove,
+  kDrop,        // A table, or all its rows.
+  kRepeatDrop,  // A request that comes late.
+  kResend,      // The last update.
+  kSave,        // Whole or an increment, and commits it, or not.
+  kEndSave,     // One that was held.
+  kRestore,
+  kRemoveCheckpoint,
+  kBase,        // Writes one, or begins to.
+  kEndBase,     // One that was held.
+  kKill,
+  kRestart,
+  kCrash,       // Some writes later.
+  kCheck
+};
+
+struct Step {
+  Action action;
+  uint8_t a;
+  uint8_t b;
+  uint8_t c;
+};
+
+Step StepOf(Span<const uint8_t> bytes);
+
+const char* NameOf(Action action);
+
+std::vector<uint8_t> RandomProgram(std::mt19937_64* random, size_t steps);
+
+}  // namespace persia
+
+#endif  // PERSIA_TESTS_FUZZ_SERVICE_PROGRAM_H_

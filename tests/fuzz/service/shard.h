@@ -1,0 +1,96 @@
+// Shard: a service that is killed and comes back, and what must be in it.
+//
+// Not thread-safe, but for Call.
+
+#ifndef PERSIA_TESTS_FUZZ_SERVICE_SHARD_H_
+#define PERSIA_TESTS_FUZZ_SERVICE_SHARD_H_
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/service/local_service.h"
+#include "tests/fuzz/service/disk.h"
+#include "tests/fuzz/service/model.h"
+#include "tests/fuzz/service/require.h"
+
+namespace persia {
+
+// A folder of this process on the machine, which its end removes: journals lock
+// a file there.
+const std::string& MachineFolder();
+
+// So much has to be logged until a base is due; a program's steps log less.
+inline constexpr uint64_t kBaseBytes = 128 << 10;
+
+class Shard {
+ public:
+  struct Options {
+    SyncMode sync = SyncMode::kDevice;
+    uint64_t base_bytes = kBaseBytes;
+    bool has_limits = true;
+  };
+
+  Shard(Disk* disk, int number, const Options& options);
+  ~Shard();
+
+  EmbeddingService* service() { return service_.get(); }
+  ProcessFiles* files() { return files_.get(); }
+  int number() const { return number_; }
+
+  // Ends the process as a kill does, after which it comes back; with
+  // `loses_power` what was not synced is lost, too. Fails unless what is there
+  // then is one of `possible`, which `model` becomes; returns which.
+  size_t Kill(bool loses_power, const std::vector<ShardModel>& possible);
+
+  // The same, but that it ends as it is told to.
+  void Restart();
+
+  // What is there, as a client sees it.
+  ShardModel Look();
+  ModelRows RowsOf(const std::string& table);
+
+  // Fails unless all of `model` is there.
+  void Check();
+
+  // Waits for the outcome of service->method(request). Whatever holds it is let
+  // go if that takes long.
+  template <typename Request>
+  Status Call(void (EmbeddingService::*method)(Request*, DoneCallback),
+              Request* request) {
+    request->deadline = DeadlineAfter(600);
+    std::promise<Status> outcome;
+    auto ended = outcome.get_future();
+    (service()->*method)(request, [&](Status status) {
+      outcome.set_value(std::move(status));
+    });
+    if (ended.wait_for(kHeld) != std::future_status::ready) {
+      files_->Release();
+      Require(ended.wait_for(kHang) == std::future_status::ready,
+              "a call of shard ", number_, " ends");
+    }
+    return ended.get();
+  }
+
+  ShardModel model;
+
+ private:
+  static constexpr std::chrono::milliseconds kHeld{200};
+  static constexpr std::chrono::seconds kHang{60};
+
+  void Open();
+  void End();
+
+  Disk& disk_;
+  const int number_;
+  const Options options_;
+  const std::string folder_;
+  std::unique_ptr<ProcessFiles> files_;
+  std::unique_ptr<EmbeddingService> service_;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_TESTS_FUZZ_SERVICE_SHARD_H_

@@ -1,0 +1,66 @@
+// The tables that jobs of a program make, and what becomes of their rows:
+// written down anew, for rows one by one.
+
+#ifndef PERSIA_TESTS_FUZZ_SERVICE_TABLES_H_
+#define PERSIA_TESTS_FUZZ_SERVICE_TABLES_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cc/store/table_config.h"
+
+namespace persia {
+
+struct ModelRow {
+  std::vector<float> weights;
+  std::vector<float> state;
+
+  friend bool operator==(const ModelRow& a, const ModelRow& b) {
+    return a.weights == b.weights && a.state == b.state;
+  }
+};
+
+using ModelRows = std::map<int64_t, ModelRow>;
+
+enum Slot {
+  kPlain,      // SGD.
+  kAdagrad,    // With state.
+  kHalf,       // Of float16, with numbers that it holds exactly.
+  kCapped,     // Evicts beyond its capacity.
+  kShort,      // Rows expire.
+  kChoosy,     // Admits an id at its second lookup.
+  kLate,       // Has no optimizer at first.
+  kFiltered,   // With a filter, which may be too large.
+  kSlots
+};
+
+enum class Variant { kUsual, kOther, kTooLarge, kInvalid };
+
+inline constexpr uint32_t kTimeToLive = 6;     // kShort's, in lookups.
+inline constexpr uint64_t kCappedRows = 16;    // Over all shards.
+inline constexpr uint64_t kMostTables = 7;     // That a shard may have.
+inline constexpr uint64_t kMostMemory = 16 << 20;  // That a shard may take.
+inline constexpr float kRate = 0.25f;
+
+// The table of `job`, without its part of a list of shards.
+TableConfig ConfigOf(int job, Slot slot, Variant variant);
+
+// Rows may leave, or not come, by the table's own rules.
+bool IsSelective(const TableConfig& config);
+bool Expires(const TableConfig& config);
+bool IsCapped(const TableConfig& config);
+
+ModelRow InitialRow(const TableConfig& config, int64_t id);
+
+// What an update of a row does, if the optimizer is decided.
+void StepRow(const TableConfig& config, const std::vector<float>& gradient,
+             ModelRow* row);
+
+// That of a new row.
+std::vector<float> InitialState(const TableConfig& config);
+
+}  // namespace persia
+
+#endif  // PERSIA_TESTS_FUZZ_SERVICE_TABLES_H_

@@ -1,0 +1,155 @@
+// World: two shards and two jobs that use them, and what must come of it.
+//
+// Job 1 lists both shards; job 2 lists them too, or in the other order, or one
+// of them. What a shard refuses for that must change nothing; what it takes
+// must hold. Not thread-safe.
+
+#ifndef PERSIA_TESTS_FUZZ_SERVICE_WORLD_H_
+#define PERSIA_TESTS_FUZZ_SERVICE_WORLD_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/base/span.h"
+#include "tests/fuzz/service/disk.h"
+#include "tests/fuzz/service/model.h"
+#include "tests/fuzz/service/program.h"
+#include "tests/fuzz/service/shard.h"
+#include "tests/fuzz/service/tables.h"
+
+namespace persia {
+
+// Runs a program in a new world. Fails where something does not hold.
+void RunProgram(Span<const uint8_t> program);
+
+// What the product is known not to promise, and programs avoid therefore.
+struct Allowances {
+  // A checkpoint that was restored stays until there is a base.
+  bool keeps_restored_checkpoints = true;
+  // A drop is not repeated once the shard ended.
+  bool repeats_no_drop_after_an_end = true;
+};
+Allowances* allowances();
+
+class World {
+ public:
+  explicit World(Span<const uint8_t> settings);
+  ~World();
+
+  void Run(const Step& step);
+  // Both shards are killed, and have all.
+  void End();
+
+ private:
+  static constexpr int kShardCount = 2;
+  static constexpr int kJobs = 2;
+  using Ids = std::vector<int64_t>;
+
+  // An update as it was sent.
+  struct Sent {
+    struct OfTable {
+      std::string name;
+      uint32_t dim;
+      Ids ids;
+      std::vector<float> gradients;
+    };
+    uint64_t client = 0;
+    uint64_t sequence = 0;
+    uint64_t generation = 0;
+    std::vector<OfTable> tables;
+  };
+
+  struct Job {
+    int number = 0;
+    std::vector<int> shards;
+    uint64_t client = 0;
+    uint64_t sequence = 0;
+    Sent sent[kShardCount];  // The last to each; sequence 0: none.
+  };
+
+  struct Drop {
+    uint64_t id = 0;
+    std::string table;
+    bool stays = false;
+    int ends[kShardCount] = {};  // Of the shards, until then.
+  };
+
+  struct PendingSave {
+    Job* job = nullptr;  // Null: there is none.
+    CheckpointModel checkpoint;
+    bool commits = false;
+    bool is_intact = true;  // No shard died or was asked to drop meanwhile.
+    bool saw_drop = false;
+    bool is_begun[kShardCount] = {};  // By place in the job's list.
+  };
+
+  // world.cc
+  Shard* shard(int number) { return shards_[number].get(); }
+  Job* JobOf(uint8_t byte) { return &jobs_[byte % kJobs]; }
+  // If the shard died during a call, brings it back, where its state must be
+  // one of `possible`; whether it did, and which that was.
+  bool Died(Shard* shard, const std::vector<ShardModel>& possible,
+            size_t* which = nullptr);
+  bool Died(Shard* shard) { return Died(shard, {shard->model}); }
+  void AfterEnd(Shard* shard);
+  TableModel* FindTable(Shard* shard, const std::string& name);
+
+  // tables_world.cc
+  void Create(const Step& step, Variant variant);
+  void CreateOn(Job* job, size_t place, TableConfig config, OpeningStep opening,
+                bool replaces, uint64_t* identity);
+  void DropTable(const Step& step);
+  void RepeatDrop(const Step& step);
+  void SendDrop(Shard* shard, const Drop& drop);
+  void Assign(const Step& step);
+  void Remove(const Step& step);
+
+  // training.cc
+  void Train(const Step& step, int tables);
+  void TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
+               const Step& step);
+  void Read(const Step& step);
+  void Resend(const Step& step);
+  Status SendUpdate(Shard* shard, const Sent& sent, UpdateCounts* counts);
+  // Of a table that rows may leave: takes over what there is, if it may be so.
+  void Learn(Shard* shard, const std::string& name, const Ids& may_be_new);
+  static Ids IdsOf(const Step& step, size_t most);
+  static Ids OwnIds(const Ids& ids, uint32_t index, uint32_t count);
+
+  // saving.cc
+  void Save(const Step& step);
+  void EndSave();
+  uint64_t ParentFor(const Job& job, bool wanted);
+  Status WaitForJob(Shard* shard);
+  void Restore(const Step& step);
+  void RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
+                 uint64_t generation, bool holds_base);
+  void RemoveCheckpoint(const Step& step);
+  void Base(const Step& step);
+  void EndBase(Shard* shard);
+  bool IsNeeded(uint64_t checkpoint);
+
+  Disk disk_;
+  std::unique_ptr<Shard> shards_[kShardCount];
+  Job jobs_[kJobs];
+  std::vector<CheckpointModel> checkpoints_;
+  uint64_t last_number_ = 0;  // Of saves, restores, and drops.
+  std::vector<Drop> drops_;
+  PendingSave pending_;
+  bool loses_power_ = false;
+  int ends_[kShardCount] = {};
+  bool base_is_held_[kShardCount] = {};
+  uint64_t bases_before_[kShardCount] = {};
+  // Checkpoints that a shard needs until it has one more base than so many.
+  struct Need {
+    std::vector<uint64_t> checkpoints;
+    uint64_t bases = 0;
+  };
+  Need needs_[kShardCount];
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_TESTS_FUZZ_SERVICE_WORLD_H_

@@ -1,0 +1,185 @@
+// Random programs of steps, one after the other, as long as wanted: what
+// service_fuzz runs, under any sanitizer, and without libFuzzer.
+//
+//   service_steps [--steps=N] [--seed=S] [--length=N] [--one-view]
+//                                   ... of jobs that list the same shards
+//   service_steps FILE              runs the program in the file
+//   service_steps --shrink FILE     makes it shorter, as long as it fails
+//
+// The program that runs is in the file service_steps-S.program.
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+
+#include "tests/fuzz/service/program.h"
+#include "tests/fuzz/service/require.h"
+#include "tests/fuzz/service/world.h"
+#include "tests/fuzz/service_steps/shrink.h"
+
+namespace persia {
+namespace {
+
+constexpr unsigned kHangSeconds = 300;
+
+struct Options {
+  uint64_t steps = 100000;
+  uint64_t seed = 1;
+  uint64_t length = 150;
+  bool shrinks = false;
+  bool one_view = false;
+  std::string file;
+};
+
+bool Take(const char* argument, const char* name, uint64_t* value) {
+  const size_t size = std::strlen(name);
+  if (std::strncmp(argument, name, size) != 0) return false;
+  *value = std::strtoull(argument + size, nullptr, 10);
+  return true;
+}
+
+Options OptionsOf(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    if (Take(argv[i], "--steps=", &options.steps)) continue;
+    if (Take(argv[i], "--seed=", &options.seed)) continue;
+    if (Take(argv[i], "--length=", &options.length)) continue;
+    if (std::strcmp(argv[i], "--shrink") == 0) {
+      options.shrinks = true;
+      continue;
+    }
+    if (std::strcmp(argv[i], "--one-view") == 0) {
+      options.one_view = true;
+      continue;
+    }
+    options.file = argv[i];
+  }
+  return options;
+}
+
+Program ReadProgram(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return Program((std::istreambuf_iterator<char>(file)),
+                 std::istreambuf_iterator<char>());
+}
+
+void Write(const Program& program, const std::string& path) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(reinterpret_cast<const char*>(program.data()),
+             static_cast<std::streamsize>(program.size()));
+}
+
+void OnAlarm(int) {
+  std::fprintf(stderr, "a program of steps hangs:\n");
+  PrintTrace();
+  std::abort();
+}
+
+// What a run in a process of its own fails with, without its numbers; empty if
+// it does not fail.
+std::string FailureApart(const std::string& path) {
+  const std::string told = path + ".told";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int file = ::open(told.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::dup2(file, 1);
+    ::dup2(file, 2);
+    ::alarm(20);
+    ::execl("/proc/self/exe", "service_steps", path.c_str(), nullptr);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  std::string failure = status == 0 ? "" : "?";
+  std::ifstream lines(told);
+  for (std::string line; status != 0 && std::getline(lines, line);) {
+    if (line.find("does not hold") == std::string::npos &&
+        line.find("Sanitizer: ") == std::string::npos) {
+      continue;
+    }
+    failure.clear();
+    for (const char c : line.substr(0, 80)) {
+      if (c < '0' || c > '9') failure += c;
+    }
+    break;
+  }
+  (void)::unlink(told.c_str());
+  return failure;
+}
+
+int ShrinkFile(const std::string& path) {
+  const std::string tried = path + ".tried";
+  const std::string wanted = FailureApart(path);
+  if (wanted.empty()) {
+    std::fprintf(stderr, "%s does not fail\n", path.c_str());
+    return 1;
+  }
+  const auto fails = [&](const Program& program) {
+    Write(program, tried);
+    return FailureApart(tried) == wanted;
+  };
+  const Program program = Shrink(ReadProgram(path), fails);
+  (void)::unlink(tried.c_str());
+  Write(program, path + ".shrunk");
+  std::printf("%s.shrunk has %zu steps\n", path.c_str(),
+              (program.size() - kSettingsBytes) / kStepBytes);
+  std::fflush(stdout);
+  RunProgram(program);
+  return 0;
+}
+
+int RunRandom(const Options& options) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  uint64_t done = 0;
+  for (uint64_t number = 0; done < options.steps; ++number) {
+    std::mt19937_64 random(options.seed * 1000003 + number);
+    Program program = RandomProgram(&random, options.length);
+    if (options.one_view) program[0] = kSameView;
+    Write(program, Concat("service_steps-", options.seed, ".program"));
+    BeforeFailing([done] {
+      std::fprintf(stderr, "after %llu steps:\n",
+                   static_cast<unsigned long long>(done));
+    });
+    ::alarm(kHangSeconds);
+    RunProgram(program);
+    done += options.length;
+  }
+  ::alarm(0);
+  const double seconds =
+      std::chrono::duration<double>(Clock::now() - begin).count();
+  std::printf("%llu steps in %.1f s, %.0f a second: no defect\n",
+              static_cast<unsigned long long>(done), seconds,
+              static_cast<double>(done) / seconds);
+  return 0;
+}
+
+}  // namespace
+}  // namespace persia
+
+int main(int argc, char** argv) {
+  const persia::Options options = persia::OptionsOf(argc, argv);
+  std::signal(SIGALRM, &persia::OnAlarm);
+  persia::TraceFindings();
+  if (options.shrinks) return persia::ShrinkFile(options.file);
+  if (!options.file.empty()) {
+    persia::RunProgram(persia::ReadProgram(options.file));
+    return 0;
+  }
+  return persia::RunRandom(options);
+}
+
+// A table whose filter is too large must be an error, whatever took its memory.
+extern "C" const char* __asan_default_options() {
+  return "allocator_may_return_null=1:max_allocation_size_mb=64";
+}

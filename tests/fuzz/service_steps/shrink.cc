@@ -1,0 +1,61 @@
+#include "tests/fuzz/service_steps/shrink.h"
+
+#include <algorithm>
+
+#include "tests/fuzz/service/program.h"
+
+namespace persia {
+namespace {
+
+size_t StepsOf(const Program& program) {
+  return (program.size() - kSettingsBytes) / kStepBytes;
+}
+
+Program Without(const Program& program, size_t first, size_t count) {
+  Program shorter = program;
+  const auto begin =
+      shorter.begin() +
+      static_cast<ptrdiff_t>(kSettingsBytes + first * kStepBytes);
+  shorter.erase(begin, begin + static_cast<ptrdiff_t>(count * kStepBytes));
+  return shorter;
+}
+
+using Fails = std::function<bool(const Program&)>;
+
+// Leaves runs of steps out, long ones first.
+bool LeaveOut(Program* program, const Fails& fails) {
+  bool is_shorter = false;
+  for (size_t count = std::max<size_t>(1, StepsOf(*program) / 2); count > 0;
+       count /= 2) {
+    for (size_t first = StepsOf(*program); first-- > 0;) {
+      if (first + count > StepsOf(*program)) continue;
+      Program shorter = Without(*program, first, count);
+      if (!fails(shorter)) continue;
+      *program = std::move(shorter);
+      is_shorter = true;
+    }
+  }
+  return is_shorter;
+}
+
+// Makes numbers of steps 0, but for what a step does.
+void ZeroNumbers(Program* program, const Fails& fails) {
+  for (size_t at = 0; at < program->size(); ++at) {
+    if (at >= kSettingsBytes && at % kStepBytes == 0) continue;
+    if ((*program)[at] == 0) continue;
+    Program simpler = *program;
+    simpler[at] = 0;
+    if (fails(simpler)) *program = std::move(simpler);
+  }
+}
+
+}  // namespace
+
+Program Shrink(Program program, const Fails& fails) {
+  while (LeaveOut(&program, fails)) continue;
+  ZeroNumbers(&program, fails);
+  while (LeaveOut(&program, fails)) continue;
+  return program;
+}
+
+}  // namespace persia
