@@ -2,64 +2,18 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
+#include "cc/base/dedupe_index.h"
 #include "cc/base/hash.h"
-#include "cc/base/prefetch.h"
 #include "cc/base/scratch.h"
 
 namespace persia {
 namespace {
 
-// Enough to hide a miss of the second-level cache behind the work of as many
-// ids.
-constexpr size_t kAhead = 16;
-
-// An open-addressing table of places in `ids`, which are numbered from 1. Small
-// enough to stay in a core's cache: a slot has a place and as many bits of the
-// id's hash, lest ids that cannot be it are looked at.
-class Index {
- public:
-  // Empties the table, for `count` ids.
-  void Reset(size_t count) {
-    // Few batches have no duplicates, and what is not emptied is not touched.
-    size_t capacity = 256;
-    while (capacity < count + count / 5) capacity *= 2;
-    slots_ = memory_.Get(capacity);
-    std::fill_n(slots_, capacity, 0);
-    mask_ = capacity - 1;
-  }
-
-  void Ask(uint64_t hash) const {
-    Prefetch<For::kWrite>(&slots_[hash & mask_]);
-  }
-
-  // The place of `id`, which is `next` if it is new: then it is written there.
-  // Writes to ids[next] in any case, for want of a branch: which ids are new
-  // cannot be predicted.
-  uint32_t FindOrAdd(int64_t id, uint64_t hash, uint32_t next, int64_t* ids) {
-    ids[next] = id;
-    for (size_t at = hash & mask_;; at = (at + 1) & mask_) {
-      const uint64_t added = (hash & kHashBits) | next;
-      uint64_t slot = slots_[at];
-      slot = slot == 0 ? added : slot;
-      const auto place = static_cast<uint32_t>(slot);
-      if (((slot ^ hash) & kHashBits) != 0 || ids[place] != id) continue;
-      slots_[at] = slot;
-      return place;
-    }
-  }
-
- private:
-  static constexpr uint64_t kHashBits = ~uint64_t{0} << 32;
-
-  Scratch<uint64_t> memory_;
-  uint64_t* slots_ = nullptr;  // In memory_; 0: free.
-  size_t mask_ = 0;
-};
-
 struct ThreadMemory {
-  Index index;
+  DedupeIndex index;
   Scratch<int64_t> ids;  // From place 1 on.
   Scratch<uint32_t> shards;
   Scratch<uint32_t> moved_to;
@@ -94,29 +48,45 @@ void GroupByShard(uint32_t shard_count, UniqueIds* unique) {
 }  // namespace
 
 UniqueIds Dedupe(Span<const int64_t> batch) {
-  ThreadMemory& memory = OfThread();
-  const size_t count = batch.size();
-  Index& index = memory.index;
-  index.Reset(count);
-  int64_t* const ids = memory.ids.Get(count + 2);
+  return Dedupe(batch, &OfThread().index);
+}
 
+UniqueIds Dedupe(Span<const int64_t> batch, DedupeIndex* index) {
+  int64_t* const ids = OfThread().ids.Get(batch.size() + 2);
   UniqueIds unique;
-  unique.inverse.resize(count);
-  uint64_t hashes[kAhead];
-  const auto ask = [&](size_t i) {
-    hashes[i % kAhead] = HashId(batch[i]);
-    index.Ask(hashes[i % kAhead]);
-  };
-  for (size_t i = 0; i < std::min(kAhead, count); ++i) ask(i);
-  uint32_t next = 1;
-  for (size_t i = 0; i < count; ++i) {
-    const uint64_t hash = hashes[i % kAhead];
-    if (i + kAhead < count) ask(i + kAhead);
-    const uint32_t place = index.FindOrAdd(batch[i], hash, next, ids);
-    next += place == next;
-    unique.inverse[i] = place - 1;
+  unique.inverse.resize(batch.size());
+  const size_t distinct = index->Number(batch, ids, unique.inverse.data());
+  if (distinct == DedupeIndex::kSlow) {
+    index->ChangeHash();  // Somebody knows it.
+    return DedupeBySorting(batch);
   }
-  unique.ids.assign(ids + 1, ids + next);
+  unique.ids.assign(ids + 1, ids + 1 + distinct);
+  return unique;
+}
+
+UniqueIds DedupeBySorting(Span<const int64_t> batch) {
+  UniqueIds unique;
+  unique.inverse.resize(batch.size());
+  std::vector<uint32_t> places(batch.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::sort(places.begin(), places.end(), [&](uint32_t a, uint32_t b) {
+    return batch[a] != batch[b] ? batch[a] < batch[b] : a < b;
+  });
+  // First where each id appears first; then its number.
+  for (size_t i = 0; i < places.size(); ++i) {
+    const bool is_first = i == 0 || batch[places[i]] != batch[places[i - 1]];
+    unique.inverse[places[i]] =
+        is_first ? places[i] : unique.inverse[places[i - 1]];
+  }
+  for (uint32_t i = 0; i < batch.size(); ++i) {
+    uint32_t& inverse = unique.inverse[i];
+    if (inverse != i) {
+      inverse = unique.inverse[inverse];
+    } else {
+      inverse = static_cast<uint32_t>(unique.ids.size());
+      unique.ids.push_back(batch[i]);
+    }
+  }
   return unique;
 }
 

@@ -10,6 +10,8 @@
 
 namespace persia {
 
+class DedupeIndex;
+
 // Invariant: ids are distinct, and ids[inverse[i]] is the batch's i-th id. If
 // the batch has no duplicates, inverse is 0, 1, 2, ...
 struct UniqueIds {
@@ -20,8 +22,15 @@ struct UniqueIds {
 };
 
 // The ids are in order of first appearance. Precondition: fewer than 2^31 ids.
-// Keeps a hash table a thread between calls; thread-safe.
+// Keeps a hash table a thread between calls; thread-safe. No choice of ids
+// makes it quadratic: where its hash fails, it sorts.
 UniqueIds Dedupe(Span<const int64_t> batch);
+
+// The same, by a table of the caller's.
+UniqueIds Dedupe(Span<const int64_t> batch, DedupeIndex* index);
+
+// The same, without a hash, and slower.
+UniqueIds DedupeBySorting(Span<const int64_t> batch);
 
 // The same, but if the batch has duplicates, the ids are in order of ShardOf,
 // and of first appearance within a shard: each shard's are neighbours, which

@@ -5,6 +5,7 @@
 
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/base/hash.h"
+#include "cc/base/keyed_hash.h"
 #include "cc/checkpoint/chain.h"
 #include "cc/checkpoint/shard_file_writer.h"
 #include "cc/store/row_index.h"
@@ -107,7 +108,9 @@ class Merger : public ShardVisitor {
     erased_.clear();
   }
 
-  bool IsOfPass(int64_t id) const { return HashId(id) % passes_ == pass_; }
+  bool IsOfPass(int64_t id) const {
+    return hash_(static_cast<uint64_t>(id)) % passes_ == pass_;
+  }
 
   // Whether no file that is newer has the id, of which a file has one row at
   // most. Nothing is older than what the oldest has.
@@ -123,6 +126,7 @@ class Merger : public ShardVisitor {
   }
 
   const size_t passes_;
+  const KeyedHash hash_;  // Else one pass might have all of the ids.
   const NewestTimes& times_;
   ShardFileWriter& out_;
   size_t pass_ = 0;

@@ -389,6 +389,13 @@ class LocalService : public EmbeddingService {
     request->state_size = static_cast<uint32_t>((*table)->state_size());
     request->page = RowPage();
     if (request->cursor.at_end()) return Status();
+    if (!(*table)->CanExportFrom(request->cursor.position)) {
+      return Status(
+          Code::kFailedPrecondition,
+          Concat("the export began when table \"", (*table)->config().name,
+                 "\" had its rows in another order: its shard was restarted, "
+                 "or the table was restored or made anew; begin again"));
+    }
     request->cursor.position = (*table)->Export(
         request->cursor.position, PageRows(*request), &request->page);
     return Status();

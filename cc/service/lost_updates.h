@@ -18,6 +18,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "cc/base/keyed_hash.h"
 #include "cc/checkpoint/client_window.h"
 
 namespace persia {
@@ -50,8 +51,8 @@ class LostUpdates {
   std::atomic<bool> started_{false};
   std::mutex mutex_;
   // All below are guarded by mutex_.
-  std::unordered_map<uint64_t, uint64_t> highest_;
-  std::unordered_set<uint64_t> told_;
+  std::unordered_map<uint64_t, uint64_t, KeyedHash> highest_;
+  std::unordered_set<uint64_t, KeyedHash> told_;
 };
 
 }  // namespace persia

@@ -4,7 +4,6 @@
 #include <mutex>
 #include <utility>
 
-#include "cc/base/hash.h"
 #include "cc/base/scratch.h"
 #include "cc/store/id_groups.h"
 
@@ -18,7 +17,9 @@ constexpr uint64_t kLeastRowsOfParts = kSubShards * 64;
 // is asked for at that moment.
 constexpr size_t kChangeSlots = 256;
 
-size_t ChangeSlot(int64_t id) { return Mix64(HashId(id)) % kChangeSlots; }
+size_t ChangeSlot(const RowIndex& index, int64_t id) {
+  return index.HashOf(id) / (~uint64_t{0} / kChangeSlots + 1);
+}
 
 const IdGroups& GroupsOf(Span<const int64_t> ids) {
   thread_local IdGroups groups;
@@ -111,7 +112,7 @@ void RowCache::Change(Span<const int64_t> ids, uint64_t epoch, const Set& set) {
     std::lock_guard<SpinMutex> lock(part.mutex);
     part.changes.resize(kChangeSlots);
     for (size_t i = 0; i < group.size(); ++i) {
-      uint64_t& change = part.changes[ChangeSlot(group[i])];
+      uint64_t& change = part.changes[ChangeSlot(part.index, group[i])];
       change = std::max(change, epoch);
       const uint32_t row = part.index.Find(group[i]);
       if (row != RowIndex::kAbsent) set(&part, row, groups.places(s)[i]);
@@ -120,7 +121,8 @@ void RowCache::Change(Span<const int64_t> ids, uint64_t epoch, const Set& set) {
 }
 
 bool RowCache::HasChanged(const Part& part, int64_t id, uint64_t since) {
-  return !part.changes.empty() && part.changes[ChangeSlot(id)] >= since;
+  return !part.changes.empty() &&
+         part.changes[ChangeSlot(part.index, id)] >= since;
 }
 
 void RowCache::Keep(Part* part, int64_t id, const float* weights,

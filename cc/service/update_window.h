@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cc/base/event_log.h"
+#include "cc/base/keyed_hash.h"
 #include "cc/checkpoint/client_window.h"
 
 namespace persia {
@@ -96,9 +97,10 @@ class UpdateWindow {
   const Limits limits_;
   mutable std::mutex mutex_;
   // All below are guarded by mutex_.
-  std::unordered_map<uint64_t, Client> clients_;
-  std::unordered_map<uint64_t, uint64_t> forgotten_;  // Their highest numbers.
-  Client* oldest_ = nullptr;                          // Of clients_.
+  std::unordered_map<uint64_t, Client, KeyedHash> clients_;
+  // Their highest numbers.
+  std::unordered_map<uint64_t, uint64_t, KeyedHash> forgotten_;
+  Client* oldest_ = nullptr;  // Of clients_.
   Client* newest_ = nullptr;
 };
 

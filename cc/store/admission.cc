@@ -76,7 +76,10 @@ class BloomMinCount : public Admission {
         counters_(metered_.Grow(size_, [&] { return NewCounters(size_); })) {}
 
   bool Admit(int64_t id) override {
-    // Double hashing (Kirsch and Mitzenmacher, 2006) gives the k places.
+    // Double hashing (Kirsch and Mitzenmacher, 2006) gives the k places. The
+    // hash is the published one: which ids are let in too early hangs on it,
+    // and must be the same in two runs. Ids can be chosen to share counters;
+    // that lets them in early too, and takes no longer.
     const uint64_t first = HashId(id);
     const uint64_t step = Mix64(first) | 1;
     uint8_t least = std::numeric_limits<uint8_t>::max();

@@ -17,8 +17,10 @@ namespace persia {
 
 inline constexpr size_t kSubShards = 64;
 
-// Of the hash's lowest bits: the upper ones choose places inside a sub-shard's
-// index.
+// Of the published hash's lowest bits: how a sub-shard rounds at random, and so
+// what its rows become, is the same in two runs. So ids can be chosen to be one
+// sub-shard's; a call for them takes no longer than for others, but other calls
+// wait for that lock, and are not spread over 64.
 inline constexpr size_t kOwnerBits = 12;
 
 // The sub-shard of each value of those bits. A sub-shard owns 2^(1 /

@@ -17,8 +17,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "cc/base/hash.h"
 #include "cc/base/memory_meter.h"
+#include "cc/store/row_index.h"
 #include "cc/store/row_set.h"
 
 namespace persia {
@@ -27,9 +27,12 @@ class KeptRows {
  public:
   using Row = RowSet::Row;
 
-  // Counts its memory at `meter`, if there is one, which must outlive it.
-  explicit KeptRows(size_t row_bytes, MemoryMeter* meter = nullptr)
-      : row_bytes_(row_bytes),
+  // Of the rows of `index`, over which the reader walks. Counts its memory at
+  // `meter`, if there is one. Both must outlive it.
+  KeptRows(const RowIndex* index, size_t row_bytes,
+           MemoryMeter* meter = nullptr)
+      : index_(index),
+        row_bytes_(row_bytes),
         chunk_rows_(std::clamp<size_t>(kChunkBytes / row_bytes, 1, kMostRows)),
         replaced_(meter),
         metered_(meter, MeteredBytes::AtLimit::kGrow) {}
@@ -37,8 +40,8 @@ class KeptRows {
   // The row is about to change or to go. True if it must be kept first: it was
   // not read, and is not kept. Add it before it changes.
   bool MustAdd(int64_t id, Row row) {
-    return !replaced_.Has(row) && HashId(id) >= next_ && !ended_ && !failed_ &&
-           Replace(row);
+    return !replaced_.Has(row) && index_->HashOf(id) >= next_ && !ended_ &&
+           !failed_ && Replace(row);
   }
   void Add(int64_t id, const std::byte* row);
 
@@ -91,6 +94,7 @@ class KeptRows {
   void AddChunk();
   void Fail();
 
+  const RowIndex* index_;
   size_t row_bytes_;
   size_t chunk_rows_;
   uint64_t next_ = 0;

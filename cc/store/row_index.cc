@@ -58,8 +58,11 @@ void ForEach(const Bucket* buckets, uint32_t count, const Visit& visit) {
 
 }  // namespace
 
-RowIndex::RowIndex(MemoryMeter* meter, AtLimit at_limit)
-    : directory_(1, 0), metered_(meter, at_limit) {
+RowIndex::RowIndex(MemoryMeter* meter, AtLimit at_limit, const KeyedHash& hash)
+    : hash_(hash),
+      directory_(1, 0),
+      metered_(meter, at_limit),
+      spilled_(meter) {
   segments_.reserve(1);
   segments_.push_back({TakeBuckets(0), 0, 0, 0});
   slots_ = Bucket::kSlots;
@@ -71,30 +74,49 @@ RowIndex::~RowIndex() {
   }
 }
 
-RowIndex::Place RowIndex::Search(const Segment& segment, int64_t id) {
-  const uint32_t home = segment.HomeOf(HashId(id));
-  uint32_t at = home;
-  uint32_t match;
-  while ((match = segment.buckets[at].Match(id)) == 0) {
-    if (segment.buckets[at].passed == 0) break;
-    at = segment.Next(at);
-    if (at == home) break;
+RowIndex::Place RowIndex::Search(const Segment& segment, uint64_t hash,
+                                 int64_t id) {
+  Place place{};
+  place.home = segment.HomeOf(hash);
+  place.bucket = place.home;
+  place.looked_at = 1;
+  while ((place.match = segment.buckets[place.bucket].Match(id)) == 0) {
+    if (segment.buckets[place.bucket].passed == 0) break;
+    if (place.looked_at == segment.reach()) {
+      place.may_be_spilled = true;
+      break;
+    }
+    place.bucket = segment.Next(place.bucket);
+    ++place.looked_at;
   }
-  return {home, at, match};
+  return place;
 }
 
 RowIndex::Row RowIndex::Find(int64_t id) const {
-  const Segment& segment = segments_[SegmentOf(HashId(id))];
-  const Place place = Search(segment, id);
-  if (place.match == 0) return kAbsent;
-  return segment.buckets[place.bucket].rows[__builtin_ctz(place.match)];
+  const uint64_t hash = HashOf(id);
+  const Segment& segment = segments_[SegmentOf(hash)];
+  const Place place = Search(segment, hash, id);
+  if (place.match != 0) {
+    return segment.buckets[place.bucket].rows[__builtin_ctz(place.match)];
+  }
+  if (!place.may_be_spilled) return kAbsent;
+  const Row* const row = spilled_.Find(hash, id);
+  return row == nullptr ? kAbsent : *row;
 }
 
 RowIndex::Row* RowIndex::FindMutable(int64_t id) {
-  const Segment& segment = segments_[SegmentOf(HashId(id))];
-  const Place place = Search(segment, id);
-  if (place.match == 0) return nullptr;
-  return &segment.buckets[place.bucket].rows[__builtin_ctz(place.match)];
+  const uint64_t hash = HashOf(id);
+  const Segment& segment = segments_[SegmentOf(hash)];
+  const Place place = Search(segment, hash, id);
+  if (place.match != 0) {
+    return &segment.buckets[place.bucket].rows[__builtin_ctz(place.match)];
+  }
+  return place.may_be_spilled ? spilled_.Find(hash, id) : nullptr;
+}
+
+uint32_t RowIndex::BucketsToFind(int64_t id) const {
+  const uint64_t hash = HashOf(id);
+  return Search(segments_[SegmentOf(hash)], hash, id).looked_at;
 }
 
 void RowIndex::AskForSegments() const {
@@ -139,96 +161,143 @@ void RowIndex::Find(Span<const int64_t> ids, Row* rows) const {
 }
 
 void RowIndex::Insert(int64_t id, Row row) {
-  const uint64_t hash = HashId(id);
-  uint32_t number = SegmentOf(hash);
-  while (segments_[number].count >= MostIds(segments_[number].bits)) {
-    MakeRoom(number);
-    number = SegmentOf(hash);
+  const uint64_t hash = HashOf(id);
+  while (true) {
+    const Segment& segment = segments_[SegmentOf(hash)];
+    if (segment.count < MostIds(segment.bits)) break;
+    MakeRoom(hash);
   }
-  Add(segments_[number], id, row);
-  ++segments_[number].count;
+  Segment& segment = segments_[SegmentOf(hash)];
+  AddOrSpill(segment, hash, id, row, &spilled_);
+  ++segment.count;
   ++size_;
 }
 
 RowIndex::Row RowIndex::Erase(int64_t id) {
-  Segment& segment = segments_[SegmentOf(HashId(id))];
-  const Place place = Search(segment, id);
-  if (place.match == 0) return kAbsent;
+  const uint64_t hash = HashOf(id);
+  Segment& segment = segments_[SegmentOf(hash)];
+  const Place place = Search(segment, hash, id);
+  Row row = kAbsent;
+  if (place.match != 0) {
+    Bucket& bucket = segment.buckets[place.bucket];
+    bucket.used &= static_cast<uint8_t>(~place.match);
+    row = bucket.rows[__builtin_ctz(place.match)];
+  } else {
+    const Row* const spilled =
+        place.may_be_spilled ? spilled_.Find(hash, id) : nullptr;
+    if (spilled == nullptr) return kAbsent;
+    row = *spilled;
+    spilled_.Erase(hash, id);
+    segment.buckets[place.bucket].RemovePassed();  // The last that it passed.
+  }
   for (uint32_t at = place.home; at != place.bucket; at = segment.Next(at)) {
     segment.buckets[at].RemovePassed();
   }
-  Bucket& bucket = segment.buckets[place.bucket];
-  bucket.used &= static_cast<uint8_t>(~place.match);
   --segment.count;
   --size_;
-  return bucket.rows[__builtin_ctz(place.match)];
+  return row;
 }
 
 size_t RowIndex::bytes() const {
   return slots_ / Bucket::kSlots * sizeof(Bucket) +
          directory_.capacity() * sizeof(uint32_t) +
-         segments_.capacity() * sizeof(Segment);
+         segments_.capacity() * sizeof(Segment) + spilled_.bytes();
 }
 
-// Precondition: there is a free slot.
-void RowIndex::Add(const Segment& segment, int64_t id, Row row) {
-  uint32_t at = segment.HomeOf(HashId(id));
-  while (segment.buckets[at].full()) {
+// Whether there was room: nothing has changed if not.
+bool RowIndex::Add(const Segment& segment, uint64_t hash, int64_t id, Row row) {
+  const uint32_t home = segment.HomeOf(hash);
+  uint32_t free = home;
+  for (uint32_t left = segment.reach(); segment.buckets[free].full();) {
+    if (--left == 0) return false;
+    free = segment.Next(free);
+  }
+  for (uint32_t at = home; at != free; at = segment.Next(at)) {
+    segment.buckets[at].AddPassed();
+  }
+  segment.buckets[free].Add(id, row);
+  return true;
+}
+
+void RowIndex::AddOrSpill(const Segment& segment, uint64_t hash, int64_t id,
+                          Row row, SpilledIds* spilled) {
+  if (Add(segment, hash, id, row)) return;
+  spilled->Add(hash, id, row);
+  uint32_t at = segment.HomeOf(hash);
+  for (uint32_t left = segment.reach(); left != 0; --left) {
     segment.buckets[at].AddPassed();
     at = segment.Next(at);
   }
-  segment.buckets[at].Add(id, row);
 }
 
-void RowIndex::MakeRoom(uint32_t number) {
-  const Segment& segment = segments_[number];
+void RowIndex::MakeRoom(uint64_t hash) {
+  const Segment& segment = segments_[SegmentOf(hash)];
   // Ids whose hashes have many upper bits in common, which chance does not
   // bring about, would have the directory double for ever.
   const bool directory_may_double =
       segment.depth < depth_ || directory_.size() <= 64 * segments_.size();
   if (segment.bits == kPooledBits && directory_may_double) {
-    Split(number);
+    Split(hash);
   } else {
-    Double(number);
+    Double(hash);
   }
 }
 
-void RowIndex::Double(uint32_t number) {
-  Segment& segment = segments_[number];
+// Those that were spilled may find room in larger segments.
+template <typename To>
+void RowIndex::Move(const Segment& from, HashRange range, const To& to) {
+  SpilledIds spilled(nullptr);
+  const auto move = [&](uint64_t hash, int64_t id, Row row) {
+    Segment* const segment = to(hash);
+    AddOrSpill(*segment, hash, id, row, &spilled);
+    ++segment->count;
+  };
+  ForEach(from.buckets, from.size(),
+          [&](int64_t id, Row row) { move(HashOf(id), id, row); });
+  if (!spilled_.empty()) spilled_.ForEach(range.first, range.last, move);
+  // From here on nothing throws.
+  spilled_.Replace(range.first, range.last, &spilled);
+}
+
+void RowIndex::Double(uint64_t hash) {
+  Segment& segment = segments_[SegmentOf(hash)];
   Segment doubled = segment;
+  doubled.count = 0;
   ++doubled.bits;
   doubled.buckets = TakeBuckets(doubled.bits);
-  ForEach(segment.buckets, segment.size(),
-          [&](int64_t id, Row row) { Add(doubled, id, row); });
+  try {
+    Move(segment, RangeOf(hash, segment.depth),
+         [&](uint64_t /*hash*/) { return &doubled; });
+  } catch (...) {
+    GiveBuckets(doubled.buckets, doubled.bits);
+    throw;
+  }
   GiveBuckets(segment.buckets, segment.bits);
   slots_ += size_t{Bucket::kSlots} << segment.bits;
   segment = doubled;
 }
 
-void RowIndex::Split(uint32_t number) {
+void RowIndex::Split(uint64_t hash) {
+  const uint32_t number = SegmentOf(hash);
   if (segments_[number].depth == depth_) DoubleDirectory();
   if (segments_.size() == segments_.capacity()) {
     segments_.reserve(2 * segments_.size());
   }
   const Segment whole = segments_[number];
-  Segment halves[2];
-  for (Segment& half : halves) {
-    half = {nullptr, 0, static_cast<uint8_t>(whole.depth + 1), whole.bits};
-  }
-  halves[0].buckets = TakeBuckets(whole.bits);
+  const Segment empty{nullptr, 0, static_cast<uint8_t>(whole.depth + 1),
+                      whole.bits};
+  Segment halves[2] = {empty, empty};
   try {
-    halves[1].buckets = TakeBuckets(whole.bits);
+    for (Segment& half : halves) half.buckets = TakeBuckets(whole.bits);
+    Move(whole, RangeOf(hash, whole.depth), [&](uint64_t of_id) {
+      return &halves[of_id << whole.depth >> 63];
+    });
   } catch (...) {
-    GiveBuckets(halves[0].buckets, whole.bits);
+    for (const Segment& half : halves) {
+      if (half.buckets != nullptr) GiveBuckets(half.buckets, half.bits);
+    }
     throw;
   }
-  uint64_t any_hash = 0;
-  ForEach(whole.buckets, whole.size(), [&](int64_t id, Row row) {
-    any_hash = HashId(id);
-    Segment& half = halves[any_hash << whole.depth >> 63];
-    Add(half, id, row);
-    ++half.count;
-  });
   GiveBuckets(whole.buckets, whole.bits);
   slots_ += size_t{Bucket::kSlots} << whole.bits;
 
@@ -238,7 +307,7 @@ void RowIndex::Split(uint32_t number) {
   // The directory's entries for the whole are contiguous; the upper half of
   // them changes.
   const uint32_t entries = uint32_t{1} << (depth_ - whole.depth);
-  const uint64_t first = (any_hash >> 1 >> (63 - depth_)) / entries * entries;
+  const uint64_t first = (hash >> 1 >> (63 - depth_)) / entries * entries;
   std::fill_n(directory_.begin() + static_cast<ptrdiff_t>(first + entries / 2),
               entries / 2, upper);
 }

@@ -6,6 +6,10 @@
 // too full doubles, and at 64 KiB splits in two instead. So an insertion moves
 // one segment at most, however many rows there are.
 //
+// The hash has a random key of the index's own, so ids cannot be chosen to fall
+// on one home. Were they to, a search would still look at kMostBuckets buckets
+// at most: an id that finds all of those full goes to a tree.
+//
 // Not thread-safe: its sub-shard's lock guards it.
 
 #ifndef PERSIA_CC_STORE_ROW_INDEX_H_
@@ -15,10 +19,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "cc/base/hash.h"
+#include "cc/base/keyed_hash.h"
 #include "cc/base/memory_meter.h"
 #include "cc/base/span.h"
 #include "cc/store/bucket.h"
+#include "cc/store/spilled_ids.h"
 
 namespace persia {
 
@@ -29,12 +34,22 @@ class RowIndex {
 
   using AtLimit = MeteredBytes::AtLimit;
 
+  // That an id may be away from home, its home included. Chance brings so many
+  // about for fewer than one of 10^11 ids.
+  static constexpr uint32_t kMostBuckets = 128;
+
   // Counts its segments at `meter`, if there is one.
   explicit RowIndex(MemoryMeter* meter = nullptr,
-                    AtLimit at_limit = AtLimit::kThrow);
+                    AtLimit at_limit = AtLimit::kThrow,
+                    const KeyedHash& hash = KeyedHash());
   ~RowIndex();
   RowIndex(const RowIndex&) = delete;
   RowIndex& operator=(const RowIndex&) = delete;
+
+  // The order of a walk.
+  uint64_t HashOf(int64_t id) const {
+    return hash_(static_cast<uint64_t>(id));
+  }
 
   // Each asks for memory that the next call here needs: where the segments are,
   // then the first buckets of `ids`, for Find.
@@ -70,6 +85,11 @@ class RowIndex {
   size_t slots() const { return slots_; }
   size_t bytes() const;
 
+  // How many buckets Find looks at.
+  uint32_t BucketsToFind(int64_t id) const;
+  // Ids that are in the tree.
+  size_t spilled() const { return spilled_.size(); }
+
  private:
   // 2^bits buckets of all ids whose hashes share their upper `depth` bits.
   struct Segment {
@@ -79,48 +99,73 @@ class RowIndex {
     uint8_t bits;
 
     uint32_t size() const { return uint32_t{1} << bits; }
+    // Buckets that an id may be in.
+    uint32_t reach() const { return size() < kMostBuckets ? size() : kMostBuckets; }
     uint32_t HomeOf(uint64_t hash) const {
       return static_cast<uint32_t>(hash << depth >> 1 >> (63 - bits));
     }
     uint32_t Next(uint32_t bucket) const { return (bucket + 1) & (size() - 1); }
   };
 
-  // An id's place in a segment: home, and the bucket that holds it.
+  // Where a search of a segment ended.
   struct Place {
     uint32_t home;
     uint32_t bucket;
-    uint32_t match;  // Of Bucket::Match; 0 if the id is absent.
+    uint32_t looked_at;  // Buckets.
+    uint32_t match;      // Of Bucket::Match; 0 if the id is in no bucket.
+    bool may_be_spilled;
   };
+
+  // Hashes from `first` to `last`: they share their upper bits.
+  struct HashRange {
+    uint64_t first;
+    uint64_t last;
+  };
+  static HashRange RangeOf(uint64_t hash, int upper_bits);
 
   uint32_t SegmentOf(uint64_t hash) const {
     return directory_[hash >> 1 >> (63 - depth_)];
   }
   const Bucket* HomeBucket(int64_t id) const {
-    const uint64_t hash = HashId(id);
+    const uint64_t hash = HashOf(id);
     const Segment& segment = segments_[SegmentOf(hash)];
     return segment.buckets + segment.HomeOf(hash);
   }
   Bucket* TakeBuckets(uint32_t bits);
   void GiveBuckets(Bucket* buckets, uint32_t bits);
-  static Place Search(const Segment& segment, int64_t id);
-  static void Add(const Segment& segment, int64_t id, Row row);
+  static Place Search(const Segment& segment, uint64_t hash, int64_t id);
+  static bool Add(const Segment& segment, uint64_t hash, int64_t id, Row row);
+  static void AddOrSpill(const Segment& segment, uint64_t hash, int64_t id,
+                         Row row, SpilledIds* spilled);
 
   template <typename Visit>
-  static size_t WalkHome(const Segment& segment, uint32_t home,
-                         const Visit& visit);
+  size_t WalkHome(const Segment& segment, HashRange home,
+                  const Visit& visit) const;
 
-  void MakeRoom(uint32_t segment);
-  void Double(uint32_t segment);
-  void Split(uint32_t segment);
+  // All of the segment of `hash`.
+  void MakeRoom(uint64_t hash);
+  void Double(uint64_t hash);
+  void Split(uint64_t hash);
   void DoubleDirectory();
+  // Moves a segment's ids. `to`: the segment for a hash.
+  template <typename To>
+  void Move(const Segment& from, HashRange range, const To& to);
 
+  const KeyedHash hash_;
   std::vector<uint32_t> directory_;  // Numbers of segments, 2^depth_ of them.
   std::vector<Segment> segments_;
   uint32_t depth_ = 0;
   size_t size_ = 0;
   size_t slots_ = 0;
   MeteredBytes metered_;
+  SpilledIds spilled_;
 };
+
+inline RowIndex::HashRange RowIndex::RangeOf(uint64_t hash, int upper_bits) {
+  constexpr uint64_t kAll = ~uint64_t{0};
+  const uint64_t lower_bits = upper_bits == 0 ? kAll : kAll >> upper_bits;
+  return {hash & ~lower_bits, hash | lower_bits};
+}
 
 template <typename Visit>
 uint64_t RowIndex::Walk(uint64_t from, size_t least, const Visit& visit) const {
@@ -128,33 +173,37 @@ uint64_t RowIndex::Walk(uint64_t from, size_t least, const Visit& visit) const {
   uint64_t hash = from;
   do {
     const Segment& segment = segments_[SegmentOf(hash)];
-    visited += WalkHome(segment, segment.HomeOf(hash), visit);
     // Homes halve as the index grows, so where one begins, one always will.
-    const int home_bits = segment.depth + segment.bits;
-    constexpr uint64_t kAll = ~uint64_t{0};
-    const uint64_t lower_bits = home_bits == 0 ? kAll : kAll >> home_bits;
-    hash = (hash | lower_bits) + 1;
+    const HashRange home = RangeOf(hash, segment.depth + segment.bits);
+    visited += WalkHome(segment, home, visit);
+    hash = home.last + 1;
   } while (hash != 0 && visited < least);
   return hash;
 }
 
 template <typename Visit>
-size_t RowIndex::WalkHome(const Segment& segment, uint32_t home,
-                          const Visit& visit) {
+size_t RowIndex::WalkHome(const Segment& segment, HashRange home,
+                          const Visit& visit) const {
   size_t visited = 0;
-  uint32_t at = home;
-  do {
+  uint32_t at = segment.HomeOf(home.first);
+  for (uint32_t left = segment.reach();; --left, at = segment.Next(at)) {
     const Bucket& bucket = segment.buckets[at];
     for (uint32_t used = bucket.used; used != 0; used &= used - 1) {
       const int slot = __builtin_ctz(used);
       const int64_t id = bucket.ids[slot];
-      if (segment.HomeOf(HashId(id)) != home) continue;
+      const uint64_t hash = HashOf(id);
+      if (hash < home.first || hash > home.last) continue;
       visit(id, bucket.rows[slot]);
       ++visited;
     }
-    if (bucket.passed == 0) break;
-    at = segment.Next(at);
-  } while (at != home);
+    if (bucket.passed == 0) return visited;
+    if (left == 1) break;
+  }
+  spilled_.ForEach(home.first, home.last,
+                   [&](uint64_t /*hash*/, int64_t id, Row row) {
+                     visit(id, row);
+                     ++visited;
+                   });
   return visited;
 }
 

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cc/base/keyed_hash.h"
 #include "cc/base/memory_meter.h"
 #include "cc/base/status.h"
 #include "cc/store/table.h"
@@ -31,7 +32,8 @@ struct StoreLimits {
 
 class Store {
  public:
-  using Tables = std::unordered_map<TableKey, std::shared_ptr<Table>>;
+  using Tables =
+      std::unordered_map<TableKey, std::shared_ptr<Table>, KeyedHash>;
 
   // Without limits.
   Store();
@@ -104,7 +106,7 @@ class Store {
   // All below are guarded by mutex_, but the last.
   Tables tables_;
   std::deque<uint64_t> drop_ids_;  // That came, the newest last.
-  std::unordered_map<TableKey, TableConfig> dropped_;
+  std::unordered_map<TableKey, TableConfig, KeyedHash> dropped_;
   std::atomic<uint64_t> version_{0};
 };
 

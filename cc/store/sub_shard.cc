@@ -475,7 +475,7 @@ uint64_t SubShard::Export(uint64_t from, size_t max_rows, uint32_t now,
 
 void SubShard::Freeze(SaveScope scope) {
   std::lock_guard<SpinMutex> lock(mutex_);
-  kept_.emplace(rules_.row_bytes, meter_);
+  kept_.emplace(&index_, rules_.row_bytes, meter_);
   frozen_ = scope;
 }
 

@@ -93,7 +93,8 @@ class SubShard {
         admission_(std::move(admission)),
         // Rows are what is limited. An index grows with them; and a little
         // while rows come and go, when each is in place of another.
-        index_(meter, RowIndex::AtLimit::kGrow),
+        index_(meter, RowIndex::AtLimit::kGrow,
+               KeyedHash::Numbered(rules->table_seed + number)),
         slab_(rules->row_bytes, meter) {}
 
   // A lookup or an update takes these steps, in this order, from the third on

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cc/base/clock.h"
+#include "cc/base/keyed_hash.h"
 #include "cc/store/bundle.h"
 #include "cc/store/capacity.h"
 #include "cc/store/evictor.h"
@@ -22,9 +23,18 @@ const IdGroups& GroupIds(Span<const int64_t> ids) {
   return groups;
 }
 
-// An export's cursor: the sub-shard, then the upper bits of the hash.
+// An export's cursor: the sub-shard, the upper bits of the hash, and a number
+// that tells the table from others.
 constexpr int kSubShardBits = 6;
 static_assert(kSubShards == 1 << kSubShardBits, "a cursor has room for them");
+constexpr int kMarkBits = 16;
+constexpr uint64_t kMarks = uint64_t{1} << kMarkBits;
+constexpr int kHashBits = 64 - kSubShardBits - kMarkBits;
+// Of hashes that a cursor does not tell apart.
+constexpr uint64_t kHashStep = uint64_t{1} << (64 - kHashBits);
+
+// Neither of 0, as kBegin has, nor of all bits, as kEnd has.
+uint64_t MarkOf(const KeyedHash& hash) { return 1 + hash(0) % (kMarks - 2); }
 
 class FrozenTable : public FrozenRows {
  public:
@@ -79,6 +89,7 @@ class ShardedTable : public Table {
         rules_(std::move(rules)),
         seconds_(std::move(seconds)),
         meter_(std::move(meter)),
+        mark_(MarkOf(KeyedHash::Numbered(rules_->table_seed))),
         evictor_(&rules_->eviction,
                  CapacityRows(config.capacity, config.shard_count,
                               rules_->row_bytes),
@@ -192,16 +203,24 @@ class ShardedTable : public Table {
     page->use_time = rules_->eviction.use_time();
     const uint32_t now = Now(false);
     uint64_t sub_shard = cursor >> (64 - kSubShardBits);
-    uint64_t hash = cursor << kSubShardBits;
+    uint64_t hash = (cursor >> kMarkBits) * kHashStep;
     while (page->ids.size() < max_rows) {
       if (sub_shard == kSubShards || cursor == kEnd) return kEnd;
       const size_t wanted = max_rows - page->ids.size();
       hash = sub_shards_[sub_shard]->Export(
           hash, std::min(wanted, kMostRowsALock), now, page);
+      while (hash % kHashStep != 0) {
+        hash = sub_shards_[sub_shard]->Export(hash, 1, now, page);
+      }
       if (hash == 0) ++sub_shard;
     }
     if (sub_shard == kSubShards) return kEnd;
-    return sub_shard << (64 - kSubShardBits) | hash >> kSubShardBits;
+    return sub_shard << (64 - kSubShardBits) | hash / kHashStep << kMarkBits |
+           mark_;
+  }
+
+  bool CanExportFrom(uint64_t cursor) const override {
+    return cursor == kBegin || cursor == kEnd || cursor % kMarks == mark_;
   }
 
   Result<std::unique_ptr<FrozenRows>> Freeze() override {
@@ -391,6 +410,7 @@ class ShardedTable : public Table {
   const std::unique_ptr<RowRules> rules_;
   const SecondsClock seconds_;
   const std::shared_ptr<MemoryMeter> meter_;
+  const uint64_t mark_;  // Of cursors.
   SubShards sub_shards_;
   std::atomic<int64_t> rows_{0};
   Evictor evictor_;

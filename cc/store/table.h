@@ -240,6 +240,10 @@ class Table : public std::enable_shared_from_this<Table> {
   virtual uint64_t Export(uint64_t cursor, size_t max_rows,
                           RowPage* page) const = 0;
 
+  // Whether an export of this table may go on from the cursor. Each table has
+  // its rows in an order of its own, also one that takes the place of another.
+  virtual bool CanExportFrom(uint64_t cursor) const = 0;
+
   // The rows as they are now: between two requests, if no lookup that trains,
   // no update and no other change runs meanwhile. kFailedPrecondition if an
   // earlier one has not ended.

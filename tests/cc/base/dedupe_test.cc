@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cc/base/dedupe_index.h"
 #include "cc/base/hash.h"
 
 namespace persia {
@@ -101,6 +102,91 @@ TEST(Dedupe, LeavesABatchWithoutDuplicatesAsItIsWhateverTheShards) {
   const UniqueIds unique = Dedupe(batch, 2);
   EXPECT_EQ(unique.ids, batch);
   EXPECT_EQ(unique.inverse, (Indices{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+// Ids that all begin at one slot of a table, by the hash that everybody knows.
+// Its low bits were the slot.
+Ids ChosenIds(size_t count) {
+  const auto undo_shift = [](uint64_t x, int shift) {
+    uint64_t undone = x;
+    for (int known = shift; known < 64; known += shift) {
+      undone = x ^ (undone >> shift);
+    }
+    return undone;
+  };
+  const auto inverse = [](uint64_t odd) {
+    uint64_t inverse = odd;
+    for (int bits = 3; bits < 64; bits *= 2) inverse *= 2 - odd * inverse;
+    return inverse;
+  };
+  Ids ids;
+  for (uint64_t i = 1; i <= count; ++i) {
+    uint64_t x = undo_shift(i << 32, 31) * inverse(0x94d049bb133111ebull);
+    x = undo_shift(x, 27) * inverse(0xbf58476d1ce4e5b9ull);
+    x = undo_shift(x, 30) - 0x9e3779b97f4a7c15ull;
+    ids.push_back(static_cast<int64_t>(x));
+    EXPECT_EQ(HashId(ids.back()), i << 32);
+  }
+  return ids;
+}
+
+// How many slots it looks at beside the first of each id.
+size_t Away(const Ids& batch, DedupeIndex* index) {
+  Ids ids(batch.size() + 2);
+  Indices inverse(batch.size());
+  EXPECT_NE(index->Number(batch, ids.data(), inverse.data()),
+            DedupeIndex::kSlow);
+  return index->away();
+}
+
+TEST(DedupeIndex, ChosenIdsAreAsNearTheirSlotsAsOthers) {
+  const Ids chosen = ChosenIds(20000);
+  std::mt19937_64 random(2);
+  Ids others(chosen.size());
+  for (int64_t& id : others) id = static_cast<int64_t>(random());
+  DedupeIndex index;
+  EXPECT_LT(Away(others, &index), 2 * others.size());
+  EXPECT_LT(Away(chosen, &index), 2 * chosen.size());
+}
+
+TEST(DedupeIndex, CommonIdsAreNearTheirSlotsWhateverTheKey) {
+  for (int key = 0; key < 50; ++key) {
+    DedupeIndex index;
+    for (const int64_t step : {1, 3, 64, 1 << 20, 1000000007}) {
+      Ids ids(5000);
+      for (size_t i = 0; i < ids.size(); ++i) {
+        ids[i] = static_cast<int64_t>(i) * step;
+      }
+      ASSERT_LT(Away(ids, &index), 2 * ids.size()) << "step " << step;
+    }
+  }
+}
+
+TEST(DedupeIndex, GivesUpOnIdsThatAreChosenForItsKey) {
+  // All hashes are 0.
+  DedupeIndex index(KeyedHash(KeyedHash::Key{0, 0, 0, 0}));
+  std::mt19937_64 random(3);
+  Ids batch(5000);
+  for (int64_t& id : batch) id = static_cast<int64_t>(random() % 4000);
+  const UniqueIds expected = ReferenceDedupe(batch);
+  const UniqueIds unique = Dedupe(batch, &index);
+  EXPECT_EQ(unique.ids, expected.ids);
+  EXPECT_EQ(unique.inverse, expected.inverse);
+  EXPECT_LT(index.away(), batch.size() * 40);
+  // The next batch has another key.
+  EXPECT_LT(Away(batch, &index), 2 * batch.size());
+}
+
+TEST(DedupeBySorting, IsTheSame) {
+  std::mt19937_64 random(4);
+  for (const size_t size : {0, 1, 2, 100, 5000}) {
+    Ids batch(size);
+    for (int64_t& id : batch) id = static_cast<int64_t>(random() % 700) - 350;
+    const UniqueIds expected = ReferenceDedupe(batch);
+    const UniqueIds unique = DedupeBySorting(batch);
+    EXPECT_EQ(unique.ids, expected.ids);
+    EXPECT_EQ(unique.inverse, expected.inverse);
+  }
 }
 
 TEST(Dedupe, RunsOnManyThreadsAtOnce) {

@@ -13,6 +13,8 @@ constexpr size_t kRowBytes = 8;
 
 using Taken = std::map<int64_t, uint64_t>;
 
+const RowIndex kIndex;
+
 void Keep(int64_t id, KeptRows::Row row, uint64_t value, KeptRows* kept) {
   std::byte bytes[kRowBytes];
   std::memcpy(bytes, &value, kRowBytes);
@@ -32,7 +34,7 @@ Taken TakeAll(KeptRows* kept) {
 }
 
 TEST(KeptRows, GivesEachAsItWasFirst) {
-  KeptRows kept(kRowBytes);
+  KeptRows kept(&kIndex, kRowBytes);
   Taken expected;
   for (int64_t id = 0; id < 1000; ++id) {
     const auto row = static_cast<KeptRows::Row>(id);
@@ -47,7 +49,7 @@ TEST(KeptRows, GivesEachAsItWasFirst) {
 }
 
 TEST(KeptRows, NewRowsAreLeftOutAndNotGiven) {
-  KeptRows kept(kRowBytes);
+  KeptRows kept(&kIndex, kRowBytes);
   kept.NoteNew(3, 4);
   Keep(3, 4, 1, &kept);
   EXPECT_TRUE(kept.Has(4));
@@ -56,8 +58,8 @@ TEST(KeptRows, NewRowsAreLeftOutAndNotGiven) {
 }
 
 TEST(KeptRows, WhatWasReadIsNotKept) {
-  KeptRows kept(kRowBytes);
-  const uint64_t hash = HashId(1);
+  KeptRows kept(&kIndex, kRowBytes);
+  const uint64_t hash = kIndex.HashOf(1);
   kept.ReadTo(hash + 1);
   Keep(1, 0, 5, &kept);
   EXPECT_TRUE(TakeAll(&kept).empty());
@@ -70,7 +72,7 @@ TEST(KeptRows, WhatWasReadIsNotKept) {
 // What is given at once goes to one block of a file.
 TEST(KeptRows, GivesLongRowsOneByOne) {
   const std::vector<std::byte> row(size_t{768} << 10);
-  KeptRows kept(row.size());
+  KeptRows kept(&kIndex, row.size());
   for (int64_t id = 0; id < 3; ++id) {
     ASSERT_TRUE(kept.MustAdd(id, static_cast<KeptRows::Row>(id)));
     kept.Add(id, row.data());
@@ -84,7 +86,7 @@ TEST(KeptRows, GivesLongRowsOneByOne) {
 }
 
 TEST(KeptRows, AnUpdateThatBreaksOffFailsIt) {
-  KeptRows kept(kRowBytes);
+  KeptRows kept(&kIndex, kRowBytes);
   kept.BeginUpdate();
   kept.Expect(0, 1, 2);
   EXPECT_EQ(kept.expected(), std::vector<uint32_t>{0});
@@ -97,7 +99,7 @@ TEST(KeptRows, AnUpdateThatBreaksOffFailsIt) {
 TEST(KeptRows, MemoryIsCountedAndGivenBack) {
   MemoryMeter meter;
   {
-    KeptRows kept(kRowBytes, &meter);
+    KeptRows kept(&kIndex, kRowBytes, &meter);
     for (int64_t id = 0; id < 1000; ++id) {
       Keep(id, static_cast<KeptRows::Row>(id), 1, &kept);
     }

@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cc/base/hash.h"
+
 namespace persia {
 namespace {
 
@@ -31,8 +33,22 @@ uint64_t Inverse(uint64_t odd) {
   return inverse;
 }
 
-// The id of a hash: HashId is a bijection.
+// By this key hashes are a bijection that is known.
+const KeyedHash kKnown(KeyedHash::Key{1, 0, 0, 0});
+
+class KnownIndex : public RowIndex {
+ public:
+  KnownIndex() : RowIndex(nullptr, AtLimit::kThrow, kKnown) {}
+};
+
+// The id of a hash by the known key.
 int64_t IdOfHash(uint64_t hash) {
+  return static_cast<int64_t>(
+      UndoShift(UndoShift(hash, 32) * Inverse(0x9e3779b97f4a7c15ull), 32));
+}
+
+// The id of a hash that everybody knows: HashId is a bijection too.
+int64_t IdOfPublishedHash(uint64_t hash) {
   uint64_t x = UndoShift(hash, 31) * Inverse(0x94d049bb133111ebull);
   x = UndoShift(x, 27) * Inverse(0xbf58476d1ce4e5b9ull);
   x = UndoShift(x, 30) - 0x9e3779b97f4a7c15ull;
@@ -50,9 +66,11 @@ void InsertRange(RowIndex* index, RowIndex::Row begin, RowIndex::Row end) {
   for (RowIndex::Row id = begin; id < end; ++id) index->Insert(id, id);
 }
 
-TEST(RowIndexTestItself, UndoesTheHash) {
+TEST(RowIndexTestItself, UndoesTheHashes) {
+  const KnownIndex index;
   for (int64_t id = -1000; id < 1000; ++id) {
-    ASSERT_EQ(IdOfHash(HashId(id)), id);
+    ASSERT_EQ(IdOfHash(index.HashOf(id)), id);
+    ASSERT_EQ(IdOfPublishedHash(HashId(id)), id);
   }
 }
 
@@ -144,7 +162,7 @@ TEST(RowIndex, FindsABatchAsItFindsEach) {
 }
 
 TEST(RowIndex, FindsABatchOfIdsThatAreAllAwayFromHome) {
-  RowIndex index;
+  KnownIndex index;
   Ids ids;
   for (uint64_t i = 0; i < 3000; ++i) ids.push_back(IdOfHash(i << 20));
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -208,11 +226,11 @@ TEST(RowIndex, ReusesThePlacesOfErasedIds) {
 
 // No more than a hash's lower `free_bits` bits tell these ids apart.
 void ExpectTakesAlikes(int free_bits, uint64_t step, RowIndex::Row count) {
-  RowIndex index;
+  KnownIndex index;
   Ids ids;
   for (uint64_t i = 0; i < count; ++i) {
     ids.push_back(IdOfHash(0xabcull << 52 | i * step));
-    ASSERT_EQ(HashId(ids.back()) >> free_bits, 0xabcull << 52 >> free_bits);
+    ASSERT_EQ(index.HashOf(ids.back()) >> free_bits, 0xabcull << 52 >> free_bits);
     index.Insert(ids.back(), static_cast<RowIndex::Row>(i));
   }
   Rows expected(count);
@@ -234,7 +252,7 @@ TEST(RowIndex, TakesIdsWhoseHashesShareTwentyUpperBits) {
 }
 
 TEST(RowIndex, TakesIdsWhoseHashesShareTheirLowerBits) {
-  RowIndex index;
+  KnownIndex index;
   Ids ids;
   for (uint64_t i = 0; i < 50000; ++i) ids.push_back(IdOfHash(i << 48 | 7));
   for (size_t i = 0; i < ids.size(); ++i) {
@@ -311,8 +329,8 @@ TEST(RowIndexWalk, GoesByTheHash) {
   do {
     uint64_t least = ~uint64_t{0}, most = 0;
     const uint64_t end = index.Walk(begin, 50, [&](int64_t id, RowIndex::Row) {
-      least = std::min(least, HashId(id));
-      most = std::max(most, HashId(id));
+      least = std::min(least, index.HashOf(id));
+      most = std::max(most, index.HashOf(id));
     });
     ASSERT_GE(least, begin);
     ASSERT_LT(most, end - 1);
@@ -349,7 +367,7 @@ TEST(RowIndexWalk, VisitsOnceWhatStaysWhileOthersComeAndGo) {
 }
 
 TEST(RowIndexWalk, VisitsOnceIdsThatAreAwayFromHome) {
-  RowIndex index;
+  KnownIndex index;
   std::unordered_map<int64_t, int> expected;
   for (uint64_t i = 0; i < 3000; ++i) {
     // Some at the end of a segment, from where they go on at its beginning.
@@ -359,6 +377,157 @@ TEST(RowIndexWalk, VisitsOnceIdsThatAreAwayFromHome) {
     expected[id] = 1;
   }
   EXPECT_EQ(Visits(index, 1, [] {}), expected);
+}
+
+uint32_t MostBucketsToFind(const RowIndex& index, const Ids& ids) {
+  uint32_t most = 0;
+  for (const int64_t id : ids) most = std::max(most, index.BucketsToFind(id));
+  return most;
+}
+
+void InsertAll(RowIndex* index, const Ids& ids) {
+  for (const int64_t id : ids) index->Insert(id, static_cast<RowIndex::Row>(id));
+}
+
+// Ids whose hashes differ in their lower `bits` alone.
+template <typename IdOf>
+Ids IdsAlike(size_t count, int bits, const IdOf& id_of) {
+  Ids ids;
+  for (uint64_t i = 0; i < count; ++i) {
+    ids.push_back(id_of(0xabcull << 52 | i << bits));
+  }
+  return ids;
+}
+
+// What chance brings about in an index that is as full as one may be.
+TEST(RowIndexChosenIds, AreAsNearTheirHomesAsOthers) {
+  RowIndex index;
+  const Ids ids = IdsAlike(20000, 16, IdOfPublishedHash);
+  InsertAll(&index, ids);
+  EXPECT_LE(MostBucketsToFind(index, ids), RowIndex::kMostBuckets);
+  EXPECT_EQ(index.spilled(), 0u);
+}
+
+TEST(RowIndexChosenIds, NoneOfAMillionOthersIsSpilled) {
+  RowIndex index;
+  std::mt19937_64 random(7);
+  for (RowIndex::Row i = 0; i < 1000000; ++i) {
+    index.Insert(static_cast<int64_t>(random()), i);
+  }
+  EXPECT_EQ(index.spilled(), 0u);
+}
+
+TEST(RowIndexChosenIds, HaveADifferentOrderInEachIndex) {
+  const RowIndex a, b;
+  int alike = 0;
+  for (int64_t id = 0; id < 1000; ++id) {
+    alike += a.HashOf(id) >> 56 == b.HashOf(id) >> 56;
+  }
+  EXPECT_LT(alike, 50);
+}
+
+// By somebody who knows the key.
+class RowIndexSpillTest : public ::testing::Test {
+ protected:
+  RowIndexSpillTest() : ids_(IdsAlike(20000, 16, IdOfHash)) {}
+
+  void Insert() {
+    for (size_t i = 0; i < ids_.size(); ++i) {
+      index_.Insert(ids_[i], static_cast<RowIndex::Row>(i));
+    }
+  }
+
+  KnownIndex index_;
+  Ids ids_;
+};
+
+TEST_F(RowIndexSpillTest, ASearchIsBounded) {
+  Insert();
+  EXPECT_GT(index_.spilled(), 10000u);
+  EXPECT_LE(MostBucketsToFind(index_, ids_), RowIndex::kMostBuckets);
+  EXPECT_LE(index_.BucketsToFind(IdOfHash(0xabcull << 52 | 0x12345)),
+            RowIndex::kMostBuckets);
+}
+
+TEST_F(RowIndexSpillTest, AllAreFoundAndErased) {
+  Insert();
+  Rows expected(ids_.size());
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(FindAll(index_, ids_), expected);
+  RowIndex::Row* const last = index_.FindMutable(ids_.back());
+  ASSERT_NE(last, nullptr);
+  *last = 7;
+  EXPECT_EQ(index_.Find(ids_.back()), 7u);
+  ids_.pop_back();
+  for (size_t i = 0; i < ids_.size(); ++i) {
+    ASSERT_EQ(index_.Erase(ids_[i]), i);
+    ASSERT_EQ(index_.Erase(ids_[i]), RowIndex::kAbsent);
+  }
+  EXPECT_EQ(index_.size(), 1u);
+}
+
+TEST_F(RowIndexSpillTest, AWalkVisitsEachOnce) {
+  Insert();
+  InsertRange(&index_, 0, 3000);
+  const auto visits = Visits(index_, 1, [] {});
+  EXPECT_EQ(visits.size(), ids_.size() + 3000);
+  for (const auto& [id, times] : visits) ASSERT_EQ(times, 1) << id;
+}
+
+TEST_F(RowIndexSpillTest, MemoryIsCountedAndGivenBack) {
+  MemoryMeter meter;
+  {
+    RowIndex index(&meter, RowIndex::AtLimit::kThrow, kKnown);
+    InsertAll(&index, ids_);
+    EXPECT_GT(meter.used(), 10000u * 64);
+    for (const int64_t id : ids_) index.Erase(id);
+    EXPECT_EQ(index.spilled(), 0u);
+  }
+  EXPECT_EQ(meter.used(), 0u);
+}
+
+// Of hashes in an eighth of a segment's homes, until it splits.
+TEST(RowIndexSpill, RoomIsFoundAsTheIndexGrows) {
+  KnownIndex index;
+  Ids ids;
+  for (uint64_t i = 0; i < 4000; ++i) ids.push_back(IdOfHash(i << 47));
+  InsertAll(&index, ids);
+  const size_t spilled = index.spilled();
+  EXPECT_GT(spilled, 0u);
+  for (uint64_t i = 0; i < 100000; ++i) {
+    index.Insert(IdOfHash(Mix64(i)), 1);
+  }
+  EXPECT_LT(index.spilled(), spilled / 2);
+  for (const int64_t id : ids) {
+    ASSERT_EQ(index.Find(id), static_cast<RowIndex::Row>(id));
+  }
+}
+
+// Ids of four homes come and go, so that most pass many on.
+TEST(RowIndexSpill, IsADictionaryOfIdsOfAFewHomes) {
+  KnownIndex index;
+  std::unordered_map<int64_t, RowIndex::Row> expected;
+  std::mt19937_64 random(8);
+  for (RowIndex::Row i = 0; i < 100000; ++i) {
+    const uint64_t hash = random() % 4 << 53 | random() % 2000;
+    const int64_t id = IdOfHash(hash);
+    const auto found = expected.find(id);
+    const RowIndex::Row row =
+        found == expected.end() ? RowIndex::kAbsent : found->second;
+    ASSERT_EQ(index.Find(id), row) << i;
+    if (row == RowIndex::kAbsent) {
+      index.Insert(id, i);
+      expected[id] = i;
+    } else {
+      ASSERT_EQ(index.Erase(id), row) << i;
+      expected.erase(id);
+    }
+  }
+  EXPECT_GT(index.spilled(), 0u);
+  EXPECT_EQ(index.size(), expected.size());
+  const auto visits = Visits(index, 50, [] {});
+  EXPECT_EQ(visits.size(), expected.size());
+  for (const auto& [id, times] : visits) ASSERT_EQ(times, 1) << id;
 }
 
 }  // namespace

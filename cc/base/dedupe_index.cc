@@ -1,0 +1,74 @@
+#include "cc/base/dedupe_index.h"
+
+#include <algorithm>
+
+#include "cc/base/prefetch.h"
+
+namespace persia {
+namespace {
+
+// Enough to hide a miss of the second-level cache behind the work of as many
+// ids.
+constexpr size_t kAhead = 16;
+
+constexpr uint64_t kHashBits = ~uint64_t{0} << 32;
+
+// Chance brings 2.5 about on average, in a table as full as one may be.
+constexpr size_t kMostAwayAnId = 32;
+constexpr size_t kMostAwayInAnyCase = 4096;
+
+}  // namespace
+
+DedupeIndex::Slots DedupeIndex::Empty(size_t count) {
+  // Few batches have no duplicates, and what is not emptied is not touched.
+  size_t capacity = 256;
+  while (capacity < count + count / 5) capacity *= 2;
+  uint64_t* const slots = memory_.Get(capacity);
+  std::fill_n(slots, capacity, 0);
+  return {hash_, slots, capacity - 1};
+}
+
+// The place of `id`, which is `next` if it is new: then it is written there.
+// Writes to ids[next] in any case, for want of a branch: which ids are new
+// cannot be predicted.
+inline uint32_t DedupeIndex::Slots::FindOrAdd(int64_t id, uint64_t hash_of_id,
+                                              uint32_t next, int64_t* ids,
+                                              size_t* away) const {
+  ids[next] = id;
+  const uint64_t added = (hash_of_id & kHashBits) | next;
+  for (size_t at = hash_of_id & mask;; at = (at + 1) & mask, ++*away) {
+    uint64_t slot = slots[at];
+    slot = slot == 0 ? added : slot;
+    const auto place = static_cast<uint32_t>(slot);
+    if (((slot ^ added) & kHashBits) != 0 || ids[place] != id) continue;
+    slots[at] = slot;
+    return place;
+  }
+}
+
+size_t DedupeIndex::Number(Span<const int64_t> batch, int64_t* ids,
+                           uint32_t* inverse) {
+  const size_t count = batch.size();
+  const Slots slots = Empty(count);
+  uint64_t hashes[kAhead];
+  const auto ask = [&](size_t i) {
+    const uint64_t hash = slots.hash(static_cast<uint64_t>(batch[i]));
+    Prefetch<For::kWrite>(&slots.slots[hash & slots.mask]);
+    hashes[i % kAhead] = hash;
+  };
+  for (size_t i = 0; i < std::min(kAhead, count); ++i) ask(i);
+  const size_t most_away = kMostAwayAnId * count + kMostAwayInAnyCase;
+  size_t away = 0;
+  uint32_t next = 1;
+  for (size_t i = 0; i < count && away <= most_away; ++i) {
+    const uint64_t hash = hashes[i % kAhead];
+    if (i + kAhead < count) ask(i + kAhead);
+    const uint32_t place = slots.FindOrAdd(batch[i], hash, next, ids, &away);
+    next += place == next;
+    inverse[i] = place - 1;
+  }
+  away_ = away;
+  return away <= most_away ? next - 1 : kSlow;
+}
+
+}  // namespace persia

@@ -1,0 +1,87 @@
+// SpilledIds: ids of an index that found no room near their homes, with their
+// rows, in the order of their hashes.
+//
+// A tree, so that no choice of ids makes an operation take more than the
+// logarithm of their number. Chance spills next to none: what there are fell on
+// one place, and somebody may have chosen them.
+//
+// Not thread-safe.
+
+#ifndef PERSIA_CC_STORE_SPILLED_IDS_H_
+#define PERSIA_CC_STORE_SPILLED_IDS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "cc/base/memory_meter.h"
+
+namespace persia {
+
+class SpilledIds {
+ public:
+  using Row = uint32_t;
+
+  // Counts its memory at `meter`, if there is one; past its limit too.
+  explicit SpilledIds(MemoryMeter* meter)
+      : metered_(meter, MeteredBytes::AtLimit::kGrow) {}
+  SpilledIds(SpilledIds&&) = default;
+
+  // The row of the id, or null.
+  Row* Find(uint64_t hash, int64_t id) {
+    const auto found = rows_.find({hash, id});
+    return found == rows_.end() ? nullptr : &found->second;
+  }
+  const Row* Find(uint64_t hash, int64_t id) const {
+    return const_cast<SpilledIds*>(this)->Find(hash, id);
+  }
+
+  // Precondition: the id is absent. Throws std::bad_alloc, and changes nothing
+  // then.
+  void Add(uint64_t hash, int64_t id, Row row) {
+    metered_.Grow(kNodeBytes, [&] { rows_.emplace(Key{hash, id}, row); });
+  }
+
+  // Precondition: the id is here.
+  void Erase(uint64_t hash, int64_t id) {
+    rows_.erase({hash, id});
+    metered_.Shrink(kNodeBytes);
+  }
+
+  // Visits those of hashes `first` to `last`. visit: void(uint64_t hash, int64_t
+  // id, Row row)
+  template <typename Visit>
+  void ForEach(uint64_t first, uint64_t last, const Visit& visit) const {
+    const auto end = rows_.upper_bound({last, INT64_MAX});
+    for (auto at = rows_.lower_bound({first, INT64_MIN}); at != end; ++at) {
+      visit(at->first.first, at->first.second, at->second);
+    }
+  }
+
+  // Those of hashes `first` to `last` go, and those of `others` come.
+  void Replace(uint64_t first, uint64_t last, SpilledIds* others) {
+    const size_t before = rows_.size();
+    rows_.erase(rows_.lower_bound({first, INT64_MIN}),
+                rows_.upper_bound({last, INT64_MAX}));
+    metered_.Shrink((before - rows_.size()) * kNodeBytes);
+    metered_.Grow(others->bytes(), [&] { rows_.merge(others->rows_); });
+    others->metered_ = MeteredBytes(nullptr);
+  }
+
+  bool empty() const { return rows_.empty(); }
+  size_t size() const { return rows_.size(); }
+  size_t bytes() const { return rows_.size() * kNodeBytes; }
+
+ private:
+  using Key = std::pair<uint64_t, int64_t>;
+
+  static constexpr size_t kNodeBytes = 80;  // As an allocator rounds it.
+
+  MeteredBytes metered_;
+  std::map<Key, Row> rows_;
+};
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_STORE_SPILLED_IDS_H_
