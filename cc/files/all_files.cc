@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "cc/files/root_path.h"
 #include "cc/files/url.h"
 
 namespace persia {
@@ -91,6 +92,13 @@ class AllFileSystem : public FileSystem {
 FileSystem* AllFiles() {
   static AllFileSystem* const files = new AllFileSystem;
   return files;
+}
+
+std::shared_ptr<FileSystem> FilesWithin(const std::string& root) {
+  if (IsUrl(root) || RootFolder(root) == "/") {
+    return {AllFiles(), [](FileSystem*) {}};
+  }
+  return LocalFilesBelow(RootFolder(root));
 }
 
 void SetUrlFiles(FileSystem* files) { url_files = files; }

@@ -3,6 +3,9 @@
 #ifndef PERSIA_CC_FILES_ALL_FILES_H_
 #define PERSIA_CC_FILES_ALL_FILES_H_
 
+#include <memory>
+#include <string>
+
 #include "cc/files/file_system.h"
 
 namespace persia {
@@ -14,6 +17,10 @@ FileSystem* AllFiles();
 // `files`, which must live for ever, gets URLs that CheckUrl accepts.
 // Thread-safe.
 void SetUrlFiles(FileSystem* files);
+
+// The files within the root of PathWithin, by paths that it gave: those of
+// LocalFilesBelow, or, of "/" or a URL, those of AllFiles.
+std::shared_ptr<FileSystem> FilesWithin(const std::string& root);
 
 }  // namespace persia
 

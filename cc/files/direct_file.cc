@@ -83,21 +83,18 @@ class DirectFile : public WritableFile {
 
 }  // namespace
 
-Result<std::unique_ptr<WritableFile>> CreateDirectFile(
-    const std::string& path) {
-  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
-  int number = ::open(path.c_str(), kFlags | O_DIRECT, 0644);
+Result<std::unique_ptr<WritableFile>> CreateDirectFile(const Place& place) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
+  const std::string& path = place.path();
+  auto file = place.Open("create", kFlags | O_DIRECT, 0644);
   // Memory's file systems have no device.
-  if (number < 0 && errno == EINVAL) {
-    number = ::open(path.c_str(), kFlags, 0644);
-  }
-  if (number < 0) return FileError("create", path);
-  Descriptor file(number);
+  if (!file.ok()) file = place.Open("create", kFlags, 0644);
+  if (!file.ok()) return file.status();
   Buffer buffer(
       static_cast<uint8_t*>(std::aligned_alloc(kAlignment, kBufferBytes)));
   if (buffer == nullptr) return FileError("create", path, ENOMEM);
   return std::unique_ptr<WritableFile>(
-      std::make_unique<DirectFile>(path, std::move(file), std::move(buffer)));
+      std::make_unique<DirectFile>(path, std::move(*file), std::move(buffer)));
 }
 
 }  // namespace persia

@@ -13,11 +13,12 @@
 #include <string>
 
 #include "cc/files/file_system.h"
+#include "cc/files/place.h"
 
 namespace persia {
 
 // An empty file; one that was there is replaced.
-Result<std::unique_ptr<WritableFile>> CreateDirectFile(const std::string& path);
+Result<std::unique_ptr<WritableFile>> CreateDirectFile(const Place& place);
 
 }  // namespace persia
 

@@ -95,6 +95,13 @@ class FileSystem {
 // That of the operating system. Lives for ever.
 FileSystem* LocalFiles();
 
+// The part of it that is below `root`, a folder: paths are it, or it and "/"
+// and names. Links to the root are followed, and none below it: what leads
+// through one, or elsewhere, is kInvalidArgument, also where somebody changes
+// folders meanwhile. Nor is a pipe or a device opened. MakeFolder makes the
+// root too; nothing removes it.
+std::unique_ptr<FileSystem> LocalFilesBelow(const std::string& root);
+
 }  // namespace persia
 
 #endif  // PERSIA_CC_FILES_FILE_SYSTEM_H_

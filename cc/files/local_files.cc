@@ -10,6 +10,7 @@
 #include "cc/files/descriptor.h"
 #include "cc/files/direct_file.h"
 #include "cc/files/file_system.h"
+#include "cc/files/place.h"
 
 namespace persia {
 namespace {
@@ -62,93 +63,132 @@ class LocalReadableFile : public ReadableFile {
   Descriptor file_;
 };
 
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
+Status UnlessNotFound(const Status& status) {
+  return status.code() == Code::kNotFound ? Status() : status;
 }
 
-Status SyncFolder(const std::string& folder) {
-  const Descriptor opened(
-      ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.number() < 0) return FileError("open", folder);
-  return ::fsync(opened.number()) == 0 ? Status() : FileError("sync", folder);
+Status ListNames(const Descriptor& folder, const std::string& path,
+                 std::vector<std::string>* names) {
+  // The stream closes what it is given.
+  const int number = ::fcntl(folder.number(), F_DUPFD_CLOEXEC, 0);
+  DIR* const stream = number < 0 ? nullptr : ::fdopendir(number);
+  if (stream == nullptr) {
+    const int error = errno;
+    Descriptor(number).Close();
+    return FileError("list", path, error);
+  }
+  while (const dirent* entry = ::readdir(stream)) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names->push_back(name);
+  }
+  ::closedir(stream);
+  std::sort(names->begin(), names->end());
+  return Status();
 }
 
+// With the folders that it lies in, wherever links lead.
+Status MakeAll(const std::string& folder) {
+  for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
+    const std::string part = folder.substr(0, end);
+    if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
+      return FileError("make folder", part);
+    }
+    if (end == std::string::npos) return Status();
+  }
+}
+
+// All files; or, with a root, those below it.
 class LocalFileSystem : public FileSystem {
  public:
+  explicit LocalFileSystem(std::string root = "") : root_(std::move(root)) {}
+
   Result<std::unique_ptr<WritableFile>> Create(
       const std::string& path) override {
-    Descriptor file(
-        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (file.number() < 0) return FileError("create", path);
+    const auto place = Find(path);
+    if (!place.ok()) return place.status();
+    auto file = place->Open("create", O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (!file.ok()) return file.status();
     return std::unique_ptr<WritableFile>(
-        std::make_unique<LocalWritableFile>(path, std::move(file)));
+        std::make_unique<LocalWritableFile>(path, std::move(*file)));
   }
 
   Result<std::unique_ptr<WritableFile>> CreateLarge(
       const std::string& path) override {
-    return CreateDirectFile(path);
+    const auto place = Find(path);
+    if (!place.ok()) return place.status();
+    return CreateDirectFile(*place);
   }
 
   Result<std::unique_ptr<ReadableFile>> Open(const std::string& path) override {
-    Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.number() < 0) return FileError("open", path);
+    auto file = OpenToRead(path);
+    if (!file.ok()) return file.status();
     return std::unique_ptr<ReadableFile>(
-        std::make_unique<LocalReadableFile>(path, std::move(file)));
+        std::make_unique<LocalReadableFile>(path, std::move(*file)));
   }
 
   Result<uint64_t> Size(const std::string& path) override {
-    struct stat found;
-    if (::stat(path.c_str(), &found) != 0) return FileError("look at", path);
-    return static_cast<uint64_t>(found.st_size);
+    const auto place = Find(path);
+    return place.ok() ? place->Size() : place.status();
   }
 
   Status Sync(const std::string& path) override {
-    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.number() < 0) return FileError("open", path);
-    return ::fdatasync(file.number()) == 0 ? Status() : FileError("sync", path);
+    const auto file = OpenToRead(path);
+    if (!file.ok()) return file.status();
+    return ::fdatasync(file->number()) == 0 ? Status()
+                                            : FileError("sync", path);
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0)
-      return FileError("rename", from);
-    return SyncFolder(FolderOf(to));
+    const auto old_place = Find(from);
+    if (!old_place.ok()) return old_place.status();
+    const auto new_place = Find(to);
+    if (!new_place.ok()) return new_place.status();
+    PERSIA_RETURN_IF_ERROR(old_place->RenameTo(*new_place));
+    return new_place->SyncFolder();
   }
 
   Status Remove(const std::string& path) override {
-    if (::unlink(path.c_str()) == 0 || errno == ENOENT) return Status();
-    return FileError("remove", path);
+    const auto place = Find(path);
+    return UnlessNotFound(place.ok() ? place->Remove() : place.status());
   }
 
   Result<std::vector<std::string>> List(const std::string& folder) override {
+    const auto place = Find(folder);
+    const auto opened = place.ok() ? place->OpenFolder("list")
+                                   : Result<Descriptor>(place.status());
     std::vector<std::string> names;
-    DIR* const opened = ::opendir(folder.c_str());
-    if (opened == nullptr && errno == ENOENT) return names;
-    if (opened == nullptr) return FileError("list", folder);
-    while (const dirent* entry = ::readdir(opened)) {
-      const std::string name = entry->d_name;
-      if (name != "." && name != "..") names.push_back(name);
+    if (opened.ok()) {
+      PERSIA_RETURN_IF_ERROR(ListNames(*opened, folder, &names));
     }
-    ::closedir(opened);
-    std::sort(names.begin(), names.end());
+    const Status found = UnlessNotFound(opened.status());
+    if (!found.ok()) return found;
     return names;
   }
 
   Status MakeFolder(const std::string& folder) override {
-    for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
-      const std::string part = folder.substr(0, end);
-      if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
-        return FileError("make folder", part);
-      }
-      if (end == std::string::npos) return Status();
-    }
+    if (root_.empty()) return MakeAll(folder);
+    PERSIA_RETURN_IF_ERROR(MakeAll(root_));
+    return Place::MakeFoldersBelow(root_, folder);
   }
 
   Status RemoveFolder(const std::string& folder) override {
-    if (::rmdir(folder.c_str()) == 0 || errno == ENOENT) return Status();
-    return FileError("remove folder", folder);
+    const auto place = Find(folder);
+    return UnlessNotFound(place.ok() ? place->RemoveFolder() : place.status());
   }
+
+ private:
+  Result<Place> Find(const std::string& path) const {
+    if (root_.empty()) return Place::Anywhere(path);
+    return Place::Below(root_, path);
+  }
+
+  Result<Descriptor> OpenToRead(const std::string& path) const {
+    const auto place = Find(path);
+    if (!place.ok()) return place.status();
+    return place->Open("open", O_RDONLY);
+  }
+
+  const std::string root_;  // Empty: none.
 };
 
 }  // namespace
@@ -156,6 +196,10 @@ class LocalFileSystem : public FileSystem {
 FileSystem* LocalFiles() {
   static LocalFileSystem* const files = new LocalFileSystem;
   return files;
+}
+
+std::unique_ptr<FileSystem> LocalFilesBelow(const std::string& root) {
+  return std::make_unique<LocalFileSystem>(root);
 }
 
 }  // namespace persia

@@ -21,21 +21,30 @@ bool HasDots(const fs::path& path) {
   });
 }
 
-bool IsUnder(const fs::path& path, const fs::path& root) {
-  const auto [in_root, in_path] =
-      std::mismatch(root.begin(), root.end(), path.begin(), path.end());
-  return in_root == root.end();
+// Whether both lead to one folder; if there is none, whether they say so.
+bool AreSame(const fs::path& path, const fs::path& root) {
+  std::error_code error;
+  if (fs::equivalent(path, root, error)) return true;
+  return path == fs::absolute(root, error).lexically_normal();
 }
 
-// As far as it is there, without links.
-Result<fs::path> Real(const fs::path& path) {
-  std::error_code error;
-  fs::path real = fs::weakly_canonical(path, error);
-  if (error) {
-    return InvalidArgument("a checkpoint's path cannot be resolved: ",
-                           error.message());
+// The names that are left of an absolute path behind its first folders that
+// lead to the root; false if none do.
+bool StripRoot(const fs::path& path, const fs::path& root, fs::path* rest) {
+  fs::path before;
+  for (auto part = path.begin(); part != path.end(); ++part) {
+    before /= *part;
+    if (!AreSame(before, root)) continue;
+    for (++part; part != path.end(); ++part) *rest /= *part;
+    return true;
   }
-  return real;
+  return false;
+}
+
+// Neither several in a row, nor one at the end.
+fs::path WithoutSlashes(const fs::path& path) {
+  const fs::path normal = path.lexically_normal();
+  return normal.has_filename() ? normal : normal.parent_path();
 }
 
 Status NotWithin(const std::string& name) {
@@ -63,6 +72,11 @@ Result<std::string> UrlWithin(std::string root, const std::string& name) {
 
 Result<std::string> PathWithin(const std::string& root,
                                const std::string& name) {
+  if (root.empty()) {
+    return Status(Code::kFailedPrecondition,
+                  "this process keeps no checkpoints: start it with "
+                  "--checkpoint-root FOLDER");
+  }
   if (name.empty() || name.size() > kMostBytes ||
       !std::all_of(name.begin(), name.end(), IsText)) {
     return InvalidArgument("a checkpoint's path must be 1 to ", kMostBytes,
@@ -77,13 +91,19 @@ Result<std::string> PathWithin(const std::string& root,
     return UrlWithin(root, name);
   }
   if (IsUrl(name)) return NotWithin(name);
-  const Result<fs::path> real_root = Real(root);
-  if (!real_root.ok()) return real_root.status();
-  // An absolute name replaces the root.
-  const Result<fs::path> real = Real(fs::path(root) / name);
-  if (!real.ok()) return real.status();
-  if (!IsUnder(*real, *real_root)) return NotWithin(name);
-  return real->string();
+  const std::string folder = RootFolder(root);
+  fs::path rest = WithoutSlashes(name);
+  if (rest.is_absolute()) {
+    fs::path below;
+    if (!StripRoot(rest, folder, &below)) return NotWithin(name);
+    rest = below;
+  }
+  return rest.empty() ? folder : (fs::path(folder) / rest).string();
+}
+
+std::string RootFolder(const std::string& root) {
+  const size_t last = root.find_last_not_of('/');
+  return last == std::string::npos ? "/" : root.substr(0, last + 1);
 }
 
 Result<std::vector<std::string>> PathsWithin(

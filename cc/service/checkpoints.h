@@ -17,7 +17,7 @@
 #include "cc/base/event_log.h"
 #include "cc/base/status.h"
 #include "cc/checkpoint/client_window.h"
-#include "cc/files/all_files.h"
+#include "cc/files/file_system.h"
 #include "cc/journal/journal.h"
 #include "cc/service/background_job.h"
 #include "cc/service/checkpoint_request.h"
@@ -32,10 +32,11 @@
 namespace persia {
 
 struct CheckpointOptions {
-  FileSystem* files = AllFiles();
   // No request reaches a file outside this folder, or URL. Empty: there are no
   // checkpoints, kFailedPrecondition.
   std::string root;
+  // Must outlive who uses them. Null: a service takes FilesWithin(root).
+  FileSystem* files = nullptr;
 };
 
 class Checkpoints {

@@ -11,6 +11,7 @@
 #include "cc/base/hash.h"
 #include "cc/base/number.h"
 #include "cc/checkpoint/optimizer_change.h"
+#include "cc/files/all_files.h"
 #include "cc/optimizer/undecided.h"
 #include "cc/service/base_keeper.h"
 #include "cc/service/direct_writer.h"
@@ -57,10 +58,17 @@ Status CheckCursor(const ExportRequest& request) {
                          request.cursor.shard);
 }
 
+LocalServiceOptions WithFiles(LocalServiceOptions options, FileSystem* files) {
+  if (options.checkpoints.files == nullptr) options.checkpoints.files = files;
+  return options;
+}
+
 class LocalService : public EmbeddingService {
  public:
   explicit LocalService(const LocalServiceOptions& options)
-      : options_(options), window_(options.events) {}
+      : checkpoint_files_(FilesWithin(options.checkpoints.root)),
+        options_(WithFiles(options, checkpoint_files_.get())),
+        window_(options.events) {}
 
   // To be called before any other.
   Status Start() {
@@ -457,6 +465,7 @@ class LocalService : public EmbeddingService {
     return CheckIds(ids, (*table)->config(), what, floats);
   }
 
+  const std::shared_ptr<FileSystem> checkpoint_files_;
   const LocalServiceOptions options_;
   Gate gate_;
   FreezeTurn turn_;

@@ -33,7 +33,7 @@ std::vector<uint8_t> Contents(const std::string& path) {
 
 // Appends `bytes` in pieces of `piece`, and finishes.
 void Write(const std::string& path, Span<const uint8_t> bytes, size_t piece) {
-  auto file = CreateDirectFile(path);
+  auto file = CreateDirectFile(Place::Anywhere(path));
   ASSERT_TRUE(file.ok()) << file.status().message();
   while (!bytes.empty()) {
     const size_t count = std::min(piece, bytes.size());
@@ -70,7 +70,7 @@ TEST_P(DirectFileTest, HasWhatWasAppendedWhateverTheSize) {
 TEST_P(DirectFileTest, ASyncInTheMiddleChangesNothing) {
   const std::vector<uint8_t> bytes = Bytes(kBufferBytes + 5000);
   const Span<const uint8_t> all(bytes);
-  auto file = CreateDirectFile(file_);
+  auto file = CreateDirectFile(Place::Anywhere(file_));
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE((*file)->Append(all.subspan(0, 100)).ok());
   ASSERT_TRUE((*file)->Sync().ok());
@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Folders, DirectFileTest,
                          ::testing::Values(DiskFolder(), "/dev/shm"));
 
 TEST(DirectFileErrorTest, AFullDeviceIsAnError) {
-  auto file = CreateDirectFile("/dev/full");
+  auto file = CreateDirectFile(Place::Anywhere("/dev/full"));
   ASSERT_TRUE(file.ok()) << file.status().message();
   ASSERT_TRUE((*file)->Append(Bytes(10)).ok());
   const Status status = (*file)->Finish();
@@ -107,7 +107,8 @@ TEST(DirectFileErrorTest, AFullDeviceIsAnError) {
 }
 
 TEST(DirectFileErrorTest, AFolderThatIsNotThereIsNotFound) {
-  EXPECT_EQ(CreateDirectFile("/nowhere/a").status().code(), Code::kNotFound);
+  EXPECT_EQ(CreateDirectFile(Place::Anywhere("/nowhere/a")).status().code(),
+            Code::kNotFound);
 }
 
 }  // namespace

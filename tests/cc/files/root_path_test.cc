@@ -49,23 +49,44 @@ TEST_F(RootPathTest, WhatIsNoTextIsRefused) {
   ExpectRefused(std::string(5000, 'a'));
 }
 
-TEST_F(RootPathTest, ALinkThatLeadsOutIsRefused) {
-  std::filesystem::create_directories(folder_ / "outside");
-  std::filesystem::create_directory_symlink(folder_ / "outside",
-                                            root_ + "/link");
-  ExpectRefused("link");
-  ExpectRefused("link/a");
+TEST_F(RootPathTest, SlashesDoNotCount) {
+  for (const char* name : {"a//b", "a/b/", "a///b//"}) {
+    EXPECT_EQ(*PathWithin(root_ + "//", name), root_ + "/a/b");
+  }
+  EXPECT_EQ(*PathWithin(root_, root_ + "/"), root_);
 }
 
-TEST_F(RootPathTest, ALinkWithinTheRootIsFollowed) {
-  std::filesystem::create_directories(root_ + "/real");
-  std::filesystem::create_directory_symlink(root_ + "/real", root_ + "/link");
-  EXPECT_EQ(*PathWithin(root_, "link/a"), root_ + "/real/a");
+TEST_F(RootPathTest, AnAbsoluteNameMayLeadToTheRootByAnotherWay) {
+  std::filesystem::create_directory_symlink(root_, folder_ / "way");
+  EXPECT_EQ(*PathWithin(root_, folder_ / "way/a"), root_ + "/a");
+  EXPECT_EQ(*PathWithin(folder_ / "way", root_ + "/a"), folder_ / "way/a");
+  EXPECT_EQ(*PathWithin(folder_ / "way", folder_ / "way/a"), folder_ / "way/a");
 }
 
-TEST_F(RootPathTest, TheRootMayBeALink) {
-  std::filesystem::create_directory_symlink(root_, folder_ / "link");
-  EXPECT_EQ(*PathWithin(folder_ / "link", "a"), root_ + "/a");
+TEST_F(RootPathTest, ALinkThatLeadsBackToTheRootIsBelowIt) {
+  std::filesystem::create_directory_symlink(root_, root_ + "/back");
+  EXPECT_EQ(*PathWithin(root_, root_ + "/back/a"), root_ + "/back/a");
+}
+
+TEST_F(RootPathTest, ARootThatIsNotThereYetHasPaths) {
+  const std::string none = folder_ / "none";
+  EXPECT_EQ(*PathWithin(none, "a"), none + "/a");
+  EXPECT_EQ(*PathWithin(none, none + "/a"), none + "/a");
+  EXPECT_FALSE(PathWithin(none, none + "less/a").ok());
+  EXPECT_FALSE(PathWithin(none, folder_ / "some/a").ok());
+}
+
+TEST_F(RootPathTest, ARelativeRootIsOneOfTheWorkingDirectory) {
+  const auto here = std::filesystem::current_path();
+  EXPECT_EQ(*PathWithin("no-such", "a"), "no-such/a");
+  EXPECT_EQ(*PathWithin("no-such", (here / "no-such/a").string()), "no-such/a");
+  EXPECT_EQ(*PathWithin(".", (here / "a").string()), "./a");
+}
+
+TEST_F(RootPathTest, WithoutARootThereIsNone) {
+  for (const char* name : {"a", "/a", "s3://bucket/a"}) {
+    EXPECT_EQ(PathWithin("", name).status().code(), Code::kFailedPrecondition);
+  }
 }
 
 TEST_F(RootPathTest, AUrlIsNotWithinAFolder) {
