@@ -11,6 +11,7 @@ namespace {
 // Where a segment header's fields are.
 constexpr size_t kMagicAt = 0;
 constexpr size_t kVersionAt = 4;
+constexpr size_t kSyncAt = 6;
 constexpr size_t kNumberAt = 8;
 constexpr size_t kFirstPositionAt = 16;
 constexpr size_t kShardIndexAt = 24;
@@ -22,7 +23,7 @@ constexpr size_t kBodyBytesAt = 0;
 constexpr size_t kTypeAt = 4;
 constexpr size_t kZeroAt = 6;
 constexpr size_t kPositionAt = 8;
-constexpr size_t kSyncedAt = 16;
+constexpr size_t kSafeAt = 16;
 constexpr size_t kBodyCrcAt = 24;
 constexpr size_t kRecordCrcAt = 28;
 
@@ -39,6 +40,7 @@ void EncodeSegmentHeader(const SegmentHeader& header,
   std::memset(to, 0, kSegmentHeaderBytes);
   PutField(to, kMagicAt, kLogMagic);
   PutField(to, kVersionAt, kLogVersion);
+  PutField(to, kSyncAt, static_cast<uint16_t>(header.sync));
   PutField(to, kNumberAt, header.number);
   PutField(to, kFirstPositionAt, header.first_position);
   PutField(to, kShardIndexAt, header.shard.index);
@@ -47,21 +49,29 @@ void EncodeSegmentHeader(const SegmentHeader& header,
 }
 
 Result<SegmentHeader> DecodeSegmentHeader(Span<const uint8_t> bytes) {
+  const Status no_header(Code::kDataLoss,
+                         "it does not begin with a log segment's header");
   const uint8_t* const from = bytes.data();
   if (bytes.size() < kSegmentHeaderBytes ||
       GetField<uint32_t>(from, kMagicAt) != kLogMagic ||
       !IsIntact(from, kSegmentCrcAt)) {
-    return Status(Code::kDataLoss,
-                  "it does not begin with a log segment's header");
+    return no_header;
   }
   const auto version = GetField<uint16_t>(from, kVersionAt);
-  if (version != kLogVersion) {
+  if (version < kOldestLogVersion || version > kLogVersion) {
     return Status(
         Code::kFailedPrecondition,
-        Concat("it has log format version ", version, " where version ",
-               kLogVersion, " is read: use the persia_tf that wrote it"));
+        Concat("it has log format version ", version, " where versions ",
+               kOldestLogVersion, " to ", kLogVersion,
+               " are read: use the persia_tf that wrote it"));
   }
   SegmentHeader header;
+  if (version == kLogVersion) {
+    header.sync = static_cast<SyncMode>(GetField<uint16_t>(from, kSyncAt));
+    if (header.sync != SyncMode::kDevice && header.sync != SyncMode::kSystem) {
+      return no_header;
+    }
+  }
   header.number = GetField<uint64_t>(from, kNumberAt);
   header.first_position = GetField<uint64_t>(from, kFirstPositionAt);
   header.shard.index = GetField<uint32_t>(from, kShardIndexAt);
@@ -76,7 +86,7 @@ void EncodeRecordHeader(const RecordHeader& header,
   PutField(to, kTypeAt, header.type);
   PutField(to, kZeroAt, uint16_t{0});
   PutField(to, kPositionAt, header.position);
-  PutField(to, kSyncedAt, header.synced);
+  PutField(to, kSafeAt, header.safe);
   PutField(to, kBodyCrcAt, header.body_crc);
   PutField(to, kRecordCrcAt, Crc32c(to, kRecordCrcAt));
 }
@@ -92,7 +102,7 @@ bool DecodeRecordHeader(Span<const uint8_t> bytes, RecordHeader* header) {
   header->body_bytes = GetField<uint32_t>(from, kBodyBytesAt);
   header->type = GetField<uint16_t>(from, kTypeAt);
   header->position = GetField<uint64_t>(from, kPositionAt);
-  header->synced = GetField<uint64_t>(from, kSyncedAt);
+  header->safe = GetField<uint64_t>(from, kSafeAt);
   header->body_crc = GetField<uint32_t>(from, kBodyCrcAt);
   return true;
 }

@@ -5,7 +5,8 @@
 //     offset  size
 //     0       4    magic "PLG1" (0x31474c50)
 //     4       2    format version
-//     6       2    zero
+//     6       2    what its records survive: 1 a loss of power, 2 the end of
+//                  the process that wrote them (SyncMode); in version 2, zero
 //     8       8    number of the segment: its file is named after it
 //     16      8    position of its first record
 //     24      4    index of the shard whose log it is
@@ -18,18 +19,22 @@
 //     4       2    type: what it means is the user's matter
 //     6       2    zero
 //     8       8    position: the first record of a log has 0, the next 1, ...
-//     16      8    synced: when this record was appended, the device had every
-//                  record before this position
+//     16      8    safe: when this record was appended, every record before
+//                  this position was as safe as the segment says
 //     24      4    CRC-32C of body and padding
 //     28      4    CRC-32C of header bytes 0 to 27
 //   padding = zero bytes, to a multiple of 8
 //
 // A segment's header has the same shape in every format version. A record
-// starts at a multiple of 8 bytes, and so does its body.
+// starts at a multiple of 8 bytes, and so does its body. Version 2 is read, and
+// never written: it does not say what its records survive, and names as safe
+// what the device had, or nothing.
 //
-// "synced" tells damage from what a crash tears: bytes that had not reached the
-// device may be gone, in any order, but a record that a later one names as
-// synced may not.
+// What a crash tears is told from damage by what the segment promises:
+//   a loss of power  bytes that had not reached the device may be gone, in any
+//                    order, but a record that a later one names as safe may not
+//   the process's    bytes that were written are there, in their order: what
+//   end              is torn is the beginning of a record, and ends the file
 //
 // Thread-safety: pure functions.
 
@@ -45,11 +50,18 @@
 namespace persia {
 
 inline constexpr uint32_t kLogMagic = 0x31474c50;
-inline constexpr uint16_t kLogVersion = 2;
+inline constexpr uint16_t kLogVersion = 3;
+inline constexpr uint16_t kOldestLogVersion = 2;
 inline constexpr size_t kSegmentHeaderBytes = 40;
 inline constexpr size_t kRecordHeaderBytes = 32;
 inline constexpr size_t kLogAlignment = 8;
 inline constexpr uint64_t kMaxLogBodyBytes = 1ull << 30;
+
+// What the records of a log survive. The numbers are those of the format.
+enum class SyncMode : uint16_t {
+  kDevice = 1,  // A loss of power.
+  kSystem = 2,  // The end of this process, however that ends.
+};
 
 // Whose log it is.
 struct LogShard {
@@ -65,13 +77,14 @@ struct SegmentHeader {
   uint64_t number = 0;
   uint64_t first_position = 0;
   LogShard shard;
+  SyncMode sync = SyncMode::kDevice;  // Also of one that does not say.
 };
 
 struct RecordHeader {
   uint32_t body_bytes = 0;
   uint16_t type = 0;
   uint64_t position = 0;
-  uint64_t synced = 0;
+  uint64_t safe = 0;
   uint32_t body_crc = 0;
 };
 

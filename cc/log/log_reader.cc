@@ -6,23 +6,27 @@
 namespace persia {
 
 Result<std::unique_ptr<LogReader>> LogReader::Open(const LogPlace& place,
-                                                   uint64_t from) {
+                                                   uint64_t from,
+                                                   uint64_t lose_from) {
   auto segments = ListSegments(place);
   if (!segments.ok()) return segments.status();
   std::unique_ptr<LogReader> reader(
-      new LogReader(place, from, std::move(*segments)));
+      new LogReader(place, from, lose_from, std::move(*segments)));
   PERSIA_RETURN_IF_ERROR(reader->Start());
   return reader;
 }
 
-LogReader::LogReader(const LogPlace& place, uint64_t from,
+LogReader::LogReader(const LogPlace& place, uint64_t from, uint64_t lose_from,
                      std::vector<Segment> segments)
-    : place_(place), segments_(std::move(segments)), position_(from) {}
+    : place_(place),
+      lose_from_(lose_from),
+      segments_(std::move(segments)),
+      position_(from) {}
 
 Status LogReader::Start() {
   if (segments_.empty()) {
     is_at_end_ = true;
-    return Status();
+    return CheckEnd();
   }
   if (segments_[0].first_position > position_) {
     return Status(
@@ -56,7 +60,8 @@ Status LogReader::Load() {
     return Status(Code::kDataLoss, Concat(path, " became shorter"));
   }
   scanner_.emplace(Span<const uint8_t>(bytes_.data(), *read),
-                   segments_[current_].first_position);
+                   segments_[current_].first_position,
+                   segments_[current_].sync);
   return Status();
 }
 
@@ -81,7 +86,8 @@ Status LogReader::GoOn() {
   if (current_ + 1 == segments_.size()) return Finish();
   const Segment& next = segments_[current_ + 1];
   if (next.first_position != scanner_->position()) {
-    return Lost(Concat(next.path, " begins with record ", next.first_position));
+    return LoseOrFail(
+        Concat(next.path, " begins with record ", next.first_position));
   }
   ++current_;
   return Load();
@@ -89,23 +95,55 @@ Status LogReader::GoOn() {
 
 Status LogReader::Finish() {
   if (scanner_->HasLost()) {
-    return Lost("the bytes after it show that there was more");
+    return LoseOrFail(segments_[current_].sync == SyncMode::kSystem
+                          ? "what is there is not the beginning of one"
+                          : "the bytes after it show that there was more");
   }
-  if (scanner_->bytes_left() > 0) {
-    torn_tail_ = {segments_[current_].path, scanner_->offset(),
-                  scanner_->bytes_left()};
-  }
-  position_ = std::max(position_, scanner_->position());
+  if (scanner_->bytes_left() > 0) NoteTornTail(/*is_given_up=*/false);
   is_at_end_ = true;
-  return Status();
+  return CheckEnd();
 }
 
-Status LogReader::Lost(const std::string& why) const {
+// Whoever reads from a position knows that there were records before it.
+Status LogReader::CheckEnd() const {
+  const uint64_t end = scanner_ ? scanner_->position() : 0;
+  if (end >= position_) return Status();
   return Status(
       Code::kDataLoss,
-      Concat(segments_[current_].path, ": the log has no intact record ",
-             scanner_->position(), " at byte ", scanner_->offset(), ", but ",
-             why, ": start from a checkpoint that is newer, or a copy"));
+      Concat("the log in ", place_.folder, " ends with ", end,
+             " records, and those from record ", position_, " on are needed"));
+}
+
+void LogReader::NoteTornTail(bool is_given_up) {
+  torn_tail_ = {
+      segments_[current_].path, scanner_->offset(), scanner_->bytes_left(),
+      scanner_->CountLeft(),    is_given_up,        {}};
+}
+
+Status LogReader::LoseOrFail(const std::string& why) {
+  const uint64_t lost = scanner_->position();
+  if (lost != 0 && lost == lose_from_) {
+    NoteTornTail(/*is_given_up=*/true);
+    const auto end = segments_.begin() + static_cast<ptrdiff_t>(current_) + 1;
+    torn_tail_->segments.assign(end, segments_.end());
+    segments_.erase(end, segments_.end());
+    is_at_end_ = true;
+    return CheckEnd();
+  }
+  const bool survives_power = segments_[current_].sync == SyncMode::kDevice;
+  return Status(
+      Code::kDataLoss,
+      Concat(segments_[current_].path, ": the log has no intact record ", lost,
+             " at byte ", scanner_->offset(), ", but ", why,
+             survives_power
+                 ? ": the file was damaged"
+                 : ": the file was damaged, or power was lost, which a log "
+                   "with --log-sync system does not survive",
+             "; put a copy of the folder in its place",
+             lost == 0 ? Concat(", or begin with an empty one")
+                       : Concat(", or give up this record and all that came "
+                                "after it: start with --lose-log-from=",
+                                lost)));
 }
 
 }  // namespace persia

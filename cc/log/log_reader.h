@@ -3,8 +3,9 @@
 // It gives each record once, in order, or an error: never a log with a hole.
 // What a crash tears is no error: records at a log's end that were never
 // acknowledged may be missing. kDataLoss, naming file and offset, is a record
-// that is damaged or gone that is not at the end, or that a later one names as
-// synced; a log of SyncMode::kSystem may be such after a loss of power.
+// that is damaged or gone, which no crash tears that the log's records survive
+// (see log_format.h); a log of SyncMode::kSystem may be such after a loss of
+// power. A log that ends before the position that it is read from is such, too.
 //
 // Open and Next block for as long as the device takes, and hold one segment in
 // memory. Not thread-safe. Nobody may write to the log, or remove segments that
@@ -27,27 +28,34 @@
 
 namespace persia {
 
-// What a crash left of records at a log's end.
+// What was left out at a log's end: what a crash left of records, or what
+// `lose_from` gives up.
 struct TornTail {
   std::string path;
   uint64_t offset = 0;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0;    // Of that file.
+  uint64_t records = 0;  // That have their headers there; there may be more.
+  bool is_given_up = false;
+  // Those after it, which LogWriter::Open sets aside.
+  std::vector<Segment> segments;
 };
 
 class LogReader {
  public:
-  // Reads records from position `from` on. A folder without segments has none.
-  // kDataLoss if the log begins after `from`. Other errors: those of
-  // ListSegments.
+  // Reads records from position `from` on. kDataLoss if the log begins after
+  // `from`; a folder without segments has a log that ends at 0. Other errors:
+  // those of ListSegments. Where the record at `lose_from` is damaged or gone,
+  // the log ends with the one before it, and what follows is given up; 0:
+  // nothing is.
   static Result<std::unique_ptr<LogReader>> Open(const LogPlace& place,
-                                                 uint64_t from);
+                                                 uint64_t from,
+                                                 uint64_t lose_from = 0);
 
   // The next record, valid until the next call; nothing at the end. After an
   // error, the same error.
   Result<std::optional<LogRecord>> Next();
 
-  // That of the next record. A log may end before `from`, which is then it: the
-  // caller has from elsewhere what the log lacks.
+  // That of the next record.
   uint64_t position() const { return position_; }
 
   // At the end: what was left out there, if anything.
@@ -55,20 +63,24 @@ class LogReader {
 
   bool is_at_end() const { return is_at_end_; }
   const LogPlace& place() const { return place_; }
+  // But for those that were given up.
   const std::vector<Segment>& segments() const { return segments_; }
 
  private:
-  LogReader(const LogPlace& place, uint64_t from,
+  LogReader(const LogPlace& place, uint64_t from, uint64_t lose_from,
             std::vector<Segment> segments);
 
   Status Start();
   Status Load();    // segments_[current_].
   Status GoOn();    // To the next segment, or to the end.
-  Status Finish();  // The last segment.
-  Status Lost(const std::string& why) const;
+  Status Finish();  // This segment is the last.
+  Status CheckEnd() const;
+  void NoteTornTail(bool is_given_up);
+  Status LoseOrFail(const std::string& why);
 
   const LogPlace place_;
-  const std::vector<Segment> segments_;
+  const uint64_t lose_from_;
+  std::vector<Segment> segments_;
   uint64_t position_;
   size_t current_ = 0;  // In segments_.
   ByteBuffer bytes_;    // Of that segment.

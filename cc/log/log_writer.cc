@@ -47,6 +47,9 @@ Result<std::unique_ptr<LogWriter>> LogWriter::Open(const LogReader& log,
   }
   const LogPlace& place = log.place();
   PERSIA_RETURN_IF_ERROR(place.files->MakeFolder(place.folder));
+  if (log.torn_tail()) {
+    PERSIA_RETURN_IF_ERROR(SetAside(place, log.torn_tail()->segments));
+  }
   const uint64_t number =
       log.segments().empty() ? 1 : log.segments().back().number + 1;
   auto segments =
@@ -60,8 +63,7 @@ Result<std::unique_ptr<LogWriter>> LogWriter::Open(const LogReader& log,
 
 LogWriter::LogWriter(std::unique_ptr<SegmentWriter> segments,
                      const LogOptions& options, uint64_t position)
-    : syncs_(options.segments.sync == SyncMode::kDevice),
-      segments_(std::move(segments)),
+    : segments_(std::move(segments)),
       written_(options.max_batch_bytes),
       batch_(options.max_batch_bytes),
       next_(position),
@@ -87,7 +89,7 @@ Result<uint64_t> LogWriter::Append(uint16_t type,
   if (!status_.ok()) return status_;
   if (closing_) return Closed();
   header.position = next_;
-  header.synced = syncs_ ? durable_.load() : 0;
+  header.safe = durable_;
   const bool is_first = batch_.empty();
   PERSIA_RETURN_IF_ERROR(CatchBadAlloc([&] {
     batch_.Add(header, parts);

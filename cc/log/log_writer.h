@@ -47,7 +47,8 @@ class LogWriter {
 
   // Goes on where `log` ends, which is at its end (kFailedPrecondition
   // otherwise) and need not outlive this. With SyncMode::kDevice, what `log`
-  // read is durable afterwards. Blocks for as long as the device takes.
+  // read is durable afterwards. Segments that it gave up stay in the folder, by
+  // other names. Blocks for as long as the device takes.
   static Result<std::unique_ptr<LogWriter>> Open(const LogReader& log,
                                                  const LogOptions& options);
 
@@ -90,7 +91,6 @@ class LogWriter {
   void CallDue(std::unique_lock<std::mutex>* lock);
   Status OutcomeOf(uint64_t position) const;
 
-  const bool syncs_;
   const std::unique_ptr<SegmentWriter> segments_;  // The log's thread's.
   LogBatch written_;                               // The log's thread's.
 

@@ -18,18 +18,46 @@ std::optional<LogRecord> SegmentScanner::Next() {
 }
 
 bool SegmentScanner::HasLost() const {
+  if (sync_ == SyncMode::kSystem) return !IsCutOff();
   RecordHeader header;
   if (DecodeRecordHeader(bytes_.subspan(offset_), &header) &&
       header.position != position_) {
     return true;
   }
-  for (size_t at = offset_; at < bytes_.size(); at += kLogAlignment) {
-    if (DecodeRecordHeader(bytes_.subspan(at), &header) &&
-        header.synced > position_) {
-      return true;
-    }
+  bool has_lost = false;
+  VisitHeadersLeft([&](const RecordHeader& found) {
+    has_lost = found.safe > position_;
+    return !has_lost;
+  });
+  return has_lost;
+}
+
+size_t SegmentScanner::CountLeft() const {
+  size_t count = 0;
+  VisitHeadersLeft([&](const RecordHeader&) { return ++count > 0; });
+  return count;
+}
+
+template <typename Visit>
+void SegmentScanner::VisitHeadersLeft(const Visit& visit) const {
+  RecordHeader header;
+  size_t at = offset_;
+  if (DecodeRecordHeader(bytes_.subspan(at), &header)) {
+    if (!visit(header)) return;
+    at += RecordBytes(header.body_bytes);
   }
-  return false;
+  for (; at < bytes_.size(); at += kLogAlignment) {
+    if (!DecodeRecordHeader(bytes_.subspan(at), &header)) continue;
+    if (!visit(header)) return;
+  }
+}
+
+bool SegmentScanner::IsCutOff() const {
+  const Span<const uint8_t> rest = bytes_.subspan(offset_);
+  if (rest.size() < kRecordHeaderBytes) return true;
+  RecordHeader header;
+  return DecodeRecordHeader(rest, &header) && header.position == position_ &&
+         RecordBytes(header.body_bytes) > rest.size();
 }
 
 }  // namespace persia

@@ -24,8 +24,9 @@ class SegmentScanner {
  public:
   // `bytes` are a whole segment, header included, and must outlive the scanner
   // and what it gives.
-  SegmentScanner(Span<const uint8_t> bytes, uint64_t first_position)
-      : bytes_(bytes), position_(first_position) {}
+  SegmentScanner(Span<const uint8_t> bytes, uint64_t first_position,
+                 SyncMode sync)
+      : bytes_(bytes), sync_(sync), position_(first_position) {}
 
   // The next record, if a whole and intact one follows.
   std::optional<LogRecord> Next();
@@ -36,12 +37,25 @@ class SegmentScanner {
   size_t bytes_left() const { return bytes_.size() - offset_; }
 
   // Once Next gave nothing: whether what is left shows that a record is lost
-  // that had reached the device, or was never written, so that no crash can
-  // have torn it. It searches all that is left.
+  // that was safe, or was never written, so that no crash which the segment's
+  // records survive can have torn it. It searches all that is left.
   bool HasLost() const;
 
+  // Once Next gave nothing: how many records have their header in what is left.
+  // There may have been more.
+  size_t CountLeft() const;
+
  private:
+  // Calls visit(header), until that is false, for whatever looks like a
+  // record's header in what is left. What does in a body is none, but only the
+  // first body is known to be one.
+  template <typename Visit>
+  void VisitHeadersLeft(const Visit& visit) const;
+  // Whether what is left is the beginning of the next record, or nothing.
+  bool IsCutOff() const;
+
   const Span<const uint8_t> bytes_;
+  const SyncMode sync_;
   size_t offset_ = kSegmentHeaderBytes;
   uint64_t position_;
 };

@@ -13,7 +13,7 @@ Result<std::unique_ptr<SegmentWriter>> SegmentWriter::Open(
 }
 
 Status SegmentWriter::Begin(uint64_t number, uint64_t first_position) {
-  auto made = CreateSegment(place_, number, first_position);
+  auto made = CreateSegment(place_, number, first_position, options_.sync);
   if (!made.ok()) return made.status();
   current_ = std::move(*made);
   bytes_ = kSegmentHeaderBytes;

@@ -14,11 +14,6 @@
 
 namespace persia {
 
-enum class SyncMode {
-  kDevice,  // What is logged survives a loss of power.
-  kSystem,  // It survives the end of this process, however that ends.
-};
-
 struct SegmentOptions {
   SyncMode sync = SyncMode::kDevice;
   // A segment that has so many bytes gets no further batch.

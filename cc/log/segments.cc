@@ -14,6 +14,7 @@ constexpr size_t kPrefixSize = sizeof(kPrefix) - 1;
 constexpr size_t kDigits = 20;  // Of every uint64, so names sort as numbers.
 // Of a segment that has no header yet. The next one to be made replaces it.
 constexpr char kUnfinishedName[] = "unfinished-log-segment";
+constexpr char kAsidePrefix[] = "lost-";
 
 std::string PathOf(const LogPlace& place, const std::string& name) {
   return place.folder + "/" + name;
@@ -62,7 +63,7 @@ Result<Segment> OpenSegment(const LogPlace& place, const std::string& name) {
                                   place.shard.index, " of ", place.shard.count,
                                   ": give each shard a folder of its own")));
   }
-  return Segment{path, header->number, header->first_position};
+  return Segment{path, header->number, header->first_position, header->sync};
 }
 
 Status WriteHeader(const SegmentHeader& header, WritableFile* file) {
@@ -94,15 +95,15 @@ Result<std::vector<Segment>> ListSegments(const LogPlace& place) {
 }
 
 Result<NewSegment> CreateSegment(const LogPlace& place, uint64_t number,
-                                 uint64_t first_position) {
+                                 uint64_t first_position, SyncMode sync) {
   const std::string unfinished = PathOf(place, kUnfinishedName);
   auto file = place.files->Create(unfinished);
   if (!file.ok()) return file.status();
-  const SegmentHeader header{number, first_position, place.shard};
+  const SegmentHeader header{number, first_position, place.shard, sync};
   PERSIA_RETURN_IF_ERROR(WriteHeader(header, file->get()));
   const std::string path = PathOf(place, SegmentName(number));
   PERSIA_RETURN_IF_ERROR(place.files->Rename(unfinished, path));
-  return NewSegment{{path, number, first_position}, std::move(*file)};
+  return NewSegment{{path, number, first_position, sync}, std::move(*file)};
 }
 
 Status RemoveSegmentsBefore(const LogPlace& place, uint64_t position) {
@@ -111,6 +112,15 @@ Status RemoveSegmentsBefore(const LogPlace& place, uint64_t position) {
   for (size_t i = 0; i + 1 < segments->size(); ++i) {
     if ((*segments)[i + 1].first_position > position) break;
     PERSIA_RETURN_IF_ERROR(place.files->Remove((*segments)[i].path));
+  }
+  return Status();
+}
+
+Status SetAside(const LogPlace& place, const std::vector<Segment>& segments) {
+  for (const Segment& segment : segments) {
+    const std::string aside = kAsidePrefix + SegmentName(segment.number);
+    PERSIA_RETURN_IF_ERROR(
+        place.files->Rename(segment.path, PathOf(place, aside)));
   }
   return Status();
 }

@@ -31,6 +31,7 @@ struct Segment {
   std::string path;
   uint64_t number = 0;
   uint64_t first_position = 0;
+  SyncMode sync = SyncMode::kDevice;
 };
 
 // In order. None, if there is no such folder; kInvalidArgument for a URL: no
@@ -45,11 +46,15 @@ struct NewSegment {
   std::unique_ptr<WritableFile> file;
 };
 Result<NewSegment> CreateSegment(const LogPlace& place, uint64_t number,
-                                 uint64_t first_position);
+                                 uint64_t first_position, SyncMode sync);
 
 // Removes segments all of whose records are before `position`, oldest first;
 // never the newest segment. A LogWriter may go on meanwhile.
 Status RemoveSegmentsBefore(const LogPlace& place, uint64_t position);
+
+// Takes these segments out of the log, and leaves them in its folder by names
+// that are none of its.
+Status SetAside(const LogPlace& place, const std::vector<Segment>& segments);
 
 }  // namespace persia
 

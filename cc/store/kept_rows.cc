@@ -24,6 +24,15 @@ void KeptRows::Expect(uint32_t place, int64_t id, Row row) {
   }
 }
 
+void KeptRows::AddExpected(Span<const int64_t> ids, std::byte* const* rows,
+                           size_t end) {
+  for (; next_expected_ < expected_.size() && expected_[next_expected_] < end;
+       ++next_expected_) {
+    const uint32_t place = expected_[next_expected_];
+    Add(ids[place], rows[place]);
+  }
+}
+
 bool KeptRows::Replace(Row row) {
   try {
     replaced_.Add(row);

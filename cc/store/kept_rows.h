@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cc/base/memory_meter.h"
+#include "cc/base/span.h"
 #include "cc/store/row_index.h"
 #include "cc/store/row_set.h"
 
@@ -51,8 +52,12 @@ class KeptRows {
     if (!expected_.empty()) Fail();  // An update ended before it came to them.
   }
   void Expect(uint32_t place, int64_t id, Row row);
-  const std::vector<uint32_t>& expected() const { return expected_; }
-  void EndUpdate() { expected_.clear(); }
+  // Adds those whose places are before `end`, of the update's ids and rows.
+  void AddExpected(Span<const int64_t> ids, std::byte* const* rows, size_t end);
+  void EndUpdate() {
+    expected_.clear();
+    next_expected_ = 0;
+  }
 
   // The row was not there when the sub-shard was frozen.
   void NoteNew(int64_t id, Row row) { (void)MustAdd(id, row); }
@@ -104,6 +109,7 @@ class KeptRows {
   MeteredBytes metered_;  // Of chunks_.
   std::vector<Chunk> chunks_;
   std::vector<uint32_t> expected_;
+  size_t next_expected_ = 0;
 };
 
 template <typename Take>

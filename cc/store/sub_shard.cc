@@ -255,7 +255,9 @@ void SubShard::Insert(int64_t id, RowIndex::Row row) {
   }
   if (changes_) changes_->MarkCreated(id, row);
   for (const auto& follower : followers_) follower->Create(id, row);
-  if (IsFrozen(row)) kept_->NoteNew(id, row);
+  for (const auto& part : frozen_) {
+    if (Has(*part, row)) part->kept.NoteNew(id, row);
+  }
 }
 
 void SubShard::WriteInitial(int64_t id, std::byte* row) const {
@@ -323,11 +325,12 @@ void SubShard::StartUpdate(IdGroup group, const float* gradients,
 void SubShard::NoteUpdates(Span<const int64_t> ids, const RowIndex::Row* rows) {
   if (changes_) changes_->MarkAll({rows, ids.size()});
   for (const auto& follower : followers_) follower->TouchAll(ids, rows);
-  if (!kept_) return;
-  kept_->BeginUpdate();
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (rows[i] != RowIndex::kAbsent && IsFrozen(rows[i])) {
-      kept_->Expect(static_cast<uint32_t>(i), ids[i], rows[i]);
+  for (const auto& part : frozen_) {
+    part->kept.BeginUpdate();
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (rows[i] != RowIndex::kAbsent && Has(*part, rows[i])) {
+        part->kept.Expect(static_cast<uint32_t>(i), ids[i], rows[i]);
+      }
     }
   }
 }
@@ -338,24 +341,15 @@ void SubShard::FinishUpdate(IdGroup group, std::byte** rows,
   const auto ask = [&](size_t i) {
     AskToStep(rows[i], gradients + group.places[i] * rules_.dim);
   };
-  size_t kept = 0;
   const auto use = [&](size_t begin, size_t end) {
-    if (kept_) KeepExpected(group.ids, rows, end, &kept);
+    for (const auto& part : frozen_) {
+      part->kept.AddExpected(group.ids, rows, end);
+    }
     UpdateSlice(rows + begin, group.places.data() + begin, end - begin,
                 gradients, step, counts);
   };
   InSlices(group.ids.size(), ask, use);
-  if (kept_) kept_->EndUpdate();
-}
-
-// Of those before `end`; `*kept` counts them.
-void SubShard::KeepExpected(Span<const int64_t> ids, std::byte* const* rows,
-                            size_t end, size_t* kept) {
-  const std::vector<uint32_t>& expected = kept_->expected();
-  for (; *kept < expected.size() && expected[*kept] < end; ++*kept) {
-    const uint32_t place = expected[*kept];
-    kept_->Add(ids[place], rows[place]);
-  }
+  for (const auto& part : frozen_) part->kept.EndUpdate();
 }
 
 // `count` is kSlice at most.
@@ -473,15 +467,19 @@ uint64_t SubShard::Export(uint64_t from, size_t max_rows, uint32_t now,
   });
 }
 
-void SubShard::Freeze(SaveScope scope) {
+FrozenPart* SubShard::Freeze(SaveScope scope) {
+  std::unique_ptr<FrozenPart> part(
+      new FrozenPart{KeptRows(&index_, rules_.row_bytes, meter_), scope});
   std::lock_guard<SpinMutex> lock(mutex_);
-  kept_.emplace(&index_, rules_.row_bytes, meter_);
-  frozen_ = scope;
+  frozen_.push_back(std::move(part));
+  return frozen_.back().get();
 }
 
-Result<bool> SubShard::ReadFrozen(size_t least, RawRows* rows) {
+Result<bool> SubShard::ReadFrozen(size_t least, FrozenPart* part,
+                                  RawRows* rows) {
+  KeptRows* const kept = &part->kept;
   std::lock_guard<SpinMutex> lock(mutex_);
-  if (kept_->failed()) {
+  if (kept->failed()) {
     return Status(Code::kResourceExhausted,
                   "no memory was left to keep rows as they were while they "
                   "were read; they were not all read");
@@ -490,26 +488,30 @@ Result<bool> SubShard::ReadFrozen(size_t least, RawRows* rows) {
     AppendRow(id, row, rows);
   };
   // First, or it might grow as fast as it is read.
-  const bool had_kept = kept_->TakeSome(append);
-  if (kept_->ended()) return had_kept;
+  const bool had_kept = kept->TakeSome(append);
+  if (kept->ended()) return had_kept;
   // Rows lie anywhere: all are asked for from memory before one is read.
   thread_local std::vector<std::pair<int64_t, RowIndex::Row>> found;
   found.clear();
   const uint64_t next =
-      index_.Walk(kept_->next(), least, [&](int64_t id, RowIndex::Row row) {
-        if (!IsFrozen(row) || kept_->Has(row)) return;
+      index_.Walk(kept->next(), least, [&](int64_t id, RowIndex::Row row) {
+        if (!Has(*part, row) || kept->Has(row)) return;
         PrefetchStart<For::kRead>(slab_.at(row), rules_.row_bytes);
         found.emplace_back(id, row);
       });
   for (const auto& [id, row] : found) append(id, slab_.at(row));
-  kept_->ReadTo(next);
+  kept->ReadTo(next);
   return true;
 }
 
-void SubShard::Thaw() {
-  std::optional<KeptRows> ended;  // Outside the lock: it may be large.
+void SubShard::Thaw(FrozenPart* part) {
+  std::unique_ptr<FrozenPart> ended;  // Outside the lock: it may be large.
   std::lock_guard<SpinMutex> lock(mutex_);
-  ended.swap(kept_);
+  const auto at =
+      std::find_if(frozen_.begin(), frozen_.end(),
+                   [&](const auto& each) { return each.get() == part; });
+  ended = std::move(*at);
+  frozen_.erase(at);
 }
 
 void SubShard::BeginSave() {

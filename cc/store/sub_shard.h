@@ -77,6 +77,12 @@ struct EvictionCandidate {
   uint32_t sub_shard;
 };
 
+// What one reader has frozen of a sub-shard.
+struct FrozenPart {
+  KeptRows kept;
+  SaveScope scope;
+};
+
 // Rows that a walk should ask for in one call, so that others wait for the lock
 // no longer than for a lookup.
 inline constexpr size_t kMostRowsALock = 1024;
@@ -138,14 +144,16 @@ class SubShard {
   // those of them that changed before BeginSave; but how a row was used may be
   // newer. It walks as RowIndex::Walk does, from where it was, and returns
   // whether there is more. kResourceExhausted if there was no memory to keep
-  // what changed. Precondition: BeginSave came first, to freeze changes.
-  void Freeze(SaveScope scope);
-  Result<bool> ReadFrozen(size_t least, RawRows* rows);
-  void Thaw();
+  // what changed. Several may read, each what it has frozen. Precondition:
+  // BeginSave came first, to freeze changes. What Freeze returns lives until
+  // Thaw, and is used under the lock alone: by these.
+  FrozenPart* Freeze(SaveScope scope);
+  Result<bool> ReadFrozen(size_t least, FrozenPart* part, RawRows* rows);
+  void Thaw(FrozenPart* part);
 
   // What changes from now on belongs to the next save. What changed before, and
-  // is in none that was committed, belongs to this one. Not from Freeze to
-  // Thaw.
+  // is in none that was committed, belongs to this one. Not while changes are
+  // frozen.
   void BeginSave();
   void CommitSave();
   // Whether there was no memory to note what changed since the save that was
@@ -209,11 +217,15 @@ class SubShard {
   void WriteInitial(int64_t id, std::byte* row) const;
   void AppendRow(int64_t id, const std::byte* row, RawRows* rows) const;
   // Whether ReadFrozen may give what the row holds.
-  bool IsFrozen(RowIndex::Row row) const {
-    return kept_ && (frozen_ == SaveScope::kWhole || saved_->Has(row));
+  bool Has(const FrozenPart& part, RowIndex::Row row) const {
+    return part.scope == SaveScope::kWhole || saved_->Has(row);
   }
   void KeepRow(int64_t id, RowIndex::Row row) {
-    if (IsFrozen(row) && kept_->MustAdd(id, row)) kept_->Add(id, slab_.at(row));
+    for (const auto& part : frozen_) {
+      if (Has(*part, row) && part->kept.MustAdd(id, row)) {
+        part->kept.Add(id, slab_.at(row));
+      }
+    }
   }
   // A row that is there, before it changes.
   void NoteChange(int64_t id, RowIndex::Row row) {
@@ -222,8 +234,6 @@ class SubShard {
     KeepRow(id, row);
   }
   void NoteUpdates(Span<const int64_t> ids, const RowIndex::Row* rows);
-  void KeepExpected(Span<const int64_t> ids, std::byte* const* rows, size_t end,
-                    size_t* kept);
   bool Erase(int64_t id);
   void TellRow(int64_t id, const std::byte* row, uint32_t now,
                RowDelta* delta) const;
@@ -264,10 +274,9 @@ class SubShard {
   std::optional<ChangedRows> changes_;
   std::optional<ChangedRows> saved_;
   std::vector<std::unique_ptr<TouchedRows>> followers_;
-  uint64_t rooms_made_ = 0;       // Seeds where each begins to look.
-  std::optional<KeptRows> kept_;  // While the sub-shard is frozen.
-  SaveScope frozen_ = SaveScope::kWhole;
-  uint64_t rounded_ = 0;  // Seeds the rounding of each.
+  std::vector<std::unique_ptr<FrozenPart>> frozen_;
+  uint64_t rooms_made_ = 0;  // Seeds where each begins to look.
+  uint64_t rounded_ = 0;     // Seeds the rounding of each.
 };
 
 // A table's, in the order of their numbers.

@@ -38,26 +38,30 @@ uint64_t MarkOf(const KeyedHash& hash) { return 1 + hash(0) % (kMarks - 2); }
 
 class FrozenTable : public FrozenRows {
  public:
-  // The others are `table`'s; sets `*frozen` to false when it ends.
+  // The others are `table`'s; sets `*is_read`, if there is one, to false when
+  // it ends.
   FrozenTable(std::shared_ptr<const Table> table, SaveScope scope,
-              SubShards* sub_shards, std::atomic<bool>* frozen)
-      : table_(std::move(table)), sub_shards_(*sub_shards), frozen_(*frozen) {
-    for (const auto& sub_shard : sub_shards_) {
-      sub_shard->Freeze(scope);
-      about_ += sub_shard->RowsToSave(scope);
+              SubShards* sub_shards, std::atomic<bool>* is_read)
+      : table_(std::move(table)), sub_shards_(*sub_shards), is_read_(is_read) {
+    try {
+      parts_.reserve(sub_shards_.size());
+      for (const auto& sub_shard : sub_shards_) {
+        parts_.push_back(sub_shard->Freeze(scope));
+        about_ += sub_shard->RowsToSave(scope);
+      }
+    } catch (...) {
+      End();
+      throw;
     }
   }
 
-  ~FrozenTable() override {
-    for (const auto& sub_shard : sub_shards_) sub_shard->Thaw();
-    frozen_ = false;
-  }
+  ~FrozenTable() override { End(); }
 
   Result<bool> Read(size_t count, RawRows* rows) override {
     const size_t end = rows->ids.size() + count;
     while (next_ < sub_shards_.size() && rows->ids.size() < end) {
       const size_t least = std::min(end - rows->ids.size(), kMostRowsALock);
-      auto more = sub_shards_[next_]->ReadFrozen(least, rows);
+      auto more = sub_shards_[next_]->ReadFrozen(least, parts_[next_], rows);
       if (!more.ok()) return more.status();
       if (!*more) ++next_;
     }
@@ -73,9 +77,15 @@ class FrozenTable : public FrozenRows {
   uint64_t about() const override { return about_; }
 
  private:
+  void End() {
+    for (size_t s = 0; s < parts_.size(); ++s) sub_shards_[s]->Thaw(parts_[s]);
+    if (is_read_ != nullptr) *is_read_ = false;
+  }
+
   const std::shared_ptr<const Table> table_;
   SubShards& sub_shards_;
-  std::atomic<bool>& frozen_;
+  std::atomic<bool>* const is_read_;
+  std::vector<FrozenPart*> parts_;  // One of each sub-shard.
   uint64_t about_ = 0;
   size_t next_ = 0;
   size_t next_erased_ = 0;
@@ -224,18 +234,21 @@ class ShardedTable : public Table {
   }
 
   Result<std::unique_ptr<FrozenRows>> Freeze() override {
-    PERSIA_RETURN_IF_ERROR(BeginReading());
-    return Frozen(SaveScope::kWhole);
+    return Frozen(SaveScope::kWhole, /*is_read=*/nullptr);
   }
 
   Result<std::unique_ptr<FrozenRows>> FreezeToSave(SaveScope scope) override {
     if (scope == SaveScope::kChanges && (!was_saved_ || lost_changes())) {
       return ChangesNotKnown("save it whole");
     }
-    PERSIA_RETURN_IF_ERROR(BeginReading());
+    if (is_saved_.exchange(true)) {
+      return Status(Code::kFailedPrecondition,
+                    Concat("table \"", config_.name,
+                           "\" is being saved already; wait until that ends"));
+    }
     for (const auto& sub_shard : sub_shards_) sub_shard->BeginSave();
     save_begun_ = true;
-    return Frozen(scope);
+    return Frozen(scope, &is_saved_);
   }
 
   void CommitSave() override {
@@ -303,22 +316,16 @@ class ShardedTable : public Table {
  private:
   using Counter = std::atomic<uint64_t>;
 
-  Status BeginReading() {
-    if (!frozen_.exchange(true)) return Status();
-    return Status(Code::kFailedPrecondition,
-                  Concat("the rows of table \"", config_.name,
-                         "\" are being read already; wait until that ends"));
-  }
-
   Status ChangesNotKnown(const char* advice) const {
     return Status(Code::kFailedPrecondition,
                   Concat("what changed in table \"", config_.name,
                          "\" since a save is not known; ", advice));
   }
 
-  std::unique_ptr<FrozenRows> Frozen(SaveScope scope) {
+  std::unique_ptr<FrozenRows> Frozen(SaveScope scope,
+                                     std::atomic<bool>* is_read) {
     return std::make_unique<FrozenTable>(shared_from_this(), scope,
-                                         &sub_shards_, &frozen_);
+                                         &sub_shards_, is_read);
   }
 
   static void Add(Counter* counter, uint64_t count) {
@@ -415,7 +422,7 @@ class ShardedTable : public Table {
   std::atomic<int64_t> rows_{0};
   Evictor evictor_;
   mutable std::atomic<uint32_t> steps_{0};
-  std::atomic<bool> frozen_{false};
+  std::atomic<bool> is_saved_{false};    // A save's rows are being read.
   std::atomic<bool> save_begun_{false};  // And not committed.
   std::atomic<bool> was_saved_{false};
   std::atomic<bool> evicts_{true};

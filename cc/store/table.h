@@ -245,15 +245,17 @@ class Table : public std::enable_shared_from_this<Table> {
   virtual bool CanExportFrom(uint64_t cursor) const = 0;
 
   // The rows as they are now: between two requests, if no lookup that trains,
-  // no update and no other change runs meanwhile. kFailedPrecondition if an
-  // earlier one has not ended.
+  // no update and no other change runs meanwhile. There may be several, each
+  // with the rows of its own moment: what changes before one has read it costs
+  // memory for each.
   virtual Result<std::unique_ptr<FrozenRows>> Freeze() = 0;
 
   // The same, and begins a save of `scope`: notes from now on which rows
   // change, until the next one begins. What changed before, since the last save
   // that was committed, this one has; unless it is committed, the next one has
   // it again. Costs a bit a row and some 20 bytes an id that loses its row.
-  // kFailedPrecondition also for changes that are not known.
+  // kFailedPrecondition if an earlier save's has not ended, and for changes
+  // that are not known.
   virtual Result<std::unique_ptr<FrozenRows>> FreezeToSave(SaveScope scope) = 0;
 
   // The save that was begun last can be restored from now on. Does nothing if

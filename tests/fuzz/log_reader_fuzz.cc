@@ -2,6 +2,7 @@
 //
 //   u8 flags (1: checksums are mended, so that what they cover is reached),
 //   u8 position to read from, segments*
+//   (the other bits of the flags: the record that is given up if it is damaged)
 //   segment = u16 length, bytes
 //
 // libFuzzer: -max_len=1024
@@ -96,17 +97,18 @@ void ReadAll(LogReader* reader) {
 }
 
 void AppendSegment(uint64_t number, uint64_t first,
-                   const std::vector<std::string>& bodies, FuzzInput* input) {
+                   const std::vector<std::string>& bodies, FuzzInput* input,
+                   SyncMode sync = SyncMode::kDevice) {
   FuzzInput segment(kSegmentHeaderBytes);
   EncodeSegmentHeader(
-      {number, first, kShard},
+      {number, first, kShard, sync},
       Span<uint8_t, kSegmentHeaderBytes>(segment.data(), kSegmentHeaderBytes));
   for (size_t i = 0; i < bodies.size(); ++i) {
     RecordHeader header;
     header.body_bytes = static_cast<uint32_t>(bodies[i].size());
     header.type = 1;
     header.position = first + i;
-    header.synced = first;
+    header.safe = first;
     const size_t at = segment.size();
     segment.resize(at + RecordBytes(bodies[i].size()));
     EncodeRecordHeader(header, Span<uint8_t, kRecordHeaderBytes>(
@@ -127,7 +129,8 @@ void FuzzOne(Span<const uint8_t> bytes) {
   if (bytes.size() < 2) return;
   const bool mends = (bytes[0] & 1) != 0;
   GivenFiles files(TakeSegments(bytes.subspan(2), mends));
-  auto reader = LogReader::Open({&files, "log", kShard}, bytes[1]);
+  const uint64_t lose_from = bytes[0] >> 1;
+  auto reader = LogReader::Open({&files, "log", kShard}, bytes[1], lose_from);
   if (reader.ok()) ReadAll(reader->get());
 }
 
@@ -135,12 +138,12 @@ void FuzzOne(Span<const uint8_t> bytes) {
 // from later.
 std::vector<FuzzInput> Seeds() {
   std::vector<FuzzInput> seeds;
-  for (const uint8_t flags : {0, 1}) {
+  for (const uint8_t flags : {0, 1, 5}) {
     for (const uint8_t from : {0, 1, 3}) {
       FuzzInput one = {flags, from};
       AppendSegment(1, 0, {"a", "", std::string(20, 'b')}, &one);
       FuzzInput two = one;
-      AppendSegment(2, 3, {"c", "dd"}, &two);
+      AppendSegment(2, 3, {"c", "dd"}, &two, SyncMode::kSystem);
       FuzzInput torn = two;
       torn.resize(torn.size() - 5);
       for (const FuzzInput& seed : {one, two, torn}) seeds.push_back(seed);

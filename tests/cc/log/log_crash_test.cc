@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <vector>
 
+#include "cc/base/crc32c.h"
 #include "tests/cc/log/log_fixture.h"
 
 namespace persia {
@@ -202,6 +204,134 @@ TEST(LogDamageTest, EveryDamagedByteIsFoundOrInTheTail) {
       }
     }
   }
+}
+
+// What a killed process leaves of records that only that survives.
+class SystemLogTest : public ::testing::Test {
+ protected:
+  static LogOptions Options() {
+    LogOptions options;
+    options.segments.sync = SyncMode::kSystem;
+    return options;
+  }
+
+  // The first ones each in a write of its own, the last three in one.
+  static MemoryImage Written() {
+    MemoryFiles files;
+    const auto log = Continue(PlaceIn(&files), Options());
+    AppendEach(log.get(), kSynced);
+    for (const std::string& text : kUnsynced) {
+      EXPECT_TRUE(Append(log.get(), text).ok());
+    }
+    EXPECT_TRUE(log->Close().ok());
+    return files.image();
+  }
+
+  const Texts texts_ = Joined(kSynced, kUnsynced);
+  const MemoryImage written_ = Written();
+};
+
+TEST_F(SystemLogTest, IsCutOffAnywhere) {
+  const auto offsets = Offsets(texts_);
+  for (size_t size = kSegmentHeaderBytes; size <= offsets.back(); ++size) {
+    MemoryImage image = written_;
+    image.at(SegmentPath(1)).bytes.resize(size);
+    const Reading reading = Read(image);
+    ASSERT_TRUE(reading.status.ok()) << reading.status.message();
+    const size_t count =
+        std::upper_bound(offsets.begin(), offsets.end(), size) -
+        offsets.begin() - 1;
+    EXPECT_EQ(reading.records, Beginning(texts_, count));
+    ASSERT_EQ(reading.torn_tail.has_value(), size > offsets[count]);
+    if (!reading.torn_tail) continue;
+    EXPECT_EQ(reading.torn_tail->bytes, size - offsets[count]);
+    const bool has_header = size >= offsets[count] + kRecordHeaderBytes;
+    EXPECT_EQ(reading.torn_tail->records, has_header ? 1u : 0u);
+  }
+}
+
+// A process that ends takes nothing back of what it has written: also where all
+// was written at once, and of the last record.
+TEST_F(SystemLogTest, AFlippedBitIsNeverTorn) {
+  const size_t size = written_.at(SegmentPath(1)).bytes.size();
+  for (size_t at = 0; at < size; ++at) {
+    MemoryImage image = written_;
+    image.at(SegmentPath(1)).bytes[at] ^= 0x10;
+    EXPECT_EQ(Read(image).status.code(), Code::kDataLoss) << at;
+  }
+}
+
+TEST_F(SystemLogTest, WhatALossOfPowerLeftIsSaidToBe) {
+  MemoryImage image = written_;
+  std::vector<uint8_t>* const bytes = &image.at(SegmentPath(1)).bytes;
+  std::fill(bytes->end() - 64, bytes->end(), 0);
+  const Status status = Read(image).status;
+  EXPECT_EQ(status.code(), Code::kDataLoss);
+  for (const char* words : {"or power was lost", "--lose-log-from=3"}) {
+    EXPECT_NE(status.message().find(words), std::string::npos)
+        << status.message();
+  }
+}
+
+TEST(LogLossTest, WhatIsGivenUpStartsWithTheDamagedRecord) {
+  const Texts texts = {"a", "b", "c", "d", "e", "f"};
+  LogOptions options;
+  options.segments.max_bytes = 120;
+  MemoryImage image = ImageOf(texts, options);
+  ASSERT_EQ(image.size(), 3u);
+  image.at(SegmentPath(1)).bytes[kSegmentHeaderBytes + RecordBytes(1) + 33] ^=
+      1;
+  for (const uint64_t other : {2, 3, 6}) {
+    MemoryFiles files(image);
+    EXPECT_EQ(ReadLog(PlaceIn(&files), 0, other).status.code(),
+              Code::kDataLoss);
+  }
+  MemoryFiles files(image);
+  const Reading reading = ReadLog(PlaceIn(&files), 0, 1);
+  EXPECT_TRUE(reading.status.ok()) << reading.status.message();
+  EXPECT_EQ(reading.records, Texts{"a"});
+  ASSERT_TRUE(reading.torn_tail.has_value());
+  EXPECT_TRUE(reading.torn_tail->is_given_up);
+  EXPECT_EQ(reading.torn_tail->offset, kSegmentHeaderBytes + RecordBytes(1));
+  EXPECT_EQ(reading.torn_tail->segments.size(), 2u);
+  AppendEach(Continue(PlaceIn(&files), options, 1).get(), {"later"});
+  // From then on as if it had never been.
+  EXPECT_EQ(ReadLog(PlaceIn(&files)).records, (Texts{"a", "later"}));
+  EXPECT_EQ(ReadLog(PlaceIn(&files), 0, 1).records, (Texts{"a", "later"}));
+  const std::string name = SegmentPath(3).substr(std::string("log/").size());
+  EXPECT_EQ(files.image().count("log/lost-" + name), 1u);
+}
+
+// A process that is killed while it gives up leaves what is given up again.
+TEST(LogLossTest, IsDoneAgainAfterAnyCrash) {
+  LogOptions options;
+  options.segments.max_bytes = 1;
+  MemoryImage image = ImageOf({"a", "b", "c", "d"}, options);
+  image.at(SegmentPath(2)).bytes[kSegmentHeaderBytes + 1] ^= 1;
+  for (const int lost : {3, 4}) {
+    image.erase(SegmentPath(lost));
+    MemoryFiles files(image);
+    AppendEach(Continue(PlaceIn(&files), options, 1).get(), {"later"});
+    EXPECT_EQ(ReadLog(PlaceIn(&files)).records, (Texts{"a", "later"}));
+  }
+}
+
+// As the version wrote that did not say what its records survive.
+TEST(LogVersionTest, TheOneBeforeIsReadAndGoneOnWith) {
+  MemoryImage image = AtSync();
+  std::vector<uint8_t>* const bytes = &image.at(SegmentPath(1)).bytes;
+  (*bytes)[4] = 2;
+  (*bytes)[6] = 0;
+  const uint32_t crc = Crc32c(bytes->data(), 36);
+  std::memcpy(bytes->data() + 36, &crc, sizeof(crc));
+  EXPECT_EQ(Read(image).records, kAtSync);
+  MemoryFiles files(image);
+  AppendEach(Continue(PlaceIn(&files)).get(), {"later"});
+  EXPECT_EQ(ReadLog(PlaceIn(&files)).records, Joined(kAtSync, {"later"}));
+  bytes->resize(bytes->size() - 3);
+  EXPECT_EQ(Read(image).records, Beginning(kAtSync, kAtSync.size() - 1));
+  (*bytes)[kSegmentHeaderBytes + 1] ^= 1;
+  EXPECT_EQ(Read(image).status.code(), Code::kDataLoss);
 }
 
 TEST(LogDamageTest, AnErrorNamesTheByteAndStays) {

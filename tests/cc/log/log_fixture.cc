@@ -13,9 +13,9 @@ uint16_t TypeOf(const std::string& text) {
 
 }  // namespace
 
-Reading ReadLog(const LogPlace& place, uint64_t from) {
+Reading ReadLog(const LogPlace& place, uint64_t from, uint64_t lose_from) {
   Reading reading;
-  auto log = LogReader::Open(place, from);
+  auto log = LogReader::Open(place, from, lose_from);
   reading.status = log.status();
   if (!log.ok()) return reading;
   while (true) {
@@ -34,8 +34,9 @@ Reading ReadLog(const LogPlace& place, uint64_t from) {
 }
 
 std::unique_ptr<LogWriter> Continue(const LogPlace& place,
-                                    const LogOptions& options) {
-  auto end = LogReader::Open(place, 0);
+                                    const LogOptions& options,
+                                    uint64_t lose_from) {
+  auto end = LogReader::Open(place, 0, lose_from);
   if (end.ok()) {
     while (true) {
       const auto record = (*end)->Next();

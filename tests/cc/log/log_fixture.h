@@ -30,12 +30,15 @@ struct Reading {
 
 // Fails the test if positions do not count up from `from`, or a type is not
 // what Append gives.
-Reading ReadLog(const LogPlace& place, uint64_t from = 0);
+Reading ReadLog(const LogPlace& place, uint64_t from = 0,
+                uint64_t lose_from = 0);
 
-// Reads the log, and goes on where it ends. Null, and the test fails, where
+// Reads the log, but for what `lose_from` gives up, and goes on where it ends.
+// Null, and the test fails, where
 // that cannot be.
 std::unique_ptr<LogWriter> Continue(const LogPlace& place,
-                                    const LogOptions& options = {});
+                                    const LogOptions& options = {},
+                                    uint64_t lose_from = 0);
 
 Result<uint64_t> Append(LogWriter* log, const std::string& text);
 

@@ -34,12 +34,12 @@ TEST(LogFormatTest, ALogHasTheseBytes) {
   EXPECT_EQ(image.begin()->first, "log/log-00000000000000000001");
   EXPECT_EQ(Hex(image.begin()->second.bytes),
             // Magic and version; number; first position; shard; checksum.
-            "504c473102000000\n"
+            "504c473103000100\n"
             "0100000000000000\n"
             "0000000000000000\n"
             "0100000003000000\n"
-            "00000000c388e8c7\n"
-            // Length and type; position; synced; checksums; body.
+            "000000000119f5ef\n"
+            // Length and type; position; safe; checksums; body.
             "0900000010000000\n"
             "0000000000000000\n"
             "0000000000000000\n"
@@ -55,12 +55,13 @@ TEST(LogFormatTest, ALogHasTheseBytes) {
 
 TEST(LogFormatTest, DecodesWhatWasEncoded) {
   uint8_t bytes[kSegmentHeaderBytes];
-  EncodeSegmentHeader({7, 1ull << 40, {2, 5}}, bytes);
+  EncodeSegmentHeader({7, 1ull << 40, {2, 5}, SyncMode::kSystem}, bytes);
   const auto segment = DecodeSegmentHeader(bytes);
   ASSERT_TRUE(segment.ok());
   EXPECT_EQ(segment->number, 7u);
   EXPECT_EQ(segment->first_position, 1ull << 40);
   EXPECT_TRUE(segment->shard == (LogShard{2, 5}));
+  EXPECT_EQ(segment->sync, SyncMode::kSystem);
 
   RecordHeader record;
   EncodeRecordHeader({9, 0xffee, 1ull << 50, 1ull << 49, 0x12345678},
@@ -69,22 +70,43 @@ TEST(LogFormatTest, DecodesWhatWasEncoded) {
   EXPECT_EQ(record.body_bytes, 9u);
   EXPECT_EQ(record.type, 0xffee);
   EXPECT_EQ(record.position, 1ull << 50);
-  EXPECT_EQ(record.synced, 1ull << 49);
+  EXPECT_EQ(record.safe, 1ull << 49);
   EXPECT_EQ(record.body_crc, 0x12345678u);
 }
 
+// A segment's header with some bytes set, and its checksum mended.
+class ChangedHeader {
+ public:
+  ChangedHeader() { EncodeSegmentHeader({1, 0, {0, 1}}, bytes_); }
+
+  Status StatusWith(size_t at, uint8_t byte) {
+    bytes_[at] = byte;
+    const Status unmended = DecodeSegmentHeader(bytes_).status();
+    EXPECT_EQ(unmended.code(), Code::kDataLoss);
+    const uint32_t crc = Crc32c(bytes_, 36);
+    std::memcpy(bytes_ + 36, &crc, sizeof(crc));
+    return DecodeSegmentHeader(bytes_).status();
+  }
+
+ private:
+  uint8_t bytes_[kSegmentHeaderBytes];
+};
+
 TEST(LogFormatTest, AnotherVersionIsNamed) {
-  uint8_t bytes[kSegmentHeaderBytes];
-  EncodeSegmentHeader({1, 0, {0, 1}}, bytes);
-  bytes[4] = kLogVersion + 1;
-  EXPECT_EQ(DecodeSegmentHeader(bytes).status().code(), Code::kDataLoss);
-  const uint32_t crc = Crc32c(bytes, 36);
-  std::memcpy(bytes + 36, &crc, sizeof(crc));
-  const Status status = DecodeSegmentHeader(bytes).status();
-  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
-  EXPECT_NE(status.message().find("version 3 where version 2"),
-            std::string::npos)
-      << status.message();
+  for (const uint8_t version : {kOldestLogVersion - 1, kLogVersion + 1}) {
+    const Status status = ChangedHeader().StatusWith(4, version);
+    EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+    EXPECT_NE(status.message().find(
+                  Concat("version ", int{version}, " where versions 2 to 3")),
+              std::string::npos)
+        << status.message();
+  }
+}
+
+TEST(LogFormatTest, APromiseThatThereIsNotIsNoHeader) {
+  for (const uint8_t sync : {0, 3}) {
+    EXPECT_EQ(ChangedHeader().StatusWith(6, sync).code(), Code::kDataLoss);
+  }
 }
 
 TEST(LogFormatTest, ZerosAndShortBytesAreNoHeader) {

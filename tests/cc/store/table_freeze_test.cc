@@ -109,6 +109,35 @@ TEST_P(TableFreeze, AnyChangesBetweenReadsChangeNothing) {
   EXPECT_EQ(ExportAll(*copy), before);
 }
 
+// As a save and a base of the log are.
+TEST_P(TableFreeze, EachReaderGetsTheRowsOfItsOwnMoment) {
+  struct Reader {
+    std::unique_ptr<FrozenRows> frozen;
+    std::unique_ptr<Table> copy;
+    Rows expected;
+  };
+  std::mt19937_64 random(11);
+  std::vector<Reader> readers;
+  for (int i = 0; i < 4; ++i) {
+    readers.push_back({Frozen(table_.get()), TableOf(ConfigOf(GetParam())),
+                       ExportAll(*table_)});
+    ChangeAny(table_.get(), &random);
+  }
+  for (size_t left = readers.size(); left > 0;) {
+    Reader& reader = readers[random() % readers.size()];
+    if (reader.frozen == nullptr) continue;
+    RawRows rows;
+    const auto read = reader.frozen->Read(random() % 60, &rows);
+    ASSERT_TRUE(read.ok());
+    reader.copy->Restore(rows);
+    ChangeAny(table_.get(), &random);
+    if (*read) continue;
+    reader.frozen = nullptr;
+    --left;
+    EXPECT_EQ(ExportAll(*reader.copy), reader.expected);
+  }
+}
+
 TEST_P(TableFreeze, ThreadsThatUpdateDoNotDisturbTheReader) {
   const Rows before = ExportAll(*table_);
   const auto frozen = Frozen(table_.get());
@@ -139,12 +168,14 @@ TEST_P(TableFreeze, ThreadsThatUpdateDoNotDisturbTheReader) {
 INSTANTIATE_TEST_SUITE_P(Dtypes, TableFreeze,
                          ::testing::Values("float32", "bfloat16", "int8"));
 
-TEST(TableFreezeOnce, ASecondReaderHasToWait) {
+TEST(TableFreezeOnce, ASecondSaveHasToWait) {
   const auto table = TableOf(ConfigOf());
-  auto first = Frozen(table.get());
-  EXPECT_EQ(table->Freeze().status().code(), Code::kFailedPrecondition);
-  first.reset();
-  EXPECT_TRUE(table->Freeze().ok());
+  auto first = table->FreezeToSave(SaveScope::kWhole);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(table->FreezeToSave(SaveScope::kWhole).status().code(),
+            Code::kFailedPrecondition);
+  first->reset();
+  EXPECT_TRUE(table->FreezeToSave(SaveScope::kWhole).ok());
 }
 
 TEST(TableFreezeOnce, AnEmptyTableHasNoRows) {
