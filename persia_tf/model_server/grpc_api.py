@@ -20,6 +20,7 @@ from tensorflow_serving.apis import (
 from persia_tf import errors
 from persia_tf.model_server import status, tensors
 from persia_tf.model_server.predictor import Predictor, Query
+from persia_tf.model_server.shown import clipped, shown
 
 PREDICTION_SERVICE = "tensorflow.serving.PredictionService"
 
@@ -67,7 +68,7 @@ def _telling_errors(method: _Method) -> _Method:
         except Exception as error:
             _logger.exception("A request failed")
             failure = status.as_persia_error(error)
-        context.abort(status.GRPC[failure.code], str(failure))
+        context.abort(status.GRPC[failure.code], clipped(str(failure)))
 
     return answer
 
@@ -110,7 +111,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         if list(request.metadata_field) != [_SIGNATURE_DEF]:
             raise errors.InvalidArgumentError(
                 f"metadata_field must be [{_SIGNATURE_DEF!r}]. Received: "
-                f"{list(request.metadata_field)}"
+                f"{shown(list(request.metadata_field))}"
             )
         spec = request.model_spec
         self._predictor.check_name(spec.name)
@@ -183,7 +184,7 @@ def _version_of(spec: Any) -> int | None:
     if spec.version_label:
         raise errors.InvalidArgumentError(
             "versions have no labels here: give a version's number, or none for the "
-            f"newest. Received: version_label={spec.version_label!r}"
+            f"newest. Received: version_label={shown(spec.version_label)}"
         )
     return spec.version.value if spec.HasField("version") else None
 

@@ -13,6 +13,7 @@ from persia_tf.model_server import status
 from persia_tf.model_server.metrics import Metrics
 from persia_tf.model_server.running import Gate, Outputs, Runner
 from persia_tf.model_server.served_model import ServedModel
+from persia_tf.model_server.shown import shown
 from persia_tf.model_server.signature import Arrays, Signature
 
 
@@ -112,5 +113,6 @@ class Predictor:
         """Raises NotFoundError unless a model of that name is served."""
         if name != self.model.name:
             raise errors.NotFoundError(
-                f"there is no model {name!r}; this server has {self.model.name!r}"
+                f"there is no model {shown(name)}; this server has "
+                f"{self.model.name!r}"
             )
