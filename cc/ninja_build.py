@@ -39,6 +39,7 @@ _EXPORTS = "cc/exports.map"
 _MODULES = (
     "base",
     "files",
+    "json",
     "optimizer",
     "store",
     "checkpoint",

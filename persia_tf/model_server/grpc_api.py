@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ from tensorflow_serving.apis import (
 )
 
 from persia_tf import errors
-from persia_tf.model_server import status, tensors
+from persia_tf.model_server import log_limit, status, tensors
 from persia_tf.model_server.predictor import Predictor, Query
 from persia_tf.model_server.shown import clipped, shown
 
@@ -28,7 +27,7 @@ _API = "grpc"
 _SIGNATURE_DEF = "signature_def"
 _State = get_model_status_pb2.ModelVersionStatus
 
-_logger = logging.getLogger("persia.serve")
+_logger = log_limit.limited("persia.serve.requests")
 
 _Method = Callable[[Any, Any, grpc.ServicerContext], Any]
 
@@ -101,7 +100,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         self, request: Any, context: grpc.ServicerContext
     ) -> Any:
         deadline = time.monotonic() + self._seconds(context)
-        with self._predictor.admitted(_API):
+        with self._predictor.counted(_API), self._predictor.place():
             return self._answer(request, deadline)
 
     @_telling_errors

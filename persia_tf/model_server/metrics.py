@@ -22,6 +22,8 @@ class Metrics:
         seconds: How long they took, by API.
         under_way: Predictions that run, or wait to.
         batches: Requests of each run of a model, where requests are joined.
+        connections_closed: Connections of REST that the server closed of its own
+            accord, by reason: see `http_server.HttpServer`.
         loads: Versions that loaded, or failed to, by result.
         serving: 1 for each version that serves.
     """
@@ -42,6 +44,12 @@ class Metrics:
         )
         self.under_way = Gauge(
             *("persia_serve_requests_under_way", "Predictions that run, or wait to."),
+            registry=self.registry,
+        )
+        self.connections_closed = Counter(
+            "persia_serve_connections_closed",
+            "REST connections that the server closed of its own accord.",
+            ["reason"],
             registry=self.registry,
         )
         self.batches = Histogram(
