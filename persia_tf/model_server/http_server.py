@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import dataclasses
 import errno
 import socket
@@ -17,7 +18,7 @@ from aiohttp import web
 from persia_tf import errors
 from persia_tf.addresses import Address
 from persia_tf.model_server import log_limit
-from persia_tf.model_server.connections import Connections
+from persia_tf.model_server.connections import Connection, Connections
 
 # To start, and to end beyond what requests may take.
 _SECONDS = 20.0
@@ -28,9 +29,6 @@ _DRAIN_SECONDS = 3600.0
 # Connections that the kernel holds until they are accepted.
 _BACKLOG = 1024
 
-# Of a request: called, without arguments, once its body is there.
-ARRIVED = "persia.arrived"
-
 # Where no descriptor or memory is left for a connection, until it is tried again.
 _SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _SHORT_SECONDS = 0.2
@@ -40,7 +38,16 @@ _ABSENT = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
+# Of the request that a task answers.
+_current: contextvars.ContextVar[Connection] = contextvars.ContextVar("connection")
+
 _logger = log_limit.limited("persia.serve.http")
+
+
+def arrived() -> None:
+    """Says, in the task that answers a request, that all of its body is there."""
+    _current.get().arrived()
+
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,7 +174,7 @@ class HttpServer:
         connection = self._connections.of(request.protocol)
         if connection is None:
             return web.Response()  # To nobody.
-        request[ARRIVED] = connection.arrived
+        _current.set(connection)
         with connection.request(has_arrived=not request.can_read_body):
             response = await handler(request)
             connection.arrived()

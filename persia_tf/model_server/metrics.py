@@ -21,6 +21,7 @@ class Metrics:
         requests: Predictions that were asked for, by API and status code.
         seconds: How long they took, by API.
         under_way: Predictions that run, or wait to.
+        arriving: Those by REST whose bodies are not whole yet.
         batches: Requests of each run of a model, where requests are joined.
         connections_closed: Connections of REST that the server closed of its own
             accord, by reason: see `http_server.HttpServer`.
@@ -44,6 +45,11 @@ class Metrics:
         )
         self.under_way = Gauge(
             *("persia_serve_requests_under_way", "Predictions that run, or wait to."),
+            registry=self.registry,
+        )
+        self.arriving = Gauge(
+            "persia_serve_requests_arriving",
+            "REST predictions whose bodies are not whole yet.",
             registry=self.registry,
         )
         self.connections_closed = Counter(

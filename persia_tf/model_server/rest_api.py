@@ -14,10 +14,10 @@ from aiohttp import web
 from tensorflow.core.framework import types_pb2
 
 from persia_tf import errors
-from persia_tf.model_server import json_tensors, log_limit, status
+from persia_tf.model_server import http_server, json_answers, log_limit, status
 from persia_tf.model_server.bodies import Bodies, Body, UnreadError
 from persia_tf.model_server.byte_budget import Share
-from persia_tf.model_server.http_server import ARRIVED
+from persia_tf.model_server.json_body import JsonBody
 from persia_tf.model_server.loading import Loaded
 from persia_tf.model_server.metrics import CONTENT_TYPE, Metrics
 from persia_tf.model_server.predictor import Predictor, Query
@@ -96,30 +96,35 @@ class RestApi:
             self._predictor.check_place()
             model, version = request.match_info["model"], _version_of(request)
             self._predictor.check_name(model)
-            body = await self._bodies.read(request, share)
+            with self._metrics.arriving.track_inprogress():
+                body = await self._bodies.read(request, share)
             with self._predictor.place():
-                request[ARRIVED]()
+                http_server.arrived()
                 answer = functools.partial(
                     self._answer, model, version, body, share, deadline
                 )
                 loop = asyncio.get_running_loop()
-                return _json(await loop.run_in_executor(self._pool, answer))
+                return web.Response(
+                    body=await loop.run_in_executor(self._pool, answer),
+                    content_type="application/json",
+                    charset="utf-8",
+                )
 
     def _answer(
         self, model: str, version: int | None, sent: Body, share: Share, deadline: float
-    ) -> str:
-        body = json_tensors.Body(sent.text(share))
-        answer = self._predictor.predict(
-            Query(
-                model=model,
-                version=version,
-                signature=body.signature,
-                read=body.read,
-                output_filter=(),
-                deadline=deadline,
+    ) -> bytes:
+        with JsonBody(sent.text(share)) as body:
+            answer = self._predictor.predict(
+                Query(
+                    model=model,
+                    version=version,
+                    signature=body.signature,
+                    read=lambda signature: body.read(signature, share),
+                    output_filter=(),
+                    deadline=deadline,
+                )
             )
-        )
-        return json_tensors.dump(body.write(answer.outputs))
+            return json_answers.answer(answer.outputs, body.in_rows)
 
     async def _status(self, request: web.Request) -> web.Response:
         self._predictor.check_name(request.match_info["model"])
@@ -134,12 +139,12 @@ class RestApi:
             }
             for each in self._predictor.model.states(_version_of(request))
         ]
-        return _json(json_tensors.dump({"model_version_status": told}))
+        return _json(json_answers.dump({"model_version_status": told}))
 
     async def _metadata(self, request: web.Request) -> web.Response:
         self._predictor.check_name(request.match_info["model"])
         with self._predictor.model.lease(_version_of(request)) as loaded:
-            return _json(json_tensors.dump(_metadata_of(loaded)))
+            return _json(json_answers.dump(_metadata_of(loaded)))
 
     async def _healthz(self, request: web.Request) -> web.Response:
         if self._predictor.model.is_serving:
@@ -239,7 +244,7 @@ def _json(text: str) -> web.Response:
 def _error(code: int, message: str) -> web.Response:
     again = code == http.HTTPStatus.SERVICE_UNAVAILABLE
     return web.Response(
-        text=json_tensors.dump({"error": clipped(message)}),
+        text=json_answers.dump({"error": clipped(message)}),
         content_type="application/json",
         status=int(code),
         headers={"Retry-After": _AGAIN_SECONDS} if again else None,
