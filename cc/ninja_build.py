@@ -40,6 +40,7 @@ _EXPORTS = "cc/exports.map"
 _MODULES = (
     "base",
     "files",
+    "json",
     "optimizer",
     "store",
     "checkpoint",

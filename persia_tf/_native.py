@@ -44,6 +44,10 @@ class CheckpointReplyHandle(ctypes.c_void_p):
     """A `persia_checkpoint_reply*`."""
 
 
+class BodyHandle(ctypes.c_void_p):
+    """A `persia_body*`."""
+
+
 class RemoteHandle(ctypes.c_void_p):
     """A `persia_remote*`."""
 
@@ -378,6 +382,46 @@ class RemoteCounters(ctypes.Structure):
     ]
 
 
+class BodyView(ctypes.Structure):
+    """`persia_body_view`."""
+
+    _fields_ = [
+        ("signature", ctypes.c_char_p),
+        ("in_rows", ctypes.c_int),
+        ("is_named", ctypes.c_int),
+        ("columns", ctypes.c_int),
+    ]
+
+
+class BodyColumn(ctypes.Structure):
+    """`persia_body_column`."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("kinds", ctypes.c_uint32),
+        ("is_ragged", ctypes.c_int),
+        ("rank", ctypes.c_int),
+        ("shape", ctypes.POINTER(ctypes.c_uint64)),
+        ("values", ctypes.c_uint64),
+        ("text_bytes", ctypes.c_uint64),
+        ("least", ctypes.c_int64),
+        ("most", ctypes.c_uint64),
+    ]
+
+
+class BodyOutput(ctypes.Structure):
+    """`persia_body_output`."""
+
+    _fields_ = [
+        ("form", ctypes.c_int),
+        ("values", ctypes.c_void_p),
+        ("value_count", ctypes.c_uint64),
+        ("texts", ctypes.c_void_p),
+        ("text_bytes", ctypes.c_uint64),
+        ("are_base64", ctypes.c_void_p),
+    ]
+
+
 _TEXT = ctypes.c_char_p
 _INT = ctypes.c_int
 _COUNT = ctypes.c_uint64
@@ -439,6 +483,9 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_remote_refresh": (RemoteHandle, _TEXT, _INT, _IDS, _COUNT, _FLOATS),
     "persia_remote_erase": (RemoteHandle, _TEXT, _IDS, _COUNT),
     "persia_remote_close": (_COUNT,),
+    "persia_body_scan": (ctypes.c_void_p, _COUNT, ctypes.POINTER(BodyHandle)),
+    "persia_body_get_column": (BodyHandle, _INT, ctypes.POINTER(BodyColumn)),
+    "persia_body_read": (BodyHandle, ctypes.POINTER(BodyOutput), _INT),
     "persia_stats_fetch": (
         *(_TEXT, _TEXT, ctypes.POINTER(Tls), _SECONDS),
         ctypes.POINTER(StatsHandle),
@@ -457,6 +504,8 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_events_close": (None, (EventsHandle,)),
     "persia_events_free": (None, (EventsHandle,)),
     "persia_server_free": (None, (ServerHandle,)),
+    "persia_body_get": (None, (BodyHandle, ctypes.POINTER(BodyView))),
+    "persia_body_free": (None, (BodyHandle,)),
     "persia_page_get": (None, (PageHandle, ctypes.POINTER(PageView))),
     "persia_page_free": (None, (PageHandle,)),
     "persia_changes_get": (None, (ChangesHandle, ctypes.POINTER(ChangesView))),

@@ -14,7 +14,7 @@ ROOT = Path(os.path.abspath(__file__)).parents[1]
 # Each may include itself and what stands in an earlier row, no neighbour.
 LAYERS = [
     {"base"},
-    {"optimizer", "files", "tls"},
+    {"optimizer", "files", "json", "tls"},
     {"store"},
     {"checkpoint", "log"},
     {"journal"},

@@ -70,6 +70,9 @@ def size_of(macro):
         (_native.ProcessStats, "persia_process_stats"),
         (_native.TableStats, "persia_table_stats"),
         (_native.RemoteCounters, "persia_remote_counters"),
+        (_native.BodyView, "persia_body_view"),
+        (_native.BodyColumn, "persia_body_column"),
+        (_native.BodyOutput, "persia_body_output"),
     ],
 )
 def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
@@ -89,6 +92,10 @@ def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
         "persia_tls": _native.Tls,
         "uint64_t": ctypes.c_uint64,
         "uint32_t": ctypes.c_uint32,
+        "const uint64_t*": ctypes.POINTER(ctypes.c_uint64),
+        "int64_t": ctypes.c_int64,
+        "void*": ctypes.c_void_p,
+        "uint8_t*": ctypes.c_void_p,
         "int": ctypes.c_int,
         "float": ctypes.c_float,
         "persia_events*": _native.EventsHandle,
@@ -98,6 +105,8 @@ def test_structures_have_the_fields_of_the_header_in_its_order(structure, name):
     }
     expected = []
     for field, c_type in fields:
+        if structure is _native.BodyOutput and c_type == "char*":
+            c_type = "void*"  # Texts that are no strings.
         name, _, bound = field.rstrip("]").partition("[")
         expected.append(
             (name, types[c_type] * size_of(bound) if bound else types[c_type])

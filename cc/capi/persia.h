@@ -489,6 +489,58 @@ PERSIA_EXPORT int persia_remote_erase(persia_remote* remote, const char* table,
  * come later open it anew, with the environment of then. */
 PERSIA_EXPORT int persia_remote_close(uint64_t number);
 
+/* ---- Bodies of requests for predictions: see cc/json/request_body.h. ---- */
+
+typedef struct persia_body persia_body;
+
+typedef struct {
+  const char* signature; /* "": none is given. Valid until persia_body_free. */
+  int in_rows;
+  int is_named; /* Else there is one column at most, without a name. */
+  int columns;
+} persia_body_view;
+
+typedef struct {
+  const char* name; /* Valid until persia_body_free, as the shape. */
+  uint32_t kinds;   /* As bits: 1 bool, 2 integer of 64 bits, 4 other number, 8
+                       text, 16 bytes, 32 null, 64 other object. */
+  int is_ragged;    /* Not 0: there is no shape. */
+  int rank;
+  const uint64_t* shape;
+  uint64_t values;
+  uint64_t text_bytes; /* Of all texts, and of all bytes in base64. */
+  int64_t least;       /* Of the integers and 0. */
+  uint64_t most;
+} persia_body_column;
+
+/* Where the values of a column go, row by row. */
+typedef struct {
+  /* 0: nothing, 1: bools of a byte, 2: integers of 8 bytes, 3: doubles of all
+   * numbers, 4: texts: `values` has where each one ends in `texts`, 8 bytes
+   * each. */
+  int form;
+  void* values;
+  uint64_t value_count; /* As many as there are. */
+  char* texts;
+  uint64_t text_bytes; /* As many as there are. */
+  uint8_t* are_base64; /* A byte for each value of form 4. */
+} persia_body_output;
+
+/* Sees what is in a JSON text, which must stay as it is until it is freed.
+ * Takes as long as the text is long. */
+PERSIA_EXPORT int persia_body_scan(const void* text, uint64_t size,
+                                   persia_body** body);
+PERSIA_EXPORT void persia_body_get(const persia_body* body,
+                                   persia_body_view* view);
+PERSIA_EXPORT int persia_body_get_column(const persia_body* body, int column,
+                                         persia_body_column* view);
+/* Reads the text once more, all columns at once: an output for each. Takes as
+ * long again. */
+PERSIA_EXPORT int persia_body_read(const persia_body* body,
+                                   const persia_body_output* outputs,
+                                   int count);
+PERSIA_EXPORT void persia_body_free(persia_body* body);
+
 #ifdef __cplusplus
 }
 #endif

@@ -12,6 +12,9 @@ FILE_NAME = "MANIFEST.json"
 
 _FORMAT = 2
 
+# What a file that is no manifest raises; the last, one that is nested too deep.
+_DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+
 
 @dataclasses.dataclass(frozen=True)
 class Parent:
@@ -75,7 +78,7 @@ class Manifest:
             if fields["parent"] is not None:
                 fields["parent"] = Parent(**fields["parent"])
             return _checked(Manifest(**fields))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except _DAMAGE as error:
             raise errors.DataLossError(
                 f"{where}/{FILE_NAME} is damaged: {error!r}. Restore an earlier "
                 "checkpoint."

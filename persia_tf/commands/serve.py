@@ -72,7 +72,10 @@ def _start(args: argparse.Namespace) -> serving.Started:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     # They import TensorFlow, which takes long, and the other commands do without.
     from persia_tf import model_server
+    from persia_tf.model_server import descriptors
 
+    # By gRPC and by REST.
+    descriptors.raise_limit(2 * args.max_connections)
     if args.tensorflow_threads:
         import tensorflow as tf
 
@@ -91,6 +94,10 @@ def _start(args: argparse.Namespace) -> serving.Started:
         max_requests=args.max_requests,
         request_seconds=args.request_seconds,
         max_message_bytes=args.max_message_bytes,
+        max_body_bytes=args.max_body_bytes,
+        body_memory=args.body_memory,
+        max_connections=args.max_connections,
+        idle_seconds=args.idle_seconds,
         max_batch_size=args.max_batch_size,
         batch_timeout=args.batch_timeout_ms / 1000,
         watchers=_watchers(args, tls),
@@ -199,7 +206,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=arguments.between(1, options.MOST_THREADS),
         default=128,
         metavar="N",
-        help="predictions that arrive, wait or run; the next is refused (%(default)s)",
+        help="predictions that wait or run; the next is refused (%(default)s)",
     )
     parser.add_argument(
         "--request-seconds",
@@ -213,7 +220,38 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=_message_bytes,
         default="64MiB",
         metavar="BYTES",
-        help="the most that a request may have (%(default)s)",
+        help="the most that a request by gRPC may have (%(default)s)",
+    )
+    parser.add_argument(
+        "--max-body-bytes",
+        type=_message_bytes,
+        default="8MiB",
+        metavar="BYTES",
+        help="the most that the body of a request by REST may have, also once it is "
+        "inflated (%(default)s)",
+    )
+    parser.add_argument(
+        "--body-memory",
+        type=_memory,
+        default="256MiB",
+        metavar="BYTES",
+        help="what all requests by REST may take together while they arrive and are "
+        "read; the next that is not small is refused (%(default)s)",
+    )
+    parser.add_argument(
+        "--max-connections",
+        type=arguments.between(1, options.MOST_CONNECTIONS),
+        default=1024,
+        metavar="N",
+        help="by each of gRPC and REST; where there are as many, REST closes the "
+        "idlest for a new one, and gRPC refuses it (%(default)s)",
+    )
+    parser.add_argument(
+        "--idle-seconds",
+        type=_seconds,
+        default=120.0,
+        metavar="SECONDS",
+        help="how long a connection may be without a request (%(default)g)",
     )
     parser.add_argument(
         "--max-batch-size",
@@ -246,6 +284,15 @@ def _milliseconds(text: str) -> float:
     value, most = float(text), 1000 * options.MOST_SECONDS
     if not 0 <= value <= most:
         raise argparse.ArgumentTypeError(f"must be from 0 to {most:g}, got {text}")
+    return value
+
+
+def _memory(text: str) -> int:
+    value = memory.size(text)
+    if value > options.MOST_MEMORY:
+        raise argparse.ArgumentTypeError(
+            f"must be at most {options.MOST_MEMORY} bytes, got {text}"
+        )
     return value
 
 

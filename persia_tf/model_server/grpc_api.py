@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +17,9 @@ from tensorflow_serving.apis import (
 )
 
 from persia_tf import errors
-from persia_tf.model_server import status, tensors
+from persia_tf.model_server import log_limit, status, tensors
 from persia_tf.model_server.predictor import Predictor, Query
+from persia_tf.model_server.shown import clipped, shown
 
 PREDICTION_SERVICE = "tensorflow.serving.PredictionService"
 
@@ -27,7 +27,7 @@ _API = "grpc"
 _SIGNATURE_DEF = "signature_def"
 _State = get_model_status_pb2.ModelVersionStatus
 
-_logger = logging.getLogger("persia.serve")
+_logger = log_limit.limited("persia.serve.requests")
 
 _Method = Callable[[Any, Any, grpc.ServicerContext], Any]
 
@@ -67,7 +67,7 @@ def _telling_errors(method: _Method) -> _Method:
         except Exception as error:
             _logger.exception("A request failed")
             failure = status.as_persia_error(error)
-        context.abort(status.GRPC[failure.code], str(failure))
+        context.abort(status.GRPC[failure.code], clipped(str(failure)))
 
     return answer
 
@@ -100,7 +100,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         self, request: Any, context: grpc.ServicerContext
     ) -> Any:
         deadline = time.monotonic() + self._seconds(context)
-        with self._predictor.admitted(_API):
+        with self._predictor.counted(_API), self._predictor.place():
             return self._answer(request, deadline)
 
     @_telling_errors
@@ -110,7 +110,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         if list(request.metadata_field) != [_SIGNATURE_DEF]:
             raise errors.InvalidArgumentError(
                 f"metadata_field must be [{_SIGNATURE_DEF!r}]. Received: "
-                f"{list(request.metadata_field)}"
+                f"{shown(list(request.metadata_field))}"
             )
         spec = request.model_spec
         self._predictor.check_name(spec.name)
@@ -183,7 +183,7 @@ def _version_of(spec: Any) -> int | None:
     if spec.version_label:
         raise errors.InvalidArgumentError(
             "versions have no labels here: give a version's number, or none for the "
-            f"newest. Received: version_label={spec.version_label!r}"
+            f"newest. Received: version_label={shown(spec.version_label)}"
         )
     return spec.version.value if spec.HasField("version") else None
 

@@ -3,19 +3,66 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
+import dataclasses
+import errno
+import socket
 import ssl
 import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from aiohttp import web
 
 from persia_tf import errors
 from persia_tf.addresses import Address
+from persia_tf.model_server import log_limit
+from persia_tf.model_server.connections import Connection, Connections
 
 # To start, and to end beyond what requests may take.
 _SECONDS = 20.0
 
 # aiohttp's own patience; `stop` says how long requests may really take.
 _DRAIN_SECONDS = 3600.0
+
+# Connections that the kernel holds until they are accepted.
+_BACKLOG = 1024
+
+# Where no descriptor or memory is left for a connection, until it is tried again.
+_SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+_SHORT_SECONDS = 0.2
+
+# An address that this machine does not have.
+_ABSENT = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+# Of the request that a task answers.
+_current: contextvars.ContextVar[Connection] = contextvars.ContextVar("connection")
+
+_logger = log_limit.limited("persia.serve.http")
+
+
+def arrived() -> None:
+    """Says, in the task that answers a request, that all of its body is there."""
+    _current.get().arrived()
+
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What clients may take of a server.
+
+    Attributes:
+        connections: How many there may be at once.
+        idle_seconds: How long one may do nothing.
+        answer_seconds: How long a client may take to read an answer.
+    """
+
+    connections: int
+    idle_seconds: float
+    answer_seconds: float
 
 
 class HttpServer:
@@ -24,6 +71,9 @@ class HttpServer:
     Args:
         application: Answers.
         wanted: Where to listen; port 0: any free one.
+        limits: What clients may take of it.
+        ended: Called with the reason when it closes a connection of its own accord:
+            "replaced", "idle" or "unread".
         tls: How connections are encrypted. None: they are not.
 
     Attributes:
@@ -37,23 +87,38 @@ class HttpServer:
         self,
         application: web.Application,
         wanted: Address,
+        limits: Limits,
+        ended: Callable[[str], None] = lambda _: None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
+
+        @web.middleware  # It takes no method.
+        async def hold(request: web.Request, handler: _Handler) -> web.StreamResponse:
+            return await self._hold(request, handler)
+
+        application.middlewares.insert(0, hold)
         self._runner = web.AppRunner(
             application,
             access_log=None,
             handle_signals=False,
             shutdown_timeout=_DRAIN_SECONDS,
+            keepalive_timeout=limits.idle_seconds,
+            auto_decompress=False,
+            logger=_logger,
         )
+        self._limits = limits
+        self._tls = tls
+        self._accepting: list[asyncio.Task[None]] = []
         self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(_tell)
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="persia-rest", daemon=True
         )
         self._thread.start()
         try:
-            self.address = wanted._replace(port=self._run(self._start(wanted, tls)))
+            self.address = wanted._replace(port=self._run(self._start(wanted, ended)))
         except OSError as error:
-            self._run(self._runner.cleanup())
+            self._run(self._end())
             self._end_thread()
             raise errors.UnavailableError(
                 f"cannot listen on {wanted} for REST: {error}; choose another port, or "
@@ -63,22 +128,68 @@ class HttpServer:
     def stop(self, seconds: float) -> None:
         """Lets requests in flight end, for so long, and stops listening at once."""
         try:
-            self._run(asyncio.wait_for(self._runner.cleanup(), seconds), seconds)
+            self._run(asyncio.wait_for(self._end(), seconds), seconds)
         except asyncio.TimeoutError:
             pass  # Who still waits is cut off.
         self._end_thread()
 
-    async def _start(self, wanted: Address, tls: ssl.SSLContext | None) -> int:
-        await self._runner.setup()
-        site = web.TCPSite(
-            self._runner,
-            wanted.host,
-            wanted.port,
-            ssl_context=tls,
-            reuse_address=True,
+    async def _start(self, wanted: Address, ended: Callable[[str], None]) -> int:
+        limits = self._limits
+        self._connections = Connections(
+            *(limits.connections, limits.idle_seconds, limits.answer_seconds),
+            ended,
         )
-        await site.start()
-        return self._runner.addresses[0][1]
+        await self._runner.setup()
+        listeners = _listen(wanted.host, wanted.port)
+        for listener in listeners:
+            self._accepting.append(self._loop.create_task(self._accept(listener)))
+        return listeners[0].getsockname()[1]
+
+    async def _accept(self, listener: socket.socket) -> None:
+        """Accepts connections; asyncio itself would take any number of them."""
+        with listener:
+            while True:
+                try:
+                    accepted, _ = await self._loop.sock_accept(listener)
+                except OSError as error:
+                    await self._rest(error)
+                    continue
+                with _closing_unless_done(accepted):
+                    await self._connections.room()
+                self._connections.add(accepted, self._runner.server, self._tls)
+                # Those that came earlier have their turn before the next comes.
+                await asyncio.sleep(0)
+
+    async def _rest(self, error: OSError) -> None:
+        """After a connection that could not be accepted."""
+        if error.errno in _SHORT:
+            _logger.error("A connection waits, since it cannot be accepted: %s", error)
+            self._connections.close_one()
+            await asyncio.sleep(_SHORT_SECONDS)
+
+    async def _hold(
+        self, request: web.Request, handler: _Handler
+    ) -> web.StreamResponse:
+        """Holds a connection while it has a request, and sends the answer."""
+        connection = self._connections.of(request.protocol)
+        if connection is None:
+            return web.Response()  # To nobody.
+        _current.set(connection)
+        with connection.request(has_arrived=not request.can_read_body):
+            response = await handler(request)
+            connection.arrived()
+            # A client that left is no error of the server; aiohttp will notice, too.
+            with connection.answering(), contextlib.suppress(ConnectionError):
+                await response.prepare(request)
+                await response.write_eof()
+        return response
+
+    async def _end(self) -> None:
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        await self._runner.cleanup()
+        self._connections.close()
 
     def _run(self, coroutine, seconds: float = 0.0):
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
@@ -88,3 +199,45 @@ class HttpServer:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+def _listen(host: str, port: int) -> list[socket.socket]:
+    """Listens on all addresses of a host, at one port."""
+    found = socket.getaddrinfo(
+        *(host, port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    listeners: list[socket.socket] = []
+    absent = None
+    with contextlib.ExitStack() as stack:
+        for family, address in dict.fromkeys((each[0], each[4]) for each in found):
+            place = (address[0], port, *address[2:])
+            try:
+                listener = socket.create_server(place, family=family, backlog=_BACKLOG)
+            except OSError as error:
+                if error.errno not in _ABSENT:
+                    raise
+                absent = error  # A machine may have no IPv6, and a name for it.
+                continue
+            stack.enter_context(_closing_unless_done(listener))
+            listener.setblocking(False)
+            listeners.append(listener)
+            port = listener.getsockname()[1]
+    if absent is not None and not listeners:
+        raise absent
+    return listeners
+
+
+@contextlib.contextmanager
+def _closing_unless_done(opened: socket.socket):
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Logs what asyncio has to tell, as often as it may be told."""
+    _logger.error(
+        "The REST server: %s", context.get("message"), exc_info=context.get("exception")
+    )

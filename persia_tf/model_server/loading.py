@@ -15,6 +15,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 
 from persia_tf import _version, errors
 from persia_tf.model_server import warmup
+from persia_tf.model_server.shown import shown
 from persia_tf.model_server.signature import Signature, told_by
 
 _FILE = "saved_model.pb"
@@ -52,7 +53,7 @@ class Loaded:
         if wanted not in self.signatures:
             raise errors.InvalidArgumentError(
                 f"model {self.name!r} version {self.version} has no signature "
-                f"{wanted!r}: name one of {sorted(self.signatures)}"
+                f"{shown(wanted)}: name one of {sorted(self.signatures)}"
             )
         return self.signatures[wanted]
 

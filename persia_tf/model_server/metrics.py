@@ -21,7 +21,10 @@ class Metrics:
         requests: Predictions that were asked for, by API and status code.
         seconds: How long they took, by API.
         under_way: Predictions that run, or wait to.
+        arriving: Those by REST whose bodies are not whole yet.
         batches: Requests of each run of a model, where requests are joined.
+        connections_closed: Connections of REST that the server closed of its own
+            accord, by reason: see `http_server.HttpServer`.
         loads: Versions that loaded, or failed to, by result.
         serving: 1 for each version that serves.
     """
@@ -42,6 +45,17 @@ class Metrics:
         )
         self.under_way = Gauge(
             *("persia_serve_requests_under_way", "Predictions that run, or wait to."),
+            registry=self.registry,
+        )
+        self.arriving = Gauge(
+            "persia_serve_requests_arriving",
+            "REST predictions whose bodies are not whole yet.",
+            registry=self.registry,
+        )
+        self.connections_closed = Counter(
+            "persia_serve_connections_closed",
+            "REST connections that the server closed of its own accord.",
+            ["reason"],
             registry=self.registry,
         )
         self.batches = Histogram(

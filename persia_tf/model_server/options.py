@@ -12,6 +12,11 @@ MOST_EXAMPLES = 1 << 24
 # A signed integer of 32 bits is what gRPC has for it.
 MOST_MESSAGE_BYTES = 2**31 - 1
 
+MOST_CONNECTIONS = 1 << 20
+
+# Of REST's bodies together.
+MOST_MEMORY = 1 << 40
+
 # Eleven days: what waits, by whatever means, can wait for so long.
 MOST_SECONDS = 1e6
 

@@ -13,6 +13,7 @@ from persia_tf.model_server import status
 from persia_tf.model_server.metrics import Metrics
 from persia_tf.model_server.running import Gate, Outputs, Runner
 from persia_tf.model_server.served_model import ServedModel
+from persia_tf.model_server.shown import shown
 from persia_tf.model_server.signature import Arrays, Signature
 
 
@@ -70,20 +71,16 @@ class Predictor:
         self._metrics = metrics
 
     @contextlib.contextmanager
-    def admitted(self, api: str) -> Iterator[None]:
-        """Holds a request's place from before it is read on; counts how it ends.
+    def counted(self, api: str) -> Iterator[None]:
+        """Counts a request from when it came, and how it ends.
 
         Args:
             api: The protocol, for the metrics.
-
-        Raises:
-            PersiaError: If there is no place: with the code of RESOURCE_EXHAUSTED.
         """
         began = time.monotonic()
         code = status.INTERNAL
         try:
-            with self._gate.admitted():
-                yield
+            yield
             code = status.OK
         except errors.PersiaError as error:
             code = error.code
@@ -92,8 +89,20 @@ class Predictor:
             self._metrics.requests.labels(api, status.name(code)).inc()
             self._metrics.seconds.labels(api).observe(time.monotonic() - began)
 
+    def place(self) -> contextlib.AbstractContextManager[None]:
+        """Holds the place of a request that is there as a whole.
+
+        Raises:
+            PersiaError: If there is no place: with the code of RESOURCE_EXHAUSTED.
+        """
+        return self._gate.admitted()
+
+    def check_place(self) -> None:
+        """Raises, as `place` does, if there is none now."""
+        self._gate.check()
+
     def predict(self, query: Query) -> Answer:
-        """Answers a query of a request that was admitted.
+        """Answers a query of a request that has its place.
 
         Raises:
             PersiaError: With the code of what is wrong with it, or went wrong.
@@ -112,5 +121,6 @@ class Predictor:
         """Raises NotFoundError unless a model of that name is served."""
         if name != self.model.name:
             raise errors.NotFoundError(
-                f"there is no model {name!r}; this server has {self.model.name!r}"
+                f"there is no model {shown(name)}; this server has "
+                f"{self.model.name!r}"
             )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import http
-import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent import futures
@@ -15,10 +14,14 @@ from aiohttp import web
 from tensorflow.core.framework import types_pb2
 
 from persia_tf import errors
-from persia_tf.model_server import json_tensors, status
+from persia_tf.model_server import http_server, json_answers, log_limit, status
+from persia_tf.model_server.bodies import Bodies, Body, UnreadError
+from persia_tf.model_server.byte_budget import Share
+from persia_tf.model_server.json_body import JsonBody
 from persia_tf.model_server.loading import Loaded
 from persia_tf.model_server.metrics import CONTENT_TYPE, Metrics
 from persia_tf.model_server.predictor import Predictor, Query
+from persia_tf.model_server.shown import clipped, shown
 
 _API = "rest"
 
@@ -36,7 +39,10 @@ _HTTP = {
 _MODEL = "/v1/models/{model:[^/:]+}"
 _PLACES = (_MODEL, _MODEL + "/versions/{version:[0-9]+}", _MODEL + "/labels/{label}")
 
-_logger = logging.getLogger("persia.serve")
+# What a client that is refused for now should do.
+_AGAIN_SECONDS = "1"
+
+_logger = log_limit.limited("persia.serve.requests")
 
 
 class RestApi:
@@ -46,8 +52,9 @@ class RestApi:
         predictor: Answers those for predictions.
         pool: Its threads wait for the model, so that this one need not.
         metrics: What `/metrics` tells.
-        request_seconds: How long a request for predictions may take to arrive and to
-            wait, together.
+        bodies: Reads the bodies of requests for predictions.
+        request_seconds: How long such a request may take to arrive and to wait,
+            together.
     """
 
     def __init__(
@@ -55,18 +62,18 @@ class RestApi:
         predictor: Predictor,
         pool: futures.Executor,
         metrics: Metrics,
+        bodies: Bodies,
         request_seconds: float,
     ) -> None:
         self._predictor = predictor
         self._pool = pool
         self._metrics = metrics
+        self._bodies = bodies
         self._request_seconds = request_seconds
 
-    def application(self, max_message_bytes: int) -> web.Application:
-        """Returns what aiohttp serves; it reads no larger bodies."""
-        application = web.Application(
-            client_max_size=max_message_bytes, middlewares=[_telling_errors]
-        )
+    def application(self) -> web.Application:
+        """Returns what aiohttp serves."""
+        application = web.Application(middlewares=[_telling_errors])
         routes = [
             web.get("/healthz", self._healthz),
             web.get("/metrics", self._tell_metrics),
@@ -83,29 +90,41 @@ class RestApi:
 
     async def _predict(self, request: web.Request) -> web.Response:
         deadline = time.monotonic() + self._request_seconds
-        # Before its body takes memory: there may be any number of connections.
-        with self._predictor.admitted(_API):
+        with self._predictor.counted(_API), self._bodies.share() as share:
+            # One that would find no place need not arrive. It takes its place only
+            # once it has: any number of requests may be slow.
+            self._predictor.check_place()
             model, version = request.match_info["model"], _version_of(request)
-            text = await _body_of(request, self._request_seconds)
-            answer = functools.partial(self._answer, model, version, text, deadline)
-            loop = asyncio.get_running_loop()
-            return _json(await loop.run_in_executor(self._pool, answer))
+            self._predictor.check_name(model)
+            with self._metrics.arriving.track_inprogress():
+                body = await self._bodies.read(request, share)
+            with self._predictor.place():
+                http_server.arrived()
+                answer = functools.partial(
+                    self._answer, model, version, body, share, deadline
+                )
+                loop = asyncio.get_running_loop()
+                return web.Response(
+                    body=await loop.run_in_executor(self._pool, answer),
+                    content_type="application/json",
+                    charset="utf-8",
+                )
 
     def _answer(
-        self, model: str, version: int | None, text: bytes, deadline: float
-    ) -> str:
-        body = json_tensors.Body(text)
-        answer = self._predictor.predict(
-            Query(
-                model=model,
-                version=version,
-                signature=body.signature,
-                read=body.read,
-                output_filter=(),
-                deadline=deadline,
+        self, model: str, version: int | None, sent: Body, share: Share, deadline: float
+    ) -> bytes:
+        with JsonBody(sent.text(share)) as body:
+            answer = self._predictor.predict(
+                Query(
+                    model=model,
+                    version=version,
+                    signature=body.signature,
+                    read=lambda signature: body.read(signature, share),
+                    output_filter=(),
+                    deadline=deadline,
+                )
             )
-        )
-        return json_tensors.dump(body.write(answer.outputs))
+            return json_answers.answer(answer.outputs, body.in_rows)
 
     async def _status(self, request: web.Request) -> web.Response:
         self._predictor.check_name(request.match_info["model"])
@@ -120,12 +139,12 @@ class RestApi:
             }
             for each in self._predictor.model.states(_version_of(request))
         ]
-        return _json(json_tensors.dump({"model_version_status": told}))
+        return _json(json_answers.dump({"model_version_status": told}))
 
     async def _metadata(self, request: web.Request) -> web.Response:
         self._predictor.check_name(request.match_info["model"])
         with self._predictor.model.lease(_version_of(request)) as loaded:
-            return _json(json_tensors.dump(_metadata_of(loaded)))
+            return _json(json_answers.dump(_metadata_of(loaded)))
 
     async def _healthz(self, request: web.Request) -> web.Response:
         if self._predictor.model.is_serving:
@@ -138,42 +157,6 @@ class RestApi:
         )
 
 
-class _UnreadError(errors.PersiaError):
-    """A body that was not read to its end.
-
-    Attributes:
-        http: HTTP's status for it.
-    """
-
-    def __init__(self, message: str, code: int, http_status: http.HTTPStatus) -> None:
-        super().__init__(message, code)
-        self.http = http_status
-
-
-async def _body_of(request: web.Request, seconds: float) -> bytes:
-    try:
-        return await asyncio.wait_for(request.read(), seconds)
-    except asyncio.TimeoutError as error:
-        raise _UnreadError(
-            f"the request did not arrive within {seconds:g} s",
-            status.DEADLINE_EXCEEDED,
-            http.HTTPStatus.REQUEST_TIMEOUT,
-        ) from error
-    except web.HTTPRequestEntityTooLarge as error:
-        raise _UnreadError(
-            f"the request is too large: {error.text}; send fewer examples at once, or "
-            "raise --max-message-bytes",
-            status.RESOURCE_EXHAUSTED,
-            http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-        ) from error
-    except OSError as error:
-        raise _UnreadError(
-            "the client left before its request was whole",
-            status.CANCELLED,
-            http.HTTPStatus.BAD_REQUEST,
-        ) from error
-
-
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -184,13 +167,14 @@ async def _telling_errors(
     """Gives errors as TensorFlow Serving does: a JSON object with their message."""
     try:
         return await handler(request)
-    except _UnreadError as error:
+    except UnreadError as error:
         return _error(error.http, str(error))
     except errors.PersiaError as error:
         code = _HTTP.get(status.name(error.code), http.HTTPStatus.INTERNAL_SERVER_ERROR)
         return _error(code, str(error))
     except web.HTTPException as error:
-        return _error(error.status, f"{error.reason}: {request.method} {request.path}")
+        asked = shown(f"{request.method} {request.path}")
+        return _error(error.status, f"{error.reason}: {asked}")
     except Exception:
         _logger.exception("A request failed")
         return _error(
@@ -209,7 +193,7 @@ def _version_of(request: web.Request) -> int | None:
     if "label" in request.match_info:
         raise errors.InvalidArgumentError(
             "versions have no labels here: give a version's number, or none for the "
-            f"newest. Received: {request.match_info['label']!r}"
+            f"newest. Received: {shown(request.match_info['label'])}"
         )
     version = request.match_info.get("version")
     # No version has more digits, and Python reads a few thousand at most.
@@ -258,8 +242,10 @@ def _json(text: str) -> web.Response:
 
 
 def _error(code: int, message: str) -> web.Response:
+    again = code == http.HTTPStatus.SERVICE_UNAVAILABLE
     return web.Response(
-        text=json_tensors.dump({"error": message}),
+        text=json_answers.dump({"error": clipped(message)}),
         content_type="application/json",
         status=int(code),
+        headers={"Retry-After": _AGAIN_SECONDS} if again else None,
     )

@@ -39,17 +39,26 @@ class Gate:
             PersiaError: If there is none: with the code of RESOURCE_EXHAUSTED.
         """
         if not self._places.acquire(blocking=False):
-            raise errors.PersiaError(
-                f"{self._most} requests run or wait, which is the limit: try again, "
-                "or raise --max-requests",
-                status.RESOURCE_EXHAUSTED,
-            )
+            raise self._full()
         self._metrics.under_way.inc()
         try:
             yield
         finally:
             self._metrics.under_way.dec()
             self._places.release()
+
+    def check(self) -> None:
+        """Raises, as `admitted` does, if there is no place now."""
+        if not self._places.acquire(blocking=False):
+            raise self._full()
+        self._places.release()
+
+    def _full(self) -> errors.PersiaError:
+        return errors.PersiaError(
+            f"{self._most} requests run or wait, which is the limit: try again, or "
+            "raise --max-requests",
+            status.RESOURCE_EXHAUSTED,
+        )
 
 
 class Runner:

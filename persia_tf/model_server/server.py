@@ -15,8 +15,9 @@ from persia_tf import checks, errors
 from persia_tf.addresses import Address
 from persia_tf.commands import health
 from persia_tf.commands.grpc_port import listen, make_server
-from persia_tf.model_server import encryption, grpc_api, hosts, options
-from persia_tf.model_server.http_server import HttpServer
+from persia_tf.model_server import descriptors, encryption, grpc_api, hosts, options
+from persia_tf.model_server.bodies import Bodies
+from persia_tf.model_server.http_server import HttpServer, Limits
 from persia_tf.model_server.metrics import Metrics
 from persia_tf.model_server.poller import Poller
 from persia_tf.model_server.predictor import Predictor
@@ -30,6 +31,9 @@ from persia_tf.tls import TLS
 _MORE_THREADS = health.MAX_WATCHES + health.CHECK_THREADS + 4
 
 _POLL_SECONDS = 0.01
+
+# For a connection by gRPC to become one.
+_HANDSHAKE_SECONDS = 10.0
 
 # For threads to end once their requests have, or were cut off.
 _MORE_SECONDS = 1.0
@@ -68,7 +72,16 @@ class ModelServer:
         max_requests: Predictions that arrive, wait or run; the next is refused.
             Defaults to 128.
         request_seconds: How long a prediction may take until it runs. Defaults to 30.
-        max_message_bytes: Of one request. Defaults to 64 MiB.
+        max_message_bytes: Of one request by gRPC. Defaults to 64 MiB.
+        max_body_bytes: Of the body of one request by REST, also once it is inflated.
+            Defaults to 8 MiB.
+        body_memory: Bytes that all requests by REST may take together while they
+            arrive and are read; the next is refused. Small ones never are. Defaults
+            to 256 MiB.
+        max_connections: By each of gRPC and REST. Where there are as many, REST closes
+            the idlest for a new one, and gRPC refuses it. Defaults to 1024, or fewer
+            where this process may not have so many files open.
+        idle_seconds: How long a connection may be without a request. Defaults to 120.
         max_batch_size: Examples of requests that are joined and run as one. Defaults
             to 0: none are joined.
         batch_timeout: Seconds that a request waits for others to join it, even if it
@@ -106,6 +119,10 @@ class ModelServer:
         max_requests: int = 128,
         request_seconds: float = 30.0,
         max_message_bytes: int = 64 << 20,
+        max_body_bytes: int = 8 << 20,
+        body_memory: int = 256 << 20,
+        max_connections: int = 1024,
+        idle_seconds: float = 120.0,
         max_batch_size: int = 0,
         batch_timeout: float = 0.0,
         watchers: Sequence[Watcher] = (),
@@ -117,6 +134,10 @@ class ModelServer:
         checks.integer(
             "max_message_bytes", max_message_bytes, 1, options.MOST_MESSAGE_BYTES
         )
+        checks.integer("max_body_bytes", max_body_bytes, 1, options.MOST_MESSAGE_BYTES)
+        checks.integer("body_memory", body_memory, max_body_bytes, options.MOST_MEMORY)
+        checks.integer("max_connections", max_connections, 1, options.MOST_CONNECTIONS)
+        idle_seconds = _seconds("idle_seconds", idle_seconds)
         poll_seconds = _seconds("poll_seconds", poll_seconds)
         request_seconds = _seconds("request_seconds", request_seconds)
         folder = options.folder_of(model)
@@ -142,16 +163,35 @@ class ModelServer:
             _runner(threads, max_batch_size, batch_timeout, self.metrics),
             self.metrics,
         )
+        most = descriptors.connections(max_connections, listeners=2)
         calls = max_requests + _MORE_THREADS
-        self._pool = futures.ThreadPoolExecutor(calls, "persia-serve")
+        # One for each API: what holds the threads of one does not hold the other's.
+        self._pools = [
+            futures.ThreadPoolExecutor(calls, "persia-serve"),
+            futures.ThreadPoolExecutor(max_requests, "persia-serve-rest"),
+        ]
         self._grpc = self._make_grpc(
-            predictor, calls, request_seconds, max_message_bytes
+            predictor,
+            calls,
+            request_seconds,
+            max_message_bytes,
+            grpc_limits(most, idle_seconds),
         )
         self.address = listen(self._grpc, Address(host, grpc_port), "gRPC", of_grpc)
-        rest = RestApi(predictor, self._pool, self.metrics, request_seconds)
+        rest = RestApi(
+            predictor,
+            self._pools[1],
+            self.metrics,
+            Bodies(max_body_bytes, body_memory, request_seconds),
+            request_seconds,
+        )
         try:
             self._rest = HttpServer(
-                rest.application(max_message_bytes), Address(host, rest_port), of_http
+                rest.application(),
+                Address(host, rest_port),
+                Limits(most, idle_seconds, request_seconds),
+                lambda reason: self.metrics.connections_closed.labels(reason).inc(),
+                of_http,
             )
         except BaseException:
             self._grpc.stop(None)
@@ -217,15 +257,20 @@ class ModelServer:
         grpc_ended.wait(max(0, give_up - time.monotonic()) + _MORE_SECONDS)
         self._poller.stop(max(0, give_up - time.monotonic()))
         self._model.close(max(0, give_up - time.monotonic()))
-        self._has_ended = self._end_pool(
+        self._has_ended = self._end_pools(
             max(0, give_up - time.monotonic()) + _MORE_SECONDS
         )
         return self._has_ended
 
-    def _end_pool(self, seconds: float) -> bool:
+    def _end_pools(self, seconds: float) -> bool:
         """Ends the threads of requests; returns whether all ended in time."""
-        # The pool itself waits for ever, or not at all.
-        ending = threading.Thread(target=self._pool.shutdown, daemon=True)
+
+        # A pool itself waits for ever, or not at all.
+        def end() -> None:
+            for pool in self._pools:
+                pool.shutdown()
+
+        ending = threading.Thread(target=end, daemon=True)
         ending.start()
         ending.join(seconds)
         return not ending.is_alive()
@@ -236,10 +281,11 @@ class ModelServer:
         max_calls: int,
         request_seconds: float,
         max_message_bytes: int,
+        limits: Sequence[tuple[str, int]],
     ) -> grpc.Server:
         server = make_server(
-            self._pool,
-            [("grpc.max_receive_message_length", max_message_bytes)],
+            self._pools[0],
+            [("grpc.max_receive_message_length", max_message_bytes), *limits],
             max_calls,
         )
         server.add_generic_rpc_handlers([self._health.handler()])
@@ -250,6 +296,26 @@ class ModelServer:
             max_message_bytes=max_message_bytes,
         )
         return server
+
+
+def grpc_limits(connections: int, idle_seconds: float) -> list[tuple[str, int]]:
+    """Returns options of gRPC for what clients may take of a server.
+
+    Args:
+        connections: How many there may be; the next is closed at once.
+        idle_seconds: How long one may be without a call.
+    """
+    handshake = 1000 * int(_HANDSHAKE_SECONDS)
+    return [
+        ("grpc.max_allowed_incoming_connections", connections),
+        ("grpc.max_connection_idle_ms", max(1, int(1000 * idle_seconds))),
+        # TLS, and the first words of HTTP/2.
+        ("grpc.server_handshake_timeout_ms", handshake),
+        ("grpc.http2.settings_timeout", handshake),
+        # A client that is gone without a word, and its calls with it.
+        ("grpc.keepalive_time_ms", 60_000),
+        ("grpc.keepalive_timeout_ms", 20_000),
+    ]
 
 
 def _runner(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple, Optional
 
@@ -10,14 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from persia_tf import errors
+from persia_tf.model_server.shown import shown
 
 # How exports name a part of a ragged tensor, whose length is not the batch's.
 _RAGGED_PART = "_row_splits"
-
-# Names that came, in messages: there may be any number of them, of any length.
-_NAMES = reprlib.Repr()
-_NAMES.maxlist = 16
-_NAMES.maxstring = 128
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -103,13 +98,13 @@ class Signature:
             return
         differences = (("missing", wanted - given), ("unknown", given - wanted))
         told = "; ".join(
-            f"{what}: {_NAMES.repr(sorted(names))}"
+            f"{what}: {shown(sorted(names))}"
             for what, names in differences
             if names
         )
         raise errors.InvalidArgumentError(
             f"signature {self.name!r} takes the inputs {sorted(wanted)}. "
-            f"Received: {_NAMES.repr(sorted(given))}; {told}"
+            f"Received: {shown(sorted(given))}; {told}"
         )
 
     def examples(self, arrays: Arrays) -> int | None:
@@ -126,7 +121,7 @@ class Signature:
             if name not in self.outputs or name in seen:
                 raise errors.InvalidArgumentError(
                     f"the output filter must name outputs of signature {self.name!r}, "
-                    f"each once: {sorted(self.outputs)}. Received: {name!r}"
+                    f"each once: {sorted(self.outputs)}. Received: {shown(name)}"
                 )
             seen.add(name)
 
@@ -168,11 +163,17 @@ def _spec(name: str, info: Any) -> Spec:
             f"tensor {name!r} must be dense, or parts that are: one of a signature "
             f"that is {info.WhichOneof('encoding')} cannot be served"
         )
+    dtype = tf.as_dtype(info.dtype)
+    if not dtype.is_numpy_compatible:
+        raise errors.InvalidArgumentError(
+            f"tensor {name!r} must be of values: one of {dtype.name}, which is a "
+            "handle, cannot be served"
+        )
     shape = info.tensor_shape
     sizes = None
     if not shape.unknown_rank:
         sizes = tuple(None if dim.size < 0 else dim.size for dim in shape.dim)
-    return Spec(tf.as_dtype(info.dtype), sizes)
+    return Spec(dtype, sizes)
 
 
 def _dtype_of(array: np.ndarray) -> tf.DType:

@@ -39,6 +39,8 @@ def arrays_of(
             is not well-formed; it is named.
     """
     signature.check_names(messages)
+    for name, message in messages.items():
+        _check_type(name, message, signature)
     left = most_bytes
     for name, message in messages.items():
         left -= _bytes_of(name, message)
@@ -57,6 +59,22 @@ def message_of(array: np.ndarray) -> Any:
     return tf.make_tensor_proto(array)
 
 
+def _check_type(name: str, message: Any, signature: Signature) -> None:
+    """Refuses all types but the signature's: handles, references, unknown numbers."""
+    spec = signature.inputs[name]
+    if message.dtype == spec.dtype.as_datatype_enum:
+        return
+    try:
+        came = tf.as_dtype(message.dtype).name
+    except TypeError:
+        came = f"type number {message.dtype}, which is none"
+    sizes = ", ".join(map(str, _sizes(message)[:_MOST_DIMENSIONS]))
+    raise errors.InvalidArgumentError(
+        f"input {name!r} of signature {signature.name!r} must be {spec}. Received: "
+        f"{came} of shape ({sizes})"
+    )
+
+
 def _bytes_of(name: str, message: Any) -> int:
     """What an array takes, by what its message says of itself."""
     shape = message.tensor_shape
@@ -71,13 +89,7 @@ def _bytes_of(name: str, message: Any) -> int:
         raise errors.InvalidArgumentError(
             f"input {name!r} must have a shape that is known. Received: {sizes}"
         )
-    try:
-        width = tf.as_dtype(message.dtype).size or _REFERENCE_BYTES
-    except TypeError as error:
-        raise errors.InvalidArgumentError(
-            f"input {name!r} must have a type. Received: {error}"
-        ) from error
-    return math.prod(sizes) * width
+    return math.prod(sizes) * (tf.as_dtype(message.dtype).size or _REFERENCE_BYTES)
 
 
 def _array(name: str, message: Any) -> np.ndarray:
@@ -89,10 +101,10 @@ def _array(name: str, message: Any) -> np.ndarray:
             flat = np.frombuffer(message.tensor_content, dtype.as_numpy_dtype)
             return flat.reshape(sizes)
         return tf.make_ndarray(message)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise errors.InvalidArgumentError(
             f"input {name!r} must be a tensor with as many values as its shape "
-            f"{tuple(sizes)} says. Received: {error}"
+            f"{tuple(sizes)} says, each of its type. Received: {error}"
         ) from error
 
 

@@ -78,8 +78,15 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str) -> Manifest:
-        """Reads the file's text."""
-        fields = json.loads(text)
+        """Reads the file's text.
+
+        Raises:
+            ValueError: if it is not JSON, or nested too deep to be a manifest.
+        """
+        try:
+            fields = json.loads(text)
+        except RecursionError as error:
+            raise ValueError(f"{FILE_NAME} is nested too deep: {error}") from error
         tables = tuple(ExportedTable(**table) for table in fields.pop("tables"))
         clusters = tuple(
             ExportedCluster(**{**cluster, "addresses": tuple(cluster["addresses"])})

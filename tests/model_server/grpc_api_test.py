@@ -4,6 +4,7 @@ import grpc
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.framework import types_pb2
 from tensorflow_serving.apis import (
     classification_pb2,
     get_model_metadata_pb2,
@@ -11,6 +12,9 @@ from tensorflow_serving.apis import (
     model_management_pb2,
     regression_pb2,
 )
+
+from persia_tf import errors
+from persia_tf.model_server import signature as signature_lib
 
 X = np.array([[1, 2], [3, 4], [-1, 0.5]], np.float32)
 
@@ -115,6 +119,16 @@ def broken_tensors():
     untyped = tf.make_tensor_proto(X)
     untyped.dtype = 0
     yield untyped, "input 'x'"
+    beyond = tf.make_tensor_proto(X)
+    beyond.dtype = 999
+    yield beyond, "must be float32 of shape (any, 2). Received: type number 999"
+    for dtype in (tf.resource, tf.variant):
+        handle = tf.make_tensor_proto(X)
+        handle.dtype = dtype.as_datatype_enum
+        yield handle, f"Received: {dtype.name} of shape (3, 2)"
+    reference = tf.make_tensor_proto(X)
+    reference.dtype = types_pb2.DT_FLOAT_REF
+    yield reference, "Received: float32_ref"
 
 
 @pytest.mark.parametrize(("tensor", "told"), list(broken_tensors()))
@@ -123,6 +137,44 @@ def test_a_broken_tensor_is_told(client, tensor, told):
     request.inputs["x"].CopyFrom(tensor)
     code, message = client.refusal(client.predictions.Predict, request)
     assert code == "INVALID_ARGUMENT" and told in message
+
+
+LONG = "x" * 1_000_000
+
+
+@pytest.mark.parametrize("place", ["model", "signature", "label", "input", "filter"])
+def test_what_a_client_named_is_told_in_short(client, place):
+    request = client.request(x=X)
+    if place == "model":
+        request.model_spec.name = LONG
+    elif place == "signature":
+        request.model_spec.signature_name = LONG
+    elif place == "label":
+        request.model_spec.version_label = LONG
+    elif place == "input":
+        request.inputs[LONG].CopyFrom(tf.make_tensor_proto(X))
+    else:
+        request.output_filter.append(LONG)
+    _, message = client.refusal(client.predictions.Predict, request)
+    assert "xxx...xxx" in message and len(message) < 1000
+
+
+def test_metadata_that_a_client_named_are_told_in_short(client):
+    request = get_model_metadata_pb2.GetModelMetadataRequest()
+    request.model_spec.name = "model"
+    request.metadata_field.extend([LONG] * 3)
+    _, message = client.refusal(client.predictions.GetModelMetadata, request)
+    assert "xxx...xxx" in message and len(message) < 1000
+
+
+def test_what_a_model_says_of_its_input_is_told_in_short(client, monkeypatch):
+    def fail(signature, arrays):
+        raise errors.InvalidArgumentError(f"no such word: {arrays['x'].tobytes()!r}")
+
+    monkeypatch.setattr(signature_lib.Signature, "run", fail)
+    _, message = client.refusal(client.predict, x=np.ones((10_000, 2), np.float32))
+    assert message.startswith("no such word") and message.endswith("(cut)")
+    assert len(message) <= 2000
 
 
 def blown_up(dtype, size):

@@ -168,26 +168,46 @@ def under_way(client):
     return client.server.metrics.value("persia_serve_requests_under_way")
 
 
+def arriving(client):
+    return client.server.metrics.value("persia_serve_requests_arriving")
+
+
 def test_a_request_beyond_the_limit_is_refused_before_it_is_read(
-    add_version, serve, eventually
+    add_version, serve, held, ask_in_background, eventually
 ):
+    go_on, runs = held
     add_version(1)
     client = serve(max_requests=1)
-    first = begin_post(client)
-    eventually(lambda: under_way(client) == 1, "the first request")
-    second = begin_post(client)
-    response = second.getresponse()
+    answers = []
+    ask_in_background(client, answers, X)
+    eventually(lambda: runs, "the first request")
+    connection = begin_post(client)
+    response = connection.getresponse()
     assert response.status == 503 and b"--max-requests" in response.read()
-    assert client.refusal(client.predict, x=X)[0] == "RESOURCE_EXHAUSTED"
-    first.send(BODY)
-    response = first.getresponse()
-    assert json.loads(response.read()) == {"outputs": X.tolist()}
-    for connection in (first, second):
+    assert response.headers["Retry-After"] == "1"
+    connection.close()
+    go_on.set()
+    eventually(lambda: answers, "its answer")
+    np.testing.assert_array_equal(answers[0], X)
+
+
+def test_requests_that_arrive_hold_no_place(add_version, serve, eventually):
+    add_version(1)
+    client = serve(max_requests=1)
+    slow = [begin_post(client) for _ in range(20)]
+    eventually(lambda: arriving(client) == 20, "all of them")
+    assert under_way(client) == 0
+    np.testing.assert_array_equal(client.predict(x=X)["scaled"], X)
+    assert client.post(":predict", {"inputs": X.tolist()})[0] == 200
+    for connection in slow:
+        connection.send(BODY)
+        response = connection.getresponse()
+        assert json.loads(response.read()) == {"outputs": X.tolist()}
         connection.close()
-    eventually(lambda: under_way(client) == 0, "its end")
+    assert arriving(client) == under_way(client) == 0
 
 
-def test_a_request_that_does_not_arrive_loses_its_place(add_version, serve):
+def test_a_request_that_does_not_arrive_is_refused(add_version, serve):
     add_version(1)
     client = serve(max_requests=1, request_seconds=0.05)
     connection = begin_post(client)
@@ -196,16 +216,15 @@ def test_a_request_that_does_not_arrive_loses_its_place(add_version, serve):
     connection.close()
     told = {"api": "rest", "code": "DEADLINE_EXCEEDED"}
     assert client.server.metrics.value("persia_serve_requests_total", **told) == 1
-    assert under_way(client) == 0
 
 
-def test_a_client_that_leaves_gives_its_place_back(add_version, serve, eventually):
+def test_a_client_that_leaves_is_counted(add_version, serve, eventually):
     add_version(1)
-    client = serve(max_requests=1)
+    client = serve()
     connection = begin_post(client)
-    eventually(lambda: under_way(client) == 1, "the request")
+    eventually(lambda: arriving(client) == 1, "the request")
     connection.close()
-    eventually(lambda: under_way(client) == 0, "its end")
+    eventually(lambda: arriving(client) == 0, "its end")
     told = {"api": "rest", "code": "CANCELLED"}
     assert client.server.metrics.value("persia_serve_requests_total", **told) == 1
 
@@ -224,7 +243,7 @@ def test_a_requests_time_begins_before_it_is_read(
     add_version(1)
     client = serve(request_seconds=60)
     connection = begin_post(client)
-    eventually(lambda: under_way(client) == 1, "the request")
+    eventually(lambda: arriving(client) == 1, "the request")
     latest = time.monotonic() + 60
     connection.send(BODY)
     assert connection.getresponse().status == 200
@@ -324,6 +343,10 @@ def test_a_port_that_is_taken_is_told(add_version, serve, folder):
         ({"max_batch_size": -1}, "`max_batch_size` must be"),
         ({"max_message_bytes": 0}, "`max_message_bytes` must be an integer from 1"),
         ({"max_message_bytes": 2**31}, "Received: max_message_bytes=2147483648"),
+        ({"max_body_bytes": 0}, "`max_body_bytes` must be an integer from 1"),
+        ({"body_memory": 1 << 20}, "`body_memory` must be an integer from 8388608"),
+        ({"max_connections": 0}, "`max_connections` must be an integer from 1"),
+        ({"idle_seconds": 0}, "`idle_seconds` must be a finite number above 0"),
         ({"poll_seconds": 0}, "`poll_seconds` must be a finite number above 0"),
         ({"poll_seconds": 1e10}, r"`poll_seconds` must be .* to 1e\+06"),
         ({"request_seconds": -1}, "Received: request_seconds=-1"),

@@ -8,11 +8,12 @@ import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
 from persia_tf import errors
-from persia_tf.model_server.json_tensors import Body
+from persia_tf.model_server.byte_budget import ByteBudget
+from persia_tf.model_server.json_body import JsonBody
 from persia_tf.model_server.signature import Signature
 
 
-def read(value, dtype, *, rank=1):
+def read(value, dtype, *, rank=1, share=None):
     """The array of a signature's only input, which is given in columns."""
     definition = meta_graph_pb2.SignatureDef()
     tensor = definition.inputs["x"]
@@ -20,7 +21,8 @@ def read(value, dtype, *, rank=1):
     for _ in range(rank):
         tensor.tensor_shape.dim.add(size=-1)
     signature = Signature("serving_default", None, definition)
-    return Body(json.dumps({"inputs": value}).encode()).read(signature)["x"]
+    with JsonBody(json.dumps({"inputs": value}).encode()) as body:
+        return body.read(signature, share or ByteBudget(1 << 24, "").share())["x"]
 
 
 @pytest.mark.parametrize(
@@ -51,14 +53,18 @@ def test_integers_of_any_shape(value, shape):
 @pytest.mark.parametrize(
     ("dtype", "value", "told"),
     [
-        (tf.uint64, [1, 2**64], "18446744073709551616, which is beyond uint64"),
+        (tf.uint64, [1, 2**64], "values of type float, or integers beyond 64 bits"),
         (tf.uint64, [2**63, -1], "-1, which is beyond uint64"),
         (tf.int64, [1, 2**63], "9223372036854775808, which is beyond int64"),
         (tf.int8, [128], "128, which is beyond int8"),
-        (tf.int64, [1, 2.0], "values of type float"),
+        (tf.int64, [1, 2.0], "values of type float, or integers beyond 64 bits"),
         (tf.int64, [True, 2], "values of type bool"),
-        (tf.int64, ["1", None], "values of type NoneType, str"),
-        (tf.int64, [{"b64": "YQ=="}, {"b64": ""}], "values of type dict"),
+        (tf.int64, ["1", None], "values of type string, null"),
+        (tf.int64, [{"b64": "YQ=="}, {"b64": ""}], "values of type bytes"),
+        (tf.string, [{"a": 1}], "values of type object"),
+        (tf.string, [{"b64": "?"}], "'what is no base64: Only base64 data is allowed'"),
+        (tf.int8, [-129, 0], "-129, which is beyond int8"),
+        (tf.half, [True], "values of type bool"),
         (tf.int64, [[1, 2], [3]], "lists of unequal lengths"),
         (tf.int64, [[1], 2], "lists of unequal lengths"),
         (tf.int64, [[], [1]], "lists of unequal lengths"),
@@ -79,3 +85,25 @@ def test_other_numbers_are_as_they_were():
     for dtype, value in ((tf.bool, [1, 0]), (tf.float32, ["1"])):
         with pytest.raises(errors.InvalidArgumentError, match="values of type"):
             read(value, dtype)
+
+
+def test_texts_of_any_number():
+    texts = [str(i) * (i % 7) for i in range(10_000)]
+    array = read(texts, tf.string)
+    assert array.tolist() == [text.encode() for text in texts]
+
+
+def test_bytes_among_texts():
+    values = [{"b64": "YQ=="}, "é", {"b64": ""}, ""]
+    assert read(values, tf.string).tolist() == [b"a", "é".encode(), b"", b""]
+
+
+def test_an_array_is_charged_before_it_is_made():
+    budget = ByteBudget(10_000, "--body-memory")
+    with budget.share() as share:
+        assert read([1] * 400, tf.int64, share=share).tolist() == [1] * 400
+        assert budget.taken == 400 * 24
+        with pytest.raises(errors.PersiaError, match="raise --body-memory") as refusal:
+            read([1] * 400, tf.int64, share=share)
+        assert refusal.value.code == 8
+    assert budget.taken == 0

@@ -1,0 +1,199 @@
+"""Bodies of HTTP requests, read in bounded memory and time."""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import time
+import zlib
+from collections.abc import Iterator
+from typing import Any, Union
+
+from aiohttp import web
+
+from persia_tf import errors
+from persia_tf.model_server import status
+from persia_tf.model_server.byte_budget import ByteBudget, Share
+from persia_tf.model_server.shown import shown
+
+# A body may come in slowly for a while; then it must have come at this rate.
+_GRACE_SECONDS = 5.0
+_LEAST_BYTES_PER_SECOND = 4096
+
+# Of the memory of all bodies, which small ones never wait for: there are no more of
+# them than connections.
+FREE_BYTES = 1 << 16
+
+# What one step takes of a compressed body, and gives of an inflated one.
+_STEP_BYTES = 1 << 16
+
+# zlib's words for what a stream begins with; deflate may also begin with nothing.
+_WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+_NO_BEGINNING = -15
+
+
+Text = Union[bytes, bytearray]
+
+
+class UnreadError(errors.PersiaError):
+    """A body that was not read to its end.
+
+    Attributes:
+        http: HTTP's status for it.
+    """
+
+    def __init__(self, message: str, code: int, http_status: http.HTTPStatus) -> None:
+        super().__init__(message, code)
+        self.http = http_status
+
+
+class Bodies:
+    """Reads bodies.
+
+    Args:
+        most: Bytes of one, before and after it is inflated.
+        memory: Bytes of all of them together.
+        seconds: How long one may take to arrive.
+    """
+
+    def __init__(self, most: int, memory: int, seconds: float) -> None:
+        self._most = most
+        self._seconds = seconds
+        self.budget = ByteBudget(memory, "--body-memory")
+
+    def share(self) -> Share:
+        """Returns the share of a request in the memory of all bodies."""
+        return self.budget.share(FREE_BYTES)
+
+    async def read(self, request: web.Request, share: Share) -> Body:
+        """Reads a request's body, as it was sent.
+
+        Args:
+            request: It.
+            share: Is charged with the body.
+
+        Raises:
+            UnreadError: If it is too large or too slow, of an encoding that is not
+                known, or its client left.
+            PersiaError: If there is no memory for it.
+        """
+        encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
+        if encoding != "identity" and encoding not in _WINDOWS:
+            raise UnreadError(
+                "a body must be sent as it is, or with Content-Encoding gzip or "
+                f"deflate. Received: {shown(encoding)}",
+                status.UNIMPLEMENTED,
+                http.HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            )
+        self.check_size(request.content_length or 0, "by its Content-Length")
+        try:
+            return Body(await self._arrive(request, share), encoding, self)
+        except web.RequestPayloadError as error:
+            raise errors.InvalidArgumentError(
+                f"the body is not what its headers say: {shown(str(error))}"
+            ) from error
+        except OSError as error:
+            raise UnreadError(
+                "the client left before its request was whole",
+                status.CANCELLED,
+                http.HTTPStatus.BAD_REQUEST,
+            ) from error
+
+    def check_size(self, count: int, what: str) -> None:
+        """Raises UnreadError if that is more than a body may have."""
+        if count > self._most:
+            raise UnreadError(
+                f"the request is too large: its body may have {self._most} bytes. "
+                f"Received: {count} bytes {what}; send fewer examples at once, ask by "
+                "gRPC, or raise --max-body-bytes",
+                status.RESOURCE_EXHAUSTED,
+                http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            )
+
+    async def _arrive(self, request: web.Request, share: Share) -> bytearray:
+        arrived = bytearray()
+        began = time.monotonic()
+        while not request.content.at_eof():
+            part = await self._next(request, began, len(arrived))
+            self.check_size(len(arrived) + len(part), "or more")
+            share.take(len(part))
+            arrived += part
+        return arrived
+
+    async def _next(self, request: web.Request, began: float, count: int) -> bytes:
+        """The next part, if it comes before its request is late, or too slow."""
+        late = began + self._seconds
+        slow = began + _GRACE_SECONDS + count / _LEAST_BYTES_PER_SECOND
+        try:
+            return await asyncio.wait_for(
+                request.content.readany(), min(late, slow) - time.monotonic()
+            )
+        except asyncio.TimeoutError as error:
+            told = (
+                f"the request did not arrive within {self._seconds:g} s"
+                if late <= slow
+                else f"the request came in at less than {_LEAST_BYTES_PER_SECOND} "
+                f"bytes per second: {count} bytes in {time.monotonic() - began:.1f} s"
+            )
+            raise UnreadError(
+                told, status.DEADLINE_EXCEEDED, http.HTTPStatus.REQUEST_TIMEOUT
+            ) from error
+
+
+class Body:
+    """A body that has arrived."""
+
+    def __init__(self, sent: bytearray, encoding: str, bodies: Bodies) -> None:
+        self._sent = sent
+        self._encoding = encoding
+        self._bodies = bodies
+
+    def text(self, share: Share) -> Text:
+        """Returns what it says, inflated. It takes long: not for an event loop.
+
+        Args:
+            share: Is charged with what is inflated, as it is.
+
+        Raises:
+            UnreadError: If it is too large.
+            InvalidArgumentError: If it is not what it says it is.
+            PersiaError: If there is no memory for it.
+        """
+        if self._encoding == "identity":
+            return self._sent
+        inflated = bytearray()
+        try:
+            for part in self._inflated():
+                self._bodies.check_size(len(inflated) + len(part), "or more, inflated")
+                share.take(len(part))
+                inflated += part
+        except zlib.error as error:
+            raise errors.InvalidArgumentError(
+                f"the body is not what its Content-Encoding says: {error}"
+            ) from error
+        return inflated
+
+    def _inflated(self) -> Iterator[bytes]:
+        """What is compressed, in parts of some 64 KiB."""
+        inflater = zlib.decompressobj(self._window())
+        sent = memoryview(self._sent)
+        for begin in range(0, len(sent), _STEP_BYTES):
+            left: Any = sent[begin : begin + _STEP_BYTES]
+            while left:
+                if inflater.eof:
+                    raise zlib.error("there is more after its end")
+                yield inflater.decompress(left, _STEP_BYTES)
+                left = inflater.unconsumed_tail
+        while not inflater.eof:
+            part = inflater.decompress(b"", _STEP_BYTES)
+            if not part and not inflater.eof:
+                raise zlib.error("its end is missing")
+            yield part
+        if inflater.unused_data:
+            raise zlib.error("there is more after its end")
+
+    def _window(self) -> int:
+        begins = self._sent[0] if self._sent else 0
+        if self._encoding == "deflate" and begins & 0x0F != zlib.DEFLATED:
+            return _NO_BEGINNING
+        return _WINDOWS[self._encoding]

@@ -1,0 +1,82 @@
+"""How much memory all requests may take together."""
+
+from __future__ import annotations
+
+import threading
+
+from persia_tf import errors
+from persia_tf.model_server import status
+
+
+class ByteBudget:
+    """Bytes that requests share. Thread-safe.
+
+    Args:
+        most: How many there are.
+        option: The option that says so, for messages.
+    """
+
+    def __init__(self, most: int, option: str) -> None:
+        self._most = most
+        self._option = option
+        self._lock = threading.Lock()
+        self._taken = 0
+
+    @property
+    def taken(self) -> int:
+        """How many are taken now."""
+        return self._taken
+
+    def share(self, free: int = 0) -> Share:
+        """Returns the share of one request, which has nothing yet.
+
+        Args:
+            free: Its first bytes, which it has of its own.
+        """
+        return Share(self, free)
+
+    def _take(self, count: int) -> None:
+        with self._lock:
+            if self._taken + count > self._most:
+                raise errors.PersiaError(
+                    f"requests that are being read take {self._taken} bytes, and this "
+                    f"one needs {count} more, but all of them may take {self._most}: "
+                    f"try again, send fewer examples at once, or raise {self._option}",
+                    status.RESOURCE_EXHAUSTED,
+                )
+            self._taken += count
+
+    def _give_back(self, count: int) -> None:
+        with self._lock:
+            self._taken -= count
+
+
+class Share:
+    """What one request has of a budget; it is given back on leaving a `with` block.
+
+    Not thread-safe.
+    """
+
+    def __init__(self, budget: ByteBudget, free: int) -> None:
+        self._budget = budget
+        self._free = free
+        self._taken = 0
+
+    def __enter__(self) -> Share:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._budget._give_back(self._taken)
+        self._taken = 0
+
+    def take(self, count: int) -> None:
+        """Takes some more bytes.
+
+        Raises:
+            PersiaError: If there are not so many: with the code of RESOURCE_EXHAUSTED.
+                The share has what it had.
+        """
+        of_budget = max(0, count - self._free)
+        self._budget._take(of_budget)
+        self._free -= count - of_budget
+        self._taken += of_budget

@@ -1,0 +1,135 @@
+"""Answers in JSON, as TensorFlow Serving's REST API has them: in rows, or in columns.
+
+    {"predictions": [...]}  {"outputs": ...}
+
+They are written in parts, since the interpreter's other threads wait while the JSON
+library writes one.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from persia_tf import errors
+from persia_tf.model_server.running import Outputs
+
+_B64 = "b64"
+
+# Outputs of such names are bytes, and not text.
+_BYTES_SUFFIX = "_bytes"
+
+_VALUES_AT_ONCE = 4096
+
+
+def dump(value: Any) -> str:
+    """Writes JSON that is short, with NaN and Infinity as words."""
+    return json.dumps(value)
+
+
+def answer(outputs: Outputs, in_rows: bool) -> bytes:
+    """Returns an answer's JSON.
+
+    Args:
+        outputs: Arrays by name.
+        in_rows: Whether it was asked for in rows.
+
+    Raises:
+        InvalidArgumentError: If outputs have no rows.
+    """
+    if in_rows:
+        _check_rows(outputs)
+    written = bytearray()
+    for part in _rows(outputs) if in_rows else _columns(outputs):
+        written += part.encode()
+    return bytes(written)
+
+
+def _check_rows(outputs: Outputs) -> None:
+    lengths = {name: array.shape[:1] for name, array in outputs.items()}
+    if len(set(lengths.values())) != 1 or () in lengths.values():
+        raise errors.InvalidArgumentError(
+            'outputs have no rows in common: ask with "inputs" instead of '
+            f'"instances". Lengths: {lengths}'
+        )
+
+
+def _columns(outputs: Outputs) -> Iterator[str]:
+    yield '{"outputs": '
+    if len(outputs) == 1:
+        for name, array in outputs.items():
+            yield from _array(name, array)
+    else:
+        yield "{"
+        for index, (name, array) in enumerate(outputs.items()):
+            yield f"{', ' if index else ''}{json.dumps(name)}: "
+            yield from _array(name, array)
+        yield "}"
+    yield "}"
+
+
+def _rows(outputs: Outputs) -> Iterator[str]:
+    yield '{"predictions": '
+    if len(outputs) == 1:
+        for name, array in outputs.items():
+            yield from _array(name, array)
+    else:
+        yield "["
+        count = len(next(iter(outputs.values())))
+        of_row = sum(array.size for array in outputs.values()) // max(1, count)
+        step = max(1, _VALUES_AT_ONCE // max(1, of_row))
+        for begin in range(0, count, step):
+            values = [
+                _value(name, array[begin : begin + step])
+                for name, array in outputs.items()
+            ]
+            rows = [dict(zip(outputs, row)) for row in zip(*values)]
+            yield f"{', ' if begin else ''}{json.dumps(rows)[1:-1]}"
+        yield "]"
+    yield "}"
+
+
+def _array(name: str, array: np.ndarray) -> Iterator[str]:
+    if array.ndim == 0 or array.size <= _VALUES_AT_ONCE:
+        yield json.dumps(_value(name, array))
+        return
+    yield "["
+    of_row = array.size // len(array)
+    step = max(1, _VALUES_AT_ONCE // of_row)
+    for begin in range(0, len(array), step):
+        if begin:
+            yield ", "
+        if of_row > _VALUES_AT_ONCE:
+            yield from _array(name, array[begin])
+        else:
+            yield json.dumps(_value(name, array[begin : begin + step]))[1:-1]
+    yield "]"
+
+
+def _value(name: str, array: np.ndarray) -> Any:
+    if array.dtype != object:
+        # JSON has no numbers of less precision.
+        wide = array.astype(np.float32) if array.dtype.kind == "V" else array
+        return wide.tolist()
+    as_bytes = name.endswith(_BYTES_SUFFIX)
+    texts = [_text(each, as_bytes) for each in array.ravel().tolist()]
+    return _nested(texts, array.shape)
+
+
+def _text(value: bytes, as_bytes: bool) -> Any:
+    if not as_bytes:
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            pass
+    return {_B64: base64.b64encode(value).decode()}
+
+
+def _nested(flat: list[Any], shape: tuple[int, ...]) -> Any:
+    array = np.empty(len(flat), object)
+    array[:] = flat
+    return array.reshape(shape).tolist()

@@ -1,0 +1,249 @@
+"""Bodies of requests as arrays: examples in rows, or in columns.
+
+    {"instances": [{"user": 3, "tags": ["a"]}, ...]}
+    {"inputs": {"user": [3, ...], "tags": [["a"], ...]}}
+
+Bytes are {"b64": "..."}. NaN, Infinity and -Infinity are written as these words. The
+native core reads them, without the interpreter's lock and into the arrays themselves:
+see cc/json/request_body.h.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import ctypes
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from persia_tf import _native, errors
+from persia_tf.model_server.bodies import Text
+from persia_tf.model_server.byte_budget import Share
+from persia_tf.model_server.shown import shown
+from persia_tf.model_server.signature import Arrays, Signature, Spec
+
+# Kinds of values and forms of arrays, as cc/capi/persia.h has them.
+_KINDS = {
+    1: "bool",
+    2: "int",
+    4: "float, or integers beyond 64 bits",
+    8: "string",
+    16: "bytes",
+    32: "null",
+    64: "object",
+}
+_BOOL, _INTEGER, _FLOAT, _STRING, _BYTES = 1, 2, 4, 8, 16
+
+
+class _Form(NamedTuple):
+    """How a column is read.
+
+    Attributes:
+        number: The native core's.
+        kinds: Of the values that it takes.
+        dtype: Of the array into which they are read.
+    """
+
+    number: int
+    kinds: int
+    dtype: Any
+
+
+_BOOLS = _Form(1, _BOOL, np.bool_)
+_SIGNED = _Form(2, _INTEGER, np.int64)
+_UNSIGNED = _Form(2, _INTEGER, np.uint64)
+_DOUBLES = _Form(3, _INTEGER | _FLOAT, np.float64)
+_TEXTS = _Form(4, _STRING | _BYTES, np.uint64)
+
+# Of a text: its place in an array, an object of Python's, and what TensorFlow makes
+# of it; what it says is in both.
+_TEXT_BYTES = 8 + 48 + 24
+
+_TEXTS_AT_ONCE = 4096
+
+
+class JsonBody:
+    """The body of a request for predictions, to be closed: use it in a `with` block.
+
+    Args:
+        text: JSON, which must stay as it is.
+
+    Attributes:
+        signature: The signature's name, or `""`.
+        in_rows: Whether examples are in rows.
+
+    Raises:
+        InvalidArgumentError: If it is not JSON, has not exactly one of `instances` and
+            `inputs`, or is nested deep.
+    """
+
+    def __init__(self, text: Text) -> None:
+        self._native = _native.library()
+        self._text = np.frombuffer(text or b" ", np.uint8)
+        self._handle = _native.BodyHandle()
+        self._native.persia_body_scan(
+            self._text.ctypes.data, len(self._text), ctypes.byref(self._handle)
+        )
+        view = _native.BodyView()
+        self._native.persia_body_get(self._handle, ctypes.byref(view))
+        self.signature = view.signature.decode()
+        self.in_rows = bool(view.in_rows)
+        self._is_named = bool(view.is_named)
+        self._columns = [self._column(index) for index in range(view.columns)]
+
+    def __enter__(self) -> JsonBody:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._native.persia_body_free(self._handle)
+
+    def read(self, signature: Signature, share: Share) -> Arrays:
+        """Returns the inputs of a signature, which fit it.
+
+        Args:
+            signature: Takes them.
+            share: Is charged with them.
+
+        Raises:
+            InvalidArgumentError: If they do not fit it.
+            PersiaError: If there is no memory for them.
+        """
+        names = self._names(signature)
+        signature.check_names(names)
+        readings = [
+            _Reading(name, column, signature.inputs[name])
+            for name, column in zip(names, self._columns)
+        ]
+        for reading in readings:
+            share.take(reading.bytes)
+        outputs = (_native.BodyOutput * len(readings))()
+        for reading, output in zip(readings, outputs):
+            reading.begin(output)
+        self._native.persia_body_read(self._handle, outputs, len(readings))
+        arrays = {reading.name: reading.array() for reading in readings}
+        signature.check(arrays)
+        return arrays
+
+    def _names(self, signature: Signature) -> list[str]:
+        if self._is_named:
+            return [column.name.decode() for column in self._columns]
+        if len(signature.inputs) != 1:
+            raise errors.InvalidArgumentError(
+                f"signature {signature.name!r} has several inputs, so they must be "
+                f"given by name: {sorted(signature.inputs)}"
+            )
+        return list(signature.inputs)
+
+    def _column(self, index: int) -> _native.BodyColumn:
+        column = _native.BodyColumn()
+        self._native.persia_body_get_column(self._handle, index, ctypes.byref(column))
+        return column
+
+
+class _Reading:
+    """A column that becomes an array.
+
+    Attributes:
+        name: The input's.
+        bytes: What is needed for it, until TensorFlow has it.
+    """
+
+    def __init__(self, name: str, column: _native.BodyColumn, spec: Spec) -> None:
+        self.name = name
+        self._spec = spec
+        self._count = column.values
+        self._text_bytes = column.text_bytes
+        self._form = _form_of(spec)
+        self._check(column)
+        self._shape = tuple(column.shape[: column.rank])
+        self.bytes = self._bytes()
+
+    def begin(self, output: _native.BodyOutput) -> None:
+        """Makes room, and says where it is."""
+        self._values = np.empty(self._count, self._form.dtype)
+        output.form = self._form.number
+        output.values = self._values.ctypes.data
+        output.value_count = self._count
+        if self._form is _TEXTS:
+            self._texts = np.empty(self._text_bytes, np.uint8)
+            self._are_base64 = np.empty(self._count, np.bool_)
+            output.texts = self._texts.ctypes.data
+            output.text_bytes = self._text_bytes
+            output.are_base64 = self._are_base64.ctypes.data
+
+    def array(self) -> np.ndarray:
+        """Returns the array, once it is read."""
+        try:
+            if self._form is _TEXTS:
+                flat = self._strings()
+            else:
+                flat = self._values.astype(self._spec.dtype.as_numpy_dtype, copy=False)
+            return flat.reshape(self._shape)
+        except (ValueError, TypeError) as error:
+            raise self._refusal(shown(str(error))) from error
+
+    def _check(self, column: _native.BodyColumn) -> None:
+        """Raises InvalidArgumentError if its values are not of the input's type."""
+        unlike = column.kinds & ~self._form.kinds
+        if unlike:
+            names = ", ".join(name for kind, name in _KINDS.items() if kind & unlike)
+            raise self._refusal(f"values of type {names}")
+        if column.is_ragged:
+            raise self._refusal("lists of unequal lengths")
+        if self._form.kinds == _INTEGER:
+            limits = np.iinfo(self._spec.dtype.as_numpy_dtype)
+            for extreme in (column.least, column.most):
+                if not limits.min <= extreme <= limits.max:
+                    raise self._refusal(
+                        f"{extreme}, which is beyond {self._spec.dtype.name}"
+                    )
+
+    def _bytes(self) -> int:
+        if self._form is _TEXTS:
+            return self._count * _TEXT_BYTES + 3 * self._text_bytes
+        # As it is read, as it is of its type, and as TensorFlow has it.
+        return self._count * (8 + 2 * self._spec.dtype.size)
+
+    def _strings(self) -> np.ndarray:
+        flat = np.empty(self._count, object)
+        texts = self._texts.tobytes()
+        begin = 0
+        # The interpreter's other threads have their turns between them.
+        for at in range(0, self._count, _TEXTS_AT_ONCE):
+            part = slice(at, at + _TEXTS_AT_ONCE)
+            ends = self._values[part].tolist()
+            strings = list(_cut(texts, begin, ends))
+            if self._are_base64[part].any():
+                strings = _decoded(strings, self._are_base64[part].tolist())
+            flat[part] = strings
+            begin = ends[-1]
+        return flat
+
+    def _refusal(self, told: str) -> errors.InvalidArgumentError:
+        return errors.InvalidArgumentError(
+            f"input {self.name!r} must be {self._spec}, with lists of equal lengths. "
+            f"Received: {told}"
+        )
+
+
+def _form_of(spec: Spec) -> _Form:
+    kinds = {"O": _TEXTS, "b": _BOOLS, "i": _SIGNED, "u": _UNSIGNED}
+    return kinds.get(np.dtype(spec.dtype.as_numpy_dtype).kind, _DOUBLES)
+
+
+def _cut(texts: bytes, begin: int, ends: list[int]) -> Iterator[bytes]:
+    for end in ends:
+        yield texts[begin:end]
+        begin = end
+
+
+def _decoded(strings: list[bytes], are_base64: list[bool]) -> list[bytes]:
+    try:
+        return [
+            base64.b64decode(string, validate=True) if is_base64 else string
+            for string, is_base64 in zip(strings, are_base64)
+        ]
+    except binascii.Error as error:
+        raise ValueError(f"what is no base64: {error}") from error
