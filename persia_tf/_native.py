@@ -99,6 +99,7 @@ class ShardOptions(ctypes.Structure):
         ("recovery", ctypes.c_char_p),
         ("log_sync", ctypes.c_char_p),
         ("log_bytes", ctypes.c_uint64),
+        ("lose_log_from", ctypes.c_uint64),
         ("memory_limit_bytes", ctypes.c_uint64),
         ("max_tables", ctypes.c_uint64),
         ("replica_of", ctypes.c_char_p),
@@ -221,6 +222,9 @@ class CheckpointProgress(ctypes.Structure):
         ("total_rows", ctypes.c_uint64),
         ("bytes", ctypes.c_uint64),
         ("base_id", ctypes.c_uint64),
+        ("needed", ctypes.c_char_p),
+        ("base_code", ctypes.c_int),
+        ("base_message", ctypes.c_char_p),
     ]
 
 

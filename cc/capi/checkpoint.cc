@@ -101,6 +101,9 @@ void persia_checkpoint_shard(const persia_checkpoint_reply* reply, int shard,
   out->total_rows = from.total_rows;
   out->bytes = from.bytes;
   out->base_id = from.base_id;
+  out->needed = from.needed.c_str();
+  out->base_code = static_cast<int>(from.base_outcome.code());
+  out->base_message = from.base_outcome.message().c_str();
 }
 
 int persia_checkpoint_names(const persia_checkpoint_reply* reply) {

@@ -88,6 +88,10 @@ typedef struct {
   /* By how much a log grows until what it tells is written anew as rows; 1 GiB
    * by default. */
   uint64_t log_bytes;
+  /* Where the log is damaged just at the record of this number, that and all
+   * that came after it are given up; 0: nothing is, and the shard does not
+   * start. */
+  uint64_t lose_log_from;
   /* What all tables may take, as statistics count it; unlimited by default. New
    * rows are refused there, or others evicted. */
   uint64_t memory_limit_bytes;
@@ -338,6 +342,11 @@ typedef struct {
   const char* file;
   uint64_t rows, total_rows, bytes;
   uint64_t base_id; /* The save that an increment may be of; 0: none. */
+  /* The checkpoint that was swapped in, as long as the shard would read it to
+   * come back: until its log has a base. Then "". */
+  const char* needed;
+  int base_code; /* Why there is no base yet; 0: it is on its way. */
+  const char* base_message;
 } persia_checkpoint_progress;
 
 /* Blocks for at most the session's timeout. Waits for no updates: see flush. */

@@ -86,6 +86,7 @@ Result<LocalServiceOptions> LocalOptionsOf(const persia_shard_options& from) {
   PERSIA_RETURN_IF_ERROR(ReadLevel(TextOrNone(from.recovery), &recovery.level));
   PERSIA_RETURN_IF_ERROR(
       ReadSync(TextOrNone(from.log_sync), &recovery.journal.sync));
+  recovery.journal.lose_from = from.lose_log_from;
   if (from.log_bytes != 0) recovery.journal.least_base_bytes = from.log_bytes;
   if (recovery.level == RecoveryLevel::kCheckpoint &&
       !recovery.journal.folder.empty() && options.checkpoints.root.empty()) {

@@ -98,26 +98,44 @@ Status Journal::Read(JournalVisitor* visitor) {
   }
   const uint64_t from = base.value_or(0);
   if (base) PERSIA_RETURN_IF_ERROR(ReadBase(from, visitor));
-  auto log = LogReader::Open(place(), from);
-  if (!log.ok()) return log.status();
+  auto log = LogReader::Open(place(), from, options_.lose_from);
+  if (!log.ok()) return base ? WithoutLog(*base, log.status()) : log.status();
   uint64_t records = 0;
   for (;;) {
     const auto record = (*log)->Next();
-    if (!record.ok()) return record.status();
+    if (!record.ok()) {
+      return base && records == 0 ? WithoutLog(*base, record.status())
+                                  : record.status();
+    }
     if (!record->has_value()) break;
     PERSIA_RETURN_IF_ERROR(visitor->OnRecord(**record));
     appended_bytes_ += RecordBytes((*record)->body.size());
     ++records;
   }
-  notes_ = Concat(base ? "a base and " : "", records, " records");
-  if (const auto& torn = (*log)->torn_tail()) {
-    notes_ += Concat("; left out ", torn->bytes, " bytes at the log's end in ",
-                     torn->path, ", which a crash tore");
+  // A base has its name once its first record is durable.
+  if (base && records == 0) {
+    return WithoutLog(
+        *base,
+        Status(Code::kDataLoss, Concat("the log ends with ", from,
+                                       " records, and that one is needed")));
   }
+  notes_ = Concat(base ? "a base and " : "", records, " records");
+  torn_tail_ = (*log)->torn_tail();
   auto writer = LogWriter::Open(**log, {{options_.sync}});
   if (!writer.ok()) return writer.status();
   log_ = std::move(*writer);
   return RemoveOldBases(from);
+}
+
+// Of a base without the records that follow it, of which the first says what it
+// lacks.
+Status Journal::WithoutLog(uint64_t base, const Status& log) const {
+  if (log.code() != Code::kDataLoss) return log;
+  return Status(log.code(),
+                Concat(BasePath(base), " goes with the log from record ", base,
+                       " on: ", log.message(),
+                       "; put what is missing of the folder back, or begin "
+                       "with an empty one"));
 }
 
 Status Journal::ReadBase(uint64_t position, JournalVisitor* visitor) {
@@ -165,8 +183,21 @@ void Journal::Break(const Status& status) {
                           status.message(), "; restart this shard"));
 }
 
+void Journal::DemandBase(const std::string& folder) {
+  const uint64_t position = log_->position();
+  std::lock_guard<std::mutex> lock(mutex_);
+  needed_checkpoint_ = folder;
+  needed_before_ = position;
+  needs_checkpoint_ = true;
+}
+
+std::string Journal::needed_checkpoint() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return needed_checkpoint_;
+}
+
 bool Journal::wants_base() const {
-  return base_is_due_ ||
+  return needs_checkpoint_ ||
          appended_bytes_.load(std::memory_order_relaxed) >=
              std::max(options_.least_base_bytes,
                       base_bytes_.load(std::memory_order_relaxed));
@@ -178,7 +209,6 @@ Status Journal::WriteBase(uint64_t position, const ShardHeader& shard,
                           ShardProgress* progress) {
   // What is logged meanwhile counts for the next base.
   const uint64_t before = appended_bytes_.load();
-  base_is_due_ = false;
   const std::string path = BasePath(position);
   const ShardHeader header{SaveId(position), 0, shard.shard_index,
                            shard.shard_count};
@@ -192,6 +222,13 @@ Status Journal::WriteBase(uint64_t position, const ShardHeader& shard,
   PERSIA_RETURN_IF_ERROR(options_.files->Rename(path + kUnfinished, path));
   base_bytes_ = progress->bytes.load();
   appended_bytes_ -= before;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (position >= needed_before_) {
+      needed_checkpoint_.clear();
+      needs_checkpoint_ = false;
+    }
+  }
   PERSIA_RETURN_IF_ERROR(RemoveOldBases(position));
   return RemoveSegmentsBefore(place(), position);
 }

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,9 @@ struct JournalOptions {
   // A base is due when the log has grown by this, and by as much as the last
   // base has: so bases cost no more than what is logged.
   uint64_t least_base_bytes = uint64_t{1} << 30;
+  // Where the log is damaged just at this record, what comes before it is all;
+  // 0: nothing is given up. See LogReader.
+  uint64_t lose_from = 0;
 };
 
 // Takes what a journal holds, in its order. A failure ends the reading.
@@ -82,7 +86,13 @@ class Journal {
 
   // Whether it is time for a base, as the log has grown or DemandBase says.
   bool wants_base() const;
-  void DemandBase() { base_is_due_ = true; }
+
+  // Since rows came of a checkpoint, which the records before the next one only
+  // name: a base is due. Until there is one from now on, a shard that comes
+  // back reads the checkpoint, in `folder`.
+  void DemandBase(const std::string& folder);
+  // That folder; "": the journal needs no checkpoint.
+  std::string needed_checkpoint() const;
 
   // Makes the tables' base at `position`, where they were frozen, in place of
   // the last. Blocks for as long as the device takes. One at a time.
@@ -91,14 +101,17 @@ class Journal {
                    const std::vector<ClientWindow>& clients,
                    ShardProgress* progress);
 
-  // What is read and was torn off by a crash, if anything; for messages.
+  // How much was read, for messages.
   const std::string& notes() const { return notes_; }
+  // What of the log was left out, if anything.
+  const std::optional<TornTail>& torn_tail() const { return torn_tail_; }
 
  private:
   explicit Journal(const JournalOptions& options) : options_(options) {}
 
   Status Read(JournalVisitor* visitor);
   Status ReadBase(uint64_t position, JournalVisitor* visitor);
+  Status WithoutLog(uint64_t base, const Status& log) const;
   Status RemoveOldBases(uint64_t position) const;
   std::string BasePath(uint64_t position) const;
   LogPlace place() const;
@@ -106,12 +119,16 @@ class Journal {
   const JournalOptions options_;
   std::unique_ptr<FolderLock> lock_;
   std::string notes_;
-  std::atomic<uint64_t> appended_bytes_{0};  // Since the last base.
-  std::atomic<uint64_t> base_bytes_{0};      // Of the last base.
-  std::atomic<bool> base_is_due_{false};
+  std::optional<TornTail> torn_tail_;
+  std::atomic<uint64_t> appended_bytes_{0};    // Since the last base.
+  std::atomic<uint64_t> base_bytes_{0};        // Of the last base.
+  std::atomic<bool> needs_checkpoint_{false};  // See DemandBase.
 
   mutable std::mutex mutex_;
-  Status broken_;  // Guarded by mutex_.
+  // All below: guarded by mutex_.
+  Status broken_;
+  std::string needed_checkpoint_;
+  uint64_t needed_before_ = 0;  // By bases of earlier positions.
 
   std::unique_ptr<LogWriter> log_;  // Ends before what its callbacks use.
 };

@@ -60,34 +60,49 @@ void BaseKeeper::WakeUp() {
   wake_.notify_one();
 }
 
+void BaseKeeper::LookAtOnce() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    failure_ = Status();
+    is_hurried_ = true;
+  }
+  Look();
+}
+
+Status BaseKeeper::failure() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return failure_;
+}
+
 void BaseKeeper::Run() {
   std::unique_lock<std::mutex> lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return due_ || ending_; });
     if (ending_) return;
     due_ = false;
+    is_hurried_ = false;
     progress_.rows = 0;
     progress_.bytes = 0;
     progress_.cancelled = false;
     lock.unlock();
     const Status made = CatchBadAlloc([&] { return Make(); });
     lock.lock();
+    failure_ = made;
     if (made.ok()) {
       // Who looked meanwhile saw the log before it was cut.
       due_ = subject_.journal->wants_base();
       continue;
     }
     due_ = true;
-    if (made.code() == Code::kCancelled) continue;  // It gave way.
+    if (ending_) return;
     TellEvent(subject_.events, kFailedBases,
               "the log's base was not written, and the log grows on: ",
               made.message());
-    wake_.wait_for(lock, kPause, [this] { return ending_; });
+    wake_.wait_for(lock, kPause, [this] { return ending_ || is_hurried_; });
   }
 }
 
 Status BaseKeeper::Make() {
-  const auto turn = subject_.turn->TakeGivingWay(&progress_);
   FrozenStore frozen(subject_.requests);
   uint64_t position = 0;
   PERSIA_RETURN_IF_ERROR(Freeze(&frozen, &position));

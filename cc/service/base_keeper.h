@@ -17,7 +17,6 @@
 #include "cc/base/status.h"
 #include "cc/checkpoint/shard_file.h"
 #include "cc/journal/journal.h"
-#include "cc/service/freeze_turn.h"
 #include "cc/service/frozen_store.h"
 #include "cc/service/gate.h"
 #include "cc/service/update_window.h"
@@ -36,7 +35,6 @@ class BaseKeeper {
     std::function<uint64_t()> requests;  // How many there were.
     std::atomic<uint64_t>* generation;
     Journal* journal;
-    FreezeTurn* turn;
     EventLog* events;  // Or null.
   };
 
@@ -50,6 +48,14 @@ class BaseKeeper {
     if (subject_.journal->wants_base()) WakeUp();
   }
 
+  // The same after what demands one: it is tried at once, although the last one
+  // may have failed a moment ago.
+  void LookAtOnce();
+
+  // Why the last base was not written; OK if it was, or is the first, or was
+  // demanded since.
+  Status failure() const;
+
  private:
   void WakeUp();
   void Run();
@@ -58,10 +64,13 @@ class BaseKeeper {
 
   const Subject subject_;
   ShardProgress progress_;  // Of the base that is being made.
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
-  bool due_ = false;  // Guarded by mutex_, as is the next.
+  // All below are guarded by mutex_, but the thread.
+  bool due_ = false;
+  bool is_hurried_ = false;  // A pause after a failure ends.
   bool ending_ = false;
+  Status failure_;
   std::thread thread_;
 };
 

@@ -32,7 +32,8 @@ enum class CheckpointAction : uint32_t {
   // Puts what was read in place of the tables that it is of; others stay. The
   // store is of `generation` then, so that updates that answer earlier lookups
   // are refused. kFailedPrecondition if nothing was read. The same swap may be
-  // asked for again.
+  // asked for again. The files may not go before kProgress says that they are
+  // not `needed`.
   kSwap = 4,
   // Ends the save or restore, if it has not ended, and forgets it: that of
   // save_id, or any if it is 0.
@@ -63,6 +64,10 @@ struct CheckpointProgress {
   uint64_t total_rows = 0;  // Of a save: about how many there will be.
   uint64_t bytes = 0;
   uint64_t base_id = 0;  // The save that an increment may be of; 0: none.
+  // The folder of a checkpoint that was swapped in, as long as a shard with a
+  // log of every change would read it to come back: until its log has a base.
+  std::string needed;
+  Status base_outcome;  // Why there is none yet: how the last attempt failed.
 };
 
 struct CheckpointRequest {

@@ -124,7 +124,13 @@ void Checkpoints::Forget(uint64_t save_id) {
 CheckpointProgress Checkpoints::Progress(
     const CheckpointRequest& request) const {
   CheckpointProgress progress = job_.Progress();
+  if (progress.file.empty()) {
+    progress.file = ShardFileName(request.shard_index, request.shard_count);
+  }
   progress.base_id = chain_.Base(HeaderOf(request));
+  if (subject_.journal != nullptr) {
+    progress.needed = subject_.journal->needed_checkpoint();
+  }
   return progress;
 }
 
@@ -138,7 +144,6 @@ Status Checkpoints::Save(const CheckpointRequest& request,
   PERSIA_RETURN_IF_ERROR(options_.files->MakeFolder(folder));
   const ShardHeader header = HeaderOf(request);
   PERSIA_RETURN_IF_ERROR(CheckShard(request));
-  const std::shared_ptr<FreezeTurn::Hold> turn = subject_.turn->Take();
   const auto frozen = std::make_shared<FrozenStore>(subject_.requests);
   {
     const Gate::Closed closed(subject_.gate);
@@ -151,7 +156,7 @@ Status Checkpoints::Save(const CheckpointRequest& request,
   return Begin(name, about,
                Concat("writing checkpoint ", request.save_id, " of ",
                       frozen->tables.size(), " tables to ", path),
-               [this, turn, frozen, path, header](ShardProgress* progress) {
+               [this, frozen, path, header](ShardProgress* progress) {
                  const Status status =
                      WriteShard(options_.files, path, header, frozen->tables,
                                 frozen->clients, progress);
@@ -292,14 +297,15 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
     subject_.store->Replace(&replaced.tables);
     if (!replaced.clients.empty()) subject_.window->Import(replaced.clients);
     *subject_.generation = request.generation;
+    if (subject_.journal != nullptr && !subject_.logs_saves) {
+      subject_.journal->DemandBase(replaced.from.folder);
+    }
   }
   TellEvent(subject_.events, kEnded, "restored checkpoint ", request.save_id,
             ": ", progress.rows, " rows were read; generation ",
             request.generation);
   job_.Forget();
   if (subject_.journal == nullptr) return Status();
-  // The checkpoint may be removed some day: a base does not need it.
-  subject_.journal->DemandBase();
   return subject_.journal->BlockUntilDurable(subject_.journal->position());
 }
 
@@ -323,11 +329,8 @@ Status Checkpoints::CheckKnown(const Store::Tables& known) const {
   return Status();
 }
 
-Status Checkpoints::TakeAway(const std::function<Status(bool* taken)>& take,
-                             bool reads_rows) {
+Status Checkpoints::TakeAway(const std::function<Status(bool* taken)>& take) {
   std::lock_guard<std::mutex> lock(starting_);
-  std::unique_ptr<FreezeTurn::Hold> turn;
-  if (reads_rows) turn = subject_.turn->Take();
   const Gate::Closed closed(subject_.gate);
   bool taken = false;
   const Status status = take(&taken);

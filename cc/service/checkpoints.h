@@ -21,7 +21,6 @@
 #include "cc/journal/journal.h"
 #include "cc/service/background_job.h"
 #include "cc/service/checkpoint_request.h"
-#include "cc/service/freeze_turn.h"
 #include "cc/service/frozen_store.h"
 #include "cc/service/gate.h"
 #include "cc/service/journal_records.h"
@@ -49,7 +48,6 @@ class Checkpoints {
     Gate* gate;
     std::function<uint64_t()> requests;  // How many there were.
     std::atomic<uint64_t>* generation;
-    FreezeTurn* turn;
     Journal* journal;  // Or null.
     // Whether the journal tells which checkpoint is the last, and no changes.
     bool logs_saves;
@@ -67,10 +65,8 @@ class Checkpoints {
   // Does what may take tables away, and says in `*taken` whether it did: alone
   // in the store, while no save or restore is begun, committed or swapped in.
   // What changed since a save is then not known any more: the next one is
-  // whole. Not within the gate. With `reads_rows`, waits until nobody else
-  // reads the tables' rows as they were, so that `take` may freeze them.
-  Status TakeAway(const std::function<Status(bool* taken)>& take,
-                  bool reads_rows = false);
+  // whole. Not within the gate.
+  Status TakeAway(const std::function<Status(bool* taken)>& take);
 
   // The save that was last said to be complete.
   CommittedSave committed() const { return chain_.committed(); }

@@ -17,7 +17,6 @@
 #include "cc/service/direct_writer.h"
 #include "cc/service/file_thread.h"
 #include "cc/service/followers.h"
-#include "cc/service/freeze_turn.h"
 #include "cc/service/gate.h"
 #include "cc/service/journaled_writer.h"
 #include "cc/service/lost_updates.h"
@@ -35,6 +34,8 @@ constexpr EventKind kTablesDropped{"tables dropped or cleared",
 constexpr EventKind kNoRoom{"requests refused for want of room",
                             EventLevel::kWarning, 1};
 constexpr EventKind kRecoveries{"recoveries", EventLevel::kInfo, 60};
+constexpr EventKind kTornLogs{"logs with a part left out", EventLevel::kWarning,
+                              60};
 constexpr EventKind kLostUpdates{"clients with lost updates",
                                  EventLevel::kWarning, 60};
 
@@ -85,17 +86,18 @@ class LocalService : public EmbeddingService {
       writer_ = std::make_unique<JournaledWriter>(journal_.get());
       keeper_ = std::make_unique<BaseKeeper>(
           BaseKeeper::Subject{&store_, &window_, &gate_, requests, &generation_,
-                              journal_.get(), &turn_, options_.events});
+                              journal_.get(), options_.events});
     } else {
       writer_ = std::make_unique<DirectWriter>();
     }
+    if (keeper_ != nullptr) keeper_->Look();
     maker_ = std::make_unique<TableMaker>(TableMaker::Subject{
         &store_, &generation_, journal_.get(), options_.events});
     checkpoints_ = std::make_unique<Checkpoints>(
         options_.checkpoints,
         Checkpoints::Subject{&store_, &window_, &gate_, requests, &generation_,
-                             &turn_, journal_.get(),
-                             journal_ != nullptr && !logs, options_.events,
+                             journal_.get(), journal_ != nullptr && !logs,
+                             options_.events,
                              [this] { followers_.ForgetAll(); }});
     return Status();
   }
@@ -172,10 +174,16 @@ class LocalService : public EmbeddingService {
     const auto work = [this, request] {
       const Status status =
           CatchBadAlloc([&] { return checkpoints_->Do(request); });
-      if (keeper_ != nullptr) keeper_->Look();
+      if (request->action == CheckpointAction::kSwap && keeper_ != nullptr) {
+        keeper_->LookAtOnce();
+      }
       return status;
     };
-    if (request->action == CheckpointAction::kProgress) return done(work());
+    if (request->action == CheckpointAction::kProgress) {
+      const Status status = work();
+      if (status.ok()) AddBaseOutcome(&request->shards.at(0));
+      return done(status);
+    }
     file_thread_.Run(request->deadline, work, std::move(done));
   }
 
@@ -188,9 +196,33 @@ class LocalService : public EmbeddingService {
     if (!journal.ok()) return journal.status();
     PERSIA_RETURN_IF_ERROR(recovery.Finish());
     journal_ = std::move(*journal);
+    if (journal_->torn_tail()) NoteTorn(*journal_->torn_tail());
+    if (!recovery.needed_checkpoint().empty()) {
+      journal_->DemandBase(recovery.needed_checkpoint());
+    }
     if (recovery.found()) NoteRecovery(recovery);
     return Append(RecordBody::Opened(options_.recovery.level), journal_.get())
         .status();
+  }
+
+  void AddBaseOutcome(CheckpointProgress* progress) const {
+    if (keeper_ == nullptr || progress->needed.empty()) return;
+    progress->base_outcome = keeper_->failure();
+  }
+
+  void NoteTorn(const TornTail& torn) {
+    TellEvent(
+        options_.events, kTornLogs, "left out the last ", torn.bytes,
+        " bytes of ", torn.path, ", from byte ", torn.offset, " on, in which ",
+        torn.records, " records begin; the first would be record ",
+        journal_->position(),
+        torn.is_given_up
+            ? Concat(": --lose-log-from gave them up, and ",
+                     torn.segments.size(),
+                     " files after it, now beside it by names that begin with "
+                     "lost-")
+            : std::string(", and a crash tore them before they were "
+                          "acknowledged, unless the disk lost what it had"));
   }
 
   void NoteRecovery(const Recovery& recovery) {
@@ -253,8 +285,7 @@ class LocalService : public EmbeddingService {
 
   Status ChangeOptimizer(const CreateTableRequest& request) {
     return checkpoints_->TakeAway(
-        [&](bool* taken) { return DoChangeOptimizer(request, taken); },
-        /*reads_rows=*/true);
+        [&](bool* taken) { return DoChangeOptimizer(request, taken); });
   }
 
   Status DoChangeOptimizer(const CreateTableRequest& request, bool* taken) {
@@ -468,7 +499,6 @@ class LocalService : public EmbeddingService {
   const std::shared_ptr<FileSystem> checkpoint_files_;
   const LocalServiceOptions options_;
   Gate gate_;
-  FreezeTurn turn_;
   Store store_;
   UpdateWindow window_;
   LostUpdates lost_updates_;

@@ -4,7 +4,6 @@
 
 #include "cc/base/hash.h"
 #include "cc/checkpoint/optimizer_change.h"
-#include "cc/checkpoint/store_loader.h"
 #include "cc/files/root_path.h"
 #include "cc/service/table_calls.h"
 
@@ -187,18 +186,35 @@ Status Recovery::OnDrop(const LogRecord& record) {
 }
 
 Status Recovery::Load(const RestoreRecord& restore) {
-  const auto paths = PathsWithin(checkpoints_.root, restore.files);
-  if (!paths.ok()) return paths.status();
   StoreLoader loader(subject_.store, restore.shard);
   if (level_ == RecoveryLevel::kCheckpoint) loader.PassOver(dropped_);
-  ShardProgress progress;
-  PERSIA_RETURN_IF_ERROR(loader.Load(checkpoints_.files, *paths, &progress));
+  const Status read = Read(restore, &loader);
+  if (!read.ok()) {
+    return Status(
+        read.code(),
+        Concat(
+            "this shard needs checkpoint ", restore.folder, " to come back: ",
+            level_ == RecoveryLevel::kLog
+                ? "it was restored, and the shard ended before its log had a "
+                  "base of these rows"
+                : "with --recovery checkpoint its rows are nowhere else",
+            ". ", read.message(),
+            "; put it back, or begin with an empty recovery folder"));
+  }
+  if (level_ == RecoveryLevel::kLog) needed_checkpoint_ = restore.folder;
   Store::Tables tables = loader.TakeTables();
   subject_.store->Replace(&tables);
   const auto clients = loader.TakeClients();
   if (!clients.empty()) subject_.window->Import(clients);
   StopEvictions();
   return Status();
+}
+
+Status Recovery::Read(const RestoreRecord& restore, StoreLoader* loader) const {
+  const auto paths = PathsWithin(checkpoints_.root, restore.files);
+  if (!paths.ok()) return paths.status();
+  ShardProgress progress;
+  return loader->Load(checkpoints_.files, *paths, &progress);
 }
 
 // What was evicted is in the journal.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cc/base/status.h"
+#include "cc/checkpoint/store_loader.h"
 #include "cc/journal/journal.h"
 #include "cc/service/checkpoints.h"
 #include "cc/service/journal_records.h"
@@ -54,6 +55,8 @@ class Recovery : public JournalVisitor {
   bool found() const { return found_; }
   // The checkpoint that the rows are of, if they are.
   const std::optional<RestoreRecord>& checkpoint() const { return checkpoint_; }
+  // That which was read since the base, for a log of every change; or "".
+  const std::string& needed_checkpoint() const { return needed_checkpoint_; }
 
  private:
   Status OnOpened(const LogRecord& record);
@@ -66,6 +69,7 @@ class Recovery : public JournalVisitor {
   Status OnCut(const LogRecord& record);
   Status OnDrop(const LogRecord& record);
   Status Load(const RestoreRecord& restore);
+  Status Read(const RestoreRecord& restore, StoreLoader* loader) const;
   void StopEvictions();
 
   const RecoveryLevel level_;
@@ -73,6 +77,7 @@ class Recovery : public JournalVisitor {
   const Subject subject_;
   bool found_ = false;
   std::optional<RestoreRecord> checkpoint_;
+  std::string needed_checkpoint_;
   // Tables that lost all rows since that checkpoint.
   std::set<TableKey> dropped_;
   std::unordered_map<TableKey, TableIdentity> identities_;  // The last of each.

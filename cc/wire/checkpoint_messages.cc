@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kLeastTextBytes = 8;
 // Without its texts.
-constexpr size_t kProgressBytes = 2 * sizeof(uint32_t) + 4 * sizeof(uint64_t);
+constexpr size_t kProgressBytes = 4 * sizeof(uint32_t) + 4 * sizeof(uint64_t);
+constexpr size_t kProgressTexts = 4;
 
 void WriteTexts(const std::vector<std::string>& texts, FrameWriter* writer) {
   writer->U32(static_cast<uint32_t>(texts.size()));
@@ -48,6 +49,10 @@ void WriteProgress(const CheckpointProgress& progress, FrameWriter* writer) {
   writer->U64(progress.base_id);
   writer->Text(progress.file);
   writer->Text(progress.outcome.message());
+  writer->U32(static_cast<uint32_t>(progress.base_outcome.code()));
+  writer->U32(0);
+  writer->Text(progress.needed);
+  writer->Text(progress.base_outcome.message());
 }
 
 CheckpointProgress ReadProgress(ByteReader* reader) {
@@ -61,6 +66,13 @@ CheckpointProgress ReadProgress(ByteReader* reader) {
   progress.file = reader->Text();
   std::string message = reader->Text();
   if (code != Code::kOk) progress.outcome = Status(code, std::move(message));
+  const auto base_code = static_cast<Code>(reader->U32());
+  reader->Zero32();
+  progress.needed = reader->Text();
+  message = reader->Text();
+  if (base_code != Code::kOk) {
+    progress.base_outcome = Status(base_code, std::move(message));
+  }
   return progress;
 }
 
@@ -132,7 +144,8 @@ OutFrame EncodeCheckpointReply(uint64_t request_id,
 
 Status DecodeCheckpointReply(ConstBytes body, CheckpointRequest* request) {
   ByteReader reader(body);
-  const uint32_t count = reader.Count(kProgressBytes + 2 * kLeastTextBytes);
+  const uint32_t count =
+      reader.Count(kProgressBytes + kProgressTexts * kLeastTextBytes);
   reader.Zero32();
   request->shards.clear();
   for (uint32_t i = 0; i < count && !reader.failed(); ++i) {

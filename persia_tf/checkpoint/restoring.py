@@ -11,7 +11,7 @@ from persia_tf import errors
 from persia_tf.checkpoint import chains, folders, progress_bar
 from persia_tf.checkpoint.saving import location
 from persia_tf.checkpoint.shards import Progress, Shards
-from persia_tf.checkpoint.waiting import wait_for_all
+from persia_tf.checkpoint.waiting import wait_for_all, wait_until_not_needed
 from persia_tf.cluster import Cluster
 from persia_tf.current_cluster import current_cluster
 
@@ -28,6 +28,11 @@ def restore(
     tables another capacity or `row_dtype`. A table that there is not yet gets the
     checkpoint's settings; tables that the checkpoint lacks stay as they are. A table
     whose optimizer is another one keeps its weights, and begins with new state.
+
+    Shards with `--recovery log` write the rows to their recovery folders before this
+    returns, so that they come back if they are killed, whatever becomes of the
+    checkpoint. Those with `--recovery checkpoint` come back from the checkpoint itself:
+    keep it until a newer one was saved.
 
     An increment is restored with those that it adds to. All shards read the whole
     checkpoint first, and then change all at once: if one cannot, none does. Updates of
@@ -57,7 +62,9 @@ def restore(
         DataLossError: if a file of it is damaged or missing, or of a checkpoint that
             it is an increment of.
         InvalidArgumentError: if a table has another `output_dim`.
-        PersiaError: if a shard does not answer (it is named).
+        PersiaError: if a shard does not answer (it is named), or cannot write the rows
+            to its recovery folder: then they are restored, and the shard needs the
+            checkpoint until it can.
     """
     cluster = cluster if cluster is not None else current_cluster()
     cluster.flush()
@@ -84,5 +91,6 @@ def restore(
         shards.forget(manifest.save_id)
         raise
     cluster.session.note_restored()
+    wait_until_not_needed(shards)
     logging.info("restored %s, of %d checkpoints", folder, len(chain))
     return folder

@@ -40,6 +40,7 @@ class Progress(NamedTuple):
         total_rows: How many a save will write, about; 0 of a restore.
         bytes: Written or read so far.
         base_id: The save that it can add an increment to; 0: none.
+        need: The checkpoint that it needs to come back, or None.
     """
 
     file: str
@@ -49,6 +50,21 @@ class Progress(NamedTuple):
     total_rows: int
     bytes: int
     base_id: int
+    need: Need | None
+
+
+class Need(NamedTuple):
+    """That a shard needs the checkpoint which it restored, to come back if it ends.
+
+    Attributes:
+        shard: Its file in a checkpoint's folder, which names it.
+        folder: The checkpoint.
+        error: Why it could not write its rows to its log's folder so far, or None.
+    """
+
+    shard: str
+    folder: str
+    error: errors.PersiaError | None
 
 
 class _Reply(NamedTuple):
@@ -104,6 +120,11 @@ class Shards:
         for shard in self._ask(_Action.PROGRESS).shards:
             first.setdefault(shard.file, shard)
         return list(first.values())
+
+    def needs(self) -> list[Need]:
+        """The shards that need a checkpoint which they restored."""
+        progress = self._ask(_Action.PROGRESS).shards
+        return [shard.need for shard in progress if shard.need is not None]
 
     def write_file(self, folder: str, name: str, contents: bytes) -> None:
         """Writes a small file, in one step."""
@@ -190,4 +211,22 @@ def _progress_of(native: _native.CheckpointProgress) -> Progress:
         total_rows=native.total_rows,
         bytes=native.bytes,
         base_id=native.base_id,
+        need=_need_of(file, native),
     )
+
+
+def _need_of(file: str, native: _native.CheckpointProgress) -> Need | None:
+    folder = native.needed.decode("utf-8", "replace")
+    if not folder:
+        return None
+    error = None
+    if native.base_code:
+        message = native.base_message.decode("utf-8", "replace")
+        error = errors.from_code(
+            native.base_code,
+            f"{file}: checkpoint {folder} was restored, but its rows could not be "
+            f"written to the recovery folder: {message}. The shard tries again every "
+            "30 seconds; keep the checkpoint, which it needs to come back until then, "
+            "or restore it once more",
+        )
+    return Need(file, folder, error)

@@ -35,3 +35,20 @@ def wait_for_all(
         if all(shard.has_ended for shard in progress):
             return progress
         time.sleep(_POLL_SECONDS)
+
+
+def wait_until_not_needed(shards: Shards) -> None:
+    """Waits until no shard needs the checkpoint that it restored, to come back.
+
+    Args:
+        shards: Whom to ask.
+
+    Raises:
+        PersiaError: the error of the first that could not write its rows, or if one
+            does not answer.
+    """
+    while needs := shards.needs():
+        for need in needs:
+            if need.error is not None:
+                raise need.error
+        time.sleep(_POLL_SECONDS)

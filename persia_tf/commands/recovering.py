@@ -21,12 +21,15 @@ class Recovery:
             `"system"`, the end of the process.
         log_size: Bytes by which a log grows until it is written anew as rows; 0:
             the default.
+        lose_log_from: The damaged record of the log from which on all is given up; 0:
+            none.
     """
 
     folder: str = ""
     source: str = "log"
     log_sync: str = "device"
     log_size: int = 0
+    lose_log_from: int = 0
 
     def options(self) -> list[str]:
         """Returns what `persia ps` is told on its command line."""
@@ -34,7 +37,11 @@ class Recovery:
             return []
         options = [f"--recovery-folder={self.folder}", f"--recovery={self.source}"]
         options.append(f"--log-sync={self.log_sync}")
-        return [*options, f"--log-size={self.log_size}"] if self.log_size else options
+        if self.log_size:
+            options.append(f"--log-size={self.log_size}")
+        if self.lose_log_from:
+            options.append(f"--lose-log-from={self.lose_log_from}")
+        return options
 
     def within(self, name: str) -> Recovery:
         """Returns the same for a shard whose folder has this name in the folder."""
@@ -49,6 +56,7 @@ class Recovery:
             "recovery": _native.utf8(self.source),
             "log_sync": _native.utf8(self.log_sync),
             "log_bytes": self.log_size,
+            "lose_log_from": self.lose_log_from,
         }
 
 
@@ -86,6 +94,15 @@ def add_arguments(parser: argparse.ArgumentParser, without_folder: str) -> None:
         metavar="BYTES",
         help="by how much a log grows until its rows are written instead (1 GiB)",
     )
+    parser.add_argument(
+        "--lose-log-from",
+        type=arguments.at_least(1),
+        default=0,
+        metavar="RECORD",
+        help="start although the log is damaged at this record, which the error says, "
+        "without it and all that came after it, for which there is no copy (default: "
+        "a shard whose log is damaged does not start)",
+    )
 
 
 def of_arguments(args: argparse.Namespace) -> Recovery:
@@ -95,4 +112,5 @@ def of_arguments(args: argparse.Namespace) -> Recovery:
         source=args.recovery or "log",
         log_sync=args.log_sync,
         log_size=args.log_size,
+        lose_log_from=args.lose_log_from,
     )

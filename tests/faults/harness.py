@@ -99,14 +99,18 @@ class ShardProcess:
         pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
-    def start(self) -> None:
-        """Starts it, at its port, and waits until it serves."""
+    def start(self, options: Sequence[str] = ()) -> None:
+        """Starts it, at its port, and waits until it serves.
+
+        Args:
+            options: More of the command line, of this start alone.
+        """
         assert not self.is_running, "it runs already"
         self._port_file.unlink(missing_ok=True)
         ports = ["--port", str(self.port), "--port-file", str(self._port_file)]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [*self._command, *ports],
+                [*self._command, *options, *ports],
                 cwd=self._folder,
                 env=self._env,
                 stdout=log,

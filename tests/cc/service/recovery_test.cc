@@ -236,6 +236,65 @@ TEST_F(RecoveryTest, ReadsABaseAndWhatCameAfterIt) {
   EXPECT_NE(Told().find("a base and"), std::string::npos);
 }
 
+// A base has its name once the log has the record that says what it lacks.
+TEST_F(RecoveryTest, RefusesABaseWithoutTheLogThatGoesOnFromIt) {
+  Traffic traffic(6);
+  Service service = OpenWithTables(/*base_bytes=*/1 << 12);
+  const Deadline give_up = DeadlineAfter(60);
+  while (!HasBase() && Clock::now() < give_up) traffic.Run(service.get());
+  service = nullptr;
+  const std::filesystem::path whole = folder_ / "whole";
+  std::filesystem::rename(folder_ / "recovery", whole);
+  const auto refused = [&](bool keeps_headers) {
+    std::filesystem::remove_all(folder_ / "recovery");
+    std::filesystem::copy(whole, folder_ / "recovery");
+    for (const auto& file :
+         std::filesystem::directory_iterator(folder_ / "recovery")) {
+      if (file.path().filename().string().rfind("log-", 0) != 0) continue;
+      if (keeps_headers) {
+        std::filesystem::resize_file(file, kSegmentHeaderBytes);
+      } else {
+        std::filesystem::remove(file);
+      }
+    }
+    LocalServiceOptions options;
+    options.recovery.journal.folder = folder_ / "recovery";
+    const Status status = OpenLocalService(options).status();
+    EXPECT_EQ(status.code(), Code::kDataLoss) << status.message();
+    EXPECT_NE(status.message().find("goes with the log from record"),
+              std::string::npos)
+        << status.message();
+  };
+  refused(/*keeps_headers=*/false);
+  refused(/*keeps_headers=*/true);
+}
+
+TEST_F(RecoveryTest, TellsAsAWarningWhatACrashTore) {
+  {
+    const Service service = OpenWithTables();
+    Traffic traffic(7);
+    traffic.Run(service.get());
+  }
+  std::filesystem::path segment;
+  for (const auto& file :
+       std::filesystem::directory_iterator(folder_ / "recovery")) {
+    if (file.file_size() > kSegmentHeaderBytes) segment = file;
+  }
+  std::filesystem::resize_file(segment,
+                               std::filesystem::file_size(segment) - 3);
+  (void)Open();
+  events_.Close();
+  std::vector<std::string> warnings;
+  while (const auto event = events_.Take(DeadlineAfter(0))) {
+    if (event->level == EventLevel::kWarning) warnings.push_back(event->text);
+  }
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("left out the last "), std::string::npos)
+      << warnings[0];
+  EXPECT_NE(warnings[0].find("in which 1 records begin"), std::string::npos)
+      << warnings[0];
+}
+
 TEST_F(RecoveryTest, LeavesOutAndRemovesABaseThatIsUnfinished) {
   Traffic traffic(5);
   Service service = OpenWithTables();

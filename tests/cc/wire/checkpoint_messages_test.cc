@@ -93,6 +93,8 @@ TEST(CheckpointReplyMessage, BringsProgressAndNames) {
   request.shards[0].bytes = 1000;
   request.shards[0].base_id = 44;
   request.shards[0].file = "shard";
+  request.shards[0].needed = "saved/ckpt-00000001";
+  request.shards[0].base_outcome = Status(Code::kResourceExhausted, "full");
   request.shards[1].state = CheckpointProgress::State::kEnded;
   request.shards[1].outcome = Status(Code::kDataLoss, "damaged");
   request.names = {"x", "yy"};
@@ -108,8 +110,13 @@ TEST(CheckpointReplyMessage, BringsProgressAndNames) {
   EXPECT_EQ(decoded.shards[0].bytes, 1000u);
   EXPECT_EQ(decoded.shards[0].base_id, 44u);
   EXPECT_EQ(decoded.shards[0].file, "shard");
+  EXPECT_EQ(decoded.shards[0].needed, "saved/ckpt-00000001");
+  EXPECT_EQ(decoded.shards[0].base_outcome.code(), Code::kResourceExhausted);
+  EXPECT_EQ(decoded.shards[0].base_outcome.message(), "full");
   EXPECT_EQ(decoded.shards[1].outcome.code(), Code::kDataLoss);
   EXPECT_EQ(decoded.shards[1].outcome.message(), "damaged");
+  EXPECT_EQ(decoded.shards[1].needed, "");
+  EXPECT_TRUE(decoded.shards[1].base_outcome.ok());
   EXPECT_EQ(decoded.names, request.names);
 }
 

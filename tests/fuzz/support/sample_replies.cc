@@ -66,6 +66,8 @@ void AddCheckpointReplies(std::vector<SampleMessage>* samples) {
   running.state = CheckpointProgress::State::kRunning;
   running.file = "shard";
   running.rows = 3;
+  running.needed = "ckpt";
+  running.base_outcome = Status(Code::kResourceExhausted, "full");
   CheckpointProgress failed;
   failed.state = CheckpointProgress::State::kEnded;
   failed.outcome = Status(Code::kDataLoss, "no file");
