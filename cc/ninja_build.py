@@ -71,6 +71,7 @@ _BENCHMARKS = {
     "lookup_bench": (_MODULES[: _MODULES.index("client") + 1], []),
     "redis_bench": ((), ["-lhiredis"]),
     "log_bench": (("base", "files", "log"), []),
+    "chosen_ids": (("base", "optimizer", "store"), []),
     "tls_bench": (_MODULES[: _MODULES.index("client") + 1], []),
     "delay_proxy": (_MODULES[: _MODULES.index("wire") + 1], []),
 }

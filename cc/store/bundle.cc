@@ -14,7 +14,7 @@ std::byte** ThreadRows(size_t count) {
 }  // namespace
 
 Bundle::Bundle(const IdGroups& groups, const SubShards& sub_shards,
-               size_t* next) {
+               Next* next) {
   Take(groups, sub_shards, next);
   for (const Part& part : *this) part.sub_shard->Ask();
   for (const Part& part : *this) part.sub_shard->Lock();
@@ -26,13 +26,23 @@ Bundle::~Bundle() {
 }
 
 void Bundle::Take(const IdGroups& groups, const SubShards& sub_shards,
-                  size_t* next) {
+                  Next* next) {
   size_t ids = 0;
-  for (; *next < kSubShards; ++*next) {
-    const IdGroup group{groups.ids(*next), groups.places(*next)};
+  for (; !next->at_end(); ++next->sub_shard, next->id = 0) {
+    const size_t s = next->sub_shard;
+    const IdGroup group{groups.ids(s).subspan(next->id),
+                        groups.places(s).subspan(next->id)};
     if (group.ids.empty()) continue;
     if (count_ > 0 && ids + group.ids.size() > kMostIds) break;
-    parts_[count_++] = {sub_shards[*next].get(), group, nullptr};
+    SubShard* const sub_shard = sub_shards[s].get();
+    if (group.ids.size() > kMostIdsALock) {
+      ids = kMostIdsALock;
+      parts_[count_++] = {
+          sub_shard, {group.ids.first(ids), group.places.first(ids)}, nullptr};
+      next->id += ids;
+      break;
+    }
+    parts_[count_++] = {sub_shard, group, nullptr};
     ids += group.ids.size();
   }
   std::byte** rows = ThreadRows(ids);

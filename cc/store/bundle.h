@@ -2,9 +2,10 @@
 // locks.
 //
 // A group of many ids overlaps its own waits for memory, and is a bundle by
-// itself. Of a batch of few ids, a sub-shard has one or two, and each would
-// wait some five times: for the sub-shard, its directory, its segments, a
-// bucket and a row. So small groups go together.
+// itself; or several, lest others wait for its lock for long. Of a batch of few
+// ids, a sub-shard has one or two, and each would wait some five times: for the
+// sub-shard, its directory, its segments, a bucket and a row. So small groups
+// go together.
 
 #ifndef PERSIA_CC_STORE_BUNDLE_H_
 #define PERSIA_CC_STORE_BUNDLE_H_
@@ -25,10 +26,18 @@ class Bundle {
     std::byte** rows;  // Room for as many as the group has ids.
   };
 
-  // The groups from `*next` on that make a bundle; sets it to the one after
-  // them. Locks their sub-shards, in their order, as all bundles do, and asks
-  // for their indexes.
-  Bundle(const IdGroups& groups, const SubShards& sub_shards, size_t* next);
+  // Where a batch's next bundle begins.
+  struct Next {
+    size_t sub_shard = 0;
+    size_t id = 0;  // Of its group.
+
+    bool at_end() const { return sub_shard == kSubShards; }
+  };
+
+  // The groups from `*next` on that make a bundle, or kMostIdsALock of one
+  // group; sets it to what comes after them. Locks their sub-shards, in their
+  // order, as all bundles do, and asks for their indexes.
+  Bundle(const IdGroups& groups, const SubShards& sub_shards, Next* next);
   ~Bundle();
   Bundle(const Bundle&) = delete;
   Bundle& operator=(const Bundle&) = delete;
@@ -40,7 +49,7 @@ class Bundle {
   // Of several groups. About what a core can ask for from memory at once.
   static constexpr size_t kMostIds = 32;
 
-  void Take(const IdGroups& groups, const SubShards& sub_shards, size_t* next);
+  void Take(const IdGroups& groups, const SubShards& sub_shards, Next* next);
 
   std::array<Part, kMostIds> parts_;
   size_t count_ = 0;

@@ -1,7 +1,8 @@
 // Evictor: keeps a table within its capacity, and sweeps what expired.
 //
 // It looks at rows in the order of their hashes, which is a random sample of
-// them, and goes on where it stopped. To evict n rows it looks at 8 n or 1024,
+// them (another one in each process: see KeyedHash::Numbered), and goes on
+// where it stopped. To evict n rows it looks at 8 n or 1024,
 // whichever is more, and takes those that rank lowest; so a table of up to 1024
 // rows evicts exactly by its policy, and a larger one nearly so.
 //

@@ -19,8 +19,8 @@ inline constexpr size_t kSubShards = 64;
 
 // Of the published hash's lowest bits: how a sub-shard rounds at random, and so
 // what its rows become, is the same in two runs. So ids can be chosen to be one
-// sub-shard's; a call for them takes no longer than for others, but other calls
-// wait for that lock, and are not spread over 64.
+// sub-shard's: a call for them takes no longer than for others, and gives way
+// to those that wait for that lock (Bundle), but two are not done at once.
 inline constexpr size_t kOwnerBits = 12;
 
 // The sub-shard of each value of those bits. A sub-shard owns 2^(1 /
@@ -57,6 +57,9 @@ inline double ShareOf(size_t sub_shard) {
   for (const uint8_t owner : kOwners) owned += owner == sub_shard;
   return static_cast<double>(owned) / static_cast<double>(kOwners.size());
 }
+
+// Ids of a group that a call works on before it lets others have the lock.
+inline constexpr size_t kMostIdsALock = 4096;
 
 class IdGroups {
  public:

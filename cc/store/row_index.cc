@@ -289,9 +289,8 @@ void RowIndex::Split(uint64_t hash) {
   Segment halves[2] = {empty, empty};
   try {
     for (Segment& half : halves) half.buckets = TakeBuckets(whole.bits);
-    Move(whole, RangeOf(hash, whole.depth), [&](uint64_t of_id) {
-      return &halves[of_id << whole.depth >> 63];
-    });
+    Move(whole, RangeOf(hash, whole.depth),
+         [&](uint64_t of_id) { return &halves[of_id << whole.depth >> 63]; });
   } catch (...) {
     for (const Segment& half : halves) {
       if (half.buckets != nullptr) GiveBuckets(half.buckets, half.bits);

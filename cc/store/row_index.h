@@ -47,9 +47,7 @@ class RowIndex {
   RowIndex& operator=(const RowIndex&) = delete;
 
   // The order of a walk.
-  uint64_t HashOf(int64_t id) const {
-    return hash_(static_cast<uint64_t>(id));
-  }
+  uint64_t HashOf(int64_t id) const { return hash_(static_cast<uint64_t>(id)); }
 
   // Each asks for memory that the next call here needs: where the segments are,
   // then the first buckets of `ids`, for Find.
@@ -100,7 +98,9 @@ class RowIndex {
 
     uint32_t size() const { return uint32_t{1} << bits; }
     // Buckets that an id may be in.
-    uint32_t reach() const { return size() < kMostBuckets ? size() : kMostBuckets; }
+    uint32_t reach() const {
+      return size() < kMostBuckets ? size() : kMostBuckets;
+    }
     uint32_t HomeOf(uint64_t hash) const {
       return static_cast<uint32_t>(hash << depth >> 1 >> (63 - bits));
     }

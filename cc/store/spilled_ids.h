@@ -49,8 +49,8 @@ class SpilledIds {
     metered_.Shrink(kNodeBytes);
   }
 
-  // Visits those of hashes `first` to `last`. visit: void(uint64_t hash, int64_t
-  // id, Row row)
+  // Visits those of hashes `first` to `last`. visit: void(uint64_t hash,
+  // int64_t id, Row row)
   template <typename Visit>
   void ForEach(uint64_t first, uint64_t last, const Visit& visit) const {
     const auto end = rows_.upper_bound({last, INT64_MAX});

@@ -353,7 +353,7 @@ class ShardedTable : public Table {
   void InBundles(Span<const int64_t> ids, const Start& start,
                  const Finish& finish) {
     const IdGroups& groups = GroupIds(ids);
-    for (size_t next = 0; next < kSubShards;) {
+    for (Bundle::Next next; !next.at_end();) {
       const Bundle bundle(groups, sub_shards_, &next);
       for (const Bundle::Part& part : bundle) start(part);
       for (const Bundle::Part& part : bundle) finish(part);
@@ -365,8 +365,12 @@ class ShardedTable : public Table {
   void ForEachGroup(Span<const int64_t> ids, const Work& work) {
     const IdGroups& groups = GroupIds(ids);
     for (size_t s = 0; s < kSubShards; ++s) {
-      const IdGroup group{groups.ids(s), groups.places(s)};
-      if (!group.ids.empty()) work(sub_shards_[s].get(), group);
+      const Span<const int64_t> group = groups.ids(s);
+      for (size_t at = 0; at < group.size(); at += kMostIdsALock) {
+        const size_t count = std::min(kMostIdsALock, group.size() - at);
+        work(sub_shards_[s].get(),
+             {group.subspan(at, count), groups.places(s).subspan(at, count)});
+      }
     }
   }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from persia_tf import splitmix
 from persia_tf.ops.absent_rows import ZEROS, AbsentRows
 from persia_tf.serving.frozen_rows import FrozenRows
 
@@ -38,7 +40,10 @@ class FrozenTable(tf.Module):
     found it are over.
 
     A hash table finds places, and not a search in sorted ids: a lookup takes a fifth
-    longer than one by known places then, and not more than twice as long.
+    longer than one by known places then, and not more than twice as long. Its hash
+    is the id itself modulo a prime, so whoever chooses ids that are trained could have
+    all of them share a bucket: what it finds places by is the id times a random odd
+    number, modulo 2^64, which no two ids share.
 
     Args:
         places: How many there are at first: at least 1, place 0 being that of ids
@@ -65,6 +70,7 @@ class FrozenTable(tf.Module):
     def __init__(self, places: int, dim: int, row_dtype: str) -> None:
         super().__init__()
         self.dim = dim
+        self._factor = secrets.randbits(64) | 1
         self._rows = FrozenRows(places, dim, row_dtype)
         self._places = tf.lookup.experimental.MutableHashTable(
             key_dtype=tf.int64, value_dtype=tf.int64, default_value=ABSENT
@@ -117,21 +123,26 @@ class FrozenTable(tf.Module):
         self._link(tf.convert_to_tensor(ids), places)
 
     def _find(self, ids: tf.Tensor) -> tf.Tensor:
-        places = self._places.lookup(ids)
+        places = self._places.lookup(_product(ids, self._factor))
         places.set_shape(ids.shape)  # TensorFlow does not infer it.
         return places
 
     def _link(self, ids: tf.Tensor, places: tf.Tensor) -> None:
-        self._places.insert(ids, places)
+        self._places.insert(_product(ids, self._factor), places)
 
     def _unlink(self, ids: tf.Tensor) -> None:
-        self._places.remove(ids)
+        self._places.remove(_product(ids, self._factor))
 
     def _ids(self) -> tf.Tensor:
-        return self._places.export()[0]
+        return _product(self._places.export()[0], pow(self._factor, -1, 1 << 64))
 
     def _size(self) -> dict[str, tf.Tensor]:
         return {"ids": self._places.size(), "places": self._rows.count()}
+
+
+def _product(ids: tf.Tensor, factor: int) -> tf.Tensor:
+    """Returns int64, modulo 2^64."""
+    return splitmix.signed(splitmix.unsigned(ids) * splitmix.constant(factor))
 
 
 def _function(body: Callable[..., Any], *signature: tf.TensorSpec) -> Any:

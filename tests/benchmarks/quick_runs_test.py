@@ -33,7 +33,15 @@ def check_run(name, folder):
 @pytest.mark.skipif(
     not native_programs.can_build(), reason="native programs cannot be built here"
 )
-@pytest.mark.parametrize("name", ["log_bench", "store_bench", "tls_bench"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("chosen_ids", marks=pytest.mark.slow),
+        "log_bench",
+        "store_bench",
+        "tls_bench",
+    ],
+)
 def test_one_of_a_native_program(name, tmp_path):
     check_run(name, tmp_path)
 

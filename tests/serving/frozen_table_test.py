@@ -146,3 +146,16 @@ def test_no_row_is_torn_by_a_write(loaded):
         for reader in readers:
             reader.join()
     assert not torn
+
+
+def test_ids_that_are_multiples_of_its_buckets_share_none():
+    # TensorFlow's table takes an id modulo its number of buckets, a prime of a list.
+    buckets = 172_933
+    ids = np.arange(-1000, 1000) * buckets
+    table = FrozenTable(1, DIM, "float32")
+    table.append(ids, some_rows(2000))
+    keys = table._places.export()[0].numpy().view(np.uint64)
+    _, shared = np.unique(keys % np.uint64(buckets), return_counts=True)
+    assert shared.max() < 20
+    assert sorted(table.ids().numpy()) == sorted(ids)
+    assert table.find(tf.constant(ids)).numpy().tolist() == [*range(1, 2001)]

@@ -411,6 +411,23 @@ TEST_F(LocalServiceWholeRowsTest, ExportOfNoRowsOrAnotherShardIsRefused) {
             "an export of one shard must have shard 0, received 1");
 }
 
+// Such as one of a shard before it was restarted.
+TEST_F(LocalServiceWholeRowsTest, ExportFromAnotherTablesCursorIsRefused) {
+  EXPECT_TRUE(Call(&EmbeddingService::Assign, &request_).ok());
+  ExportRequest request;
+  request.table = HashName("c");
+  request.max_rows = 1;
+  EXPECT_TRUE(Call(&EmbeddingService::Export, &request).ok());
+  ASSERT_FALSE(request.cursor.at_end());
+  request.cursor.position ^= 1;
+  const Status status = Call(&EmbeddingService::Export, &request);
+  EXPECT_EQ(status.code(), Code::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "the export began when table \"c\" had its rows in another order: "
+            "its shard was restarted, or the table was restored or made anew; "
+            "begin again");
+}
+
 TEST_F(LocalServiceWholeRowsTest, ExportAfterTheEndGivesNothing) {
   EXPECT_TRUE(Call(&EmbeddingService::Assign, &request_).ok());
   ExportRequest request = Export();

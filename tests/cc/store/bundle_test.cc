@@ -33,7 +33,7 @@ class BundleTest : public ::testing::Test {
   std::vector<std::vector<Bundle::Part>> BundlesOf(const Ids& ids) {
     groups_.Build(ids);
     std::vector<std::vector<Bundle::Part>> bundles;
-    for (size_t next = 0; next < kSubShards;) {
+    for (Bundle::Next next; !next.at_end();) {
       const Bundle bundle(groups_, sub_shards_, &next);
       bundles.emplace_back(bundle.begin(), bundle.end());
     }
@@ -87,6 +87,23 @@ TEST_F(BundleTest, ALargeGroupGoesAlone) {
   EXPECT_EQ(bundles[1][0].group.ids.size(), 100u);
 }
 
+// Else others would wait for one sub-shard as long as a request is.
+TEST_F(BundleTest, AGroupGivesItsLockUpFromTimeToTime) {
+  Ids ids = IdsOfSubShard(5, 2 * kMostIdsALock + 10);
+  ids.push_back(IdsOfSubShard(8, 1)[0]);
+  const auto bundles = BundlesOf(ids);
+  ASSERT_EQ(bundles.size(), 3u);
+  Ids seen;
+  for (const auto& parts : bundles) {
+    EXPECT_LE(parts[0].group.ids.size(), kMostIdsALock);
+    for (const Bundle::Part& part : parts) {
+      seen.insert(seen.end(), part.group.ids.begin(), part.group.ids.end());
+    }
+  }
+  EXPECT_EQ(seen, ids);
+  EXPECT_EQ(bundles[2].size(), 2u);
+}
+
 TEST_F(BundleTest, EveryIdHasAPlaceForItsRowInOneBundle) {
   Ids ids;
   for (int64_t id = 0; id < 500; ++id) ids.push_back(id * 7919);
@@ -114,7 +131,7 @@ TEST_F(BundleTest, NoIdsAreNoParts) {
 
 TEST_F(BundleTest, OthersWaitForItsSubShardsUntilItEnds) {
   groups_.Build(OneOfEach(2));
-  size_t next = 0;
+  Bundle::Next next;
   auto bundle = std::make_unique<Bundle>(groups_, sub_shards_, &next);
   std::atomic<bool> ends{false};
   std::vector<std::future<bool>> waited;

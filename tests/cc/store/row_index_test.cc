@@ -230,7 +230,8 @@ void ExpectTakesAlikes(int free_bits, uint64_t step, RowIndex::Row count) {
   Ids ids;
   for (uint64_t i = 0; i < count; ++i) {
     ids.push_back(IdOfHash(0xabcull << 52 | i * step));
-    ASSERT_EQ(index.HashOf(ids.back()) >> free_bits, 0xabcull << 52 >> free_bits);
+    ASSERT_EQ(index.HashOf(ids.back()) >> free_bits,
+              0xabcull << 52 >> free_bits);
     index.Insert(ids.back(), static_cast<RowIndex::Row>(i));
   }
   Rows expected(count);
@@ -386,7 +387,8 @@ uint32_t MostBucketsToFind(const RowIndex& index, const Ids& ids) {
 }
 
 void InsertAll(RowIndex* index, const Ids& ids) {
-  for (const int64_t id : ids) index->Insert(id, static_cast<RowIndex::Row>(id));
+  for (const int64_t id : ids)
+    index->Insert(id, static_cast<RowIndex::Row>(id));
 }
 
 // Ids whose hashes differ in their lower `bits` alone.

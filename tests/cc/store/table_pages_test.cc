@@ -273,6 +273,18 @@ TEST(TableExport, EndsFromAnyCursor) {
   }
 }
 
+TEST(TableExport, GoesOnFromItsOwnCursorsAlone) {
+  const auto table = TableOf(MakeConfig("t", 1));
+  const auto same = TableOf(MakeConfig("t", 1));
+  Look(table.get(), Range(0, 500));
+  RowPage page;
+  const uint64_t cursor = table->Export(Table::kBegin, 100, &page);
+  EXPECT_TRUE(table->CanExportFrom(cursor));
+  EXPECT_TRUE(same->CanExportFrom(Table::kBegin));
+  EXPECT_TRUE(same->CanExportFrom(Table::kEnd));
+  EXPECT_FALSE(same->CanExportFrom(cursor));
+}
+
 TEST(TableExport, OmitsExpiredRows) {
   double seconds = 0;
   TableConfig config = MakeConfig("t", 1);

@@ -1,0 +1,216 @@
+"""How long requests take whose ids somebody chose, over those with random ids.
+
+    python benchmarks/chosen_ids.py
+    python benchmarks/chosen_ids.py --ids 20000 --turns 3
+
+The ids are chosen by the hash that is published in cc/base/hash.h, so that they would
+fall on one place of a table that used it. Measured are their deduplication, and a
+table's creation, lookup and update of their rows (the C++ program in
+benchmarks/chosen_ids), and predictions of a `persia serve` whose model asks a shard,
+over REST and gRPC. Each turn asks for random and for chosen ids, one after the other;
+figures are medians of each turn's ratio. Ends with status 1 if any is above 3. The last
+line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import grpc
+import native_programs
+import numpy as np
+import tensorflow as tf
+from shard_processes import running_shards
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+from w1_model import versions
+
+import persia_tf as ptf
+from persia_tf._keras import keras
+
+DIM = 16
+MOST = 3.0  # That chosen ids may take over random ones.
+CHOSEN = ("lower_bits", "upper_bits", "sub_shard")
+NAME = "chosen"
+SECONDS = 600  # To start, and for an answer.
+
+
+class Ports(NamedTuple):
+    """Where a running `persia serve` listens."""
+
+    grpc: int
+    rest: int
+
+
+def native_figures(program: pathlib.Path, ids: int, turns: int) -> dict[str, float]:
+    """What the C++ program measures."""
+    ran = subprocess.run(
+        [str(program), str(ids), str(turns)], stdout=subprocess.PIPE, text=True
+    )
+    if ran.returncode:
+        raise SystemExit(f"chosen_ids ended with status {ran.returncode}")
+    return dict(json.loads(ran.stdout)["figures"])
+
+
+def ids_of(program: pathlib.Path, name: str, count: int) -> np.ndarray:
+    """Ids of a kind that the C++ program knows."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / name
+        subprocess.run([str(program), name, str(count), str(path)], check=True)
+        return np.fromfile(path, np.int64)
+
+
+def export(path: pathlib.Path, cluster: ptf.Cluster) -> None:
+    """Writes a model of as many ids as an example has, whose rows stay on shards."""
+    ids = keras.Input((None,), dtype="int64", name="ids")
+    vectors = ptf.layers.PersiaEmbedding(DIM, table="chosen", cluster=cluster)(ids)
+    score = keras.layers.Dense(1)(keras.layers.GlobalAveragePooling1D()(vectors))
+    model = keras.Model(ids, score)
+    model(np.arange(100, dtype=np.int64)[np.newaxis], training=True)
+    ptf.serving.export(model, path, mode="remote")
+
+
+@contextlib.contextmanager
+def running_server(model: pathlib.Path) -> Iterator[Ports]:
+    """Runs `persia serve`; ends it on leaving."""
+    with tempfile.TemporaryDirectory() as folder:
+        ports = pathlib.Path(folder) / "ports"
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "persia_tf.commands.main", "serve"),
+                *("--model", model, "--name", NAME, "--log-level=warning"),
+                *("--grpc-port=0", "--rest-port=0", "--port-file", ports),
+            ]
+        )
+        try:
+            give_up = time.monotonic() + SECONDS
+            while not ports.exists():
+                if process.poll() is not None or time.monotonic() > give_up:
+                    raise RuntimeError("persia serve did not start: see its log above")
+                time.sleep(0.05)
+            yield Ports(*map(int, ports.read_text().split()[:2]))
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def rest_asker(port: int, ids: np.ndarray) -> Callable[[], Any]:
+    """Asks for a prediction over REST."""
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/models/{NAME}:predict",
+        json.dumps({"instances": [ids.tolist()]}).encode(),
+        {"Content-Type": "application/json"},
+    )
+
+    def ask() -> Any:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:
+            return answer.read()
+
+    return ask
+
+
+def grpc_asker(port: int, ids: np.ndarray) -> Callable[[], Any]:
+    """Asks for a prediction over gRPC."""
+    service = prediction_service_pb2_grpc.PredictionServiceStub(
+        grpc.insecure_channel(f"127.0.0.1:{port}")
+    )
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = NAME
+    request.inputs["ids"].CopyFrom(tf.make_tensor_proto(ids[np.newaxis]))
+    return lambda: service.Predict(request, timeout=SECONDS, wait_for_ready=True)
+
+
+def seconds_of(ask: Callable[[], Any]) -> float:
+    """How long one takes."""
+    begin = time.monotonic()
+    ask()
+    return time.monotonic() - begin
+
+
+def served_figures(
+    ports: Ports, kinds: Mapping[str, np.ndarray], turns: int
+) -> dict[str, float]:
+    """What predictions of each kind of ids take over random ones."""
+    figures = {}
+    for api, asker in {"rest": rest_asker, "grpc": grpc_asker}.items():
+        asks = {name: asker(getattr(ports, api), ids) for name, ids in kinds.items()}
+        asks["random"]()  # It is slower once.
+        ratios: dict[str, list[float]] = {name: [] for name in CHOSEN}
+        plain = []
+        for _ in range(turns):
+            plain.append(seconds_of(asks["random"]))
+            for name in CHOSEN:
+                ratios[name].append(seconds_of(asks[name]) / plain[-1])
+        for name, turn in ratios.items():
+            figures[f"serve_{api}_{name}_over_random"] = statistics.median(turn)
+        figures[f"serve_{api}_random_ms"] = 1e3 * statistics.median(plain)
+    return figures
+
+
+def wait_until_served(ports: Ports) -> None:
+    """Waits until the model is there."""
+    ask = rest_asker(ports.rest, np.arange(3))
+    give_up = time.monotonic() + SECONDS
+    while True:
+        try:
+            return ask()
+        except OSError:  # It has no model yet.
+            if time.monotonic() > give_up:
+                raise
+            time.sleep(0.05)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--quick", action="store_true", help="a smoke test's size")
+    add("--ids", type=int, default=160_000, help="of a request: %(default)s")
+    add("--turns", type=int, default=9, help="of which a median is taken: %(default)s")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.ids, arguments.turns = 5000, 2
+    return arguments
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    load = os.getloadavg()[0]
+    program = native_programs.build("chosen_ids")
+    figures = native_figures(program, arguments.ids, arguments.turns)
+    kinds = {n: ids_of(program, n, arguments.ids) for n in ("random", *CHOSEN)}
+    with running_shards(1) as [shard], tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "model"
+        export(path / "1", ptf.Cluster([shard.address]))
+        with running_server(path) as ports:
+            wait_until_served(ports)
+            figures.update(served_figures(ports, kinds, arguments.turns))
+    for name, value in figures.items():
+        print(f"{name:42} {value:10.4g}")
+    setup = {
+        "ids": arguments.ids,
+        "turns": arguments.turns,
+        # Of other work, so about 0 where the machine was ours.
+        "load_average_before": round(load, 2),
+        **native_programs.machine(),
+        **versions(),
+    }
+    said = {"benchmark": "chosen_ids", "figures": figures, "setup": setup}
+    print(json.dumps(said))
+    over = [n for n, value in figures.items() if "_over_" in n and value > MOST]
+    if over and not arguments.quick:  # Which is over before it could tell.
+        raise SystemExit(f"above {MOST}: {', '.join(over)}")
+
+
+if __name__ == "__main__":
+    main()
