@@ -29,7 +29,8 @@ class RowIndex {
 
   using AtLimit = MeteredBytes::AtLimit;
 
-  // Counts its segments at `meter`, if there is one.
+  // Counts its memory at `meter`, if there is one, but for what a directory and
+  // its like take as it grows, which is little.
   explicit RowIndex(MemoryMeter* meter = nullptr,
                     AtLimit at_limit = AtLimit::kThrow);
   ~RowIndex();

@@ -40,11 +40,12 @@ class Store {
   // Makes the table, or attaches to one of the same name and settings.
   // Returns the rows it holds. AlreadyExists, showing what differs, if they do;
   // InvalidArgument if `config` does not validate; ResourceExhausted if there
-  // are as many tables as may be. Throws std::bad_alloc.
+  // are as many tables as may be, or no memory for an empty one. Throws
+  // std::bad_alloc.
   Result<uint64_t> CreateTable(const TableConfig& config);
 
   // ResourceExhausted if there may be no more tables, of which `config` would
-  // be one.
+  // be one, or if the memory limit leaves no room for one.
   Status CheckRoomFor(const TableConfig& config) const;
 
   // The table, which lives until it is replaced or dropped. NotFound, saying
@@ -88,6 +89,7 @@ class Store {
 
   // These expect the lock.
   Status CheckCount(const TableConfig& config) const;
+  Status CheckMemory(const TableConfig& config) const;
   Status Absence(TableKey key) const;
   void Remember(TableKey key, const TableConfig& config);
 
