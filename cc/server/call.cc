@@ -9,6 +9,9 @@
 namespace persia {
 namespace {
 
+// More than a reply has beside its rows.
+constexpr uint64_t kHeadBytes = 256;
+
 // A service that holds rows itself does not know that it is served: what the
 // server counts joins its counters. One that asks other processes gets an entry
 // of its own in front of theirs.
@@ -48,8 +51,7 @@ bool IsRequest(MessageType type) {
 Status Call::Prepare(const FrameHeader& header, const ServerOptions& options) {
   type_ = header.type;
   request_id_ = header.request_id;
-  export_.page = RowPage();  // Large, and made anew by each export.
-  changes_.tables.clear();
+  Clear();
   try {
     return Decode(options);
   } catch (const std::bad_alloc&) {
@@ -59,12 +61,48 @@ Status Call::Prepare(const FrameHeader& header, const ServerOptions& options) {
   }
 }
 
-void Call::Trim(uint64_t bytes) {
-  body_.Trim(bytes);
-  vectors_.Trim(bytes);
+void Call::Clear() {
+  reply_ = OutFrame();
+  vectors_.Clear();
+  stats_.processes = {};
   export_.page = RowPage();
   changes_.tables = {};
   checkpoint_ = CheckpointRequest();
+}
+
+void Call::Trim(uint64_t bytes) {
+  Clear();
+  body_.Trim(bytes);
+  vectors_.Trim(bytes);
+}
+
+uint64_t Call::needed() const { return body_.size() + NeededForReply(); }
+
+uint64_t Call::NeededForReply() const {
+  switch (type_) {
+    case MessageType::kLookup:
+    case MessageType::kUpdate:
+      return vectors_.needed() + kHeadBytes;
+    case MessageType::kExport:
+      return ExportRequest::kMostBytes;
+    case MessageType::kChanges:
+      return changes_.max_rows == 0 ? 0 : changes_.max_bytes;
+    case MessageType::kCheckpoint:
+      return checkpoint_.action == CheckpointAction::kReadFile
+                 ? CheckpointRequest::kMaxFileBytes
+                 : 0;
+    default:
+      return 0;
+  }
+}
+
+uint64_t Call::held() const {
+  // A lookup's reply refers to its vectors.
+  const bool has_vectors =
+      type_ == MessageType::kLookup || type_ == MessageType::kUpdate;
+  const uint64_t reply_bytes =
+      has_vectors ? vectors_.bytes() + reply_.head.size() : TotalBytes(reply_);
+  return body_.size() + reply_bytes;
 }
 
 Status Call::Decode(const ServerOptions& options) {
@@ -85,7 +123,6 @@ Status Call::Decode(const ServerOptions& options) {
       return vectors_.Decode(body, limits, &update_);
     case MessageType::kStats:
       stats_.deadline = deadline;
-      stats_.processes.clear();
       if (body.empty()) return Status();
       return Status(Code::kDataLoss, "a Stats message has no body");
     case MessageType::kExport:
@@ -117,7 +154,20 @@ Status Call::Decode(const ServerOptions& options) {
   }
 }
 
+Status Call::TakeMemory() {
+  switch (type_) {
+    case MessageType::kLookup:
+      return vectors_.TakeMemory(&lookup_);
+    case MessageType::kUpdate:
+      return vectors_.TakeMemory(&update_);
+    default:
+      return Status();
+  }
+}
+
 void Call::Start(EmbeddingService* service, DoneCallback done) {
+  const Status taken = TakeMemory();
+  if (!taken.ok()) return done(taken);
   switch (type_) {
     case MessageType::kCreateTable:
       return service->CreateTable(&create_table_, std::move(done));
@@ -147,6 +197,9 @@ void Call::Finish(const Status& status, const ServerState& server) {
 }
 
 void Call::Refuse(uint64_t request_id, const Status& why) {
+  Clear();
+  (void)body_.Resize(0);
+  request_id_ = request_id;
   reply_ = EncodeError(request_id, why);
 }
 

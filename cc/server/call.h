@@ -11,6 +11,7 @@
 #include "cc/base/byte_buffer.h"
 #include "cc/base/status.h"
 #include "cc/server/call_vectors.h"
+#include "cc/server/reply_budget.h"
 #include "cc/server/server_state.h"
 #include "cc/service/embedding_service.h"
 #include "cc/wire/frame.h"
@@ -26,8 +27,15 @@ class Call {
 
   // About the memory that the request and its reply took.
   uint64_t bytes() const {
-    return body_.size() + vectors_.bytes() + BodyBytes(reply_);
+    return body_.size() + vectors_.bytes() + TotalBytes(reply_);
   }
+
+  // What it keeps for later requests: so call it after Clear.
+  uint64_t kept() const { return body_.capacity() + vectors_.capacity(); }
+
+  // Gives back what is made anew for each request. Not between Prepare and the
+  // reply's end.
+  void Clear();
 
   // Gives memory back where it is more than `bytes`. Not between Prepare and
   // the reply's end, nor while the body is read to.
@@ -36,14 +44,28 @@ class Call {
   // Decodes the body. On an error there is nothing to start.
   Status Prepare(const FrameHeader& header, const ServerOptions& options);
 
-  // Hands the request to the service. The call must live until `done`.
+  // What the request and its reply take at most. What is not known, and most
+  // often little, is not in it: the tables of a server, say.
+  uint64_t needed() const;
+
+  // Takes memory for rows and hands the request to the service. The call must
+  // live until `done`.
   void Start(EmbeddingService* service, DoneCallback done);
+
+  // What they take once there is a reply.
+  uint64_t held() const;
+
+  // What a connection has taken for it. Ends with the reply.
+  ReplyBudget::Charge charge;
 
   // Makes the reply's frame of what came of it.
   void Finish(const Status& status, const ServerState& server);
 
-  // Makes it of a request that was not even decoded.
+  // Makes it of a request that was not even decoded, or whose reply cannot be
+  // sent.
   void Refuse(uint64_t request_id, const Status& why);
+
+  uint64_t request_id() const { return request_id_; }
 
   // Takes the reply to what is no request.
   void Answer(OutFrame reply);
@@ -53,6 +75,8 @@ class Call {
 
  private:
   Status Decode(const ServerOptions& options);
+  Status TakeMemory();
+  uint64_t NeededForReply() const;
   OutFrame FitRows(OutFrame reply, uint64_t max_body_bytes) const;
   OutFrame EncodeReply(const ServerState& server);
 

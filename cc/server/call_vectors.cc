@@ -5,6 +5,9 @@
 namespace persia {
 namespace {
 
+// Of a table's rows in a reply.
+constexpr uint64_t kMostPadding = 8;
+
 // No overflow: the ids fit a body, and dim is bounded.
 uint64_t NumberCount(const TableIds& ids) {
   return uint64_t{ids.vectors()} * ids.dim;
@@ -21,11 +24,13 @@ Status CheckBytes(const char* what, uint64_t bytes, uint64_t max_bytes) {
                        max_bytes, ": send fewer ids at once"));
 }
 
+}  // namespace
+
 // Bags are pooled from rows of their own, or their gradients spread to some:
 // memory that neither the request's bytes nor its reply's are a measure of.
 template <typename Request>
-Status CheckIdsAndBags(const Request& request,
-                       const CallVectors::Limits& limits) {
+Status CallVectors::CheckIdsAndBags(const Request& request,
+                                    const Limits& limits) {
   uint64_t bytes = 0;
   uint64_t ids = 0;
   for (const auto& table : request.tables) {
@@ -33,20 +38,37 @@ Status CheckIdsAndBags(const Request& request,
     if (table.ids.combiner == Combiner::kNone) continue;
     bytes += uint64_t{table.ids.ids.size()} * table.ids.dim * sizeof(float);
   }
+  other_bytes_ = bytes + request.tables.size() * kMostPadding;
   PERSIA_RETURN_IF_ERROR(limits.request.CheckIds(ids));
   return CheckBytes("the rows of this request's bags have", bytes,
                     limits.bytes);
 }
 
-Status NoMemory(const char* what, uint64_t bytes) {
-  return Status(Code::kResourceExhausted,
-                Concat("no memory for ", what, " of ", bytes, " bytes"));
+// What an earlier call had stays for this one, but counts no more.
+void CallVectors::SetNeeded(uint64_t numbers, uint64_t encoded_bytes) {
+  floats_bytes_ = numbers * sizeof(float);
+  encoded_bytes_ = encoded_bytes;
+  (void)floats_.Resize(0);
+  (void)encoded_.Resize(0);
 }
 
-}  // namespace
+void CallVectors::Clear() {
+  other_bytes_ = 0;
+  SetNeeded(0, 0);
+}
+
+Status CallVectors::TakeNeeded(const char* what) {
+  if (floats_.Resize(floats_bytes_) && encoded_.Resize(encoded_bytes_)) {
+    return Status();
+  }
+  return Status(Code::kResourceExhausted,
+                Concat("no memory for ", what, " of ",
+                       floats_bytes_ + encoded_bytes_, " bytes"));
+}
 
 Status CallVectors::Decode(ConstBytes body, const Limits& limits,
                            LookupRequest* request) {
+  Clear();
   PERSIA_RETURN_IF_ERROR(
       DecodeLookup(body, request, &reply_dtype_, limits.request));
   PERSIA_RETURN_IF_ERROR(CheckIdsAndBags(*request, limits));
@@ -56,18 +78,20 @@ Status CallVectors::Decode(ConstBytes body, const Limits& limits,
     numbers += NumberCount(table.ids);
     rows_bytes += PaddedBytes(reply_dtype_, table.ids.vectors(), table.ids.dim);
   }
-  const uint64_t reply_bytes = kLookupReplyHeadBytes + rows_bytes;
-  PERSIA_RETURN_IF_ERROR(
-      CheckBytes("the reply to this lookup has", reply_bytes, limits.bytes));
+  PERSIA_RETURN_IF_ERROR(CheckBytes("the reply to this lookup has",
+                                    kLookupReplyHeadBytes + rows_bytes,
+                                    limits.bytes));
   PERSIA_RETURN_IF_ERROR(
       CheckBytes("the rows of this lookup, before they are encoded, have",
                  numbers * sizeof(float), limits.bytes));
   const bool converts = reply_dtype_ != WireDtype::kFloat32;
-  if (!floats_.Resize(numbers * sizeof(float)) ||
-      !encoded_.Resize(converts ? rows_bytes : 0)) {
-    return NoMemory("a reply", reply_bytes);
-  }
-  Span<float> rest = floats_.As<float>(numbers);
+  SetNeeded(numbers, converts ? rows_bytes : 0);
+  return Status();
+}
+
+Status CallVectors::TakeMemory(LookupRequest* request) {
+  PERSIA_RETURN_IF_ERROR(TakeNeeded("a reply"));
+  Span<float> rest = floats_.As<float>(floats_bytes_ / sizeof(float));
   for (TableLookup& table : request->tables) {
     table.rows = rest.first(NumberCount(table.ids));
     rest = rest.subspan(table.rows.size());
@@ -96,6 +120,7 @@ OutFrame CallVectors::EncodeReply(uint64_t request_id,
 
 Status CallVectors::Decode(ConstBytes body, const Limits& limits,
                            UpdateRequest* request) {
+  Clear();
   PERSIA_RETURN_IF_ERROR(
       DecodeUpdate(body, request, &gradients_, limits.request));
   PERSIA_RETURN_IF_ERROR(CheckIdsAndBags(*request, limits));
@@ -107,10 +132,13 @@ Status CallVectors::Decode(ConstBytes body, const Limits& limits,
   PERSIA_RETURN_IF_ERROR(
       CheckBytes("the gradients of this update, decoded, have",
                  numbers * sizeof(float), limits.bytes));
-  if (!encoded_.Resize(0) || !floats_.Resize(numbers * sizeof(float))) {
-    return NoMemory("gradients", numbers * sizeof(float));
-  }
-  Span<float> rest = floats_.As<float>(numbers);
+  SetNeeded(numbers, 0);
+  return Status();
+}
+
+Status CallVectors::TakeMemory(UpdateRequest* request) {
+  PERSIA_RETURN_IF_ERROR(TakeNeeded("gradients"));
+  Span<float> rest = floats_.As<float>(floats_bytes_ / sizeof(float));
   for (size_t t = 0; t < gradients_.size(); ++t) {
     TableUpdate& table = request->tables[t];
     const size_t count = NumberCount(table.ids);

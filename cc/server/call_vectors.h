@@ -30,22 +30,41 @@ class CallVectors {
     RequestLimits request;
   };
 
-  // Decodes a Lookup and gives its tables memory for their rows.
-  // kResourceExhausted if there is none, or if the reply, its rows before they
-  // are encoded, or the rows that bags are pooled from, would be too long.
+  // Decodes a Lookup; its tables have no memory for their rows yet.
+  // kResourceExhausted if the reply, its rows before they are encoded, or the
+  // rows that bags are pooled from, would be too long.
   Status Decode(ConstBytes body, const Limits& limits, LookupRequest* request);
+
+  // Gives them that. kResourceExhausted if there is none.
+  Status TakeMemory(LookupRequest* request);
 
   // The reply to what was decoded last, once its rows are there. It refers to
   // the memory here.
   OutFrame EncodeReply(uint64_t request_id, const LookupRequest& request);
 
-  // Decodes an Update whose gradients are in `body` or here.
-  // kResourceExhausted if there is no memory for them, or if they, decoded, or
-  // the rows that bags are pooled from would be too long.
+  // Decodes an Update but for its gradients, which are in `body`.
+  // kResourceExhausted if they, decoded, or the rows that bags are pooled from
+  // would be too long.
   Status Decode(ConstBytes body, const Limits& limits, UpdateRequest* request);
 
-  // What the last Decode has taken.
+  // Decodes those that are not float32. kResourceExhausted if there is no
+  // memory.
+  Status TakeMemory(UpdateRequest* request);
+
+  // Of a call that has no vectors.
+  void Clear();
+
+  // What TakeMemory will take after the last Decode, and the service for the
+  // rows of bags.
+  uint64_t needed() const {
+    return floats_bytes_ + encoded_bytes_ + other_bytes_;
+  }
+
+  // What TakeMemory has taken since the last Decode.
   uint64_t bytes() const { return floats_.size() + encoded_.size(); }
+
+  // With what is kept for the next call.
+  uint64_t capacity() const { return floats_.capacity() + encoded_.capacity(); }
 
   // Gives memory back that has more than `bytes`. Nothing may refer to it.
   void Trim(uint64_t bytes) {
@@ -54,6 +73,15 @@ class CallVectors {
   }
 
  private:
+  template <typename Request>
+  Status CheckIdsAndBags(const Request& request, const Limits& limits);
+  void SetNeeded(uint64_t numbers, uint64_t encoded_bytes);
+  Status TakeNeeded(const char* what);
+
+  // By the last Decode:
+  uint64_t floats_bytes_ = 0;
+  uint64_t encoded_bytes_ = 0;
+  uint64_t other_bytes_ = 0;  // Rows of bags, and padding.
   ByteBuffer floats_;
   ByteBuffer encoded_;  // A reply's rows, unless they are float32.
   WireDtype reply_dtype_ = WireDtype::kFloat32;

@@ -6,15 +6,11 @@
 namespace persia {
 namespace {
 
-// Calls that keep their memory for later. They are taken last in, first out, so
-// more would only be used under a burst.
-constexpr size_t kMaxIdleCalls = 4;
-
-// What an idle call may keep for ever.
-constexpr uint64_t kKeptBytes = uint64_t{64} << 10;
-
 // Who reads a long reply at this rate reads.
 constexpr double kSlowestBytesASecond = 1 << 20;
+
+// Replies without rows are shorter.
+constexpr uint64_t kShortBytes = 4096;
 
 constexpr EventKind kRefused{"connections refused", EventLevel::kWarning, 20};
 constexpr EventKind kStalled{"connections dropped that read no replies",
@@ -55,18 +51,29 @@ Status NoRequest() {
   return Status(Code::kDataLoss, "it sent a message that is no request");
 }
 
+Status NoRoom(uint64_t total_bytes) {
+  return Status(Code::kResourceExhausted,
+                Concat("this server has no room for the reply: replies that "
+                       "their clients do not read, and requests under way, "
+                       "take all of the ",
+                       total_bytes, " bytes that they may; ask again later"));
+}
+
 }  // namespace
 
 Connection::Connection(Socket socket, std::shared_ptr<Mailbox> mailbox,
                        ServerState* server, ClosedCallback on_closed)
     : peer_(PeerOf(socket)),
       handshake_timer_(socket.get_executor()),
-      memory_timer_(socket.get_executor()),
+      wait_timer_(socket.get_executor()),
       stream_(std::make_shared<FrameStream>(std::move(socket),
                                             server->options.max_body_bytes)),
       mailbox_(std::move(mailbox)),
       server_(server),
-      on_closed_(std::move(on_closed)) {}
+      on_closed_(std::move(on_closed)),
+      idle_calls_(std::make_shared<IdleCalls>(
+          handshake_timer_.get_executor(), server,
+          [stream = stream_.get()] { return stream->reads_body(); })) {}
 
 void Connection::Start() {
   const ServerOptions& options = server_->options;
@@ -181,56 +188,13 @@ void Connection::EndHandshake() {
 
 // ---- Requests come.
 
-std::shared_ptr<Call> Connection::TakeCall() {
-  if (idle_calls_.empty()) return std::make_shared<Call>();
-  std::shared_ptr<Call> call = std::move(idle_calls_.back());
-  idle_calls_.pop_back();
-  return call;
-}
-
-void Connection::KeepCall(std::shared_ptr<Call> call) {
-  const uint64_t bytes = call->bytes();
-  if (idle_calls_.size() < kMaxIdleCalls) {
-    idle_calls_.push_back(std::move(call));
-  }
-  if (recent_bytes_) {
-    recent_bytes_ = std::max(*recent_bytes_, bytes);
-  } else if (bytes > kKeptBytes) {
-    recent_bytes_ = bytes;
-    StartMemoryTimer();
-  }
-}
-
-// Fresh memory costs more than the work on it: so what recent requests took is
-// kept for the next, and nothing is done a request.
-void Connection::StartMemoryTimer() {
-  memory_timer_.expires_at(DeadlineAfter(server_->options.memory_seconds));
-  memory_timer_.async_wait(
-      [connection = weak_from_this()](const ErrorCode& error) {
-        const auto self = connection.lock();
-        if (!error && self != nullptr && !self->closed_) self->TrimMemory();
-      });
-}
-
-void Connection::TrimMemory() {
-  const uint64_t needed = std::max(kKeptBytes, *recent_bytes_);
-  // A buffer may have half as much again as was asked for.
-  const uint64_t kept = needed + needed / 2;
-  for (const auto& call : idle_calls_) call->Trim(kept);
-  const bool reads = reading_ != nullptr && stream_->reads_body();
-  if (reading_ != nullptr && !reads) reading_->Trim(kept);
-  recent_bytes_.reset();
-  if (!reads && needed == kKeptBytes) return;
-  recent_bytes_ = 0;
-  StartMemoryTimer();
-}
-
 void Connection::ReadNext() {
-  if (closed_ || draining_ || reading_ != nullptr ||
-      in_flight_ >= server_->options.max_in_flight || HasTooMuchUnwritten()) {
+  if (closed_ || draining_ || reading_ != nullptr || waiting_ != nullptr ||
+      in_flight_ >= server_->options.max_in_flight ||
+      unwritten_bytes_ > server_->options.max_unwritten_bytes) {
     return;
   }
-  reading_ = TakeCall();
+  reading_ = idle_calls_->Take();
   stream_->Read(reading_->body(),
                 [self = shared_from_this()](ReadEnd end, const Status& status) {
                   self->OnRead(end, status);
@@ -275,15 +239,62 @@ void Connection::OnRequest() {
   std::shared_ptr<Call> call = std::move(reading_);
   reading_ = nullptr;
   ++in_flight_;
+  idle_calls_->EndIdle();
   const Status status = call->Prepare(stream_->header(), server_->options);
   if (!status.ok()) return OnDone(std::move(call), status);
+  const auto granted = [wait = ++wait_, mailbox = mailbox_,
+                        connection = weak_from_this()] {
+    mailbox->Post([wait, connection] {
+      if (auto self = connection.lock()) self->OnRoom(wait);
+    });
+  };
+  wait_number_ = server_->budget->Take(call->needed(), granted);
+  if (wait_number_ == 0) return Begin(std::move(call));
+  waiting_ = std::move(call);
+  wait_ends_ = DeadlineAfter(server_->options.request_seconds);
+  LimitWait();
+}
+
+// Who holds the room and reads nothing is dropped meanwhile.
+void Connection::LimitWait() {
+  wait_timer_.expires_at(DeadlineAfter(server_->options.unread_seconds / 10));
+  wait_timer_.async_wait(
+      [connection = weak_from_this()](const ErrorCode& error) {
+        const auto self = connection.lock();
+        if (!error && self != nullptr) self->OnWaitTick();
+      });
+}
+
+void Connection::OnWaitTick() {
+  if (closed_ || waiting_ == nullptr) return;
+  server_->drop_stalled();
+  if (Clock::now() < wait_ends_) return LimitWait();
+  server_->budget->Cancel(wait_number_, waiting_->needed());
+  OnDone(std::exchange(waiting_, nullptr),
+         NoRoom(server_->budget->total_bytes()));
+  ReadNext();
+}
+
+void Connection::OnRoom(uint64_t wait) {
+  if (closed_ || waiting_ == nullptr || wait != wait_) return;
+  wait_timer_.cancel();
+  Begin(std::exchange(waiting_, nullptr));
+  ReadNext();
+}
+
+// The budget has taken what it needs.
+void Connection::Begin(std::shared_ptr<Call> call) {
+  call->charge = server_->budget->Given(call->needed());
   // The service may finish on any thread and after this server has gone: until
   // back in the loop, only the call itself and the mailbox are safe to touch.
   call->Start(server_->service,
               [call, mailbox = mailbox_,
                connection = weak_from_this()](const Status& status) {
                 mailbox->Run([call, connection, status] {
-                  if (auto self = connection.lock()) self->OnDone(call, status);
+                  const auto self = connection.lock();
+                  if (self != nullptr && !self->closed_) {
+                    self->OnDone(call, status);
+                  }
                 });
               });
 }
@@ -296,7 +307,7 @@ void Connection::RefuseClient(const Status& why) {
 
 // The peer is told why the connection ends.
 void Connection::Refuse(uint64_t request_id, const Status& why) {
-  if (reading_ == nullptr) reading_ = TakeCall();
+  if (reading_ == nullptr) reading_ = idle_calls_->Take();
   reading_->Refuse(request_id, why);
   ReplyLast();
 }
@@ -317,44 +328,40 @@ void Connection::ReplyLast() {
 }
 
 void Connection::OnDone(std::shared_ptr<Call> call, const Status& status) {
-  if (closed_) return;
   call->Finish(status, *server_);
   Reply(std::move(call));
 }
 
 void Connection::Reply(std::shared_ptr<Call> call) {
-  CountUnwritten(TotalBytes(call->reply()));
+  ChargeReply(call.get());
+  unwritten_bytes_ += TotalBytes(call->reply());
   replies_.push_back(std::move(call));
   if (replies_.size() == 1) WriteNext();
 }
 
-// Who has none to read is served: so nobody waits for others to read theirs.
-bool Connection::HasTooMuchUnwritten() const {
-  return unwritten_bytes_ > server_->options.max_unwritten_bytes ||
-         (unwritten_bytes_ > 0 && server_->has_too_much_unwritten());
-}
-
-void Connection::CountUnwritten(uint64_t bytes) {
-  unwritten_bytes_ += bytes;
-  server_->unwritten_bytes += bytes;
-  if (server_->has_too_much_unwritten()) server_->drop_stalled();
-}
-
-void Connection::CountWritten(uint64_t bytes) {
-  unwritten_bytes_ -= bytes;
-  server_->unwritten_bytes -= bytes;
+// Most often it is less than was thought. A long one that nobody could foresee
+// is not worth passing the bound.
+void Connection::ChargeReply(Call* call) {
+  if (call->charge.bytes() == 0) call->charge = server_->budget->Given(0);
+  if (call->held() > call->charge.bytes() + kShortBytes &&
+      !call->charge.TryResize(call->held())) {
+    call->Refuse(call->request_id(), NoRoom(server_->budget->total_bytes()));
+  }
+  call->charge.Resize(call->held());
 }
 
 void Connection::DropIfStalled() {
-  if (closed_ || replies_.empty() || !server_->has_too_much_unwritten()) return;
-  const uint64_t bytes = TotalBytes(replies_.front()->reply());
-  const double seconds = server_->options.unread_seconds +
-                         static_cast<double>(bytes) / kSlowestBytesASecond;
+  if (closed_ || replies_.empty() || !server_->budget->has_waiters()) return;
+  const double seconds =
+      server_->options.unread_seconds +
+      static_cast<double>(stream_->written()) / kSlowestBytesASecond;
   if (-SecondsUntil(write_began_) < seconds) return;
   TellEvent(server_->options.events, kStalled, "dropped ", peer_,
             ": it did not read its next reply within ", seconds, " s; ",
-            unwritten_bytes_, " bytes wait for it, and for all clients over ",
-            server_->options.max_unwritten_total_bytes);
+            unwritten_bytes_,
+            " bytes wait for it, and requests wait for room "
+            "in the ",
+            server_->budget->total_bytes(), " that all replies may take");
   Close();
 }
 
@@ -369,8 +376,9 @@ void Connection::WriteNext() {
 void Connection::OnWritten(const ErrorCode& error) {
   if (closed_) return;
   if (error) return Close();
-  CountWritten(TotalBytes(replies_.front()->reply()));
-  KeepCall(std::move(replies_.front()));
+  unwritten_bytes_ -= TotalBytes(replies_.front()->reply());
+  replies_.front()->charge = {};
+  idle_calls_->Keep(std::move(replies_.front()));
   replies_.pop_front();
   --in_flight_;
   if (!replies_.empty()) WriteNext();
@@ -396,9 +404,12 @@ void Connection::CloseAfterReplies() {
 void Connection::Close() {
   if (closed_) return;
   closed_ = true;
-  CountWritten(unwritten_bytes_);
+  if (waiting_ != nullptr) {
+    server_->budget->Cancel(wait_number_, waiting_->needed());
+  }
+  idle_calls_->Close();
   handshake_timer_.cancel();
-  memory_timer_.cancel();
+  wait_timer_.cancel();
   stream_->Close();
   on_closed_(shared_from_this());
 }

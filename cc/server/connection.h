@@ -9,9 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cc/server/call.h"
+#include "cc/server/idle_calls.h"
 #include "cc/server/server_state.h"
 #include "cc/wire/event_loop.h"
 #include "cc/wire/frame_stream.h"
@@ -40,7 +40,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Cuts it. Replies that are not written yet are lost.
   void Close();
 
-  // Cuts it, and tells why, if its peer reads no replies.
+  // Cuts it, and tells why, if its peer reads no replies while somebody waits
+  // for what they take.
   void DropIfStalled();
 
  private:
@@ -60,6 +61,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void OnRead(ReadEnd end, const Status& status);
   void OnBadFrame(ReadEnd end, const Status& status);
   void OnRequest();
+  void LimitWait();
+  void OnWaitTick();
+  void OnRoom(uint64_t wait);
+  void Begin(std::shared_ptr<Call> call);
   void RefuseClient(const Status& why);
   void Refuse(uint64_t request_id, const Status& why);
   void RefuseTls();
@@ -69,21 +74,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void WriteNext();
   void OnWritten(const ErrorCode& error);
   void CloseAfterReplies();
-  std::shared_ptr<Call> TakeCall();
-  void KeepCall(std::shared_ptr<Call> call);
-  void StartMemoryTimer();
-  void TrimMemory();
-  bool HasTooMuchUnwritten() const;
-  void CountUnwritten(uint64_t bytes);
-  void CountWritten(uint64_t bytes);
+  void ChargeReply(Call* call);
 
   const std::string peer_;
   Timer handshake_timer_;
-  Timer memory_timer_;
+  Timer wait_timer_;
   const std::shared_ptr<FrameStream> stream_;
   const std::shared_ptr<Mailbox> mailbox_;
   ServerState* const server_;
   ClosedCallback on_closed_;
+
+  const std::shared_ptr<IdleCalls> idle_calls_;
 
   Status turned_away_;     // Why the client is not served, if it is not.
   bool securing_ = false;  // While TLS is agreed on.
@@ -93,10 +94,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::deque<std::shared_ptr<Call>> replies_;  // The first is being written.
   uint64_t unwritten_bytes_ = 0;               // Of replies_.
   Clock::time_point write_began_;              // Of the first of them.
-  std::vector<std::shared_ptr<Call>> idle_calls_;
-  // While there may be memory to give back: the most that a request took since
-  // the timer was started.
-  std::optional<uint64_t> recent_bytes_;
+  std::shared_ptr<Call> waiting_;  // For room in the budget; nothing is read.
+  uint64_t wait_ = 0;              // Numbers those waits; the budget has its
+  uint64_t wait_number_ = 0;       // own number.
+  Deadline wait_ends_;
   bool draining_ = false;
   bool lingering_ = false;
   bool closed_ = false;

@@ -23,6 +23,8 @@ class ServerImpl : public Server {
       : loops_(std::move(loops)), listener_(std::move(listener)) {
     state_.service = service;
     state_.options = options;
+    state_.budget =
+        std::make_shared<ReplyBudget>(options.max_unwritten_total_bytes);
     state_.address = Address{options.host, listener_->port()}.ToString();
     for (const auto& loop : loops_) {
       sets_.push_back(

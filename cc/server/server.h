@@ -10,13 +10,14 @@
 // Requests of one connection are answered in any order, each reply carrying
 // its request's id; at most ServerOptions::max_in_flight of them are worked on
 // at once, and ServerOptions::max_unwritten_bytes of replies wait for a peer
-// that reads slowly, the next frame is read only then. While replies of all
-// connections take more than ServerOptions::max_unwritten_total_bytes, no
-// further frame is read from a peer that has any to read, and one that reads
-// none is dropped. A connection that sends anything but a well-formed frame is
-// dropped and counted; others do not notice. A peer of another protocol
-// version, or whose request is too long, gets one Error frame that says so
-// first.
+// that reads slowly, the next frame is read only then. The requests of all
+// connections that are worked on and their replies take at most
+// ServerOptions::max_unwritten_total_bytes: a request that there is no room for
+// waits, and while one does, a peer that reads no replies is dropped. A
+// connection that sends anything
+// but a well-formed frame is dropped and counted; others do not notice. A peer
+// of another protocol version, or whose request is too long, gets one Error
+// frame that says so first.
 
 #ifndef PERSIA_CC_SERVER_SERVER_H_
 #define PERSIA_CC_SERVER_SERVER_H_
@@ -45,9 +46,11 @@ struct ServerOptions {
   // Of one connection: with more waiting for it, no further request is read. A
   // peer that asks and does not read holds so much memory and one reply.
   uint64_t max_unwritten_bytes = 64u << 20;
-  // Of all connections: with more waiting, no further request is read from
-  // those with any. One that has not read its next reply for `unread_seconds`,
-  // and a second a MiB of it, is then dropped.
+  // Of all connections: the requests that are worked on, with their rows, and
+  // their replies: see ReplyBudget. One that would take more waits; and a
+  // connection that reads less of its next reply than a MiB a second, after
+  // `unread_seconds`, is then dropped. A request that takes more than half of
+  // this is the only one of those that are long.
   uint64_t max_unwritten_total_bytes = 1u << 30;
   double unread_seconds = 10;
   double request_seconds = 60;  // Deadline handed to the service.
@@ -63,6 +66,8 @@ struct ServerOptions {
   // long without any as large it gives back what is beyond kKeptBytes a
   // request.
   double memory_seconds = 10;
+  // What all connections keep so; what is beyond is given back at once.
+  uint64_t max_kept_total_bytes = 1u << 30;
   // Is told what an operator wants to know, and must outlive the server. Null:
   // it is told to nobody.
   EventLog* events = nullptr;

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "cc/server/reply_budget.h"
 #include "cc/server/server.h"
 #include "cc/service/embedding_service.h"
 
@@ -20,14 +22,13 @@ struct ServerState {
   std::atomic<uint64_t> bad_frames{0};
   std::atomic<uint64_t> refused_connections{0};
   std::atomic<uint64_t> connections{0};
-  std::atomic<uint64_t> unwritten_bytes{0};  // Replies of all connections.
-  // To be called when these are too much, on any loop: drops who reads none.
+  // Of the requests and replies of all connections, which need it.
+  std::shared_ptr<ReplyBudget> budget;
+  // To be called while somebody waits for that, on any loop: drops those that
+  // read no replies.
   std::function<void()> drop_stalled;
-
-  bool has_too_much_unwritten() const {
-    return unwritten_bytes.load(std::memory_order_relaxed) >
-           options.max_unwritten_total_bytes;
-  }
+  // What all connections keep for later requests.
+  std::atomic<uint64_t> kept_bytes{0};
 };
 
 }  // namespace persia

@@ -180,6 +180,9 @@ struct ExportCursor {
 };
 
 struct ExportRequest {
+  // About what a page takes at most, whatever `max_rows`.
+  static constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+
   Deadline deadline;
   TableKey table = 0;
   // In: where to begin, or what the last export gave. Output: where to go on.

@@ -39,14 +39,12 @@ constexpr EventKind kTornLogs{"logs with a part left out", EventLevel::kWarning,
 constexpr EventKind kLostUpdates{"clients with lost updates",
                                  EventLevel::kWarning, 60};
 
-// Bounds the memory of an export's page, whatever its rows' size.
-constexpr size_t kMaxPageBytes = size_t{64} << 20;
-
 size_t PageRows(const ExportRequest& request) {
   const size_t row_bytes =
       sizeof(int64_t) +
       sizeof(float) * (size_t{request.dim} + request.state_size);
-  const size_t most = std::max<size_t>(1, kMaxPageBytes / row_bytes);
+  const size_t most =
+      std::max<size_t>(1, ExportRequest::kMostBytes / row_bytes);
   return static_cast<size_t>(std::min<uint64_t>(request.max_rows, most));
 }
 

@@ -27,6 +27,10 @@ constexpr size_t kMostPassedOn = 64;
 
 constexpr std::align_val_t kCacheLine{alignof(Bucket)};
 
+// About what the directory, the list of segments and the heap around them and
+// an only bucket take while the index is small.
+constexpr size_t kLeastBytes = 128;
+
 size_t MostIds(uint32_t bits) {
   return (size_t{Bucket::kSlots} << bits) * kMostLoadPercent / 100;
 }
@@ -63,6 +67,7 @@ RowIndex::RowIndex(MemoryMeter* meter, AtLimit at_limit, const KeyedHash& hash)
       directory_(1, 0),
       metered_(meter, at_limit),
       spilled_(meter) {
+  metered_.Grow(kLeastBytes, [] {});
   segments_.reserve(1);
   segments_.push_back({TakeBuckets(0), 0, 0, 0});
   slots_ = Bucket::kSlots;
@@ -199,9 +204,9 @@ RowIndex::Row RowIndex::Erase(int64_t id) {
 }
 
 size_t RowIndex::bytes() const {
-  return slots_ / Bucket::kSlots * sizeof(Bucket) +
-         directory_.capacity() * sizeof(uint32_t) +
-         segments_.capacity() * sizeof(Segment) + spilled_.bytes();
+  return kLeastBytes + slots_ / Bucket::kSlots * sizeof(Bucket) +
+         (directory_.capacity() - 1) * sizeof(uint32_t) +
+         (segments_.capacity() - 1) * sizeof(Segment) + spilled_.bytes();
 }
 
 // Whether there was room: nothing has changed if not.

@@ -38,7 +38,8 @@ class RowIndex {
   // about for fewer than one of 10^11 ids.
   static constexpr uint32_t kMostBuckets = 128;
 
-  // Counts its segments at `meter`, if there is one.
+  // Counts its memory at `meter`, if there is one, but for what a directory and
+  // its like take as it grows, which is little.
   explicit RowIndex(MemoryMeter* meter = nullptr,
                     AtLimit at_limit = AtLimit::kThrow,
                     const KeyedHash& hash = KeyedHash());

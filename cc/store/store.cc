@@ -10,6 +10,9 @@
 namespace persia {
 namespace {
 
+// About what a table without rows takes.
+constexpr uint64_t kEmptyTableBytes = uint64_t{60} << 10;
+
 Result<uint64_t> Attach(const Table& held, const TableConfig& asked) {
   PERSIA_RETURN_IF_ERROR(CheckSameTable(held.config(), asked));
   return held.Stats().rows;
@@ -31,6 +34,7 @@ Result<uint64_t> Store::CreateTable(const TableConfig& config) {
   if (const Result<Table*> held = Find(key); held.ok()) {
     return Attach(**held, config);
   }
+  PERSIA_RETURN_IF_ERROR(CheckMemory(config));
   // Outside the lock: to make a table may take long, and others need theirs.
   auto made = MakeTable(config, nullptr, meter_);
   if (!made.ok()) return made.status();
@@ -47,6 +51,7 @@ Result<uint64_t> Store::CreateTable(const TableConfig& config) {
 }
 
 Status Store::CheckRoomFor(const TableConfig& config) const {
+  PERSIA_RETURN_IF_ERROR(CheckMemory(config));
   {
     std::shared_lock<std::shared_mutex> lock(mutex_);
     PERSIA_RETURN_IF_ERROR(CheckCount(config));
@@ -78,6 +83,18 @@ Status Store::CheckCount(const TableConfig& config) const {
       Code::kResourceExhausted,
       Concat("table \"", config.name, "\" would be one more than the ",
              most_tables_, " that this shard may have: raise --max-tables"));
+}
+
+// A table counts itself whether there is room or not, so that one can take the
+// place of another at the limit.
+Status Store::CheckMemory(const TableConfig& config) const {
+  const uint64_t used = meter_->used();
+  if (used + kEmptyTableBytes <= meter_->limit()) return Status();
+  return Status(
+      Code::kResourceExhausted,
+      Concat("table \"", config.name, "\": the memory limit of ",
+             meter_->limit(), " bytes leaves no room for one more table, ",
+             used, " are in use: raise --memory-limit, or drop tables"));
 }
 
 Result<Table*> Store::Find(TableKey key) const {

@@ -43,11 +43,13 @@ class Store {
   // Makes the table, or attaches to one of the same name and settings.
   // Returns the rows it holds. AlreadyExists, showing what differs, if they do;
   // InvalidArgument if `config` does not validate; ResourceExhausted if there
-  // are as many tables as may be. Throws std::bad_alloc.
+  // are as many tables as may be, or no memory for an empty one. Throws
+  // std::bad_alloc.
   Result<uint64_t> CreateTable(const TableConfig& config);
 
   // Whether this store may get a table like `config`. ResourceExhausted if
-  // there may be no more tables; else see CheckShard.
+  // there may be no more tables, or if the memory limit leaves no room for one;
+  // else see CheckShard.
   Status CheckRoomFor(const TableConfig& config) const;
 
   // FailedPrecondition, telling of `what`, unless all tables here are those of
@@ -97,6 +99,7 @@ class Store {
 
   // These expect the lock.
   Status CheckCount(const TableConfig& config) const;
+  Status CheckMemory(const TableConfig& config) const;
   Status Absence(TableKey key) const;
   void Remember(TableKey key, const TableConfig& config);
 

@@ -645,7 +645,8 @@ void SubShard::AddStats(TableStats* stats) const {
   std::lock_guard<SpinMutex> lock(mutex_);
   stats->rows += index_.size();
   stats->index_slots += index_.slots();
-  stats->bytes += slab_.bytes() + index_.bytes() + admission_->bytes();
+  stats->bytes +=
+      own_bytes() + slab_.bytes() + index_.bytes() + admission_->bytes();
   if (changes_) stats->bytes += changes_->bytes();
   if (saved_) stats->bytes += saved_->bytes();
   for (const auto& follower : followers_) stats->bytes += follower->bytes();

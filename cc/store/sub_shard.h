@@ -95,13 +95,16 @@ class SubShard {
            std::unique_ptr<Admission> admission, MemoryMeter* meter = nullptr)
       : rules_(*rules),
         meter_(meter),
+        metered_(meter, MeteredBytes::AtLimit::kGrow),
         rounding_seed_(Mix64(rules->table_seed + number)),
         admission_(std::move(admission)),
         // Rows are what is limited. An index grows with them; and a little
         // while rows come and go, when each is in place of another.
         index_(meter, RowIndex::AtLimit::kGrow,
                KeyedHash::Numbered(rules->table_seed + number)),
-        slab_(rules->row_bytes, meter) {}
+        slab_(rules->row_bytes, meter) {
+    metered_.Grow(own_bytes(), [] {});
+  }
 
   // A lookup or an update takes these steps, in this order, from the third on
   // under the lock. Each asks for the memory that the next one needs: who works
@@ -261,8 +264,12 @@ class SubShard {
     return reinterpret_cast<float*>(row + rules_.state_offset);
   }
 
+  // Its own, with an admission, and the heap around them.
+  static constexpr size_t own_bytes() { return sizeof(SubShard) + 64; }
+
   const RowRules& rules_;
   MemoryMeter* const meter_;
+  MeteredBytes metered_;  // Of own_bytes.
   const uint64_t rounding_seed_;
   mutable SpinMutex mutex_;
   // All below are guarded by mutex_.

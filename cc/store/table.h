@@ -308,7 +308,8 @@ using SecondsClock = std::function<double()>;
 
 // InvalidArgument if `config` does not validate. `seconds` is the machine's own
 // clock if it is null. What `meter`, if there is one, counts is rows, state,
-// index and what admission knows. Throws std::bad_alloc.
+// index, what admission knows, and what a table takes without rows. Throws
+// std::bad_alloc.
 Result<std::shared_ptr<Table>> MakeTable(
     const TableConfig& config, SecondsClock seconds = nullptr,
     std::shared_ptr<MemoryMeter> meter = nullptr);

@@ -182,8 +182,13 @@ void FrameStream::Write(const OutFrame& frame, WriteCallback done) {
   if (tls_ != nullptr) {
     return tls_->Write(std::move(parts), std::move(on_written));
   }
+  written_ = 0;
   asio::async_write(
-      socket_, std::move(parts), UntilDone,
+      socket_, std::move(parts),
+      [this](const ErrorCode& error, size_t transferred) {
+        written_ = transferred;
+        return UntilDone(error, transferred);
+      },
       [on_written = std::move(on_written)](
           const ErrorCode& error, size_t /*bytes*/) { on_written(error); });
 }

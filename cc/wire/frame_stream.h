@@ -76,6 +76,11 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   // `frame` and its payload must live until `done` or Close.
   void Write(const OutFrame& frame, WriteCallback done);
 
+  // How much of the frame of the last Write is on its way.
+  uint64_t written() const {
+    return tls_ != nullptr ? tls_->written() : written_;
+  }
+
   // Has the read under way end as kClosed. Not during a Write.
   void CancelRead();
 
@@ -108,6 +113,7 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   bool read_cancelled_ = false;
   bool reads_body_ = false;
   Clock::time_point heard_at_ = Clock::now();
+  uint64_t written_ = 0;
   // Of the read under way:
   ByteBuffer* body_ = nullptr;
   uint64_t unplaced_ = 0;             // What *body_ will hold.

@@ -94,6 +94,7 @@ void TlsStream::FinishRead(const ErrorCode& error) {
 void TlsStream::Write(std::vector<asio::const_buffer> from, WriteDone done) {
   from_ = std::move(from);
   from_part_ = 0;
+  bytes_written_ = 0;
   write_done_ = std::move(done);
   WriteMore();
 }
@@ -125,6 +126,7 @@ ErrorCode TlsStream::EncryptSome() {
     if (!bytes.ok()) return asio::error::connection_aborted;
     if (*bytes == 0) break;
     part += *bytes;
+    bytes_written_ += *bytes;
   }
   return ErrorCode();
 }

@@ -41,6 +41,9 @@ class TlsStream {
   // Sends all of `from`.
   void Write(std::vector<asio::const_buffer> from, WriteDone done);
 
+  // How much of what the last Write sends has been encrypted.
+  uint64_t written() const { return bytes_written_; }
+
   // Tells the peer that nothing more comes. Not during a Write.
   void End(WriteDone done);
 
@@ -79,6 +82,7 @@ class TlsStream {
   // Of the Write under way: what is still to be encrypted.
   std::vector<asio::const_buffer> from_;
   size_t from_part_ = 0;
+  uint64_t bytes_written_ = 0;
   WriteDone write_done_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "tests/cc/server/server_fixture.h"
 
@@ -95,6 +96,24 @@ TEST_F(ConnectionMemoryTest, SmallRequestsKeepLittle) {
     ExpectServed(&client, 3);
   }
   EXPECT_LE(ResidentBytes(), before + kLittle);
+}
+
+// All the same where none of them is idle for long.
+TEST_F(ConnectionMemoryTest, ManyConnectionsKeepLittleTogether) {
+  ServerOptions options;
+  options.memory_seconds = 3600;
+  options.max_kept_total_bytes = kLargeBytes / 4;
+  options.io_threads = 1;
+  StartServerWith(options);
+  const uint64_t before = WithoutConnections();
+  std::vector<RawSocket> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(Connect());
+    LookUpMuch(&clients.back());
+    LookUpMuch(&clients.back());
+  }
+  EXPECT_LE(ResidentBytes(), before + kLittle);
+  for (RawSocket& client : clients) ExpectServed(&client, 3);
 }
 
 #endif

@@ -1,27 +1,42 @@
-// Steady work allocates nothing a row or an id: counted by a global operator
-// new, which sanitizers have of their own.
+// Steady work allocates nothing a row or an id, and what small tables allocate
+// is counted: by a global operator new, which sanitizers have of their own.
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "cc/base/memory_meter.h"
 #include "cc/store/table.h"
 #include "tests/cc/store/make_config.h"
 
 namespace {
 
 thread_local size_t allocations = 0;
+thread_local size_t held_bytes = 0;
+
+// With the word that malloc has before it.
+size_t BytesOf(void* memory) {
+  return memory == nullptr ? 0 : malloc_usable_size(memory) + sizeof(size_t);
+}
 
 void* Counted(void* memory) {
   ++allocations;
+  held_bytes += BytesOf(memory);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
+}
+
+void Free(void* memory) {
+  held_bytes -= BytesOf(memory);
+  std::free(memory);
 }
 
 }  // namespace
@@ -31,13 +46,11 @@ void* operator new(size_t size, std::align_val_t alignment) {
   const auto to = static_cast<size_t>(alignment);
   return Counted(std::aligned_alloc(to, (size + to - 1) / to * to));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, size_t) noexcept { Free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { Free(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
+  Free(memory);
 }
 
 namespace persia {
@@ -99,6 +112,36 @@ TEST(Allocations, AreFewWhereRowsAreCreated) {
   const size_t before = allocations;
   table->Lookup(ids, /*read_only=*/false, rows);
   EXPECT_LT(allocations - before, kRows / 50);
+}
+
+// So the limit of all tables' memory is one of what the process takes, also
+// where there are many and no rows.
+TEST(Allocations, OfSmallTablesAreCountedByTheMeter) {
+  constexpr int kTables = 20;
+  for (const char* admission : {"always", "min_count(count=2)"}) {
+    TableConfig config = MakeConfig("t", kDim, "uniform", "adagrad");
+    config.admission = Spec::Parse(admission).value();
+    const auto meter = std::make_shared<MemoryMeter>();
+    std::vector<std::unique_ptr<Table>> tables;
+    const size_t before = held_bytes;
+    for (int t = 0; t < kTables; ++t) {
+      tables.push_back(std::move(*MakeTable(config, nullptr, meter)));
+    }
+    for (const size_t count : {0, 1, 100, 1000}) {
+      uint64_t shown = 0;
+      for (const auto& table : tables) {
+        const std::vector<int64_t> ids = Ids(0, count);
+        std::vector<float> rows(count * kDim);
+        for (int seen = 0; seen < 2; ++seen) table->Lookup(ids, false, rows);
+        shown += table->Stats().bytes;
+      }
+      const auto held = static_cast<double>(held_bytes - before);
+      EXPECT_NEAR(static_cast<double>(meter->used()), held, 0.15 * held)
+          << admission << ", " << count << " rows";
+      EXPECT_NEAR(static_cast<double>(shown), held, 0.15 * held)
+          << admission << ", " << count << " rows";
+    }
+  }
 }
 
 }  // namespace

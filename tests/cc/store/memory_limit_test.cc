@@ -204,6 +204,33 @@ TEST(StoreLimits, TablesHaveAMaximum) {
   EXPECT_TRUE(store.CreateTable(MakeConfig("b", 2)).ok()) << "it is there";
 }
 
+// Empty ones too, which a program may make as many of as it likes.
+TEST(StoreLimits, TablesAreMadeAsLongAsThereIsMemory) {
+  Store store;
+  store.SetLimits({kLimit, 0});
+  int tables = 0;
+  Status status;
+  while (status.ok() && tables < 1000) {
+    const TableConfig config = MakeConfig("t" + std::to_string(tables), 32);
+    EXPECT_EQ(store.CheckRoomFor(config).ok(),
+              store.meter()->used() + 60 * 1024 <= kLimit);
+    status = store.CreateTable(config).status();
+    if (status.ok()) ++tables;
+  }
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_NE(status.message().find("leaves no room for one more table"),
+            std::string::npos)
+      << status.message();
+  EXPECT_GT(tables, 60);
+  EXPECT_LT(tables, 80);
+  EXPECT_LE(store.meter()->used(), kLimit);
+  // One takes the place of another all the same.
+  EXPECT_TRUE(store.Drop(HashName("t0"), 1, /*stays=*/true).ok());
+  EXPECT_TRUE(store.CreateTable(MakeConfig("t0", 32)).ok()) << "it is there";
+  EXPECT_TRUE(store.Drop(HashName("t1"), 2, /*stays=*/false).ok());
+  EXPECT_TRUE(store.CreateTable(MakeConfig("more", 32)).ok());
+}
+
 TEST(StoreLimits, AllTablesShareTheMemory) {
   Store store;
   store.SetLimits({kLimit, 0});
