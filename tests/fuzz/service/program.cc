@@ -11,14 +11,14 @@ struct Share {
   const char* name;
 };
 
-constexpr Share kShares[] = {{Action::kTrain, 17, "train"},
+constexpr Share kShares[] = {{Action::kTrain, 22, "train"},
                              {Action::kTrainTwo, 4, "train two tables"},
                              {Action::kRead, 3, "read"},
-                             {Action::kCreate, 8, "create"},
-                             {Action::kCreateOdd, 4, "create odd"},
+                             {Action::kCreate, 6, "create"},
+                             {Action::kCreateOdd, 3, "create odd"},
                              {Action::kAssign, 2, "assign"},
                              {Action::kRemove, 2, "remove"},
-                             {Action::kDrop, 2, "drop"},
+                             {Action::kDrop, 1, "drop"},
                              {Action::kRepeatDrop, 1, "repeat drop"},
                              {Action::kResend, 2, "resend"},
                              {Action::kSave, 3, "save"},
@@ -30,7 +30,7 @@ constexpr Share kShares[] = {{Action::kTrain, 17, "train"},
                              {Action::kEndBase, 1, "end base"},
                              {Action::kKill, 2, "kill"},
                              {Action::kRestart, 1, "restart"},
-                             {Action::kCrash, 4, "crash later"},
+                             {Action::kCrash, 3, "crash later"},
                              {Action::kCheck, 1, "check"}};
 
 constexpr int Sum() {

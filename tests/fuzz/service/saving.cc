@@ -12,7 +12,7 @@
 namespace persia {
 namespace {
 
-constexpr size_t kPaddingIds = 9000;
+constexpr size_t kPaddingIds = 4500;
 
 std::string ShardFileName(size_t index, size_t count) {
   char name[64];
@@ -184,23 +184,28 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
     Require(may_be_refused, "a checkpoint is read: ", status.message());
     return;
   }
-  ShardModel after = Restored(asked->model, checkpoint,
-                              static_cast<uint32_t>(place), count, generation);
-  Need need;
-  need.checkpoints = {checkpoint.id};
+  const Change change = [&](ShardModel* model) {
+    *model = Restored(*model, checkpoint, static_cast<uint32_t>(place), count,
+                      generation);
+  };
+  // The log is read from the last base on, with each restore since.
+  (void)IsNeeded(0);
+  Need need = needs_[asked->number()];
+  need.checkpoints.push_back(checkpoint.id);
   for (const CheckpointModel& each : checkpoints_) {
     const auto file = each.files.empty() ? std::string() : each.files.back();
     if (std::count(checkpoint.files.begin(), checkpoint.files.end(), file)) {
       need.checkpoints.push_back(each.id);
     }
   }
-  need.bases = asked->files()->bases();
   const bool was_held = base_is_held_[asked->number()];
+  // One that was begun before is of the rows before.
+  need.bases = asked->files()->bases() + (was_held ? 1 : 0);
   if (holds_base && !was_held) asked->files()->HoldAt(ProcessFiles::kBase);
   request.action = CheckpointAction::kSwap;
   request.generation = generation;
   status = asked->Call(&EmbeddingService::Checkpoint, &request);
-  if (Died(asked, {asked->model, after})) {
+  if (Died(asked, {change})) {
     need.bases = 0;
     if (asked->model.generation == generation) {
       needs_[asked->number()] = std::move(need);
@@ -214,7 +219,7 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
     return;
   }
   needs_[asked->number()] = need;
-  asked->model = std::move(after);
+  change(&asked->model);
   for (auto& [name, table] : asked->model.tables) {
     if (!IsCapped(table.config)) continue;
     Learn(asked, name, {});

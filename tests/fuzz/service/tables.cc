@@ -98,9 +98,6 @@ ModelRow InitialRow(const TableConfig& config, int64_t id) {
 void StepRow(const TableConfig& config, const std::vector<float>& gradient,
              ModelRow* row) {
   if (IsUndecided(config.optimizer)) return;
-  for (const float g : gradient) {
-    if (!std::isfinite(g)) return;
-  }
   for (size_t d = 0; d < gradient.size(); ++d) {
     const float g = gradient[d];
     if (config.optimizer.name == "sgd") {

@@ -54,7 +54,7 @@ bool IsCapped(const TableConfig& config);
 
 ModelRow InitialRow(const TableConfig& config, int64_t id);
 
-// What an update of a row does, if the optimizer is decided.
+// What an update by finite numbers does, if the optimizer is decided.
 void StepRow(const TableConfig& config, const std::vector<float>& gradient,
              ModelRow* row);
 

@@ -16,42 +16,40 @@ bool IsSeenOtherwise(const ShardModel& shard, const TableConfig& config) {
   return false;
 }
 
-// What a CreateTable makes of a shard, unless it must be refused.
-struct Made {
-  bool is_refused = false;
-  bool may_be_refused = false;
-  ShardModel after;
-};
+// The table's settings after it was asked for.
+TableConfig SettingsAfter(const TableConfig& held, const TableConfig& asked,
+                          bool replaces) {
+  TableConfig after = held;
+  if (!IsUndecided(asked.optimizer) &&
+      (replaces || IsUndecided(held.optimizer))) {
+    after.optimizer = asked.optimizer;
+  }
+  return after;
+}
 
-Made Make(const ShardModel& shard, const TableConfig& config, bool replaces,
-          bool is_valid) {
-  Made made{!is_valid, false, shard};
-  if (!is_valid) return made;
-  const auto held = made.after.tables.find(config.name);
-  if (held == made.after.tables.end()) {
-    made.is_refused = shard.tables.size() >= kMostTables ||
-                      config.admission.Get("expected_ids", 0) > 1e6;
-    made.may_be_refused = IsSeenOtherwise(shard, config);
-    made.after.tables[config.name].config = config;
-    return made;
+// Makes the table, or gives it the optimizer that it is to have.
+void Make(const TableConfig& asked, bool replaces, ShardModel* shard) {
+  const auto [at, is_new] = shard->tables.emplace(asked.name, TableModel());
+  TableModel* const table = &at->second;
+  if (is_new) {
+    table->config = asked;
+    return;
   }
-  TableModel* const table = &held->second;
-  TableConfig like_asked = table->config;
-  if (!(config.optimizer == like_asked.optimizer) &&
-      !IsUndecided(config.optimizer) &&
-      (replaces || IsUndecided(like_asked.optimizer))) {
-    like_asked.optimizer = config.optimizer;
+  const TableConfig after = SettingsAfter(table->config, asked, replaces);
+  if (after.optimizer == table->config.optimizer) return;
+  table->config = after;
+  for (auto& [id, row] : table->rows) row.state = InitialState(after);
+}
+
+bool MustBeRefused(const TableModel* held, size_t tables,
+                   const TableConfig& asked, bool replaces) {
+  if (asked.optimizer.name == "no_such_rule") return true;
+  if (held == nullptr) {
+    return tables >= kMostTables ||
+           asked.admission.Get("expected_ids", 0) > 1e6;
   }
-  made.is_refused = !HasSameView(like_asked, config) ||
-                    !HasSameSettings(like_asked, config);
-  // Two views of the shard may have come to be.
-  made.may_be_refused = IsSeenOtherwise(shard, config);
-  if (made.is_refused) return made;
-  if (!(like_asked.optimizer == table->config.optimizer)) {
-    table->config = like_asked;
-    for (auto& [id, row] : table->rows) row.state = InitialState(like_asked);
-  }
-  return made;
+  return !HasSameView(held->config, asked) ||
+         !HasSameSettings(SettingsAfter(held->config, asked, replaces), asked);
 }
 
 }  // namespace
@@ -94,14 +92,15 @@ void World::CreateOn(Job* job, size_t place, TableConfig config,
   Shard* const asked = shard(job->shards[place]);
   config.shard_index = static_cast<uint32_t>(place);
   config.shard_count = static_cast<uint32_t>(job->shards.size());
-  const bool is_valid = config.optimizer.name != "no_such_rule";
-  Made made = Make(asked->model, config, replaces, is_valid);
-  const bool is_held = FindTable(asked, config.name) != nullptr;
-  if (opening == OpeningStep::kFind && !is_held) {
-    // It makes nothing, and need not see how large it would be.
-    made.may_be_refused |= made.is_refused;
-    made.is_refused = false;
-    made.after = asked->model;
+  const TableModel* const held = FindTable(asked, config.name);
+  bool must_be_refused = MustBeRefused(held, asked->model.tables.size(), config,
+                                       replaces);
+  bool may_be_refused = IsSeenOtherwise(asked->model, config);
+  const bool makes = opening != OpeningStep::kFind || held != nullptr;
+  if (!makes) {
+    // It need not see how large the table would be.
+    may_be_refused |= must_be_refused;
+    must_be_refused = false;
   }
   CreateTableRequest request;
   request.config = config;
@@ -113,16 +112,21 @@ void World::CreateOn(Job* job, size_t place, TableConfig config,
                config.shard_index, " of ", config.shard_count,
                ", step ", static_cast<int>(opening),
                status.ok() ? ": ok" : ": refused, " + status.message()));
+  std::vector<Change> changes;
+  if (makes && !must_be_refused) {
+    changes.emplace_back(
+        [&](ShardModel* model) { Make(config, replaces, model); });
+  }
   // Who died may have said anything.
-  if (Died(asked, {asked->model, made.after})) return;
+  if (Died(asked, changes)) return;
   if (!status.ok()) {
-    Require(made.is_refused || made.may_be_refused, "table ", config.name,
+    Require(must_be_refused || may_be_refused, "table ", config.name,
             " is made on shard ", asked->number(), ": ", status.message());
     return;
   }
-  Require(!made.is_refused, "table ", config.name, " is refused by shard ",
+  Require(!must_be_refused, "table ", config.name, " is refused by shard ",
           asked->number());
-  asked->model = std::move(made.after);
+  for (const Change& change : changes) change(&asked->model);
   TableModel* const table = FindTable(asked, config.name);
   if (table == nullptr) return;
   Require(table->identity == 0 || table->identity == request.identity,
@@ -145,23 +149,25 @@ void World::DropTable(const Step& step) {
   pending_.saw_drop = true;
   for (const int number : job->shards) {
     Shard* const asked = shard(number);
-    ShardModel after = asked->model;
-    const auto table = after.tables.find(drop.table);
-    if (table != after.tables.end() && drop.stays) {
+    const Change change = [&](ShardModel* model) {
+      const auto table = model->tables.find(drop.table);
+      if (table == model->tables.end()) return;
+      if (!drop.stays) {
+        model->tables.erase(table);
+        return;
+      }
       table->second.rows.clear();
       table->second.used.clear();
       table->second.time = 0;
-    } else if (table != after.tables.end()) {
-      after.tables.erase(table);
-    }
+    };
     DropTableRequest request;
     request.table = HashName(drop.table);
     request.stays = drop.stays;
     request.drop_id = drop.id;
     const Status status = asked->Call(&EmbeddingService::DropTable, &request);
-    if (Died(asked, {asked->model, after})) continue;
+    if (Died(asked, {change})) continue;
     Require(status.ok(), "a table is dropped: ", status.message());
-    asked->model = std::move(after);
+    change(&asked->model);
   }
 }
 
@@ -203,13 +209,11 @@ void World::Assign(const Step& step) {
     const TableConfig config = held->config;
     const Ids ids = OwnIds(all, config.shard_index, config.shard_count);
     if (ids.empty()) continue;
-    ShardModel made = asked->model;
-    ShardModel after = asked->model;
+    ModelRows assigned;
     std::vector<float> weights;
     std::vector<float> state;
-    for (size_t i = 0; i < ids.size(); ++i) {
-      ModelRow row = InitialRow(config, ids[i]);
-      made.tables[name].rows.emplace(ids[i], row);
+    for (const int64_t id : ids) {
+      ModelRow row = InitialRow(config, id);
       for (float& weight : row.weights) {
         weight = static_cast<float>(step.c % 32) / 8 - 2;
         weights.push_back(weight);
@@ -218,10 +222,19 @@ void World::Assign(const Step& step) {
         if (step.b >= 128) number = 1.5f;
         state.push_back(number);
       }
-      TableModel* const table = &after.tables[name];
-      table->rows[ids[i]] = row;
-      table->used.erase(ids[i]);
+      assigned[id] = std::move(row);
     }
+    const Change makes = [&](ShardModel* model) {
+      for (const int64_t id : ids) {
+        model->tables[name].rows.emplace(id, InitialRow(config, id));
+      }
+    };
+    const Change sets = [&](ShardModel* model) {
+      for (const auto& [id, row] : assigned) {
+        model->tables[name].rows[id] = row;
+        model->tables[name].used.erase(id);
+      }
+    };
     AssignRequest request;
     request.table = HashName(name);
     request.dim = config.dim;
@@ -232,9 +245,9 @@ void World::Assign(const Step& step) {
       request.state = state;
     }
     const Status status = asked->Call(&EmbeddingService::Assign, &request);
-    if (Died(asked, {asked->model, made, after})) continue;
+    if (Died(asked, {makes, sets})) continue;
     Require(status.ok(), "rows are assigned: ", status.message());
-    asked->model = std::move(after);
+    sets(&asked->model);
     if (IsSelective(config)) Learn(asked, name, ids);
   }
 }
@@ -250,20 +263,24 @@ void World::Remove(const Step& step) {
     if (FindTable(asked, name) == nullptr) continue;
     const Ids ids = OwnIds(all, static_cast<uint32_t>(place),
                            static_cast<uint32_t>(job->shards.size()));
-    ShardModel after = asked->model;
-    TableModel* const table = &after.tables[name];
     uint64_t removed = 0;
-    for (const int64_t id : ids) removed += table->rows.erase(id);
+    const Change change = [&](ShardModel* model) {
+      removed = 0;
+      for (const int64_t id : ids) {
+        removed += model->tables[name].rows.erase(id);
+      }
+    };
     RemoveRequest request;
     request.table = HashName(name);
     request.ids = ids;
     const Status status = asked->Call(&EmbeddingService::Remove, &request);
-    if (Died(asked, {asked->model, after})) continue;
+    if (Died(asked, {change})) continue;
     Require(status.ok(), "rows are removed: ", status.message());
+    change(&asked->model);
     // One that has expired may still take room.
-    Require(request.removed == removed || Expires(table->config), removed,
-            " rows are removed, not ", request.removed);
-    asked->model = std::move(after);
+    Require(request.removed == removed ||
+                Expires(asked->model.tables[name].config),
+            removed, " rows are removed, not ", request.removed);
   }
 }
 

@@ -91,43 +91,48 @@ void World::TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
 
   LookupRequest lookup;
   std::vector<std::vector<float>> rows(names.size());
-  std::vector<ShardModel> possible = {asked->model};
+  std::vector<Change> changes;
   for (size_t t = 0; t < names.size(); ++t) {
-    ShardModel after = possible.back();
-    TableModel* const table = &after.tables[names[t]];
-    const uint32_t dim = table->config.dim;
+    const uint32_t dim = FindTable(asked, names[t])->config.dim;
     rows[t].resize(ids.size() * dim);
     TableIds of;
     of.table = HashName(names[t]);
     of.dim = dim;
     of.ids = ids;
     lookup.tables.push_back({of, rows[t]});
-    for (const int64_t id : ids) {
-      table->rows.emplace(id, InitialRow(table->config, id));
-    }
-    possible.push_back(std::move(after));
+    changes.emplace_back([&ids, name = names[t]](ShardModel* model) {
+      TableModel* const table = &model->tables[name];
+      for (const int64_t id : ids) {
+        if (table->rows.count(id) > 0) continue;
+        table->rows[id] = InitialRow(table->config, id);
+      }
+    });
   }
   const Status looked = asked->Call(&EmbeddingService::Lookup, &lookup);
-  if (Died(asked, possible)) return;
+  if (Died(asked, changes)) return;
   Require(looked.ok(), "rows are looked up: ", looked.message());
   Require(lookup.generation == asked->model.generation,
           "a lookup tells generation ", asked->model.generation, ", not ",
           lookup.generation);
   for (size_t t = 0; t < names.size(); ++t) {
     TableModel* const table = FindTable(asked, names[t]);
-    const TableModel& looked_up = possible.back().tables[names[t]];
     const uint32_t dim = table->config.dim;
+    const bool is_selective = IsSelective(table->config);
     for (size_t i = 0; i < ids.size(); ++i) {
       const auto at = rows[t].begin() + static_cast<ptrdiff_t>(i * dim);
       const std::vector<float> got(at, at + dim);
-      const std::vector<float>& wanted = looked_up.rows.at(ids[i]).weights;
+      auto row = table->rows.find(ids[i]);
+      ModelRow made;
+      if (row == table->rows.end()) {
+        made = InitialRow(table->config, ids[i]);
+        if (!is_selective) row = table->rows.emplace(ids[i], made).first;
+      }
+      const std::vector<float>& wanted =
+          row == table->rows.end() ? made.weights : row->second.weights;
       Require(got == wanted, "row ", ids[i], " of table ", names[t],
               " is looked up as", TextOf(got), " instead of", TextOf(wanted));
     }
-    if (!IsSelective(table->config)) {
-      table->rows = looked_up.rows;
-      continue;
-    }
+    if (!is_selective) continue;
     for (const int64_t id : ids) {
       if (table->rows.count(id) > 0) table->used[id] = table->time;
     }
@@ -144,28 +149,16 @@ void World::TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
   sent.client = is_known ? job->client : 0;
   sent.sequence = job->sequence;
   sent.generation = lookup.generation;
-  ShardModel after = asked->model;
-  UpdateCounts wanted;
   bool is_refused = false;
   for (const std::string& name : names) {
-    TableModel* const table = &after.tables[name];
-    is_refused |= IsUndecided(table->config.optimizer);
-    Sent::OfTable of{name, table->config.dim, ids, {}};
+    const TableModel& table = *FindTable(asked, name);
+    is_refused |= IsUndecided(table.config.optimizer);
+    Sent::OfTable of{name, table.config.dim, ids, {}};
     for (const int64_t id : ids) {
-      const auto row = table->rows.find(id);
+      const auto row = table.rows.find(id);
       std::vector<float> gradient(of.dim, 1.0f);
-      if (row == table->rows.end()) {
-        ++wanted.absent;
-      } else {
-        gradient = GradientOf(step, id, row->second);
-        if (step.c % 8 == 5 && id == ids[0]) gradient[0] = NAN;
-        if (std::isnan(gradient[0])) {
-          ++wanted.nonfinite;
-        } else {
-          ++wanted.applied;
-          StepRow(table->config, gradient, &row->second);
-        }
-      }
+      if (row != table.rows.end()) gradient = GradientOf(step, id, row->second);
+      if (step.c % 8 == 5 && id == ids[0]) gradient[0] = NAN;
       of.gradients.insert(of.gradients.end(), gradient.begin(), gradient.end());
     }
     sent.tables.push_back(std::move(of));
@@ -179,45 +172,58 @@ void World::TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
     return;
   }
   if (is_known) job->sent[asked->number()] = sent;
-  const ShardModel before = asked->model;
-  size_t which = 0;
-  if (Died(asked, {before, after}, &which)) {
+  size_t made = 0;
+  UpdateCounts wanted;
+  const Change change = [&](ShardModel* model) { wanted = Apply(sent, model); };
+  if (Died(asked, {change}, &made)) {
     if (!is_known) return;
     // A client asks again, and it is applied once.
-    Trace(Concat("  it is sent again; it was ", which == 0 ? "not " : "",
+    Trace(Concat("  it is sent again; it was ", made == 0 ? "not " : "",
                  "applied"));
-    ShardModel applied = asked->model;
-    if (which == 0) {
-      for (const Sent::OfTable& of : sent.tables) {
-        TableModel* const table = &applied.tables[of.name];
-        for (size_t i = 0; i < of.ids.size(); ++i) {
-          const auto row = table->rows.find(of.ids[i]);
-          if (row == table->rows.end()) continue;
-          const auto at =
-              of.gradients.begin() + static_cast<ptrdiff_t>(i * of.dim);
-          StepRow(table->config, {at, at + of.dim}, &row->second);
-        }
-      }
-    }
+    if (made == 0) change(&asked->model);
     const Status again = SendUpdate(asked, sent, &counts);
     Require(again.ok(), "an update is taken again: ", again.message());
-    asked->model = std::move(applied);
     asked->Check();
     return;
   }
   Require(updated.ok(), "rows are updated: ", updated.message());
+  change(&asked->model);
   Require(counts.applied == wanted.applied &&
               counts.nonfinite == wanted.nonfinite &&
               counts.absent == wanted.absent,
           "an update applies ", wanted.applied, " gradients, not ",
           counts.applied, "; ", counts.absent, " of ", wanted.absent,
-          " rows were absent");
-  asked->model = std::move(after);
+          " rows were absent, ", counts.nonfinite, " of ", wanted.nonfinite,
+          " gradients not finite");
   if (!is_known || step.c % 8 > 2) return;
   const Status again = SendUpdate(asked, sent, &counts);
   if (Died(asked)) return;
   Require(again.ok() && counts.applied == 0, "an update is applied once: ",
           again.message());
+}
+
+UpdateCounts World::Apply(const Sent& sent, ShardModel* model) {
+  UpdateCounts counts;
+  for (const Sent::OfTable& of : sent.tables) {
+    TableModel* const table = &model->tables[of.name];
+    for (size_t i = 0; i < of.ids.size(); ++i) {
+      const auto at = of.gradients.begin() + static_cast<ptrdiff_t>(i * of.dim);
+      const std::vector<float> gradient(at, at + of.dim);
+      const bool is_finite =
+          std::all_of(gradient.begin(), gradient.end(),
+                      [](float number) { return std::isfinite(number); });
+      const auto row = table->rows.find(of.ids[i]);
+      if (!is_finite) {
+        ++counts.nonfinite;
+      } else if (row == table->rows.end()) {
+        ++counts.absent;
+      } else {
+        ++counts.applied;
+        StepRow(table->config, gradient, &row->second);
+      }
+    }
+  }
+  return counts;
 }
 
 Status World::SendUpdate(Shard* shard, const Sent& sent,

@@ -44,7 +44,8 @@ void RunProgram(Span<const uint8_t> program) {
 
 World::World(Span<const uint8_t> settings) {
   jobs_[0].shards = {0, 1};
-  jobs_[1].shards = ViewOf(settings[0]);
+  jobs_[1].shards =
+      ViewOf(allowances()->no_second_view ? kSameView : settings[0]);
   Shard::Options options;
   options.sync = settings[1] % 2 == 0 ? SyncMode::kDevice : SyncMode::kSystem;
   Trace(Concat("job 2 lists shards", jobs_[1].shards[0] == 0 ? " 0" : " 1",
@@ -62,6 +63,18 @@ World::World(Span<const uint8_t> settings) {
 }
 
 World::~World() = default;
+
+TableConfig World::ConfigOf(int job, Slot slot, Variant variant) {
+  if (allowances()->no_refused_memory && slot == kFiltered &&
+      variant == Variant::kTooLarge) {
+    variant = Variant::kUsual;
+  }
+  TableConfig config = persia::ConfigOf(job, slot, variant);
+  if (allowances()->no_expiry && Expires(config)) {
+    config.eviction = Spec{"never", {}};
+  }
+  return config;
+}
 
 void World::Run(const Step& step) {
   Trace(TextOf(step));
@@ -131,12 +144,17 @@ void World::End() {
   }
 }
 
-bool World::Died(Shard* shard, const std::vector<ShardModel>& possible,
-                 size_t* which) {
+bool World::Died(Shard* shard, const std::vector<Change>& changes,
+                 size_t* made) {
   if (!shard->files()->dead()) return false;
   Trace(Concat("  shard ", shard->number(), " dies"));
+  std::vector<ShardModel> possible = {shard->model};
+  for (const Change& change : changes) {
+    possible.push_back(possible.back());
+    change(&possible.back());
+  }
   const size_t chosen = shard->Kill(loses_power_, possible);
-  if (which != nullptr) *which = chosen;
+  if (made != nullptr) *made = chosen;
   AfterEnd(shard);
   return true;
 }

@@ -8,6 +8,7 @@
 #define PERSIA_TESTS_FUZZ_SERVICE_WORLD_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,10 @@ struct Allowances {
   bool keeps_restored_checkpoints = true;
   // A drop is not repeated once the shard ended.
   bool repeats_no_drop_after_an_end = true;
+  // Of these there are none.
+  bool no_expiry = false;
+  bool no_refused_memory = false;
+  bool no_second_view = false;
 };
 Allowances* allowances();
 
@@ -45,6 +50,7 @@ class World {
  private:
   static constexpr int kShardCount = 2;
   static constexpr int kJobs = 2;
+  static TableConfig ConfigOf(int job, Slot slot, Variant variant);
   using Ids = std::vector<int64_t>;
 
   // An update as it was sent.
@@ -88,11 +94,11 @@ class World {
   // world.cc
   Shard* shard(int number) { return shards_[number].get(); }
   Job* JobOf(uint8_t byte) { return &jobs_[byte % kJobs]; }
-  // If the shard died during a call, brings it back, where its state must be
-  // one of `possible`; whether it did, and which that was.
-  bool Died(Shard* shard, const std::vector<ShardModel>& possible,
-            size_t* which = nullptr);
-  bool Died(Shard* shard) { return Died(shard, {shard->model}); }
+  using Change = std::function<void(ShardModel*)>;
+  // If the shard died, brings it back, where so many of `changes` must have
+  // been made, the first ones; whether it did, and how many that were.
+  bool Died(Shard* shard, const std::vector<Change>& changes = {},
+            size_t* made = nullptr);
   void AfterEnd(Shard* shard);
   TableModel* FindTable(Shard* shard, const std::string& name);
 
@@ -112,7 +118,10 @@ class World {
                const Step& step);
   void Read(const Step& step);
   void Resend(const Step& step);
-  Status SendUpdate(Shard* shard, const Sent& sent, UpdateCounts* counts);
+  static Status SendUpdate(Shard* shard, const Sent& sent,
+                           UpdateCounts* counts);
+  // What an update does, if it is applied.
+  static UpdateCounts Apply(const Sent& sent, ShardModel* model);
   // Of a table that rows may leave: takes over what there is, if it may be so.
   void Learn(Shard* shard, const std::string& name, const Ids& may_be_new);
   static Ids IdsOf(const Step& step, size_t most);

@@ -1,10 +1,13 @@
 // Random programs of steps, one after the other, as long as wanted: what
 // service_fuzz runs, under any sanitizer, and without libFuzzer.
 //
-//   service_steps [--steps=N] [--seed=S] [--length=N] [--one-view]
-//                                   ... of jobs that list the same shards
+//   service_steps [--steps=N] [--seed=S] [--length=N]
 //   service_steps FILE              runs the program in the file
 //   service_steps --shrink FILE     makes it shorter, as long as it fails
+//
+// With --no-expiry, --no-refused-memory and --no-second-view programs have no
+// table whose rows expire, none that is too large, and no jobs that list shards
+// otherwise: to look beyond what was found with them.
 //
 // The program that runs is in the file service_steps-S.program.
 
@@ -12,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -21,6 +25,8 @@
 #include <iterator>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/fuzz/service/program.h"
 #include "tests/fuzz/service/require.h"
@@ -37,8 +43,9 @@ struct Options {
   uint64_t seed = 1;
   uint64_t length = 150;
   bool shrinks = false;
-  bool one_view = false;
   std::string file;
+  // The program's own name, and what its children are told too.
+  std::vector<std::string> same;
 };
 
 bool Take(const char* argument, const char* name, uint64_t* value) {
@@ -48,8 +55,29 @@ bool Take(const char* argument, const char* name, uint64_t* value) {
   return true;
 }
 
+bool TakeAllowance(const char* argument) {
+  Allowances* const all = allowances();
+  if (std::strcmp(argument, "--remove-any-checkpoint") == 0) {
+    all->keeps_restored_checkpoints = false;
+    return true;
+  }
+  if (std::strcmp(argument, "--repeat-any-drop") == 0) {
+    all->repeats_no_drop_after_an_end = false;
+    return true;
+  }
+  const std::pair<const char*, bool*> flags[] = {
+      {"--no-expiry", &all->no_expiry},
+      {"--no-refused-memory", &all->no_refused_memory},
+      {"--no-second-view", &all->no_second_view}};
+  for (const auto& [name, flag] : flags) {
+    if (std::strcmp(argument, name) == 0) return *flag = true;
+  }
+  return false;
+}
+
 Options OptionsOf(int argc, char** argv) {
   Options options;
+  options.same.push_back(argv[0]);
   for (int i = 1; i < argc; ++i) {
     if (Take(argv[i], "--steps=", &options.steps)) continue;
     if (Take(argv[i], "--seed=", &options.seed)) continue;
@@ -58,8 +86,8 @@ Options OptionsOf(int argc, char** argv) {
       options.shrinks = true;
       continue;
     }
-    if (std::strcmp(argv[i], "--one-view") == 0) {
-      options.one_view = true;
+    if (TakeAllowance(argv[i])) {
+      options.same.push_back(argv[i]);
       continue;
     }
     options.file = argv[i];
@@ -86,8 +114,9 @@ void OnAlarm(int) {
 }
 
 // What a run in a process of its own fails with, without its numbers; empty if
-// it does not fail.
-std::string FailureApart(const std::string& path) {
+// it does not fail. `same` begins its command line.
+std::string FailureApart(const std::vector<std::string>& same,
+                         const std::string& path) {
   const std::string told = path + ".told";
   const pid_t child = ::fork();
   if (child == 0) {
@@ -95,7 +124,13 @@ std::string FailureApart(const std::string& path) {
     ::dup2(file, 1);
     ::dup2(file, 2);
     ::alarm(20);
-    ::execl("/proc/self/exe", "service_steps", path.c_str(), nullptr);
+    std::vector<char*> arguments;
+    for (const std::string& argument : same) {
+      arguments.push_back(const_cast<char*>(argument.c_str()));
+    }
+    arguments.push_back(const_cast<char*>(path.c_str()));
+    arguments.push_back(nullptr);
+    ::execv("/proc/self/exe", arguments.data());
     ::_exit(0);
   }
   int status = 0;
@@ -108,7 +143,8 @@ std::string FailureApart(const std::string& path) {
       continue;
     }
     failure.clear();
-    for (const char c : line.substr(0, 80)) {
+    // Paths and numbers differ.
+    for (const char c : line.substr(0, std::min<size_t>(80, line.find(" /")))) {
       if (c < '0' || c > '9') failure += c;
     }
     break;
@@ -117,16 +153,16 @@ std::string FailureApart(const std::string& path) {
   return failure;
 }
 
-int ShrinkFile(const std::string& path) {
+int ShrinkFile(const std::vector<std::string>& same, const std::string& path) {
   const std::string tried = path + ".tried";
-  const std::string wanted = FailureApart(path);
+  const std::string wanted = FailureApart(same, path);
   if (wanted.empty()) {
     std::fprintf(stderr, "%s does not fail\n", path.c_str());
     return 1;
   }
   const auto fails = [&](const Program& program) {
     Write(program, tried);
-    return FailureApart(tried) == wanted;
+    return FailureApart(same, tried) == wanted;
   };
   const Program program = Shrink(ReadProgram(path), fails);
   (void)::unlink(tried.c_str());
@@ -144,8 +180,7 @@ int RunRandom(const Options& options) {
   uint64_t done = 0;
   for (uint64_t number = 0; done < options.steps; ++number) {
     std::mt19937_64 random(options.seed * 1000003 + number);
-    Program program = RandomProgram(&random, options.length);
-    if (options.one_view) program[0] = kSameView;
+    const Program program = RandomProgram(&random, options.length);
     Write(program, Concat("service_steps-", options.seed, ".program"));
     BeforeFailing([done] {
       std::fprintf(stderr, "after %llu steps:\n",
@@ -171,7 +206,7 @@ int main(int argc, char** argv) {
   const persia::Options options = persia::OptionsOf(argc, argv);
   std::signal(SIGALRM, &persia::OnAlarm);
   persia::TraceFindings();
-  if (options.shrinks) return persia::ShrinkFile(options.file);
+  if (options.shrinks) return persia::ShrinkFile(options.same, options.file);
   if (!options.file.empty()) {
     persia::RunProgram(persia::ReadProgram(options.file));
     return 0;
