@@ -181,11 +181,12 @@ class ModelServer:
             grpc_limits(most, idle_seconds),
         )
         self.address = listen(self._grpc, Address(host, grpc_port), "gRPC", of_grpc)
+        self._bodies = Bodies(max_body_bytes, body_memory, request_seconds)
         rest = RestApi(
             predictor,
             self._pools[1],
             self.metrics,
-            Bodies(max_body_bytes, body_memory, request_seconds),
+            self._bodies,
             request_seconds,
         )
         try:
