@@ -7,7 +7,7 @@ import http
 import time
 import zlib
 from collections.abc import Iterator
-from typing import Any, Union
+from typing import Any
 
 from aiohttp import web
 
@@ -24,15 +24,15 @@ _LEAST_BYTES_PER_SECOND = 4096
 # them than connections.
 FREE_BYTES = 1 << 16
 
+# As a body is kept while it arrives, at least, but for the last one.
+_PART_BYTES = 1 << 16
+
 # What one step takes of a compressed body, and gives of an inflated one.
 _STEP_BYTES = 1 << 16
 
 # zlib's words for what a stream begins with; deflate may also begin with nothing.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _NO_BEGINNING = -15
-
-
-Text = Union[bytes, bytearray]
 
 
 class UnreadError(errors.PersiaError):
@@ -110,14 +110,20 @@ class Bodies:
                 http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
 
-    async def _arrive(self, request: web.Request, share: Share) -> bytearray:
-        arrived = bytearray()
+    async def _arrive(self, request: web.Request, share: Share) -> list[bytearray]:
+        # One array that grows would be copied again and again, and each part by
+        # itself may be of one byte.
+        arrived = [bytearray()]
+        count = 0
         began = time.monotonic()
         while not request.content.at_eof():
-            part = await self._next(request, began, len(arrived))
-            self.check_size(len(arrived) + len(part), "or more")
+            part = await self._next(request, began, count)
+            count += len(part)
+            self.check_size(count, "or more")
             share.take(len(part))
-            arrived += part
+            if len(arrived[-1]) >= _PART_BYTES:
+                arrived.append(bytearray())
+            arrived[-1] += part
         return arrived
 
     async def _next(self, request: web.Request, began: float, count: int) -> bytes:
@@ -143,13 +149,21 @@ class Bodies:
 class Body:
     """A body that has arrived."""
 
-    def __init__(self, sent: bytearray, encoding: str, bodies: Bodies) -> None:
-        self._sent = sent
+    def __init__(self, parts: list[bytearray], encoding: str, bodies: Bodies) -> None:
+        self._parts = parts
         self._encoding = encoding
         self._bodies = bodies
 
-    def text(self, share: Share) -> Text:
-        """Returns what it says, inflated. It takes long: not for an event loop.
+    @property
+    def is_large(self) -> bool:
+        """Whether `text` may take long."""
+        small = FREE_BYTES if self._encoding == "identity" else FREE_BYTES // 16
+        return sum(map(len, self._parts)) > small
+
+    def text(self, share: Share) -> bytes:
+        """Returns what it says, inflated, once. It takes long: not for an event loop.
+
+        It has nothing of it from then on, so that the text ends with its last user.
 
         Args:
             share: Is charged with what is inflated, as it is.
@@ -159,26 +173,28 @@ class Body:
             InvalidArgumentError: If it is not what it says it is.
             PersiaError: If there is no memory for it.
         """
+        sent, self._parts = self._parts, []
         if self._encoding == "identity":
-            return self._sent
-        inflated = bytearray()
+            return b"".join(sent)
+        inflated: list[bytes] = []
+        count = 0
         try:
-            for part in self._inflated():
-                self._bodies.check_size(len(inflated) + len(part), "or more, inflated")
+            for part in self._inflated(sent):
+                count += len(part)
+                self._bodies.check_size(count, "or more, inflated")
                 share.take(len(part))
-                inflated += part
+                inflated.append(part)
         except zlib.error as error:
             raise errors.InvalidArgumentError(
                 f"the body is not what its Content-Encoding says: {error}"
             ) from error
-        return inflated
+        return b"".join(inflated)
 
-    def _inflated(self) -> Iterator[bytes]:
-        """What is compressed, in parts of some 64 KiB."""
-        inflater = zlib.decompressobj(self._window())
-        sent = memoryview(self._sent)
-        for begin in range(0, len(sent), _STEP_BYTES):
-            left: Any = sent[begin : begin + _STEP_BYTES]
+    def _inflated(self, sent: list[bytearray]) -> Iterator[bytes]:
+        """What is compressed, in parts of 64 KiB at most."""
+        inflater = zlib.decompressobj(self._window(sent[0]))
+        for part in sent:
+            left: Any = part
             while left:
                 if inflater.eof:
                     raise zlib.error("there is more after its end")
@@ -192,8 +208,8 @@ class Body:
         if inflater.unused_data:
             raise zlib.error("there is more after its end")
 
-    def _window(self) -> int:
-        begins = self._sent[0] if self._sent else 0
+    def _window(self, sent: bytearray) -> int:
+        begins = sent[0] if sent else 0
         if self._encoding == "deflate" and begins & 0x0F != zlib.DEFLATED:
             return _NO_BEGINNING
         return _WINDOWS[self._encoding]

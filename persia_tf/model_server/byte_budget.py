@@ -54,11 +54,12 @@ class ByteBudget:
 class Share:
     """What one request has of a budget; it is given back on leaving a `with` block.
 
-    Not thread-safe.
+    For one thread at a time.
     """
 
     def __init__(self, budget: ByteBudget, free: int) -> None:
         self._budget = budget
+        self._own = free
         self._free = free
         self._taken = 0
 
@@ -66,8 +67,13 @@ class Share:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.give_back()
+
+    def give_back(self) -> None:
+        """Gives all of it back."""
         self._budget._give_back(self._taken)
         self._taken = 0
+        self._free = self._own
 
     def take(self, count: int) -> None:
         """Takes some more bytes.

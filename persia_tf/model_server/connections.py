@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import socket
 import ssl
 from collections.abc import Callable, Iterator
@@ -21,6 +22,9 @@ from persia_tf.model_server import log_limit
 _HANDSHAKE_SECONDS = 10.0
 
 _SWEEP_SECONDS = 0.5
+
+# From a word on the limit to the next.
+_TELL_SECONDS = 60.0
 
 # The kinds of connections whose place another may take, in their order. One that is
 # being answered is of none of them.
@@ -54,6 +58,7 @@ class Connections:
         self._loop = asyncio.get_running_loop()
         self._open: set[Connection] = set()
         self._leaving = 0
+        self._tell_at = -math.inf
         # Dictionaries keep the order in which they came.
         self._replaceable: list[dict[Connection, None]] = [{}, {}, {}]
         self._by_protocol: dict[Any, Connection] = {}
@@ -94,37 +99,26 @@ class Connections:
 
         Args:
             accepted: Its socket, which is closed with it.
-            make_protocol: Makes what gets its bytes, once TLS is agreed on.
+            make_protocol: Makes what gets its bytes, once there are any.
             tls: How it is encrypted. None: it is not.
         """
-        connection = Connection(self, make_protocol)
+        connection = Connection(self, accepted, make_protocol, tls)
         self._open.add(connection)
         self._place(connection, _NEW)
-        patience = {} if tls is None else {"ssl_handshake_timeout": _HANDSHAKE_SECONDS}
-        connection.task = self._loop.create_task(
-            self._loop.connect_accepted_socket(
-                lambda: connection, accepted, ssl=tls, **patience
-            )
-        )
-        connection.task.add_done_callback(
-            lambda task: self._connected(task, connection, accepted)
-        )
+        connection.wait()
 
     def close_one(self) -> None:
         """Closes the eldest that owes its client nothing: descriptors are short."""
         self._close_eldest()
 
+    def close_silent(self) -> None:
+        """Closes those whose clients never spoke."""
+        for connection in list(self._replaceable[_NEW]):
+            self._close(connection, "idle")
+
     def close(self) -> None:
         """Ends the look after idle connections; closes none."""
         self._sweeping.cancel()
-
-    def _connected(
-        self, task: asyncio.Task[Any], connection: Connection, accepted: socket.socket
-    ) -> None:
-        # Whoever connects may send what is no TLS, or leave: that is no news.
-        if task.cancelled() or task.exception() is not None:
-            accepted.close()
-            self._remove(connection)
 
     def _place(self, connection: Connection, kind: int | None) -> None:
         """Puts a connection behind the others of a kind; None: it owes an answer."""
@@ -152,15 +146,20 @@ class Connections:
         """Closes one to make room, if it may; whether it did."""
         for kind in self._replaceable:
             for connection in kind:
-                _logger.warning(
-                    "%d connections are open, and the limit is %d: the idlest are "
-                    "closed for others. Raise --max-connections, or put a proxy in "
-                    "front",
-                    *(len(self._open), self._most),
-                )
+                self._tell_of_limit()
                 self._close(connection, "replaced")
                 return True
         return False
+
+    def _tell_of_limit(self) -> None:
+        # Not for each connection: that would take longer than all else of it.
+        if self._loop.time() >= self._tell_at:
+            self._tell_at = self._loop.time() + _TELL_SECONDS
+            _logger.warning(
+                "%d connections are open, which is the limit: the idlest are closed "
+                "for others. Raise --max-connections, or put a proxy in front",
+                self._most,
+            )
 
     def _sweep(self) -> None:
         """Closes those that have been idle for too long."""
@@ -184,25 +183,38 @@ class Connections:
 class Connection(asyncio.Protocol):
     """A connection: hands what happens to its protocol, which knows nothing of it.
 
+    Until its client speaks it is a socket and no more: whoever does nothing costs
+    little.
+
     Attributes:
-        protocol: Gets its bytes; None until TLS is agreed on.
+        protocol: Gets its bytes; None until there are any.
         kind: Of those whose place others may take; None: of none of them.
         since: When it became of that kind, by the loop's clock.
         is_leaving: Whether it was aborted.
-        task: Agrees on TLS.
     """
 
     def __init__(
-        self, connections: Connections, make_protocol: Callable[[], asyncio.Protocol]
+        self,
+        connections: Connections,
+        accepted: socket.socket,
+        make_protocol: Callable[[], asyncio.Protocol],
+        tls: ssl.SSLContext | None,
     ) -> None:
         self._connections = connections
+        self._loop = connections._loop
+        self._socket = accepted
         self._make_protocol = make_protocol
+        self._tls = tls
+        self._connecting: Any = None
         self._transport: Optional[asyncio.Transport] = None  # noqa: UP045
         self.protocol: Any = None
         self.kind: Optional[int] = None  # noqa: UP045
         self.since = 0.0
         self.is_leaving = False
-        self.task: Any = None
+
+    def wait(self) -> None:
+        """Waits for the client's first word."""
+        self._loop.add_reader(self._socket, self._connect)
 
     @contextlib.contextmanager
     def request(self, has_arrived: bool) -> Iterator[None]:
@@ -226,7 +238,7 @@ class Connection(asyncio.Protocol):
     def answering(self) -> Iterator[None]:
         """Cuts the connection off if its client does not read an answer in time."""
         connections = self._connections
-        late = connections._loop.call_later(
+        late = self._loop.call_later(
             connections.answer_seconds, connections._close, self, "unread"
         )
         try:
@@ -237,10 +249,38 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         """Ends it now, whatever its client has not read."""
         self.is_leaving = True
-        if self._transport is None:
-            self.task.cancel()
-        else:
+        if self._transport is not None:
             self._transport.abort()
+        elif self._connecting is not None:
+            self._connecting.cancel()
+        else:
+            self._loop.remove_reader(self._socket)
+            self._end()
+
+    def _connect(self) -> None:
+        """The client spoke, or left."""
+        self._loop.remove_reader(self._socket)
+        try:
+            if not self._socket.recv(1, socket.MSG_PEEK):
+                return self._end()
+        except OSError:
+            return self._end()
+        patience = {"ssl_handshake_timeout": _HANDSHAKE_SECONDS} if self._tls else {}
+        self._connecting = self._loop.create_task(
+            self._loop.connect_accepted_socket(
+                lambda: self, self._socket, ssl=self._tls, **patience
+            )
+        )
+        self._connecting.add_done_callback(self._connected)
+
+    def _connected(self, task: asyncio.Task[Any]) -> None:
+        # Whoever connects may send what is no TLS: that is no news.
+        if task.cancelled() or task.exception() is not None:
+            self._end()
+
+    def _end(self) -> None:
+        self._socket.close()
+        self._connections._remove(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = transport  # type: ignore[assignment]

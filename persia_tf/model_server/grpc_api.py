@@ -18,6 +18,7 @@ from tensorflow_serving.apis import (
 
 from persia_tf import errors
 from persia_tf.model_server import log_limit, status, tensors
+from persia_tf.model_server.arriving_calls import ArrivingCalls
 from persia_tf.model_server.predictor import Predictor, Query
 from persia_tf.model_server.shown import clipped, shown
 
@@ -33,7 +34,7 @@ _Method = Callable[[Any, Any, grpc.ServicerContext], Any]
 
 
 def add_services(
-    server: grpc.Server,
+    server: ArrivingCalls,
     predictor: Predictor,
     *,
     request_seconds: float,
@@ -42,7 +43,7 @@ def add_services(
     """Has a gRPC server answer for a model.
 
     Args:
-        server: It; it has not started yet.
+        server: What adds them to it; it has not started yet.
         predictor: Answers.
         request_seconds: How long a request may wait, or less if its client says so.
         max_message_bytes: Of a request's tensors together.

@@ -7,11 +7,12 @@ import contextlib
 import contextvars
 import dataclasses
 import errno
+import itertools
 import socket
 import ssl
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from aiohttp import web
 
@@ -29,6 +30,8 @@ _DRAIN_SECONDS = 3600.0
 # Connections that the kernel holds until they are accepted.
 _BACKLOG = 1024
 
+_ACCEPTED_AT_ONCE = 8
+
 # Where no descriptor or memory is left for a connection, until it is tried again.
 _SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _SHORT_SECONDS = 0.2
@@ -36,17 +39,24 @@ _SHORT_SECONDS = 0.2
 # An address that this machine does not have.
 _ABSENT = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
+_T = TypeVar("_T")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-# Of the request that a task answers.
-_current: contextvars.ContextVar[Connection] = contextvars.ContextVar("connection")
+# Of the request that a task answers: its connection, and what is held for it.
+_connection: contextvars.ContextVar[Connection] = contextvars.ContextVar("connection")
+_held: contextvars.ContextVar[contextlib.ExitStack] = contextvars.ContextVar("held")
 
 _logger = log_limit.limited("persia.serve.http")
 
 
 def arrived() -> None:
     """Says, in the task that answers a request, that all of its body is there."""
-    _current.get().arrived()
+    _connection.get().arrived()
+
+
+def until_sent(held: contextlib.AbstractContextManager[_T]) -> _T:
+    """Enters a context, in such a task, and leaves it once the answer is sent."""
+    return _held.get().enter_context(held)
 
 
 
@@ -148,7 +158,10 @@ class HttpServer:
     async def _accept(self, listener: socket.socket) -> None:
         """Accepts connections; asyncio itself would take any number of them."""
         with listener:
-            while True:
+            for count in itertools.count():
+                if count % _ACCEPTED_AT_ONCE == 0:
+                    # Those that came earlier have their turn.
+                    await asyncio.sleep(0)
                 try:
                     accepted, _ = await self._loop.sock_accept(listener)
                 except OSError as error:
@@ -157,8 +170,6 @@ class HttpServer:
                 with _closing_unless_done(accepted):
                     await self._connections.room()
                 self._connections.add(accepted, self._runner.server, self._tls)
-                # Those that came earlier have their turn before the next comes.
-                await asyncio.sleep(0)
 
     async def _rest(self, error: OSError) -> None:
         """After a connection that could not be accepted."""
@@ -174,8 +185,10 @@ class HttpServer:
         connection = self._connections.of(request.protocol)
         if connection is None:
             return web.Response()  # To nobody.
-        _current.set(connection)
-        with connection.request(has_arrived=not request.can_read_body):
+        is_whole = not request.can_read_body
+        with connection.request(is_whole), contextlib.ExitStack() as held:
+            _connection.set(connection)
+            _held.set(held)
             response = await handler(request)
             connection.arrived()
             # A client that left is no error of the server; aiohttp will notice, too.
@@ -188,6 +201,7 @@ class HttpServer:
         for task in self._accepting:
             task.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
+        self._connections.close_silent()
         await self._runner.cleanup()
         self._connections.close()
 

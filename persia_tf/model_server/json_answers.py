@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from persia_tf import errors
+from persia_tf.model_server.byte_budget import Share
 from persia_tf.model_server.running import Outputs
 
 _B64 = "b64"
@@ -23,7 +24,13 @@ _B64 = "b64"
 # Outputs of such names are bytes, and not text.
 _BYTES_SUFFIX = "_bytes"
 
-_VALUES_AT_ONCE = 4096
+_VALUES_AT_ONCE = 512
+
+# Of a string, beside what it says: its place in an array, and an object of Python's.
+_STRING_BYTES = 8 + 48
+
+# Of an answer, until its client has read it: its own, and the connection's.
+_COPIES = 2
 
 
 def dump(value: Any) -> str:
@@ -31,22 +38,44 @@ def dump(value: Any) -> str:
     return json.dumps(value)
 
 
-def answer(outputs: Outputs, in_rows: bool) -> bytes:
+def is_large(outputs: Outputs) -> bool:
+    """Whether an answer takes long to write."""
+    return sum(array.size for array in outputs.values()) > _VALUES_AT_ONCE
+
+
+def size(outputs: Outputs) -> int:
+    """Returns how many bytes outputs take."""
+    return sum(
+        array.nbytes if array.dtype != object else _size_of_strings(array.ravel())
+        for array in outputs.values()
+    )
+
+
+def answer(outputs: Outputs, in_rows: bool, share: Share) -> bytes:
     """Returns an answer's JSON.
 
     Args:
         outputs: Arrays by name.
         in_rows: Whether it was asked for in rows.
+        share: Is charged with the answer until it is sent.
 
     Raises:
         InvalidArgumentError: If outputs have no rows.
+        PersiaError: If there is no memory for it.
     """
     if in_rows:
         _check_rows(outputs)
     written = bytearray()
     for part in _rows(outputs) if in_rows else _columns(outputs):
+        share.take(_COPIES * len(part))
         written += part.encode()
     return bytes(written)
+
+
+def _size_of_strings(flat: np.ndarray) -> int:
+    parts = range(0, len(flat), _VALUES_AT_ONCE)
+    lengths = sum(sum(map(len, flat[at : at + _VALUES_AT_ONCE])) for at in parts)
+    return lengths + _STRING_BYTES * len(flat)
 
 
 def _check_rows(outputs: Outputs) -> None:

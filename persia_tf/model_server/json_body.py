@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from persia_tf import _native, errors
-from persia_tf.model_server.bodies import Text
 from persia_tf.model_server.byte_budget import Share
 from persia_tf.model_server.shown import shown
 from persia_tf.model_server.signature import Arrays, Signature, Spec
@@ -61,7 +60,7 @@ _TEXTS = _Form(4, _STRING | _BYTES, np.uint64)
 # of it; what it says is in both.
 _TEXT_BYTES = 8 + 48 + 24
 
-_TEXTS_AT_ONCE = 4096
+_TEXTS_AT_ONCE = 512
 
 
 class JsonBody:
@@ -79,7 +78,7 @@ class JsonBody:
             `inputs`, or is nested deep.
     """
 
-    def __init__(self, text: Text) -> None:
+    def __init__(self, text: bytes) -> None:
         self._native = _native.library()
         self._text = np.frombuffer(text or b" ", np.uint8)
         self._handle = _native.BodyHandle()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import http
 import time
@@ -15,13 +16,15 @@ from tensorflow.core.framework import types_pb2
 
 from persia_tf import errors
 from persia_tf.model_server import http_server, json_answers, log_limit, status
-from persia_tf.model_server.bodies import Bodies, Body, UnreadError
+from persia_tf.model_server.bodies import FREE_BYTES, Bodies, Body, UnreadError
 from persia_tf.model_server.byte_budget import Share
 from persia_tf.model_server.json_body import JsonBody
 from persia_tf.model_server.loading import Loaded
 from persia_tf.model_server.metrics import CONTENT_TYPE, Metrics
 from persia_tf.model_server.predictor import Predictor, Query
 from persia_tf.model_server.shown import clipped, shown
+from persia_tf.model_server.signature import Arrays, Signature
+from persia_tf.model_server.turns import Turns
 
 _API = "rest"
 
@@ -70,6 +73,7 @@ class RestApi:
         self._metrics = metrics
         self._bodies = bodies
         self._request_seconds = request_seconds
+        self._turns = Turns(1)
 
     def application(self) -> web.Application:
         """Returns what aiohttp serves."""
@@ -90,7 +94,8 @@ class RestApi:
 
     async def _predict(self, request: web.Request) -> web.Response:
         deadline = time.monotonic() + self._request_seconds
-        with self._predictor.counted(_API), self._bodies.share() as share:
+        share = http_server.until_sent(self._bodies.share())
+        with self._predictor.counted(_API):
             # One that would find no place need not arrive. It takes its place only
             # once it has: any number of requests may be slow.
             self._predictor.check_place()
@@ -113,18 +118,40 @@ class RestApi:
     def _answer(
         self, model: str, version: int | None, sent: Body, share: Share, deadline: float
     ) -> bytes:
-        with JsonBody(sent.text(share)) as body:
+        with self._turn(sent.is_large, deadline):
+            text = sent.text(share)
+        is_large = len(text) > FREE_BYTES
+        with self._turn(is_large, deadline):
+            body = JsonBody(text)
+
+        def read(signature: Signature) -> Arrays:
+            with self._turn(is_large, deadline):
+                return body.read(signature, share)
+
+        with body:
+            in_rows = body.in_rows
             answer = self._predictor.predict(
                 Query(
                     model=model,
                     version=version,
                     signature=body.signature,
-                    read=lambda signature: body.read(signature, share),
+                    read=read,
                     output_filter=(),
                     deadline=deadline,
                 )
             )
-            return json_answers.answer(answer.outputs, body.in_rows)
+        # What the request was is gone; its answer waits to be written, and to be sent.
+        del body, text
+        share.give_back()
+        share.take(json_answers.size(answer.outputs))
+        with self._turn(json_answers.is_large(answer.outputs), deadline):
+            return json_answers.answer(answer.outputs, in_rows, share)
+
+    def _turn(
+        self, is_large: bool, deadline: float
+    ) -> contextlib.AbstractContextManager[None]:
+        """What is small waits for nothing that is large."""
+        return self._turns.turn(deadline) if is_large else contextlib.nullcontext()
 
     async def _status(self, request: web.Request) -> web.Response:
         self._predictor.check_name(request.match_info["model"])

@@ -159,7 +159,7 @@ class Runner:
         """Holds one of the threads' places; the deadline may move meanwhile."""
         while not self._slots.acquire(timeout=max(0, deadline() - time.monotonic())):
             if deadline() <= time.monotonic():
-                raise _late()
+                raise late()
         try:
             yield
         finally:
@@ -192,7 +192,7 @@ class _Request:
         if self._error is not None:
             raise self._error
         if self._outputs is None:
-            raise _late()
+            raise late()
         return self._outputs
 
 
@@ -263,7 +263,8 @@ def _key(signature: Signature, arrays: Arrays) -> Any:
     return signature, tuple(arrays[name].shape[1:] for name in signature.inputs)
 
 
-def _late() -> errors.DeadlineExceededError:
+def late() -> errors.DeadlineExceededError:
+    """Returns the error of a request that waited for too long."""
     return errors.DeadlineExceededError(
         "the request waited until its time was over: the server has more to do than "
         "it can"

@@ -16,6 +16,7 @@ from persia_tf.addresses import Address
 from persia_tf.commands import health
 from persia_tf.commands.grpc_port import listen, make_server
 from persia_tf.model_server import descriptors, encryption, grpc_api, hosts, options
+from persia_tf.model_server.arriving_calls import ArrivingCalls
 from persia_tf.model_server.bodies import Bodies
 from persia_tf.model_server.http_server import HttpServer, Limits
 from persia_tf.model_server.metrics import Metrics
@@ -69,9 +70,10 @@ class ModelServer:
             Defaults to False.
         threads: Predictions that run at once. Defaults to None: as many as there are
             processors.
-        max_requests: Predictions that arrive, wait or run; the next is refused.
-            Defaults to 128.
-        request_seconds: How long a prediction may take until it runs. Defaults to 30.
+        max_requests: Predictions that wait or run; the next is refused. Defaults to
+            128.
+        request_seconds: How long a prediction may take until it runs, its arrival
+            included, and a client to read an answer by REST. Defaults to 30.
         max_message_bytes: Of one request by gRPC. Defaults to 64 MiB.
         max_body_bytes: Of the body of one request by REST, also once it is inflated.
             Defaults to 8 MiB.
@@ -164,7 +166,8 @@ class ModelServer:
             self.metrics,
         )
         most = descriptors.connections(max_connections, listeners=2)
-        calls = max_requests + _MORE_THREADS
+        # Those whose requests arrive hold threads too, and no place of a prediction.
+        calls = 2 * max_requests + _MORE_THREADS
         # One for each API: what holds the threads of one does not hold the other's.
         self._pools = [
             futures.ThreadPoolExecutor(calls, "persia-serve"),
@@ -178,11 +181,12 @@ class ModelServer:
             grpc_limits(most, idle_seconds),
         )
         self.address = listen(self._grpc, Address(host, grpc_port), "gRPC", of_grpc)
+        self._bodies = Bodies(max_body_bytes, body_memory, request_seconds)
         rest = RestApi(
             predictor,
             self._pools[1],
             self.metrics,
-            Bodies(max_body_bytes, body_memory, request_seconds),
+            self._bodies,
             request_seconds,
         )
         try:
@@ -195,6 +199,7 @@ class ModelServer:
             )
         except BaseException:
             self._grpc.stop(None)
+            self._arriving.close(0)
             raise
         self.rest_address = self._rest.address
         self._grpc.start()
@@ -255,6 +260,7 @@ class ModelServer:
         grpc_ended = self._grpc.stop(seconds)
         self._rest.stop(seconds)
         grpc_ended.wait(max(0, give_up - time.monotonic()) + _MORE_SECONDS)
+        self._arriving.close(max(0, give_up - time.monotonic()))
         self._poller.stop(max(0, give_up - time.monotonic()))
         self._model.close(max(0, give_up - time.monotonic()))
         self._has_ended = self._end_pools(
@@ -288,9 +294,10 @@ class ModelServer:
             [("grpc.max_receive_message_length", max_message_bytes), *limits],
             max_calls,
         )
-        server.add_generic_rpc_handlers([self._health.handler()])
+        self._arriving = ArrivingCalls(server, request_seconds)
+        self._arriving.add_generic_rpc_handlers([self._health.handler()])
         grpc_api.add_services(
-            server,
+            self._arriving,
             predictor,
             request_seconds=request_seconds,
             max_message_bytes=max_message_bytes,

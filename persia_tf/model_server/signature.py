@@ -14,6 +14,10 @@ from persia_tf.model_server.shown import shown
 # How exports name a part of a ragged tensor, whose length is not the batch's.
 _RAGGED_PART = "_row_splits"
 
+# TensorFlow and Python copy strings one by one, and all of the interpreter's threads
+# wait meanwhile: they have their turns between so many.
+_STRINGS_AT_ONCE = 1 << 12
+
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -134,15 +138,37 @@ class Signature:
         try:
             found = self._function(
                 **{
-                    name: tf.constant(array, self.inputs[name].dtype)
+                    name: _tensor(array, self.inputs[name].dtype)
                     for name, array in arrays.items()
                 }
             )
-            return {name: found[name].numpy() for name in self.outputs}
+            return {name: _array(found[name]) for name in self.outputs}
         except tf.errors.OpError as error:
             raise errors.from_code(
                 error.error_code, f"the model failed: {told_by(error)}"
             ) from error
+
+
+def _tensor(array: np.ndarray, dtype: tf.DType) -> tf.Tensor:
+    if array.dtype != object or array.size <= _STRINGS_AT_ONCE:
+        return tf.constant(array, dtype)
+    flat = array.ravel()
+    parts = [
+        tf.constant(flat[begin : begin + _STRINGS_AT_ONCE], dtype)
+        for begin in range(0, len(flat), _STRINGS_AT_ONCE)
+    ]
+    return tf.reshape(tf.concat(parts, 0), array.shape)
+
+
+def _array(tensor: tf.Tensor) -> np.ndarray:
+    if tensor.dtype != tf.string or tf.size(tensor) <= _STRINGS_AT_ONCE:
+        return tensor.numpy()
+    flat = tf.reshape(tensor, [-1])
+    array = np.empty(len(flat), object)
+    for begin in range(0, len(flat), _STRINGS_AT_ONCE):
+        part = slice(begin, begin + _STRINGS_AT_ONCE)
+        array[part] = flat[part].numpy()
+    return array.reshape(tensor.shape)
 
 
 def told_by(error: tf.errors.OpError) -> str:

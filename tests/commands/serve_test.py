@@ -1,14 +1,17 @@
 """`persia serve` as a process."""
 
+import contextlib
 import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import urllib.request
 
+import grpc
 import pytest
 import tensorflow as tf
 
@@ -25,6 +28,16 @@ IMPATIENT = """
 import sys
 from persia_tf.commands import main, serving
 serving.DRAIN_SECONDS = 0.5
+del sys.argv[1:3]
+main.main()
+"""
+
+
+# `persia` that may have few files open; the fixture's own command goes.
+FEW_FILES = """
+import resource, sys
+from persia_tf.commands import main
+resource.setrlimit(resource.RLIMIT_NOFILE, (450, 450))
 del sys.argv[1:3]
 main.main()
 """
@@ -153,6 +166,28 @@ def test_a_request_that_does_not_end_does_not_keep_it(
     assert isinstance(answer, (OSError, http.client.HTTPException))
 
 
+def test_idle_connections_keep_nobody_out(start, model):
+    command, (grpc_port, rest_port) = start(
+        *("--model", model), python_options=("-c", FEW_FILES)
+    )
+    command.wait_for(r"Version 1 serves")
+    with contextlib.ExitStack() as stack:
+        for _ in range(600):
+            for port in (grpc_port, rest_port):
+                place = ("127.0.0.1", port)
+                stack.enter_context(socket.create_connection(place, timeout=60))
+        health = f"http://127.0.0.1:{rest_port}/healthz"
+        with urllib.request.urlopen(health, timeout=60) as answer:
+            assert answer.read() == b"ok\n"
+        assert predict(rest_port, "double", [1]) == [2]
+        # gRPC refuses those beyond its limit, and ends those that say nothing.
+        with grpc.insecure_channel(f"127.0.0.1:{grpc_port}") as channel:
+            check = channel.unary_unary("/grpc.health.v1.Health/Check")
+            assert check(b"", timeout=60, wait_for_ready=True) == b"\x08\x01"
+    assert "files open" in command.stderr
+    assert len(command.stderr) < 10_000
+
+
 def test_versions_come_while_it_runs(start, model, tmp_path):
     whole = (model / "1").rename(tmp_path / "whole")
     command, (_, rest_port) = start("--model", model, "--name=other")
@@ -181,6 +216,10 @@ def test_it_takes_its_parent_and_no_stranger(start, model, persia):
         (["--model=.", "--batch-timeout-ms=inf"], 2, "from 0 to 1e+09, got inf"),
         (["--model=.", "--batch-timeout-ms=-1"], 2, "from 0 to 1e+09, got -1"),
         (["--model=.", "--max-message-bytes=2GiB"], 2, "at most 2147483647 bytes"),
+        (["--model=.", "--max-body-bytes=2GiB"], 2, "at most 2147483647 bytes"),
+        (["--model=.", "--body-memory=2TiB"], 2, "at most 1099511627776 bytes"),
+        (["--model=.", "--max-connections=0"], 2, "from 1 to 1048576, got 0"),
+        (["--model=.", "--idle-seconds=0"], 2, "must be above 0"),
         (["--model=.", "--threads=0"], 2, "from 1 to 4096, got 0"),
         (["--model=.", "--max-requests=4097"], 2, "from 1 to 4096, got 4097"),
         (["--model=/no/such/folder"], 1, "there is no folder /no/such/folder"),

@@ -266,7 +266,7 @@ def test_calls_by_grpc_are_bounded(add_version, serve, eventually, monkeypatch):
     client = serve(max_requests=2)
     request = get_model_status_pb2.GetModelStatusRequest()
     request.model_spec.name = "model"
-    most = 2 + health.MAX_WATCHES + health.CHECK_THREADS + 4
+    most = 2 * 2 + health.MAX_WATCHES + health.CHECK_THREADS + 4
     calls = [client.models.GetModelStatus.future(request) for _ in range(most)]
     try:
         eventually(lambda: len(entered) == most, "as many calls as there may be")

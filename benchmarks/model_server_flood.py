@@ -1,0 +1,414 @@
+"""Whether `persia serve` answers while others attack it, and what memory that takes.
+
+    python benchmarks/model_server_flood.py --write
+
+A small model is served with the default limits. Each attack comes from a process of its
+own, by REST from 127.0.0.x. Meanwhile three clients ask at a fixed rate: `healthz` by
+REST on a new connection each time, as an orchestrator does; a prediction of 32 rows by
+REST, also on a new one; and one by gRPC. A time begins when a request was due, and ends
+with its answer; what is not answered with what it should be is a failure.
+
+Where the limit of connections is below those of the attack, those that the server
+closes come again, 500 in a second. Memory is the server's largest resident size while
+it lasts, sampled 20 times a second, over that before. The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import grpc
+import numpy as np
+import tensorflow as tf
+from processes import resident_mb
+from results_file import write_section
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
+from w1_model import versions
+
+NAME = "clicks"
+SECONDS = 120  # To start, and for an answer.
+ROWS = 32
+_ATTACKS = pathlib.Path(__file__).with_name("model_server_attacks.py")
+
+# What SECURITY.md states for the default limits, in MiB: the memory of bodies, and
+# what connections may have.
+BODY_MEMORY = 256
+CONNECTION_MEMORY = 0.4
+
+_HEADING = """## The model server under attack
+
+`benchmarks/model_server_flood.py --write`: milliseconds from when a request was due to
+its answer, of three clients of `persia serve` that mean well, while others attack it.
+`failed` is how many of them were not answered as they should be. `memory` is by how much
+the server grew at most, beside what SECURITY.md states that it may. The limits are the
+defaults unless the row says otherwise."""
+
+
+class Attack(NamedTuple):
+    """One that is measured.
+
+    Attributes:
+        said: What the row says.
+        parts: Of attacks: how many connections each has.
+        options: Of the server.
+        connections: That the server may have by REST.
+    """
+
+    said: str
+    parts: Mapping[str, int]
+    options: Sequence[str] = ()
+    connections: int = 1024
+
+
+def attacks(idle: int) -> list[Attack]:
+    most = idle + 100
+    held = [f"--max-connections={most}"]
+    return [
+        Attack("nobody", {}),
+        Attack(f"{idle:,} idle, all held", {"idle": idle}, held, most),
+        Attack(f"{idle:,} idle", {"idle": idle}),
+        Attack("1,000 of half a header", {"half_headers": 1000}),
+        Attack("100 slow uploads", {"slow_uploads": 100}),
+        Attack("16 of compressed bodies", {"compressed": 16}),
+        Attack("16 of nested and full bodies", {"nested": 16}),
+        Attack("64 unread answers", {"unread": 64}),
+        Attack(
+            "all of these",
+            {
+                "idle": idle,
+                "slow_uploads": 100,
+                "compressed": 8,
+                "nested": 8,
+                "unread": 16,
+            },
+        ),
+    ]
+
+
+class Words(tf.Module):
+    """Doubles numbers, and writes words in capitals."""
+
+    @tf.function(input_signature=[tf.TensorSpec((None, 2), tf.float32, "x")])
+    def double(self, x):
+        return {"y": 2 * x}
+
+    @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, "x")])
+    def upper(self, x):
+        return {"y": tf.strings.upper(x)}
+
+    def save(self, path: pathlib.Path) -> None:
+        signatures = {"serving_default": self.double, "words": self.upper}
+        tf.saved_model.save(self, str(path), signatures)
+
+
+class Server(NamedTuple):
+    """A running `persia serve`."""
+
+    pid: int
+    grpc: str
+    rest: str
+    log: pathlib.Path
+
+
+@contextlib.contextmanager
+def running_server(model: pathlib.Path, options: Sequence[str]) -> Iterator[Server]:
+    """Runs `persia serve`; ends it on leaving."""
+    with tempfile.TemporaryDirectory() as folder:
+        ports = pathlib.Path(folder) / "ports"
+        log = pathlib.Path(folder) / "log"
+        with log.open("wb") as written:
+            process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "persia_tf.commands.main", "serve"),
+                    *("--model", model, "--name", NAME, "--grpc-port=0"),
+                    *("--rest-port=0", "--port-file", ports, *options),
+                ],
+                stderr=written,
+            )
+        try:
+            give_up = time.monotonic() + SECONDS
+            while not ports.exists():
+                if process.poll() is not None or time.monotonic() > give_up:
+                    raise RuntimeError(f"persia serve failed: {log.read_text()}")
+                time.sleep(0.05)
+            grpc_port, rest_port = ports.read_text().split()
+            yield Server(
+                process.pid, f"127.0.0.1:{grpc_port}", f"127.0.0.1:{rest_port}", log
+            )
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@contextlib.contextmanager
+def running_attacks(server: Server, attack: Attack) -> Iterator[dict[str, Any]]:
+    """Attacks a server until the end of the block, which gets what they counted."""
+    counts: dict[str, Any] = {}
+    processes = {
+        name: subprocess.Popen(
+            [sys.executable, _ATTACKS, name, server.rest, NAME, str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name, count in attack.parts.items()
+    }
+    try:
+        for name, process in processes.items():
+            if process.stdout.readline().strip() != "ready":
+                raise RuntimeError(f"attack {name} ended: see above")
+        yield counts
+        for name, process in processes.items():
+            said, _ = process.communicate(timeout=SECONDS)
+            counts[name] = json.loads(said)
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.wait()
+
+
+class Client:
+    """Asks at a rate, from a thread of its own, until `end`.
+
+    A request that is late does not delay the next: it is due all the same.
+
+    Args:
+        ask: Asks; raises if the answer is not what it should be.
+        rate: Times a second.
+    """
+
+    def __init__(self, ask: Callable[[], None], rate: float) -> None:
+        self._ask = ask
+        self._rate = rate
+        self._over = threading.Event()
+        self.taken: list[float] = []
+        self.failures: list[str] = []
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def figures(self) -> dict[str, Any]:
+        p50, p99 = np.percentile(self.taken, [50, 99])
+        return {
+            "asked": len(self.taken),
+            "failed": len(self.failures),
+            "failures": sorted(set(self.failures))[:5],
+            "p50_ms": 1e3 * float(p50),
+            "p99_ms": 1e3 * float(p99),
+            "most_ms": 1e3 * max(self.taken),
+        }
+
+    def _run(self) -> None:
+        begin, asked = time.monotonic(), 0
+        while not self._over.wait(max(0.0, begin + asked / self._rate - _now())):
+            due = begin + asked / self._rate
+            asked += 1
+            try:
+                self._ask()
+            except (OSError, http.client.HTTPException, grpc.RpcError, Wrong) as error:
+                self.failures.append(repr(error)[:200])
+            self.taken.append(_now() - due)
+
+
+class Wrong(Exception):
+    """An answer that is none."""
+
+
+class Memory:
+    """The largest resident size of a process, from when it is made to `end`."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self.most = resident_mb(pid)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def end(self) -> float:
+        self._over.set()
+        self._thread.join()
+        return self.most
+
+    def _run(self) -> None:
+        while not self._over.wait(0.05):
+            self.most = max(self.most, resident_mb(self._pid))
+
+
+def _now() -> float:
+    return time.monotonic()
+
+
+def _get(place: str, method: str, path: str, body: bytes | None = None) -> bytes:
+    connection = http.client.HTTPConnection(place, timeout=SECONDS)
+    try:
+        connection.request(method, path, body)
+        response = connection.getresponse()
+        text = response.read()
+        if response.status != 200:
+            raise Wrong(f"{response.status}: {text[:200]!r}")
+        return text
+    finally:
+        connection.close()
+
+
+def clients(server: Server) -> dict[str, tuple[Callable[[], None], float]]:
+    """How each client asks, and how often in a second."""
+    x = np.ones((ROWS, 2), np.float32)
+    body = json.dumps({"inputs": x.tolist()}).encode()
+    expected = {"outputs": (2 * x).tolist()}
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = NAME
+    request.inputs["x"].CopyFrom(tf.make_tensor_proto(x))
+    service = prediction_service_pb2_grpc.PredictionServiceStub(
+        grpc.insecure_channel(server.grpc)
+    )
+
+    def by_rest() -> None:
+        text = _get(server.rest, "POST", f"/v1/models/{NAME}:predict", body)
+        if json.loads(text) != expected:
+            raise Wrong(repr(text[:200]))
+
+    def by_grpc() -> None:
+        answer = service.Predict(request, timeout=SECONDS, wait_for_ready=True)
+        if not np.array_equal(tf.make_ndarray(answer.outputs["y"]), 2 * x):
+            raise Wrong("of other numbers")
+
+    return {
+        "healthz": (lambda: void(_get(server.rest, "GET", "/healthz")), 20.0),
+        "rest": (by_rest, 10.0),
+        "grpc": (by_grpc, 10.0),
+    }
+
+
+def void(_: Any) -> None:
+    """Forgets an answer."""
+
+
+def warm_up(server: Server) -> None:
+    """Asks until it answers."""
+    give_up = _now() + SECONDS
+    for ask, _ in clients(server).values():
+        for _ in range(20):
+            while True:
+                try:
+                    ask()
+                    break
+                except (OSError, grpc.RpcError, Wrong):
+                    if _now() > give_up:
+                        raise
+                    time.sleep(0.1)
+
+
+def measure(model: pathlib.Path, attack: Attack, seconds: float) -> dict[str, Any]:
+    """Attacks a server for so long; what its clients got."""
+    with running_server(model, attack.options) as server:
+        warm_up(server)
+        before = resident_mb(server.pid)
+        memory = Memory(server.pid)
+        with running_attacks(server, attack) as counts:
+            asking = {name: Client(*how) for name, how in clients(server).items()}
+            time.sleep(seconds)
+            for client in asking.values():
+                client.end()
+        grown = memory.end() - before
+        figures = {name: client.figures() for name, client in asking.items()}
+        return {
+            "attack": attack.said,
+            "clients": figures,
+            "counts": counts,
+            "memory_mib": grown,
+            "memory_bound_mib": BODY_MEMORY + CONNECTION_MEMORY * attack.connections,
+            "log_bytes": server.log.stat().st_size,
+        }
+
+
+def markdown(results: Sequence[Mapping[str, Any]]) -> str:
+    lines = [
+        "| attack | healthz p50 / p99 / most | REST p50 / p99 | gRPC p50 / p99 "
+        "| failed | memory (may) | log |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for said in results:
+        health, rest, by_grpc = (
+            said["clients"][name] for name in ("healthz", "rest", "grpc")
+        )
+        failed = sum(each["failed"] for each in said["clients"].values())
+        asked = sum(each["asked"] for each in said["clients"].values())
+        cells = [
+            said["attack"],
+            " / ".join(f"{health[of]:.1f}" for of in ("p50_ms", "p99_ms", "most_ms")),
+            *(
+                " / ".join(f"{each[of]:.1f}" for of in ("p50_ms", "p99_ms"))
+                for each in (rest, by_grpc)
+            ),
+            f"{failed} of {asked}",
+            f"{said['memory_mib']:.0f} MiB ({said['memory_bound_mib']:.0f})",
+            f"{said['log_bytes'] / 1024:.1f} KiB",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=20.0, help="of an attack")
+    parser.add_argument("--idle", type=int, default=10_000, help="idle connections")
+    parser.add_argument("--only", default="", help="attacks whose row says this")
+    parser.add_argument("--quick", action="store_true", help="only see that it runs")
+    parser.add_argument("--write", action="store_true", help="into RESULTS.md")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.seconds, arguments.idle = 1.0, 200
+    return arguments
+
+
+def main() -> None:
+    arguments = parse()
+    load_before = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        model = pathlib.Path(folder)
+        Words().save(model / "1")
+        results = []
+        for attack in attacks(arguments.idle):
+            if arguments.only in attack.said:
+                results.append(measure(model, attack, arguments.seconds))
+                print(json.dumps(results[-1]), file=sys.stderr)
+    setup = {
+        "cpus": os.cpu_count(),
+        "load_before": round(load_before, 2),
+        "seconds": arguments.seconds,
+        "rows": ROWS,
+        **versions(),
+    }
+    if arguments.write:
+        note = (
+            f"Set-up: {setup['cpus']} cores for the server, its clients and the "
+            f"attacks; load {setup['load_before']} before; {setup['seconds']:g} s an "
+            f"attack; healthz is asked 20 times a second, predictions of {ROWS} rows "
+            f"10 times by each API; tensorflow {setup['tensorflow']}, python "
+            f"{setup['python']}."
+        )
+        write_section(
+            "model_server_flood", "\n\n".join([_HEADING, markdown(results), note])
+        )
+    figures = {"benchmark": "model_server_flood", "figures": results, "setup": setup}
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

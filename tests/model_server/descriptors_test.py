@@ -1,0 +1,53 @@
+"""How many connections the process's descriptors are for."""
+
+import resource
+
+import pytest
+
+from persia_tf.model_server import descriptors
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """The process's limits, soft and hard; 40 descriptors are in use."""
+    held = [1024, 4096]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(held))
+
+    def set_limits(_, limits):
+        held[:] = limits
+
+    monkeypatch.setattr(resource, "setrlimit", set_limits)
+    monkeypatch.setattr(descriptors, "_used", lambda: 40)
+    return held
+
+
+def test_the_limit_is_raised_by_what_is_needed(limits):
+    descriptors.raise_limit(2048)
+    assert limits == [2048 + 40 + descriptors.RESERVED, 4096]
+
+
+def test_the_limit_is_raised_as_far_as_it_may_be(limits):
+    descriptors.raise_limit(100_000)
+    assert limits == [4096, 4096]
+
+
+@pytest.mark.parametrize("soft", [8192, resource.RLIM_INFINITY])
+def test_a_limit_that_is_high_stays(limits, soft):
+    limits[:] = [soft, resource.RLIM_INFINITY]
+    descriptors.raise_limit(1000)
+    assert limits[0] == soft
+
+
+def test_as_many_connections_as_wanted(limits):
+    assert descriptors.connections(364, listeners=2) == 364
+
+
+def test_fewer_connections_than_wanted_are_told(limits, caplog):
+    assert descriptors.connections(365, listeners=2) == 364
+    assert "364 connections are taken" in caplog.text
+    assert "lower --max-connections" in caplog.text
+
+
+def test_some_connections_there_are_at_least(limits):
+    limits[:] = [100, 100]
+    assert descriptors.connections(1024, listeners=2) == 16
