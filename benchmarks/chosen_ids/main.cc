@@ -27,7 +27,7 @@ constexpr uint32_t kDim = 16;
 const std::vector<std::string> kChosen = {"lower_bits", "upper_bits",
                                           "sub_shard"};
 
-std::unique_ptr<Table> NewTable() {
+std::shared_ptr<Table> NewTable() {
   TableConfig config;
   config.name = "chosen_ids";
   config.dim = kDim;

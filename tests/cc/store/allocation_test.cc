@@ -122,7 +122,7 @@ TEST(Allocations, OfSmallTablesAreCountedByTheMeter) {
     TableConfig config = MakeConfig("t", kDim, "uniform", "adagrad");
     config.admission = Spec::Parse(admission).value();
     const auto meter = std::make_shared<MemoryMeter>();
-    std::vector<std::unique_ptr<Table>> tables;
+    std::vector<std::shared_ptr<Table>> tables;
     const size_t before = held_bytes;
     for (int t = 0; t < kTables; ++t) {
       tables.push_back(std::move(*MakeTable(config, nullptr, meter)));

@@ -113,7 +113,7 @@ TEST_P(TableFreeze, AnyChangesBetweenReadsChangeNothing) {
 TEST_P(TableFreeze, EachReaderGetsTheRowsOfItsOwnMoment) {
   struct Reader {
     std::unique_ptr<FrozenRows> frozen;
-    std::unique_ptr<Table> copy;
+    std::shared_ptr<Table> copy;
     Rows expected;
   };
   std::mt19937_64 random(11);
