@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help='what all tables may take, as "8GiB", as a share of the memory that '
         'this process may have, its control groups considered, as "50%%", or '
-        '"unlimited" (%(default)s). There, '
-        "tables that evict do, and others refuse new rows",
+        '"unlimited" (%(default)s). There, tables that evict do, and others refuse '
+        "new rows",
     )
     parser.add_argument(
         "--max-tables",
