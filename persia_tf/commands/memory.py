@@ -5,15 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from pathlib import Path
+import resource
+
+from persia_tf.commands import cgroups
 
 _UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
-# A group of processes may have less than the machine: versions 2 and 1.
-_GROUP_LIMITS = (
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-)
+# Of address space, and of the part of it that is written to.
+_PROCESS_LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
 UNLIMITED = 0
 
@@ -23,14 +22,15 @@ DEFAULT_PERCENT = 80.0
 
 
 def total_bytes() -> int:
-    """Returns the memory that this process may have: its group's, or the machine's."""
-    least = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for path in _GROUP_LIMITS:
-        try:
-            least = min(least, int(Path(path).read_text()))
-        except (OSError, ValueError):
-            pass  # There is none, or it is "max".
-    return least
+    """Returns the memory that this process may have.
+
+    The least of the machine's, the limits of the control group that the process is in
+    and of the groups around that, and the process's own limits (`ulimit -v`, `-d`).
+    """
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    limits += cgroups.memory_limits()
+    limits += [resource.getrlimit(kind)[0] for kind in _PROCESS_LIMITS]
+    return min(value for value in limits if value != resource.RLIM_INFINITY)
 
 
 def size(text: str) -> int:

@@ -37,8 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=memory.share_of(shards=1),
         metavar="BYTES",
         help='what all tables may take, as "8GiB", as a share of the memory that '
-        'this process may have, as "50%%", or "unlimited" (%(default)s). There, '
-        "tables that evict do, and others refuse new rows",
+        'this process may have, its control groups considered, as "50%%", or '
+        '"unlimited" (%(default)s). There, tables that evict do, and others refuse '
+        "new rows",
     )
     parser.add_argument(
         "--max-tables",

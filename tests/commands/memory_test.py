@@ -3,6 +3,9 @@
 import argparse
 import ctypes
 import os
+import resource
+import subprocess
+import sys
 
 import pytest
 
@@ -41,6 +44,20 @@ def test_a_share_is_of_the_memory_there_is():
     for text in ("0%", "101%"):
         with pytest.raises(argparse.ArgumentTypeError, match="above 0% and at most"):
             memory.limit(text)
+
+
+@pytest.mark.parametrize("kind", [resource.RLIMIT_AS, resource.RLIMIT_DATA])
+def test_the_processs_own_limits_count(kind):
+    limit = 2**31
+    program = "from persia_tf.commands import memory; print(memory.total_bytes())"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        preexec_fn=lambda: resource.setrlimit(kind, (limit, limit)),
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert int(done.stdout) <= limit
 
 
 def test_the_shards_of_a_machine_share_it():
