@@ -96,7 +96,7 @@ TEST(KeptRows, AnUpdateThatBreaksOffFailsIt) {
 }
 
 TEST(KeptRows, AnUpdateAddsWhatItExpectsAsItComesToIt) {
-  KeptRows kept(kRowBytes);
+  KeptRows kept(&kIndex, kRowBytes);
   const std::vector<int64_t> ids = {4, 5, 6, 7};
   std::vector<uint64_t> values = {40, 50, 60, 70};
   std::vector<std::byte*> rows;
