@@ -19,7 +19,7 @@ inline uint64_t Mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Spreads ids inside one store: sub-shards and index slots.
+// Spreads ids over a store's sub-shards. Indexes have a KeyedHash.
 inline uint64_t HashId(int64_t id) { return Mix64(static_cast<uint64_t>(id)); }
 
 // Which of `shard_count` shards holds `id`'s row. Independent of HashId: were

@@ -1,6 +1,6 @@
 // KeyedHash: decides places in memory, by a key that nobody who chooses what is
 // hashed can know. HashId and ShardOf are published: whoever chooses ids can
-// have as many as he likes fall on one place.
+// have any number of them fall on one place.
 //
 // A value is multiplied by a random number of 128 bits, another one is added,
 // and the upper 64 bits of the sum modulo 2^128 are taken (Dietzfelbinger,

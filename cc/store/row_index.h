@@ -34,8 +34,8 @@ class RowIndex {
 
   using AtLimit = MeteredBytes::AtLimit;
 
-  // That an id may be away from home, its home included. Chance brings so many
-  // about for fewer than one of 10^11 ids.
+  // From its home on, in which an id may be. Chance fills that many for fewer
+  // than one of 10^11 ids.
   static constexpr uint32_t kMostBuckets = 128;
 
   // Counts its memory at `meter`, if there is one, but for what a directory and
