@@ -41,6 +41,7 @@ class BaseLoader : public ShardVisitor {
     loader_ = std::make_unique<StoreLoader>(
         &none_,
         ShardHeader{save_id_, 0, header.shard_index, header.shard_count});
+    loader_->KeepTimes();
     if (header.save_id == save_id_) return loader_->OnHeader(header);
     return Status(Code::kDataLoss,
                   Concat("it is the base of position ", header.save_id - 1));
