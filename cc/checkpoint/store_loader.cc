@@ -37,6 +37,7 @@ Status StoreLoader::OnTable(const TableHead& table) {
   const auto newest =
       newest_.find({header_.shard_index, HashName(table.config.name)});
   const uint32_t time = newest == newest_.end() ? table.time : newest->second;
+  if (keeps_times_) table_->SetTime(time);
   auto converter = RowConverter::Make({table.config, time},
                                       {table_->config(), table_->time()});
   if (!converter.ok()) return converter.status();

@@ -38,6 +38,10 @@ class StoreLoader : public ShardVisitor {
   // What the files have of these tables is passed over.
   void PassOver(std::set<TableKey> tables) { passed_over_ = std::move(tables); }
 
+  // Tables begin with the times that the files' have: one goes on as it was,
+  // where a checkpoint's rows are as old as they were when it was saved.
+  void KeepTimes() { keeps_times_ = true; }
+
   // Reads the files at `paths`: see ReadChain. Blocks for as long as the device
   // takes. kDataLoss, naming a file, unless they are the checkpoint, all of it.
   Status Load(FileSystem* files, const std::vector<std::string>& paths,
@@ -75,6 +79,7 @@ class StoreLoader : public ShardVisitor {
   std::set<std::pair<uint32_t, TableKey>> seen_;
   ShardHeader header_;  // Of the file that is read.
   std::set<TableKey> passed_over_;
+  bool keeps_times_ = false;
   Table* table_ = nullptr;  // Null of one that is passed over.
   std::unique_ptr<RowConverter> converter_;
   RawRows rows_;

@@ -42,6 +42,7 @@ class BaseLoader : public ShardVisitor {
         &none_,
         ShardHeader{save_id_, 0, header.shard_index, header.shard_count});
     loader_->TakeAllRows();
+    loader_->KeepTimes();
     if (header.save_id == save_id_) return loader_->OnHeader(header);
     return Status(Code::kDataLoss,
                   Concat("it is the base of position ", header.save_id - 1));

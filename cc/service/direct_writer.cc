@@ -10,6 +10,12 @@ Status DirectWriter::Lookup(const Tables& tables, LookupRequest* request,
   return Status();
 }
 
+Status DirectWriter::Read(const Tables& tables, LookupRequest* request,
+                          uint64_t*) {
+  LookUpAll(tables, request);
+  return Status();
+}
+
 Status DirectWriter::Update(const Tables& tables, UpdateRequest* request,
                             uint64_t*) {
   ApplyAll(tables, request);

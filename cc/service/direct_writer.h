@@ -11,12 +11,15 @@ class DirectWriter : public RowWriter {
  public:
   Status Lookup(const Tables& tables, LookupRequest* request,
                 uint64_t* log_end) override;
+  Status Read(const Tables& tables, LookupRequest* request,
+              uint64_t* log_end) override;
   Status Update(const Tables& tables, UpdateRequest* request,
                 uint64_t* log_end) override;
   Status Assign(Table* table, const AssignRequest& request,
                 uint64_t* log_end) override;
   Status Remove(Table* table, RemoveRequest* request,
                 uint64_t* log_end) override;
+  void TellTime(Table*, uint64_t*) override {}
 };
 
 }  // namespace persia

@@ -191,6 +191,18 @@ RecordBody RecordBody::Drop(const DropTableRequest& request) {
   return body;
 }
 
+RecordBody RecordBody::Uses(const UsesRecord& uses) {
+  RecordBody body(RecordType::kUses);
+  ByteWriter fields;
+  fields.U64(uses.table);
+  fields.U64(uses.ids.size());
+  fields.U32(uses.time);
+  fields.U32(uses.now);
+  body.Array(uses.ids);
+  body.Close(&fields);
+  return body;
+}
+
 Status ReadOpened(const LogRecord& record, RecoveryLevel* level) {
   ByteReader reader(record.body);
   *level = static_cast<RecoveryLevel>(reader.U32());
@@ -302,6 +314,16 @@ Status ReadDrop(const LogRecord& record, DropTableRequest* request) {
   request->stays = reader.Bool32();
   reader.Zero32();
   return reader.Finish("Drop record");
+}
+
+Status ReadUses(const LogRecord& record, UsesRecord* uses) {
+  ByteReader reader(record.body);
+  uses->table = reader.U64();
+  const uint64_t count = reader.U64();
+  uses->time = reader.U32();
+  uses->now = reader.U32();
+  uses->ids = ReadArray<int64_t>(&reader, count);
+  return reader.Finish("Uses record");
 }
 
 }  // namespace persia

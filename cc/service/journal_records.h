@@ -24,12 +24,17 @@
 //             of the folder and the files
 //   Drop    = key, drop id, 64 bits each; 1 if the table stays, else 0, 32
 //             bits; 0, 32 bits
+//   Uses    = key, count, 64 bits each; time of a training lookup, time of the
+//             table after it, 32 bits each; array of that many ids, 64 bits
+//             each, which it asked for: see RowUse
 //   Cut     = generation, number of tables, 64 bits each; for each its key, 64
 //             bits, identity, and a count, 64 bits, and that many numbers of 64
 //             bits: see Table::Rounded
 //
 // An Update's ids are as the request had them. Rows that were asked for by a
-// lookup are made by its Changes before any Update of them.
+// lookup are made by its Changes before any Update of them. Uses are told of
+// tables whose rows expire, by which a shard that comes back knows which have;
+// and Uses of no ids, that the table's time has come so far.
 //
 // Thread-safety: pure functions. They throw std::bad_alloc.
 
@@ -61,6 +66,7 @@ enum class RecordType : uint16_t {
   kRestore = 6,  // The store's tables become those of a checkpoint.
   kCut = 7,      // First record of a base: what it lacks.
   kDrop = 8,     // A table goes, or all its rows.
+  kUses = 9,     // Rows of a table were looked up.
 };
 
 // What a journal has to tell.
@@ -78,6 +84,14 @@ struct RestoreRecord {
   std::string folder;
   std::vector<std::string> files;  // Paths, its parents' first.
   TableIdentities tables;          // Those that it sets.
+};
+
+// When a table's rows were used. Its ids point elsewhere.
+struct UsesRecord {
+  TableKey table = 0;
+  uint32_t time = 0;
+  uint32_t now = 0;
+  Span<const int64_t> ids;
 };
 
 struct CutRecord {
@@ -105,6 +119,7 @@ class RecordBody {
   static RecordBody Restore(const RestoreRecord& restore);
   static RecordBody Cut(const CutRecord& cut);
   static RecordBody Drop(const DropTableRequest& request);
+  static RecordBody Uses(const UsesRecord& uses);
 
   RecordBody(RecordBody&&) = default;
   RecordBody(const RecordBody&) = delete;
@@ -142,6 +157,7 @@ Status ReadAssign(const LogRecord& record, AssignRequest* request);
 Status ReadRestore(const LogRecord& record, RestoreRecord* restore);
 Status ReadCut(const LogRecord& record, CutRecord* cut);
 Status ReadDrop(const LogRecord& record, DropTableRequest* request);
+Status ReadUses(const LogRecord& record, UsesRecord* uses);
 
 }  // namespace persia
 

@@ -29,14 +29,18 @@ Status JournaledWriter::LookUpTable(Table* table, const TableLookup& lookup) {
   Status status;
   LookUp(lookup, [&](Span<const int64_t> ids, Span<float> rows) {
     std::vector<uint32_t> absent;
-    table->LookupPresent(ids, rows, &absent);
-    if (!absent.empty()) status = MakeAbsent(table, ids, absent, rows);
+    const uint32_t time = table->LookupPresent(ids, rows, &absent);
+    if (!absent.empty()) status = MakeAbsent(table, ids, absent, time, rows);
+    if (!table->expires()) return;
+    // After what tells of those that it made; and if it could not make all.
+    const Status told = LogUses(table, ids, time);
+    if (status.ok()) status = told;
   });
   return status;
 }
 
 Status JournaledWriter::MakeAbsent(Table* table, Span<const int64_t> ids,
-                                   Span<const uint32_t> places,
+                                   Span<const uint32_t> places, uint32_t time,
                                    Span<float> rows) {
   const size_t dim = table->config().dim;
   std::vector<int64_t> absent;
@@ -46,7 +50,7 @@ Status JournaledWriter::MakeAbsent(Table* table, Span<const int64_t> ids,
   {
     std::lock_guard<std::mutex> lock(order_);
     const Status looked = CatchBadAlloc([&] {
-      table->Lookup(absent, /*read_only=*/false, made, &changes);
+      table->LookupAbsent(absent, time, made, &changes);
       return Status();
     });
     PERSIA_RETURN_IF_ERROR(LogChanges(table, changes));
@@ -54,6 +58,21 @@ Status JournaledWriter::MakeAbsent(Table* table, Span<const int64_t> ids,
   }
   for (size_t i = 0; i < places.size(); ++i) {
     std::copy_n(made.data() + i * dim, dim, rows.data() + places[i] * dim);
+  }
+  return Status();
+}
+
+// Nothing changes, but what is told of rows that have expired must stay so.
+Status JournaledWriter::Read(const Tables& tables, LookupRequest* request,
+                             uint64_t* log_end) {
+  for (size_t t = 0; t < tables.size(); ++t) {
+    const TableLookup& lookup = request->tables[t];
+    bool met_expired = false;
+    LookUp(lookup, [&](Span<const int64_t> ids, Span<float> rows) {
+      met_expired = tables[t]->Lookup(ids, /*read_only=*/true, rows,
+                                      /*changes=*/nullptr, lookup.absent);
+    });
+    if (met_expired) TellTime(tables[t], log_end);
   }
   return Status();
 }
@@ -78,6 +97,8 @@ Status JournaledWriter::Assign(Table* table, const AssignRequest& request,
   const RecordBody body = RecordBody::Assign(request);
   RowChanges evicted;
   std::lock_guard<std::mutex> lock(order_);
+  // By which its rows are used.
+  if (table->expires()) PERSIA_RETURN_IF_ERROR(LogTime(table, log_end));
   PERSIA_RETURN_IF_ERROR(MakeRows(table, request.ids));
   PERSIA_RETURN_IF_ERROR(Log(body, log_end));
   const Status assigned = CatchBadAlloc([&] {
@@ -119,6 +140,42 @@ Status JournaledWriter::Remove(Table* table, RemoveRequest* request,
   PERSIA_RETURN_IF_ERROR(LogChanges(table, changes));
   request->removed = table->Remove(request->ids);
   *log_end = changes_end_;
+  return Status();
+}
+
+void JournaledWriter::TellTime(Table* table, uint64_t* log_end) {
+  if (!table->expires()) return;
+  uint64_t end = 0;
+  std::lock_guard<std::mutex> lock(order_);
+  if (LogTime(table, &end).ok()) *log_end = std::max(*log_end, end);
+}
+
+Status JournaledWriter::LogUses(Table* table, Span<const int64_t> ids,
+                                uint32_t time) {
+  std::lock_guard<std::mutex> lock(order_);
+  return LogUsesNow(table, ids, time);
+}
+
+Status JournaledWriter::LogUsesNow(Table* table, Span<const int64_t> ids,
+                                   uint32_t time) {
+  const TableKey key = KeyOf(*table);
+  const uint32_t now = table->time();
+  uint64_t end = 0;
+  PERSIA_RETURN_IF_ERROR(Log(RecordBody::Uses({key, time, now, ids}), &end));
+  told_times_[key] = {table, now, end};
+  return Status();
+}
+
+// Many may ask before it is another time.
+Status JournaledWriter::LogTime(Table* table, uint64_t* log_end) {
+  const uint32_t now = table->time();
+  const TableKey key = KeyOf(*table);
+  const auto told = told_times_.find(key);
+  if (told == told_times_.end() || told->second.table != table ||
+      told->second.now != now) {
+    PERSIA_RETURN_IF_ERROR(LogUsesNow(table, {}, now));
+  }
+  *log_end = told_times_[key].log_end;
   return Status();
 }
 

@@ -3,7 +3,8 @@
 //
 // What changes rows is logged and done under one lock, so the log's order is
 // the rows'. The log is one sequence of bytes anyway, and takes longer. Lookups
-// of rows that are there do not take the lock.
+// of rows that are there take the lock only to say so of tables whose rows
+// expire: else a row that was over would come back with another lifetime.
 
 #ifndef PERSIA_CC_SERVICE_JOURNALED_WRITER_H_
 #define PERSIA_CC_SERVICE_JOURNALED_WRITER_H_
@@ -11,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <unordered_map>
 
 #include "cc/base/span.h"
 #include "cc/journal/journal.h"
@@ -26,24 +28,39 @@ class JournaledWriter : public RowWriter {
 
   Status Lookup(const Tables& tables, LookupRequest* request,
                 uint64_t* log_end) override;
+  Status Read(const Tables& tables, LookupRequest* request,
+              uint64_t* log_end) override;
   Status Update(const Tables& tables, UpdateRequest* request,
                 uint64_t* log_end) override;
   Status Assign(Table* table, const AssignRequest& request,
                 uint64_t* log_end) override;
   Status Remove(Table* table, RemoveRequest* request,
                 uint64_t* log_end) override;
+  void TellTime(Table* table, uint64_t* log_end) override;
 
  private:
+  // What was told of a table's time last.
+  struct ToldTime {
+    const Table* table = nullptr;  // Not used: there may be another by now.
+    uint32_t now = 0;
+    uint64_t log_end = 0;
+  };
+
   Status LookUpTable(Table* table, const TableLookup& lookup);
   Status MakeAbsent(Table* table, Span<const int64_t> ids,
-                    Span<const uint32_t> places, Span<float> rows);
+                    Span<const uint32_t> places, uint32_t time,
+                    Span<float> rows);
+  Status LogUses(Table* table, Span<const int64_t> ids, uint32_t time);
   // These expect order_ to be held.
+  Status LogUsesNow(Table* table, Span<const int64_t> ids, uint32_t time);
+  Status LogTime(Table* table, uint64_t* log_end);
   Status Log(const RecordBody& body, uint64_t* log_end);
   Status LogChanges(Table* table, const RowChanges& changes);
   Status MakeRows(Table* table, Span<const int64_t> ids);
 
   Journal& journal_;
   std::mutex order_;
+  std::unordered_map<TableKey, ToldTime> told_times_;  // Guarded by order_.
   // What tells of all rows that any lookup may have found.
   std::atomic<uint64_t> changes_end_{0};
 };

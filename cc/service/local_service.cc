@@ -133,8 +133,11 @@ class LocalService : public EmbeddingService {
 
   void Lookup(LookupRequest* request, DoneCallback done) override {
     lookups_.fetch_add(1, std::memory_order_relaxed);
-    AnswerLogged(std::move(done),
-                 [&](uint64_t* log_end) { return DoLookup(request, log_end); });
+    const auto work = [&](uint64_t* log_end) {
+      return DoLookup(request, log_end);
+    };
+    if (request->read_only) return AnswerRead(std::move(done), work);
+    AnswerLogged(std::move(done), work);
   }
 
   void Update(UpdateRequest* request, DoneCallback done) override {
@@ -148,7 +151,8 @@ class LocalService : public EmbeddingService {
   }
 
   void Export(ExportRequest* request, DoneCallback done) override {
-    done(Inside([&] { return DoExport(request); }));
+    AnswerRead(std::move(done),
+               [&](uint64_t* log_end) { return DoExport(request, log_end); });
   }
 
   // What it tells may not be durable yet: after a restart each follower begins
@@ -249,6 +253,17 @@ class LocalService : public EmbeddingService {
     journal_->WhenDurable(log_end, std::move(done));
   }
 
+  // The same for what only reads: it is answered, too, where nothing becomes
+  // durable any more.
+  template <typename Work>
+  void AnswerRead(DoneCallback done, const Work& work) {
+    uint64_t log_end = 0;
+    Status status = Inside([&] { return work(&log_end); });
+    if (!status.ok() || log_end == 0) return done(std::move(status));
+    journal_->WhenDurable(
+        log_end, [done = std::move(done)](const Status&) { done(Status()); });
+  }
+
   // What uses the store, so that nobody takes it away meanwhile.
   template <typename Work>
   Status Inside(const Work& work) {
@@ -294,6 +309,8 @@ class LocalService : public EmbeddingService {
         WithOptimizer(held, request.config.optimizer, store_.meter());
     if (!changed.ok()) return changed.status();
     (*changed)->SetIdentity(held->identity());
+    uint64_t log_end = 0;  // That of the table's record is later.
+    writer_->TellTime(held, &log_end);
     PERSIA_RETURN_IF_ERROR(maker_->LogChanged(**changed));
     TellEvent(options_.events, kOptimizers, "table \"", request.config.name,
               "\" is stepped by ", request.config.optimizer.ToString(),
@@ -352,9 +369,8 @@ class LocalService : public EmbeddingService {
           FindTable(lookup.ids, "rows", lookup.rows.size(), &tables));
     }
     request->generation = generation_.load();
-    if (!request->read_only) return writer_->Lookup(tables, request, log_end);
-    LookUpAll(tables, request);
-    return Status();
+    return request->read_only ? writer_->Read(tables, request, log_end)
+                              : writer_->Lookup(tables, request, log_end);
   }
 
   Status DoUpdate(UpdateRequest* request, uint64_t* log_end) {
@@ -418,7 +434,7 @@ class LocalService : public EmbeddingService {
     return Status();
   }
 
-  Status DoExport(ExportRequest* request) const {
+  Status DoExport(ExportRequest* request, uint64_t* log_end) const {
     PERSIA_RETURN_IF_ERROR(CheckCursor(*request));
     const Result<Table*> table = store_.Find(request->table);
     if (!table.ok()) return table.status();
@@ -435,13 +451,23 @@ class LocalService : public EmbeddingService {
     }
     request->cursor.position = (*table)->Export(
         request->cursor.position, PageRows(*request), &request->page);
+    writer_->TellTime(*table, log_end);
     return Status();
   }
 
   Status DoChanges(ChangesRequest* request) {
-    if (request->shard == 0) return followers_.Tell(request);
-    return InvalidArgument("changes of one shard must be of shard 0, received ",
-                           request->shard);
+    if (request->shard != 0) {
+      return InvalidArgument(
+          "changes of one shard must be of shard 0, received ", request->shard);
+    }
+    PERSIA_RETURN_IF_ERROR(followers_.Tell(request));
+    for (const TableChanges& told : request->tables) {
+      const Result<Table*> table = store_.Find(HashName(told.config.name));
+      if (told.rows.erased.empty() || !table.ok()) continue;
+      uint64_t log_end = 0;  // Nobody waits for it: see Changes.
+      writer_->TellTime(*table, &log_end);
+    }
+    return Status();
   }
 
   Status DoAssign(const AssignRequest& request, uint64_t* log_end) {

@@ -43,6 +43,8 @@ Status Recovery::OnRecord(const LogRecord& record) {
       return OnCut(record);
     case RecordType::kDrop:
       return OnDrop(record);
+    case RecordType::kUses:
+      return OnUses(record);
   }
   return Status(Code::kDataLoss,
                 Concat("record ", record.position, " has type ", record.type,
@@ -182,6 +184,16 @@ Status Recovery::OnDrop(const LogRecord& record) {
   if (!dropped.ok()) return dropped.status();
   dropped_.insert(drop.table);
   StopEvictions();
+  return Status();
+}
+
+Status Recovery::OnUses(const LogRecord& record) {
+  UsesRecord uses;
+  PERSIA_RETURN_IF_ERROR(ReadUses(record, &uses));
+  const Result<Table*> table = subject_.store->Find(uses.table);
+  if (!table.ok()) return table.status();
+  (*table)->NoteUses(uses.ids, uses.time);
+  (*table)->SetTime(uses.now);
   return Status();
 }
 

@@ -68,6 +68,7 @@ class Recovery : public JournalVisitor {
   Status OnRestore(const LogRecord& record);
   Status OnCut(const LogRecord& record);
   Status OnDrop(const LogRecord& record);
+  Status OnUses(const LogRecord& record);
   Status Load(const RestoreRecord& restore);
   Status Read(const RestoreRecord& restore, StoreLoader* loader) const;
   void StopEvictions();

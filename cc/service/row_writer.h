@@ -26,6 +26,9 @@ class RowWriter {
 
   virtual ~RowWriter() = default;
 
+  // Of a lookup that makes none.
+  virtual Status Read(const Tables& tables, LookupRequest* request,
+                      uint64_t* log_end) = 0;
   // Of a training lookup, which may make rows.
   virtual Status Lookup(const Tables& tables, LookupRequest* request,
                         uint64_t* log_end) = 0;
@@ -36,6 +39,10 @@ class RowWriter {
                         uint64_t* log_end) = 0;
   virtual Status Remove(Table* table, RemoveRequest* request,
                         uint64_t* log_end) = 0;
+
+  // Before somebody is told, by whatever reads, that rows of the table have
+  // expired. Reads go on where a journal does not: then it is not told.
+  virtual void TellTime(Table* table, uint64_t* log_end) = 0;
 };
 
 }  // namespace persia

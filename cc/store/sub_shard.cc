@@ -113,7 +113,7 @@ void SubShard::FinishLookup(IdGroup group, LookupKind kind, AbsentRows absent,
   const size_t dim = rules_.dim;
   const auto use = [&](size_t begin, size_t end) {
     if (rules_.eviction.evicts()) {
-      NoteUse(rows + begin, end - begin, kind, now);
+      NoteUse(rows + begin, end - begin, kind, now, counts);
     }
     rules_.format->Read(rows + begin, group.places.data() + begin, end - begin,
                         dim, out);
@@ -281,12 +281,13 @@ bool SubShard::Erase(int64_t id) {
 
 // A training lookup has removed those whose time is over before.
 void SubShard::NoteUse(std::byte** rows, size_t count, LookupKind kind,
-                       uint32_t now) const {
+                       uint32_t now, LookupCounts* counts) const {
   for (size_t i = 0; i < count; ++i) {
     if (rows[i] == nullptr) continue;
     if (kind != LookupKind::kTrains &&
         rules_.eviction.Expired(*use(rows[i]), now)) {
       rows[i] = nullptr;
+      counts->met_expired = true;
     } else if (kind != LookupKind::kReads) {
       use(rows[i])->Note(now);
     }
@@ -444,6 +445,15 @@ uint64_t SubShard::Remove(Span<const int64_t> ids) {
   std::lock_guard<SpinMutex> lock(mutex_);
   for (const int64_t id : ids) removed += Erase(id);
   return removed;
+}
+
+void SubShard::NoteUses(Span<const int64_t> ids, uint32_t time) {
+  std::lock_guard<SpinMutex> lock(mutex_);
+  for (const int64_t id : ids) {
+    const RowIndex::Row row = index_.Find(id);
+    if (row == RowIndex::kAbsent || Expired(slab_.at(row), time)) continue;
+    use(slab_.at(row))->Note(time);
+  }
 }
 
 uint64_t SubShard::Export(uint64_t from, size_t max_rows, uint32_t now,

@@ -67,6 +67,7 @@ struct LookupCounts {
   uint64_t created = 0;  // Got a row that was not there before.
   uint64_t refused = 0;  // By admission.
   uint64_t expired = 0;  // Rows removed: their time was over, or for room.
+  bool met_expired = false;       // A reader took a row for absent.
   RowChanges* changes = nullptr;  // Gets the rows that came and left, if any.
 };
 
@@ -132,6 +133,7 @@ class SubShard {
               uint32_t now, LookupCounts* counts);
   void Create(Span<const int64_t> ids, uint32_t now, LookupCounts* counts);
   uint64_t Remove(Span<const int64_t> ids);
+  void NoteUses(Span<const int64_t> ids, uint32_t time);
 
   // These walk as RowIndex::Walk does.
   uint64_t Export(uint64_t from, size_t max_rows, uint32_t now,
@@ -240,8 +242,8 @@ class SubShard {
   bool Erase(int64_t id);
   void TellRow(int64_t id, const std::byte* row, uint32_t now,
                RowDelta* delta) const;
-  void NoteUse(std::byte** rows, size_t count, LookupKind kind,
-               uint32_t now) const;
+  void NoteUse(std::byte** rows, size_t count, LookupKind kind, uint32_t now,
+               LookupCounts* counts) const;
   void FillAbsent(int64_t id, LookupKind kind, AbsentRows absent,
                   float* out) const;
   void UpdateSlice(std::byte* const* rows, const uint32_t* places, size_t count,

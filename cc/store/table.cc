@@ -98,6 +98,7 @@ class ShardedTable : public Table {
       : config_(config),
         rules_(std::move(rules)),
         seconds_(std::move(seconds)),
+        begin_(seconds_()),
         meter_(std::move(meter)),
         mark_(MarkOf(KeyedHash::Numbered(rules_->table_seed))),
         evictor_(&rules_->eviction,
@@ -118,30 +119,32 @@ class ShardedTable : public Table {
 
   size_t state_size() const override { return rules_->state_size; }
 
-  void Lookup(Span<const int64_t> ids, bool read_only, Span<float> rows,
+  bool Lookup(Span<const int64_t> ids, bool read_only, Span<float> rows,
               RowChanges* changes, AbsentRows absent) override {
-    const LookupKind kind =
-        read_only ? LookupKind::kReads : LookupKind::kTrains;
-    const uint32_t now = Now(!read_only);
+    if (!read_only) {
+      Train(ids, Now(true), rows, changes);
+      return false;
+    }
     LookupCounts counts;
-    counts.changes = changes;
-    Named([&] {
-      const CountOnExit count(this, &counts);
-      LookUp(ids, kind, absent, now, rows, &counts, [](const Bundle::Part&) {});
-    });
+    LookUp(ids, LookupKind::kReads, absent, Now(false), rows, &counts,
+           [](const Bundle::Part&) {});
     Add(&rows_looked_up_, ids.size());
-    Add(&rows_found_, ids.size() - counts.absent - counts.created);
-    Add(&refused_, counts.refused);
-    Add(&evictions_, counts.expired);
-    if (!read_only) Evict(ids.size(), counts.created, now, changes);
+    Add(&rows_found_, ids.size() - counts.absent);
+    return counts.met_expired;
   }
 
-  void LookupPresent(Span<const int64_t> ids, Span<float> rows,
-                     std::vector<uint32_t>* absent) override {
+  void LookupAbsent(Span<const int64_t> ids, uint32_t time, Span<float> rows,
+                    RowChanges* changes) override {
+    Train(ids, time, rows, changes);
+  }
+
+  uint32_t LookupPresent(Span<const int64_t> ids, Span<float> rows,
+                         std::vector<uint32_t>* absent) override {
     LookupCounts counts;
     const size_t before = absent->size();
-    LookUp(ids, LookupKind::kPresent, AbsentRows::kDefault, Now(true), rows,
-           &counts, [absent](const Bundle::Part& part) {
+    const uint32_t now = Now(true);
+    LookUp(ids, LookupKind::kPresent, AbsentRows::kDefault, now, rows, &counts,
+           [absent](const Bundle::Part& part) {
              for (size_t i = 0; i < part.group.ids.size(); ++i) {
                if (part.rows[i] != nullptr) continue;
                absent->push_back(part.group.places[i]);
@@ -151,6 +154,7 @@ class ShardedTable : public Table {
     const size_t found = ids.size() - (absent->size() - before);
     Add(&rows_looked_up_, found);
     Add(&rows_found_, found);
+    return now;
   }
 
   UpdateCounts Update(Span<const int64_t> ids, Span<const float> gradients,
@@ -273,7 +277,21 @@ class ShardedTable : public Table {
 
   RowLayout layout() const override { return rules_->layout(); }
 
+  bool expires() const override { return rules_->eviction.expires(); }
+
   uint32_t time() const override { return Now(false); }
+
+  void SetTime(uint32_t now) override {
+    steps_ = now;
+    begin_ = seconds_() - now;
+  }
+
+  void NoteUses(Span<const int64_t> ids, uint32_t time) override {
+    if (!expires()) return;
+    ForEachGroup(ids, [&](SubShard* sub_shard, IdGroup group) {
+      sub_shard->NoteUses(group.ids, time);
+    });
+  }
 
   void Restore(const RawRows& rows) override {
     const uint32_t now = Now(false);
@@ -315,6 +333,22 @@ class ShardedTable : public Table {
 
  private:
   using Counter = std::atomic<uint64_t>;
+
+  void Train(Span<const int64_t> ids, uint32_t now, Span<float> rows,
+             RowChanges* changes) {
+    LookupCounts counts;
+    counts.changes = changes;
+    Named([&] {
+      const CountOnExit count(this, &counts);
+      LookUp(ids, LookupKind::kTrains, AbsentRows::kInitial, now, rows, &counts,
+             [](const Bundle::Part&) {});
+    });
+    Add(&rows_looked_up_, ids.size());
+    Add(&rows_found_, ids.size() - counts.absent - counts.created);
+    Add(&refused_, counts.refused);
+    Add(&evictions_, counts.expired);
+    Evict(ids.size(), counts.created, now, changes);
+  }
 
   Status ChangesNotKnown(const char* advice) const {
     return Status(Code::kFailedPrecondition,
@@ -378,7 +412,7 @@ class ShardedTable : public Table {
   // next.
   uint32_t Now(bool step) const {
     if (rules_->eviction.unit() == Eviction::Unit::kSeconds) {
-      return static_cast<uint32_t>(static_cast<uint64_t>(seconds_()));
+      return static_cast<uint32_t>(static_cast<uint64_t>(seconds_() - begin_));
     }
     if (step) return steps_.fetch_add(1, std::memory_order_relaxed);
     return steps_.load(std::memory_order_relaxed);
@@ -420,6 +454,7 @@ class ShardedTable : public Table {
   const TableConfig config_;
   const std::unique_ptr<RowRules> rules_;
   const SecondsClock seconds_;
+  std::atomic<double> begin_;  // Of the table's time, by that clock.
   const std::shared_ptr<MemoryMeter> meter_;
   const uint64_t mark_;  // Of cursors.
   SubShards sub_shards_;

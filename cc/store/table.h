@@ -197,16 +197,20 @@ class Table : public std::enable_shared_from_this<Table> {
   // that it created and removed are added to `changes`, if that is not null,
   // also when it throws: MemoryLimitReached where the table's meter has no room
   // for new rows and it does not evict, or has nothing left to. Rows that were
-  // created by then stay, each whole, as if their ids had come alone.
-  virtual void Lookup(Span<const int64_t> ids, bool read_only, Span<float> rows,
+  // created by then stay, each whole, as if their ids had come alone. Returns
+  // whether it took rows for absent since their time is over, if `read_only`.
+  virtual bool Lookup(Span<const int64_t> ids, bool read_only, Span<float> rows,
                       RowChanges* changes = nullptr,
                       AbsentRows absent = AbsentRows::kDefault) = 0;
 
-  // A training lookup of those ids that have a row: creates and removes none.
-  // Adds the places of the other ids to `absent`, and leaves their rows as they
-  // were.
-  virtual void LookupPresent(Span<const int64_t> ids, Span<float> rows,
-                             std::vector<uint32_t>* absent) = 0;
+  // A training lookup in two parts. The first is of those ids that have a row:
+  // creates and removes none. Adds the places of the other ids to `absent`, and
+  // leaves their rows as they were. Returns its time, as RowUse counts it.
+  virtual uint32_t LookupPresent(Span<const int64_t> ids, Span<float> rows,
+                                 std::vector<uint32_t>* absent) = 0;
+  // The second is of these other ids, and as Lookup.
+  virtual void LookupAbsent(Span<const int64_t> ids, uint32_t time,
+                            Span<float> rows, RowChanges* changes) = 0;
 
   // Applies to each id's row its gradient (ids.size() x dim). A gradient with a
   // NaN or an infinity, and one whose row is absent, is skipped alone and
@@ -275,8 +279,18 @@ class Table : public std::enable_shared_from_this<Table> {
 
   virtual RowLayout layout() const = 0;
 
-  // Now, as RowUse counts it.
+  // Whether rows leave once their time is over.
+  virtual bool expires() const = 0;
+
+  // Now, as RowUse counts it: from 0 on, when the table is made.
   virtual uint32_t time() const = 0;
+
+  // These do again what is told of a table, which nobody else uses. It is
+  // `now`; rows were used when they were.
+  virtual void SetTime(uint32_t now) = 0;
+  // A training lookup asked for these ids at `time`, and found the rows of
+  // those that have one whose time was not over.
+  virtual void NoteUses(Span<const int64_t> ids, uint32_t time) = 0;
 
   // Sets whole rows, in this table's layout, creating those that are absent
   // whatever admission says. Then evicts as Lookup does.

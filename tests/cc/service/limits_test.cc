@@ -97,9 +97,9 @@ TEST_P(ServiceLimitsTest, OtherRequestsGoOnAtTheLimit) {
 TEST_P(ServiceLimitsTest, AFullShardComesBackWithItsRows) {
   if (!GetParam()) GTEST_SKIP() << "it does not come back";
   ASSERT_TRUE(MakeTable("t").ok());
+  ASSERT_TRUE(MakeTable("u").ok());  // It has no room once the shard is full.
   ASSERT_FALSE(LookUp("t", Range(0, 100000)).ok());
   ASSERT_FALSE(Assign("t", Range(200000, 300000)).ok());
-  ASSERT_TRUE(MakeTable("u").ok());
   ASSERT_FALSE(MakeTable("v").ok());
   const Rows held = RowsOf(service_.get(), "t");
   Open();

@@ -105,6 +105,39 @@ TEST(TableEviction, LruTakesTheLeastRecentlyLookedUp) {
   EXPECT_EQ(table->Stats().evictions, 1u);
 }
 
+// What a log tells, done again, gives rows the same lifetimes.
+TEST(TableEviction, UsesThatAreToldOfCountAsLookups) {
+  const auto table = EvictingTable("unlimited", "ttl(steps=3)");
+  table->SetTime(0xfffffffe);  // Times wrap around.
+  table->Create(Ids{1, 2, 3});
+  table->NoteUses(Ids{2, 4}, 1);
+  table->SetTime(2);
+  EXPECT_EQ(ExportedIds(*table), (Ids{2}));
+  // One that was over is not found by a lookup, and so not used by it.
+  table->NoteUses(Ids{1, 2}, 3);
+  EXPECT_EQ(ExportedIds(*table), (Ids{2}));
+  table->SetTime(6);
+  EXPECT_EQ(ExportedIds(*table), (Ids{2}));
+  table->SetTime(7);
+  EXPECT_EQ(ExportedIds(*table), Ids());
+}
+
+TEST(TableEviction, ALookupInTwoPartsIsOneStep) {
+  const auto table = EvictingTable("unlimited", "ttl(steps=2)");
+  Floats rows(4);
+  for (const int64_t id : {1, 2, 1}) {
+    std::vector<uint32_t> absent;
+    const uint32_t before = table->time();
+    const uint32_t time = table->LookupPresent({&id, 1}, rows, &absent);
+    EXPECT_EQ(time, before);
+    if (!absent.empty()) {
+      table->LookupAbsent({&id, 1}, time, rows, /*changes=*/nullptr);
+    }
+    EXPECT_EQ(table->time(), before + 1);
+  }
+  EXPECT_EQ(ExportedIds(*table), (Ids{1, 2}));
+}
+
 TEST(TableEviction, LfuTakesTheLeastOftenLookedUp) {
   const auto table = EvictingTable("rows(count=3)", "lfu");
   for (int64_t id = 1; id <= 3; ++id) {
