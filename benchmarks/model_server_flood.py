@@ -51,9 +51,9 @@ _HEADING = """## The model server under attack
 
 `benchmarks/model_server_flood.py --write`: milliseconds from when a request was due to
 its answer, of three clients of `persia serve` that mean well, while others attack it.
-`failed` is how many of them were not answered as they should be. `memory` is by how much
-the server grew at most, beside what SECURITY.md states that it may. The limits are the
-defaults unless the row says otherwise."""
+`failed` is how many of them were not answered as they should be. `memory` is by how
+much the server grew at most, beside what SECURITY.md states that it may. The limits
+are the defaults unless the row says otherwise."""
 
 
 class Attack(NamedTuple):

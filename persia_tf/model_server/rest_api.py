@@ -141,7 +141,7 @@ class RestApi:
                 )
             )
         # What the request was is gone; its answer waits to be written, and to be sent.
-        del body, text
+        del text
         share.give_back()
         share.take(json_answers.size(answer.outputs))
         with self._turn(json_answers.is_large(answer.outputs), deadline):
