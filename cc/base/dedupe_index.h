@@ -25,8 +25,8 @@ class DedupeIndex {
   // Writes the distinct ids of the batch to ids[1], ids[2], ... in order of
   // first appearance, and for each of the batch which it is, from 0 on, to
   // `inverse`. Returns how many are distinct; or kSlow, where it gave up since
-  // its hash spreads these ids badly. Precondition: ids has room for 2 more than
-  // the batch.
+  // its hash spreads these ids badly. Precondition: ids has room for 2 more
+  // than the batch.
   size_t Number(Span<const int64_t> batch, int64_t* ids, uint32_t* inverse);
 
   static constexpr size_t kSlow = ~size_t{0};

@@ -86,9 +86,9 @@ bool Column::Add(JsonKind kind) {
 
 template <typename T>
 void Column::Store(T value) {
-  std::memcpy(static_cast<char*>(output_.values) +
-                  (value_count_ - 1) * sizeof(value),
-              &value, sizeof(value));
+  std::memcpy(
+      static_cast<char*>(output_.values) + (value_count_ - 1) * sizeof(value),
+      &value, sizeof(value));
 }
 
 void Column::StoreNumber(uint64_t bits, double value) {
