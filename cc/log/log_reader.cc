@@ -25,8 +25,9 @@ LogReader::LogReader(const LogPlace& place, uint64_t from, uint64_t lose_from,
 
 Status LogReader::Start() {
   if (segments_.empty()) {
+    PERSIA_RETURN_IF_ERROR(CheckEnd());
     is_at_end_ = true;
-    return CheckEnd();
+    return Status();
   }
   if (segments_[0].first_position > position_) {
     return Status(
@@ -100,8 +101,9 @@ Status LogReader::Finish() {
                           : "the bytes after it show that there was more");
   }
   if (scanner_->bytes_left() > 0) NoteTornTail(/*is_given_up=*/false);
+  PERSIA_RETURN_IF_ERROR(CheckEnd());
   is_at_end_ = true;
-  return CheckEnd();
+  return Status();
 }
 
 // Whoever reads from a position knows that there were records before it.
@@ -127,8 +129,9 @@ Status LogReader::LoseOrFail(const std::string& why) {
     const auto end = segments_.begin() + static_cast<ptrdiff_t>(current_) + 1;
     torn_tail_->segments.assign(end, segments_.end());
     segments_.erase(end, segments_.end());
+    PERSIA_RETURN_IF_ERROR(CheckEnd());
     is_at_end_ = true;
-    return CheckEnd();
+    return Status();
   }
   const bool survives_power = segments_[current_].sync == SyncMode::kDevice;
   return Status(
