@@ -76,13 +76,17 @@ void Shard::Open() {
   service_ = std::move(*opened);
 }
 
-size_t Shard::Kill(bool loses_power, const std::vector<ShardModel>& possible) {
+void Shard::Crash(bool loses_power) {
   files_->Die();
   End();
   if (loses_power && options_.sync == SyncMode::kDevice) {
     disk_.LosePower(folder_);
   }
   Open();
+}
+
+size_t Shard::Kill(bool loses_power, const std::vector<ShardModel>& possible) {
+  Crash(loses_power);
   ShardModel found = Look();
   size_t chosen = 0;
   const std::string difference = FindDifference(found, possible, &chosen);

@@ -41,8 +41,11 @@ class Shard {
   int number() const { return number_; }
 
   // Ends the process as a kill does, after which it comes back; with
-  // `loses_power` what was not synced is lost, too. Fails unless what is there
-  // then is one of `possible`, which `model` becomes; returns which.
+  // `loses_power` what was not synced is lost, too.
+  void Crash(bool loses_power);
+
+  // The same. Fails unless what is there then is one of `possible`, which
+  // `model` becomes; returns which.
   size_t Kill(bool loses_power, const std::vector<ShardModel>& possible);
 
   // The same, but that it ends as it is told to.

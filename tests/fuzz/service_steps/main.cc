@@ -2,6 +2,7 @@
 // service_fuzz runs, under any sanitizer, and without libFuzzer.
 //
 //   service_steps [--steps=N] [--seed=S] [--length=N]
+//   service_steps --threads [...]   ... of threads at once: see threads.h
 //   service_steps FILE              runs the program in the file
 //   service_steps --shrink FILE     makes it shorter, as long as it fails
 //
@@ -32,6 +33,7 @@
 #include "tests/fuzz/service/require.h"
 #include "tests/fuzz/service/world.h"
 #include "tests/fuzz/service_steps/shrink.h"
+#include "tests/fuzz/service_steps/threads.h"
 
 namespace persia {
 namespace {
@@ -43,6 +45,7 @@ struct Options {
   uint64_t seed = 1;
   uint64_t length = 150;
   bool shrinks = false;
+  bool threads = false;
   std::string file;
   // The program's own name, and what its children are told too.
   std::vector<std::string> same;
@@ -84,6 +87,10 @@ Options OptionsOf(int argc, char** argv) {
     if (Take(argv[i], "--length=", &options.length)) continue;
     if (std::strcmp(argv[i], "--shrink") == 0) {
       options.shrinks = true;
+      continue;
+    }
+    if (std::strcmp(argv[i], "--threads") == 0) {
+      options.threads = true;
       continue;
     }
     if (TakeAllowance(argv[i])) {
@@ -174,21 +181,29 @@ int ShrinkFile(const std::vector<std::string>& same, const std::string& path) {
   return 0;
 }
 
+// One program, or as much of threads; returns its steps.
+uint64_t RunOne(const Options& options, uint64_t number) {
+  const uint64_t seed = options.seed * 1000003 + number;
+  if (options.threads) return RunThreads(seed);
+  std::mt19937_64 random(seed);
+  const Program program = RandomProgram(&random, options.length);
+  Write(program, Concat("service_steps-", options.seed, ".program"));
+  RunProgram(program);
+  return options.length;
+}
+
 int RunRandom(const Options& options) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   uint64_t done = 0;
   for (uint64_t number = 0; done < options.steps; ++number) {
-    std::mt19937_64 random(options.seed * 1000003 + number);
-    const Program program = RandomProgram(&random, options.length);
-    Write(program, Concat("service_steps-", options.seed, ".program"));
-    BeforeFailing([done] {
-      std::fprintf(stderr, "after %llu steps:\n",
-                   static_cast<unsigned long long>(done));
+    BeforeFailing([=] {
+      std::fprintf(stderr, "after %llu steps, in program %llu:\n",
+                   static_cast<unsigned long long>(done),
+                   static_cast<unsigned long long>(number));
     });
     ::alarm(kHangSeconds);
-    RunProgram(program);
-    done += options.length;
+    done += RunOne(options, number);
   }
   ::alarm(0);
   const double seconds =
