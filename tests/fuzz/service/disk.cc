@@ -206,8 +206,7 @@ Status ProcessFiles::Remove(const std::string& path) {
   return Status();
 }
 
-Result<std::vector<std::string>> ProcessFiles::List(
-    const std::string& folder) {
+Result<std::vector<std::string>> ProcessFiles::List(const std::string& folder) {
   Lock lock(*disk_.mutex());
   const std::string prefix = folder + "/";
   std::vector<std::string> names;

@@ -11,27 +11,27 @@ struct Share {
   const char* name;
 };
 
-constexpr Share kShares[] = {{Action::kTrain, 22, "train"},
-                             {Action::kTrainTwo, 4, "train two tables"},
-                             {Action::kRead, 3, "read"},
-                             {Action::kCreate, 6, "create"},
-                             {Action::kCreateOdd, 3, "create odd"},
-                             {Action::kAssign, 2, "assign"},
-                             {Action::kRemove, 2, "remove"},
-                             {Action::kDrop, 1, "drop"},
-                             {Action::kRepeatDrop, 1, "repeat drop"},
-                             {Action::kResend, 2, "resend"},
-                             {Action::kSave, 3, "save"},
-                             {Action::kEndSave, 1, "end save"},
-                             {Action::kRestore, 3, "restore"},
-                             {Action::kRemoveCheckpoint, 1,
-                              "remove checkpoint"},
-                             {Action::kBase, 2, "base"},
-                             {Action::kEndBase, 1, "end base"},
-                             {Action::kKill, 2, "kill"},
-                             {Action::kRestart, 1, "restart"},
-                             {Action::kCrash, 3, "crash later"},
-                             {Action::kCheck, 1, "check"}};
+constexpr Share kShares[] = {
+    {Action::kTrain, 22, "train"},
+    {Action::kTrainTwo, 4, "train two tables"},
+    {Action::kRead, 3, "read"},
+    {Action::kCreate, 6, "create"},
+    {Action::kCreateOdd, 3, "create odd"},
+    {Action::kAssign, 2, "assign"},
+    {Action::kRemove, 2, "remove"},
+    {Action::kDrop, 1, "drop"},
+    {Action::kRepeatDrop, 1, "repeat drop"},
+    {Action::kResend, 2, "resend"},
+    {Action::kSave, 3, "save"},
+    {Action::kEndSave, 1, "end save"},
+    {Action::kRestore, 3, "restore"},
+    {Action::kRemoveCheckpoint, 1, "remove checkpoint"},
+    {Action::kBase, 2, "base"},
+    {Action::kEndBase, 1, "end base"},
+    {Action::kKill, 2, "kill"},
+    {Action::kRestart, 1, "restart"},
+    {Action::kCrash, 3, "crash later"},
+    {Action::kCheck, 1, "check"}};
 
 constexpr int Sum() {
   int sum = 0;

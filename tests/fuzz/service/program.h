@@ -21,11 +21,11 @@ inline constexpr size_t kSettingsBytes = 4;
 inline constexpr uint8_t kSameView = 3;  // Job 2's is job 1's.
 
 enum class Action {
-  kTrain,       // Looks rows up and updates them.
-  kTrainTwo,    // The same, of two tables in each request.
-  kRead,        // Looks rows up as a model server does.
-  kCreate,      // Of the usual settings, or attaches.
-  kCreateOdd,   // Of others; too large; or not valid.
+  kTrain,      // Looks rows up and updates them.
+  kTrainTwo,   // The same, of two tables in each request.
+  kRead,       // Looks rows up as a model server does.
+  kCreate,     // Of the usual settings, or attaches.
+  kCreateOdd,  // Of others; too large; or not valid.
   kAssign,
   kRemove,
   kDrop,        // A table, or all its rows.
@@ -35,11 +35,11 @@ enum class Action {
   kEndSave,     // One that was held.
   kRestore,
   kRemoveCheckpoint,
-  kBase,        // Writes one, or begins to.
-  kEndBase,     // One that was held.
+  kBase,     // Writes one, or begins to.
+  kEndBase,  // One that was held.
   kKill,
   kRestart,
-  kCrash,       // Some writes later.
+  kCrash,  // Some writes later.
   kCheck
 };
 

@@ -162,8 +162,8 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
   const auto count = static_cast<uint32_t>(job->shards.size());
   bool may_be_refused = false;
   for (const auto& [name, table] : asked->model.tables) {
-    may_be_refused |= table.config.shard_index != place ||
-                      table.config.shard_count != count;
+    may_be_refused |=
+        table.config.shard_index != place || table.config.shard_count != count;
     for (const ShardModel& part : checkpoint.parts) {
       const auto saved = part.tables.find(name);
       may_be_refused |= saved != part.tables.end() &&
@@ -249,8 +249,7 @@ bool World::IsNeeded(uint64_t checkpoint) {
 void World::RemoveCheckpoint(const Step& step) {
   EndSave();
   if (checkpoints_.empty()) return;
-  CheckpointModel* const removed =
-      &checkpoints_[step.b % checkpoints_.size()];
+  CheckpointModel* const removed = &checkpoints_[step.b % checkpoints_.size()];
   if (allowances()->keeps_restored_checkpoints && IsNeeded(removed->id)) return;
   for (uint32_t place = 0; place < removed->shard_count; ++place) {
     const std::string file =

@@ -66,9 +66,8 @@ class Shard {
     request->deadline = DeadlineAfter(600);
     std::promise<Status> outcome;
     auto ended = outcome.get_future();
-    (service()->*method)(request, [&](Status status) {
-      outcome.set_value(std::move(status));
-    });
+    (service()->*method)(
+        request, [&](Status status) { outcome.set_value(std::move(status)); });
     if (ended.wait_for(kHeld) != std::future_status::ready) {
       files_->Release();
       Require(ended.wait_for(kHang) == std::future_status::ready,

@@ -25,22 +25,22 @@ struct ModelRow {
 using ModelRows = std::map<int64_t, ModelRow>;
 
 enum Slot {
-  kPlain,      // SGD.
-  kAdagrad,    // With state.
-  kHalf,       // Of float16, with numbers that it holds exactly.
-  kCapped,     // Evicts beyond its capacity.
-  kShort,      // Rows expire.
-  kChoosy,     // Admits an id at its second lookup.
-  kLate,       // Has no optimizer at first.
-  kFiltered,   // With a filter, which may be too large.
+  kPlain,     // SGD.
+  kAdagrad,   // With state.
+  kHalf,      // Of float16, with numbers that it holds exactly.
+  kCapped,    // Evicts beyond its capacity.
+  kShort,     // Rows expire.
+  kChoosy,    // Admits an id at its second lookup.
+  kLate,      // Has no optimizer at first.
+  kFiltered,  // With a filter, which may be too large.
   kSlots
 };
 
 enum class Variant { kUsual, kOther, kTooLarge, kInvalid };
 
-inline constexpr uint32_t kTimeToLive = 6;     // kShort's, in lookups.
-inline constexpr uint64_t kCappedRows = 16;    // Over all shards.
-inline constexpr uint64_t kMostTables = 7;     // That a shard may have.
+inline constexpr uint32_t kTimeToLive = 6;         // kShort's, in lookups.
+inline constexpr uint64_t kCappedRows = 16;        // Over all shards.
+inline constexpr uint64_t kMostTables = 7;         // That a shard may have.
 inline constexpr uint64_t kMostMemory = 16 << 20;  // That a shard may take.
 inline constexpr float kRate = 0.25f;
 

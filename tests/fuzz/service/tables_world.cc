@@ -70,10 +70,10 @@ void World::Create(const Step& step, Variant variant) {
   }
   const bool in_steps = step.c / 16 % 2 != 0;
   for (const auto opening :
-       in_steps ? std::vector<OpeningStep>{OpeningStep::kFind,
-                                           OpeningStep::kPrepare,
-                                           OpeningStep::kComplete}
-                : std::vector<OpeningStep>{OpeningStep::kOpen}) {
+       in_steps
+           ? std::vector<OpeningStep>{OpeningStep::kFind, OpeningStep::kPrepare,
+                                      OpeningStep::kComplete}
+           : std::vector<OpeningStep>{OpeningStep::kOpen}) {
     for (size_t place = 0; place < job->shards.size(); ++place) {
       uint64_t identity = 0;
       if (opening == OpeningStep::kComplete) {
@@ -93,8 +93,8 @@ void World::CreateOn(Job* job, size_t place, TableConfig config,
   config.shard_index = static_cast<uint32_t>(place);
   config.shard_count = static_cast<uint32_t>(job->shards.size());
   const TableModel* const held = FindTable(asked, config.name);
-  bool must_be_refused = MustBeRefused(held, asked->model.tables.size(), config,
-                                       replaces);
+  bool must_be_refused =
+      MustBeRefused(held, asked->model.tables.size(), config, replaces);
   bool may_be_refused = IsSeenOtherwise(asked->model, config);
   const bool makes = opening != OpeningStep::kFind || held != nullptr;
   if (!makes) {
@@ -109,8 +109,8 @@ void World::CreateOn(Job* job, size_t place, TableConfig config,
   request.identity = *identity;
   const Status status = asked->Call(&EmbeddingService::CreateTable, &request);
   Trace(Concat("  table ", config.name, ", shard ", asked->number(), " as ",
-               config.shard_index, " of ", config.shard_count,
-               ", step ", static_cast<int>(opening),
+               config.shard_index, " of ", config.shard_count, ", step ",
+               static_cast<int>(opening),
                status.ok() ? ": ok" : ": refused, " + status.message()));
   std::vector<Change> changes;
   if (makes && !must_be_refused) {
@@ -181,7 +181,8 @@ void World::RepeatDrop(const Step& step) {
       for (const int number : job.shards) was_sent |= number == s;
     }
     if (!was_sent) continue;
-    if (allowances()->repeats_no_drop_after_an_end && drop.ends[s] != ends_[s]) {
+    if (allowances()->repeats_no_drop_after_an_end &&
+        drop.ends[s] != ends_[s]) {
       continue;
     }
     Shard* const asked = shard(s);
@@ -278,9 +279,9 @@ void World::Remove(const Step& step) {
     Require(status.ok(), "rows are removed: ", status.message());
     change(&asked->model);
     // One that has expired may still take room.
-    Require(request.removed == removed ||
-                Expires(asked->model.tables[name].config),
-            removed, " rows are removed, not ", request.removed);
+    Require(
+        request.removed == removed || Expires(asked->model.tables[name].config),
+        removed, " rows are removed, not ", request.removed);
   }
 }
 

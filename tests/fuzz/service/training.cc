@@ -77,8 +77,7 @@ void World::TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
   if (ids.empty()) return;
   std::vector<std::string> names;
   for (const Slot slot : slots) {
-    const std::string name =
-        ConfigOf(job->number, slot, Variant::kUsual).name;
+    const std::string name = ConfigOf(job->number, slot, Variant::kUsual).name;
     const TableModel* const table = FindTable(asked, name);
     // A job could not attach to a table of another view.
     if (table == nullptr || table->config.shard_index != index ||
@@ -198,8 +197,8 @@ void World::TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
   if (!is_known || step.c % 8 > 2) return;
   const Status again = SendUpdate(asked, sent, &counts);
   if (Died(asked)) return;
-  Require(again.ok() && counts.applied == 0, "an update is applied once: ",
-          again.message());
+  Require(again.ok() && counts.applied == 0,
+          "an update is applied once: ", again.message());
 }
 
 UpdateCounts World::Apply(const Sent& sent, ShardModel* model) {
@@ -226,8 +225,7 @@ UpdateCounts World::Apply(const Sent& sent, ShardModel* model) {
   return counts;
 }
 
-Status World::SendUpdate(Shard* shard, const Sent& sent,
-                         UpdateCounts* counts) {
+Status World::SendUpdate(Shard* shard, const Sent& sent, UpdateCounts* counts) {
   UpdateRequest request;
   request.client = sent.client;
   request.sequence = sent.sequence;
@@ -252,8 +250,7 @@ void World::Resend(const Step& step) {
   bool must_be_known = sent.generation == asked->model.generation;
   for (const Sent::OfTable& of : sent.tables) {
     const TableModel* const table = FindTable(asked, of.name);
-    must_be_known &=
-        table != nullptr && !IsUndecided(table->config.optimizer);
+    must_be_known &= table != nullptr && !IsUndecided(table->config.optimizer);
   }
   UpdateCounts counts;
   const Status status = SendUpdate(asked, sent, &counts);
@@ -324,9 +321,9 @@ void World::Learn(Shard* shard, const std::string& name,
   for (const auto& [id, row] : table->rows) {
     if (found.count(id) > 0) continue;
     const auto used = table->used.find(id);
-    const bool is_over = Expires(table->config) &&
-                         (used == table->used.end() ||
-                          table->time - used->second > kTimeToLive);
+    const bool is_over =
+        Expires(table->config) &&
+        (used == table->used.end() || table->time - used->second > kTimeToLive);
     const bool is_excess = IsCapped(table->config) && found.size() >= room;
     Require(is_over || is_excess, "row ", id, " of table ", name,
             " stays: it was used ",

@@ -49,9 +49,9 @@ World::World(Span<const uint8_t> settings) {
   Shard::Options options;
   options.sync = settings[1] % 2 == 0 ? SyncMode::kDevice : SyncMode::kSystem;
   Trace(Concat("job 2 lists shards", jobs_[1].shards[0] == 0 ? " 0" : " 1",
-               jobs_[1].shards.size() < 2    ? ""
-               : jobs_[1].shards[1] == 0 ? " 0"
-                                         : " 1",
+               jobs_[1].shards.size() < 2 ? ""
+               : jobs_[1].shards[1] == 0  ? " 0"
+                                          : " 1",
                settings[1] % 2 == 0 ? ", logs are synced" : ""));
   for (int j = 0; j < kJobs; ++j) {
     jobs_[j].number = j + 1;
@@ -125,8 +125,9 @@ void World::Run(const Step& step) {
     }
     case Action::kCrash:
       loses_power_ = step.c % 2 == 0;
-      return shard(step.a % kShardCount)->files()->DieAfter(step.b % 24,
-                                                            step.c);
+      return shard(step.a % kShardCount)
+          ->files()
+          ->DieAfter(step.b % 24, step.c);
     case Action::kCheck:
       for (auto& each : shards_) {
         if (!Died(each.get())) each->Check();

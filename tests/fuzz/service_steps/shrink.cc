@@ -13,9 +13,8 @@ size_t StepsOf(const Program& program) {
 
 Program Without(const Program& program, size_t first, size_t count) {
   Program shorter = program;
-  const auto begin =
-      shorter.begin() +
-      static_cast<ptrdiff_t>(kSettingsBytes + first * kStepBytes);
+  const auto begin = shorter.begin() + static_cast<ptrdiff_t>(
+                                           kSettingsBytes + first * kStepBytes);
   shorter.erase(begin, begin + static_cast<ptrdiff_t>(count * kStepBytes));
   return shorter;
 }

@@ -156,7 +156,8 @@ bool ThreadedWorld::Train(int client, int shard, Random* random) {
   of.dim = kClients;
   of.ids = update.ids;
   lookup.tables.push_back({of, rows});
-  const Status looked = shards_[shard]->Call(&EmbeddingService::Lookup, &lookup);
+  const Status looked =
+      shards_[shard]->Call(&EmbeddingService::Lookup, &lookup);
   ++steps_;
   if (dead(shard)) return false;
   Require(looked.ok(), "rows are looked up: ", looked.message());
@@ -256,8 +257,8 @@ bool ThreadedWorld::Knows(int shard, uint64_t save) {
 bool ThreadedWorld::Save(bool is_increment) {
   Snapshot snapshot;
   snapshot.save = ++last_number_;
-  if (is_increment && !snapshots_.empty() &&
-      Knows(0, snapshots_.back().save) && Knows(1, snapshots_.back().save)) {
+  if (is_increment && !snapshots_.empty() && Knows(0, snapshots_.back().save) &&
+      Knows(1, snapshots_.back().save)) {
     snapshot.parent = snapshots_.back().save;
     snapshot.files = snapshots_.back().files;
   }
@@ -289,7 +290,8 @@ bool ThreadedWorld::Save(bool is_increment) {
     if (dead(s)) return false;
   }
   Trace(Concat("save ", snapshot.save, ", increment of ", snapshot.parent));
-  if (snapshots_.size() == kKeptCheckpoints) snapshots_.erase(snapshots_.begin());
+  if (snapshots_.size() == kKeptCheckpoints)
+    snapshots_.erase(snapshots_.begin());
   snapshots_.push_back(std::move(snapshot));
   return true;
 }
@@ -453,8 +455,7 @@ void ThreadedWorld::Settle(int shard) {
       if (row == rows.end()) return 0;
       return static_cast<int>(row->second.weights[static_cast<size_t>(c)]);
     };
-    const Counts counts =
-        Expect(shard, c, generation, value(ids_[shard][0]));
+    const Counts counts = Expect(shard, c, generation, value(ids_[shard][0]));
     for (const int64_t id : ids_[shard]) {
       const auto counted = counts.find(id);
       const int wanted = counted == counts.end() ? 0 : counted->second;
