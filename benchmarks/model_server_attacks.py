@@ -119,9 +119,7 @@ def _many_names(most: int) -> bytes:
     return b"".join(b'"%d":1,' % i for i in range(most // 12))
 
 
-def _hold(
-    attack: Attack, ready: Callable[[], None], begin: bytes, drop: bytes
-) -> None:
+def _hold(attack: Attack, ready: Callable[[], None], begin: bytes, drop: bytes) -> None:
     """Holds connections, each with a beginning, and some more each second."""
     poll = select.epoll()
     held: dict[int, socket.socket] = {}

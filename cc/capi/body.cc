@@ -50,8 +50,8 @@ int persia_body_get_column(const persia_body* body, int column,
   return 0;
 }
 
-int persia_body_read(const persia_body* body,
-                     const persia_body_output* outputs, int count) {
+int persia_body_read(const persia_body* body, const persia_body_output* outputs,
+                     int count) {
   std::vector<persia::ColumnOutput> places;
   for (int i = 0; i < count; ++i) {
     const persia_body_output& from = outputs[i];

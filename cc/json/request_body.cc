@@ -9,8 +9,8 @@
 namespace persia {
 namespace {
 
-using boost::system::error_code;
 using boost::core::string_view;
+using boost::system::error_code;
 
 std::string_view StdView(string_view text) {
   return std::string_view(text.data(), text.size());
@@ -51,15 +51,15 @@ struct Handler {
     return Checked(reader->AddNamePart(StdView(part)), &error);
   }
   bool on_key(string_view part, size_t, error_code& error) {
-    return Checked(
-        reader->AddNamePart(StdView(part)) && reader->EndName(), &error);
+    return Checked(reader->AddNamePart(StdView(part)) && reader->EndName(),
+                   &error);
   }
   bool on_string_part(string_view part, size_t, error_code& error) {
     return Checked(reader->AddTextPart(StdView(part)), &error);
   }
   bool on_string(string_view part, size_t, error_code& error) {
-    return Checked(
-        reader->AddTextPart(StdView(part)) && reader->EndText(), &error);
+    return Checked(reader->AddTextPart(StdView(part)) && reader->EndText(),
+                   &error);
   }
   bool on_number_part(string_view, error_code&) { return true; }
   bool on_int64(int64_t value, string_view, error_code& error) {
@@ -134,8 +134,8 @@ Result<RequestBody> RequestBody::Scan(std::string_view text) {
 Status RequestBody::Read(Span<const ColumnOutput> outputs) const {
   if (outputs.size() != columns_.size()) {
     return InvalidArgument("there must be an output for each of ",
-                           columns_.size(), " columns. Received: ",
-                           outputs.size());
+                           columns_.size(),
+                           " columns. Received: ", outputs.size());
   }
   return CatchBadAlloc([&] {
     std::vector<Column> columns = columns_;

@@ -9,7 +9,8 @@
 // within an example is bytes if its first name is "b64".
 //
 // It is read twice: once to see what is there, and once into memory that the
-// caller then has room for. So reading takes no memory of its own but for names.
+// caller then has room for. So reading takes no memory of its own but for
+// names.
 
 #ifndef PERSIA_CC_JSON_REQUEST_BODY_H_
 #define PERSIA_CC_JSON_REQUEST_BODY_H_

@@ -59,7 +59,6 @@ def until_sent(held: contextlib.AbstractContextManager[_T]) -> _T:
     return _held.get().enter_context(held)
 
 
-
 @dataclasses.dataclass(frozen=True)
 class Limits:
     """What clients may take of a server.

@@ -121,6 +121,5 @@ class Predictor:
         """Raises NotFoundError unless a model of that name is served."""
         if name != self.model.name:
             raise errors.NotFoundError(
-                f"there is no model {shown(name)}; this server has "
-                f"{self.model.name!r}"
+                f"there is no model {shown(name)}; this server has {self.model.name!r}"
             )

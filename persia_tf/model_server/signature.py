@@ -102,9 +102,7 @@ class Signature:
             return
         differences = (("missing", wanted - given), ("unknown", given - wanted))
         told = "; ".join(
-            f"{what}: {shown(sorted(names))}"
-            for what, names in differences
-            if names
+            f"{what}: {shown(sorted(names))}" for what, names in differences if names
         )
         raise errors.InvalidArgumentError(
             f"signature {self.name!r} takes the inputs {sorted(wanted)}. "

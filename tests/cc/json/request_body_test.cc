@@ -136,9 +136,10 @@ TEST(RequestBodyTest, NumbersAreExact) {
                 .numbers,
             (std::vector<uint64_t>{uint64_t{1} << 63, ~uint64_t{0}}));
   const auto doubles =
-      Read("{\"inputs\": [0.1, 1e300, 5e-324, 3, 123456789.123456789, NaN, "
-           "Infinity, -Infinity]}",
-           Form::kDoubles)
+      Read(
+          "{\"inputs\": [0.1, 1e300, 5e-324, 3, 123456789.123456789, NaN, "
+          "Infinity, -Infinity]}",
+          Form::kDoubles)
           .Doubles();
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_EQ(doubles[0], 0.1);
@@ -201,8 +202,7 @@ TEST(RequestBodyTest, RaggedLists) {
         std::string("[[1], []]"), std::string("[[], [[]]]"),
         std::string("[[[]], []]"), std::string("[[[1]], [2]]"),
         std::string("[1, [[2]], 3]"), deep}) {
-    EXPECT_TRUE(
-        Scanned("{\"inputs\":" + inputs + "}").columns()[0].is_ragged())
+    EXPECT_TRUE(Scanned("{\"inputs\":" + inputs + "}").columns()[0].is_ragged())
         << inputs;
   }
 }
@@ -233,8 +233,7 @@ TEST(RequestBodyTest, WhatIsNoRequest) {
     ExpectRefused(std::string("{\"signature_name\": ") + name + "}",
                   "signature_name must be a string");
   }
-  ExpectRefused("{\"signature_name\": \"\", \"signature_name\": \"\"}",
-                "once");
+  ExpectRefused("{\"signature_name\": \"\", \"signature_name\": \"\"}", "once");
   ExpectRefused("{\"inputs\": {\"a\": 1, \"a\": 1}}", "given twice");
   ExpectRefused("{\"inputs\": {\"a\\u0000\": 1}}", "no NUL");
   ExpectRefused("{\"signature_name\": \"a\\u0000\"}", "no NUL");
@@ -263,15 +262,14 @@ TEST(RequestBodyTest, DepthIsBounded) {
 
 TEST(RequestBodyTest, NamesAreBounded) {
   const std::string longest(RequestBody::kMaxNameBytes, 'x');
-  EXPECT_EQ(Scanned("{\"inputs\": {\"" + longest + "\": 1}}")
-                .columns()[0]
-                .name(),
-            longest);
+  EXPECT_EQ(
+      Scanned("{\"inputs\": {\"" + longest + "\": 1}}").columns()[0].name(),
+      longest);
   ExpectRefused("{\"inputs\": {\"" + longest + "x\": 1}}", "1024 bytes");
-  EXPECT_EQ(Scanned("{\"inputs\": 1, \"signature_name\": \"" + longest +
-                    "xyz\"}")
-                .signature(),
-            longest);
+  EXPECT_EQ(
+      Scanned("{\"inputs\": 1, \"signature_name\": \"" + longest + "xyz\"}")
+          .signature(),
+      longest);
   std::string many = "{\"inputs\": {";
   for (size_t i = 0; i <= RequestBody::kMaxColumns; ++i) {
     many += "\"" + std::to_string(i) + "\": 1,";
