@@ -19,12 +19,11 @@ import json
 import os
 import pathlib
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent import futures
 from typing import Any, NamedTuple, Protocol
 
@@ -33,6 +32,7 @@ import numpy as np
 import tensorflow as tf
 from processes import cpu_seconds
 from results_file import write_section
+from serve_process import Server, running_server
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 from w1_model import versions
 
@@ -87,13 +87,6 @@ class Side(Protocol):
         """Returns the future of an answer to one of the requests."""
 
 
-class Server(NamedTuple):
-    """A running `persia serve`."""
-
-    pid: int
-    address: str
-
-
 class InProcess:
     """TensorFlow in this program."""
 
@@ -122,7 +115,7 @@ class Served:
         options = [("grpc.use_local_subchannel_pool", 1)]
         self._services = [
             prediction_service_pb2_grpc.PredictionServiceStub(
-                grpc.insecure_channel(server.address, options)
+                grpc.insecure_channel(server.grpc, options)
             )
             for _ in range(CONNECTIONS)
         ]
@@ -157,31 +150,6 @@ def make_inputs(batch: int) -> list[dict[str, np.ndarray]]:
     shape = (BATCHES, FEATURES, batch)
     ids = np.minimum(random.zipf(1.2, shape), VOCABULARY).astype("int64") - 1
     return [{f"c{f}": ids[b, f] for f in range(FEATURES)} for b in range(BATCHES)]
-
-
-@contextlib.contextmanager
-def running_server(model: pathlib.Path, options: Sequence[str]) -> Iterator[Server]:
-    """Runs `persia serve`; ends it on leaving."""
-    with tempfile.TemporaryDirectory() as folder:
-        ports = pathlib.Path(folder) / "ports"
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "persia_tf.commands.main", "serve"),
-                *("--model", model, "--name", NAME, "--log-level=warning"),
-                *("--grpc-port=0", "--rest-port=0", "--port-file", ports, *options),
-            ]
-        )
-        try:
-            give_up = time.monotonic() + SECONDS
-            while not ports.exists():
-                if process.poll() is not None or time.monotonic() > give_up:
-                    raise RuntimeError("persia serve did not start: see its log above")
-                time.sleep(0.05)
-            port = ports.read_text().split()[0]
-            yield Server(process.pid, f"127.0.0.1:{port}")
-        finally:
-            process.terminate()
-            process.wait()
 
 
 def warm_up(side: Side) -> None:
@@ -336,7 +304,7 @@ def main() -> None:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         export(folder / "1")
         alone, joined = (
-            stack.enter_context(running_server(folder, options))
+            stack.enter_context(running_server(folder, NAME, options))
             for options in ([], ["--max-batch-size=1024"])
         )
         for load in LOADS:

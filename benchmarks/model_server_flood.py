@@ -21,6 +21,7 @@ import http.client
 import json
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,8 @@ import numpy as np
 import tensorflow as tf
 from processes import resident_mb
 from results_file import write_section
+from serve_process import Server, running_server
+from steady_client import SteadyClient, Wrong
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 from w1_model import versions
 
@@ -42,18 +45,21 @@ SECONDS = 120  # To start, and for an answer.
 ROWS = 32
 _ATTACKS = pathlib.Path(__file__).with_name("model_server_attacks.py")
 
-# What SECURITY.md states for the default limits, in MiB: the memory of bodies, and
-# what connections may have.
+# What SECURITY.md states for the default limits, in MiB: the memory of bodies, of which
+# the allocator may keep as much again, and that of a connection.
 BODY_MEMORY = 256
 CONNECTION_MEMORY = 0.4
+
+# What a client that means well may meet.
+FAILURES = (OSError, http.client.HTTPException, grpc.RpcError, Wrong)
 
 _HEADING = """## The model server under attack
 
 `benchmarks/model_server_flood.py --write`: milliseconds from when a request was due to
 its answer, of three clients of `persia serve` that mean well, while others attack it.
 `failed` is how many of them were not answered as they should be. `memory` is by how
-much the server grew at most, beside what SECURITY.md states that it may. The limits
-are the defaults unless the row says otherwise."""
+much the server grew at most, beside what SECURITY.md states that it may. The limits are
+the defaults, but for connections where the row says "all held"."""
 
 
 class Attack(NamedTuple):
@@ -73,11 +79,16 @@ class Attack(NamedTuple):
 
 
 def attacks(idle: int) -> list[Attack]:
-    most = idle + 100
-    held = [f"--max-connections={most}"]
+    # A server needs a descriptor for each, by each of gRPC and REST, and some more.
+    _, descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = idle
+    if descriptors != resource.RLIM_INFINITY:
+        held = min(idle, (descriptors - 1000) // 2)
+    most = held + 50
+    options = [f"--max-connections={most}"]
     return [
         Attack("nobody", {}),
-        Attack(f"{idle:,} idle, all held", {"idle": idle}, held, most),
+        Attack(f"{held:,} idle, all held", {"idle": held}, options, most),
         Attack(f"{idle:,} idle", {"idle": idle}),
         Attack("1,000 of half a header", {"half_headers": 1000}),
         Attack("100 slow uploads", {"slow_uploads": 100}),
@@ -113,45 +124,6 @@ class Words(tf.Module):
         tf.saved_model.save(self, str(path), signatures)
 
 
-class Server(NamedTuple):
-    """A running `persia serve`."""
-
-    pid: int
-    grpc: str
-    rest: str
-    log: pathlib.Path
-
-
-@contextlib.contextmanager
-def running_server(model: pathlib.Path, options: Sequence[str]) -> Iterator[Server]:
-    """Runs `persia serve`; ends it on leaving."""
-    with tempfile.TemporaryDirectory() as folder:
-        ports = pathlib.Path(folder) / "ports"
-        log = pathlib.Path(folder) / "log"
-        with log.open("wb") as written:
-            process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "persia_tf.commands.main", "serve"),
-                    *("--model", model, "--name", NAME, "--grpc-port=0"),
-                    *("--rest-port=0", "--port-file", ports, *options),
-                ],
-                stderr=written,
-            )
-        try:
-            give_up = time.monotonic() + SECONDS
-            while not ports.exists():
-                if process.poll() is not None or time.monotonic() > give_up:
-                    raise RuntimeError(f"persia serve failed: {log.read_text()}")
-                time.sleep(0.05)
-            grpc_port, rest_port = ports.read_text().split()
-            yield Server(
-                process.pid, f"127.0.0.1:{grpc_port}", f"127.0.0.1:{rest_port}", log
-            )
-        finally:
-            process.terminate()
-            process.wait()
-
-
 @contextlib.contextmanager
 def running_attacks(server: Server, attack: Attack) -> Iterator[dict[str, Any]]:
     """Attacks a server until the end of the block, which gets what they counted."""
@@ -179,56 +151,6 @@ def running_attacks(server: Server, attack: Attack) -> Iterator[dict[str, Any]]:
             process.wait()
 
 
-class Client:
-    """Asks at a rate, from a thread of its own, until `end`.
-
-    A request that is late does not delay the next: it is due all the same.
-
-    Args:
-        ask: Asks; raises if the answer is not what it should be.
-        rate: Times a second.
-    """
-
-    def __init__(self, ask: Callable[[], None], rate: float) -> None:
-        self._ask = ask
-        self._rate = rate
-        self._over = threading.Event()
-        self.taken: list[float] = []
-        self.failures: list[str] = []
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def end(self) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def figures(self) -> dict[str, Any]:
-        p50, p99 = np.percentile(self.taken, [50, 99])
-        return {
-            "asked": len(self.taken),
-            "failed": len(self.failures),
-            "failures": sorted(set(self.failures))[:5],
-            "p50_ms": 1e3 * float(p50),
-            "p99_ms": 1e3 * float(p99),
-            "most_ms": 1e3 * max(self.taken),
-        }
-
-    def _run(self) -> None:
-        begin, asked = time.monotonic(), 0
-        while not self._over.wait(max(0.0, begin + asked / self._rate - _now())):
-            due = begin + asked / self._rate
-            asked += 1
-            try:
-                self._ask()
-            except (OSError, http.client.HTTPException, grpc.RpcError, Wrong) as error:
-                self.failures.append(repr(error)[:200])
-            self.taken.append(_now() - due)
-
-
-class Wrong(Exception):
-    """An answer that is none."""
-
-
 class Memory:
     """The largest resident size of a process, from when it is made to `end`."""
 
@@ -247,10 +169,6 @@ class Memory:
     def _run(self) -> None:
         while not self._over.wait(0.05):
             self.most = max(self.most, resident_mb(self._pid))
-
-
-def _now() -> float:
-    return time.monotonic()
 
 
 def _get(place: str, method: str, path: str, body: bytes | None = None) -> bytes:
@@ -301,38 +219,40 @@ def void(_: Any) -> None:
 
 def warm_up(server: Server) -> None:
     """Asks until it answers."""
-    give_up = _now() + SECONDS
+    give_up = time.monotonic() + SECONDS
     for ask, _ in clients(server).values():
         for _ in range(20):
             while True:
                 try:
                     ask()
                     break
-                except (OSError, grpc.RpcError, Wrong):
-                    if _now() > give_up:
+                except FAILURES:
+                    if time.monotonic() > give_up:
                         raise
                     time.sleep(0.1)
 
 
 def measure(model: pathlib.Path, attack: Attack, seconds: float) -> dict[str, Any]:
     """Attacks a server for so long; what its clients got."""
-    with running_server(model, attack.options) as server:
+    with running_server(model, NAME, attack.options) as server:
         warm_up(server)
         before = resident_mb(server.pid)
         memory = Memory(server.pid)
         with running_attacks(server, attack) as counts:
-            asking = {name: Client(*how) for name, how in clients(server).items()}
+            asking = {
+                name: SteadyClient(*how, FAILURES)
+                for name, how in clients(server).items()
+            }
             time.sleep(seconds)
-            for client in asking.values():
-                client.end()
+            figures = {name: client.end() for name, client in asking.items()}
         grown = memory.end() - before
-        figures = {name: client.figures() for name, client in asking.items()}
+        bound = 2 * BODY_MEMORY + CONNECTION_MEMORY * attack.connections
         return {
             "attack": attack.said,
             "clients": figures,
             "counts": counts,
             "memory_mib": grown,
-            "memory_bound_mib": BODY_MEMORY + CONNECTION_MEMORY * attack.connections,
+            "memory_bound_mib": bound,
             "log_bytes": server.log.stat().st_size,
         }
 

@@ -125,6 +125,7 @@ void Column::AddDouble(double value) {
 void Column::AddOther(JsonKind kind) { Add(kind); }
 
 void Column::AddTextPart(std::string_view part) {
+  if (part.empty()) return;  // There may be no memory for no text.
   if (output_.form == Form::kTexts && text_bytes_ <= output_.text_bytes &&
       part.size() <= output_.text_bytes - text_bytes_) {
     std::memcpy(output_.texts + text_bytes_, part.data(), part.size());

@@ -1,9 +1,8 @@
 """gRPC calls whose requests must arrive in time.
 
 gRPC itself waits for a request for as long as its client lets it, and Python's server
-holds a thread meanwhile. A call that takes one request is, on the wire, a stream of
-one: so it is served as a stream, whose handler waits for the request, and no longer
-than it should.
+holds a thread meanwhile. A call of one request is, on the wire, a stream of one: so it
+is served as a stream, whose handler waits for the request, but not for too long.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from persia_tf.model_server.byte_budget import Share
 from persia_tf.model_server.json_body import JsonBody
 from persia_tf.model_server.loading import Loaded
 from persia_tf.model_server.metrics import CONTENT_TYPE, Metrics
-from persia_tf.model_server.predictor import Predictor, Query
+from persia_tf.model_server.predictor import Answer, Predictor, Query
 from persia_tf.model_server.shown import clipped, shown
 from persia_tf.model_server.signature import Arrays, Signature
 from persia_tf.model_server.turns import Turns
@@ -118,6 +118,17 @@ class RestApi:
     def _answer(
         self, model: str, version: int | None, sent: Body, share: Share, deadline: float
     ) -> bytes:
+        answer, in_rows = self._outputs(model, version, sent, share, deadline)
+        # What the request was is gone; its answer waits to be written, and to be sent.
+        share.give_back()
+        share.take(json_answers.size(answer.outputs))
+        with self._turn(json_answers.is_large(answer.outputs), deadline):
+            return json_answers.answer(answer.outputs, in_rows, share)
+
+    def _outputs(
+        self, model: str, version: int | None, sent: Body, share: Share, deadline: float
+    ) -> tuple[Answer, bool]:
+        """What the model gives, and whether it is wanted in rows."""
         with self._turn(sent.is_large, deadline):
             text = sent.text(share)
         is_large = len(text) > FREE_BYTES
@@ -129,23 +140,15 @@ class RestApi:
                 return body.read(signature, share)
 
         with body:
-            in_rows = body.in_rows
-            answer = self._predictor.predict(
-                Query(
-                    model=model,
-                    version=version,
-                    signature=body.signature,
-                    read=read,
-                    output_filter=(),
-                    deadline=deadline,
-                )
+            query = Query(
+                model=model,
+                version=version,
+                signature=body.signature,
+                read=read,
+                output_filter=(),
+                deadline=deadline,
             )
-        # What the request was is gone; its answer waits to be written, and to be sent.
-        del text
-        share.give_back()
-        share.take(json_answers.size(answer.outputs))
-        with self._turn(json_answers.is_large(answer.outputs), deadline):
-            return json_answers.answer(answer.outputs, in_rows, share)
+            return self._predictor.predict(query), body.in_rows
 
     def _turn(
         self, is_large: bool, deadline: float
