@@ -80,7 +80,8 @@ def test_another_encoding_is_refused(client, encoding):
         (gzip.compress(BODY)[:-1], "its end is missing"),
         (gzip.compress(BODY) + b"x", "more after its end"),
         (gzip.compress(BODY) + gzip.compress(BODY), "more after its end"),
-    ],    ids=["plain", "empty", "cut", "a byte more", "two"],
+    ],
+    ids=["plain", "empty", "cut", "a byte more", "two"],
 )
 def test_a_body_that_is_not_compressed_so_is_refused(client, body, told):
     code, answer = compressed(client, body)
