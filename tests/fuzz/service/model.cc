@@ -78,6 +78,16 @@ bool HasSameSettings(TableConfig a, TableConfig b) {
   return a.Describe() == b.Describe();
 }
 
+bool IsSeenOtherwise(const ShardModel& shard, uint32_t index, uint32_t count) {
+  for (const auto& [name, table] : shard.tables) {
+    if (table.config.shard_index != index ||
+        table.config.shard_count != count) {
+      return true;
+    }
+  }
+  return false;
+}
+
 ShardModel Restored(const ShardModel& shard, const CheckpointModel& checkpoint,
                     uint32_t index, uint32_t count, uint64_t generation) {
   ShardModel after = shard;

@@ -46,6 +46,9 @@ inline bool HasSameView(const TableConfig& a, const TableConfig& b) {
 // part of a list of shards. An optimizer that is undecided is no other.
 bool HasSameSettings(TableConfig a, TableConfig b);
 
+// Whether a table of it is part of another list of shards: such are refused.
+bool IsSeenOtherwise(const ShardModel& shard, uint32_t index, uint32_t count);
+
 // What a restore of `checkpoint` by shard `index` of `count` makes of `shard`.
 ShardModel Restored(const ShardModel& shard, const CheckpointModel& checkpoint,
                     uint32_t index, uint32_t count, uint64_t generation);

@@ -83,6 +83,12 @@ void World::Save(const Step& step) {
     checkpoint.parts.push_back(asked->model);
     const Status status = asked->Call(&EmbeddingService::Checkpoint, &request);
     if (Died(asked)) break;
+    if (IsSeenOtherwise(asked->model, static_cast<uint32_t>(place),
+                        checkpoint.shard_count)) {
+      Require(!status.ok(), "another job's part of the shards is not saved");
+      pending_.is_intact = false;
+      break;
+    }
     Require(status.ok(), "a save begins: ", status.message());
     pending_.is_begun[place] = true;
     if (is_held) asked->files()->WaitForHeld(ProcessFiles::kCheckpoint);
@@ -160,10 +166,9 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
                       uint64_t generation, bool holds_base) {
   Shard* const asked = shard(job->shards[place]);
   const auto count = static_cast<uint32_t>(job->shards.size());
-  bool may_be_refused = false;
+  bool may_be_refused =
+      IsSeenOtherwise(asked->model, static_cast<uint32_t>(place), count);
   for (const auto& [name, table] : asked->model.tables) {
-    may_be_refused |=
-        table.config.shard_index != place || table.config.shard_count != count;
     for (const ShardModel& part : checkpoint.parts) {
       const auto saved = part.tables.find(name);
       may_be_refused |= saved != part.tables.end() &&

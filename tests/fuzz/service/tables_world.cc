@@ -9,13 +9,6 @@
 namespace persia {
 namespace {
 
-bool IsSeenOtherwise(const ShardModel& shard, const TableConfig& config) {
-  for (const auto& [name, table] : shard.tables) {
-    if (!HasSameView(table.config, config)) return true;
-  }
-  return false;
-}
-
 // The table's settings after it was asked for.
 TableConfig SettingsAfter(const TableConfig& held, const TableConfig& asked,
                           bool replaces) {
@@ -95,7 +88,9 @@ void World::CreateOn(Job* job, size_t place, TableConfig config,
   const TableModel* const held = FindTable(asked, config.name);
   bool must_be_refused =
       MustBeRefused(held, asked->model.tables.size(), config, replaces);
-  bool may_be_refused = IsSeenOtherwise(asked->model, config);
+  bool may_be_refused = false;
+  must_be_refused |=
+      IsSeenOtherwise(asked->model, config.shard_index, config.shard_count);
   const bool makes = opening != OpeningStep::kFind || held != nullptr;
   if (!makes) {
     // It need not see how large the table would be.
