@@ -236,7 +236,10 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
             "a restore is followed by a base");
     return;
   }
-  if (asked->files()->bases() > need.bases) return;
+  if (asked->files()->bases() > need.bases) {
+    asked->files()->Release();  // One that was begun before had passed.
+    return;
+  }
   base_is_held_[asked->number()] =
       asked->files()->WaitForHeld(ProcessFiles::kBase);
   bases_before_[asked->number()] = need.bases;
