@@ -261,9 +261,12 @@ class Connection(asyncio.Protocol):
         """The client spoke, or left."""
         self._loop.remove_reader(self._socket)
         try:
-            if not self._socket.recv(1, socket.MSG_PEEK):
-                return self._end()
+            spoke = self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:  # It did neither after all.
+            return self.wait()
         except OSError:
+            spoke = b""
+        if not spoke:
             return self._end()
         patience = {"ssl_handshake_timeout": _HANDSHAKE_SECONDS} if self._tls else {}
         self._connecting = self._loop.create_task(

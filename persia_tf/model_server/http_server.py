@@ -36,6 +36,9 @@ _ACCEPTED_AT_ONCE = 8
 _SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _SHORT_SECONDS = 0.2
 
+# After one that left before it was accepted, or whatever else may happen.
+_GONE_SECONDS = 0.01
+
 # An address that this machine does not have.
 _ABSENT = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
@@ -172,10 +175,11 @@ class HttpServer:
 
     async def _rest(self, error: OSError) -> None:
         """After a connection that could not be accepted."""
-        if error.errno in _SHORT:
-            _logger.error("A connection waits, since it cannot be accepted: %s", error)
-            self._connections.close_one()
-            await asyncio.sleep(_SHORT_SECONDS)
+        if error.errno not in _SHORT:
+            return await asyncio.sleep(_GONE_SECONDS)
+        _logger.error("A connection waits, since it cannot be accepted: %s", error)
+        self._connections.close_one()
+        await asyncio.sleep(_SHORT_SECONDS)
 
     async def _hold(
         self, request: web.Request, handler: _Handler
