@@ -71,7 +71,7 @@ class Shard {
     });
     if (ended.wait_for(kHeld) != std::future_status::ready) {
       files_->Release();
-      Require(ended.wait_for(kHang) == std::future_status::ready,
+      Require(ended.wait_for(HangTime()) == std::future_status::ready,
               "a call of shard ", number_, " ends");
     }
     return ended.get();
@@ -81,7 +81,6 @@ class Shard {
 
  private:
   static constexpr std::chrono::milliseconds kHeld{200};
-  static constexpr std::chrono::seconds kHang{60};
 
   void Open();
   void End();
