@@ -1,6 +1,7 @@
 // Checkpoints, and bases of logs.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <thread>
 #include <utility>
@@ -12,7 +13,8 @@
 namespace persia {
 namespace {
 
-constexpr size_t kPaddingIds = 4500;
+constexpr size_t kPaddingIds = 1700;  // Of more than kBaseBytes.
+constexpr std::chrono::microseconds kBetweenLooks(100);
 
 std::string ShardFileName(size_t index, size_t count) {
   char name[64];
@@ -104,7 +106,7 @@ Status World::WaitForJob(Shard* shard) {
     if (progress.state == CheckpointProgress::State::kIdle) {
       return Status(Code::kCancelled, "it is forgotten");
     }
-    std::this_thread::yield();
+    std::this_thread::sleep_for(kBetweenLooks);
   }
 }
 

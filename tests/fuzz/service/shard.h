@@ -23,7 +23,7 @@ namespace persia {
 const std::string& MachineFolder();
 
 // So much has to be logged until a base is due; a program's steps log less.
-inline constexpr uint64_t kBaseBytes = 64 << 10;
+inline constexpr uint64_t kBaseBytes = 24 << 10;
 
 class Shard {
  public:
