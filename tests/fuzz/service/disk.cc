@@ -5,12 +5,12 @@
 #include <cstring>
 #include <utility>
 
+#include "tests/fuzz/service/require.h"
+
 namespace persia {
 namespace {
 
 using Lock = std::unique_lock<std::mutex>;
-
-constexpr std::chrono::seconds kHang(60);
 
 Status NotFound(const std::string& path) {
   return Status(Code::kNotFound, Concat("no such file: ", path));
@@ -95,7 +95,7 @@ void ProcessFiles::HoldAt(Point point) {
 
 bool ProcessFiles::WaitForHeld(Point point) {
   Lock lock(*disk_.mutex());
-  changed_.wait_for(lock, kHang, [&] { return held_[point] > 0 || is_dead_; });
+  changed_.wait_for(lock, HangTime(), [&] { return held_[point] > 0 || is_dead_; });
   return held_[point] > 0;
 }
 
@@ -112,7 +112,7 @@ uint64_t ProcessFiles::bases() {
 
 bool ProcessFiles::WaitForBase(uint64_t more_than) {
   Lock lock(*disk_.mutex());
-  changed_.wait_for(lock, kHang,
+  changed_.wait_for(lock, HangTime(),
                     [&] { return bases_ > more_than || is_dead_; });
   return bases_ > more_than;
 }

@@ -45,6 +45,13 @@ std::string TableDifference(const TableModel& found, const TableModel& wanted,
     return Concat("table ", name, " has identity ", found.identity,
                   " instead of ", wanted.identity);
   }
+  // Of one that was made just before, no settings are known.
+  const bool is_known = found.config.dim > 0;
+  if (is_known && !(found.config.optimizer == wanted.config.optimizer)) {
+    return Concat("table ", name, " has optimizer ",
+                  found.config.optimizer.ToString(), " instead of ",
+                  wanted.config.optimizer.ToString());
+  }
   return RowDifference(name, found.rows, wanted.rows, may_lack);
 }
 

@@ -4,6 +4,7 @@
 #ifndef PERSIA_TESTS_FUZZ_SERVICE_REQUIRE_H_
 #define PERSIA_TESTS_FUZZ_SERVICE_REQUIRE_H_
 
+#include <chrono>
 #include <functional>
 #include <string>
 
@@ -25,6 +26,12 @@ void BeforeFailing(std::function<void()> tell);
 
 // Has a sanitizer that ends the process tell the steps too.
 void TraceFindings();
+
+// How long anything may take.
+inline std::chrono::seconds& HangTime() {
+  static std::chrono::seconds time(60);
+  return time;
+}
 
 [[noreturn]] void Fail(const std::string& what);
 

@@ -1,6 +1,7 @@
 // Checkpoints, and bases of logs.
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <thread>
 #include <utility>
@@ -12,7 +13,8 @@
 namespace persia {
 namespace {
 
-constexpr size_t kPaddingIds = 4500;
+constexpr size_t kPaddingIds = 1700;  // Of more than kBaseBytes.
+constexpr std::chrono::microseconds kBetweenLooks(100);
 
 std::string ShardFileName(size_t index, size_t count) {
   char name[64];
@@ -110,7 +112,7 @@ Status World::WaitForJob(Shard* shard) {
     if (progress.state == CheckpointProgress::State::kIdle) {
       return Status(Code::kCancelled, "it is forgotten");
     }
-    std::this_thread::yield();
+    std::this_thread::sleep_for(kBetweenLooks);
   }
 }
 
@@ -230,19 +232,27 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
     Learn(asked, name, {});
   }
   asked->Check();
-  if (was_held) return;
+  if (was_held) {
+    // The base that is held is of the rows before, and another one follows.
+    bases_before_[asked->number()] = need.bases;
+    return;
+  }
   if (!holds_base) {
     Require(asked->files()->WaitForBase(need.bases) || asked->files()->dead(),
             "a restore is followed by a base");
     return;
   }
-  if (asked->files()->bases() > need.bases) {
-    asked->files()->Release();  // One that was begun before had passed.
-    return;
-  }
-  base_is_held_[asked->number()] =
-      asked->files()->WaitForHeld(ProcessFiles::kBase);
-  bases_before_[asked->number()] = need.bases;
+  HoldBase(asked, need.bases);
+}
+
+// Waits for a base that was begun, and is held.
+void World::HoldBase(Shard* shard, uint64_t bases_before) {
+  const bool is_held = shard->files()->WaitForHeld(ProcessFiles::kBase);
+  Require(is_held || shard->files()->dead(), "a base that is due is begun");
+  base_is_held_[shard->number()] = is_held;
+  // One may have been under way when it was to be held.
+  bases_before_[shard->number()] =
+      std::max(bases_before, shard->files()->bases());
 }
 
 bool World::IsNeeded(uint64_t checkpoint) {
@@ -299,10 +309,7 @@ void World::Base(const Step& step) {
   Require(status.ok() && counts.absent == kPaddingIds,
           "an update of absent rows is taken: ", status.message());
   if (is_held) {
-    base_is_held_[asked->number()] =
-        asked->files()->WaitForHeld(ProcessFiles::kBase);
-    bases_before_[asked->number()] = before;
-    return;
+    return HoldBase(asked, before);
   }
   Require(asked->files()->WaitForBase(before) || asked->files()->dead(),
           "a base that is due is written");

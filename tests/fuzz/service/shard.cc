@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cc/base/hash.h"
+#include "cc/optimizer/undecided.h"
 
 namespace persia {
 namespace {
@@ -129,10 +130,15 @@ ShardModel Shard::Look() {
     of_table.config = known->second.config;
     CreateTableRequest find;
     find.config = of_table.config;
+    find.config.optimizer = *Spec::Parse(kUndecided);  // Whatever there is.
     find.step = OpeningStep::kFind;
     const Status asked = Call(&EmbeddingService::CreateTable, &find);
-    if (asked.ok()) of_table.identity = find.identity;
-    if (!asked.ok()) Trace("  " + asked.message());
+    if (!asked.ok()) {
+      Trace("  " + asked.message());
+      continue;
+    }
+    of_table.identity = find.identity;
+    of_table.config.optimizer = *Spec::Parse(find.optimizer);
   }
   return found;
 }

@@ -23,7 +23,7 @@ namespace persia {
 const std::string& MachineFolder();
 
 // So much has to be logged until a base is due; a program's steps log less.
-inline constexpr uint64_t kBaseBytes = 64 << 10;
+inline constexpr uint64_t kBaseBytes = 24 << 10;
 
 class Shard {
  public:
@@ -70,7 +70,7 @@ class Shard {
         request, [&](Status status) { outcome.set_value(std::move(status)); });
     if (ended.wait_for(kHeld) != std::future_status::ready) {
       files_->Release();
-      Require(ended.wait_for(kHang) == std::future_status::ready,
+      Require(ended.wait_for(HangTime()) == std::future_status::ready,
               "a call of shard ", number_, " ends");
     }
     return ended.get();
@@ -80,7 +80,6 @@ class Shard {
 
  private:
   static constexpr std::chrono::milliseconds kHeld{200};
-  static constexpr std::chrono::seconds kHang{60};
 
   void Open();
   void End();

@@ -137,6 +137,7 @@ class World {
                  uint64_t generation, bool holds_base);
   void RemoveCheckpoint(const Step& step);
   void Base(const Step& step);
+  void HoldBase(Shard* shard, uint64_t bases_before);
   void EndBase(Shard* shard);
   bool IsNeeded(uint64_t checkpoint);
 

@@ -1,7 +1,7 @@
 // Random programs of steps, one after the other, as long as wanted: what
 // service_fuzz runs, under any sanitizer, and without libFuzzer.
 //
-//   service_steps [--steps=N] [--seed=S] [--length=N]
+//   service_steps [--steps=N] [--seed=S] [--length=N] [--hang=SECONDS]
 //   service_steps --threads [...]   ... of threads at once: see threads.h
 //   service_steps FILE              runs the program in the file
 //   service_steps --shrink FILE     makes it shorter, as long as it fails
@@ -80,11 +80,16 @@ bool TakeAllowance(const char* argument) {
 
 Options OptionsOf(int argc, char** argv) {
   Options options;
-  options.same.push_back(argv[0]);
+  options.same = {argv[0], "--hang=4"};
   for (int i = 1; i < argc; ++i) {
     if (Take(argv[i], "--steps=", &options.steps)) continue;
     if (Take(argv[i], "--seed=", &options.seed)) continue;
     if (Take(argv[i], "--length=", &options.length)) continue;
+    uint64_t hang = 0;
+    if (Take(argv[i], "--hang=", &hang)) {
+      HangTime() = std::chrono::seconds(hang);
+      continue;
+    }
     if (std::strcmp(argv[i], "--shrink") == 0) {
       options.shrinks = true;
       continue;
@@ -130,7 +135,6 @@ std::string FailureApart(const std::vector<std::string>& same,
     const int file = ::open(told.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ::dup2(file, 1);
     ::dup2(file, 2);
-    ::alarm(20);
     std::vector<char*> arguments;
     for (const std::string& argument : same) {
       arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -223,6 +227,7 @@ int main(int argc, char** argv) {
   persia::TraceFindings();
   if (options.shrinks) return persia::ShrinkFile(options.same, options.file);
   if (!options.file.empty()) {
+    ::alarm(persia::kHangSeconds);
     persia::RunProgram(persia::ReadProgram(options.file));
     return 0;
   }

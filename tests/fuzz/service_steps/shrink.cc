@@ -26,9 +26,9 @@ bool LeaveOut(Program* program, const Fails& fails) {
   bool is_shorter = false;
   for (size_t count = std::max<size_t>(1, StepsOf(*program) / 2); count > 0;
        count /= 2) {
-    for (size_t first = StepsOf(*program); first-- > 0;) {
-      if (first + count > StepsOf(*program)) continue;
-      Program shorter = Without(*program, first, count);
+    // From the end: what comes after the failure goes first.
+    for (size_t end = StepsOf(*program); end >= count; end -= count) {
+      Program shorter = Without(*program, end - count, count);
       if (!fails(shorter)) continue;
       *program = std::move(shorter);
       is_shorter = true;

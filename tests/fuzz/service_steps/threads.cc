@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <random>
 #include <string>
@@ -239,7 +240,7 @@ Status ThreadedWorld::WaitForJob(int shard) {
       return progress.outcome;
     }
     if (dead(shard)) return Status(Code::kCancelled, "the shard died");
-    std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
 }
 
