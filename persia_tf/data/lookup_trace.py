@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from persia_tf._keras import keras
 from persia_tf.layers.replicas import strategy_of
+from persia_tf.ops.gradients import without_gradients
 from persia_tf.ops.recording import RecordedLookup, recording
 
 
@@ -30,8 +31,9 @@ class LookupTrace:
 
     def __init__(self, model: Any, element_spec: Any) -> None:
         inputs_spec, *_ = keras.utils.unpack_x_y_sample_weight(element_spec)
-        _settle(model, inputs_spec)
-        self._function, self.lookups = _trace(model, inputs_spec)
+        with without_gradients():
+            _settle(model, inputs_spec)
+            self._function, self.lookups = _trace(model, inputs_spec)
 
     lookups: Sequence[RecordedLookup]
     """In the order of the calls; `ids` gives as many pairs."""

@@ -10,6 +10,7 @@ from persia_tf import checks
 from persia_tf import session as session_lib
 from persia_tf.cluster import MOST_STALENESS
 from persia_tf.data.lookup_trace import LookupTrace
+from persia_tf.data.own_functions import own_functions
 from persia_tf.layers.replicas import (
     has_other_workers,
     local_replicas,
@@ -84,7 +85,10 @@ def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
         return tuple(next_streams), element
 
     # The iterator holds the streams, and so ends them. 0: none is open yet.
-    registered = dataset.scan(tuple(tf.zeros((), tf.int64) for _ in stages), register)
+    with own_functions():
+        registered = dataset.scan(
+            tuple(tf.zeros((), tf.int64) for _ in stages), register
+        )
     return registered.prefetch((staleness + 1) * replicas)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import keras
+from persia_tf.ops.gradients import custom_gradient
 from persia_tf.ops.placement import on_host
 
 
@@ -70,7 +71,7 @@ def _joined(
 ) -> tf.Tensor:
     """All values in one tensor of rank 1; taken apart on the host on the way back."""
 
-    @tf.custom_gradient
+    @custom_gradient
     def join(*vectors: tf.Tensor) -> tuple[tf.Tensor, Any]:
         def gradient(upstream: tf.Tensor) -> list[tf.Tensor]:
             with on_host():

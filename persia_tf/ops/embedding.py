@@ -10,6 +10,7 @@ import tensorflow as tf
 from persia_tf.ops import load, recording
 from persia_tf.ops.absent_rows import ZEROS, AbsentRows
 from persia_tf.ops.bags import NO_BAGS, Bags
+from persia_tf.ops.gradients import custom_gradient
 from persia_tf.ops.loss_scale import LossScale
 from persia_tf.ops.placement import on_host
 from persia_tf.ops.redirection import redirection
@@ -77,7 +78,7 @@ def lookup(
     if not (training and trainable):
         loss_scale = None
 
-    @tf.custom_gradient
+    @custom_gradient
     def looked_up(anchor: tf.Tensor) -> tuple[Any, Any]:
         handle = load.ops().persia_issue(
             ids=ids,

@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from persia_tf.ops.gradients import custom_gradient
+
 
 def on_host() -> Any:
     """A scope whose ops run on the host, wherever the model runs.
@@ -45,7 +47,7 @@ def _both_ways_on_host(
     forwards: Callable[[tf.Tensor], tf.Tensor],
     backwards: Callable[[tf.Tensor], tf.Tensor],
 ) -> tf.Tensor:
-    @tf.custom_gradient
+    @custom_gradient
     def run(values: tf.Tensor) -> tuple[tf.Tensor, Any]:
         def gradient(upstream: tf.Tensor) -> tf.Tensor:
             with on_host():
