@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-_SECONDS = 120  # To start.
+_SECONDS = 300  # To start.
 
 
 class Server(NamedTuple):

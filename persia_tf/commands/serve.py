@@ -7,6 +7,7 @@ models that ask shards. Needs `pip install 'persia_tf[serving]'`.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import gc
 import logging
 import os
@@ -28,6 +29,10 @@ curl http://127.0.0.1:8501/v1/models/ranking
 
 # From a thread that runs Python to the next; Python's own is 5 ms.
 _SWITCH_SECONDS = 0.0002
+
+_M_MMAP_THRESHOLD = -3  # Of <malloc.h>.
+_MMAP_THRESHOLD_VARIABLE = "MALLOC_MMAP_THRESHOLD_"
+_LARGE_BYTES = 1 << 20
 
 _logger = logging.getLogger("persia.serve")
 
@@ -86,6 +91,7 @@ def _start(args: argparse.Namespace) -> serving.Started:
     # TensorFlow's modules stay: nobody need look for garbage among them again.
     gc.collect()
     gc.freeze()
+    _return_large_memory()
     if args.tensorflow_threads:
         import tensorflow as tf
 
@@ -124,6 +130,17 @@ def _start(args: argparse.Namespace) -> serving.Started:
 
     ports = [server.address.port, server.rest_address.port]
     return serving.Started(server, ports, announce)
+
+
+def _return_large_memory() -> None:
+    """Has large blocks go back to the system when they are freed, not to be kept.
+
+    glibc learns to keep blocks of the sizes that were freed: after some requests of
+    many megabytes each thread would hold as much for the next.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt") and _MMAP_THRESHOLD_VARIABLE not in os.environ:
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
 
 
 def _check(args: argparse.Namespace, tls: TLS | None) -> None:

@@ -7,7 +7,7 @@ import http
 import time
 import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Optional
 
 from aiohttp import web
 
@@ -59,6 +59,7 @@ class Bodies:
     def __init__(self, most: int, memory: int, seconds: float) -> None:
         self._most = most
         self._seconds = seconds
+        self._turn: Optional[asyncio.Lock] = None  # noqa: UP045
         self.budget = ByteBudget(memory, "--body-memory")
 
     def share(self) -> Share:
@@ -124,7 +125,16 @@ class Bodies:
             if len(arrived[-1]) >= _PART_BYTES:
                 arrived.append(bytearray())
             arrived[-1] += part
+            if count > FREE_BYTES:
+                await self._take_turns()
         return arrived
+
+    async def _take_turns(self) -> None:
+        """Lets one large body go on in each turn of the loop: parts take long."""
+        if self._turn is None:
+            self._turn = asyncio.Lock()  # Of the loop that runs now.
+        async with self._turn:
+            await asyncio.sleep(0)
 
     async def _next(self, request: web.Request, began: float, count: int) -> bytes:
         """The next part, if it comes before its request is late, or too slow."""
