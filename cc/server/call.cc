@@ -193,12 +193,12 @@ void Call::Start(EmbeddingService* service, DoneCallback done) {
 }
 
 void Call::Finish(const Status& status, const ServerState& server) {
-  reply_ = status.ok() ? EncodeReply(server) : EncodeError(request_id_, status);
+  if (!status.ok()) return Refuse(request_id_, status);
+  reply_ = EncodeReply(server);
 }
 
 void Call::Refuse(uint64_t request_id, const Status& why) {
-  Clear();
-  (void)body_.Resize(0);
+  Trim(0);
   request_id_ = request_id;
   reply_ = EncodeError(request_id, why);
 }

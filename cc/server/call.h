@@ -37,8 +37,9 @@ class Call {
   // reply's end.
   void Clear();
 
-  // Gives memory back where it is more than `bytes`. Not between Prepare and
-  // the reply's end, nor while the body is read to.
+  // Gives memory back where it is more than `bytes`. Not while the service
+  // works, nor until a reply with rows is written, nor while the body is read
+  // to.
   void Trim(uint64_t bytes);
 
   // Decodes the body. On an error there is nothing to start.
@@ -62,7 +63,7 @@ class Call {
   void Finish(const Status& status, const ServerState& server);
 
   // Makes it of a request that was not even decoded, or whose reply cannot be
-  // sent.
+  // sent. What the request took is given back.
   void Refuse(uint64_t request_id, const Status& why);
 
   uint64_t request_id() const { return request_id_; }
