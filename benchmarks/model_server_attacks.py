@@ -12,6 +12,7 @@ import collections
 import gzip
 import http.client
 import json
+import os
 import random
 import select
 import socket
@@ -194,6 +195,8 @@ ATTACKS = {
 
 def main() -> None:
     name, address, model, count = sys.argv[1:]
+    # It would be on another machine.
+    os.nice(19)
     attack = Attack(address, model, int(count))
 
     def wait_for_the_end() -> None:

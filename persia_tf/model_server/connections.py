@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import math
 import socket
 import ssl
@@ -22,6 +23,7 @@ from persia_tf.model_server import log_limit
 _HANDSHAKE_SECONDS = 10.0
 
 _SWEEP_SECONDS = 0.5
+_CLOSED_AT_ONCE = 64
 
 # From a word on the limit to the next.
 _TELL_SECONDS = 60.0
@@ -164,12 +166,18 @@ class Connections:
     def _sweep(self) -> None:
         """Closes those that have been idle for too long."""
         latest = self._loop.time() - self._idle_seconds
-        for kind in (_NEW, _IDLE):
-            for connection in list(self._replaceable[kind]):
-                if connection.since > latest:
-                    break
-                self._close(connection, "idle")
-        self._sweeping = self._loop.call_later(_SWEEP_SECONDS, self._sweep)
+        idle = [
+            connection
+            for kind in (_NEW, _IDLE)
+            for connection in itertools.takewhile(
+                lambda each: each.since <= latest, self._replaceable[kind]
+            )
+        ]
+        for connection in idle[:_CLOSED_AT_ONCE]:
+            self._close(connection, "idle")
+        # Thousands may have come together: requests go on between their ends.
+        again = 0.0 if len(idle) > _CLOSED_AT_ONCE else _SWEEP_SECONDS
+        self._sweeping = self._loop.call_later(again, self._sweep)
 
     def _close(self, connection: Connection, reason: str) -> None:
         if connection.is_leaving or connection not in self._open:
