@@ -325,7 +325,8 @@ def main() -> None:
             f"Set-up: {setup['cpus']} cores for the server, its clients and the "
             f"attacks; load {setup['load_before']} before; {setup['seconds']:g} s an "
             f"attack, whose processes are at nice 19; healthz is asked 20 times a "
-            f"second, predictions of {ROWS} rows 10 times by each API; tensorflow {setup['tensorflow']}, python "
+            f"second, predictions of {ROWS} rows 10 times by each API; "
+            f"tensorflow {setup['tensorflow']}, python "
             f"{setup['python']}."
         )
         write_section(

@@ -5,6 +5,7 @@
 #ifndef PERSIA_CC_STORE_ID_GROUPS_H_
 #define PERSIA_CC_STORE_ID_GROUPS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -53,9 +54,9 @@ inline size_t SubShardOf(int64_t id) {
 
 // The part of all ids that a sub-shard has.
 inline double ShareOf(size_t sub_shard) {
-  size_t owned = 0;
-  for (const uint8_t owner : kOwners) owned += owner == sub_shard;
-  return static_cast<double>(owned) / static_cast<double>(kOwners.size());
+  const auto [begin, end] = std::equal_range(kOwners.begin(), kOwners.end(),
+                                             static_cast<uint8_t>(sub_shard));
+  return static_cast<double>(end - begin) / static_cast<double>(kOwners.size());
 }
 
 // Ids of a group that a call works on before it lets others have the lock.

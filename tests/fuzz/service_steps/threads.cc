@@ -72,6 +72,7 @@ class ThreadedWorld {
              uint64_t generation);
   Status WaitForJob(int shard);
   void Restore(const Snapshot& snapshot);
+  void RestoreShard(int shard, const Snapshot& snapshot, uint64_t generation);
   void MakeAndDrop(uint64_t seed);
   void Pad(int shard);
   void Settle(int shard);
@@ -301,14 +302,21 @@ void ThreadedWorld::Restore(const Snapshot& snapshot) {
   const uint64_t generation = ++last_number_;
   restored_ = &snapshot;
   Trace(Concat("restore of save ", snapshot.save, ", generation ", generation));
-  for (int s = 0; s < kShards; ++s) {
-    Status status = Ask(s, snapshot, CheckpointAction::kRestore, 0);
-    if (status.ok()) status = WaitForJob(s);
-    if (dead(s)) continue;
+  for (int s = 0; s < kShards; ++s) RestoreShard(s, snapshot, generation);
+}
+
+// Reads again for as long as the other job changed its tables meanwhile.
+void ThreadedWorld::RestoreShard(int shard, const Snapshot& snapshot,
+                                 uint64_t generation) {
+  for (;;) {
+    Status status = Ask(shard, snapshot, CheckpointAction::kRestore, 0);
+    if (status.ok()) status = WaitForJob(shard);
+    if (dead(shard)) return;
     Require(status.ok(), "a checkpoint is read: ", status.message());
-    status = Ask(s, snapshot, CheckpointAction::kSwap, generation);
-    if (dead(s)) continue;
-    Require(status.ok(), "a checkpoint is swapped in: ", status.message());
+    status = Ask(shard, snapshot, CheckpointAction::kSwap, generation);
+    if (status.ok() || dead(shard)) return;
+    Require(status.code() == Code::kFailedPrecondition,
+            "a checkpoint is swapped in: ", status.message());
   }
 }
 
