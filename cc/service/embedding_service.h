@@ -39,8 +39,9 @@ using DoneCallback = std::function<void(Status)>;
 enum class Combiner : uint32_t { kNone = 0, kSum = 1, kMean = 2, kSqrtN = 3 };
 
 // The ids of one table in one request. Without bags the ids are unique and each
-// yields one vector. With bags, bag b pools ids [bag_offsets[b], bag_offsets[b
-// + 1]), weighted by `weights` if there are any.
+// yields one vector. With bags, bag b pools the ids at bag_offsets[b] and up
+// to, but not including, bag_offsets[b + 1], weighted by `weights` if there are
+// any.
 struct TableIds {
   TableKey table = 0;
   uint32_t dim = 0;  // Must be the table's.
@@ -113,8 +114,8 @@ struct UpdateRequest {
 // Which step of opening a table a request asks for. A program that wants the
 // table uses kOpen; the client of several shards sends them the other steps, so
 // that they create their parts of the table together: see
-// client/create_table_call.h. In each step, kFind included, a table that exists
-// gets the optimizer that the request gives it.
+// client/create_table_call.h. Each step, kFind included, sets the optimizer of
+// an existing table as the request says.
 enum class OpeningStep : uint32_t {
   kOpen = 0,  // Creates the table, or attaches to it.
   // Says what this shard has of the table. Creates nothing; fails where kOpen
@@ -172,7 +173,8 @@ struct ServiceStats {
   uint64_t refused_connections = 0;  // Without the token, or over the limit.
   uint64_t connections = 0;          // Open now.
   // For a replica: "host:port" of the shard that it follows, and how long ago
-  // it last had every change made there. Empty, or kNeverComplete, for others.
+  // it last had every change made there (kNeverComplete: never). Other
+  // processes have an empty source and kNeverComplete.
   std::string source;
   uint64_t behind_millis = kNeverComplete;
   std::vector<TableStats> tables;
