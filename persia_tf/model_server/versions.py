@@ -77,7 +77,7 @@ def _tell_too_large(path: str) -> None:
 
 
 def fingerprint(path: str) -> frozenset[Any]:
-    """Returns what changes when a file in a folder does, or comes or goes."""
+    """Returns a value that changes with any change to the files of a folder."""
     return frozenset(_files(path))
 
 
