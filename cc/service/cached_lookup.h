@@ -59,7 +59,7 @@ class CachedLookup {
   // A table of the inner request, in its order.
   struct Part {
     std::shared_ptr<RowCache> cache;  // May be null.
-    size_t table = 0;                 // Its place in the outer request.
+    size_t table = 0;                 // Its index in the outer request.
     std::vector<uint32_t> missing;
     // The missing ids; empty if all are missing: those rows are then fetched in
     // place.

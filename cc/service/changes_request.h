@@ -24,7 +24,7 @@ namespace persia {
 
 // How far a follower is.
 struct FollowPosition {
-  // Random, not 0: tells one follower from another.
+  // Random, not 0: identifies the follower.
   uint64_t follower = 0;
   // The epoch and version of the last delta that it applied; zeros: none. Each
   // beginning is an epoch, with a random number; its deltas have the versions
@@ -77,7 +77,8 @@ struct ChangesRequest {
   FollowPosition position;
   // 0: the follower ends. The reply may have slightly more rows, or fewer.
   uint64_t max_rows = 0;
-  uint64_t max_bytes = kMostBytes;  // Of the reply. Servers lower it.
+  // Limit of the reply's size; servers lower it.
+  uint64_t max_bytes = kMostBytes;
 
   // Outputs.
   Begins begins = Begins::kNothing;

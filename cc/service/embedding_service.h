@@ -171,7 +171,7 @@ struct ServiceStats {
   // Connections closed because they sent malformed data.
   uint64_t bad_frames = 0;
   uint64_t refused_connections = 0;  // Without the token, or over the limit.
-  uint64_t connections = 0;          // Open now.
+  uint64_t connections = 0;          // Currently open.
   // For a replica: "host:port" of the shard that it follows, and how long ago
   // it last had every change made there (kNeverComplete: never). Other
   // processes have an empty source and kNeverComplete.
@@ -191,7 +191,7 @@ struct ExportCursor {
   // Within that shard: Table::Export's cursor.
   uint64_t position = Table::kBegin;
 
-  // Whether there is nothing left.
+  // Whether the export is complete.
   bool at_end() const { return position == Table::kEnd; }
 };
 
@@ -213,7 +213,7 @@ struct ExportRequest {
   RowPage page;             // Output.
 };
 
-// Ids should be unique.
+// Sets whole rows: see EmbeddingService::Assign. The ids should be unique.
 struct AssignRequest {
   Deadline deadline;
   TableKey table = 0;

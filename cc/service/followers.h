@@ -58,7 +58,7 @@ class Followers {
 
   Result<std::shared_ptr<Follower>> Find(uint64_t number);
   void End(uint64_t number);
-  void DropIdle(Clock::time_point now);  // Expects the lock.
+  void DropIdle(Clock::time_point now);  // Requires mutex_.
 
   const Follower::Subject subject_;
   const Now now_;

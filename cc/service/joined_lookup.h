@@ -35,7 +35,7 @@ class JoinedLookup {
   // One table's lookup of a member, which one table of the request answers.
   struct Share {
     const TableLookup* of_member;
-    size_t begin;  // Its first place in UniqueIds::inverse.
+    size_t begin;  // Index of its first id in UniqueIds::inverse.
   };
   struct Table {
     TableKey key = 0;

@@ -65,7 +65,7 @@ enum class RecordType : uint16_t {
   kRestore = 6,  // The store's tables become those of a checkpoint.
   kCut = 7,      // First record after a base: what the base lacks.
   kDrop = 8,     // A table, or all its rows, are dropped.
-  kUses = 9,     // Rows of a table were looked up.
+  kUses = 9,     // Rows were looked up, or the table's time advanced.
 };
 
 // What the recovery log records.

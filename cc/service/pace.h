@@ -25,7 +25,7 @@ class Pace {
   struct Senses {
     std::function<uint64_t()> requests;
     std::function<double()> time;
-    std::function<double()> computed;  // By this thread.
+    std::function<double()> computed;  // CPU time of this thread.
     std::function<void(double)> sleep;
   };
 

@@ -16,7 +16,7 @@ constexpr size_t kMaxBagIds = (size_t{1} << 31) - 1;  // Dedupe's limit.
 
 // A table of a request whose bags are turned into unique ids.
 struct Bags {
-  size_t table = 0;  // Its place in the request.
+  size_t table = 0;  // Its index in the request.
   BagPooler pooler;
   ByteBuffer memory;  // The unique ids' rows, or their gradients.
   Span<float> rows;

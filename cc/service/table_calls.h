@@ -32,7 +32,8 @@ Status CheckAssign(const AssignRequest& request, const Table& table);
 using ReadRows = std::function<void(Span<const int64_t> ids, Span<float> rows)>;
 void LookUp(const TableLookup& lookup, const ReadRows& read);
 
-// Preconditions: the checks above have passed.
+// Applies an update with the table's optimizer. Precondition: the checks above
+// have passed.
 UpdateCounts Apply(Table* table, const TableUpdate& update);
 
 // The same for all tables of a request; `tables` has them in the request's

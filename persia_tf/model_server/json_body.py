@@ -145,7 +145,7 @@ class _Reading:
     """Parses a column into an array.
 
     Attributes:
-        name: The input's.
+        name: The input's name.
         bytes: The memory that it needs until TensorFlow has copied it.
     """
 

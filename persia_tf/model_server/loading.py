@@ -30,7 +30,7 @@ class Loaded:
     """A version of a model that serves, or is about to.
 
     Attributes:
-        name: The model's.
+        name: The model's name.
         version: Its number.
         path: Its folder.
         saved_model: The object that `tf.saved_model.load` returned.
@@ -62,7 +62,7 @@ def load(name: str, version: int, path: str) -> Loaded:
     """Loads a SavedModel and warms it up.
 
     Args:
-        name: The model's.
+        name: The model's name.
         version: Its number.
         path: Its folder.
 

@@ -14,7 +14,7 @@ def limited(name: str) -> logging.Logger:
     """Returns a logger that repeats a message at most a few times per minute.
 
     Args:
-        name: The logger's.
+        name: The logger's name.
     """
     logger = logging.getLogger(name)
     if not any(isinstance(each, LogLimit) for each in logger.filters):

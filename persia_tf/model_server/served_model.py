@@ -69,7 +69,7 @@ class ServedModel:
     and unload versions, and block while they do.
 
     Args:
-        name: The model's.
+        name: The model's name.
         folder: The folder of its versions: see `versions.find`.
         keep: How many of the newest versions serve. None: all.
         watchers: Notified of versions that start and stop serving.

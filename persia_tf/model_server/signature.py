@@ -61,13 +61,13 @@ class Signature:
     """Runs one signature on NumPy arrays. Thread-safe.
 
     Args:
-        name: The signature's.
+        name: The signature's name.
         function: The function that `tf.saved_model.load` returned for it.
         definition: The SavedModel's `SignatureDef` of it.
 
     Attributes:
         name: The signature's name.
-        definition: As given.
+        definition: The `SignatureDef`.
         inputs: The specs of its inputs, by name.
         outputs: The specs of its outputs, by name.
     """
