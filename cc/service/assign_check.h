@@ -1,4 +1,4 @@
-// What every service asks of an Assign before it reads its arrays.
+// The check that every service makes of an Assign before it reads its arrays.
 
 #ifndef PERSIA_CC_SERVICE_ASSIGN_CHECK_H_
 #define PERSIA_CC_SERVICE_ASSIGN_CHECK_H_
@@ -8,7 +8,7 @@
 
 namespace persia {
 
-// InvalidArgument unless weights and state belong to the ids.
+// InvalidArgument unless the sizes of weights and state match the ids.
 inline Status CheckAssignSizes(const AssignRequest& request) {
   const size_t count = request.ids.size();
   if (request.weights.size() != count * request.dim) {

@@ -11,9 +11,9 @@
 
 namespace persia {
 
-// Calls start(done) and blocks until `done` got its outcome, which it returns.
-// Calls of a service end by themselves at their deadline, so this does too. Not
-// for a thread of the service.
+// Calls start(done), blocks until `done` is called, and returns its outcome.
+// Service calls complete by their deadline, so this returns by then too. Must
+// not be called on a thread of the service: it could deadlock.
 template <typename Start>
 Status Await(const Start& start) {
   std::promise<Status> outcome;

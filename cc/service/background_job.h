@@ -1,4 +1,4 @@
-// BackgroundJob: one piece of work at a time, on a thread of its own.
+// BackgroundJob: runs one piece of work at a time on a thread of its own.
 //
 // Thread-safe. Only Forget and the destructor wait for the work.
 
@@ -20,7 +20,7 @@ namespace persia {
 
 class BackgroundJob {
  public:
-  // Ends soon after `progress` says that it is cancelled.
+  // Must return soon after `progress` says that it is cancelled.
   using Work = std::function<Status(ShardProgress* progress)>;
 
   BackgroundJob() = default;
@@ -28,7 +28,7 @@ class BackgroundJob {
   BackgroundJob(const BackgroundJob&) = delete;
   BackgroundJob& operator=(const BackgroundJob&) = delete;
 
-  // What the job is, so that one that is asked for again is not begun again.
+  // Identifies the job, so that a repeated request does not start it again.
   struct Name {
     CheckpointAction action = CheckpointAction::kProgress;
     uint64_t save_id = 0;
@@ -38,19 +38,19 @@ class BackgroundJob {
     }
   };
 
-  // Whether this job was begun, and is not forgotten.
+  // Whether this job was started and not forgotten since.
   bool Is(const Name& name) const;
 
-  // `about` says what is known beforehand. kFailedPrecondition while another
-  // job runs; one that has ended is forgotten.
+  // `about` holds what is known before the work starts. kFailedPrecondition
+  // while another job runs; a job that has ended is forgotten.
   Status Start(const Name& name, const CheckpointProgress& about, Work work);
 
-  // What Start would say.
+  // The error that Start would return if another job runs.
   Status CheckNoneRuns() const;
 
   CheckpointProgress Progress() const;
 
-  // Cancels the work, and returns when it has ended.
+  // Cancels the work, blocks until it has ended and forgets it.
   void Forget();
 
  private:
@@ -58,7 +58,7 @@ class BackgroundJob {
     Name name;
     CheckpointProgress about;
     ShardProgress progress;
-    bool ended = false;  // Guarded by mutex_, as is the next.
+    bool ended = false;  // Guarded by mutex_, as is `outcome`.
     Status outcome;
     std::thread thread;
   };

@@ -11,7 +11,7 @@
 namespace persia {
 namespace {
 
-// Until a base that failed is tried again.
+// How long after a failure a base is tried again.
 constexpr std::chrono::seconds kPause(30);
 
 constexpr EventKind kBases{"bases of the log", EventLevel::kInfo, 10};
@@ -28,7 +28,7 @@ CutRecord CutOf(const Store& store, uint64_t generation) {
   return cut;
 }
 
-// Whose base it is, as any table says.
+// The shard that the base is of, taken from the first table's settings.
 ShardHeader ShardOf(const FrozenStore& frozen) {
   ShardHeader shard;
   if (frozen.tables.empty()) return shard;
@@ -54,7 +54,7 @@ BaseKeeper::~BaseKeeper() {
 
 void BaseKeeper::WakeUp() {
   std::lock_guard<std::mutex> lock(mutex_);
-  // Again: a base may have ended since.
+  // Check again, under the lock: a base may have been completed since.
   if (!subject_.journal->wants_base()) return;
   due_ = true;
   wake_.notify_one();
@@ -89,7 +89,7 @@ void BaseKeeper::Run() {
     lock.lock();
     failure_ = made;
     if (made.ok()) {
-      // Who looked meanwhile saw the log before it was cut.
+      // A Look() during the work saw the log as it was before the base.
       due_ = subject_.journal->wants_base();
       continue;
     }

@@ -1,7 +1,8 @@
-// BaseKeeper: makes a journal's bases when they are due, on a thread of its
-// own.
+// BaseKeeper: writes the recovery log's bases when they are due, on a thread of
+// its own.
 //
-// Thread-safe. Only the destructor waits; it ends a base that is being written.
+// Thread-safe. Only the destructor blocks; it cancels a base that is being
+// written.
 
 #ifndef PERSIA_CC_SERVICE_BASE_KEEPER_H_
 #define PERSIA_CC_SERVICE_BASE_KEEPER_H_
@@ -26,13 +27,14 @@ namespace persia {
 
 class BaseKeeper {
  public:
-  // What a base is of. All must outlive it; whoever uses the tables or the
-  // window is inside the gate, and appends to the journal there.
+  // What a base is made from. All must outlive it. Every thread that uses the
+  // tables or the window does so inside the gate, and appends to the journal
+  // there.
   struct Subject {
     Store* store;
     UpdateWindow* window;
     Gate* gate;
-    std::function<uint64_t()> requests;  // How many there were.
+    std::function<uint64_t()> requests;  // Number of requests so far.
     std::atomic<uint64_t>* generation;
     Journal* journal;
     EventLog* events;  // Or null.
@@ -43,17 +45,17 @@ class BaseKeeper {
   BaseKeeper(const BaseKeeper&) = delete;
   BaseKeeper& operator=(const BaseKeeper&) = delete;
 
-  // To be called after what may make a base due.
+  // Call it after anything that may make a base due.
   void Look() {
     if (subject_.journal->wants_base()) WakeUp();
   }
 
-  // The same after what demands one: it is tried at once, although the last one
-  // may have failed a moment ago.
+  // The same, after Journal::DemandBase: writes the base at once, even if the
+  // last attempt failed a moment ago.
   void LookAtOnce();
 
-  // Why the last base was not written; OK if it was, or is the first, or was
-  // demanded since.
+  // Why the last attempt to write a base failed; OK if it succeeded, if there
+  // was none, or if LookAtOnce was called since.
   Status failure() const;
 
  private:
@@ -63,12 +65,12 @@ class BaseKeeper {
   Status Freeze(FrozenStore* frozen, uint64_t* position);
 
   const Subject subject_;
-  ShardProgress progress_;  // Of the base that is being made.
+  ShardProgress progress_;  // Of the base that is being written.
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  // All below are guarded by mutex_, but the thread.
+  // All below are guarded by mutex_, except the thread.
   bool due_ = false;
-  bool is_hurried_ = false;  // A pause after a failure ends.
+  bool is_hurried_ = false;  // Cuts short the pause after a failure.
   bool ending_ = false;
   Status failure_;
   std::thread thread_;

@@ -72,7 +72,7 @@ void CachedLookup::Finish() {
     }
     if (part.cache == nullptr) continue;
     if (outer_->read_only && !moment_.copies_read_only) continue;
-    // Without memory for copies there are none.
+    // Without memory for copies, the lookup still succeeds.
     static_cast<void>(CatchBadAlloc([&] {
       Keep(part.cache.get(), fetched, moment_.now);
       return Status();
@@ -80,7 +80,7 @@ void CachedLookup::Finish() {
   }
 }
 
-// All but what nobody answered.
+// Leaves out the ids that no server answered.
 void CachedLookup::Keep(RowCache* cache, const TableLookup& fetched,
                         uint64_t epoch) {
   if (fetched.unanswered.empty()) {

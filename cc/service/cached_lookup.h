@@ -1,5 +1,5 @@
-// CachedLookup: a lookup that copies answer as far as they can, and a request
-// for the rest.
+// CachedLookup: a lookup answered from cached copies as far as possible, with
+// an inner request for the other rows.
 //
 // Not thread-safe.
 
@@ -20,45 +20,49 @@ namespace persia {
 
 class CachedLookup {
  public:
-  // Whoever has the caches says what copies are worth at this moment.
+  // The epochs and the generation at the time of the lookup, set by the owner
+  // of the caches.
   struct Moment {
-    uint64_t since = 0;       // The oldest copies that may answer.
-    uint64_t now = 0;         // The epoch of what is asked from now on.
-    uint64_t generation = 0;  // The store's, as far as is known.
-    // Whether what an evaluation gets is copied as well. It may be an absent
-    // id's default value, which is none of a training lookup's.
+    uint64_t since = 0;  // The epoch of the oldest copies that may answer.
+    uint64_t now = 0;    // The epoch of rows that are requested from now on.
+    uint64_t generation = 0;  // The store's, as far as known.
+    // Whether rows of read-only lookups are cached as well. Such a row may be
+    // an absent id's default value, which a training lookup must not get.
     bool copies_read_only = false;
   };
 
-  // `request` must be without bags, and outlive this.
+  // `request` must have no bags, and must outlive this.
   CachedLookup(LookupRequest* request, const Moment& moment);
 
-  // Takes what `cache` has of the next table of the request; null: nothing.
-  // kResourceExhausted if there is no memory.
+  // Copies the rows that `cache` has of the next table of the request; null:
+  // none. kResourceExhausted if there is no memory.
   Status AddTable(std::shared_ptr<RowCache> cache);
 
-  // Whether nothing is left to ask for. It is then done.
+  // Whether the copies answered everything. The lookup is then complete, and
+  // outer()'s generation is set.
   bool FinishFromCopies();
 
   LookupRequest* outer() { return outer_; }
 
-  // What is left to be asked for.
+  // The request for the rows that no copy answered.
   LookupRequest* inner() { return &inner_; }
 
-  // Whether the answer to `inner` and the copies are of two generations. They
-  // must not be mixed then.
+  // Whether the answer to `inner` and the copies are from different
+  // generations. They must not be mixed then.
   bool MixesGenerations() const;
 
-  // Puts the answer to `inner` where it belongs, and keeps copies of it.
+  // Moves the answer to `inner` into the outer request, and caches copies of
+  // it.
   void Finish();
 
  private:
   // A table of the inner request, in its order.
   struct Part {
     std::shared_ptr<RowCache> cache;  // May be null.
-    size_t table = 0;                 // Its place in the outer request.
+    size_t table = 0;                 // Its index in the outer request.
     std::vector<uint32_t> missing;
-    // Of what is missing; none if that is all, which is then fetched in place.
+    // The missing ids; empty if all are missing: those rows are then fetched in
+    // place.
     std::vector<int64_t> ids;
     ByteBuffer rows;
   };

@@ -9,7 +9,7 @@
 namespace persia {
 namespace {
 
-// A malformed table is the store's to refuse.
+// A malformed lookup bypasses the cache: the store refuses it.
 bool Fits(const RowCache& cache, const TableLookup& table) {
   return table.ids.dim == cache.dim() &&
          table.rows.size() == table.ids.ids.size() * cache.dim();
@@ -31,7 +31,7 @@ void CachingService::CreateTable(CreateTableRequest* request,
         if (status.ok() && is_there) {
           std::lock_guard<std::mutex> lock(mutex_);
           NoteGeneration(request->generation);
-          // Without memory for copies there are none.
+          // Without memory for a cache, the table is not cached.
           static_cast<void>(CatchBadAlloc([&] {
             AddTable(request->config);
             return Status();
@@ -106,8 +106,8 @@ void CachingService::Remove(RemoveRequest* request, DoneCallback done) {
   });
 }
 
-// A table that stays is cached as before; one that is made anew may be of
-// another width.
+// A table that stays remains cached; one that is created again may have another
+// width, so its cache is dropped.
 void CachingService::DropTable(DropTableRequest* request, DoneCallback done) {
   inner()->DropTable(request,
                      [this, table = request->table, stays = request->stays,

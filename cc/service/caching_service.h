@@ -1,30 +1,30 @@
-// CachingService: answers lookups from copies of hot rows, where they reflect
-// all that who asks must see.
+// CachingService: answers lookups from copies of hot rows, if the copies
+// reflect everything that the client must see.
 //
 // A lookup names its client and the newest of that client's updates that the
-// rows must reflect. A copy may answer if it was asked for after that update,
-// and every earlier one of that client, had been acknowledged here. Nothing
-// answers client 0, nor a client or an update that is no longer remembered (see
+// rows must reflect. A copy may answer if it was requested after that update,
+// and all earlier ones of that client, had been acknowledged here. Copies never
+// answer client 0, nor a client or an update that is no longer remembered (see
 // UpdateEpochs). A client's updates and lookups of an id must all pass through
-// one cache.
+// the same cache.
 //
-// Copies are made by training lookups alone: what an evaluation gets may be an
-// absent id's default value. Assign, Remove and DropTable end all copies of
-// their table;
-// a failed update, and a generation that changes, all copies there are. So a
-// copy never outlives a restore once any reply told of it.
+// Only training lookups create copies: a read-only lookup may get an absent
+// id's default value. Assign, Remove and DropTable invalidate all copies of
+// their table; a failed update or a change of generation invalidates every
+// copy. So once any reply carries the new generation, no copy outlives a
+// restore.
 //
-// Where copies show, which is why only some tables may be wanted here:
+// Side effects of copies, for which some tables may be better left uncached:
 // - Training lookups that copies answer do not reach the store: its eviction
-//   does not count them as use, and a row that it evicted meanwhile lives on
-//   here until it leaves or is too old for who asks.
+//   does not count them as uses, and a row that it evicted meanwhile stays here
+//   until it is replaced or is too old for the client that asks.
 // - Tables whose admission counts lookups are never cached: ids that wait for
 //   admission must reach the store, and have no row to copy.
-// - Updates of other clients show as late as the copies' age allows: at the
-//   asking client's next update at the latest, if it updates.
+// - Updates of other clients become visible only when the copies are too old
+//   for the asking client: at its own next update at the latest, if it updates.
 //
-// Bags pass as they are. Thread-safe and asynchronous, as EmbeddingService
-// says: it has no thread and never waits.
+// Lookups of bags are passed on unchanged. Thread-safe and asynchronous, as
+// EmbeddingService says: it has no thread and never waits.
 
 #ifndef PERSIA_CC_SERVICE_CACHING_SERVICE_H_
 #define PERSIA_CC_SERVICE_CACHING_SERVICE_H_
@@ -42,7 +42,8 @@
 namespace persia {
 
 struct CacheOptions {
-  // Rows of each table that rows_of does not name. 0: it is not cached.
+  // Capacity, in rows, for each table that rows_of does not name. 0: such a
+  // table is not cached.
   uint64_t rows = 0;
   std::map<TableKey, uint64_t> rows_of;
 };
@@ -60,14 +61,15 @@ class CachingService : public CopyingService {
                  const CacheOptions& options);
   ~CachingService() override;
 
-  // A table is cached once it was made, or attached to, through here.
+  // A table is cached once it has been created or attached to through this
+  // service.
   void CreateTable(CreateTableRequest* request, DoneCallback done) override;
   void Update(UpdateRequest* request, DoneCallback done) override;
   void Assign(AssignRequest* request, DoneCallback done) override;
   void Remove(RemoveRequest* request, DoneCallback done) override;
   void DropTable(DropTableRequest* request, DoneCallback done) override;
 
-  // The tables that are cached, by name.
+  // The cached tables, sorted by name.
   std::vector<CachedTable> tables() const;
 
  private:

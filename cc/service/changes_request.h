@@ -1,13 +1,14 @@
-// ChangesRequest: how one who follows a shard asks for what changed there.
+// ChangesRequest: how a follower asks a shard what changed there.
 //
-// A follower begins with all rows of all tables, or with what changed since a
-// checkpoint whose rows it has, or with nothing; and goes on with what changes:
-// a delta each time it asks. To ask for a delta says that the one before was
-// applied; to ask for the same one again, since the reply was lost, gives the
-// same ids again, as they are then. A follower that the shard does not know, as
-// it was restarted or restored, or forgot the follower, or had no memory to
-// note all, begins anew: the reply says so. One that asks for no rows ends: the
-// shard frees what it noted for it, and tells nothing.
+// A follower begins with all rows of all tables, with what changed since a
+// checkpoint whose rows it has, or with nothing; it continues with what changes
+// since: a delta per request. A request for the next delta acknowledges that
+// the one before was applied. A request for the same delta again, because its
+// reply was lost, returns the same ids with their present rows. A follower that
+// the shard does not know starts over, as the reply says: the shard restarted,
+// was restored, forgot the follower or had no memory to note every change. A
+// request for no rows ends the follower: the shard frees what it noted for it,
+// and returns nothing.
 
 #ifndef PERSIA_CC_SERVICE_CHANGES_REQUEST_H_
 #define PERSIA_CC_SERVICE_CHANGES_REQUEST_H_
@@ -21,43 +22,46 @@
 
 namespace persia {
 
-// Where a follower is.
+// How far a follower is.
 struct FollowPosition {
-  // Random, not 0: tells one follower from another.
+  // Random, not 0: identifies the follower.
   uint64_t follower = 0;
-  // Of the last delta that it applied; zeros: of none. Each beginning is an
-  // epoch, with a random number; its deltas have the versions 1, 2, 3, ...
+  // The epoch and version of the last delta that it applied; zeros: none. Each
+  // beginning is an epoch, with a random number; its deltas have the versions
+  // 1, 2, 3, ...
   uint64_t epoch = 0;
   uint64_t version = 0;
-  // The newest checkpoint that it is known to be as new as, of this shard; 0:
-  // none. kNow: it needs no row as it was before this request.
+  // The newest checkpoint of this shard whose rows it is known to have, or
+  // newer ones; 0: none. kNow: it needs no rows from before this request.
   static constexpr uint64_t kNow = ~uint64_t{0};
   uint64_t base_save = 0;
 };
 
-// What a delta begins.
+// What a delta begins with.
 enum class Begins : uint32_t {
-  kNothing = 0,    // It goes on from the one before.
-  kSinceSave = 1,  // What changed since the position's base_save, or now.
+  kNothing = 0,  // It continues from the one before.
+  // What changed since the position's base_save, or from now on.
+  kSinceSave = 1,
   // All rows. Once a delta is complete, the follower must drop the rows of this
-  // shard that it was not given since.
+  // shard that it has not received since this beginning.
   kWhole = 2,
 };
 inline constexpr Begins kLastBegins = Begins::kWhole;
 
-// What became of a table, before what is told here of its rows.
+// What happened to a table before the row changes in the same delta.
 enum class TableFate : uint32_t {
   kStays = 0,
-  // All its rows went: the follower must drop those of this shard. The table
-  // may have other settings than before.
+  // All its rows were removed: the follower must drop those of this shard. The
+  // table may now have other settings.
   kCleared = 1,
-  // It went itself. There are no rows, and it is not told of again unless it is
-  // made anew. Told of to those who begin, too, for a while.
+  // The table was dropped. The delta has no rows of it, and no later delta
+  // names it unless it is created again. For a while, followers that begin
+  // later are told of it too.
   kDropped = 2,
 };
 inline constexpr TableFate kLastFate = TableFate::kDropped;
 
-// A table that the follower may never have heard of, and what changed in it.
+// A table, which may be new to the follower, and what changed in it.
 struct TableChanges {
   TableConfig config;
   RowDelta rows;
@@ -69,17 +73,19 @@ struct ChangesRequest {
 
   Deadline deadline;
   uint32_t shard = 0;
-  // In: where the follower is. Output: where it is once it has applied this.
+  // Input: where the follower is. Output: where it is once it has applied this.
   FollowPosition position;
-  // 0: the follower ends. There may be more by a little, or less.
+  // 0: the follower ends. The reply may have slightly more rows, or fewer.
   uint64_t max_rows = 0;
-  uint64_t max_bytes = kMostBytes;  // Of the reply. Servers lower it.
+  // Limit of the reply's size; servers lower it.
+  uint64_t max_bytes = kMostBytes;
 
   // Outputs.
   Begins begins = Begins::kNothing;
-  // Nothing was left: all is told that changed before the request.
+  // Nothing is left: the follower has been told of all changes made before the
+  // request.
   bool complete = false;
-  std::vector<TableChanges> tables;  // Those with something to tell, or new.
+  std::vector<TableChanges> tables;  // Tables that changed or are new.
 };
 
 }  // namespace persia

@@ -31,7 +31,7 @@ ShardHeader HeaderOf(const CheckpointRequest& request) {
           request.shard_count};
 }
 
-// Of a file in a folder: no path.
+// Requires names of files in a folder, not paths.
 Status CheckNames(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (name.empty() || name.size() > 255 || name == "." || name == ".." ||
@@ -46,8 +46,8 @@ Status CheckNames(const std::vector<std::string>& names) {
   return Status();
 }
 
-// The same on all shards, which read the same checkpoint for the same
-// generation: so they agree whatever each of them held before.
+// A function of the checkpoint and the generation, so that all shards that
+// restore the same checkpoint get the same identity, whatever they held before.
 TableIdentity RestoredIdentity(const RestoreRecord& from, TableKey table) {
   const uint64_t restore = Mix64(from.shard.save_id ^ Mix64(from.generation));
   const uint64_t number = Mix64(restore ^ table);
@@ -139,7 +139,8 @@ Status Checkpoints::Save(const CheckpointRequest& request,
   std::lock_guard<std::mutex> lock(starting_);
   const BackgroundJob::Name name{request.action, request.save_id};
   if (job_.Is(name)) return Status();
-  // The changes that a save is writing must not be given to another one.
+  // A running save owns the changes that it writes: no other save may freeze
+  // them.
   PERSIA_RETURN_IF_ERROR(job_.CheckNoneRuns());
   PERSIA_RETURN_IF_ERROR(options_.files->MakeFolder(folder));
   const ShardHeader header = HeaderOf(request);
@@ -175,7 +176,8 @@ Status Checkpoints::Freeze(const ShardHeader& header, FrozenStore* frozen) {
                          "cleared a table, or another save came between; save "
                          "all rows"));
   }
-  // An earlier one, whose changes this one takes, cannot be committed any more.
+  // An earlier save can no longer be committed: this one takes over its
+  // changes.
   chain_.Begin(ShardHeader(), {});
   const bool is_whole = header.parent_id == 0;
   PERSIA_RETURN_IF_ERROR(
@@ -199,17 +201,18 @@ Status Checkpoints::Commit(const CheckpointRequest& request) {
   if (!folder.ok()) return folder.status();
   const auto paths = PathsWithin(options_.root, request.files);
   if (!paths.ok()) return paths.status();
-  // Or a table that was dropped since would come back from it.
+  // Checked before logging: otherwise recovery could load a table from this
+  // save that was dropped after it.
   PERSIA_RETURN_IF_ERROR(chain_.CheckBegun(request.save_id));
   if (subject_.logs_saves) PERSIA_RETURN_IF_ERROR(LogSave(request));
   return chain_.Commit({HeaderOf(request), request.folder, request.files});
 }
 
-// So that this shard can come back from it.
+// Logs the save, so that this shard can recover from it.
 Status Checkpoints::LogSave(const CheckpointRequest& request) {
   RestoreRecord from{HeaderOf(request), 0, request.folder, request.files, {}};
   {
-    // Nobody makes tables meanwhile.
+    // With the gate closed, no tables are created meanwhile.
     const Gate::Closed closed(subject_.gate);
     from.generation = *subject_.generation;
     for (const Table* table : subject_.store->All()) {
@@ -279,7 +282,7 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
                   Concat("checkpoint ", request.save_id,
                          " was not read here, or not to its end"));
   }
-  Loaded replaced;  // Ends when others may use the store again.
+  Loaded replaced;  // Destroyed after the gate opens again.
   {
     const Gate::Closed closed(subject_.gate);
     PERSIA_RETURN_IF_ERROR(CheckShard(request));
@@ -314,7 +317,8 @@ Status Checkpoints::CheckShard(const CheckpointRequest& request) const {
                                     request.shard_index, request.shard_count);
 }
 
-// Or the settings that rows were read for are no longer those of their table.
+// Fails if a table was replaced since the restore read its settings: the rows
+// were read for the old ones.
 Status Checkpoints::CheckKnown(const Store::Tables& known) const {
   for (const auto& [key, table] : known) {
     const auto now = subject_.store->Share(key);
@@ -338,7 +342,8 @@ Status Checkpoints::TakeAway(const std::function<Status(bool* taken)>& take) {
   return status;
 }
 
-// Before the rows are there, so that the log has no update of them earlier.
+// Called before the rows are in the store, so that the log has no earlier
+// update of them.
 Status Checkpoints::LogRestore(const RestoreRecord& from) {
   if (subject_.journal == nullptr) return Status();
   return Append(RecordBody::Restore(from), subject_.journal).status();

@@ -1,8 +1,8 @@
-// Checkpoints: what a store does about CheckpointRequests.
+// Checkpoints: how a store carries out CheckpointRequests.
 //
-// Thread-safe. Saving, restoring and swapping keep others out of the store for
-// a moment; forgetting waits for the background work to end; small files block
-// for as long as the device takes.
+// Thread-safe. Saving, committing and swapping briefly close the gate, which
+// blocks all use of the store; forgetting blocks until the background work has
+// ended; operations on small files block for as long as the device takes.
 
 #ifndef PERSIA_CC_SERVICE_CHECKPOINTS_H_
 #define PERSIA_CC_SERVICE_CHECKPOINTS_H_
@@ -31,51 +31,54 @@
 namespace persia {
 
 struct CheckpointOptions {
-  // No request reaches a file outside this folder, or URL. Empty: there are no
-  // checkpoints, kFailedPrecondition.
+  // No request reaches a file outside this folder or URL. Empty: there are no
+  // checkpoints, and requests fail with kFailedPrecondition.
   std::string root;
-  // Must outlive who uses them. Null: a service takes FilesWithin(root).
+  // Must outlive all its users. Null: a service uses FilesWithin(root).
   FileSystem* files = nullptr;
 };
 
 class Checkpoints {
  public:
-  // What a checkpoint is of. All must outlive it; whoever uses the tables or
-  // the window is inside the gate.
+  // What a checkpoint is made from. All must outlive it; every thread that uses
+  // the tables or the window does so inside the gate.
   struct Subject {
     Store* store;
     UpdateWindow* window;
     Gate* gate;
-    std::function<uint64_t()> requests;  // How many there were.
+    std::function<uint64_t()> requests;  // Number so far.
     std::atomic<uint64_t>* generation;
     Journal* journal;  // Or null.
-    // Whether the journal tells which checkpoint is the last, and no changes.
+    // Whether the journal records only which checkpoint is the last, not every
+    // change of rows.
     bool logs_saves;
     EventLog* events;  // Or null.
-    // Called when the gate is closed, before tables go.
+    // Called with the gate closed, before tables are replaced.
     std::function<void()> before_swap;
   };
 
   Checkpoints(const CheckpointOptions& options, const Subject& subject)
       : options_(options), subject_(subject) {}
 
-  // Not within the gate.
+  // Must not be called inside the gate.
   Status Do(CheckpointRequest* request);
 
-  // Does what may take tables away, and says in `*taken` whether it did: alone
-  // in the store, while no save or restore is begun, committed or swapped in.
-  // What changed since a save is then not known any more: the next one is
-  // whole. Not within the gate.
+  // Calls `take`, which may remove or replace tables and sets `*taken` if it
+  // did. Meanwhile the gate is closed, and no save or restore can be started,
+  // committed or swapped in. After tables were taken, the changes since the
+  // last save are no longer known: the next save must be of all rows. Must not
+  // be called inside the gate.
   Status TakeAway(const std::function<Status(bool* taken)>& take);
 
-  // The save that was last said to be complete.
+  // The save that was committed last.
   CommittedSave committed() const { return chain_.committed(); }
 
-  // The save since which all changes are known; 0: none.
+  // The save since which all changes are known, so that an increment of it is
+  // possible; 0: none.
   uint64_t known_base() const { return chain_.known_base(); }
 
  private:
-  // What a restore has read.
+  // The result of reading a restore's files.
   struct Loaded {
     Store::Tables tables;
     Store::Tables known;  // See StoreLoader::TakeKnown.
@@ -86,8 +89,8 @@ class Checkpoints {
   void Forget(uint64_t save_id);
   CheckpointProgress Progress(const CheckpointRequest& request) const;
   Status DoInFolder(CheckpointRequest* request);
-  // Does work in the background, and tells how it began and ended. `what` is
-  // "checkpoint 5", say.
+  // Runs `work` in the background, and logs when it starts and how it ends.
+  // `what` describes it: "checkpoint 5", say.
   Status Begin(const BackgroundJob::Name& name, const CheckpointProgress& about,
                const std::string& what, BackgroundJob::Work work);
   Status Save(const CheckpointRequest& request, const std::string& folder);
@@ -108,10 +111,11 @@ class Checkpoints {
 
   const CheckpointOptions options_;
   const Subject subject_;
-  std::mutex starting_;  // Held while a job is begun, swapped in or committed.
+  // Held while a job is started, swapped in, committed or forgotten.
+  std::mutex starting_;
   SaveChain chain_;
-  Loaded loaded_;      // The restoring job's; then guarded by starting_.
-  BackgroundJob job_;  // Ends before what it uses.
+  Loaded loaded_;      // Owned by the restoring job; then guarded by starting_.
+  BackgroundJob job_;  // Destroyed before what it uses.
 };
 
 }  // namespace persia

@@ -62,7 +62,7 @@ class CoalescingService : public ForwardingService {
   }
 
   void Lookup(LookupRequest* request, DoneCallback done) override {
-    // What is malformed, others need not suffer from.
+    // Not joined, so that a malformed lookup cannot fail others.
     if (!IsPlain(*request)) return inner()->Lookup(request, std::move(done));
     Lane* lane = &lanes_[request->read_only];
     Member member{request, std::move(done)};
@@ -80,19 +80,20 @@ class CoalescingService : public ForwardingService {
  private:
   // Lookups of one kind. All below: guarded by mutex_.
   struct Lane {
-    std::multiset<Deadline> deadlines;  // Of the lookups under way.
+    std::multiset<Deadline> deadlines;  // Of the lookups in flight.
     Members gathered;
-    bool sending = false;  // Somebody is in SendGathered.
+    bool sending = false;  // A thread is in SendGathered.
   };
 
-  // Who waits is sent when a lookup under way ends, so one of those must end in
-  // time. Requires mutex_.
+  // A queued lookup is sent when a lookup in flight ends, so it may wait only
+  // if one of those ends by its deadline. Requires mutex_.
   bool MustWait(const Lane& lane, Deadline deadline) const {
     return lane.deadlines.size() >= options_.max_in_flight &&
            *lane.deadlines.begin() <= deadline;
   }
 
-  // Precondition for both: the lane's deadlines have the request's.
+  // Precondition of SendOne and SendJoined: lane->deadlines contains the
+  // request's.
   void SendOne(Lane* lane, Member member) {
     LookupRequest* request = member.request;
     inner()->Lookup(request, [this, lane, deadline = request->deadline,
@@ -114,7 +115,7 @@ class CoalescingService : public ForwardingService {
     });
   }
 
-  // Not `done`, which may be the last that keeps this service: it comes after.
+  // Call it before `done`: once that returns, this service may be gone.
   void EndOne(Lane* lane, Deadline deadline) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -125,8 +126,8 @@ class CoalescingService : public ForwardingService {
 
   void SendGathered(Lane* lane) {
     std::unique_lock<std::mutex> lock(mutex_);
-    // A lookup that ends at once comes here again: the loop below goes on for
-    // it, where a recursion could grow without bound.
+    // A lookup that completes inside the call re-enters this function. The loop
+    // below then continues for it: recursion could grow without bound.
     if (lane->sending) return;
     lane->sending = true;
     while (!stopping_ && !lane->gathered.empty() &&
@@ -144,8 +145,8 @@ class CoalescingService : public ForwardingService {
     lane->sending = false;
   }
 
-  // Those whose deadline is earliest, so that none is left to wait for one that
-  // may end later. Requires mutex_.
+  // Takes the members with the earliest deadlines, so that no remaining one
+  // waits for a lookup that may end after its own deadline. Requires mutex_.
   Members TakeGathered(Lane* lane) {
     Members& gathered = lane->gathered;
     std::stable_sort(gathered.begin(), gathered.end(), EndsBefore);
@@ -177,7 +178,8 @@ class CoalescingService : public ForwardingService {
     End(*members, status);
   }
 
-  // After a failure that may be one member's alone.
+  // Sends each member by itself, after a failure that may concern only one of
+  // them.
   void SendAgain(Lane* lane, const Members& members, const Status& failure) {
     for (const Member& member : members) {
       const Deadline deadline = member.request->deadline;
@@ -200,7 +202,7 @@ class CoalescingService : public ForwardingService {
   const CoalescingOptions options_;
   std::mutex mutex_;
   bool stopping_ = false;  // Guarded by mutex_.
-  Lane lanes_[2];          // For training, and read-only.
+  Lane lanes_[2];          // For training lookups, and read-only ones.
 };
 
 }  // namespace

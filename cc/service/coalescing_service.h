@@ -1,15 +1,16 @@
-// CoalescingService: joins lookups of many callers that wait for the service
-// within, so that it is asked once for an id that several want.
+// CoalescingService: joins waiting lookups of several callers into one lookup
+// of the inner service, which is asked only once for an id that several of them
+// need.
 //
-// As in a group commit: while enough lookups of one kind (for training, or
-// not) are under way, later ones gather, and go as one when one of those ends.
-// A lookup joins only what has not been sent yet, so it sees at least what it
-// would have seen by itself. To the store lookups that joined are one lookup:
-// it counts one use of a row.
+// As in a group commit: while enough lookups of one kind (training or
+// read-only) are in flight, later ones are queued, and go out as one when a
+// lookup in flight ends. A lookup joins only one that has not been sent yet, so
+// it sees at least what it would have seen by itself. To the store, joined
+// lookups are one lookup: it counts one use per row.
 //
-// Every lookup keeps its own deadline and error: what failed as one is sent
-// again one by one, and none waits for others that may end after its deadline.
-// All other requests pass as they are.
+// Every lookup keeps its own deadline and error: the members of a joined lookup
+// that failed are sent again one by one, and a lookup never waits for one that
+// may end after its deadline. All other requests are passed on unchanged.
 //
 // Thread-safe and asynchronous, as EmbeddingService says: it has no thread and
 // never waits.
@@ -25,9 +26,10 @@
 namespace persia {
 
 struct CoalescingOptions {
-  // Lookups of one kind that are under way while others gather. At least 1.
+  // With this many lookups of one kind in flight, further ones are queued. At
+  // least 1.
   size_t max_in_flight = 2;
-  // Rows that one joined lookup may ask for, before duplicates are removed.
+  // Upper bound of the rows in one joined lookup, before ids are deduplicated.
   size_t max_joined_bytes = size_t{64} << 20;
 };
 

@@ -28,7 +28,7 @@ void CopyingService::End() {
 
 void CopyingService::NoteGeneration(uint64_t generation) {
   if (generation_ == generation) return;
-  // Nothing was copied before the first.
+  // There are no copies before the first generation is known.
   const bool is_first = !generation_.has_value();
   generation_ = generation;
   if (!is_first) EndAllCopies();

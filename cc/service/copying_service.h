@@ -1,10 +1,10 @@
-// CopyingService: what services that answer lookups from copies of rows are
-// made of. Who is derived from it says what copies there are, and what they are
-// worth; here they are looked up, the service within is asked for the rest, and
-// the two are joined if they are of one generation of the store.
+// CopyingService: base class of services that answer lookups from copies of
+// rows. The derived class decides which copies there are and which may answer.
+// This class looks the copies up, asks the inner service for the other rows,
+// and joins the two if they are of the same generation of the store.
 //
-// Lookups of bags pass as they are. Thread-safe and asynchronous, as
-// EmbeddingService says: it has no thread and never waits but for short locks.
+// Lookups of bags are passed on unchanged. Thread-safe and asynchronous, as
+// EmbeddingService says: it has no thread and never blocks beyond short locks.
 
 #ifndef PERSIA_CC_SERVICE_COPYING_SERVICE_H_
 #define PERSIA_CC_SERVICE_COPYING_SERVICE_H_
@@ -27,23 +27,24 @@ class CopyingService : public ForwardingService {
  protected:
   using ForwardingService::ForwardingService;
 
-  // To be called first of all in the destructor of who is derived: completes
-  // outstanding calls.
+  // A derived class must call it first in its destructor: completes outstanding
+  // calls.
   void End();
 
-  // Whether copies may answer a lookup, which has no bags.
+  // Whether copies may answer `request`, which has no bags.
   virtual bool CopiesMayAnswer(const LookupRequest& request) const = 0;
-  // These require mutex_.
-  // All but the generation.
+  // The functions below require mutex_.
+  // Fills in all of it except the generation.
   virtual CachedLookup::Moment TakeMoment(
       const LookupRequest& request) const = 0;
-  // Null if there are no copies of the table, or the lookup is malformed, which
-  // is the service's to refuse.
+  // Null if there are no copies of the table, or if the lookup is malformed:
+  // the inner service then refuses it.
   virtual std::shared_ptr<RowCache> CacheOf(const TableLookup& table) = 0;
-  // Those kept until now answer nobody any more.
+  // Invalidates all present copies.
   virtual void EndAllCopies() = 0;
 
-  // That of a reply. Requires mutex_.
+  // Records the generation of a reply; invalidates all copies if it has
+  // changed. Requires mutex_.
   void NoteGeneration(uint64_t generation);
 
   mutable std::mutex mutex_;
@@ -52,7 +53,7 @@ class CopyingService : public ForwardingService {
   Status Prepare(LookupRequest* request, std::unique_ptr<CachedLookup>* lookup);
   void Ask(std::shared_ptr<CachedLookup> lookup, DoneCallback done);
 
-  // These are guarded by mutex_.
+  // The members below are guarded by mutex_.
   std::optional<uint64_t> generation_;
   bool stopping_ = false;
 };

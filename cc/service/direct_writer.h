@@ -1,4 +1,4 @@
-// DirectWriter: changes rows, and nobody is told.
+// DirectWriter: changes rows without logging the changes.
 
 #ifndef PERSIA_CC_SERVICE_DIRECT_WRITER_H_
 #define PERSIA_CC_SERVICE_DIRECT_WRITER_H_

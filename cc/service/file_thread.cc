@@ -24,7 +24,7 @@ void FileThread::Run(Deadline deadline, std::function<Status()> work,
   try {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!thread_.joinable()) thread_ = std::thread([this] { Serve(); });
-    // A copy, since `done` is still needed if there is no memory.
+    // A copy of `done`, which is needed below if push_back throws.
     calls_.push_back({deadline, std::move(work), done});
     changed_.notify_one();
     return;

@@ -1,8 +1,9 @@
-// FileThread: a thread for calls that wait for files, so that those that
-// answer lookups wait for none: a bucket may take minutes to say no.
+// FileThread: a thread for calls that wait for files, so that the threads that
+// answer lookups never do: an object store may take minutes to refuse a
+// request.
 //
-// Thread-safe. Run never waits for a call. The destructor waits for the one
-// that is being worked on, and ends the others with kCancelled.
+// Thread-safe. Run never blocks on a call. The destructor waits for the call in
+// progress, and completes the queued ones with kCancelled.
 
 #ifndef PERSIA_CC_SERVICE_FILE_THREAD_H_
 #define PERSIA_CC_SERVICE_FILE_THREAD_H_
@@ -25,10 +26,11 @@ class FileThread {
   FileThread(const FileThread&) = delete;
   FileThread& operator=(const FileThread&) = delete;
 
-  // Works, after what was given before, and calls `done` with the outcome, both
-  // on the thread. kDeadlineExceeded, without the work, for one whose turn
-  // comes too late; kResourceExhausted, at once, if the thread cannot be
-  // started.
+  // Queues `work`, which runs on the thread after the calls queued before it,
+  // and then `done` with its outcome, also on the thread. If the deadline
+  // passes while it is queued, `done` gets kDeadlineExceeded without the work.
+  // If the call cannot be queued, as the thread cannot be started or there is
+  // no memory, `done` gets kResourceExhausted before Run returns.
   void Run(Deadline deadline, std::function<Status()> work,
            std::function<void(Status)> done);
 

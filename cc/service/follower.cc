@@ -9,7 +9,7 @@
 namespace persia {
 namespace {
 
-// About what a table takes in a reply beside its rows.
+// Estimated size of a table in a reply, apart from its rows.
 constexpr uint64_t kTableBytes = 1024;
 
 }  // namespace
@@ -18,7 +18,7 @@ struct Follower::Room {
   uint64_t rows;
   uint64_t bytes;
 
-  // How many rows of so many bytes there is room for.
+  // How many rows of `row_bytes` fit.
   uint64_t For(uint64_t row_bytes) const {
     return bytes <= kTableBytes
                ? 0
@@ -38,7 +38,8 @@ Status Follower::Tell(ChangesRequest* request) {
     TellAgain(request);
     return Status();
   }
-  // What was taken is lost if this ends early: it then begins anew.
+  // If this function fails midway, changes that were taken from the feeds are
+  // lost: with epoch_ 0, the next call starts over.
   uint64_t epoch = std::exchange(epoch_, 0);
   if (is_of_epoch && from.version == version_) {
     begins_ = Begins::kNothing;
@@ -63,14 +64,15 @@ Status Follower::Tell(ChangesRequest* request) {
   return Status();
 }
 
-// What changed since is told as well, and is told again later.
+// Sends the rows as they are now, also where they changed since the first
+// reply; those changes are in a later delta, too.
 void Follower::TellAgain(ChangesRequest* request) {
   request->begins = begins_;
   request->complete = false;
   request->tables.clear();
   for (Followed& followed : tables_) {
     if (!followed.was_told) continue;
-    // Of one that went since, no row is left.
+    // A table that was dropped since has no rows left.
     const bool has_rows = followed.feed != nullptr;
     const TableFate fate = has_rows || followed.told_fate != TableFate::kStays
                                ? followed.told_fate
@@ -97,7 +99,7 @@ Status Follower::Begin(uint64_t base_save, uint64_t* epoch) {
   *epoch = *made;
   version_ = 0;
   begins_ = Begins::kSinceSave;
-  // Asked again: a save may be committed meanwhile.
+  // base_save() is checked before and after: a save may be committed meanwhile.
   if (base_save == FollowPosition::kNow) {
     (void)Follow(FeedStart::kNow);
     return Status();
@@ -111,7 +113,7 @@ Status Follower::Begin(uint64_t base_save, uint64_t* epoch) {
   return Status();
 }
 
-// False if changes are not known of every table.
+// Returns false if the changes of some table are not known.
 bool Follower::Follow(FeedStart start) {
   tables_.clear();
   store_version_ = subject_.store->version();
@@ -120,7 +122,7 @@ bool Follower::Follow(FeedStart start) {
     if (!feed.ok()) return false;
     tables_.push_back({table->config(), std::move(*feed)});
   }
-  // It may have been away when they went.
+  // The follower may have been away when these were dropped.
   for (const TableConfig& config : subject_.store->Dropped()) {
     tables_.push_back({config, nullptr, TableFate::kDropped});
   }
@@ -128,7 +130,7 @@ bool Follower::Follow(FeedStart start) {
 }
 
 void Follower::FollowNewTables() {
-  // Asked first: what comes meanwhile is seen the next time.
+  // Read first: a table that is created meanwhile is seen by the next call.
   const uint64_t version = subject_.store->version();
   if (version == store_version_) return;
   store_version_ = version;
@@ -148,7 +150,7 @@ void Follower::FollowNewTables() {
   }
 }
 
-// Those that it was told of, and that are still gone.
+// Forgets dropped tables that the last delta reported as dropped.
 void Follower::ForgetDropped() {
   const auto is_told = [](const Followed& each) {
     return each.was_told && each.told_fate == TableFate::kDropped;
@@ -166,27 +168,28 @@ bool Follower::AnyLost() const {
 void Follower::Take(ChangesRequest* request) {
   ForgetDropped();
   FollowNewTables();
-  // Before anything is taken: what is complete then is as new as this save.
+  // Read before anything is taken: a follower that is then complete is at least
+  // as new as this save.
   const uint64_t base_save = subject_.base_save();
   request->begins = begins_;
   request->tables.clear();
-  // Half of what there may be, as there may be more by a little.
+  // Half of the limit, since a reply may exceed the room slightly.
   Room room{request->max_rows, request->max_bytes / 2};
   bool more = false;
   for (size_t i = 0; i < tables_.size(); ++i) {
     Followed& followed = tables_[(first_ + i) % tables_.size()];
     more |= TakeFrom(&followed, &room, request);
   }
-  ++first_;  // So that no table keeps the others waiting.
+  ++first_;  // So that no table starves the others.
   request->complete = !more;
-  // One that needs no earlier rows stays so.
+  // A follower that needs no earlier rows keeps kNow.
   if (request->complete &&
       request->position.base_save != FollowPosition::kNow) {
     request->position.base_save = base_save;
   }
 }
 
-// Whether more is left.
+// Returns whether the table has more to send.
 bool Follower::TakeFrom(Followed* followed, Room* room,
                         ChangesRequest* request) {
   followed->was_told = false;

@@ -1,6 +1,7 @@
-// Follower: what one who follows a store has been told, and is still to be.
+// Follower: what a follower of a store has been sent, and what must still be
+// sent.
 //
-// Thread-safe: its calls are made one after the other.
+// Thread-safe: a lock serializes its calls.
 
 #ifndef PERSIA_CC_SERVICE_FOLLOWER_H_
 #define PERSIA_CC_SERVICE_FOLLOWER_H_
@@ -19,37 +20,39 @@ namespace persia {
 
 class Follower {
  public:
-  // What is followed. `base_save` gives the save since which all changes are
+  // What is followed. `base_save` returns the save since which all changes are
   // known, or 0.
   struct Subject {
     const Store* store;
     std::function<uint64_t()> base_save;
   };
 
-  // Must end, or let go of them, before the store's tables do.
+  // Must be destroyed, or release the tables by LetGo, before the store's
+  // tables are destroyed.
   explicit Follower(const Subject& subject) : subject_(subject) {}
 
-  // See ChangesRequest. Throws std::bad_alloc; then, and after an error, it
-  // begins anew when it is asked next.
+  // Answers a ChangesRequest. Throws std::bad_alloc. After that, or an error,
+  // the next call starts over.
   Status Tell(ChangesRequest* request);
 
-  // The table was dropped, or another one has its place.
+  // The table was dropped or replaced: releases it.
   void LetGo(TableKey table);
 
  private:
   struct Followed {
     TableConfig config;
-    // Null once the table went.
+    // Null once the table was dropped or replaced.
     std::unique_ptr<RowFeed> feed;
-    // What is still to be told.
+    // Not yet reported to the follower.
     TableFate fate = TableFate::kStays;
-    bool is_known = false;  // To the follower.
-    // Of the last delta: whether it has the table, and which of its ids.
+    bool is_known = false;  // Whether the follower has been told of the table.
+    // About the last delta: whether it has the table, with which fate and which
+    // ids.
     bool was_told = false;
     TableFate told_fate = TableFate::kStays;
     std::vector<int64_t> given{};
   };
-  // What is left of what a reply may hold.
+  // The space left in a reply.
   struct Room;
 
   // All expect mutex_ to be held.
@@ -67,10 +70,10 @@ class Follower {
   // All below are guarded by mutex_.
   uint64_t epoch_ = 0;
   uint64_t version_ = 0;
-  Begins begins_ = Begins::kNothing;  // Of the last delta.
+  Begins begins_ = Begins::kNothing;  // What the last delta began.
   std::vector<Followed> tables_;
-  uint64_t store_version_ = 0;  // Of the store whose tables these are.
-  size_t first_ = 0;            // The table that the next delta begins with.
+  uint64_t store_version_ = 0;  // The store's version when tables_ was updated.
+  size_t first_ = 0;  // Index of the table that the next delta begins with.
 };
 
 }  // namespace persia

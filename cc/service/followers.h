@@ -1,8 +1,9 @@
-// Followers: those who follow a store, as ChangesRequest says.
+// Followers: all followers of a store; see ChangesRequest.
 //
-// Each costs the store a note of every id that changes, so there may be a few,
-// and one that does not ask for long is forgotten. Thread-safe; whoever tells
-// is inside the gate that keeps the store's tables.
+// For each of them the store notes every id that changes, so their number is
+// limited, and a follower that has not asked for long is forgotten.
+// Thread-safe; callers of Tell must be inside the gate that protects the
+// store's tables.
 
 #ifndef PERSIA_CC_SERVICE_FOLLOWERS_H_
 #define PERSIA_CC_SERVICE_FOLLOWERS_H_
@@ -30,20 +31,21 @@ class Followers {
 
   using Now = std::function<Clock::time_point()>;
 
-  // Of tables that outlive it, or are there until LetGo or ForgetAll.
+  // The subject's tables must outlive it, or exist until LetGo or ForgetAll.
   explicit Followers(const Follower::Subject& subject, Now now = Clock::now)
       : subject_(subject), now_(std::move(now)) {}
 
-  // kInvalidArgument for a request that is none; kResourceExhausted if there
-  // are as many followers as may be, or there is no memory. Throws
-  // std::bad_alloc: the follower then begins anew.
+  // Answers `request` as its follower. kInvalidArgument if the request is
+  // malformed; kResourceExhausted if there are as many followers as allowed, or
+  // no memory. Throws std::bad_alloc: the follower then starts over.
   Status Tell(ChangesRequest* request);
 
-  // Forgets those who did not ask for kMostIdle. To be called now and then:
-  // costs nothing while there is nothing to look at.
+  // Forgets followers that have not asked for kMostIdle. Call it regularly: it
+  // costs one atomic load while there are no followers.
   void ForgetIdle();
 
-  // Nobody may be inside the gate for these.
+  // The gate must be closed for LetGo and ForgetAll.
+  //
   // A table was dropped or cleared: each follower is told so.
   void LetGo(TableKey table);
   void ForgetAll();
@@ -56,7 +58,7 @@ class Followers {
 
   Result<std::shared_ptr<Follower>> Find(uint64_t number);
   void End(uint64_t number);
-  void DropIdle(Clock::time_point now);  // Expects the lock.
+  void DropIdle(Clock::time_point now);  // Requires mutex_.
 
   const Follower::Subject subject_;
   const Now now_;

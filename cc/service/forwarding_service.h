@@ -1,5 +1,5 @@
-// ForwardingService: what decorators of a service are made of. It passes every
-// call to the service within.
+// ForwardingService: base class of decorators of a service. It passes every
+// call to the inner service.
 
 #ifndef PERSIA_CC_SERVICE_FORWARDING_SERVICE_H_
 #define PERSIA_CC_SERVICE_FORWARDING_SERVICE_H_
@@ -59,14 +59,15 @@ class ForwardingService : public EmbeddingService {
  protected:
   EmbeddingService* inner() const { return inner_; }
 
-  // Destroys the service within, which completes its outstanding calls. A
-  // decorator whose own members those completions use calls it first of all in
-  // its destructor.
+  // Destroys the inner service, which completes its outstanding calls. A
+  // decorator whose own members those completions use must call it first in its
+  // destructor.
   void EndInner() { owned_.reset(); }
 
  private:
   std::unique_ptr<EmbeddingService> owned_;
-  EmbeddingService* const inner_;  // There while it ends, too.
+  // Valid while owned_ is being destroyed, too.
+  EmbeddingService* const inner_;
 };
 
 }  // namespace persia

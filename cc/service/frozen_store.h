@@ -1,5 +1,6 @@
-// FrozenStore: the tables of a store as they were at one moment, while it is in
-// use; its requests are counted, so that reading the rows gives them room.
+// FrozenStore: a snapshot of a store's tables at one moment, which can be read
+// while the store is in use. Reading the rows is throttled while requests
+// arrive.
 //
 // Not thread-safe. See FrozenRows and Pace.
 
@@ -25,26 +26,28 @@ struct FrozenStore {
   explicit FrozenStore(std::function<uint64_t()> requests)
       : pace(std::move(requests)) {}
 
-  // To be called once the rows are read, or nobody will: tables need not keep
-  // them any longer, and those that were dropped end.
+  // Releases the snapshot. Call it once the rows have been read, or if they
+  // will not be: the tables then stop retaining the frozen rows, and dropped
+  // tables can be destroyed.
   void LetGo() {
     tables.clear();
     rows.clear();
   }
 
-  Pace pace;  // Of whoever reads the rows.
+  Pace pace;  // Of the thread that reads the rows.
   std::vector<SavedTable> tables;
   std::vector<std::unique_ptr<FrozenRows>> rows;
   std::vector<ClientWindow> clients;
   uint64_t row_count = 0;
 };
 
-// Nobody may use the tables or the window meanwhile.
+// Freezes all rows of all tables. No other thread may use the tables or the
+// window meanwhile.
 Status Freeze(const Store& store, const UpdateWindow& window,
               FrozenStore* frozen);
 
-// The same, for a save: see Table::FreezeToSave. One that is not whole has all
-// rows of a table that is in no save yet.
+// The same, for a save: see Table::FreezeToSave. If the save is not whole, a
+// table that is in no committed save yet is still frozen whole.
 Status FreezeToSave(const Store& store, const UpdateWindow& window,
                     bool is_whole, FrozenStore* frozen);
 

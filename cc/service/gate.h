@@ -1,8 +1,9 @@
-// Gate: many may be inside at once; who closes it is alone.
+// Gate: a lock that many threads may hold at once (inside), or one thread alone
+// (closed).
 //
-// Thread-safe. Whoever closes it waits for those who are inside, and they do
-// not go on coming in before it, as readers would before a std::shared_mutex's
-// writer.
+// Thread-safe. A thread that closes the gate waits for the threads inside to
+// leave, and no new thread can enter in the meantime. A std::shared_mutex would
+// let readers enter ahead of a waiting writer.
 
 #ifndef PERSIA_CC_SERVICE_GATE_H_
 #define PERSIA_CC_SERVICE_GATE_H_
@@ -14,7 +15,8 @@ namespace persia {
 
 class Gate {
  public:
-  // Inside, while it lives. Blocks while the gate is closed.
+  // The thread is inside for the lifetime of the object. The constructor blocks
+  // while the gate is closed.
   class Pass {
    public:
     explicit Pass(Gate* gate) : gate_(*gate) { gate_.Enter(); }
@@ -26,8 +28,8 @@ class Gate {
     Gate& gate_;
   };
 
-  // Keeps the gate closed, while it lives. Blocks until nobody is inside.
-  // Precondition: this thread is not.
+  // Keeps the gate closed for its lifetime. The constructor blocks until no
+  // thread is inside. Precondition: this thread is not inside.
   class Closed {
    public:
     explicit Closed(Gate* gate) : gate_(*gate) { gate_.Close(); }

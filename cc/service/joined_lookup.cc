@@ -6,7 +6,7 @@
 namespace persia {
 namespace {
 
-// Who asks, if all members have one client; otherwise nobody.
+// Sets the members' client if all have the same one; otherwise 0.
 void SetClient(const std::vector<LookupRequest*>& members,
                LookupRequest* joined) {
   joined->client = members.front()->client;
@@ -33,8 +33,8 @@ Status JoinedLookup::Build(const std::vector<LookupRequest*>& members) {
 }
 
 void JoinedLookup::Add(const TableLookup& lookup) {
-  // By the width too, so that a table asked with a wrong one is refused to
-  // those alone who did. Requests have few tables.
+  // Grouped by width too, so that a lookup with a wrong width fails only the
+  // members that sent it. A linear search suffices: requests have few tables.
   auto table =
       std::find_if(tables_.begin(), tables_.end(), [&](const Table& each) {
         return each.key == lookup.ids.table && each.dim == lookup.ids.dim &&

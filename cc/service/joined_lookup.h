@@ -1,6 +1,7 @@
-// JoinedLookup: lookups of several callers as one, each id of a table once.
+// JoinedLookup: joins lookups of several callers into one that has each id of a
+// table once.
 //
-// Not thread-safe. What it joins must outlive it.
+// Not thread-safe. The joined requests must outlive it.
 
 #ifndef PERSIA_CC_SERVICE_JOINED_LOOKUP_H_
 #define PERSIA_CC_SERVICE_JOINED_LOOKUP_H_
@@ -17,29 +18,30 @@ namespace persia {
 
 class JoinedLookup {
  public:
-  // Precondition: there are some, all read-only or none, without bags, and with
-  // fewer than 2^31 ids in all. The deadline is the earliest of theirs. The
-  // request shows what one client must see only if it is one client's: no cache
-  // may answer for several. kResourceExhausted if there is no memory.
+  // Precondition: `members` is not empty, all or none are read-only, they have
+  // no bags, and fewer than 2^31 ids in all. The deadline is their earliest
+  // one. The request has a client only if all members have the same one: no
+  // cache may answer for several clients. kResourceExhausted if there is no
+  // memory.
   Status Build(const std::vector<LookupRequest*>& members);
 
   LookupRequest* request() { return &request_; }
 
-  // Gives every member its rows and the generation. Precondition: the request
-  // was answered.
+  // Copies every member's rows and the generation to it. Precondition: the
+  // request was answered.
   void Spread() const;
 
  private:
-  // A part of a member that one table of the request answers.
+  // One table's lookup of a member, which one table of the request answers.
   struct Share {
     const TableLookup* of_member;
-    size_t begin;  // Its first place in UniqueIds::inverse.
+    size_t begin;  // Index of its first id in UniqueIds::inverse.
   };
   struct Table {
     TableKey key = 0;
     uint32_t dim = 0;
     AbsentRows absent = AbsentRows::kDefault;
-    std::vector<int64_t> ids;  // Of all shares, one after the other.
+    std::vector<int64_t> ids;  // The shares' ids, concatenated.
     std::vector<Share> shares;
     UniqueIds unique;
     ByteBuffer rows;
@@ -49,7 +51,7 @@ class JoinedLookup {
   Status Finish(Table* table);
 
   std::vector<LookupRequest*> members_;
-  std::deque<Table> tables_;  // Those of the request, in its order.
+  std::deque<Table> tables_;  // In the order of request_.tables.
   LookupRequest request_;
 };
 

@@ -6,10 +6,10 @@
 namespace persia {
 namespace {
 
-// Also what keeps the sizes below from overflowing: no record is so long.
+// Above any record's size. Prevents overflow of the products below.
 constexpr uint64_t kMaxValues = uint64_t{1} << 40;
 
-// How many values the parts of an Update have.
+// The lengths of an Update's arrays for one table.
 struct UpdateSizes {
   uint64_t ids;
   uint64_t offsets;
@@ -265,7 +265,7 @@ Status ReadAssign(const LogRecord& record, AssignRequest* request) {
   }
   request->ids = ReadArray<int64_t>(&reader, ids);
   request->weights = ReadArray<float>(&reader, ids * request->dim);
-  // Without state, a row gets a new one's.
+  // With a state size of 0, rows get the optimizer state of new rows.
   request->state = ReadArray<float>(&reader, ids * request->state_size);
   return reader.Finish("Assign record");
 }

@@ -1,40 +1,39 @@
-// The records of a shard's journal. All numbers are little-endian, and a body
-// begins at a multiple of 8 bytes.
+// The records of a shard's recovery log (Journal). All numbers are
+// little-endian, and a body begins at a multiple of 8 bytes.
 //
 //   array   = its values, and zeros to a multiple of 8 bytes
 //   Opened  = level, 32 bits (see RecoveryLevel); 0, 32 bits
 //   identity = number, 64 bits; complete (0 or 1), 32 bits; 0, 32 bits; see
 //             TableIdentity
-//   Table   = identity; config, see table_config_codec.h. Of a table that there
-//             is: the identity that it has from now on
+//   Table   = identity; config, see table_config_codec.h. If the table already
+//             exists, it gets this identity, and this optimizer if it differs
 //   Changes = table's key, count, 64 bits each; array of that many ids, 64 bits
-//             each; array of as many bytes: 1 for a row that was made, 0 for
-//             one that left
-//   Update  = client, sequence, number of tables, 64 bits each; for each of
-//   them
-//             key, ids, offsets, weights, gradients, 64 bits each, the last
-//             four numbers of values; dim, combiner, 32 bits each; learning
-//             rate, step, 32 bits each; then for each the arrays of ids, 64
-//             bits a value, offsets, weights and gradients, 32 bits a value
-//   Assign  = key, ids, 64 bits each; dim, state size, 32 bits each; the arrays
-//             of ids, weights and state
+//             each; array of as many bytes: 1 for a row that was created, 0 for
+//             one that was removed
+//   Update  = client, sequence, number of tables, 64 bits each; for each table
+//             its key and the numbers of ids, offsets, weights and gradients,
+//             64 bits each; dim, combiner, 32 bits each; learning rate, step,
+//             32 bits each; then for each table the arrays of ids, 64 bits per
+//             value, and of offsets, weights and gradients, 32 bits per value
+//   Assign  = key, number of ids, 64 bits each; dim, state size, 32 bits each;
+//             the arrays of ids, weights and state
 //   Restore = save id, generation, 64 bits each; shard index, shard count, 32
 //             bits each; number of files, number of tables, 64 bits each; for
-//             each table its key, 64 bits, and its identity from now on; texts
-//             of the folder and the files
+//             each table its key, 64 bits, and its new identity; texts of the
+//             folder and the files
 //   Drop    = key, drop id, 64 bits each; 1 if the table stays, else 0, 32
 //             bits; 0, 32 bits
 //   Uses    = key, count, 64 bits each; time of a training lookup, time of the
 //             table after it, 32 bits each; array of that many ids, 64 bits
-//             each, which it asked for: see RowUse
-//   Cut     = generation, number of tables, 64 bits each; for each its key, 64
-//             bits, identity, and a count, 64 bits, and that many numbers of 64
-//             bits: see Table::Rounded
+//             each, which it looked up: see RowUse
+//   Cut     = generation, number of tables, 64 bits each; for each table its
+//             key, 64 bits, its identity, a count, 64 bits, and that many
+//             numbers of 64 bits each: see Table::Rounded
 //
-// An Update's ids are as the request had them. Rows that were asked for by a
-// lookup are made by its Changes before any Update of them. Uses are told of
-// tables whose rows expire, by which a shard that comes back knows which have;
-// and Uses of no ids, that the table's time has come so far.
+// An Update has the ids as the request had them. The Changes record that
+// creates a row comes before any Update of the row. Uses are logged for tables
+// whose rows expire, so that replay finds the same rows expired; a Uses record
+// without ids only advances the table's time.
 //
 // Thread-safety: pure functions. They throw std::bad_alloc.
 
@@ -58,35 +57,35 @@
 namespace persia {
 
 enum class RecordType : uint16_t {
-  kOpened = 1,   // A server begins to write.
-  kTable = 2,    // A table is made, or has another identity.
-  kChanges = 3,  // Rows of a table come and leave.
+  kOpened = 1,   // A server starts to write the log.
+  kTable = 2,    // A table is created, or changes (see above).
+  kChanges = 3,  // Rows are created and removed.
   kUpdate = 4,
   kAssign = 5,
   kRestore = 6,  // The store's tables become those of a checkpoint.
-  kCut = 7,      // First record of a base: what it lacks.
-  kDrop = 8,     // A table goes, or all its rows.
-  kUses = 9,     // Rows of a table were looked up.
+  kCut = 7,      // First record after a base: what the base lacks.
+  kDrop = 8,     // A table, or all its rows, are dropped.
+  kUses = 9,     // Rows were looked up, or the table's time advanced.
 };
 
-// What a journal has to tell.
+// What the recovery log records.
 enum class RecoveryLevel : uint32_t {
-  kCheckpoint = 1,  // Which tables there are, and which checkpoint is the last.
+  kCheckpoint = 1,  // Which tables exist, and which checkpoint is the last.
   kLog = 2,         // Every change.
 };
 
 using TableIdentities = std::vector<std::pair<TableKey, TableIdentity>>;
 
-// Which checkpoint the rows are of.
+// The checkpoint that the rows come from.
 struct RestoreRecord {
   ShardHeader shard;
   uint64_t generation = 0;
   std::string folder;
-  std::vector<std::string> files;  // Paths, its parents' first.
-  TableIdentities tables;          // Those that it sets.
+  std::vector<std::string> files;  // Paths, the parents' first.
+  TableIdentities tables;          // Tables whose identity it sets.
 };
 
-// When a table's rows were used. Its ids point elsewhere.
+// When a table's rows were used. Does not own the ids.
 struct UsesRecord {
   TableKey table = 0;
   uint32_t time = 0;
@@ -105,14 +104,14 @@ struct CutRecord {
   std::vector<OfTable> tables;
 };
 
-// A record's body in parts: its fields, and arrays of others that must live as
-// long.
+// A record's body in parts: its fields, and arrays that it does not own and
+// that must outlive it.
 class RecordBody {
  public:
   static RecordBody Opened(RecoveryLevel level);
   static RecordBody Table(const TableConfig& config,
                           const TableIdentity& identity);
-  // Keeps arrays of its own.
+  // Owns its arrays.
   static RecordBody Changes(TableKey table, const RowChanges& changes);
   static RecordBody Update(const UpdateRequest& request);
   static RecordBody Assign(const AssignRequest& request);
@@ -139,14 +138,14 @@ class RecordBody {
   std::vector<uint8_t> fields_;
   std::vector<int64_t> ids_;
   std::vector<uint8_t> flags_;
-  std::vector<ConstBytes> parts_;  // The first is of fields_.
+  std::vector<ConstBytes> parts_;  // The first refers to fields_.
 };
 
 // See Journal::Append.
 Result<uint64_t> Append(const RecordBody& record, Journal* journal);
 
-// These read a record's body: kDataLoss if it is not one of its type. What they
-// give points into it.
+// These parse a record's body: kDataLoss if it is malformed. Their outputs
+// point into it.
 Status ReadOpened(const LogRecord& record, RecoveryLevel* level);
 Status ReadTable(const LogRecord& record, TableConfig* config,
                  TableIdentity* identity);

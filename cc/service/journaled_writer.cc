@@ -14,8 +14,9 @@ TableKey KeyOf(const Table& table) { return HashName(table.config().name); }
 
 }  // namespace
 
-// The rows' next update may be logged before this lookup's answer is read: if
-// it was not for changes_end_, a crash could leave it without its rows.
+// The reply waits for changes_end_, even if this lookup created no rows: it may
+// have found rows that another lookup created and whose record is not durable
+// yet. After a crash, the client's update of them would find no rows.
 Status JournaledWriter::Lookup(const Tables& tables, LookupRequest* request,
                                uint64_t* log_end) {
   for (size_t t = 0; t < tables.size(); ++t) {
@@ -32,7 +33,8 @@ Status JournaledWriter::LookUpTable(Table* table, const TableLookup& lookup) {
     const uint32_t time = table->LookupPresent(ids, rows, &absent);
     if (!absent.empty()) status = MakeAbsent(table, ids, absent, time, rows);
     if (!table->expires()) return;
-    // After what tells of those that it made; and if it could not make all.
+    // Logged after the rows that the lookup created, also if creating some of
+    // them failed.
     const Status told = LogUses(table, ids, time);
     if (status.ok()) status = told;
   });
@@ -62,7 +64,8 @@ Status JournaledWriter::MakeAbsent(Table* table, Span<const int64_t> ids,
   return Status();
 }
 
-// Nothing changes, but what is told of rows that have expired must stay so.
+// Changes no rows; but rows that a reply shows as expired must be expired after
+// a recovery too.
 Status JournaledWriter::Read(const Tables& tables, LookupRequest* request,
                              uint64_t* log_end) {
   for (size_t t = 0; t < tables.size(); ++t) {
@@ -77,8 +80,8 @@ Status JournaledWriter::Read(const Tables& tables, LookupRequest* request,
   return Status();
 }
 
-// Done with a gradient that is not finite, or whose row is absent, it changes
-// as little as the first time.
+// An update that skips rows, as their gradient is not finite or they are
+// absent, skips the same rows when it is replayed.
 Status JournaledWriter::Update(const Tables& tables, UpdateRequest* request,
                                uint64_t* log_end) {
   const RecordBody body = RecordBody::Update(*request);
@@ -88,7 +91,7 @@ Status JournaledWriter::Update(const Tables& tables, UpdateRequest* request,
     ApplyAll(tables, request);
     return Status();
   });
-  if (!applied.ok()) journal_.Break(applied);  // Only a part was done.
+  if (!applied.ok()) journal_.Break(applied);  // It may be applied in part.
   return applied;
 }
 
@@ -97,7 +100,7 @@ Status JournaledWriter::Assign(Table* table, const AssignRequest& request,
   const RecordBody body = RecordBody::Assign(request);
   RowChanges evicted;
   std::lock_guard<std::mutex> lock(order_);
-  // By which its rows are used.
+  // Assigning counts as a use of the rows at this time.
   if (table->expires()) PERSIA_RETURN_IF_ERROR(LogTime(table, log_end));
   PERSIA_RETURN_IF_ERROR(MakeRows(table, request.ids));
   PERSIA_RETURN_IF_ERROR(Log(body, log_end));
@@ -113,8 +116,8 @@ Status JournaledWriter::Assign(Table* table, const AssignRequest& request,
   return Status();
 }
 
-// Beforehand, so that the memory limit refuses it before it is logged, and
-// nothing needs to make room once it is.
+// Creates the rows before the Assign is logged: so the memory limit refuses it
+// before it is logged, and applying it need not evict rows.
 Status JournaledWriter::MakeRows(Table* table, Span<const int64_t> ids) {
   RowChanges changes;
   const Status made = CatchBadAlloc([&] {
@@ -166,7 +169,8 @@ Status JournaledWriter::LogUsesNow(Table* table, Span<const int64_t> ids,
   return Status();
 }
 
-// Many may ask before it is another time.
+// Logs nothing if the present time was logged before: many calls may come at
+// the same time.
 Status JournaledWriter::LogTime(Table* table, uint64_t* log_end) {
   const uint32_t now = table->time();
   const TableKey key = KeyOf(*table);
@@ -186,7 +190,8 @@ Status JournaledWriter::Log(const RecordBody& body, uint64_t* log_end) {
   return Status();
 }
 
-// These were done before: if they cannot be logged, nothing later can.
+// The changes have already been applied: if they cannot be logged, the log is
+// broken, and nothing later may be logged.
 Status JournaledWriter::LogChanges(Table* table, const RowChanges& changes) {
   if (changes.empty()) return Status();
   const Status logged = CatchBadAlloc([&] {

@@ -1,10 +1,10 @@
-// JournaledWriter: changes rows so that the journal's records, done again in
-// their order, give the same rows.
+// JournaledWriter: changes rows and logs the changes, so that replaying the
+// recovery log gives the same rows.
 //
-// What changes rows is logged and done under one lock, so the log's order is
-// the rows'. The log is one sequence of bytes anyway, and takes longer. Lookups
-// of rows that are there take the lock only to say so of tables whose rows
-// expire: else a row that was over would come back with another lifetime.
+// Changes are logged and applied under one lock, so both happen in the same
+// order. Logging is serial anyway, and takes longer than applying. Lookups of
+// present rows take the lock only for tables whose rows expire, to log the
+// uses: without them, replay would give those rows other lifetimes.
 
 #ifndef PERSIA_CC_SERVICE_JOURNALED_WRITER_H_
 #define PERSIA_CC_SERVICE_JOURNALED_WRITER_H_
@@ -39,9 +39,9 @@ class JournaledWriter : public RowWriter {
   void TellTime(Table* table, uint64_t* log_end) override;
 
  private:
-  // What was told of a table's time last.
+  // The time of a table that was logged last.
   struct ToldTime {
-    const Table* table = nullptr;  // Not used: there may be another by now.
+    const Table* table = nullptr;  // For comparison only; may dangle.
     uint32_t now = 0;
     uint64_t log_end = 0;
   };
@@ -51,7 +51,7 @@ class JournaledWriter : public RowWriter {
                     Span<const uint32_t> places, uint32_t time,
                     Span<float> rows);
   Status LogUses(Table* table, Span<const int64_t> ids, uint32_t time);
-  // These expect order_ to be held.
+  // The functions below require order_ to be held.
   Status LogUsesNow(Table* table, Span<const int64_t> ids, uint32_t time);
   Status LogTime(Table* table, uint64_t* log_end);
   Status Log(const RecordBody& body, uint64_t* log_end);
@@ -61,7 +61,8 @@ class JournaledWriter : public RowWriter {
   Journal& journal_;
   std::mutex order_;
   std::unordered_map<TableKey, ToldTime> told_times_;  // Guarded by order_.
-  // What tells of all rows that any lookup may have found.
+  // The end of the last Changes record: once the log is durable up to here, so
+  // is every row that a lookup may have found.
   std::atomic<uint64_t> changes_end_{0};
 };
 

@@ -69,10 +69,11 @@ class LocalService : public EmbeddingService {
         options_(WithFiles(options, checkpoint_files_.get())),
         window_(options.events) {}
 
-  // To be called before any other.
+  // Must be called first.
   Status Start() {
     PERSIA_RETURN_IF_ERROR(OpenJournal());
-    // What was there before is taken in any case.
+    // Set after the recovery: rows that were there before are loaded whatever
+    // the limits.
     store_.SetLimits(options_.limits);
     const auto requests = [this] {
       return lookups_.load(std::memory_order_relaxed) +
@@ -100,8 +101,8 @@ class LocalService : public EmbeddingService {
     return Status();
   }
 
-  // Keeps others out of the store for a moment, and may take long to give the
-  // table's memory back.
+  // Closes the gate briefly, and may take long to free the table's memory: so
+  // it runs on the file thread.
   void DropTable(DropTableRequest* request, DoneCallback done) override {
     file_thread_.Run(
         request->deadline,
@@ -155,8 +156,9 @@ class LocalService : public EmbeddingService {
                [&](uint64_t* log_end) { return DoExport(request, log_end); });
   }
 
-  // What it tells may not be durable yet: after a restart each follower begins
-  // with all rows, and drops what this shard has lost.
+  // The reply may contain changes that are not durable yet: after a restart,
+  // each follower begins with all rows, and drops those that this shard has
+  // lost.
   void Changes(ChangesRequest* request, DoneCallback done) override {
     done(Inside([&] { return DoChanges(request); }));
   }
@@ -242,8 +244,8 @@ class LocalService : public EmbeddingService {
               " (read ", journal_->notes(), ")");
   }
 
-  // Does work(log_end) inside, and answers once that much of the log is
-  // durable.
+  // Runs work(&log_end) inside the gate, and calls `done` once the log is
+  // durable up to log_end.
   template <typename Work>
   void AnswerLogged(DoneCallback done, const Work& work) {
     uint64_t log_end = 0;
@@ -253,8 +255,8 @@ class LocalService : public EmbeddingService {
     journal_->WhenDurable(log_end, std::move(done));
   }
 
-  // The same for what only reads: it is answered, too, where nothing becomes
-  // durable any more.
+  // The same for work that only reads: it succeeds even if the log has failed
+  // and nothing becomes durable any more.
   template <typename Work>
   void AnswerRead(DoneCallback done, const Work& work) {
     uint64_t log_end = 0;
@@ -264,7 +266,8 @@ class LocalService : public EmbeddingService {
         log_end, [done = std::move(done)](const Status&) { done(Status()); });
   }
 
-  // What uses the store, so that nobody takes it away meanwhile.
+  // Runs work that uses the store inside the gate, so that no tables are
+  // replaced or dropped meanwhile.
   template <typename Work>
   Status Inside(const Work& work) {
     const Gate::Pass pass(&gate_);
@@ -282,8 +285,8 @@ class LocalService : public EmbeddingService {
     });
   }
 
-  // Whether the table is there, and would be the one that is asked for but for
-  // its optimizer, which it is to have.
+  // Whether the table exists, matches the request in all but its optimizer, and
+  // must get the request's optimizer.
   bool ChangesOptimizer(const CreateTableRequest& request) const {
     const Result<Table*> held = store_.Find(HashName(request.config.name));
     if (!held.ok() || !request.config.Validate().ok()) return false;
@@ -302,14 +305,15 @@ class LocalService : public EmbeddingService {
   }
 
   Status DoChangeOptimizer(const CreateTableRequest& request, bool* taken) {
-    if (!ChangesOptimizer(request)) return Status();  // Somebody was faster.
+    // Another call has changed it.
+    if (!ChangesOptimizer(request)) return Status();
     const TableKey key = HashName(request.config.name);
     Table* const held = *store_.Find(key);
     auto changed =
         WithOptimizer(held, request.config.optimizer, store_.meter());
     if (!changed.ok()) return changed.status();
     (*changed)->SetIdentity(held->identity());
-    uint64_t log_end = 0;  // That of the table's record is later.
+    uint64_t log_end = 0;  // Ignored: the table's record comes later.
     writer_->TellTime(held, &log_end);
     PERSIA_RETURN_IF_ERROR(maker_->LogChanged(**changed));
     TellEvent(options_.events, kOptimizers, "table \"", request.config.name,
@@ -328,8 +332,7 @@ class LocalService : public EmbeddingService {
     if (request.drop_id == 0) {
       return InvalidArgument("drop_id must be a random number, received 0");
     }
-    std::shared_ptr<Table>
-        dropped;  // Ends when others may use the store again.
+    std::shared_ptr<Table> dropped;  // Destroyed after the gate opens again.
     uint64_t log_end = 0;
     PERSIA_RETURN_IF_ERROR(checkpoints_->TakeAway([&](bool* taken) {
       const auto table =
@@ -350,7 +353,8 @@ class LocalService : public EmbeddingService {
     return log_end == 0 ? Status() : journal_->BlockUntilDurable(log_end);
   }
 
-  // This was done: if it cannot be logged, nothing later can.
+  // The drop has already been applied: if it cannot be logged, the log is
+  // broken, and nothing later may be logged.
   Status LogDrop(const DropTableRequest& request, uint64_t* log_end) {
     if (journal_ == nullptr) return Status();
     const auto position = Append(RecordBody::Drop(request), journal_.get());
@@ -384,7 +388,7 @@ class LocalService : public EmbeddingService {
         break;
       case UpdateWindow::Verdict::kApplied:
         repeated_updates_.fetch_add(1, std::memory_order_relaxed);
-        // Its record is before this position, if it is not yet durable.
+        // If its record is not durable yet, it is before this position.
         if (journal_ != nullptr) *log_end = journal_->position();
         return Status();
       case UpdateWindow::Verdict::kInProgress:
@@ -405,8 +409,8 @@ class LocalService : public EmbeddingService {
                       "apart, over a million, since it was started: restart it "
                       "from a checkpoint of now");
     }
-    // Running out of memory midway leaves a part applied: after such an error
-    // no client asks again by itself.
+    // Running out of memory midway leaves the update applied in part; clients
+    // do not retry that error by themselves.
     const Status status = CatchBadAlloc(
         [&] { return writer_->Update(tables, request, log_end); });
     window_.Finish(request->client, request->sequence, status.ok());
@@ -464,7 +468,7 @@ class LocalService : public EmbeddingService {
     for (const TableChanges& told : request->tables) {
       const Result<Table*> table = store_.Find(HashName(told.config.name));
       if (told.rows.erased.empty() || !table.ok()) continue;
-      uint64_t log_end = 0;  // Nobody waits for it: see Changes.
+      uint64_t log_end = 0;  // Ignored: see Changes.
       writer_->TellTime(*table, &log_end);
     }
     return Status();
@@ -485,7 +489,7 @@ class LocalService : public EmbeddingService {
     return writer_->Remove(*table, request, log_end);
   }
 
-  // Looks at all of the request, so that a bad one changes nothing.
+  // Checks the whole request first, so that an invalid one changes nothing.
   Status CheckUpdate(const UpdateRequest& request,
                      std::vector<Table*>* tables) const {
     const uint64_t generation = generation_.load();
@@ -532,11 +536,12 @@ class LocalService : public EmbeddingService {
   std::atomic<uint64_t> lookups_{0};
   std::atomic<uint64_t> updates_{0};
   std::atomic<uint64_t> repeated_updates_{0};
-  // These end in this order: the last first, each with its outstanding work.
+  // Destroyed in reverse order, each with its outstanding work.
   std::unique_ptr<Journal> journal_;  // Or null.
   std::unique_ptr<TableMaker> maker_;
   std::unique_ptr<RowWriter> writer_;
-  std::unique_ptr<BaseKeeper> keeper_;  // If the journal has every change.
+  // Null unless the journal has every change.
+  std::unique_ptr<BaseKeeper> keeper_;
   std::unique_ptr<Checkpoints> checkpoints_;
   FileThread file_thread_;
 };

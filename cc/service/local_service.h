@@ -1,10 +1,12 @@
 // LocalService: an EmbeddingService over a store in this process.
 //
 // Works on the caller's thread and calls `done` before it returns; deadlines
-// are therefore not looked at. But with a log of every change, `done` may be
-// called on the log's thread, once what was changed, or may have been seen, is
-// durable; and what is asked about checkpoints, but for their progress, is done
-// on a thread of its own (FileThread). Thread-safe, as EmbeddingService says.
+// are therefore ignored. There are two exceptions. With a log of every change,
+// `done` may be called on the log's thread, once everything that the call
+// changed or may have seen is durable. And checkpoint requests other than
+// kProgress, drops of tables and changes of a table's optimizer run on a thread
+// of their own (FileThread), which observes deadlines. Thread-safe, as
+// EmbeddingService says.
 
 #ifndef PERSIA_CC_SERVICE_LOCAL_SERVICE_H_
 #define PERSIA_CC_SERVICE_LOCAL_SERVICE_H_
@@ -30,8 +32,9 @@ struct LocalServiceOptions {
 // A service with an empty store of its own.
 std::unique_ptr<EmbeddingService> MakeLocalService();
 
-// One with what its recovery folder has, if there is one. Blocks for as long as
-// reading takes. Errors are those of Journal::Open and of Recovery.
+// A service that recovers its store from the recovery folder, if the options
+// name one. Blocks while it reads the folder. Errors are those of Journal::Open
+// and of Recovery.
 Result<std::unique_ptr<EmbeddingService>> OpenLocalService(
     const LocalServiceOptions& options);
 

@@ -1,11 +1,11 @@
-// LostUpdates: after a shard came back from a checkpoint, which updates of each
-// client its rows lack.
+// LostUpdates: counts, after a shard recovered from a checkpoint, the updates
+// of each client that its rows lack.
 //
-// A client numbers its updates from 1 on and does not send again what was
-// acknowledged. So the first that comes tells how many were.
+// A client numbers its updates from 1 on and does not resend acknowledged ones.
+// So its first update after the recovery shows how many were lost.
 //
-// Thread-safe; never blocks beyond a short lock, and takes none where nothing
-// was lost.
+// Thread-safe; never blocks beyond a short lock, and takes none unless Start
+// was called.
 
 #ifndef PERSIA_CC_SERVICE_LOST_UPDATES_H_
 #define PERSIA_CC_SERVICE_LOST_UPDATES_H_
@@ -25,7 +25,7 @@ namespace persia {
 
 class LostUpdates {
  public:
-  // The rows have these clients' updates, and nobody else's.
+  // The rows include these clients' updates, and no other client's.
   void Start(const std::vector<ClientWindow>& clients) {
     std::lock_guard<std::mutex> lock(mutex_);
     for (const ClientWindow& client : clients) {
@@ -34,8 +34,8 @@ class LostUpdates {
     started_ = true;
   }
 
-  // To be called with each update. How many of its client's are lost, at most,
-  // when it is that client's first; else 0.
+  // Call it for each update. Returns the largest possible number of its
+  // client's lost updates if it is that client's first; else 0.
   uint64_t OnUpdate(uint64_t client, uint64_t sequence) {
     if (!started_.load(std::memory_order_relaxed) || client == 0) return 0;
     std::lock_guard<std::mutex> lock(mutex_);

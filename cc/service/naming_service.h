@@ -1,7 +1,7 @@
-// NamingService: says the name of a table that is missing. It knows those that
-// were created through it.
+// NamingService: adds the table's name to errors about a missing table. It
+// knows the tables that were created through it.
 //
-// Thread-safe; takes a short lock for a call that fails, and to create a table.
+// Thread-safe; takes a short lock only when a call fails or creates a table.
 
 #ifndef PERSIA_CC_SERVICE_NAMING_SERVICE_H_
 #define PERSIA_CC_SERVICE_NAMING_SERVICE_H_

@@ -1,12 +1,12 @@
-// Pace: how fast work in the background goes on while requests are served.
+// Pace: throttles background work while requests are served.
 //
-// What reads all rows would take a core from those that train beside it. So
-// while requests come, the last one a second ago at most, it rests after each
-// piece of work for so long that it computes for a tenth of the machine's
-// processor time; cores count, not quotas of containers. What it waits for a
-// device is no work.
+// A background job that reads all rows would take a core from the training
+// beside it. So while requests arrive, the last one at most a second ago, the
+// job sleeps after each piece of work for long enough to use at most a tenth of
+// the machine's processor time; this counts cores, not container quotas. Time
+// spent waiting for a device does not count as work.
 //
-// Not thread-safe: it belongs to the thread that works.
+// Not thread-safe: it belongs to the thread that does the work.
 
 #ifndef PERSIA_CC_SERVICE_PACE_H_
 #define PERSIA_CC_SERVICE_PACE_H_
@@ -20,21 +20,21 @@ namespace persia {
 
 class Pace {
  public:
-  // By which it tells how long to rest. Seconds, but for `requests`: how many
-  // there were so far.
+  // Its inputs, and how it sleeps. All are in seconds, except `requests`: the
+  // number of requests so far.
   struct Senses {
     std::function<uint64_t()> requests;
     std::function<double()> time;
-    std::function<double()> computed;  // By this thread.
+    std::function<double()> computed;  // CPU time of this thread.
     std::function<void(double)> sleep;
   };
 
-  // Of this machine, by the calling thread.
+  // Uses this machine's clocks, and sleeps on the calling thread.
   explicit Pace(std::function<uint64_t()> requests);
   Pace(Senses senses, unsigned cores);
 
-  // Between two pieces of work; the first call begins the first one. Blocks for
-  // kLongestRest seconds at most.
+  // Call it between two pieces of work; the first call begins the first one.
+  // Blocks for kLongestRest seconds at most.
   void Rest();
 
   static constexpr double kLongestRest = 0.1;
@@ -44,7 +44,7 @@ class Pace {
 
   const Senses senses_;
   const double rests_per_work_;
-  std::optional<double> begin_;  // Of the work, in computed seconds.
+  std::optional<double> begin_;  // Of this work, in `computed` seconds.
   uint64_t requests_ = 0;
   std::optional<double> last_request_;
 };

@@ -6,7 +6,7 @@
 namespace persia {
 namespace {
 
-// What a bag's weighted sum is divided by.
+// The number that a bag's weighted sum is divided by.
 float Divisor(Combiner combiner, size_t ids, Span<const float> weights) {
   if (combiner == Combiner::kSum) return 1;
   float sum = weights.empty() ? static_cast<float>(ids) : 0;
@@ -24,7 +24,7 @@ void AddScaled(const float* __restrict from, float factor, size_t dim,
   for (size_t d = 0; d < dim; ++d) to[d] += factor * from[d];
 }
 
-// Nothing divided by nothing is nothing.
+// A division by zero gives zero.
 void Divide(const float* from, float divisor, size_t dim, float* to) {
   for (size_t d = 0; d < dim; ++d) {
     to[d] = divisor == 0 ? 0 : from[d] / divisor;

@@ -12,18 +12,18 @@
 namespace persia {
 namespace {
 
-constexpr size_t kMaxBagIds = (size_t{1} << 31) - 1;  // What Dedupe takes.
+constexpr size_t kMaxBagIds = (size_t{1} << 31) - 1;  // Dedupe's limit.
 
-// One table of a request whose bags become unique ids.
+// A table of a request whose bags are turned into unique ids.
 struct Bags {
-  size_t table = 0;  // Its place in the request.
+  size_t table = 0;  // Its index in the request.
   BagPooler pooler;
   ByteBuffer memory;  // The unique ids' rows, or their gradients.
   Span<float> rows;
 };
 
 bool HasBags(const TableIds& ids) {
-  // Offsets without a combiner are malformed: the store says so.
+  // Offsets without a combiner are malformed: the store refuses them.
   return ids.combiner != Combiner::kNone;
 }
 
@@ -33,7 +33,8 @@ bool HasBags(const Request& request) {
                      [](const auto& table) { return HasBags(table.ids); });
 }
 
-// `what` names the array that brings or takes `floats` of the bags' vectors.
+// `floats` is the size of the array for the bags' vectors; `what` names that
+// array in the error.
 Status CheckTable(const TableIds& ids, const char* what, size_t floats) {
   PERSIA_RETURN_IF_ERROR(CheckBags(ids));
   if (ids.ids.size() > kMaxBagIds) {

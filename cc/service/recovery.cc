@@ -60,7 +60,8 @@ Status Recovery::Finish() {
   return Status();
 }
 
-// One that only names checkpoints would go on without the changes since.
+// Refuses another level: a log that only names checkpoints lacks the changes of
+// rows.
 Status Recovery::OnOpened(const LogRecord& record) {
   RecoveryLevel level;
   PERSIA_RETURN_IF_ERROR(ReadOpened(record, &level));
@@ -85,7 +86,7 @@ Status Recovery::OnTable(const LogRecord& record) {
   return Status();
 }
 
-// A second record of a table tells of another optimizer.
+// A later Table record of the same table may have another optimizer.
 Status Recovery::ChangeOptimizer(const TableConfig& config) {
   const Result<Table*> held = subject_.store->Find(HashName(config.name));
   if (!held.ok() || (*held)->config().optimizer == config.optimizer) {
@@ -158,7 +159,7 @@ Status Recovery::OnRestore(const LogRecord& record) {
     identities_[key] = identity;
   }
   if (level_ == RecoveryLevel::kLog) return Load(restore);
-  checkpoint_ = std::move(restore);  // Only the last one counts.
+  checkpoint_ = std::move(restore);  // Only the last one is loaded, by Finish.
   dropped_.clear();
   return Status();
 }
@@ -229,7 +230,7 @@ Status Recovery::Read(const RestoreRecord& restore, StoreLoader* loader) const {
   return loader->Load(checkpoints_.files, *paths, &progress);
 }
 
-// What was evicted is in the journal.
+// Tables must not evict during replay: the log has a record of each eviction.
 void Recovery::StopEvictions() {
   for (Table* table : subject_.store->All()) table->SetEvicts(false);
 }

@@ -1,7 +1,7 @@
-// Recovery: makes a store what a journal says that it was.
+// Recovery: rebuilds a store by replaying its recovery log (Journal).
 //
-// Not thread-safe: nobody uses the store meanwhile. Everything blocks for as
-// long as the device takes.
+// Not thread-safe: no other thread may use the store meanwhile. Every call
+// blocks for as long as the device takes.
 
 #ifndef PERSIA_CC_SERVICE_RECOVERY_H_
 #define PERSIA_CC_SERVICE_RECOVERY_H_
@@ -24,9 +24,9 @@
 
 namespace persia {
 
-// How a shard comes back after it was killed.
+// How a shard recovers after it was killed.
 struct RecoveryOptions {
-  // Empty folder: it does not.
+  // Empty folder: it does not recover.
   JournalOptions journal;
   RecoveryLevel level = RecoveryLevel::kLog;
 };
@@ -48,14 +48,16 @@ class Recovery : public JournalVisitor {
                 const std::vector<ClientWindow>& clients) override;
   Status OnRecord(const LogRecord& record) override;
 
-  // To be called once, after the last record.
+  // Call it once, after the last record.
   Status Finish();
 
-  // Whether the folder had anything.
+  // Whether the folder had a base, a table or a restore.
   bool found() const { return found_; }
-  // The checkpoint that the rows are of, if they are.
+  // The checkpoint that the rows come from, if the log records only checkpoints
+  // and there is one.
   const std::optional<RestoreRecord>& checkpoint() const { return checkpoint_; }
-  // That which was read since the base, for a log of every change; or "".
+  // The folder of the checkpoint that was read because the log has no base
+  // after its restore, for a log of every change; else "".
   const std::string& needed_checkpoint() const { return needed_checkpoint_; }
 
  private:
@@ -79,10 +81,11 @@ class Recovery : public JournalVisitor {
   bool found_ = false;
   std::optional<RestoreRecord> checkpoint_;
   std::string needed_checkpoint_;
-  // Tables that lost all rows since that checkpoint.
+  // Tables dropped or cleared since that checkpoint.
   std::set<TableKey> dropped_;
-  std::unordered_map<TableKey, TableIdentity> identities_;  // The last of each.
-  UpdateRequest update_;  // Kept for its memory, as is this:
+  // The last one logged for each table.
+  std::unordered_map<TableKey, TableIdentity> identities_;
+  UpdateRequest update_;  // Members only to reuse their memory.
   RowChanges changes_;
 };
 

@@ -11,12 +11,13 @@
 namespace persia {
 namespace {
 
-// A store of this process is not held up.
+// Deadline for calls of the store in this process, which never take this long.
 constexpr double kSeconds = 60;
 
 constexpr uint64_t kPageRows = 65536;
 
-// Whether what was read of such a row is the same when it is set.
+// Whether a row of this dtype that is read and assigned again keeps its exact
+// values.
 bool IsExact(const Spec& row_dtype) {
   return row_dtype.name == "float32" || row_dtype.name == "float16" ||
          row_dtype.name == "bfloat16";
@@ -68,7 +69,7 @@ std::optional<TableConfig> ReplicaRows::SourceConfig(
   return found->second;
 }
 
-// Of no epoch: what this follower was told is not what it has.
+// Position without an epoch: this follower no longer has what it was sent.
 Status ReplicaRows::BeginEmpty() {
   auto filled = MakeFilled();
   if (!filled.ok()) return filled.status();
@@ -99,7 +100,8 @@ Status ReplicaRows::Apply(const ChangesRequest& changes) {
                   });
   if (other_settings) return BeginEmpty();
   if (changes.begins == Begins::kWhole) PERSIA_RETURN_IF_ERROR(CollectOld());
-  // What it was not told of before may be there all the same.
+  // Rows that the previous beginning did not list may still exist at the
+  // source.
   if (changes.begins == Begins::kSinceSave) old_.clear();
   for (const TableChanges& table : changes.tables) {
     PERSIA_RETURN_IF_ERROR(ApplyTo(table));
@@ -142,7 +144,7 @@ Status ReplicaRows::ApplyTo(const TableChanges& table) {
   return Status();
 }
 
-// Its store tells of it in its turn.
+// The store reports the drop to its own followers.
 Status ReplicaRows::ApplyFate(TableKey table, TableFate fate) {
   if (fate == TableFate::kStays) return Status();
   const auto drop_id = RandomNonZero();

@@ -1,12 +1,14 @@
-// ReplicaRows: the rows of a replica, brought to where its source is by what
-// the source tells.
+// ReplicaRows: the rows of a replica, to which it applies the changes that its
+// source reports.
 //
-// They are in a store of this process, whose tables have the source's names and
-// rows but leave these alone: no optimizer state, and nothing that admits or
-// evicts. If a table of the source comes to have other settings, another store
-// is filled, and this one answers until that is done.
+// The rows are in a store of this process. Its tables have the source's names
+// and rows, without optimizer state, admission or eviction: the source decides
+// which rows exist. If the settings of one of the source's tables change, a
+// second store is filled, and the first one answers until the second one is
+// complete.
 //
-// One thread applies; the others are thread-safe.
+// Apply and position must be called on one thread; the other functions are
+// thread-safe.
 
 #ifndef PERSIA_CC_SERVICE_REPLICA_ROWS_H_
 #define PERSIA_CC_SERVICE_REPLICA_ROWS_H_
@@ -26,25 +28,26 @@
 
 namespace persia {
 
-// Settings of the table that a replica has for one of its source.
+// The settings of a replica's table, given those of the source's.
 TableConfig ReplicaConfig(const TableConfig& source);
 
 class ReplicaRows {
  public:
-  // Empty; its follower's number is random.
+  // Creates an empty replica with a random follower number.
   static Result<std::unique_ptr<ReplicaRows>> Make(const StoreLimits& limits);
 
-  // The store that answers.
+  // The store that answers requests.
   std::shared_ptr<EmbeddingService> serving() const;
 
-  // The source's settings of a table that it has.
+  // The source's settings of a table; nullopt if this replica does not have it.
   std::optional<TableConfig> SourceConfig(const std::string& table) const;
 
-  // Where it is: to be asked from.
+  // How far it is: the position to send in the next request.
   const FollowPosition& position() const { return position_; }
 
-  // Applies what the source told. After an error, which is that of the store,
-  // it is where it was, and must ask again.
+  // Applies what the source reported. After an error, which is the store's, the
+  // position is unchanged: ask again. If a table's settings changed, applies
+  // nothing and resets the position, so that the source sends all rows.
   Status Apply(const ChangesRequest& changes);
 
  private:
@@ -53,10 +56,10 @@ class ReplicaRows {
     std::unordered_map<TableKey, TableConfig> sources;  // Guarded by mutex_.
   };
 
-  // A table's rows that were there before a beginning with all rows, and were
-  // not told of since. A table that was not told of at all the source does not
-  // have, as after a start without recovery: the rows stay until it has, or
-  // says that it was dropped.
+  // The rows of a table from before a beginning with all rows that the source
+  // has not sent since. The source may not have the table at all, as after a
+  // start without recovery, and so report nothing of it: its rows then stay
+  // until the source has the table again or reports that it was dropped.
   struct OldRows {
     std::unique_ptr<RowIndex> ids;
     bool was_told = false;
@@ -79,7 +82,7 @@ class ReplicaRows {
   FollowPosition position_;
   mutable std::mutex mutex_;
   std::shared_ptr<Filled> serving_;  // Guarded by mutex_.
-  std::shared_ptr<Filled> filling_;  // Mostly the same.
+  std::shared_ptr<Filled> filling_;  // Usually the same store.
   std::unordered_map<TableKey, OldRows> old_;
 };
 

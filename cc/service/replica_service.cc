@@ -49,7 +49,7 @@ ReplicaService::~ReplicaService() {
                      [this] { return ended_; });
     source = std::move(source_);
   }
-  source = nullptr;  // Ends the request that the thread waits for.
+  source = nullptr;  // Completes the request that the thread waits for.
   thread_.join();
 }
 
@@ -60,11 +60,12 @@ void ReplicaService::CreateTable(CreateTableRequest* request,
   CreateTableRequest held;
   held.deadline = request->deadline;
   held.config = ReplicaConfig(request->config);
-  // Attaches to it.
+  // Attaches: the table exists.
   const auto service = rows_->serving();
   service->CreateTable(&held, [&](const Status& attached) {
-    // Not its identity: rows may be those of before a restore, while another
-    // replica has those of after it, and both are served.
+    // The identity is withheld: this replica may have rows from before a
+    // restore, another one from after it, and a client must be able to use
+    // both.
     request->identity = 0;
     request->state = held.state;
     request->rows = held.rows;
@@ -175,7 +176,8 @@ void ReplicaService::SayGoodbye() {
   ChangesRequest request;
   request.position = rows_->position();
   request.deadline = DeadlineAfter(options_.goodbye_seconds);
-  // A source that does not hear it forgets the replica later.
+  // A source that does not receive it forgets the replica when it has been
+  // idle.
   (void)CatchBadAlloc([&] { return AskSource(&request); });
 }
 
@@ -198,7 +200,8 @@ Result<double> ReplicaService::FollowOnce() {
               options_.source);
   }
   if (!request.complete) return 0.0;
-  // An answer that was not applied, since settings changed, moved nothing.
+  // If the answer was not applied, because settings changed, the position has
+  // no epoch: the replica is then not complete.
   if (rows_->position().epoch == request.position.epoch) {
     complete_at_ = asked_at;
   }
@@ -208,7 +211,7 @@ Result<double> ReplicaService::FollowOnce() {
 Status ReplicaService::AskSource(ChangesRequest* request) {
   std::promise<Status> outcome;
   {
-    // Held while the request begins: the source must not end meanwhile.
+    // Held while the call starts: the source must not be destroyed meanwhile.
     std::lock_guard<std::mutex> lock(mutex_);
     if (source_ == nullptr) {
       return Status(Code::kCancelled, "the replica ends");

@@ -1,17 +1,17 @@
-// ReplicaService: a copy of one shard, which follows it and answers lookups
-// that are read only.
+// ReplicaService: a copy of one shard, which follows the shard and answers
+// read-only lookups.
 //
-// A thread of its own asks the source what changed, again and again, and goes
-// on from where it was when the source comes back. Meanwhile it answers with
-// what it has: rows that are older than the source's by the time since it was
-// last complete, which Stats tells.
+// A thread of its own polls the source for changes. While the source is
+// unavailable, the replica answers with the rows that it has; when the source
+// returns, it continues from its position. The rows may lag the source by the
+// time since the replica was last complete, which Stats reports.
 //
-// It tells others what changed in its turn, so replicas can follow replicas.
-// Before it is ready, and while its source is away, that fails with
-// kUnavailable: who follows it must not take its rows for those of now.
-// Whatever writes is refused with kFailedPrecondition, and so is a table that
-// the source does not have. Thread-safe, as EmbeddingService says; calls are
-// done before they return.
+// It answers Changes too, so replicas can follow replicas. Before it is ready,
+// and while it cannot follow its source, Changes fails with kUnavailable: a
+// follower must not take its rows for current ones. Requests that write fail
+// with kFailedPrecondition, and so does CreateTable for a table that the source
+// does not have. Thread-safe, as EmbeddingService says; `done` is called before
+// each call returns.
 
 #ifndef PERSIA_CC_SERVICE_REPLICA_SERVICE_H_
 #define PERSIA_CC_SERVICE_REPLICA_SERVICE_H_
@@ -32,28 +32,31 @@
 namespace persia {
 
 struct ReplicaOptions {
-  std::string source;  // "host:port" of the source, for those who ask.
+  std::string source;  // "host:port" of the source, shown in Stats and errors.
   StoreLimits limits;
-  // Between two requests, once nothing is left to tell.
+  // Between two requests, once the source has nothing left to send.
   double pause_seconds = 0.1;
   double request_seconds = 10;
-  // After requests that fail; each is twice as long as the one before.
+  // Pause after a failed request; doubled after each further failure, up to
+  // max_backoff_seconds.
   double first_backoff_seconds = 0.1;
   double max_backoff_seconds = 5;
-  // How long its end may take the source.
+  // How long the destructor waits while it tells the source that this follower
+  // ends.
   double goodbye_seconds = 1;
-  uint64_t max_rows = 65536;   // Of a request.
+  uint64_t max_rows = 65536;   // Per request.
   EventLog* events = nullptr;  // Must outlive the service; or null.
 };
 
 class ReplicaService : public EmbeddingService {
  public:
-  // Follows the shard 0 of `source` from now on. Errors are of memory.
+  // Starts to follow shard 0 of `source`. Fails only if there is no memory, or
+  // no random number.
   static Result<std::unique_ptr<ReplicaService>> Start(
       std::unique_ptr<EmbeddingService> source, const ReplicaOptions& options);
   ~ReplicaService() override;
 
-  // Whether it had, once, all that the source has.
+  // Whether it has ever been complete: had all rows of the source.
   bool ready() const { return complete_at_.load() != Clock::time_point::min(); }
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override;
@@ -74,30 +77,31 @@ class ReplicaService : public EmbeddingService {
 
   Status Refusal() const;
   Status CheckTable(const TableConfig& asked) const;
-  // Fails while it cannot tell all that changes: who is told less than all rows
-  // would drop what it has.
+  // Fails while this replica cannot report every change: a follower that got
+  // fewer than all rows would drop the others that it has.
   Status CheckCurrent() const;
   void Run();
-  // How long to pause.
+  // Asks the source once and applies its answer. Returns how long to pause, in
+  // seconds.
   Result<double> FollowOnce();
-  // Frees what the source noted for it.
+  // Ends this follower at the source, which frees what it noted for it.
   void SayGoodbye();
   Status AskSource(ChangesRequest* request);
   void NoteOutcome(const Status& status);
-  // False once the service ends.
+  // Sleeps. Returns false once the service is being destroyed.
   bool Pause(double seconds);
 
   const ReplicaOptions options_;
   const std::unique_ptr<ReplicaRows> rows_;
   std::atomic<Clock::time_point> complete_at_{Clock::time_point::min()};
-  // Whether the source, or applying what it told, failed last.
+  // Whether the last request to the source, or applying its answer, failed.
   std::atomic<bool> is_away_{false};
-  bool source_answers_ = false;  // The thread's.
+  bool source_answers_ = false;  // Used by thread_ only.
   std::mutex mutex_;
   std::condition_variable wake_;
   bool ending_ = false;  // Guarded by mutex_.
-  bool ended_ = false;   // The thread; guarded by mutex_.
-  // Guarded by mutex_; null once it ends.
+  bool ended_ = false;   // thread_ is done; guarded by mutex_.
+  // Guarded by mutex_; null once the service is being destroyed.
   std::unique_ptr<EmbeddingService> source_;
   std::thread thread_;
 };

@@ -10,11 +10,12 @@
 namespace persia {
 namespace {
 
-// Below, equal parts would be too small to be used evenly.
+// Below this capacity there is one part: many parts would be too small to fill
+// evenly.
 constexpr uint64_t kLeastRowsOfParts = kSubShards * 64;
 
-// Of a part. What an id loses by another's change is one copy, and only if it
-// is asked for at that moment.
+// Slots per part. If another id in the same slot changes, an id only misses one
+// copy, and only if it is fetched at that moment.
 constexpr size_t kChangeSlots = 256;
 
 size_t ChangeSlot(const RowIndex& index, int64_t id) {
@@ -130,7 +131,7 @@ void RowCache::Keep(Part* part, int64_t id, const float* weights,
   uint32_t row = part->index.Find(id);
   if (row == RowIndex::kAbsent) {
     row = part->rows.size() < part->capacity ? Append(part) : Evict(part);
-    // Not used yet: who is asked for once alone goes first.
+    // Not marked as used: an id that is looked up only once is evicted first.
     part->rows[row] = {id, epoch, false};
     part->index.Insert(id, row);
   } else if (part->rows[row].epoch > epoch) {
@@ -147,7 +148,7 @@ uint32_t RowCache::Append(Part* part) const {
   return static_cast<uint32_t>(part->rows.size() - 1);
 }
 
-// The place of a row that is no longer there.
+// Evicts a row and returns its index.
 uint32_t RowCache::Evict(Part* part) {
   uint32_t row = 0;
   do {

@@ -1,11 +1,10 @@
-// RowWriter: how a LocalService changes rows: at once, or so that a journal can
-// tell.
+// RowWriter: how a LocalService changes rows: directly, or with a recovery log.
 //
-// Requests were checked before. Thread-safe; blocks as tables do, and while a
-// log's batch is full. Throws std::bad_alloc.
+// Requests must have been validated. Thread-safe; blocks as tables do, and
+// while the log's batch is full. Throws std::bad_alloc.
 //
-// Calls set `*log_end`, which is 0 before, to what must be durable of a journal
-// before anybody is told of their outcome: the records before that position.
+// Calls set `*log_end`, which is 0 before, to the log position that must be
+// durable before the outcome is reported: all records before that position.
 
 #ifndef PERSIA_CC_SERVICE_ROW_WRITER_H_
 #define PERSIA_CC_SERVICE_ROW_WRITER_H_
@@ -21,15 +20,15 @@ namespace persia {
 
 class RowWriter {
  public:
-  // Those of a request, in the order of its parts.
+  // A request's tables, in its order.
   using Tables = std::vector<Table*>;
 
   virtual ~RowWriter() = default;
 
-  // Of a lookup that makes none.
+  // A read-only lookup, which creates no rows.
   virtual Status Read(const Tables& tables, LookupRequest* request,
                       uint64_t* log_end) = 0;
-  // Of a training lookup, which may make rows.
+  // A training lookup, which may create rows.
   virtual Status Lookup(const Tables& tables, LookupRequest* request,
                         uint64_t* log_end) = 0;
   // Adds to request->counts.
@@ -40,8 +39,9 @@ class RowWriter {
   virtual Status Remove(Table* table, RemoveRequest* request,
                         uint64_t* log_end) = 0;
 
-  // Before somebody is told, by whatever reads, that rows of the table have
-  // expired. Reads go on where a journal does not: then it is not told.
+  // Logs the table's time, if its rows expire. Call it before a reply shows
+  // that rows have expired, so that they are expired after a recovery too.
+  // Reads continue when the log has failed: then the time is not logged.
   virtual void TellTime(Table* table, uint64_t* log_end) = 0;
 };
 

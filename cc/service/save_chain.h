@@ -1,7 +1,7 @@
-// SaveChain: which save of a store the next one may be an increment of.
+// SaveChain: the save of a store that the next save may be an increment of.
 //
-// Thread-safe; but whoever begins, commits or ends saves does one at a time.
-// Never blocks beyond a short lock.
+// Thread-safe, but saves must be begun, committed and broken by one thread at a
+// time. Never blocks beyond a short lock.
 
 #ifndef PERSIA_CC_SERVICE_SAVE_CHAIN_H_
 #define PERSIA_CC_SERVICE_SAVE_CHAIN_H_
@@ -18,41 +18,42 @@
 
 namespace persia {
 
-// The save that was last said to be complete.
+// The save that was committed last.
 struct CommittedSave {
-  ShardHeader shard;  // Save id 0: there was none.
+  ShardHeader shard;  // Save id 0: there is none.
   std::string folder;
-  std::vector<std::string> files;  // Paths that restore it, parents' first.
+  std::vector<std::string> files;  // Paths that restore it, parents first.
 };
 
 class SaveChain {
  public:
-  // The save that an increment may be of, of this shard of so many; 0: none.
+  // The save that an increment may have as parent, if it was made with the same
+  // shard index and count; 0: none.
   uint64_t Base(const ShardHeader& shard) const;
 
-  // The same, of whatever shard it is.
+  // The same, whatever its shard index and count.
   uint64_t known_base() const;
 
   using Tables = std::vector<std::shared_ptr<Table>>;
 
-  // A save has frozen these tables.
+  // A save has begun: it has frozen these tables.
   void Begin(const ShardHeader& header, Tables tables);
 
-  // What Commit would say of it.
+  // The error that Commit would return if another save was begun last.
   Status CheckBegun(uint64_t save_id) const;
 
-  // The save that was begun last is complete, and its rows are all read; a
-  // second time does nothing. kFailedPrecondition if another one was.
+  // The save that was begun last is complete: all its rows have been read.
+  // Idempotent. kFailedPrecondition if another save was begun last.
   Status Commit(const CommittedSave& save);
 
-  // Tables were replaced or dropped: what changed since is not known any more,
-  // and a save that was begun cannot be committed.
+  // Tables were replaced or dropped: the changes since the last save are no
+  // longer known, and a save that was begun cannot be committed.
   void Break();
 
   CommittedSave committed() const;
 
  private:
-  // These expect the lock.
+  // These require mutex_.
   uint64_t KnownBase() const;
   Status CheckIsBegun(uint64_t save_id) const;
 

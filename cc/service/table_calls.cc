@@ -10,7 +10,7 @@
 namespace persia {
 namespace {
 
-// Kept by each thread, so that steady work allocates nothing a row.
+// One per thread, so that a steady load allocates nothing per row.
 struct Pooled {
   BagPooler pooler;
   Span<float> rows;  // Rows, or their gradients, of unique ids.

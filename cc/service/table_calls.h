@@ -1,6 +1,7 @@
-// How a request's part for one table becomes calls of it.
+// Functions that check a request's part for one table and apply it to the
+// table.
 //
-// Thread-safe, as far as the tables are.
+// Thread-safe, as the tables are.
 
 #ifndef PERSIA_CC_SERVICE_TABLE_CALLS_H_
 #define PERSIA_CC_SERVICE_TABLE_CALLS_H_
@@ -16,24 +17,27 @@
 
 namespace persia {
 
-// Places in a batch are 32 bits wide.
+// InvalidArgument for 2^32 ids or more: indices into a batch have 32 bits.
 Status CheckIdCount(size_t count);
 
-// `what` names the array that brings or takes `floats` of `ids`.
+// InvalidArgument if `ids` do not match the table, or `floats` is not the size
+// that they need. `what` names the array of that size in the error.
 Status CheckIds(const TableIds& ids, const TableConfig& config,
                 const char* what, size_t floats);
 
 Status CheckAssign(const AssignRequest& request, const Table& table);
 
-// Fills lookup.rows, of bags or of ids, with what `read` gives for unique ids:
-// ids.size() x dim.
+// Fills lookup.rows, with bags or without. `read` is called once, with the
+// unique ids, and must fill `rows`: ids.size() x dim.
 using ReadRows = std::function<void(Span<const int64_t> ids, Span<float> rows)>;
 void LookUp(const TableLookup& lookup, const ReadRows& read);
 
-// Preconditions: the checks above have passed.
+// Applies an update with the table's optimizer. Precondition: the checks above
+// have passed.
 UpdateCounts Apply(Table* table, const TableUpdate& update);
 
-// Of all parts of a request, whose tables are in their order.
+// The same for all tables of a request; `tables` has them in the request's
+// order.
 void LookUpAll(const std::vector<Table*>& tables, LookupRequest* request);
 // Adds to request->counts.
 void ApplyAll(const std::vector<Table*>& tables, UpdateRequest* request);

@@ -1,4 +1,4 @@
-// What an operator is told of tables.
+// Log events about tables.
 
 #ifndef PERSIA_CC_SERVICE_TABLE_EVENTS_H_
 #define PERSIA_CC_SERVICE_TABLE_EVENTS_H_
@@ -12,8 +12,8 @@ inline constexpr EventKind kTablesMade{"tables made", EventLevel::kInfo, 60};
 inline constexpr EventKind kPartsMade{"parts of tables made",
                                       EventLevel::kDebug, 60};
 
-// The first shard tells of the table, the others of their parts where details
-// are wanted: so a table is one line in the log of all.
+// Only shard 0 logs the table at the info level, the others their parts at the
+// debug level: so the logs of all shards together have one info line per table.
 inline void TellTableMade(EventLog* events, const TableConfig& config) {
   const EventKind& kind = config.shard_index == 0 ? kTablesMade : kPartsMade;
   TellEvent(events, kind, "made table \"", config.name,

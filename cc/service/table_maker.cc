@@ -53,13 +53,13 @@ Status TableMaker::Do(CreateTableRequest* request, uint64_t* log_end) {
   }
   Describe(table, request);
   request->generation = subject_.generation->load();
-  // With more shards a bag's ids may lie elsewhere.
+  // With several shards, a bag may have ids of other shards.
   request->takes_bags = config.shard_count <= 1;
   *log_end = tables_end_;
   return Status();
 }
 
-// Null if the table is only looked for.
+// Returns null for kFind.
 Result<Table*> TableMaker::Make(const CreateTableRequest& request) {
   const TableConfig& config = request.config;
   if (request.step == OpeningStep::kComplete) {
@@ -107,7 +107,7 @@ Status TableMaker::Change(const CreateTableRequest& request, Table* table) {
       identity.is_complete = true;
       break;
     case OpeningStep::kPrepare:
-      // Whoever prepared it before did not complete it.
+      // The program that prepared it before did not complete it.
       if (!identity.is_complete && request.identity != 0) {
         identity.number = request.identity;
       }
@@ -130,9 +130,9 @@ Status TableMaker::LogChanged(const Table& table) {
   return Log(table.config(), table.identity());
 }
 
-// Before others find the table, so that the log has no update of it earlier;
-// and after all that may be refused, or a shard would come back with a table
-// that nobody has.
+// Called before other threads can find the table, so that the log has no
+// earlier update of it; and after every check that may refuse the request, so
+// that recovery does not create a table that was refused.
 Status TableMaker::Log(const TableConfig& config,
                        const TableIdentity& identity) {
   if (subject_.journal == nullptr) return Status();

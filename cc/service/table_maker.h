@@ -1,7 +1,7 @@
-// TableMaker: what a store does about CreateTableRequests.
+// TableMaker: how a store carries out CreateTableRequests.
 //
-// Thread-safe, but whoever asks is inside the service's gate. Blocks for no
-// longer than it takes to make a table.
+// Thread-safe, but callers must be inside the service's gate, or have closed
+// it. Blocks for no longer than it takes to create a table.
 
 #ifndef PERSIA_CC_SERVICE_TABLE_MAKER_H_
 #define PERSIA_CC_SERVICE_TABLE_MAKER_H_
@@ -31,15 +31,15 @@ class TableMaker {
 
   explicit TableMaker(const Subject& subject) : subject_(subject) {}
 
-  // Does the request's step, and fills its outputs. What they say is durable
-  // once the log is, up to `*log_end`.
+  // Does the request's step, and fills in its outputs, which are durable once
+  // the log is durable up to `*log_end`.
   Status Do(CreateTableRequest* request, uint64_t* log_end);
 
-  // To be called before a table takes the place of one with other settings.
+  // Call it before `table` replaces a table with other settings.
   Status LogChanged(const Table& table);
 
  private:
-  // These expect the lock.
+  // These require making_.
   Result<Table*> Make(const CreateTableRequest& request);
   Status Add(std::shared_ptr<Table> table);
   Status Change(const CreateTableRequest& request, Table* table);
@@ -47,7 +47,8 @@ class TableMaker {
 
   const Subject subject_;
   std::mutex making_;
-  uint64_t tables_end_ = 0;  // Of the log, where all tables are. making_'s.
+  // Log position after the last Table record. Guarded by making_.
+  uint64_t tables_end_ = 0;
 };
 
 }  // namespace persia

@@ -17,8 +17,8 @@ void UpdateEpochs::Acknowledge(uint64_t client, uint64_t sequence) {
   const uint64_t epoch = Advance();
   Client* known = ClientOf(client, sequence);
   known->heard_at = epoch;
-  // Those between had nothing to update here, or are late: their own
-  // acknowledgement comes before their client can ask to see them.
+  // The sequences in between had no update here, or are late: they are
+  // acknowledged before their client can ask to see them.
   while (known->newest < sequence) {
     const uint64_t before = known->since[known->newest % kWindow];
     known->since[++known->newest % kWindow] = before;
@@ -31,7 +31,7 @@ void UpdateEpochs::Acknowledge(uint64_t client, uint64_t sequence) {
   }
 }
 
-// The client, beginning with `sequence` unless it is known already.
+// Returns the client; one that is unknown, or far behind, starts at `sequence`.
 UpdateEpochs::Client* UpdateEpochs::ClientOf(uint64_t client,
                                              uint64_t sequence) {
   auto found = clients_.find(client);

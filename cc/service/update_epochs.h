@@ -1,11 +1,12 @@
-// UpdateEpochs: from when on what is asked of a service reflects the updates of
-// a client.
+// UpdateEpochs: tells since when the rows looked up in a service reflect given
+// updates of a client.
 //
-// Epochs count the changes that a service has acknowledged. What is asked of it
-// in an epoch reflects every change of that epoch and before. For each client
-// it remembers in which epoch each of its last kWindow updates, and all before,
-// had been acknowledged; a client knows of no earlier acknowledgement of its
-// own than this one.
+// An epoch is the number of changes that a service has acknowledged. A row that
+// is requested in an epoch reflects every change of that epoch and earlier
+// ones. For each of a client's last kWindow updates, this class remembers the
+// epoch in which it and all earlier ones had been acknowledged.
+// Acknowledgements reach the client through this service, so it never learns of
+// one earlier than this class does.
 //
 // Not thread-safe.
 
@@ -22,32 +23,33 @@ namespace persia {
 class UpdateEpochs {
  public:
   static constexpr uint64_t kWindow = 1024;
-  // The one that was silent longest is forgotten for one more.
+  // When there are more, the client that was silent longest is forgotten.
   static constexpr size_t kMaxClients = 256;
-  // No epoch is as late.
+  // Later than every epoch.
   static constexpr uint64_t kNever = ~uint64_t{0};
 
   uint64_t now() const { return now_; }
 
-  // The epoch since when all updates of `client` up to `sequence` are
-  // reflected; kNever if that is not known. Sequence 0 is before the first
-  // update: always.
+  // The epoch since which all updates of `client` up to `sequence` are
+  // reflected; kNever if that is not known. 0 for sequence 0, which is before
+  // the first update.
   uint64_t Since(uint64_t client, uint64_t sequence) const;
 
-  // Counts a change that is no client's.
+  // Counts a change that belongs to no client.
   uint64_t Advance() { return ++now_; }
 
-  // Counts an update that was acknowledged; maybe again, and in any order.
+  // Counts an update that was acknowledged. Updates may come repeatedly, and in
+  // any order.
   void Acknowledge(uint64_t client, uint64_t sequence);
 
-  // Nothing is known of the client until it updates again: an update whose end
-  // nobody knows may be applied now or later.
+  // Forgets the client until its next acknowledged update. Call it for an
+  // update whose outcome is unknown: it may be applied now or later.
   void Forget(uint64_t client) { clients_.erase(client); }
 
  private:
   struct Client {
-    uint64_t first = 0;   // Of those remembered.
-    uint64_t newest = 0;  // Of those acknowledged.
+    uint64_t first = 0;   // The lowest sequence remembered.
+    uint64_t newest = 0;  // The highest one acknowledged.
     uint64_t heard_at = 0;
     std::array<uint64_t, kWindow> since;  // By sequence modulo kWindow.
   };

@@ -28,7 +28,7 @@ UpdateWindow::Verdict UpdateWindow::Begin(uint64_t client, uint64_t sequence) {
   return Verdict::kApply;
 }
 
-// The window moves up: slots that it reuses forget their old number.
+// Moves the window up, and clears the slots that it reuses.
 void UpdateWindow::MoveUp(Client* client, uint64_t sequence) const {
   const uint64_t steps = std::min(sequence - client->highest, kWindow);
   for (uint64_t i = 0; i < steps; ++i) {
@@ -41,13 +41,14 @@ void UpdateWindow::Finish(uint64_t client, uint64_t sequence, bool applied) {
   std::lock_guard<std::mutex> lock(mutex_);
   Client& known = clients_.at(client);
   --known.in_progress;
-  // The window may have moved past it: the slot belongs to another number.
+  // If the window has moved past it, the slot belongs to another sequence.
   if (known.highest - sequence >= kWindow) return;
   known.states[sequence % kWindow] = applied ? State::kApplied : State::kUnseen;
 }
 
-// The client, now the one that was heard last. Null, with the verdict, if its
-// update cannot be taken; a client that is forgotten stays so then.
+// Returns the client, moved to the newest end of the list. Null, with the
+// verdict, if its update cannot be accepted; a forgotten client then stays
+// forgotten.
 UpdateWindow::Client* UpdateWindow::Find(uint64_t number, uint64_t sequence,
                                          Verdict* verdict) {
   const auto known = clients_.find(number);
@@ -63,7 +64,8 @@ UpdateWindow::Client* UpdateWindow::Find(uint64_t number, uint64_t sequence,
     return nullptr;
   }
   const uint64_t highest = comes_back ? forgotten->second : 0;
-  // Its own place may be what another one gets.
+  // A returning client frees its place among the forgotten ones, so one more
+  // may be forgotten for it.
   Client* const client = Make(number, limits_.forgotten + (comes_back ? 1 : 0));
   if (client == nullptr) {
     *verdict = Verdict::kTooMany;
@@ -75,7 +77,7 @@ UpdateWindow::Client* UpdateWindow::Find(uint64_t number, uint64_t sequence,
   return client;
 }
 
-// Null if no client may be forgotten for it.
+// Returns null if there is no room and no client may be forgotten.
 UpdateWindow::Client* UpdateWindow::Make(uint64_t number,
                                          size_t most_forgotten) {
   if (clients_.size() >= limits_.clients && !MakeRoom(most_forgotten)) {
@@ -87,11 +89,12 @@ UpdateWindow::Client* UpdateWindow::Make(uint64_t number,
   return client;
 }
 
-// Forgets the client that has been idle longest; false if that cannot be.
+// Forgets the client that has been idle longest and has no update in progress.
+// Returns false if the limit of forgotten clients is reached.
 bool UpdateWindow::MakeRoom(size_t most_forgotten) {
   Client* client = oldest_;
   while (client != nullptr && client->in_progress > 0) client = client->newer;
-  if (client == nullptr) return true;  // There are more than may be, for once.
+  if (client == nullptr) return true;  // All are busy: exceed the limit.
   if (forgotten_.size() >= most_forgotten) return false;
   forgotten_[client->number] = client->highest;
   TellEvent(events_, kForgotten, "client ", client->number,

@@ -1,14 +1,15 @@
-// UpdateWindow: recognises updates that were applied before.
+// UpdateWindow: recognizes updates that were applied before.
 //
-// Of each client it remembers which of the last kWindow sequence numbers have
-// been begun and finished; but of so many clients at most. Of the one that has
-// been idle longest it then keeps the highest number alone: what comes from it
-// above that is new, and what does not may have been applied, so it is refused.
-// When there is no room for that either, new clients are refused. So no update
-// is ever applied twice for want of memory.
+// For each client it remembers which of the last kWindow sequence numbers have
+// been begun and finished, up to a limit of clients. Beyond that limit, only
+// the highest number is retained of the client that has been idle longest (the
+// client is forgotten): its updates above that number are new, and others are
+// refused, since they may have been applied. Once the limit of forgotten
+// clients is reached too, new clients are refused. So no update is ever applied
+// twice for lack of memory.
 //
-// Thread-safe; never blocks beyond a short lock. Throws std::bad_alloc, and
-// changes nothing then.
+// Thread-safe; never blocks beyond a short lock. If it throws std::bad_alloc,
+// it has changed nothing.
 
 #ifndef PERSIA_CC_SERVICE_UPDATE_WINDOW_H_
 #define PERSIA_CC_SERVICE_UPDATE_WINDOW_H_
@@ -27,24 +28,25 @@ namespace persia {
 
 class UpdateWindow {
  public:
-  // A client must not have updates in flight that are further apart.
+  // A client's updates in flight must have sequence numbers less than this
+  // apart.
   static constexpr uint64_t kWindow = ClientWindow::kSequences;
 
   struct Limits {
-    size_t clients = size_t{1} << 16;  // 1.1 KiB each.
+    size_t clients = size_t{1} << 16;  // About 1.1 KiB each.
     size_t forgotten = size_t{1} << 20;
   };
 
   enum class Verdict {
     kApply,       // New: apply it, then call Finish.
     kApplied,     // Applied before: acknowledge it again.
-    kInProgress,  // Its first arrival is being applied right now.
-    kTooOld,      // Left the window: nobody can tell any more.
-    kTooMany,     // No more clients can be told apart.
+    kInProgress,  // An earlier arrival of it is being applied.
+    kTooOld,      // Below the window: no longer known whether it was applied.
+    kTooMany,     // No room for another client.
   };
 
   UpdateWindow() : UpdateWindow(nullptr, Limits()) {}
-  // `events`, if any, is told of clients that are forgotten.
+  // `events`, if not null, logs the clients that are forgotten.
   explicit UpdateWindow(EventLog* events) : UpdateWindow(events, Limits()) {}
   UpdateWindow(EventLog* events, Limits limits)
       : events_(events), limits_(limits) {}
@@ -53,17 +55,19 @@ class UpdateWindow {
 
   Verdict Begin(uint64_t client, uint64_t sequence);
 
-  // Ends what Begin allowed. If the update was not `applied`, nothing changed
-  // and the same sequence may come again.
+  // Ends an update for which Begin returned kApply. If it was not `applied`,
+  // nothing changed and the same sequence may come again.
   void Finish(uint64_t client, uint64_t sequence, bool applied);
 
-  // What was applied, of each client, the one that was idle longest first. A
-  // forgotten one has nothing but its highest number; of one that came back,
-  // all up to where it was forgotten counts as applied. Precondition: none is
-  // in progress.
+  // The applied updates of each client: first the forgotten clients, each with
+  // nothing but its highest number, then the others, the one idle longest
+  // first. Of a client that was forgotten and has returned, all updates up to
+  // the number at which it was forgotten count as applied. Precondition: none
+  // is in progress.
   std::vector<ClientWindow> Export() const;
 
-  // These clients' updates were applied, and no others of theirs.
+  // Replaces what is known of these clients: exactly these updates were
+  // applied.
   void Import(const std::vector<ClientWindow>& clients);
 
  private:
@@ -71,12 +75,13 @@ class UpdateWindow {
   struct Client {
     uint64_t number = 0;
     uint64_t highest = 0;
-    // It was forgotten when this was its highest: of what is not above, nobody
-    // can tell any more.
+    // Whether it was forgotten once, and its highest number then: it is unknown
+    // which updates up to that number were applied.
     bool was_forgotten = false;
     uint64_t forgotten_at = 0;
     uint32_t in_progress = 0;
-    Client* older = nullptr;  // Heard before it, and after it.
+    // Neighbors in the list of clients by the time of their last update.
+    Client* older = nullptr;
     Client* newer = nullptr;
     std::array<State, kWindow> states{};  // By sequence modulo kWindow.
 
@@ -85,7 +90,7 @@ class UpdateWindow {
     }
   };
 
-  // All below expect the lock.
+  // All below require mutex_.
   Client* Find(uint64_t number, uint64_t sequence, Verdict* verdict);
   Client* Make(uint64_t number, size_t most_forgotten);
   void MoveUp(Client* client, uint64_t sequence) const;
@@ -98,9 +103,9 @@ class UpdateWindow {
   mutable std::mutex mutex_;
   // All below are guarded by mutex_.
   std::unordered_map<uint64_t, Client, KeyedHash> clients_;
-  // Their highest numbers.
+  // The highest number of each forgotten client.
   std::unordered_map<uint64_t, uint64_t, KeyedHash> forgotten_;
-  Client* oldest_ = nullptr;  // Of clients_.
+  Client* oldest_ = nullptr;  // Ends of the list through clients_.
   Client* newest_ = nullptr;
 };
 

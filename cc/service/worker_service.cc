@@ -25,10 +25,10 @@ TableStats StatsOf(const CachedTable& table) {
   return stats;
 }
 
-// Counts what comes, and tells of it.
+// Counts the requests, and adds an entry of its own to Stats.
 class WorkerService : public ForwardingService {
  public:
-  // `cache` may be null, and lives within `inner`.
+  // `cache` may be null; `inner` owns it.
   WorkerService(std::unique_ptr<EmbeddingService> inner,
                 const CachingService* cache)
       : ForwardingService(std::move(inner)), cache_(cache) {}
@@ -54,7 +54,7 @@ class WorkerService : public ForwardingService {
   }
 
  private:
-  // Without an address, which the server knows.
+  // Leaves the address empty: the server fills it in.
   void AddOwn(std::vector<ServiceStats>* processes) const {
     ServiceStats own;
     if (!processes->empty()) own.generation = processes->front().generation;

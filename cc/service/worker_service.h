@@ -1,10 +1,10 @@
-// The service of an embedding worker: what stands between many trainers and the
-// service that asks the shards.
+// The service of an embedding worker, which sits between many trainers and the
+// client of the PS shards.
 //
-// It takes bags of every table, answers from copies of hot rows, and joins
-// lookups that wait for the shards. Its Stats has an entry of its own in front
-// of the shards', with the requests that it took and, as tables, its copies:
-// the rows held, the ids looked up and those that copies answered.
+// It accepts bags of every table, answers from copies of hot rows, and joins
+// lookups that wait for the shards. Its Stats puts an entry of its own in front
+// of the shards', with the requests that it received and, as tables, its
+// caches: the rows held, the ids looked up and the ids answered from copies.
 //
 // Thread-safe and asynchronous, as EmbeddingService says.
 
@@ -18,7 +18,7 @@
 
 namespace persia {
 
-// Keeps copies of `cache_rows` rows of each table; 0: of none.
+// Caches up to `cache_rows` rows of each table; 0: no cache.
 std::unique_ptr<EmbeddingService> MakeWorkerService(
     std::unique_ptr<EmbeddingService> shards, uint64_t cache_rows);
 

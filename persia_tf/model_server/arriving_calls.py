@@ -1,8 +1,9 @@
-"""gRPC calls whose requests must arrive in time.
+"""Serves gRPC calls with a time limit for the arrival of their requests.
 
-gRPC itself waits for a request for as long as its client lets it, and Python's server
-holds a thread meanwhile. A call of one request is, on the wire, a stream of one: so it
-is served as a stream, whose handler waits for the request, but not for too long.
+gRPC waits for a request until the client's deadline, if it has one, and Python's server
+holds a thread meanwhile. On the wire, a call with one request is a stream of one
+request: so it is served as a stream whose handler waits for the request for a limited
+time.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ _LOOK_SECONDS = 0.25
 
 
 class ArrivingCalls:
-    """Takes handlers in place of a server, and hands them on, with a time for requests.
+    """Wraps the handlers added to a server with a time limit for requests.
 
-    Use it as the server that handlers are added to.
+    Add handlers to this object instead of the server.
 
     Args:
-        server: Gets them; it has not started yet.
+        server: Gets the wrapped handlers; it must not have started yet.
         seconds: How long the request of a call may take to arrive.
     """
 
@@ -40,7 +41,7 @@ class ArrivingCalls:
     def add_generic_rpc_handlers(
         self, handlers: Sequence[grpc.GenericRpcHandler]
     ) -> None:
-        """As a server has it."""
+        """See `grpc.Server.add_generic_rpc_handlers`."""
         self._server.add_generic_rpc_handlers(
             [_Handlers(each, self._wait) for each in handlers]
         )
@@ -48,10 +49,10 @@ class ArrivingCalls:
     def add_registered_method_handlers(
         self, service: str, handlers: Mapping[str, grpc.RpcMethodHandler]
     ) -> None:
-        """As a server has it; the generic handlers are enough."""
+        """Does nothing: the generic handlers already serve these methods."""
 
     def close(self, seconds: float) -> None:
-        """Ends the look after calls, which lets those that wait do so."""
+        """Stops cancelling late calls: those that still wait are no longer limited."""
         self._poller.stop(seconds)
 
     @contextlib.contextmanager
@@ -77,7 +78,7 @@ _Wait = Callable[[grpc.ServicerContext], contextlib.AbstractContextManager[None]
 
 
 class _Handlers(grpc.GenericRpcHandler):
-    """Handlers of calls, as streams."""
+    """Handlers that serve calls as streams."""
 
     def __init__(self, handlers: grpc.GenericRpcHandler, wait: _Wait) -> None:
         self._handlers = handlers

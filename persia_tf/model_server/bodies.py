@@ -16,30 +16,30 @@ from persia_tf.model_server import status
 from persia_tf.model_server.byte_budget import ByteBudget, Share
 from persia_tf.model_server.shown import shown
 
-# A body may come in slowly for a while; then it must have come at this rate.
+# After this grace period, a body must have arrived at this average rate.
 _GRACE_SECONDS = 5.0
 _LEAST_BYTES_PER_SECOND = 4096
 
-# Of the memory of all bodies, which small ones never wait for: there are no more of
-# them than connections.
+# Each request's first bytes, which are not charged to the memory of all bodies: so
+# small bodies are never refused. The limit of connections bounds them.
 FREE_BYTES = 1 << 16
 
-# As a body is kept while it arrives, at least, but for the last one.
+# The smallest size of the parts in which an arriving body is stored, except the last.
 _PART_BYTES = 1 << 16
 
-# What one step takes of a compressed body, and gives of an inflated one.
+# The largest output of one step of inflating a body.
 _STEP_BYTES = 1 << 16
 
-# zlib's words for what a stream begins with; deflate may also begin with nothing.
+# zlib's `wbits` for each encoding. A deflate stream may also come without a header.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _NO_BEGINNING = -15
 
 
 class UnreadError(errors.PersiaError):
-    """A body that was not read to its end.
+    """The error for a body that was not read to its end.
 
     Attributes:
-        http: HTTP's status for it.
+        http: The HTTP status of the answer.
     """
 
     def __init__(self, message: str, code: int, http_status: http.HTTPStatus) -> None:
@@ -48,12 +48,12 @@ class UnreadError(errors.PersiaError):
 
 
 class Bodies:
-    """Reads bodies.
+    """Reads bodies within limits of size, memory and time.
 
     Args:
-        most: Bytes of one, before and after it is inflated.
-        memory: Bytes of all of them together.
-        seconds: How long one may take to arrive.
+        most: The largest size of a body, both as sent and inflated, in bytes.
+        memory: The memory of all bodies together, in bytes.
+        seconds: How long a body may take to arrive.
     """
 
     def __init__(self, most: int, memory: int, seconds: float) -> None:
@@ -70,13 +70,13 @@ class Bodies:
         """Reads a request's body, as it was sent.
 
         Args:
-            request: It.
-            share: Is charged with the body.
+            request: The request.
+            share: Charged for the body.
 
         Raises:
-            UnreadError: If it is too large or too slow, of an encoding that is not
-                known, or its client left.
-            PersiaError: If there is no memory for it.
+            UnreadError: If it is too large or too slow, has an unknown encoding, or its
+                client left.
+            PersiaError: If the memory budget is exhausted.
         """
         encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding != "identity" and encoding not in _WINDOWS:
@@ -101,7 +101,7 @@ class Bodies:
             ) from error
 
     def check_size(self, count: int, what: str) -> None:
-        """Raises UnreadError if that is more than a body may have."""
+        """Raises UnreadError if `count` is more bytes than a body may have."""
         if count > self._most:
             raise UnreadError(
                 f"the request is too large: its body may have {self._most} bytes. "
@@ -112,8 +112,8 @@ class Bodies:
             )
 
     async def _arrive(self, request: web.Request, share: Share) -> list[bytearray]:
-        # One array that grows would be copied again and again, and each part by
-        # itself may be of one byte.
+        # One growing array would be copied repeatedly, and a list of the parts received
+        # may have one byte in each.
         arrived = [bytearray()]
         count = 0
         began = time.monotonic()
@@ -130,14 +130,15 @@ class Bodies:
         return arrived
 
     async def _take_turns(self) -> None:
-        """Lets one large body go on in each turn of the loop: parts take long."""
+        """Lets only one large body continue per iteration of the event loop."""
         if self._turn is None:
-            self._turn = asyncio.Lock()  # Of the loop that runs now.
+            # Created here, so that it belongs to the running loop.
+            self._turn = asyncio.Lock()
         async with self._turn:
             await asyncio.sleep(0)
 
     async def _next(self, request: web.Request, began: float, count: int) -> bytes:
-        """The next part, if it comes before its request is late, or too slow."""
+        """Returns the next part; raises UnreadError if the body is late or too slow."""
         late = began + self._seconds
         slow = began + _GRACE_SECONDS + count / _LEAST_BYTES_PER_SECOND
         try:
@@ -166,22 +167,24 @@ class Body:
 
     @property
     def is_large(self) -> bool:
-        """Whether `text` may take long."""
+        """Whether `text` may take so long that it must wait for its turn."""
         small = FREE_BYTES if self._encoding == "identity" else FREE_BYTES // 16
         return sum(map(len, self._parts)) > small
 
     def text(self, share: Share) -> bytes:
-        """Returns what it says, inflated, once. It takes long: not for an event loop.
+        """Returns its contents, inflated. It is slow: not for the event loop.
 
-        It has nothing of it from then on, so that the text ends with its last user.
+        Call it once: the body then releases its contents, so that they are freed with
+        the last reference to the text.
 
         Args:
-            share: Is charged with what is inflated, as it is.
+            share: Charged for the inflated parts.
 
         Raises:
-            UnreadError: If it is too large.
-            InvalidArgumentError: If it is not what it says it is.
-            PersiaError: If there is no memory for it.
+            UnreadError: If it is too large when inflated.
+            InvalidArgumentError: If it does not have the encoding that its header
+                names.
+            PersiaError: If the memory budget is exhausted.
         """
         sent, self._parts = self._parts, []
         if self._encoding == "identity":
@@ -201,7 +204,7 @@ class Body:
         return b"".join(inflated)
 
     def _inflated(self, sent: list[bytearray]) -> Iterator[bytes]:
-        """What is compressed, in parts of 64 KiB at most."""
+        """Inflates a body, in parts of at most 64 KiB."""
         inflater = zlib.decompressobj(self._window(sent[0]))
         for part in sent:
             left: Any = part

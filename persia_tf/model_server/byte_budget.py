@@ -1,4 +1,4 @@
-"""How much memory all requests may take together."""
+"""A limit on the memory that all requests together take."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from persia_tf.model_server import status
 
 
 class ByteBudget:
-    """Bytes that requests share. Thread-safe.
+    """A budget of bytes that all requests share. Thread-safe.
 
     Args:
-        most: How many there are.
-        option: The option that says so, for messages.
+        most: The size of the budget, in bytes.
+        option: The name of the option that sets it, for error messages.
     """
 
     def __init__(self, most: int, option: str) -> None:
@@ -24,14 +24,14 @@ class ByteBudget:
 
     @property
     def taken(self) -> int:
-        """How many are taken now."""
+        """How many bytes are taken now."""
         return self._taken
 
     def share(self, free: int = 0) -> Share:
-        """Returns the share of one request, which has nothing yet.
+        """Returns the share of one request, which is empty.
 
         Args:
-            free: Its first bytes, which it has of its own.
+            free: How many bytes it may take first without charging the budget.
         """
         return Share(self, free)
 
@@ -52,9 +52,9 @@ class ByteBudget:
 
 
 class Share:
-    """What one request has of a budget; it is given back on leaving a `with` block.
+    """The bytes that one request has taken. Leaving its `with` block frees them.
 
-    For one thread at a time.
+    Not thread-safe: use it on one thread at a time.
     """
 
     def __init__(self, budget: ByteBudget, free: int) -> None:
@@ -70,17 +70,17 @@ class Share:
         self.give_back()
 
     def give_back(self) -> None:
-        """Gives all of it back."""
+        """Frees all of it."""
         self._budget._give_back(self._taken)
         self._taken = 0
         self._free = self._own
 
     def take(self, count: int) -> None:
-        """Takes some more bytes.
+        """Takes more bytes.
 
         Raises:
-            PersiaError: If there are not so many: with the code of RESOURCE_EXHAUSTED.
-                The share has what it had.
+            PersiaError: If the budget has too few left: with the code
+                RESOURCE_EXHAUSTED. The share is then unchanged.
         """
         of_budget = max(0, count - self._free)
         self._budget._take(of_budget)

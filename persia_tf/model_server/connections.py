@@ -1,9 +1,9 @@
-"""The connections of an HTTP server: so many at once, and none idle for long.
+"""The connections of an HTTP server: limits their number and their idle time.
 
-Where there are as many as there may be, a new one takes the place of one that owes its
-client nothing: first of those that never asked, then of those between two requests,
-then of those whose request is arriving; the eldest of each goes first. So connections
-that do nothing, or do it slowly, keep nobody out. All of it is of one event loop.
+At the limit, a new connection replaces one that is not being answered: first one that
+has never sent a request, then one between two requests, then one whose request is still
+arriving; within each kind, the oldest. So connections that are idle or slow never keep
+others out. Everything here runs on one event loop.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any, Optional
 
 from persia_tf.model_server import log_limit
 
-# For TLS to be agreed on.
+# Timeout of the TLS handshake.
 _HANDSHAKE_SECONDS = 10.0
 
 _SWEEP_SECONDS = 0.5
 _CLOSED_AT_ONCE = 64
 
-# From a word on the limit to the next.
+# The least interval between two warnings about the limit.
 _TELL_SECONDS = 60.0
 
-# The kinds of connections whose place another may take, in their order. One that is
-# being answered is of none of them.
+# The kinds of connections that may be replaced, in this order. A connection that is
+# being answered has no kind.
 _NEW, _IDLE, _ARRIVING = range(3)
 
 _logger = log_limit.limited("persia.serve.http")
@@ -39,11 +39,12 @@ class Connections:
     """All connections of a server.
 
     Args:
-        most: How many there may be.
-        idle_seconds: How long one may be without a request that is being read or
-            answered, before its first one or between two.
+        most: The largest number of connections.
+        idle_seconds: How long a connection may be without a request, before its first
+            one or between two.
         answer_seconds: How long a client may take to read an answer.
-        ended: Called with the reason, when one is closed for others' sake or its own.
+        ended: Called with the reason when the server closes a connection: see
+            `http_server.HttpServer`.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Connections:
         self._open: set[Connection] = set()
         self._leaving = 0
         self._tell_at = -math.inf
-        # Dictionaries keep the order in which they came.
+        # By kind. Dictionaries, since they keep insertion order.
         self._replaceable: list[dict[Connection, None]] = [{}, {}, {}]
         self._by_protocol: dict[Any, Connection] = {}
         self._has_room = asyncio.Event()
@@ -72,17 +73,17 @@ class Connections:
         return len(self._open)
 
     def of(self, protocol: asyncio.Protocol) -> Connection | None:
-        """Returns the connection whose bytes a protocol gets; None: it is gone."""
+        """Returns the connection of a protocol; None if it is closed."""
         return self._by_protocol.get(protocol)
 
     async def room(self) -> None:
-        """Waits until there is room for a new connection, and makes some if it can.
+        """Waits until there is room for a new connection; closes another one if it can.
 
-        There is none if all that there are are being answered.
+        There is no room while every connection is being answered.
         """
         while len(self._open) >= self._most:
             self._has_room.clear()
-            # Who was closed is gone soon, and then there is room.
+            # A connection that is being closed will soon leave room.
             if not self._leaving and not self._close_eldest():
                 _logger.warning(
                     "%d connections are being answered, which is the limit: others "
@@ -97,12 +98,13 @@ class Connections:
         make_protocol: Callable[[], asyncio.Protocol],
         tls: ssl.SSLContext | None,
     ) -> None:
-        """Takes a connection that was accepted.
+        """Adds an accepted connection.
 
         Args:
-            accepted: Its socket, which is closed with it.
-            make_protocol: Makes what gets its bytes, once there are any.
-            tls: How it is encrypted. None: it is not.
+            accepted: Its socket, which the connection closes when it ends.
+            make_protocol: Creates the protocol that gets its bytes, when the first
+                arrive.
+            tls: The TLS context. None: the connection is not encrypted.
         """
         connection = Connection(self, accepted, make_protocol, tls)
         self._open.add(connection)
@@ -110,20 +112,20 @@ class Connections:
         connection.wait()
 
     def close_one(self) -> None:
-        """Closes the eldest that owes its client nothing: descriptors are short."""
+        """Closes the connection that would be replaced next, to free a descriptor."""
         self._close_eldest()
 
     def close_silent(self) -> None:
-        """Closes those whose clients never spoke."""
+        """Closes the connections that have had no request yet."""
         for connection in list(self._replaceable[_NEW]):
             self._close(connection, "idle")
 
     def close(self) -> None:
-        """Ends the look after idle connections; closes none."""
+        """Stops closing idle connections. Does not close connections itself."""
         self._sweeping.cancel()
 
     def _place(self, connection: Connection, kind: int | None) -> None:
-        """Puts a connection behind the others of a kind; None: it owes an answer."""
+        """Sets a connection's kind, as its newest; None: it is being answered."""
         if connection.kind is not None:
             self._replaceable[connection.kind].pop(connection, None)
         connection.kind = kind
@@ -145,7 +147,7 @@ class Connections:
         self._has_room.set()
 
     def _close_eldest(self) -> bool:
-        """Closes one to make room, if it may; whether it did."""
+        """Closes the next connection to be replaced. Returns whether there was one."""
         for kind in self._replaceable:
             for connection in kind:
                 self._tell_of_limit()
@@ -154,7 +156,7 @@ class Connections:
         return False
 
     def _tell_of_limit(self) -> None:
-        # Not for each connection: that would take longer than all else of it.
+        # At a limited rate: logging takes longer than replacing a connection.
         if self._loop.time() >= self._tell_at:
             self._tell_at = self._loop.time() + _TELL_SECONDS
             _logger.warning(
@@ -164,7 +166,7 @@ class Connections:
             )
 
     def _sweep(self) -> None:
-        """Closes those that have been idle for too long."""
+        """Closes the connections that have been idle for too long."""
         latest = self._loop.time() - self._idle_seconds
         idle = [
             connection
@@ -189,15 +191,15 @@ class Connections:
 
 
 class Connection(asyncio.Protocol):
-    """A connection: hands what happens to its protocol, which knows nothing of it.
+    """A connection. It forwards all events to its protocol, which does not know it.
 
-    Until its client speaks it is a socket and no more: whoever does nothing costs
+    Until its first bytes arrive it is only a socket, so that silent clients cost
     little.
 
     Attributes:
-        protocol: Gets its bytes; None until there are any.
-        kind: Of those whose place others may take; None: of none of them.
-        since: When it became of that kind, by the loop's clock.
+        protocol: The protocol that gets its bytes; None until the first arrive.
+        kind: Its kind; None if it may not be replaced.
+        since: When it got that kind, by the loop's clock.
         is_leaving: Whether it was aborted.
     """
 
@@ -221,16 +223,16 @@ class Connection(asyncio.Protocol):
         self.is_leaving = False
 
     def wait(self) -> None:
-        """Waits for the client's first word."""
+        """Waits for the client's first bytes."""
         self._loop.add_reader(self._socket, self._connect)
 
     @contextlib.contextmanager
     def request(self, has_arrived: bool) -> Iterator[None]:
-        """Holds the connection for a request.
+        """Marks the connection as in use by a request.
 
         Args:
-            has_arrived: Whether all of the request is there. If not, another may take
-                the connection's place until `arrived`.
+            has_arrived: Whether the request is complete. If not, the connection may be
+                replaced until `arrived`.
         """
         self._connections._place(self, None if has_arrived else _ARRIVING)
         try:
@@ -239,12 +241,12 @@ class Connection(asyncio.Protocol):
             self._connections._place(self, _IDLE)
 
     def arrived(self) -> None:
-        """Says that all of the request is there: from now on it is being answered."""
+        """Notes that the request is complete: from now on it is being answered."""
         self._connections._place(self, None)
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
-        """Cuts the connection off if its client does not read an answer in time."""
+        """Aborts the connection if its client does not read the answer in time."""
         connections = self._connections
         late = self._loop.call_later(
             connections.answer_seconds, connections._close, self, "unread"
@@ -255,7 +257,7 @@ class Connection(asyncio.Protocol):
             late.cancel()
 
     def abort(self) -> None:
-        """Ends it now, whatever its client has not read."""
+        """Closes it immediately; unsent data is lost."""
         self.is_leaving = True
         if self._transport is not None:
             self._transport.abort()
@@ -266,11 +268,11 @@ class Connection(asyncio.Protocol):
             self._end()
 
     def _connect(self) -> None:
-        """The client spoke, or left."""
+        """Handles the client's first bytes, or its leaving."""
         self._loop.remove_reader(self._socket)
         try:
             spoke = self._socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:  # It did neither after all.
+        except BlockingIOError:  # A spurious wake-up.
             return self.wait()
         except OSError:
             spoke = b""
@@ -285,7 +287,8 @@ class Connection(asyncio.Protocol):
         self._connecting.add_done_callback(self._connected)
 
     def _connected(self, task: asyncio.Task[Any]) -> None:
-        # Whoever connects may send what is no TLS: that is no news.
+        # A failed handshake is not logged: any client can send something other than
+        # TLS.
         if task.cancelled() or task.exception() is not None:
             self._end()
 

@@ -1,4 +1,4 @@
-"""File descriptors of the process: how many there are, and who may have them."""
+"""The process's limit of file descriptors, and how many connections fit in it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import logging
 import os
 import resource
 
-# For models' files, for logs, for connections that are accepted or closed just now.
+# Descriptors set aside for models' files, logs, and connections that are being accepted
+# or closed.
 RESERVED = 256
 
-# With fewer connections a server would be of no use.
+# The smallest limit of connections per listener: with fewer, a server is useless.
 _LEAST_CONNECTIONS = 16
 
 _logger = logging.getLogger("persia.serve")
 
 
 def raise_limit(wanted: int) -> None:
-    """Lets this process have more descriptors, if it may and is to.
+    """Raises the limit of open files if needed, as far as the hard limit allows.
 
     Args:
-        wanted: By how many connections they are needed.
+        wanted: How many connections need a descriptor.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = wanted + _used() + RESERVED
@@ -30,13 +31,13 @@ def raise_limit(wanted: int) -> None:
 
 
 def connections(wanted: int, listeners: int) -> int:
-    """Returns how many connections each listener may have.
+    """Returns the limit of connections per listener.
 
-    So many are wanted, or fewer, so that descriptors are left for all else.
+    It is `wanted`, or lower so that enough descriptors remain for everything else.
 
     Args:
-        wanted: By each listener.
-        listeners: How many there are.
+        wanted: The desired limit per listener.
+        listeners: The number of listeners.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:

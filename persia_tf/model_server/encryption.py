@@ -1,4 +1,4 @@
-"""TLS, as gRPC and the HTTP server take it. It is mutual: clients show certificates."""
+"""TLS settings for gRPC and the HTTP server. Clients must present certificates."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from persia_tf import errors, tls
 
 
 def of_grpc(files: tls.TLS) -> grpc.ServerCredentials:
-    """Returns gRPC's form.
+    """Returns gRPC's server credentials.
 
     Raises:
-        InvalidArgumentError: If a file cannot be read, or others may read the key.
+        InvalidArgumentError: If a file cannot be read, or other users may read the key.
     """
     held = tls.read(files)
     return grpc.ssl_server_credentials(
@@ -22,10 +22,10 @@ def of_grpc(files: tls.TLS) -> grpc.ServerCredentials:
 
 
 def of_http(files: tls.TLS) -> ssl.SSLContext:
-    """Returns Python's form, of files that `of_grpc` has read.
+    """Returns Python's SSL context. Call `of_grpc` first: it checks the files.
 
     Raises:
-        InvalidArgumentError: If they are not what they should be.
+        InvalidArgumentError: If a file does not have the expected contents.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3

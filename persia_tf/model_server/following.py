@@ -18,17 +18,18 @@ from persia_tf.cluster import Cluster
 from persia_tf.model_server.loading import Loaded
 from persia_tf.serving.follower import Follower, FollowerStatus
 
-# How often it looks whether a version is current.
+# The interval at which it checks whether a version is current.
 _LOOK_SECONDS = 0.05
 
 _logger = logging.getLogger("persia.serve")
 
 
 class Following:
-    """Has each version of a model follow shards, from before its first request on.
+    """Keeps each version of a model current with the shards that train.
 
-    A watcher of one `ModelServer`. A version that is not current in time serves all the
-    same, with the rows that it has by then.
+    A watcher for one `ModelServer`. Each version follows the shards, starting before
+    its first request. A version that is not current in time serves anyway, with the
+    rows that it has by then.
 
     Example:
 
@@ -40,8 +41,9 @@ class Following:
 
     Args:
         cluster: The shards that train.
-        poll_seconds: As for `ptf.serving.Follower`.
-        current_seconds: How long a version waits to be current. Defaults to 60.
+        poll_seconds: As for `ptf.serving.Follower`. Defaults to 0.1.
+        current_seconds: How long a new version waits to be current before it serves.
+            Defaults to 60.
     """
 
     def __init__(
@@ -54,16 +56,16 @@ class Following:
         self._stopping = threading.Event()
 
     def followers(self) -> list[Follower]:
-        """Returns the follower of each version that serves, or is about to."""
+        """Returns the followers of all versions that serve or are about to."""
         return list(self._followers.values())
 
     def status(self) -> dict[int, FollowerStatus]:
-        """Returns how far the follower of each version has come."""
+        """Returns the status of each version's follower, by version."""
         followers = list(self._followers.items())
         return {loaded.version: each.status for loaded, each in followers}
 
     def collect(self) -> Iterator[Metric]:
-        """Tells Prometheus how far followers have come."""
+        """Returns the followers' metrics for Prometheus."""
         labels = ["version", "shard"]
         name = "persia_serve_follow"
         rows = CounterMetricFamily(f"{name}_rows", "Rows set.", labels=labels)
@@ -85,7 +87,7 @@ class Following:
         yield from (rows, erased, failures, behind)
 
     def started(self, loaded: Loaded) -> None:
-        """Begins to follow for a version, and waits until it is current."""
+        """Starts a version's follower, and waits until the version is current."""
         try:
             follower = Follower(
                 loaded.saved_model, self._cluster, poll_seconds=self._poll_seconds
@@ -102,17 +104,17 @@ class Following:
             raise
 
     def stopping(self) -> None:
-        """Has nobody wait any more: no version starts."""
+        """Makes `started` return without waiting: no further version starts."""
         self._stopping.set()
 
     def ended(self, loaded: Loaded) -> None:
-        """Ends the follower of a version, if it has one."""
+        """Closes the follower of a version, if it has one."""
         follower = self._followers.pop(loaded, None)
         if follower is not None:
             follower.close()
 
     def _wait_until_current(self, version: int, follower: Follower) -> None:
-        """Waits, but not for a version that does not start any more."""
+        """Waits until a version is current, late, or `stopping` is called."""
         began = time.monotonic()
         while True:
             status = follower.status
@@ -131,7 +133,7 @@ class Following:
 
 
 def _late(status: FollowerStatus) -> str:
-    """Says what keeps a version from being current."""
+    """Returns why a version is not current."""
     if not status.shards:
         return f"no shard was reached: {status.error}"
     late = next(shard for shard in status.shards if shard.current_at is None)

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's gRPC services: predictions, and how the model is."""
+"""TensorFlow Serving's gRPC services: predictions, metadata and model status."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ def add_services(
     request_seconds: float,
     max_message_bytes: int,
 ) -> None:
-    """Has a gRPC server answer for a model.
+    """Adds the services for a model to a gRPC server.
 
     Args:
-        server: What adds them to it; it has not started yet.
-        predictor: Answers.
-        request_seconds: How long a request may wait, or less if its client says so.
-        max_message_bytes: Of a request's tensors together.
+        server: The server's wrapper; the server must not have started yet.
+        predictor: Answers the requests.
+        request_seconds: How long a prediction may wait until it runs; less if the
+            client's deadline is earlier.
+        max_message_bytes: The largest size of a request's tensors together.
     """
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
         _PredictionService(predictor, request_seconds, max_message_bytes), server
@@ -57,7 +58,7 @@ def add_services(
 
 
 def _telling_errors(method: _Method) -> _Method:
-    """Gives a method's errors as status codes, with their messages."""
+    """Turns a method's exceptions into gRPC status codes with messages."""
 
     @functools.wraps(method)
     def answer(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
@@ -74,7 +75,7 @@ def _telling_errors(method: _Method) -> _Method:
 
 
 def _refused(what: str) -> _Method:
-    """A method that this server has not."""
+    """Returns a method that fails with UNIMPLEMENTED."""
 
     @_telling_errors
     def refuse(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
@@ -146,7 +147,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
     def _seconds(self, context: grpc.ServicerContext) -> float:
         of_client = context.time_remaining()
-        if of_client is None:  # It waits for ever.
+        if of_client is None:  # The client has no deadline.
             return self._request_seconds
         return min(self._request_seconds, of_client)
 

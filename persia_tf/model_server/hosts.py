@@ -1,4 +1,4 @@
-"""Whom a server may listen for."""
+"""Which hosts a server may listen on."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from persia_tf import errors
 
 
 def check(host: str, may_others: bool) -> None:
-    """Raises unless others may reach a server there, or cannot.
+    """Raises if other machines could reach a server at `host` but must not.
 
     Args:
         host: Name or address to listen on.
-        may_others: Whether other machines are listened to.
+        may_others: Whether other machines may reach the server.
 
     Raises:
-        InvalidArgumentError: If they could reach it, and should not; or if there is
-            no such host.
+        InvalidArgumentError: If other machines could reach it but must not, or if there
+            is no such host.
     """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)

@@ -21,31 +21,33 @@ from persia_tf.addresses import Address
 from persia_tf.model_server import log_limit
 from persia_tf.model_server.connections import Connection, Connections
 
-# To start, and to end beyond what requests may take.
+# Timeout for starting, and for stopping in addition to the time that requests get.
 _SECONDS = 20.0
 
-# aiohttp's own patience; `stop` says how long requests may really take.
+# aiohttp's own limit; the actual one is that of `stop`.
 _DRAIN_SECONDS = 3600.0
 
-# Connections that the kernel holds until they are accepted.
+# The limit of connections that wait in the kernel to be accepted.
 _BACKLOG = 1024
 
 _ACCEPTED_AT_ONCE = 8
 
-# Where no descriptor or memory is left for a connection, until it is tried again.
+# Errors that mean there is no descriptor or memory for a connection, and the pause
+# before the next attempt to accept it.
 _SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _SHORT_SECONDS = 0.2
 
-# After one that left before it was accepted, or whatever else may happen.
+# The pause after any other error, such as a client that left before it was accepted.
 _GONE_SECONDS = 0.01
 
-# An address that this machine does not have.
+# Errors that mean that this machine does not have an address.
 _ABSENT = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 _T = TypeVar("_T")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-# Of the request that a task answers: its connection, and what is held for it.
+# Per task that answers a request: its connection, and the contexts to leave once the
+# answer is sent.
 _connection: contextvars.ContextVar[Connection] = contextvars.ContextVar("connection")
 _held: contextvars.ContextVar[contextlib.ExitStack] = contextvars.ContextVar("held")
 
@@ -53,22 +55,22 @@ _logger = log_limit.limited("persia.serve.http")
 
 
 def arrived() -> None:
-    """Says, in the task that answers a request, that all of its body is there."""
+    """Notes that the body is complete. Call it in the task that answers the request."""
     _connection.get().arrived()
 
 
 def until_sent(held: contextlib.AbstractContextManager[_T]) -> _T:
-    """Enters a context, in such a task, and leaves it once the answer is sent."""
+    """Enters a context, which is left once the present task's answer is sent."""
     return _held.get().enter_context(held)
 
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What clients may take of a server.
+    """Limits on what clients may use of a server.
 
     Attributes:
-        connections: How many there may be at once.
-        idle_seconds: How long one may do nothing.
+        connections: How many there may be at a time.
+        idle_seconds: How long one may be without a request.
         answer_seconds: How long a client may take to read an answer.
     """
 
@@ -78,21 +80,21 @@ class Limits:
 
 
 class HttpServer:
-    """Serves from the moment it is made, until `stop`.
+    """Serves from its construction until `stop`.
 
     Args:
-        application: Answers.
-        wanted: Where to listen; port 0: any free one.
-        limits: What clients may take of it.
-        ended: Called with the reason when it closes a connection of its own accord:
+        application: Answers the requests.
+        wanted: The address to listen on; port 0: any free one.
+        limits: Limits on what clients may use.
+        ended: Called with the reason when the server itself closes a connection:
             "replaced", "idle" or "unread".
         tls: How connections are encrypted. None: they are not.
 
     Attributes:
-        address: Where it listens.
+        address: The address on which it listens.
 
     Raises:
-        UnavailableError: If it cannot.
+        UnavailableError: If it cannot listen there.
     """
 
     def __init__(
@@ -104,7 +106,7 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
     ) -> None:
 
-        @web.middleware  # It takes no method.
+        @web.middleware  # It cannot decorate a bound method.
         async def hold(request: web.Request, handler: _Handler) -> web.StreamResponse:
             return await self._hold(request, handler)
 
@@ -138,11 +140,11 @@ class HttpServer:
             ) from error
 
     def stop(self, seconds: float) -> None:
-        """Lets requests in flight end, for so long, and stops listening at once."""
+        """Stops listening at once, and lets requests in flight end for some seconds."""
         try:
             self._run(asyncio.wait_for(self._end(), seconds), seconds)
         except asyncio.TimeoutError:
-            pass  # Who still waits is cut off.
+            pass  # The remaining requests are cut off.
         self._end_thread()
 
     async def _start(self, wanted: Address, ended: Callable[[str], None]) -> int:
@@ -158,11 +160,11 @@ class HttpServer:
         return listeners[0].getsockname()[1]
 
     async def _accept(self, listener: socket.socket) -> None:
-        """Accepts connections; asyncio itself would take any number of them."""
+        """Accepts connections up to the limit; asyncio itself would have no limit."""
         with listener:
             for count in itertools.count():
                 if count % _ACCEPTED_AT_ONCE == 0:
-                    # Those that came earlier have their turn.
+                    # Lets the connections accepted so far run.
                     await asyncio.sleep(0)
                 try:
                     accepted, _ = await self._loop.sock_accept(listener)
@@ -174,7 +176,7 @@ class HttpServer:
                 self._connections.add(accepted, self._runner.server, self._tls)
 
     async def _rest(self, error: OSError) -> None:
-        """After a connection that could not be accepted."""
+        """Pauses after a connection could not be accepted."""
         if error.errno not in _SHORT:
             return await asyncio.sleep(_GONE_SECONDS)
         _logger.error("A connection waits, since it cannot be accepted: %s", error)
@@ -184,17 +186,17 @@ class HttpServer:
     async def _hold(
         self, request: web.Request, handler: _Handler
     ) -> web.StreamResponse:
-        """Holds a connection while it has a request, and sends the answer."""
+        """Answers a request; once it is whole, its connection is not replaced."""
         connection = self._connections.of(request.protocol)
         if connection is None:
-            return web.Response()  # To nobody.
+            return web.Response()  # The client is gone.
         is_whole = not request.can_read_body
         with connection.request(is_whole), contextlib.ExitStack() as held:
             _connection.set(connection)
             _held.set(held)
             response = await handler(request)
             connection.arrived()
-            # A client that left is no error of the server; aiohttp will notice, too.
+            # A client that left is not an error of the server; aiohttp notices it, too.
             with connection.answering(), contextlib.suppress(ConnectionError):
                 await response.prepare(request)
                 await response.write_eof()
@@ -219,7 +221,7 @@ class HttpServer:
 
 
 def _listen(host: str, port: int) -> list[socket.socket]:
-    """Listens on all addresses of a host, at one port."""
+    """Returns sockets that listen on all addresses of a host, at one port."""
     found = socket.getaddrinfo(
         *(host, port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
@@ -233,7 +235,8 @@ def _listen(host: str, port: int) -> list[socket.socket]:
             except OSError as error:
                 if error.errno not in _ABSENT:
                     raise
-                absent = error  # A machine may have no IPv6, and a name for it.
+                # A name may have an IPv6 address although the machine has no IPv6.
+                absent = error
                 continue
             stack.enter_context(_closing_unless_done(listener))
             listener.setblocking(False)
@@ -254,7 +257,7 @@ def _closing_unless_done(opened: socket.socket):
 
 
 def _tell(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Logs what asyncio has to tell, as often as it may be told."""
+    """Logs asyncio's errors, at a limited rate."""
     _logger.error(
         "The REST server: %s", context.get("message"), exc_info=context.get("exception")
     )

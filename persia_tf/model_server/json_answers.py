@@ -1,9 +1,9 @@
-"""Answers in JSON, as TensorFlow Serving's REST API has them: in rows, or in columns.
+"""Answers in the JSON of TensorFlow Serving's REST API, in row or column format.
 
     {"predictions": [...]}  {"outputs": ...}
 
-They are written in parts, since the interpreter's other threads wait while the JSON
-library writes one.
+They are written in parts, since the JSON library holds the interpreter's lock while it
+writes one.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from persia_tf.model_server.running import Outputs
 
 _B64 = "b64"
 
-# Outputs of such names are bytes, and not text.
+# Outputs whose names end in this are bytes, not text.
 _BYTES_SUFFIX = "_bytes"
 
 _VALUES_AT_ONCE = 512
 
-# Of a string, beside what it says: its place in an array, and an object of Python's.
+# A string's size apart from its bytes: its reference in an array, and a Python object.
 _STRING_BYTES = 8 + 48
 
-# Of an answer, until its client has read it: its own, and the connection's.
+# Copies of an answer that exist until its client has read it: one here, and one in the
+# connection's buffer.
 _COPIES = 2
 
 
 def dump(value: Any) -> str:
-    """Writes JSON that is short, with NaN and Infinity as words."""
+    """Writes a short value as JSON, with NaN and Infinity as words."""
     return json.dumps(value)
 
 
 def is_large(outputs: Outputs) -> bool:
-    """Whether an answer takes long to write."""
+    """Whether outputs have so many values that writing them takes long."""
     return sum(array.size for array in outputs.values()) > _VALUES_AT_ONCE
 
 
@@ -56,12 +57,13 @@ def answer(outputs: Outputs, in_rows: bool, share: Share) -> bytes:
 
     Args:
         outputs: Arrays by name.
-        in_rows: Whether it was asked for in rows.
-        share: Is charged with the answer until it is sent.
+        in_rows: Whether the answer is in the row format.
+        share: Charged for the answer until it is sent.
 
     Raises:
-        InvalidArgumentError: If outputs have no rows.
-        PersiaError: If there is no memory for it.
+        InvalidArgumentError: If rows are asked for, and the outputs' first axes are not
+            of equal length.
+        PersiaError: If the memory budget is exhausted.
     """
     if in_rows:
         _check_rows(outputs)
@@ -141,7 +143,8 @@ def _array(name: str, array: np.ndarray) -> Iterator[str]:
 
 def _value(name: str, array: np.ndarray) -> Any:
     if array.dtype != object:
-        # JSON has no numbers of less precision.
+        # TensorFlow's own dtypes, such as bfloat16, have kind V. They are written as
+        # float32.
         wide = array.astype(np.float32) if array.dtype.kind == "V" else array
         return wide.tolist()
     as_bytes = name.endswith(_BYTES_SUFFIX)

@@ -1,11 +1,11 @@
-"""Bodies of requests as arrays: examples in rows, or in columns.
+"""Parses the JSON bodies of requests to arrays, in row or column format.
 
     {"instances": [{"user": 3, "tags": ["a"]}, ...]}
     {"inputs": {"user": [3, ...], "tags": [["a"], ...]}}
 
 Bytes are {"b64": "..."}. NaN, Infinity and -Infinity are written as these words. The
-native core reads them, without the interpreter's lock and into the arrays themselves:
-see cc/json/request_body.h.
+native core parses them into the arrays directly, without holding the interpreter's
+lock: see cc/json/request_body.h.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from persia_tf.model_server.byte_budget import Share
 from persia_tf.model_server.shown import shown
 from persia_tf.model_server.signature import Arrays, Signature, Spec
 
-# Kinds of values and forms of arrays, as cc/capi/persia.h has them.
+# Kinds of values and forms of arrays, as defined in cc/capi/persia.h.
 _KINDS = {
     1: "bool",
     2: "int",
@@ -40,9 +40,9 @@ class _Form(NamedTuple):
     """How a column is read.
 
     Attributes:
-        number: The native core's.
-        kinds: Of the values that it takes.
-        dtype: Of the array into which they are read.
+        number: The form's number in the native core.
+        kinds: The kinds of values that it accepts, as bits.
+        dtype: The dtype of the array into which they are parsed.
     """
 
     number: int
@@ -56,26 +56,26 @@ _UNSIGNED = _Form(2, _INTEGER, np.uint64)
 _DOUBLES = _Form(3, _INTEGER | _FLOAT, np.float64)
 _TEXTS = _Form(4, _STRING | _BYTES, np.uint64)
 
-# Of a text: its place in an array, an object of Python's, and what TensorFlow makes
-# of it; what it says is in both.
+# A text's size apart from its bytes: its reference in an array, a Python object, and
+# TensorFlow's string. The bytes are in the latter two.
 _TEXT_BYTES = 8 + 48 + 24
 
 _TEXTS_AT_ONCE = 512
 
 
 class JsonBody:
-    """The body of a request for predictions, to be closed: use it in a `with` block.
+    """The JSON body of a prediction request. Use it in a `with` block, which frees it.
 
     Args:
-        text: JSON, which must stay as it is.
+        text: The JSON. It must not change while this object is used.
 
     Attributes:
-        signature: The signature's name, or `""`.
-        in_rows: Whether examples are in rows.
+        signature: The name of the signature asked for; `""`: none is named.
+        in_rows: Whether the inputs are in the row format.
 
     Raises:
-        InvalidArgumentError: If it is not JSON, has not exactly one of `instances` and
-            `inputs`, or is nested deep.
+        InvalidArgumentError: If it is not JSON, does not have exactly one of
+            `instances` and `inputs`, or is nested too deep.
     """
 
     def __init__(self, text: bytes) -> None:
@@ -99,15 +99,15 @@ class JsonBody:
         self._native.persia_body_free(self._handle)
 
     def read(self, signature: Signature, share: Share) -> Arrays:
-        """Returns the inputs of a signature, which fit it.
+        """Returns the inputs as arrays that fit a signature.
 
         Args:
-            signature: Takes them.
-            share: Is charged with them.
+            signature: The signature whose inputs they are.
+            share: Charged for their memory.
 
         Raises:
-            InvalidArgumentError: If they do not fit it.
-            PersiaError: If there is no memory for them.
+            InvalidArgumentError: If they do not fit the signature.
+            PersiaError: If the memory budget is exhausted.
         """
         names = self._names(signature)
         signature.check_names(names)
@@ -142,11 +142,11 @@ class JsonBody:
 
 
 class _Reading:
-    """A column that becomes an array.
+    """Parses a column into an array.
 
     Attributes:
-        name: The input's.
-        bytes: What is needed for it, until TensorFlow has it.
+        name: The input's name.
+        bytes: The memory that it needs until TensorFlow has copied it.
     """
 
     def __init__(self, name: str, column: _native.BodyColumn, spec: Spec) -> None:
@@ -160,7 +160,7 @@ class _Reading:
         self.bytes = self._bytes()
 
     def begin(self, output: _native.BodyOutput) -> None:
-        """Makes room, and says where it is."""
+        """Allocates the buffers, and sets their addresses in `output`."""
         self._values = np.empty(self._count, self._form.dtype)
         output.form = self._form.number
         output.values = self._values.ctypes.data
@@ -173,7 +173,7 @@ class _Reading:
             output.are_base64 = self._are_base64.ctypes.data
 
     def array(self) -> np.ndarray:
-        """Returns the array, once it is read."""
+        """Returns the array, after the native core has filled the buffers."""
         try:
             if self._form is _TEXTS:
                 flat = self._strings()
@@ -202,14 +202,14 @@ class _Reading:
     def _bytes(self) -> int:
         if self._form is _TEXTS:
             return self._count * _TEXT_BYTES + 3 * self._text_bytes
-        # As it is read, as it is of its type, and as TensorFlow has it.
+        # The parsed values, the array of the input's dtype, and TensorFlow's copy.
         return self._count * (8 + 2 * self._spec.dtype.size)
 
     def _strings(self) -> np.ndarray:
         flat = np.empty(self._count, object)
         texts = self._texts.tobytes()
         begin = 0
-        # The interpreter's other threads have their turns between them.
+        # In parts, so that other threads can run in between.
         for at in range(0, self._count, _TEXTS_AT_ONCE):
             part = slice(at, at + _TEXTS_AT_ONCE)
             ends = self._values[part].tolist()

@@ -1,4 +1,4 @@
-"""What the model server needs beside TensorFlow: the extra `serving`."""
+"""Checks for the libraries of the extra `serving`, which the model server needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Versions of a model, as they are loaded."""
+"""Loads versions of a model."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Loaded:
     """A version of a model that serves, or is about to.
 
     Attributes:
-        name: The model's.
+        name: The model's name.
         version: Its number.
-        path: The folder that it is of.
-        saved_model: What `tf.saved_model.load` gave.
-        signatures: By name.
+        path: Its folder.
+        saved_model: The object that `tf.saved_model.load` returned.
+        signatures: Its signatures, by name.
     """
 
     name: str
@@ -44,10 +44,10 @@ class Loaded:
     signatures: Mapping[str, Signature] = dataclasses.field(repr=False)
 
     def signature(self, name: str) -> Signature:
-        """Returns a signature; `""` is that of serving.
+        """Returns a signature; `""` names the default serving signature.
 
         Raises:
-            InvalidArgumentError: If there is none of that name.
+            InvalidArgumentError: If there is no signature of that name.
         """
         wanted = name or tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
         if wanted not in self.signatures:
@@ -62,12 +62,12 @@ def load(name: str, version: int, path: str) -> Loaded:
     """Loads a SavedModel and warms it up.
 
     Args:
-        name: The model's.
+        name: The model's name.
         version: Its number.
         path: Its folder.
 
     Raises:
-        PersiaError: If it does not load: says why, and what to do about it.
+        PersiaError: If it fails to load. The message says why, and what to do.
     """
     ops_failure = _load_ops()
     try:
@@ -79,7 +79,7 @@ def load(name: str, version: int, path: str) -> Loaded:
         }
     except errors.PersiaError:
         raise
-    # What TensorFlow raises for a file that is not whole is of many kinds.
+    # TensorFlow raises many kinds of exceptions for incomplete files.
     except Exception as error:
         raise errors.FailedPreconditionError(
             f"{path} does not load: {_explained(error, ops_failure)}"
@@ -95,7 +95,7 @@ def load(name: str, version: int, path: str) -> Loaded:
 
 
 def _definitions(path: str) -> Mapping[str, Any]:
-    """The SavedModel's own words on its signatures."""
+    """Returns the `SignatureDef`s of a SavedModel, by name."""
     with open(os.path.join(path, _FILE), "rb") as file:
         saved_model = saved_model_pb2.SavedModel.FromString(file.read())
     for graph in saved_model.meta_graphs:
@@ -109,7 +109,7 @@ def _definitions(path: str) -> Mapping[str, Any]:
 
 @functools.cache
 def _load_ops() -> errors.PersiaError | None:
-    """Loads persia_tf's ops, for models that have them; why it did not, else."""
+    """Loads persia_tf's ops, for models that use them; returns the error, if any."""
     try:
         from persia_tf.ops.load import ops
 

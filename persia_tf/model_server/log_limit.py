@@ -1,4 +1,4 @@
-"""A log that whoever reaches a port cannot fill."""
+"""Rate-limited logging, so that clients cannot flood the log."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _SECONDS = 60.0
 
 
 def limited(name: str) -> logging.Logger:
-    """Returns a logger that tells the same a few times a minute.
+    """Returns a logger that repeats a message at most a few times per minute.
 
     Args:
-        name: The logger's.
+        name: The logger's name.
     """
     logger = logging.getLogger(name)
     if not any(isinstance(each, LogLimit) for each in logger.filters):
@@ -23,14 +23,14 @@ def limited(name: str) -> logging.Logger:
 
 
 class LogLimit(logging.Filter):
-    """Lets so many records of one text pass in a time, and then says what it held back.
+    """Limits how often one message is logged, and reports how many were suppressed.
 
-    Records are of one text if they are before their arguments are put in: a text must
-    not be made of what a client sends. Thread-safe.
+    Records count as the same message if their format strings, without the arguments,
+    are equal: so a format string must not contain text from a client. Thread-safe.
 
     Args:
-        most: Records of one text.
-        seconds: The time. It begins with the first of them.
+        most: Records of one message that pass in a period.
+        seconds: The length of the period, which begins with the message's first record.
     """
 
     def __init__(self, most: int = _MOST, seconds: float = _SECONDS) -> None:
@@ -55,7 +55,7 @@ class LogLimit(logging.Filter):
 
 
 class _Seen:
-    """A text that was logged."""
+    """A message that was logged: when its period began, and its count."""
 
     def __init__(self, since: float) -> None:
         self.since = since

@@ -1,4 +1,4 @@
-"""What the model server counts, as Prometheus reads it."""
+"""The model server's Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -7,30 +7,31 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 CONTENT_TYPE = prometheus_client.CONTENT_TYPE_LATEST
 
-# Of a request, in seconds.
+# Buckets of a request's duration, in seconds.
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-# Of a batch, in requests.
+# Buckets of a batch's size, in requests.
 _REQUESTS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """All that a model server counts.
+    """All metrics of a model server.
 
     Attributes:
-        registry: Of Prometheus: what else is registered there is told as well.
-        requests: Predictions that were asked for, by API and status code.
+        registry: The Prometheus registry. Collectors registered there are reported,
+            too.
+        requests: Prediction requests, by API and status code.
         seconds: How long they took, by API.
-        under_way: Predictions that run, or wait to.
-        arriving: Those by REST whose bodies are not whole yet.
-        batches: Requests of each run of a model, where requests are joined.
-        connections_closed: Connections of REST that the server closed of its own
-            accord, by reason: see `http_server.HttpServer`.
+        under_way: Predictions that run or wait.
+        arriving: REST predictions whose bodies are not complete yet.
+        batches: Requests per batch, where requests are joined.
+        connections_closed: REST connections that the server itself closed, by reason:
+            see `http_server.HttpServer`.
         loads: Versions that loaded, or failed to, by result.
         serving: 1 for each version that serves.
     """
 
     def __init__(self) -> None:
-        # Of its own: a program may have several servers.
+        # Not the default registry: a program may have several servers.
         self.registry = CollectorRegistry()
         self.requests = Counter(
             *("persia_serve_requests", "Predictions asked for.", ["api", "code"]),
@@ -75,9 +76,9 @@ class Metrics:
         )
 
     def value(self, sample: str, **labels: str) -> float:
-        """Returns a number by its name in the text, 0 if there is none of it."""
+        """Returns a sample's value by its name in `text`; 0 if it does not exist."""
         return self.registry.get_sample_value(sample, labels) or 0.0
 
     def text(self) -> bytes:
-        """Returns them in Prometheus's text format."""
+        """Returns all metrics in Prometheus's text format."""
         return prometheus_client.generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""Options of a model server, as they can be checked before TensorFlow is there."""
+"""Options of a model server, checked without importing TensorFlow."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from persia_tf import errors
 MOST_THREADS = 4096
 MOST_EXAMPLES = 1 << 24
 
-# A signed integer of 32 bits is what gRPC has for it.
+# gRPC stores it in a signed 32-bit integer.
 MOST_MESSAGE_BYTES = 2**31 - 1
 
 MOST_CONNECTIONS = 1 << 20
 
-# Of REST's bodies together.
+# The upper limit of `body_memory`.
 MOST_MEMORY = 1 << 40
 
-# Eleven days: what waits, by whatever means, can wait for so long.
+# Eleven days: every way to wait accepts a timeout of this length.
 MOST_SECONDS = 1e6
 
-# gRPC allows 127 bytes in a health check.
+# The health check allows 127 bytes.
 _MOST_NAME_BYTES = 127
 
 
@@ -28,7 +28,7 @@ def folder_of(model: str | os.PathLike[str]) -> str:
     """Returns the absolute path of a model's folder.
 
     Raises:
-        NotFoundError: If there is none.
+        NotFoundError: If there is no such folder.
     """
     folder = os.path.abspath(os.fspath(model))
     if not os.path.isdir(folder):
@@ -40,10 +40,10 @@ def folder_of(model: str | os.PathLike[str]) -> str:
 
 
 def name_of(name: str | None, folder: str) -> str:
-    """Returns what requests call a model: None is by its folder's name.
+    """Returns the name of a model in requests; None: its folder's name.
 
     Raises:
-        InvalidArgumentError: If it cannot be one.
+        InvalidArgumentError: If it is not a valid name.
     """
     name = os.path.basename(folder) if name is None else name
     if not 0 < len(name.encode()) <= _MOST_NAME_BYTES or set(name) & set("/:"):

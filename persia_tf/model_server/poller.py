@@ -1,4 +1,4 @@
-"""Asks again and again, on a thread of its own."""
+"""Calls a function periodically, on a thread of its own."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _logger = logging.getLogger("persia.serve")
 
 
 class Poller:
-    """Calls a function at once, and then again and again, until `stop`.
+    """Calls a function immediately, and then periodically until `stop`.
 
     Args:
-        function: Called; what it raises is logged.
-        seconds: From the end of a call to the next.
+        function: The function. Its exceptions are logged.
+        seconds: The pause between the end of a call and the next one.
     """
 
     def __init__(self, function: Callable[[], None], seconds: float) -> None:
@@ -27,7 +27,7 @@ class Poller:
         self._thread.start()
 
     def stop(self, seconds: float) -> None:
-        """Makes no further call; waits for the one that runs, but so long only."""
+        """Stops the calls; waits for one in progress, for some seconds at most."""
         self._stopped.set()
         self._thread.join(seconds)
 

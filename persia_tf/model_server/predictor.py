@@ -1,4 +1,4 @@
-"""Predictions, whatever the protocol that asks for them."""
+"""Answers predictions, for all protocols."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from persia_tf.model_server.signature import Arrays, Signature
 
 @dataclasses.dataclass(frozen=True)
 class Query:
-    """What is asked for.
+    """A request for a prediction.
 
     Attributes:
         model: The model's name.
-        version: Of the model; None: the newest.
-        signature: Its name; `""`: that of serving.
-        read: Gives the inputs, checked, for the signature that takes them.
-        output_filter: Outputs that are wanted; empty: all.
+        version: The version's number; None: the newest.
+        signature: The signature's name; `""`: the default serving signature.
+        read: Returns the inputs, checked against the signature that it is given.
+        output_filter: The names of the outputs to return; empty: all.
         deadline: When to give up waiting, on `time.monotonic()`'s clock.
     """
 
@@ -39,10 +39,10 @@ class Query:
 
 
 class Answer(NamedTuple):
-    """What a model gave.
+    """A model's answer.
 
     Attributes:
-        version: Of the model that answered.
+        version: The version that answered.
         signature: The signature's name.
         outputs: Arrays by name.
     """
@@ -53,11 +53,11 @@ class Answer(NamedTuple):
 
 
 class Predictor:
-    """Answers queries. Thread-safe.
+    """Answers queries for one model. Thread-safe.
 
     Args:
         model: The model.
-        gate: Lets queries in.
+        gate: Limits the queries that run or wait.
         runner: Runs them.
         metrics: Counts them.
     """
@@ -72,10 +72,10 @@ class Predictor:
 
     @contextlib.contextmanager
     def counted(self, api: str) -> Iterator[None]:
-        """Counts a request from when it came, and how it ends.
+        """Counts a request, its duration and its status code.
 
         Args:
-            api: The protocol, for the metrics.
+            api: The protocol's name in the metrics.
         """
         began = time.monotonic()
         code = status.INTERNAL
@@ -90,22 +90,22 @@ class Predictor:
             self._metrics.seconds.labels(api).observe(time.monotonic() - began)
 
     def place(self) -> contextlib.AbstractContextManager[None]:
-        """Holds the place of a request that is there as a whole.
+        """Holds a place for a request that has arrived completely.
 
         Raises:
-            PersiaError: If there is no place: with the code of RESOURCE_EXHAUSTED.
+            PersiaError: If there is no free place: with the code RESOURCE_EXHAUSTED.
         """
         return self._gate.admitted()
 
     def check_place(self) -> None:
-        """Raises, as `place` does, if there is none now."""
+        """Raises, as `place` does, if there is no free place now."""
         self._gate.check()
 
     def predict(self, query: Query) -> Answer:
-        """Answers a query of a request that has its place.
+        """Answers a query. The caller holds a place.
 
         Raises:
-            PersiaError: With the code of what is wrong with it, or went wrong.
+            PersiaError: If the query is invalid or fails: with its status code.
         """
         self.check_name(query.model)
         with self.model.lease(query.version) as loaded:

@@ -1,4 +1,4 @@
-"""TensorFlow Serving's REST API, and what watches a server asks it."""
+"""TensorFlow Serving's REST API, and the health and metrics endpoints."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from persia_tf.model_server.turns import Turns
 
 _API = "rest"
 
-# Others are errors of the server: 500.
+# The HTTP status of each code; others are 500.
 _HTTP = {
     "INVALID_ARGUMENT": http.HTTPStatus.BAD_REQUEST,
     "NOT_FOUND": http.HTTPStatus.NOT_FOUND,
@@ -38,11 +38,11 @@ _HTTP = {
     "UNIMPLEMENTED": http.HTTPStatus.NOT_IMPLEMENTED,
 }
 
-# A version is named by its number; a label is not known here.
+# Versions are named by number. Labels are matched only to be refused.
 _MODEL = "/v1/models/{model:[^/:]+}"
 _PLACES = (_MODEL, _MODEL + "/versions/{version:[0-9]+}", _MODEL + "/labels/{label}")
 
-# What a client that is refused for now should do.
+# The Retry-After header for a client that is refused temporarily.
 _AGAIN_SECONDS = "1"
 
 _logger = log_limit.limited("persia.serve.requests")
@@ -52,12 +52,11 @@ class RestApi:
     """Answers HTTP requests.
 
     Args:
-        predictor: Answers those for predictions.
-        pool: Its threads wait for the model, so that this one need not.
-        metrics: What `/metrics` tells.
+        predictor: Answers predictions.
+        pool: Its threads run predictions, so that the event loop does not block.
+        metrics: The metrics that `/metrics` returns.
         bodies: Reads the bodies of requests for predictions.
-        request_seconds: How long such a request may take to arrive and to wait,
-            together.
+        request_seconds: How long such a request may take to arrive and to wait, in all.
     """
 
     def __init__(
@@ -76,7 +75,7 @@ class RestApi:
         self._turns = Turns(1)
 
     def application(self) -> web.Application:
-        """Returns what aiohttp serves."""
+        """Returns the aiohttp application."""
         application = web.Application(middlewares=[_telling_errors])
         routes = [
             web.get("/healthz", self._healthz),
@@ -96,8 +95,9 @@ class RestApi:
         deadline = time.monotonic() + self._request_seconds
         share = http_server.until_sent(self._bodies.share())
         with self._predictor.counted(_API):
-            # One that would find no place need not arrive. It takes its place only
-            # once it has: any number of requests may be slow.
+            # Refuses a request early if there is no free place. The place itself is
+            # taken only once the body has arrived, so that slow requests do not hold
+            # any.
             self._predictor.check_place()
             model, version = request.match_info["model"], _version_of(request)
             self._predictor.check_name(model)
@@ -119,7 +119,8 @@ class RestApi:
         self, model: str, version: int | None, sent: Body, share: Share, deadline: float
     ) -> bytes:
         answer, in_rows = self._outputs(model, version, sent, share, deadline)
-        # What the request was is gone; its answer waits to be written, and to be sent.
+        # The request's memory is free; from here on the share is charged for the
+        # answer.
         share.give_back()
         share.take(json_answers.size(answer.outputs))
         with self._turn(json_answers.is_large(answer.outputs), deadline):
@@ -128,7 +129,7 @@ class RestApi:
     def _outputs(
         self, model: str, version: int | None, sent: Body, share: Share, deadline: float
     ) -> tuple[Answer, bool]:
-        """What the model gives, and whether it is wanted in rows."""
+        """Returns the model's answer, and whether the client wants it in rows."""
         with self._turn(sent.is_large, deadline):
             text = sent.text(share)
         is_large = len(text) > FREE_BYTES
@@ -153,7 +154,7 @@ class RestApi:
     def _turn(
         self, is_large: bool, deadline: float
     ) -> contextlib.AbstractContextManager[None]:
-        """What is small waits for nothing that is large."""
+        """Returns a turn for large work; small work does not wait."""
         return self._turns.turn(deadline) if is_large else contextlib.nullcontext()
 
     async def _status(self, request: web.Request) -> web.Response:
@@ -194,7 +195,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 async def _telling_errors(
     request: web.Request, handler: _Handler
 ) -> web.StreamResponse:
-    """Gives errors as TensorFlow Serving does: a JSON object with their message."""
+    """Answers with errors as TensorFlow Serving does: a JSON object with a message."""
     try:
         return await handler(request)
     except UnreadError as error:
@@ -226,7 +227,7 @@ def _version_of(request: web.Request) -> int | None:
             f"newest. Received: {shown(request.match_info['label'])}"
         )
     version = request.match_info.get("version")
-    # No version has more digits, and Python reads a few thousand at most.
+    # No version has more digits, and Python refuses to parse thousands.
     return None if version is None else int(version[:20])
 
 
@@ -250,7 +251,7 @@ def _metadata_of(loaded: Loaded) -> dict[str, Any]:
 
 
 def _tensors(definitions: Any) -> dict[str, Any]:
-    """What a SavedModel says of tensors, as protocol buffers are written in JSON."""
+    """Returns `TensorInfo`s in the JSON format of protocol buffers."""
     return {
         name: {
             "name": info.name,

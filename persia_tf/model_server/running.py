@@ -1,4 +1,4 @@
-"""Runs signatures: so many at once, several requests together if asked to."""
+"""Runs signatures: limits concurrent runs, and batches requests if asked to."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Outputs = dict[str, np.ndarray]
 
 
 class Gate:
-    """Lets in so many requests at once; the next is refused at once.
+    """Limits the requests that run or wait; further ones are refused immediately.
 
     Args:
-        most: How many.
+        most: The limit.
         metrics: Counts them.
     """
 
@@ -33,10 +33,10 @@ class Gate:
 
     @contextlib.contextmanager
     def admitted(self) -> Iterator[None]:
-        """Holds a place.
+        """Holds a place for a request.
 
         Raises:
-            PersiaError: If there is none: with the code of RESOURCE_EXHAUSTED.
+            PersiaError: If there is no free place: with the code RESOURCE_EXHAUSTED.
         """
         if not self._places.acquire(blocking=False):
             raise self._full()
@@ -48,7 +48,7 @@ class Gate:
             self._places.release()
 
     def check(self) -> None:
-        """Raises, as `admitted` does, if there is no place now."""
+        """Raises, as `admitted` does, if there is no free place now."""
         if not self._places.acquire(blocking=False):
             raise self._full()
         self._places.release()
@@ -62,18 +62,19 @@ class Gate:
 
 
 class Runner:
-    """Runs requests, in turn where there are more than threads. Thread-safe.
+    """Runs requests, some at a time; the others wait. Thread-safe.
 
-    Requests are joined along their first axis, if that is asked for and the signature
-    allows it: those that come while others run wait anyway, and go as one then. So a
-    request that finds a free thread is not delayed, unless `batch_timeout` says so.
+    Requests are joined into a batch along their first axis, if `max_batch_size` says so
+    and the signature allows it: requests that arrive while all slots are in use have to
+    wait anyway, and then run as one. A request that finds a free slot is not delayed,
+    unless `batch_timeout` is set.
 
     Args:
-        threads: How many run at once.
+        threads: How many runs there may be at a time, each on its caller's thread.
         metrics: Counts runs.
-        max_batch_size: Examples of joined requests, at most. 0: none are joined.
-        batch_timeout: Seconds that a request waits for others to join it, also where
-            a thread is free.
+        max_batch_size: The largest number of examples in a batch. 0: no batching.
+        batch_timeout: How long a request waits for others to join it, even if a slot is
+            free, in seconds.
     """
 
     def __init__(
@@ -88,20 +89,20 @@ class Runner:
         self._max_batch_size = max_batch_size
         self._batch_timeout = batch_timeout
         self._lock = threading.Lock()
-        # Those that requests may still join.
+        # The batches that requests may still join.
         self._open: dict[Any, _Batch] = {}
 
     def run(self, signature: Signature, arrays: Arrays, deadline: float) -> Outputs:
-        """Returns what a signature gives for arrays that were checked.
+        """Returns a signature's outputs for arrays that it has checked.
 
         Args:
             signature: The signature.
             arrays: Its inputs.
-            deadline: When to give up waiting, on `time.monotonic()`'s clock. What
-                runs is waited for.
+            deadline: When to stop waiting for a slot, on `time.monotonic()`'s clock. A
+                request that runs by itself is not interrupted.
 
         Raises:
-            PersiaError: If the model fails, or no thread was free in time.
+            PersiaError: If the model fails, or there is no result in time.
         """
         examples = signature.examples(arrays)
         if examples is None or examples >= self._max_batch_size:
@@ -117,7 +118,7 @@ class Runner:
     def _join(
         self, key: Any, signature: Signature, request: _Request
     ) -> tuple[_Batch, bool]:
-        """Puts a request into a batch; the first of one leads it."""
+        """Adds a request to a batch. Returns the batch, and whether it is its first."""
         with self._lock:
             batch = self._open.get(key)
             if batch is not None:
@@ -132,7 +133,7 @@ class Runner:
             return batch, True
 
     def _lead(self, key: Any, batch: _Batch) -> None:
-        """Runs a batch, or fails it. Its leader's thread does, for all of it."""
+        """Runs a batch on the thread of its first request, or fails all of it."""
         try:
             if self._batch_timeout:
                 batch.closed.wait(self._batch_timeout)
@@ -149,14 +150,14 @@ class Runner:
                 raise
 
     def _close(self, key: Any, batch: _Batch) -> None:
-        """Lets nobody join a batch any more."""
+        """Closes a batch: no request can join it any more."""
         if self._open.get(key) is batch:
             del self._open[key]
         batch.closed.set()
 
     @contextlib.contextmanager
     def _slot(self, deadline: Any) -> Iterator[None]:
-        """Holds one of the threads' places; the deadline may move meanwhile."""
+        """Holds a slot to run in. The deadline may move while it waits for one."""
         while not self._slots.acquire(timeout=max(0, deadline() - time.monotonic())):
             if deadline() <= time.monotonic():
                 raise late()
@@ -187,7 +188,7 @@ class _Request:
             self._done.set()
 
     def result(self) -> Outputs:
-        """Waits for it, until the request's deadline."""
+        """Waits for the result, until the request's deadline."""
         self._done.wait(max(0, self.deadline - time.monotonic()))
         if self._error is not None:
             raise self._error
@@ -200,10 +201,10 @@ class _Batch:
     """Requests of one signature that run together.
 
     Attributes:
-        requests: Those that joined so far.
-        examples: Of all of them.
-        deadline: The latest of theirs.
-        closed: Set once nobody can join any more.
+        requests: The requests that have joined so far.
+        examples: The number of their examples.
+        deadline: The latest of their deadlines.
+        closed: Set once no request can join any more.
     """
 
     def __init__(self, signature: Signature) -> None:
@@ -219,7 +220,7 @@ class _Batch:
         self.deadline = max(self.deadline, request.deadline)
 
     def run(self) -> None:
-        """Answers all requests, each by itself if they cannot be together."""
+        """Runs all requests together; each by itself if that fails."""
         outputs = self._run_joined() if len(self.requests) > 1 else None
         if outputs is None:
             for request in self.requests:
@@ -231,12 +232,12 @@ class _Batch:
             request.succeed({name: array[own] for name, array in outputs.items()})
 
     def fail(self, error: errors.PersiaError) -> None:
-        """Fails those that have no answer yet."""
+        """Fails the requests that have no result yet."""
         for request in self.requests:
             request.fail(error)
 
     def _run_joined(self) -> Outputs | None:
-        """What all give together; None if one spoils it, or parts have no owner."""
+        """Returns the joined outputs; None if the run fails or they cannot be split."""
         joined = {
             name: np.concatenate([request.arrays[name] for request in self.requests])
             for name in self._signature.inputs
@@ -258,8 +259,8 @@ class _Batch:
 
 
 def _key(signature: Signature, arrays: Arrays) -> Any:
-    """Requests with equal keys can be joined."""
-    # A signature is one version's alone.
+    """Returns a key; requests with equal keys can be joined."""
+    # A signature object belongs to one version.
     return signature, tuple(arrays[name].shape[1:] for name in signature.inputs)
 
 

@@ -1,4 +1,4 @@
-"""A model whose newest versions serve, as they come and go."""
+"""A model of which the newest versions serve, as their folders come and go."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from persia_tf.model_server import status, versions
 from persia_tf.model_server.loading import Loaded, load
 from persia_tf.model_server.metrics import Metrics
 
-# A version that did not load may do so without a change in its files: shards that
-# a model looks its rows up in were down, or memory was short.
+# A version that failed to load may load later although its files are unchanged: the
+# shards that it looks up rows in may have been down, or memory short.
 _RETRY_SECONDS = 60.0
 
 _logger = logging.getLogger("persia.serve")
 
 
 class Watcher(Protocol):
-    """Is told of versions that start and end to serve, one after the other.
+    """Gets notified when versions start and stop serving; calls do not overlap.
 
-    It may have `stopping()`, too: called once, by any thread, when no version is to
-    start any more. A `started` that waits should return.
+    It may also have `stopping()`: called once, on any thread, when no further version
+    will start. A `started` that waits should then return.
     """
 
     def started(self, loaded: Loaded) -> None:
-        """Called once a version is loaded and warm, before its first request.
+        """Called after a version is loaded and warmed up, before its first request.
 
         If it raises, the version does not serve.
         """
@@ -42,13 +42,13 @@ class Watcher(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class VersionState:
-    """How a version is.
+    """The state of a version.
 
     Attributes:
         version: Its number.
         state: TensorFlow Serving's name for it: "LOADING", "AVAILABLE", "UNLOADING"
             or "END".
-        error: Why it did not load.
+        error: Why it failed to load, if it did.
     """
 
     version: int
@@ -57,22 +57,23 @@ class VersionState:
 
 
 class _StoppingError(Exception):
-    """A version does not start, since no version does any more."""
+    """A version does not start, since the model is stopping."""
 
 
 class ServedModel:
-    """The versions of a model: loads the newest, keeps them while they are used.
+    """The versions of a model: loads the newest, unloads unused ones.
 
-    A version that does not load is left out, and tried again when its files change:
-    older ones serve meanwhile. A version whose folder is gone ends after its last
-    request. Thread-safe; only `poll` and `close` load, unload, and wait for it.
+    A version that fails to load is skipped, and retried when its files change or after
+    a minute: older ones serve meanwhile. A version whose folder is gone, or that newer
+    ones replace, ends after its last request. Thread-safe; only `poll` and `close` load
+    and unload versions, and block while they do.
 
     Args:
-        name: The model's.
-        folder: Holds its versions: see `versions.find`.
-        keep: How many versions serve. None: all.
-        watchers: Are told of versions.
-        metrics: Counts what is loaded.
+        name: The model's name.
+        folder: The folder of its versions: see `versions.find`.
+        keep: How many of the newest versions serve. None: all.
+        watchers: Notified of versions that start and stop serving.
+        metrics: Counts loads and versions that serve.
         tell_serving: Called with whether a version serves, when that may have changed.
     """
 
@@ -98,23 +99,24 @@ class ServedModel:
         self._failures: dict[int, _Failure] = {}
         self._states: dict[int, VersionState] = {}
         self._stopping = False
-        # Until when all is to end, by `time.monotonic()`; None: it is not to end yet.
+        # When all versions must end, by `time.monotonic()`; None: `close` was not
+        # called.
         self._end_by: float | None = None
 
     @property
     def is_serving(self) -> bool:
-        """Whether there is a version to ask."""
+        """Whether a version serves."""
         with self._changed:
             return bool(self._serving)
 
     def states(self, version: int | None = None) -> list[VersionState]:
-        """Returns how versions are, the newest first.
+        """Returns the states of versions, the newest first.
 
         Args:
-            version: The only one to tell of. None: all.
+            version: The number of the only one to return. None: all.
 
         Raises:
-            NotFoundError: If there is none such, or none yet.
+            NotFoundError: If there is no such version, or none at all yet.
         """
         with self._changed:
             told = [
@@ -129,14 +131,14 @@ class ServedModel:
 
     @contextlib.contextmanager
     def lease(self, version: int | None = None) -> Iterator[Loaded]:
-        """Holds a version, which does not end meanwhile.
+        """Leases a version, which is not unloaded meanwhile.
 
         Args:
             version: Its number. None: the newest that serves.
 
         Raises:
-            NotFoundError: If it does not serve.
-            UnavailableError: If none is asked for, and none serves.
+            NotFoundError: If the version does not serve.
+            UnavailableError: If `version` is None and no version serves.
         """
         with self._changed:
             serving = self._find(version)
@@ -149,23 +151,22 @@ class ServedModel:
                 self._changed.notify_all()
 
     def poll(self) -> None:
-        """Looks which versions there are; loads and ends what is to be.
+        """Looks for versions; loads new ones and unloads others.
 
-        A folder that cannot be listed changes nothing. Nor does a call after
-        `stop_loading`.
+        Changes nothing if the folder cannot be listed, or after `stop_loading`.
         """
         try:
             with self._polling:
                 if not self._stopping:
                     self._look()
         finally:
-            # Only now, so that either `close` finds that nobody polls, or this sees
-            # that it was called.
+            # Checked after the lock is released: so either `close` gets the lock, or
+            # this thread sees that it was called.
             if self._end_by is not None:
                 self._end_all(self._end_by)
 
     def stop_loading(self) -> None:
-        """Has no further version start; those that serve go on. Does not wait."""
+        """Stops starting versions; those that serve continue. Does not block."""
         with self._changed:
             if self._stopping:
                 return
@@ -175,9 +176,9 @@ class ServedModel:
                 watcher.stopping()
 
     def close(self, seconds: float) -> None:
-        """Ends all versions once their requests have ended, or after some seconds.
+        """Ends each version once its requests have ended; waits for some seconds.
 
-        While a version loads for longer, it ends none: the `poll` that loads it does,
+        If a `poll` is still loading a version then, this ends none: that `poll` does so
         as soon as it can.
         """
         self.stop_loading()
@@ -201,7 +202,7 @@ class ServedModel:
         self._forget(found)
 
     def _end_all(self, end_by: float) -> None:
-        """Ends all versions, unless a poll is under way, which does it then."""
+        """Ends all versions; if a poll does not end in time, that poll does so."""
         if not self._polling.acquire(timeout=max(0, end_by - time.monotonic())):
             return
         try:
@@ -229,7 +230,7 @@ class ServedModel:
         return self._serving[wanted]
 
     def _load_newest(self, found: dict[int, str]) -> set[int]:
-        """Has the newest versions serve that load; returns which do."""
+        """Loads the newest versions, skipping failures; returns which serve."""
         kept: set[int] = set()
         for version in sorted(found, reverse=True):
             if self._keep is not None and len(kept) == self._keep:
@@ -240,7 +241,7 @@ class ServedModel:
 
     def _load(self, version: int, path: str) -> bool:
         self._check_loading()
-        # Before it is read, so that whatever changes later is seen as a change.
+        # Computed before loading, so that a change during it is noticed.
         files = versions.fingerprint(path)
         failure = self._failures.get(version)
         if failure is not None and not failure.is_over(files):
@@ -252,7 +253,7 @@ class ServedModel:
         except _StoppingError:
             self._tell(version, "END")
             raise
-        # One that cannot be told from others must not end the polling, either.
+        # An unexpected exception must not end the polling, either.
         except Exception as error:
             self._metrics.loads.labels("failed").inc()
             self._failures[version] = _Failure(files)
@@ -286,13 +287,13 @@ class ServedModel:
             raise
 
     def _check_loading(self) -> None:
-        """Raises _StoppingError once no version is to start any more."""
+        """Raises _StoppingError after `stop_loading`."""
         with self._changed:
             if self._stopping:
                 raise _StoppingError
 
     def _retire(self, unwanted: Any) -> None:
-        """Takes versions from those that may be asked."""
+        """Stops new requests to versions; `_end_unused` unloads them."""
         with self._changed:
             for version in list(unwanted):
                 self._retired.append(self._serving.pop(version))
@@ -313,7 +314,7 @@ class ServedModel:
                 self._tell(version, "END")
         if unused:
             del each, unused
-            gc.collect()  # A SavedModel's objects name each other.
+            gc.collect()  # A SavedModel's objects are in reference cycles.
 
     def _forget(self, found: dict[int, str]) -> None:
         """Forgets versions that ended and whose folders are gone."""
@@ -330,7 +331,7 @@ class ServedModel:
 
 
 class _Serving:
-    """A version that serves, and how many requests use it."""
+    """A version that serves, and its number of leases."""
 
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
@@ -338,12 +339,12 @@ class _Serving:
 
 
 class _Failure:
-    """A version that did not load."""
+    """A version that failed to load."""
 
     def __init__(self, files: Any) -> None:
         self._files = files
         self._retry_at = time.monotonic() + _RETRY_SECONDS
 
     def is_over(self, files: Any) -> bool:
-        """Whether it is time to try again."""
+        """Whether to try again: the files changed, or the retry time has come."""
         return files != self._files or time.monotonic() >= self._retry_at

@@ -28,23 +28,23 @@ from persia_tf.model_server.served_model import ServedModel, Watcher
 from persia_tf.model_server.versions import read_policy
 from persia_tf.tls import TLS
 
-# Beyond predictions: for status, health, and to tell those that are refused so.
+# Threads in addition to those of predictions: for status, health and refusals.
 _MORE_THREADS = health.MAX_WATCHES + health.CHECK_THREADS + 4
 
 _POLL_SECONDS = 0.01
 
-# For a connection by gRPC to become one.
+# Timeout for setting up a gRPC connection.
 _HANDSHAKE_SECONDS = 10.0
 
-# For threads to end once their requests have, or were cut off.
+# Time for threads to end after their requests have ended or were cut off.
 _MORE_SECONDS = 1.0
 
 
 class ModelServer:
     """Serves a SavedModel over TensorFlow Serving's gRPC and REST APIs.
 
-    It serves from the moment it is made, as soon as a version is loaded, until `stop`,
-    or the end of a `with` block.
+    It starts with its construction, serves as soon as a version is loaded, and ends
+    with `stop` or the end of a `with` block.
 
     Example:
 
@@ -56,53 +56,57 @@ class ModelServer:
     ```
 
     Args:
-        model: A folder with a folder for each version, named by its number; or a
+        model: A folder with one folder per version, named by its number; or a
             SavedModel itself: version 1.
         name: What requests call the model. Defaults to None: the folder's name.
-        versions: Which serve: `"latest:N"` or `"all"`. Defaults to `"latest:1"`.
-        poll_seconds: From a look for versions to the next. Defaults to 1.
+        versions: Which versions serve: `"latest:N"` or `"all"`. Defaults to
+            `"latest:1"`.
+        poll_seconds: Interval of looking for new versions, in seconds. Defaults to 1.
         host: Name or address to listen on. Defaults to `"127.0.0.1"`.
-        grpc_port: Port of gRPC. Defaults to 0: any free one.
-        rest_port: Port of REST. Defaults to 0: any free one.
-        tls: By what it is known, and whom it takes: clients must show a certificate.
-            Defaults to None: connections are not encrypted.
-        insecure: Whether `host` may be one that other machines reach, without TLS.
+        grpc_port: Port for gRPC. Defaults to 0: any free one.
+        rest_port: Port for REST. Defaults to 0: any free one.
+        tls: The server's certificate and key, and the authority whose certificates
+            clients must present. Defaults to None: connections are not encrypted.
+        insecure: Whether `host` may be reachable from other machines without TLS.
             Defaults to False.
-        threads: Predictions that run at once. Defaults to None: as many as there are
+        threads: How many predictions run at a time. Defaults to None: the number of
             processors.
-        max_requests: Predictions that wait or run; the next is refused. Defaults to
-            128.
-        request_seconds: How long a prediction may take until it runs, its arrival
-            included, and a client to read an answer by REST. Defaults to 30.
-        max_message_bytes: Of one request by gRPC. Defaults to 64 MiB.
-        max_body_bytes: Of the body of one request by REST, also once it is inflated.
-            Defaults to 8 MiB.
-        body_memory: Bytes that all requests by REST may take together while they
-            arrive and are read; the next is refused. Small ones never are. Defaults
-            to 256 MiB.
-        max_connections: By each of gRPC and REST. Where there are as many, REST closes
-            the idlest for a new one, and gRPC refuses it. Defaults to 1024, or fewer
-            where this process may not have so many files open.
-        idle_seconds: How long a connection may be without a request. Defaults to 120.
-        max_batch_size: Examples of requests that are joined and run as one. Defaults
-            to 0: none are joined.
-        batch_timeout: Seconds that a request waits for others to join it, even if it
-            could run. Defaults to 0.
-        watchers: Are told of versions that start and end to serve. Those with a
-            `collect`, as Prometheus's collectors have it, are told of with the metrics.
+        max_requests: How many predictions may run or wait; further ones are refused.
+            Defaults to 128.
+        request_seconds: How long a prediction may take to arrive and wait until it
+            runs; also how long a REST client may take to read an answer. In seconds.
+            Defaults to 30.
+        max_message_bytes: Largest size of a gRPC request. Defaults to 64 MiB.
+        max_body_bytes: Largest size of the body of a REST request, as sent and
+            inflated. Defaults to 8 MiB.
+        body_memory: Bytes that all REST requests together may take, from their arrival
+            until their answers are sent; further ones are refused. A request that takes
+            at most 64 KiB never is. Defaults to 256 MiB.
+        max_connections: The limit of connections of gRPC and of REST, each. At the
+            limit, REST closes the most idle one for a new one, and gRPC refuses the new
+            one. Defaults to 1024, or fewer if the limit of open files is too low.
+        idle_seconds: How long a connection may be without a request, in seconds.
+            Defaults to 120.
+        max_batch_size: Largest number of examples in a batch of requests that run as
+            one. Defaults to 0: no batching.
+        batch_timeout: How long a request waits for others to join it, even if it could
+            run at once, in seconds. Defaults to 0.
+        watchers: Notified of versions that start and stop serving: see `Watcher`. A
+            watcher with a `collect` method, as Prometheus's collectors have, adds to
+            the metrics.
 
     Attributes:
         name: What requests call the model.
-        address: Of gRPC: a host and a port.
-        rest_address: Of REST.
-        metrics: What it counts.
+        address: The host and port of gRPC.
+        rest_address: The host and port of REST.
+        metrics: The server's metrics.
 
     Raises:
-        ValueError: If an argument is out of range, other machines would reach it, or
-            a file of TLS is not as it must be.
-        TypeError: If an argument is of another type.
+        ValueError: If an argument is out of range, other machines could reach the
+            server without TLS and without `insecure`, or a TLS file is invalid.
+        TypeError: If an argument has a wrong type.
         NotFoundError: If there is no folder `model`.
-        UnavailableError: If a port cannot be listened on.
+        UnavailableError: If it cannot listen on a port.
     """
 
     def __init__(
@@ -166,9 +170,10 @@ class ModelServer:
             self.metrics,
         )
         most = descriptors.connections(max_connections, listeners=2)
-        # Those whose requests arrive hold threads too, and no place of a prediction.
+        # Twice as many: calls whose requests are still arriving hold a thread, too, but
+        # none of the max_requests places.
         calls = 2 * max_requests + _MORE_THREADS
-        # One for each API: what holds the threads of one does not hold the other's.
+        # A pool per API, so that requests of one API cannot use up the other's threads.
         self._pools = [
             futures.ThreadPoolExecutor(calls, "persia-serve"),
             futures.ThreadPoolExecutor(max_requests, "persia-serve-rest"),
@@ -219,7 +224,7 @@ class ModelServer:
         return self._model.is_serving
 
     def poll(self) -> None:
-        """Looks for versions now, and loads and ends what is to be."""
+        """Looks for versions now; loads new ones and unloads others."""
         self._model.poll()
 
     def wait_until_serving(self, seconds: float) -> None:
@@ -229,7 +234,7 @@ class ModelServer:
             seconds: How long to wait at most.
 
         Raises:
-            DeadlineExceededError: If none does by then; why is in the log.
+            DeadlineExceededError: If none serves by then; the log says why.
         """
         give_up = time.monotonic() + seconds
         while not self.is_serving:
@@ -247,12 +252,12 @@ class ModelServer:
             seconds: How long requests in flight may take. Defaults to 20.
 
         Returns:
-            Whether all of them have ended. One that has not is cut off, but what it
-            runs goes on, and Python waits for it when the program ends, unless that
-            leaves by `os._exit`.
+            Whether all of them have ended. The others are cut off, but the model runs
+            that they started continue, and Python waits for those when the program
+            exits, unless it exits by `os._exit`.
         """
         if not self._stopping.acquire(blocking=False):
-            return self._has_ended  # It stops, or has stopped.
+            return self._has_ended  # Another call stops it, or has stopped it.
         give_up = time.monotonic() + seconds
         self._health.drain()
         self._model.stop_loading()
@@ -271,7 +276,7 @@ class ModelServer:
     def _end_pools(self, seconds: float) -> bool:
         """Ends the threads of requests; returns whether all ended in time."""
 
-        # A pool itself waits for ever, or not at all.
+        # A pool's own `shutdown` has no timeout.
         def end() -> None:
             for pool in self._pools:
                 pool.shutdown()
@@ -306,20 +311,20 @@ class ModelServer:
 
 
 def grpc_limits(connections: int, idle_seconds: float) -> list[tuple[str, int]]:
-    """Returns options of gRPC for what clients may take of a server.
+    """Returns the gRPC options that limit what clients may use of a server.
 
     Args:
-        connections: How many there may be; the next is closed at once.
-        idle_seconds: How long one may be without a call.
+        connections: The largest number of connections; further ones are closed at once.
+        idle_seconds: How long a connection may be without a call.
     """
     handshake = 1000 * int(_HANDSHAKE_SECONDS)
     return [
         ("grpc.max_allowed_incoming_connections", connections),
         ("grpc.max_connection_idle_ms", max(1, int(1000 * idle_seconds))),
-        # TLS, and the first words of HTTP/2.
+        # Timeouts of the TLS handshake, and of the first HTTP/2 settings.
         ("grpc.server_handshake_timeout_ms", handshake),
         ("grpc.http2.settings_timeout", handshake),
-        # A client that is gone without a word, and its calls with it.
+        # Detects clients that vanished without closing, and ends their calls.
         ("grpc.keepalive_time_ms", 60_000),
         ("grpc.keepalive_timeout_ms", 20_000),
     ]

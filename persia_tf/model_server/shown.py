@@ -1,12 +1,12 @@
-"""What came from a client, as messages show it: short, however long it was."""
+"""Shortens values from clients for messages."""
 
 from __future__ import annotations
 
 import reprlib
 from typing import Any
 
-# gRPC sends a message in at most three bytes for each of its own, among metadata that
-# clients take 8 KiB of.
+# gRPC encodes each byte of a message in up to three, and clients accept 8 KiB of
+# metadata in all.
 _MOST_BYTES = 2000
 
 _CUT = " ... (cut)"
@@ -19,13 +19,13 @@ _SHORT.maxother = 128
 
 
 def shown(value: Any) -> str:
-    """Returns `repr` of a value, cut in the middle where it is long or deep."""
+    """Returns the `repr` of a value, shortened if it is long or deep."""
     return _SHORT.repr(value)
 
 
 def clipped(message: str) -> str:
-    """Returns a message, cut at its end where it is long."""
-    # A character has a byte at least, so no more of it need be encoded.
+    """Returns a message, truncated if it is long."""
+    # A character has at least one byte, so more characters need not be encoded.
     encoded = message[: _MOST_BYTES + 1].encode(errors="replace")
     if len(encoded) <= _MOST_BYTES:
         return message

@@ -1,4 +1,4 @@
-"""A signature of a SavedModel: what it takes, checked, and what it gives."""
+"""A signature of a SavedModel: checks its inputs and runs it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ import tensorflow as tf
 from persia_tf import errors
 from persia_tf.model_server.shown import shown
 
-# How exports name a part of a ragged tensor, whose length is not the batch's.
+# The suffix with which exports name a part of a ragged tensor. Its length is not the
+# batch size.
 _RAGGED_PART = "_row_splits"
 
-# TensorFlow and Python copy strings one by one, and all of the interpreter's threads
-# wait meanwhile: they have their turns between so many.
+# TensorFlow and Python convert strings one by one while they hold the interpreter's
+# lock. Converting this many at a time lets other threads run in between.
 _STRINGS_AT_ONCE = 1 << 12
 
 Arrays = Mapping[str, np.ndarray]
 
 
 class Spec(NamedTuple):
-    """What one tensor of a signature is.
+    """The dtype and shape of one tensor of a signature.
 
     Attributes:
-        dtype: Its type.
-        shape: Its dimensions, None for any; None altogether where any rank will do.
+        dtype: Its dtype.
+        shape: Its dimensions, None for one of any size; None instead of the tuple if
+            the rank is unknown.
     """
 
     dtype: tf.DType
@@ -39,7 +41,7 @@ class Spec(NamedTuple):
         return f"{self.dtype.name} of shape ({sizes})"
 
     def takes(self, array: np.ndarray) -> bool:
-        """Whether an array has the type, the rank and the sizes."""
+        """Whether an array has this dtype and a shape that matches."""
         if array.dtype != self.dtype.as_numpy_dtype:
             return False
         if self.shape is None:
@@ -51,23 +53,23 @@ class Spec(NamedTuple):
 
     @property
     def has_examples(self) -> bool:
-        """Whether its first axis may be of any length, as that of a batch is."""
+        """Whether its first axis may have any length, as a batch axis does."""
         return self.shape is not None and self.shape[:1] == (None,)
 
 
 class Signature:
-    """Calls one signature with arrays, and gives arrays. Thread-safe.
+    """Runs one signature on NumPy arrays. Thread-safe.
 
     Args:
-        name: The signature's.
-        function: What `tf.saved_model.load` gives for it.
-        definition: What the SavedModel says of it: a `SignatureDef`.
+        name: The signature's name.
+        function: The function that `tf.saved_model.load` returned for it.
+        definition: The SavedModel's `SignatureDef` of it.
 
     Attributes:
         name: The signature's name.
-        definition: As given.
-        inputs: What it takes, by name.
-        outputs: What it gives, by name.
+        definition: The `SignatureDef`.
+        inputs: The specs of its inputs, by name.
+        outputs: The specs of its outputs, by name.
     """
 
     def __init__(
@@ -84,7 +86,7 @@ class Signature:
         )
 
     def check(self, arrays: Arrays) -> None:
-        """Raises InvalidArgumentError unless it takes these arrays."""
+        """Raises InvalidArgumentError unless the arrays match its inputs."""
         self.check_names(arrays)
         for name, spec in self.inputs.items():
             array = arrays[name]
@@ -96,7 +98,7 @@ class Signature:
                 )
 
     def check_names(self, names: Collection[str]) -> None:
-        """Raises InvalidArgumentError unless these are the names of all inputs."""
+        """Raises InvalidArgumentError unless these are exactly its inputs' names."""
         wanted, given = set(self.inputs), set(names)
         if wanted == given:
             return
@@ -110,14 +112,14 @@ class Signature:
         )
 
     def examples(self, arrays: Arrays) -> int | None:
-        """How many examples arrays have, if others can be joined to them."""
+        """Returns the arrays' batch size; None if they cannot be joined with others."""
         if not self._joins or not arrays:
             return None
         lengths = {len(array) for array in arrays.values()}
         return lengths.pop() if len(lengths) == 1 else None
 
     def check_filter(self, names: Iterable[str]) -> None:
-        """Raises InvalidArgumentError unless all are outputs, none of them twice."""
+        """Raises InvalidArgumentError unless all are outputs, each named once."""
         seen: set[str] = set()
         for name in names:
             if name not in self.outputs or name in seen:
@@ -128,7 +130,7 @@ class Signature:
             seen.add(name)
 
     def run(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """Returns what the model gives for arrays that were checked.
+        """Returns the model's outputs, by name, for arrays that `check` accepted.
 
         Raises:
             PersiaError: If the model fails: with TensorFlow's code and message.
@@ -170,10 +172,10 @@ def _array(tensor: tf.Tensor) -> np.ndarray:
 
 
 def told_by(error: tf.errors.OpError) -> str:
-    """Returns what an error of TensorFlow says, without the nodes of its graph."""
+    """Returns the message of a TensorFlow error, without the graph's nodes."""
     lines = error.message.partition("[[{{")[0].split("\n")
     told = [line.strip() for line in lines if line.strip()]
-    # The first lines say where, the last one says what.
+    # The last line is the message; the lines before it are the location.
     return told[-1] if told else type(error).__name__
 
 

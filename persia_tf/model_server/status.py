@@ -1,4 +1,4 @@
-"""Status codes: gRPC's numbers, which errors of this library have, and their names."""
+"""Status codes: gRPC's numbers, which this library's errors have, and their names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def name(code: int) -> str:
 
 
 def as_persia_error(error: BaseException) -> errors.PersiaError:
-    """Returns the error, or one of this library that tells of it."""
+    """Returns the error if it is a PersiaError; else one that describes it."""
     if isinstance(error, errors.PersiaError):
         return error
     return errors.PersiaError(f"an error of the server: {error!r}")

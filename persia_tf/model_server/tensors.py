@@ -1,4 +1,4 @@
-"""Arrays and the messages that carry them: TensorProto."""
+"""Converts between arrays and `TensorProto` messages."""
 
 from __future__ import annotations
 
@@ -12,31 +12,32 @@ import tensorflow as tf
 from persia_tf import errors
 from persia_tf.model_server.signature import Signature
 
-# A few values may stand for a large tensor; this bounds what a request may ask for.
+# A message with few values can describe a large tensor (a fill value). This bounds the
+# memory that a request can demand.
 MOST_BYTES = 1 << 30
 
-# Of a string in an array.
+# The size of a reference to a string in an array.
 _REFERENCE_BYTES = 8
 
-# NumPy's, before version 2.
+# NumPy's limit before version 2.
 _MOST_DIMENSIONS = 32
 
 
 def arrays_of(
     messages: Mapping[str, Any], signature: Signature, most_bytes: int = MOST_BYTES
 ) -> dict[str, np.ndarray]:
-    """Returns the arrays of messages, by name. They fit the signature.
+    """Converts messages to arrays that fit the signature.
 
-    Nothing is made of a request before it is known to be small enough.
+    No array is created before all are known to be small enough.
 
     Args:
-        messages: `TensorProto`s.
-        signature: Takes them.
-        most_bytes: Of all arrays together.
+        messages: `TensorProto`s by input name.
+        signature: The signature whose inputs they are.
+        most_bytes: The largest size of all arrays together, in bytes.
 
     Raises:
-        InvalidArgumentError: If they are not what the signature takes, larger, or one
-            is not well-formed; it is named.
+        InvalidArgumentError: If the messages do not match the signature's inputs, one
+            is not well-formed, or they are too large. It names the input.
     """
     signature.check_names(messages)
     for name, message in messages.items():
@@ -60,7 +61,7 @@ def message_of(array: np.ndarray) -> Any:
 
 
 def _check_type(name: str, message: Any, signature: Signature) -> None:
-    """Refuses all types but the signature's: handles, references, unknown numbers."""
+    """Raises for any dtype but the signature's: also handles, references, unknown."""
     spec = signature.inputs[name]
     if message.dtype == spec.dtype.as_datatype_enum:
         return
@@ -76,7 +77,7 @@ def _check_type(name: str, message: Any, signature: Signature) -> None:
 
 
 def _bytes_of(name: str, message: Any) -> int:
-    """What an array takes, by what its message says of itself."""
+    """Returns an array's size in bytes according to its message's shape and dtype."""
     shape = message.tensor_shape
     rank = len(shape.dim)
     if rank > _MOST_DIMENSIONS:
@@ -97,7 +98,7 @@ def _array(name: str, message: Any) -> np.ndarray:
     try:
         dtype = tf.as_dtype(message.dtype)
         if message.tensor_content and dtype.size:
-            # What clients send: TensorFlow's own way takes ten times as long.
+            # The usual form: `make_ndarray` takes ten times as long.
             flat = np.frombuffer(message.tensor_content, dtype.as_numpy_dtype)
             return flat.reshape(sizes)
         return tf.make_ndarray(message)

@@ -1,4 +1,4 @@
-"""Large work of requests, so much at once."""
+"""Limits how many large pieces of work run at a time."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from persia_tf.model_server.running import late
 
 
 class Turns:
-    """Lets so many pieces of work run at once; others wait for their turn.
+    """Limits how many pieces of work run at a time; others wait.
 
-    Threads that compute in Python hold the interpreter's lock in turn: the more there
-    are, the longer waits the one that answers all that is short.
+    Threads that compute in Python compete for the interpreter's lock: the more there
+    are, the longer the thread that answers short requests waits.
 
     Args:
-        most: How many.
+        most: The limit.
     """
 
     def __init__(self, most: int) -> None:
@@ -25,13 +25,13 @@ class Turns:
 
     @contextlib.contextmanager
     def turn(self, deadline: float) -> Iterator[None]:
-        """Waits for a turn, and holds it.
+        """Waits for a turn, and holds it for the block.
 
         Args:
-            deadline: When to give up waiting, on `time.monotonic()`'s clock.
+            deadline: When to stop waiting, on `time.monotonic()`'s clock.
 
         Raises:
-            DeadlineExceededError: If none came in time.
+            DeadlineExceededError: If there is no turn in time.
         """
         if not self._places.acquire(timeout=max(0.0, deadline - time.monotonic())):
             raise late()

@@ -1,4 +1,4 @@
-"""The versions that a model's folder holds."""
+"""Finds the versions in a model's folder."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from persia_tf import errors
 
 _SAVED_MODEL = "saved_model.pb"
 
-# Of a folder that is a SavedModel itself.
+# The version of a folder that is a SavedModel itself.
 _ONLY_VERSION = 1
 
-# Messages of gRPC, and TensorFlow Serving, have numbers of 64 bits with a sign.
+# Version numbers are signed 64-bit integers in the gRPC messages and in TensorFlow
+# Serving.
 _MOST_VERSION = 2**63 - 1
 
 _logger = logging.getLogger("persia.serve")
 
 
 def read_policy(text: str) -> int | None:
-    """Reads which versions serve: "latest:N", or "all", which gives None.
+    """Parses which versions serve: "latest:N" returns N, "all" returns None.
 
     Raises:
         InvalidArgumentError: If it is neither.
@@ -39,16 +40,16 @@ def read_policy(text: str) -> int | None:
 
 
 def find(folder: str) -> dict[int, str]:
-    """Returns the folders of the versions there are now, by number.
+    """Returns the folders of the present versions, by number.
 
-    Folders whose numbers have more than 64 bits are none of them.
+    Skips folders whose number is above 2^63 - 1, and logs a warning.
 
     Args:
-        folder: Has a folder for each version, whose name is its number; or is a
+        folder: A folder with one folder per version, named by its number; or a
             SavedModel itself: version 1.
 
     Raises:
-        OSError: If it cannot be listed.
+        OSError: If the folder cannot be listed.
     """
     entries = sorted(os.listdir(folder))
     if _SAVED_MODEL in entries:
@@ -65,7 +66,7 @@ def find(folder: str) -> dict[int, str]:
     return found
 
 
-# Once each, since folders are looked through again and again.
+# Cached so that each path is logged once, although the folder is polled.
 @functools.lru_cache(maxsize=4096)
 def _tell_too_large(path: str) -> None:
     _logger.warning(
@@ -76,7 +77,7 @@ def _tell_too_large(path: str) -> None:
 
 
 def fingerprint(path: str) -> frozenset[Any]:
-    """Returns what changes when a file in a folder does, or comes or goes."""
+    """Returns a value that changes with any change to the files of a folder."""
     return frozenset(_files(path))
 
 
@@ -87,5 +88,5 @@ def _files(path: str) -> Iterator[tuple[str, int, int, int]]:
             try:
                 stat = os.stat(file)
             except OSError:
-                continue  # It went away meanwhile: that is a change, too.
+                continue  # It was removed meanwhile: that is a change, too.
             yield file, stat.st_ino, stat.st_size, stat.st_mtime_ns

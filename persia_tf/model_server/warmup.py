@@ -1,4 +1,4 @@
-"""Requests that a SavedModel brings, which are answered before it serves."""
+"""Warm-up: runs the requests that a SavedModel contains before it serves."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from persia_tf import errors
 from persia_tf.model_server import tensors
 from persia_tf.model_server.signature import Signature
 
-# TensorFlow Serving's place for them, and its limit.
+# TensorFlow Serving's file for them, and its limit.
 _FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 _MOST = 1000
 
 
 def run(path: str, signature: Callable[[str], Signature]) -> None:
-    """Answers the requests in a SavedModel, if it has any.
+    """Runs the warm-up requests of a SavedModel, if it has any.
 
-    The first call of a signature is slower than others: TensorFlow then plans it.
+    The first call of a signature is slower than others, since TensorFlow then optimizes
+    its graph.
 
     Args:
         path: The SavedModel's folder.
-        signature: Gives a signature by its name.
+        signature: Returns a signature, given its name.
 
     Raises:
         PersiaError: If the file cannot be read, or the model fails.
