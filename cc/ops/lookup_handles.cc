@@ -23,7 +23,7 @@ Handles& GlobalHandles() {
 
 void Forget(int64_t number) {
   Handles& handles = GlobalHandles();
-  LookupHandle ended;  // Ends outside the lock.
+  LookupHandle ended;  // Destroyed after the lock is released.
   std::lock_guard<std::mutex> lock(handles.mutex);
   const auto found = handles.by_number.find(number);
   ended = std::move(found->second);
