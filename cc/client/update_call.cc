@@ -104,7 +104,7 @@ class UpdateCall : public FanOut {
   const RowCallContext context_;
   UpdateRequest* const request_;
   const RowScratchPool::Lent scratch_;
-  uint8_t* free_bytes_ = nullptr;     // Of scratch_->buffer.
+  uint8_t* free_bytes_ = nullptr;     // The unused rest of scratch_->buffer.
   std::vector<UpdateCounts> counts_;  // By shard.
 };
 

@@ -139,7 +139,7 @@ class AssignCall : public FanOut {
 
   AssignRequest* const request_;
   const RowScratchPool::Lent scratch_;
-  Span<float> free_floats_;  // Of scratch_->buffer.
+  Span<float> free_floats_;  // The unused rest of scratch_->buffer.
 };
 
 class RemoveCall : public FanOut {

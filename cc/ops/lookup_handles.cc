@@ -11,8 +11,9 @@ namespace {
 
 struct Handles {
   std::mutex mutex;
-  int64_t last = 0;                                     // Guarded by mutex.
-  std::unordered_map<int64_t, LookupHandle> by_number;  // By mutex.
+  // All below: guarded by mutex.
+  int64_t last = 0;
+  std::unordered_map<int64_t, LookupHandle> by_number;
 };
 
 // Never destroyed: tensors may outlive static objects.

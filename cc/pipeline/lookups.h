@@ -79,7 +79,8 @@ class Lookups {
 
   mutable std::mutex mutex_;
   StreamId last_stream_ = 0;  // Guarded by mutex_.
-  std::map<StreamId, std::shared_ptr<PrefetchStream>> streams_;  // By mutex_.
+  // Guarded by mutex_.
+  std::map<StreamId, std::shared_ptr<PrefetchStream>> streams_;
 
   LookupGatherer training_;
   LookupGatherer reading_;

@@ -12,8 +12,9 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  std::map<std::string, std::shared_ptr<Session>> sessions;  // By mutex.
-  std::set<std::string> closed;  // Names, for messages. By mutex.
+  // All below: guarded by mutex.
+  std::map<std::string, std::shared_ptr<Session>> sessions;
+  std::set<std::string> closed;  // Names, for messages.
 };
 
 // Never destroyed: threads may still use it while the program exits.
