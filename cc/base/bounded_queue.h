@@ -1,7 +1,7 @@
-// BoundedQueue: hands items from producers to consumers, and closes.
+// BoundedQueue: a queue of limited capacity between producers and consumers.
 //
-// Closing: after Close(), Push refuses and Pop drains what is queued, then
-// returns nothing. Close is final and may be called more than once.
+// After Close(), Push fails, and Pop returns the items that are still queued,
+// then nullopt. Close is final and may be called more than once.
 //
 // Thread-safe. Push blocks while the queue is full, Pop while it is empty;
 // both return at once after Close (Pop once it has drained).
@@ -23,7 +23,7 @@ class BoundedQueue {
  public:
   explicit BoundedQueue(size_t capacity) : capacity_(capacity) {}
 
-  // False, and `item` is dropped, once the queue is closed.
+  // Returns false, and drops `item`, if the queue is closed.
   bool Push(T item) {
     std::unique_lock<std::mutex> lock(mutex_);
     not_full_.wait(lock, [&] { return closed_ || items_.size() < capacity_; });
@@ -33,7 +33,7 @@ class BoundedQueue {
     return true;
   }
 
-  // The oldest item; nothing once the queue is closed and drained.
+  // Returns the oldest item, or nullopt once the queue is closed and empty.
   std::optional<T> Pop() {
     std::unique_lock<std::mutex> lock(mutex_);
     not_empty_.wait(lock, [&] { return closed_ || !items_.empty(); });

@@ -1,8 +1,7 @@
-// ByteBuffer: memory to be filled, and filled again.
+// ByteBuffer: a reusable, uninitialized buffer, aligned to a cache line.
 //
-// Aligned to a cache line and not zeroed: it is always written before it is
-// read. It keeps its memory when it shrinks, since the first touch of fresh
-// pages costs more than what is put there. Not thread-safe.
+// It retains its memory when it shrinks, since page faults on fresh memory cost
+// more than filling it. Not thread-safe.
 
 #ifndef PERSIA_CC_BASE_BYTE_BUFFER_H_
 #define PERSIA_CC_BASE_BYTE_BUFFER_H_
@@ -22,8 +21,8 @@ class ByteBuffer {
  public:
   static constexpr size_t kAlignment = 64;
 
-  // Sets the size; the contents are undefined afterwards. False, with the size
-  // then 0, if there is no such memory.
+  // Sets the size; the contents are undefined afterwards. If the allocation
+  // fails, returns false and the size is 0.
   [[nodiscard]] bool Resize(size_t size) {
     size_ = 0;
     if (size > capacity_ && !Allocate(size)) return false;
@@ -31,8 +30,8 @@ class ByteBuffer {
     return true;
   }
 
-  // Sets a size that is not below the present one; what is there stays. False,
-  // with nothing changed, if there is no such memory.
+  // Sets a size that is not below the present one and preserves the contents.
+  // If the allocation fails, returns false and changes nothing.
   [[nodiscard]] bool Grow(size_t size) {
     if (size > capacity_) {
       ByteBuffer larger;
@@ -44,7 +43,8 @@ class ByteBuffer {
     return true;
   }
 
-  // Gives the memory back, and what is in it, if it is more than `capacity`.
+  // Frees the memory, and so discards the contents, if the buffer's capacity is
+  // above `capacity`.
   void Trim(size_t capacity) {
     if (capacity_ <= capacity) return;
     bytes_.reset();
@@ -55,10 +55,11 @@ class ByteBuffer {
   uint8_t* data() { return bytes_.get(); }
   const uint8_t* data() const { return bytes_.get(); }
   size_t size() const { return size_; }
-  // What Resize can set without asking for memory.
+  // The largest size that needs no allocation.
   size_t capacity() const { return capacity_; }
 
-  // The first `count` T of the buffer. Precondition: they are within its size.
+  // The first `count` elements of the buffer, as T. Precondition: they are
+  // within its size.
   template <typename T>
   Span<T> As(size_t count) {
     return Span<T>(reinterpret_cast<T*>(bytes_.get()), count);
@@ -71,11 +72,11 @@ class ByteBuffer {
 
   bool Allocate(size_t size) {
     if (size > SIZE_MAX / 2) return false;
-    // Half as much again, so that sizes that creep up do not allocate each
-    // time.
+    // At least 1.5 times the old capacity, so that sizes that grow slowly do
+    // not allocate each time.
     const size_t wanted = std::max(size, capacity_ + capacity_ / 2);
     const size_t rounded = (wanted + kAlignment - 1) / kAlignment * kAlignment;
-    bytes_.reset();  // Before, not after: never both at once.
+    bytes_.reset();  // First, so that both blocks never exist at once.
     capacity_ = 0;
     auto* bytes =
         static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded));

@@ -1,5 +1,4 @@
-// ByteReader: reads what a ByteWriter wrote, from bytes that nobody vouches
-// for.
+// ByteReader: reads what a ByteWriter wrote, from untrusted bytes.
 //
 // Not thread-safe.
 
@@ -18,8 +17,9 @@
 
 namespace persia {
 
-// Reads a body front to back. A read beyond its end gives zeros or an empty
-// view and fails the reader for good, so that callers check once, at the end.
+// Reads a body front to back. A read beyond its end returns zeros or an empty
+// view and makes the reader fail permanently, so that callers check once, at
+// the end.
 class ByteReader {
  public:
   explicit ByteReader(ConstBytes body) : body_(body) {}
@@ -28,10 +28,11 @@ class ByteReader {
   uint64_t U64() { return Number<uint64_t>(); }
   float F32() { return Number<float>(); }
   std::string Text();
-  void Zero32() { failed_ |= U32() != 0; }  // A field without meaning yet.
-  bool Bool32();                            // 0 or 1.
+  void Zero32() { failed_ |= U32() != 0; }  // A reserved field: must be 0.
+  bool Bool32();                            // Must be 0 or 1.
 
-  // Points into the body. `count` may be any number.
+  // A view of the body. `count` may come from the bytes unchecked: one that is
+  // too large fails the reader.
   template <typename T>
   Span<const T> Array(uint64_t count) {
     if (!Has(count, sizeof(T))) return {};
@@ -40,17 +41,18 @@ class ByteReader {
     return Span<const T>(first, count);
   }
 
-  void SkipPadding();  // To a multiple of 8 from the body's start.
+  // Skips zeros up to a multiple of 8 bytes from the body's start.
+  void SkipPadding();
 
-  // The number of records that follow, each of at least `record_bytes`; 0, and
-  // the reader fails, if the body is too short for so many. So memory for them
-  // can be reserved.
+  // The number of records that follow, each of at least `record_bytes`. If the
+  // body is too short for that many, returns 0 and fails the reader; so it is
+  // safe to reserve memory for the returned number.
   uint32_t Count(size_t record_bytes);
 
   bool failed() const { return failed_; }
 
-  // kDataLoss, naming what it is, unless all went well and the body ends
-  // here.
+  // kDataLoss, with `what` in the message, unless every read succeeded and the
+  // body ends here.
   Status Finish(std::string_view what) const;
 
  private:

@@ -1,7 +1,7 @@
-// ByteWriter: little-endian numbers and texts, one after the other.
+// ByteWriter: serializes numbers, in little-endian order, and texts.
 //
-// A text is its length, 32 bits, its bytes, and zeros to a multiple of 8 from
-// where the body begins. Not thread-safe.
+// A text is its length in 32 bits, its bytes, and zeros up to a multiple of 8
+// bytes from the body's start. Not thread-safe.
 
 #ifndef PERSIA_CC_BASE_BYTE_WRITER_H_
 #define PERSIA_CC_BASE_BYTE_WRITER_H_
@@ -24,10 +24,10 @@ class ByteWriter {
   // The alignment that texts and arrays are padded to.
   static constexpr size_t kAlignment = 8;
 
-  // Zeros that take a position in a body to the next multiple of kAlignment.
+  // The zeros that pad `position` in a body to a multiple of kAlignment.
   static ConstBytes PaddingAt(size_t position);
 
-  // Leaves `before` bytes free in front of the body.
+  // Reserves `before` bytes in front of the body.
   explicit ByteWriter(size_t before = 0) : before_(before), bytes_(before) {}
 
   void U32(uint32_t value) { Copy(&value, sizeof(value)); }
@@ -36,10 +36,10 @@ class ByteWriter {
   void Text(std::string_view text);
   void Copy(const void* bytes, size_t size);
 
-  // Of the body.
+  // The body's size.
   size_t size() const { return bytes_.size() - before_; }
 
-  // What was written, and the free bytes in front; the writer is then empty.
+  // The reserved bytes and the body; the writer is then empty.
   std::vector<uint8_t> Take() {
     return std::exchange(bytes_, std::vector<uint8_t>(before_));
   }

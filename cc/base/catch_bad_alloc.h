@@ -1,4 +1,5 @@
-// Nothing throws across a module's edge: memory that runs out is an error.
+// No exception crosses a module's boundary: running out of memory becomes a
+// Status.
 
 #ifndef PERSIA_CC_BASE_CATCH_BAD_ALLOC_H_
 #define PERSIA_CC_BASE_CATCH_BAD_ALLOC_H_
@@ -10,8 +11,8 @@
 
 namespace persia {
 
-// What `work` returns, a Status or a Result, or kResourceExhausted if its
-// memory ran out, or was as much as it may be.
+// Returns what `work` returns (a Status or a Result), or kResourceExhausted if
+// an allocation failed or a MemoryMeter's limit was reached.
 template <typename Work>
 auto CatchBadAlloc(const Work& work) -> decltype(work()) {
   try {

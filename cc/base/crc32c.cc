@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint32_t kPolynomial = 0x82f63b78;  // Reflected.
 
-// tables[k][b]: what byte b contributes once k more bytes have followed it.
+// tables[k][b]: what byte b contributes to the checksum when k more bytes
+// follow it.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
 Tables MakeTables() {
@@ -47,12 +48,13 @@ uint64_t Load64(const uint8_t* bytes) {
 
 #ifdef PERSIA_CRC32C_SSE42
 
-// The instruction has a latency of three cycles and a throughput of one, so
-// three independent lanes run at once and are joined after each kLaneBytes.
+// The CRC instruction has a latency of three cycles and a throughput of one per
+// cycle, so three independent lanes run at once and are joined after each
+// kLaneBytes.
 constexpr size_t kLaneBytes = 1024;
 
-// Appending kLaneBytes zero bytes is linear in the checksum, so it is the sum
-// of what it does to each of the checksum's four bytes.
+// Appending kLaneBytes zero bytes maps the checksum linearly over GF(2), so the
+// result is the XOR of the results for each of the checksum's four bytes.
 using ZeroShift = std::array<std::array<uint32_t, 256>, 4>;
 
 ZeroShift MakeZeroShift() {

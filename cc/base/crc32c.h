@@ -1,4 +1,5 @@
-// CRC-32C (Castagnoli): the checksum of frames.
+// CRC-32C (Castagnoli): the checksum of frames, log records and checkpoint
+// blocks.
 
 #ifndef PERSIA_CC_BASE_CRC32C_H_
 #define PERSIA_CC_BASE_CRC32C_H_
@@ -8,8 +9,8 @@
 
 namespace persia {
 
-// The checksum of what `crc` is the checksum of, followed by `bytes`. Start
-// with 0. Thread-safe.
+// Extends `crc`, the checksum of some data (0 for none), to the checksum of
+// that data followed by `bytes`. Thread-safe.
 uint32_t ExtendCrc32c(uint32_t crc, const void* bytes, size_t size);
 
 inline uint32_t Crc32c(const void* bytes, size_t size) {
@@ -18,7 +19,7 @@ inline uint32_t Crc32c(const void* bytes, size_t size) {
 
 namespace internal {
 
-// What ExtendCrc32c falls back to on a CPU without the instruction.
+// What ExtendCrc32c falls back to on a CPU without a CRC-32C instruction.
 uint32_t ExtendCrc32cPortable(uint32_t crc, const void* bytes, size_t size);
 
 }  // namespace internal

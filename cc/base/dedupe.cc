@@ -14,7 +14,7 @@ namespace {
 
 struct ThreadMemory {
   DedupeIndex index;
-  Scratch<int64_t> ids;  // From place 1 on.
+  Scratch<int64_t> ids;  // Index 0 is unused: places start at 1.
   Scratch<uint32_t> shards;
   Scratch<uint32_t> moved_to;
 };
@@ -24,7 +24,7 @@ ThreadMemory& OfThread() {
   return memory;
 }
 
-// Keeps the order within a shard.
+// Preserves the order within each shard.
 void GroupByShard(uint32_t shard_count, UniqueIds* unique) {
   const size_t count = unique->ids.size();
   uint32_t* const shards = OfThread().shards.Get(count);
@@ -57,7 +57,7 @@ UniqueIds Dedupe(Span<const int64_t> batch, DedupeIndex* index) {
   unique.inverse.resize(batch.size());
   const size_t distinct = index->Number(batch, ids, unique.inverse.data());
   if (distinct == DedupeIndex::kSlow) {
-    index->ChangeHash();  // Somebody knows it.
+    index->ChangeHash();  // The ids may be chosen to collide under this key.
     return DedupeBySorting(batch);
   }
   unique.ids.assign(ids + 1, ids + 1 + distinct);
@@ -72,7 +72,8 @@ UniqueIds DedupeBySorting(Span<const int64_t> batch) {
   std::sort(places.begin(), places.end(), [&](uint32_t a, uint32_t b) {
     return batch[a] != batch[b] ? batch[a] < batch[b] : a < b;
   });
-  // First where each id appears first; then its number.
+  // Here, inverse is set to the position where each id appears first; the next
+  // loop replaces that by the id's index in unique.ids.
   for (size_t i = 0; i < places.size(); ++i) {
     const bool is_first = i == 0 || batch[places[i]] != batch[places[i - 1]];
     unique.inverse[places[i]] =

@@ -1,4 +1,5 @@
-// Removes duplicate ids of a batch, and undoes it on rows and gradients.
+// Removes a batch's duplicate ids, expands rows of unique ids to the batch, and
+// sums the batch's gradients per unique id.
 
 #ifndef PERSIA_CC_BASE_DEDUPE_H_
 #define PERSIA_CC_BASE_DEDUPE_H_
@@ -21,23 +22,23 @@ struct UniqueIds {
   bool had_duplicates() const { return ids.size() != inverse.size(); }
 };
 
-// The ids are in order of first appearance. Precondition: fewer than 2^31 ids.
-// Keeps a hash table a thread between calls; thread-safe. No choice of ids
-// makes it quadratic: where its hash fails, it sorts.
+// Returns the ids in order of first appearance. Precondition: fewer than 2^31
+// ids. Thread-safe: each thread retains a hash table between calls. No choice
+// of ids makes it quadratic: if too many ids collide, it sorts instead.
 UniqueIds Dedupe(Span<const int64_t> batch);
 
-// The same, by a table of the caller's.
+// The same, with the caller's hash table.
 UniqueIds Dedupe(Span<const int64_t> batch, DedupeIndex* index);
 
 // The same, without a hash, and slower.
 UniqueIds DedupeBySorting(Span<const int64_t> batch);
 
-// The same, but if the batch has duplicates, the ids are in order of ShardOf,
-// and of first appearance within a shard: each shard's are neighbours, which
-// are sent, and whose rows are received, without a copy.
+// The same, but if the batch has duplicates, the ids are ordered by ShardOf,
+// and by first appearance within a shard: each shard's ids are contiguous, so
+// they are sent, and their rows are received, without a copy.
 UniqueIds Dedupe(Span<const int64_t> batch, uint32_t shard_count);
 
-// out[i] = rows[inverse[i]], rows of `dim`.
+// out[i] = rows[inverse[i]], where each row has `dim` floats.
 void ExpandRows(Span<const uint32_t> inverse, Span<const float> rows,
                 size_t dim, Span<float> out);
 inline void ExpandRows(const UniqueIds& unique, Span<const float> rows,
@@ -45,7 +46,8 @@ inline void ExpandRows(const UniqueIds& unique, Span<const float> rows,
   ExpandRows(Span<const uint32_t>(unique.inverse), rows, dim, out);
 }
 
-// sums[inverse[i]] += gradients[i], in order of i, rows of `dim`.
+// sums[inverse[i]] += gradients[i], in order of i, where each gradient has
+// `dim` floats.
 void AddGradients(Span<const uint32_t> inverse, Span<const float> gradients,
                   size_t dim, Span<float> sums);
 

@@ -7,20 +7,21 @@
 namespace persia {
 namespace {
 
-// Enough to hide a miss of the second-level cache behind the work of as many
-// ids.
+// The prefetch distance in ids: enough to hide an L2 cache miss.
 constexpr size_t kAhead = 16;
 
 constexpr uint64_t kHashBits = ~uint64_t{0} << 32;
 
-// Chance brings 2.5 about on average, in a table as full as one may be.
+// Limits on the extra slots that are probed. A random hash takes about 2.5 per
+// id on average in a table at its highest load.
 constexpr size_t kMostAwayAnId = 32;
 constexpr size_t kMostAwayInAnyCase = 4096;
 
 }  // namespace
 
 DedupeIndex::Slots DedupeIndex::Empty(size_t count) {
-  // Few batches have no duplicates, and what is not emptied is not touched.
+  // At least 1.2 slots per id. Most batches have duplicates, so their load is
+  // lower, and a small table has fewer slots to clear and to touch.
   size_t capacity = 256;
   while (capacity < count + count / 5) capacity *= 2;
   uint64_t* const slots = memory_.Get(capacity);
@@ -28,9 +29,9 @@ DedupeIndex::Slots DedupeIndex::Empty(size_t count) {
   return {hash_, slots, capacity - 1};
 }
 
-// The place of `id`, which is `next` if it is new: then it is written there.
-// Writes to ids[next] in any case, for want of a branch: which ids are new
-// cannot be predicted.
+// Returns the place of `id`. If the id is new, its place is `next`, and it is
+// written to ids[next]. ids[next] is overwritten in either case: a branch on
+// whether the id is new would be mispredicted often.
 inline uint32_t DedupeIndex::Slots::FindOrAdd(int64_t id, uint64_t hash_of_id,
                                               uint32_t next, int64_t* ids,
                                               size_t* away) const {

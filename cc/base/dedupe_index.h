@@ -1,10 +1,11 @@
-// DedupeIndex: where in a batch's ids each of them is.
+// DedupeIndex: numbers the distinct ids of a batch.
 //
-// An open-addressing table of places, which are numbered from 1. Small enough
-// to stay in a core's cache: a slot has a place and as many bits of the id's
-// hash, lest ids that cannot be it are looked at.
+// An open-addressing hash table of places in the array of distinct ids; places
+// start at 1. A slot has 64 bits, so that the table stays in a core's cache: a
+// 32-bit place and 32 bits of the id's hash. An id is compared only where these
+// hash bits match.
 //
-// Keeps its memory from batch to batch. Not thread-safe.
+// Retains its memory between batches. Not thread-safe.
 
 #ifndef PERSIA_CC_BASE_DEDUPE_INDEX_H_
 #define PERSIA_CC_BASE_DEDUPE_INDEX_H_
@@ -23,22 +24,23 @@ class DedupeIndex {
   explicit DedupeIndex(const KeyedHash& hash = KeyedHash()) : hash_(hash) {}
 
   // Writes the distinct ids of the batch to ids[1], ids[2], ... in order of
-  // first appearance, and for each of the batch which it is, from 0 on, to
-  // `inverse`. Returns how many are distinct; or kSlow, where it gave up since
-  // its hash spreads these ids badly. Precondition: ids has room for 2 more
-  // than the batch.
+  // first appearance, and for each id of the batch its index among the distinct
+  // ids, from 0, to `inverse`. Returns the number of distinct ids, or kSlow if
+  // it gave up because too many ids collide. Precondition: `ids` has room for
+  // batch.size() + 2 ids.
   size_t Number(Span<const int64_t> batch, int64_t* ids, uint32_t* inverse);
 
   static constexpr size_t kSlow = ~size_t{0};
 
-  // Slots that the last batch had it look at beside the first of each id.
+  // The number of slots that the last batch probed beyond each id's first slot.
   size_t away() const { return away_; }
 
-  // Hashes by another key from now on.
+  // Uses a new random key from now on.
   void ChangeHash() { hash_ = KeyedHash(); }
 
  private:
-  // Of one batch: all that its loop needs, so that it is in registers.
+  // What the loop over one batch needs: a local copy, so that the compiler can
+  // hold it in registers.
   struct Slots {
     KeyedHash hash;
     uint64_t* slots;  // 0: free.
@@ -48,7 +50,7 @@ class DedupeIndex {
                        int64_t* ids, size_t* away) const;
   };
 
-  // Empties the table, for `count` ids.
+  // Returns an empty table with room for `count` ids.
   Slots Empty(size_t count);
 
   KeyedHash hash_;

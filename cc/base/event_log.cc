@@ -17,7 +17,7 @@ double UnixSeconds() {
   return std::chrono::duration<double>(since).count();
 }
 
-// Messages of errors may have several lines.
+// Makes one line of `text`: error messages may have several.
 std::string OneLine(std::string text) {
   if (text.size() > kMostTextBytes) {
     text.resize(kMostTextBytes);
@@ -44,7 +44,7 @@ bool EventLog::Admits(const EventKind& kind) noexcept {
       ++minute.told;
       return true;
     }
-    // Take waits for this minute's end from now on.
+    // Wakes Take, which must now wait for the end of this minute at most.
     if (++minute.more == 1) added_.notify_all();
   } catch (const std::bad_alloc&) {
   }

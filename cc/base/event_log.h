@@ -1,15 +1,15 @@
-// EventLog: what a server has to tell its operator, one line an event.
+// EventLog: events that a server reports to its operator, one line per event.
 //
 //   inline constexpr EventKind kTablesMade{"tables made", EventLevel::kInfo,
 //   60}; TellEvent(events, kTablesMade, "table \"", name, "\" made");
 //
-// Whoever shows events takes them on a thread of its own (Take). Telling never
-// waits for that thread: it takes a short lock, and what there is no room for,
-// or was told too often, is counted instead. Never an event a request; never a
-// token, an id or a row in one.
+// A thread of its own takes the events (Take) and shows them. Reporting an
+// event never waits for that thread: it acquires a lock for a short time.
+// Events that do not fit into the log, or that exceed their kind's rate, are
+// only counted. Callers must not report an event for each request, nor put a
+// token, an id or a row into one.
 //
-// Thread-safe. Telling throws nothing: an event that there is no memory for is
-// lost.
+// Thread-safe. Reporting never throws: if memory runs out, the event is lost.
 
 #ifndef PERSIA_CC_BASE_EVENT_LOG_H_
 #define PERSIA_CC_BASE_EVENT_LOG_H_
@@ -28,21 +28,21 @@
 
 namespace persia {
 
-// The numbers are those of the C interface: never renumber.
+// The numbers are part of the C interface: never renumber.
 enum class EventLevel { kInfo = 1, kWarning = 2, kError = 3, kDebug = 4 };
 
-// What is told alike, and at most so often. A constant: a kind is known by its
-// address.
+// A kind of events, which share a rate limit. Must be a constant: a kind is
+// identified by its address.
 struct EventKind {
-  const char* name;  // Of several, as "bad frames": "7 more bad frames".
+  const char* name;  // In the plural, for "7 more bad frames".
   EventLevel level;
-  int most_a_minute;  // At least 1; those beyond are counted.
+  int most_a_minute;  // At least 1; further events are only counted.
 };
 
 struct Event {
   EventLevel level = EventLevel::kInfo;
-  double unix_seconds = 0;  // When it was told.
-  // One line without control characters, whatever a peer put into it.
+  double unix_seconds = 0;  // When it was reported.
+  // One line without control characters, even if a peer supplied some.
   std::string text;
 };
 
@@ -54,54 +54,54 @@ class EventLog {
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;
 
-  // Whether an event of this kind is told now; else it is counted, and that is
-  // all. Each event asks once.
+  // Whether an event of this kind may be added now. If not, the event is only
+  // counted. Call once per event.
   bool Admits(const EventKind& kind) noexcept;
 
-  // Adds an event, without asking whether it may be.
+  // Adds an event, without a check of its kind's rate.
   void Add(EventLevel level, std::string text) noexcept;
 
-  // The oldest event that was not taken. Blocks until there is one, or until
-  // `deadline` or Close: nothing then. How many of a kind were not told comes
-  // as an event, a minute after that kind's first. After Close what is left can
-  // be taken, such counts too.
+  // Takes the oldest event. Blocks until there is one; returns nullopt at
+  // `deadline` or after Close. If events of a kind were only counted, their
+  // number comes as an event, a minute after the first event of that minute.
+  // After Close, the remaining events and counts can still be taken.
   std::optional<Event> Take(Deadline deadline);
 
-  // Wakes Take. More can be told and taken; nothing blocks any more.
+  // Wakes Take. Events can still be added and taken, but Take no longer blocks.
   void Close();
 
  private:
-  // Of one kind, in its present minute.
+  // One kind's events in its current minute.
   struct Minute {
     Clock::time_point begin;
     int told = 0;
     uint64_t more = 0;
   };
 
-  // These expect the lock.
+  // The caller of these must hold mutex_.
   void Push(EventLevel level, std::string text);
   void TellCounts();
-  // When the next count is to be told.
+  // When the next count must be added, at most `limit`.
   Deadline NextCount(Deadline limit) const;
 
   const Now now_;
   std::mutex mutex_;
   std::condition_variable added_;
-  // All below are guarded by mutex_.
+  // All below: guarded by mutex_.
   std::deque<Event> events_;
   std::unordered_map<const EventKind*, Minute> minutes_;
-  uint64_t lost_ = 0;  // There was no room for them.
+  uint64_t lost_ = 0;  // Events that did not fit into events_.
   bool closed_ = false;
 };
 
-// Tells what happened, in pieces that Concat takes, if `log` is not null.
+// Adds an event, whose text is Concat(pieces...), to `log` if that is not null.
 template <typename... Pieces>
 void TellEvent(EventLog* log, const EventKind& kind, const Pieces&... pieces) {
   if (log == nullptr || !log->Admits(kind)) return;
   try {
     log->Add(kind.level, Concat(pieces...));
   } catch (const std::bad_alloc&) {
-    // What runs out of memory tells so itself.
+    // The event is lost. The work that runs out of memory reports it.
   }
 }
 

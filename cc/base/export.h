@@ -1,4 +1,4 @@
-/* What libpersia.so shows to others: everything else in it is hidden. */
+/* Marks the symbols that libpersia.so exports: all others are hidden. */
 
 #ifndef PERSIA_CC_BASE_EXPORT_H_
 #define PERSIA_CC_BASE_EXPORT_H_

@@ -10,7 +10,7 @@
 namespace persia {
 
 // The splitmix64 generator's output function (Steele, Lea and Flood, OOPSLA
-// 2014): a bijection of 64 bits in which every input bit moves every output
+// 2014): a bijection of 64 bits in which every input bit affects every output
 // bit.
 inline uint64_t Mix64(uint64_t x) {
   x += 0x9e3779b97f4a7c15ull;
@@ -19,18 +19,19 @@ inline uint64_t Mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Spreads ids over a store's sub-shards. Indexes have a KeyedHash.
+// Hashes an id within a store: for its sub-shard, its admission and its new
+// row's random values. Indexes use a KeyedHash.
 inline uint64_t HashId(int64_t id) { return Mix64(static_cast<uint64_t>(id)); }
 
-// Which of `shard_count` shards holds `id`'s row. Independent of HashId: were
-// they one, a shard would use only a part of its own index.
+// Which of `shard_count` shards holds `id`'s row. Independent of HashId: if
+// they were the same hash, a shard would use only some of its sub-shards.
 inline uint32_t ShardOf(int64_t id, uint32_t shard_count) {
   const uint64_t hash = Mix64(static_cast<uint64_t>(id) ^ 0x5ca1ab1e0ddba11ull);
   return static_cast<uint32_t>(
       (static_cast<unsigned __int128>(hash) * shard_count) >> 64);
 }
 
-// FNV-1a over the bytes, then Mix64: the key of a table's name.
+// The key of a table, from its name: FNV-1a over the bytes, then Mix64.
 inline uint64_t HashName(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325ull;
   for (const char c : name) {

@@ -1,4 +1,5 @@
-// Numbers at fixed places of a header, as they lie in memory: little-endian.
+// Reads and writes numbers at fixed offsets of a header, in little-endian
+// order.
 //
 // Thread-safety: pure functions.
 

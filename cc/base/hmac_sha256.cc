@@ -8,7 +8,8 @@ namespace {
 
 using KeyBlock = std::array<uint8_t, Sha256::kBlockBytes>;
 
-// A key of any length as one block: filled up with zeros, or hashed first.
+// A key of any length as one block: padded with zeros; hashed first if it is
+// longer than a block.
 KeyBlock AsBlock(std::string_view key) {
   KeyBlock block = {};
   if (key.size() <= block.size()) {
@@ -42,7 +43,7 @@ Sha256Digest HmacSha256(std::string_view key,
 }
 
 bool EqualInConstantTime(const Sha256Digest& a, const Sha256Digest& b) {
-  // Volatile: the compiler must not find an early way out.
+  // Volatile, so that the compiler cannot add an early exit.
   volatile uint8_t difference = 0;
   for (size_t i = 0; i < a.size(); ++i) {
     difference = static_cast<uint8_t>(difference | (a[i] ^ b[i]));

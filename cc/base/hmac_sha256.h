@@ -1,4 +1,4 @@
-// HMAC-SHA-256 (RFC 2104): proves that who made it knows a key. Thread-safe.
+// HMAC-SHA-256 (RFC 2104): proves that its sender knows a key. Thread-safe.
 
 #ifndef PERSIA_CC_BASE_HMAC_SHA256_H_
 #define PERSIA_CC_BASE_HMAC_SHA256_H_
@@ -12,12 +12,12 @@
 
 namespace persia {
 
-// Of `parts`, one after the other.
+// The HMAC of the concatenation of `parts`.
 Sha256Digest HmacSha256(std::string_view key,
                         std::initializer_list<Span<const uint8_t>> parts);
 
-// In a time that does not tell where they differ: else a proof could be guessed
-// byte by byte.
+// Takes a time that does not depend on where they differ: otherwise an attacker
+// could guess a proof byte by byte.
 bool EqualInConstantTime(const Sha256Digest& a, const Sha256Digest& b);
 
 inline Span<const uint8_t> AsBytes(std::string_view text) {

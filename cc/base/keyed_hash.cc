@@ -12,7 +12,7 @@ namespace {
 
 using Key = KeyedHash::Key;
 
-// Of one number, which must be secret if the key is to be.
+// Expands one number to a key. The key is only as secret as the number.
 Key Spread(uint64_t number) {
   return {Mix64(number), Mix64(number + 1), Mix64(number + 2),
           Mix64(number + 3)};
@@ -22,7 +22,7 @@ Key RandomKey() {
   Key key;
   const Span<uint8_t> bytes(reinterpret_cast<uint8_t*>(&key), sizeof(key));
   if (FillWithRandomBytes(bytes).ok()) return key;
-  // A kernel without random bytes has addresses and a clock still.
+  // Without random bytes from the kernel, the clock and an address must do.
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   return Spread(Mix64(static_cast<uint64_t>(now)) ^
                 reinterpret_cast<uintptr_t>(&key));

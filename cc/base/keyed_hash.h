@@ -1,19 +1,20 @@
-// KeyedHash: decides places in memory, by a key that nobody who chooses what is
-// hashed can know. HashId and ShardOf are published: whoever chooses ids can
-// have any number of them fall on one place.
+// KeyedHash: the hash of in-memory indexes, with a secret random key. HashId
+// and ShardOf are public functions: an attacker who chooses ids can make any
+// number of them collide. With a secret key that is not possible.
 //
-// A value is multiplied by a random number of 128 bits, another one is added,
-// and the upper 64 bits of the sum modulo 2^128 are taken (Dietzfelbinger,
-// STACS 1996: modulo 2^k with k >= 64 + 64 - 1). The hashes of any two values
-// are then uniform and independent of each other, over all keys: whatever n
-// values are chosen, two of them share any m bits with a probability of 2^-m,
-// and n^2 / 2^(m + 1) pairs do on average. What follows is a bijection, so it
-// keeps that; it breaks up the steps in which a product puts 0, 1, 2, ..., lest
-// some keys spread common ids better than others.
+// A value is multiplied by a random 128-bit number, another one is added, and
+// the upper 64 bits of the sum modulo 2^128 are taken (Dietzfelbinger, STACS
+// 1996: modulo 2^k with k >= 64 + 64 - 1). Over all keys, the hashes of any two
+// values are then uniform and independent of each other: for any choice of n
+// values, two of them agree in any given m bits with probability 2^-m, and
+// n^2 / 2^(m + 1) pairs do on average. The steps after that are a bijection, so
+// they preserve this property; without them the hashes of 0, 1, 2, ... would
+// be equally spaced, which spreads common ids well under some keys and badly
+// under others.
 //
-// Results must not depend on it: what is stored, sent, or the same in two
-// processes hangs on cc/base/hash.h. Immutable, so thread-safe; a copy hashes
-// alike.
+// Results must not depend on this hash: whatever is stored, sent, or equal in
+// two processes uses cc/base/hash.h. Immutable, so thread-safe; a copy has the
+// same key.
 
 #ifndef PERSIA_CC_BASE_KEYED_HASH_H_
 #define PERSIA_CC_BASE_KEYED_HASH_H_
@@ -29,15 +30,15 @@ class KeyedHash {
     uint64_t factor_high, factor_low, summand_high, summand_low;
   };
 
-  // A random key of its own: two indexes never put one order of ids, which a
-  // walk over one may be, on each other's places. Asks the kernel; see
-  // FillWithRandomBytes.
+  // Draws a random key. Each index needs its own: a walk over one index yields
+  // ids in the order of their hashes, and inserting them in that order into an
+  // index with the same key would make them cluster. Calls FillWithRandomBytes.
   KeyedHash();
   explicit KeyedHash(const Key& key) : key_(key) {}
 
-  // A random key, unless $PERSIA_HASH_SEED is set when the process first asks:
-  // then the key is of that text and `number`, for runs that must be the same
-  // in what else is left to chance. Who knows the text knows the key.
+  // A random key, unless $PERSIA_HASH_SEED is set at the process's first call:
+  // then the key is derived from that text and `number`, for reproducible runs.
+  // Anyone who knows the text knows the key.
   static KeyedHash Numbered(uint64_t number);
 
   uint64_t operator()(uint64_t value) const noexcept {

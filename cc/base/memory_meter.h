@@ -1,9 +1,9 @@
-// MemoryMeter: how much memory some owners hold together, and the most that
-// they may.
+// MemoryMeter: counts the memory that several owners hold together, and limits
+// it.
 //
-// They tell it when they grow, before they take the memory; so nobody pays who
-// does not. The limit is passed only by those who say so. Thread-safe; never
-// blocks.
+// An owner reports its growth before it allocates, so the meter costs nothing
+// while nothing grows. Only growth by AddAnyway may exceed the limit.
+// Thread-safe; never blocks.
 
 #ifndef PERSIA_CC_BASE_MEMORY_METER_H_
 #define PERSIA_CC_BASE_MEMORY_METER_H_
@@ -17,13 +17,13 @@
 
 namespace persia {
 
-// A std::bad_alloc, so that who is prepared for one is for this.
+// Derives from std::bad_alloc, so that code which handles that handles this.
 class MemoryLimitReached : public std::bad_alloc {
  public:
   MemoryLimitReached(uint64_t limit, uint64_t used)
       : limit_(limit), used_(used) {}
 
-  // The same, with who needed the memory: "table \"user\"".
+  // A copy that names the owner that needed the memory: "table \"user\"".
   MemoryLimitReached For(const std::string& owner) const {
     MemoryLimitReached named = *this;
     named.owner_ = owner;
@@ -57,7 +57,7 @@ class MemoryMeter {
   }
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
 
-  // Throws MemoryLimitReached, and counts nothing, where there is no room.
+  // Throws MemoryLimitReached, and counts nothing, if that exceeds the limit.
   void Add(size_t bytes) {
     const uint64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
     if (before + bytes <= limit()) return;
@@ -65,7 +65,7 @@ class MemoryMeter {
     throw MemoryLimitReached(limit(), before);
   }
 
-  // Adds them even where there is no room.
+  // Counts them even if that exceeds the limit.
   void AddAnyway(size_t bytes) {
     used_.fetch_add(bytes, std::memory_order_relaxed);
   }
@@ -79,17 +79,17 @@ class MemoryMeter {
   std::atomic<uint64_t> used_{0};
 };
 
-// One owner's part, which goes with it. Not thread-safe.
+// One owner's bytes in a meter; the destructor removes them. Not thread-safe.
 class MeteredBytes {
  public:
-  // What Grow does where there is no room.
+  // What Grow does at the limit: throw, or exceed it.
   enum class AtLimit { kThrow, kGrow };
 
   // Counts nothing if `meter` is null; else it must outlive this.
   explicit MeteredBytes(MemoryMeter* meter, AtLimit at_limit = AtLimit::kThrow)
       : meter_(meter), at_limit_(at_limit) {}
   ~MeteredBytes() { Shrink(bytes_); }
-  // What was moved from has none.
+  // The moved-from object has no bytes.
   MeteredBytes(MeteredBytes&& other) noexcept
       : meter_(other.meter_),
         at_limit_(other.at_limit_),
@@ -102,8 +102,9 @@ class MeteredBytes {
     return *this;
   }
 
-  // What `make` returns, which takes `bytes` of memory. Throws what it throws,
-  // or MemoryLimitReached before it is called, and counts nothing then.
+  // Counts `bytes`, calls `make`, which allocates them, and returns what it
+  // returns. Throws what `make` throws, or MemoryLimitReached before it calls
+  // `make`; in both cases nothing is counted.
   template <typename Make>
   auto Grow(size_t bytes, const Make& make) -> decltype(make()) {
     Count(bytes);
@@ -116,7 +117,7 @@ class MeteredBytes {
     }
   }
 
-  // Some of it was given back.
+  // The owner has freed `bytes` of its memory.
   void Shrink(size_t bytes) {
     bytes_ -= bytes;
     if (meter_ != nullptr) meter_->Remove(bytes);

@@ -1,5 +1,5 @@
-// Numbers as text: the shortest that reads back as the same number, so that
-// texts can be compared and errors show what was really received. Independent
+// Numbers as text: the shortest text that parses to the same number, so that
+// texts can be compared and errors show exactly what was received. Independent
 // of the locale.
 
 #ifndef PERSIA_CC_BASE_NUMBER_H_

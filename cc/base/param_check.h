@@ -1,4 +1,4 @@
-// What optimizers and initializers say of a parameter that is out of range.
+// The error of optimizers and initializers for a parameter out of range.
 
 #ifndef PERSIA_CC_BASE_PARAM_CHECK_H_
 #define PERSIA_CC_BASE_PARAM_CHECK_H_
@@ -12,8 +12,8 @@
 
 namespace persia {
 
-// InvalidArgument unless `holds`; `what` names the kind of setting, `rule`
-// completes "<param> must be".
+// InvalidArgument unless `holds`. `what` names the kind of setting, such as
+// "optimizer"; `rule` completes "<param> must be".
 inline Status CheckParam(bool holds, std::string_view what, const Spec& spec,
                          std::string_view param, double value,
                          std::string_view rule) {

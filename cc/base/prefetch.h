@@ -1,4 +1,4 @@
-// Prefetch: asks for a line of memory some time before it is used.
+// Prefetch: prefetches the cache line at an address that is used soon.
 
 #ifndef PERSIA_CC_BASE_PREFETCH_H_
 #define PERSIA_CC_BASE_PREFETCH_H_
@@ -10,8 +10,8 @@ enum class For { kRead, kWrite };
 template <For kUse = For::kRead>
 inline void Prefetch(const void* address) {
   __builtin_prefetch(address, kUse == For::kWrite);
-  // GCC takes a function that does nothing else for one without effect, and
-  // drops calls of it.
+  // Without this, GCC considers a function that only prefetches to have no
+  // effect, and removes calls to it.
   asm volatile("");
 }
 

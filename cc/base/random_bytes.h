@@ -1,4 +1,4 @@
-// Random bytes that nobody can foresee. Thread-safe.
+// Unpredictable random bytes. Thread-safe.
 
 #ifndef PERSIA_CC_BASE_RANDOM_BYTES_H_
 #define PERSIA_CC_BASE_RANDOM_BYTES_H_
@@ -11,10 +11,10 @@
 namespace persia {
 
 // Fills `bytes` from the kernel's generator; may block while the machine is
-// still starting. kInternal if the kernel gives none.
+// still booting. kInternal if the kernel fails to provide them.
 Status FillWithRandomBytes(Span<uint8_t> bytes);
 
-// A number of 64 such bits that is not 0; fails as the above.
+// A random 64-bit number other than 0; fails as FillWithRandomBytes does.
 Result<uint64_t> RandomNonZero();
 
 }  // namespace persia

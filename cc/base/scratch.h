@@ -1,8 +1,9 @@
-// Scratch: memory that a thread keeps from call to call, so that steady work
-// allocates nothing; and gives back when its calls need far less than they did.
+// Scratch: memory that a thread retains between calls, so that steady work
+// allocates nothing. It is freed when recent calls needed far less.
 //
-// Large memory comes from the system and goes back there: an allocator might
-// keep it. Not thread-safe. Throws std::bad_alloc, and is then empty.
+// Large blocks are mapped and unmapped directly, so that they return to the
+// system: malloc might retain them. Not thread-safe. Throws std::bad_alloc, and
+// is then empty.
 
 #ifndef PERSIA_CC_BASE_SCRATCH_H_
 #define PERSIA_CC_BASE_SCRATCH_H_
@@ -23,10 +24,10 @@ class Scratch {
   static_assert(std::is_trivial<T>::value, "nothing is constructed");
 
  public:
-  // As many calls are looked back on, at least. A large one among so many small
-  // ones pays for its memory anew, which is little beside its work.
+  // Memory is freed only if none of this many successive calls needed it. A
+  // rarer large call has to allocate again, which costs little beside its work.
   static constexpr size_t kCalls = 256;
-  // What it keeps for ever.
+  // Memory of at most this size is never freed before destruction.
   static constexpr size_t kKeptBytes = size_t{64} << 10;
 
   Scratch() = default;
@@ -34,7 +35,8 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // Room for `size`, until the next call. What is in it is undefined.
+  // Room for `size` elements, valid until the next call, with undefined
+  // contents.
   T* Get(size_t size) {
     most_ = std::max(most_, size);
     if (++calls_ == kCalls) Trim();
@@ -46,7 +48,8 @@ class Scratch {
 
  private:
   static constexpr size_t kLargeBytes = size_t{1} << 20;
-  // Half as much again may be there as was asked for, so twice is not far more.
+  // A capacity above this multiple of what was needed is freed. Growth alone
+  // may allocate 1.5 times what is needed, so 2 would be too close.
   static constexpr size_t kFar = 4;
 
   void Trim() {
@@ -56,7 +59,7 @@ class Scratch {
   }
 
   void Take(size_t capacity) {
-    Release();  // Before, not after: never both at once.
+    Release();  // First, so that both blocks never exist at once.
     if (capacity > SIZE_MAX / 2 / sizeof(T)) throw std::bad_alloc();
     const size_t bytes = capacity * sizeof(T);
     void* memory = nullptr;
@@ -84,8 +87,8 @@ class Scratch {
 
   T* values_ = nullptr;
   size_t capacity_ = 0;
-  size_t calls_ = 0;  // Since the last Trim, as is the next.
-  size_t most_ = 0;
+  size_t calls_ = 0;  // Since the last Trim.
+  size_t most_ = 0;   // The largest size since the last Trim.
 };
 
 }  // namespace persia

@@ -22,7 +22,7 @@ constexpr uint32_t kRounds[64] = {
     0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
-// The same of the square roots of the first 8 primes.
+// The same for the square roots of the first 8 primes.
 constexpr std::array<uint32_t, 8> kInitial = {
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
     0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
@@ -45,7 +45,7 @@ void StoreBigEndian(uint32_t value, uint8_t* bytes) {
   }
 }
 
-// The message schedule: a block's 16 words and 48 that follow from them.
+// The message schedule: a block's 16 words and 48 words computed from them.
 std::array<uint32_t, 64> Schedule(const uint8_t* block) {
   std::array<uint32_t, 64> w;
   for (int i = 0; i < 16; ++i) w[i] = LoadBigEndian(block + 4 * i);
@@ -99,7 +99,8 @@ void Sha256::Update(Span<const uint8_t> bytes) {
   }
 }
 
-// A one bit, zeros until the length fits at a block's end, and the length.
+// Appends a one bit, zeros until the length fits at a block's end, and the
+// length.
 Sha256Digest Sha256::Finish() {
   const uint64_t bits = 8 * bytes_;
   static constexpr uint8_t kPadding[kBlockBytes] = {0x80};

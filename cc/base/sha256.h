@@ -1,7 +1,7 @@
 // SHA-256 (FIPS 180-4).
 //
-// For handshakes, which hash a few hundred bytes a connection: plain code, as
-// the standard writes it, without the CPU's own instructions.
+// For handshakes, which hash a few hundred bytes per connection: so plain code,
+// as in the standard, without the CPU's SHA instructions.
 //
 // Not thread-safe.
 
@@ -27,7 +27,7 @@ class Sha256 {
 
   void Update(Span<const uint8_t> bytes);
 
-  // Of all that was given. Nothing may follow.
+  // The digest of all bytes so far. Call it last, and once.
   Sha256Digest Finish();
 
  private:
@@ -35,7 +35,7 @@ class Sha256 {
 
   std::array<uint32_t, 8> state_;
   std::array<uint8_t, kBlockBytes> block_;
-  uint64_t bytes_ = 0;  // In all; those modulo kBlockBytes wait in block_.
+  uint64_t bytes_ = 0;  // In all; the last bytes_ % kBlockBytes are in block_.
 };
 
 }  // namespace persia

@@ -1,4 +1,4 @@
-// Span: a view of contiguous memory owned by somebody else.
+// Span: a non-owning view of contiguous memory.
 
 #ifndef PERSIA_CC_BASE_SPAN_H_
 #define PERSIA_CC_BASE_SPAN_H_
@@ -11,7 +11,7 @@ namespace persia {
 template <typename T, std::size_t Extent = boost::dynamic_extent>
 using Span = boost::span<T, Extent>;
 
-// Bytes to be sent or stored from where they lie, and a place for some to come.
+// Bytes to send or store without a copy, and memory to receive bytes into.
 using ConstBytes = Span<const uint8_t>;
 using MutableBytes = Span<uint8_t>;
 

@@ -9,7 +9,7 @@
 namespace persia {
 namespace {
 
-// Specs also come from the network, and errors show them whole.
+// Specs also come from the network, and error messages quote the whole text.
 constexpr size_t kMaxTextBytes = 1000;
 
 bool IsName(std::string_view text) {
@@ -18,7 +18,7 @@ bool IsName(std::string_view text) {
   });
 }
 
-// Unlike strtod, which reads "0,1" in some locales, always the C locale's.
+// Always uses the C locale, unlike strtod, which reads "0,1" in some locales.
 bool ReadNumber(std::string_view text, double* value) {
   const char* end = text.data() + text.size();
   const std::from_chars_result read = std::from_chars(text.data(), end, *value);

@@ -1,9 +1,9 @@
 // Spec: a named choice with numeric parameters, such as
 // "adagrad(epsilon=1e-07,initial_accumulator_value=0.1)".
 //
-// One canonical text serves settings everywhere: it is what Python sends, what
-// travels on the wire, what is compared when two clients name one table, and
-// what an error shows.
+// A setting has one canonical text everywhere: Python passes it, it travels on
+// the wire, it is compared when two clients open the same table, and error
+// messages show it.
 //
 // Grammar:
 //   spec   = name [ "(" [ param *( "," param ) ] ")" ]
@@ -29,7 +29,7 @@ struct Spec {
 
   static Result<Spec> Parse(std::string_view text);
 
-  // The canonical text: parameters by name, numbers short but exact.
+  // The canonical text: parameters sorted by name, numbers as NumberText.
   std::string ToString() const;
 
   // InvalidArgument unless every parameter is one of `known`; `what` (such as

@@ -1,5 +1,5 @@
 // Status and Result: how every module reports failure. Nothing in cc/ lets an
-// exception cross a module's edge, and nothing aborts on bad input.
+// exception cross a module's boundary, and nothing aborts on bad input.
 //
 // Thread-safety: plain values, no shared state.
 
@@ -14,7 +14,7 @@
 
 namespace persia {
 
-// The numbers are gRPC's and TensorFlow's, so boundaries convert by a cast.
+// The numbers are gRPC's and TensorFlow's, so a cast converts them.
 // They travel on the wire: never renumber.
 enum class Code : uint32_t {
   kOk = 0,

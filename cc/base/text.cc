@@ -9,7 +9,8 @@ bool IsControl(uint32_t point) {
   return point < 0x20 || (point >= 0x7f && point < 0xa0);
 }
 
-// Bytes of the character that a byte begins; 0 for none.
+// The length in bytes of a character whose first byte is `first`; 0 if no
+// character begins with it.
 size_t LengthFrom(uint8_t first) {
   if (first < 0x80) return 1;
   if (first >= 0xc2 && first < 0xe0) return 2;
@@ -18,15 +19,16 @@ size_t LengthFrom(uint8_t first) {
   return 0;
 }
 
-// Neither a longer form of a lower one, nor half of a UTF-16 pair, nor beyond
-// the last.
+// Whether a code point may be encoded in `length` bytes: not overlong, not a
+// surrogate, at most U+10FFFF.
 bool IsOf(uint32_t point, size_t length) {
   if (length == 3) return point >= 0x800 && (point < 0xd800 || point > 0xdfff);
   if (length == 4) return point >= 0x10000 && point <= 0x10ffff;
   return true;
 }
 
-// Takes a character off `text`; false if there is none that may be shown.
+// Removes the first character from `text`. Returns false if it is malformed or
+// a control character.
 bool TakePlain(std::string_view* text) {
   const auto first = static_cast<uint8_t>(text->front());
   const size_t length = LengthFrom(first);

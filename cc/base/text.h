@@ -1,4 +1,4 @@
-// Text that comes from elsewhere and is shown: in errors, logs and metrics.
+// For text from other programs that is shown in errors, logs and metrics.
 
 #ifndef PERSIA_CC_BASE_TEXT_H_
 #define PERSIA_CC_BASE_TEXT_H_
@@ -9,10 +9,10 @@
 namespace persia {
 
 // Whether it is UTF-8 without control characters (U+0000 to U+001F, U+007F to
-// U+009F): whoever reads it can decode it, and it does nothing to a terminal.
+// U+009F), and so safe to decode and to print to a terminal.
 bool IsPlainText(std::string_view text);
 
-// The text in printable ASCII: other bytes, and "\", are \xhh.
+// The text in printable ASCII: other bytes, and "\", become \xhh.
 std::string Escaped(std::string_view text);
 
 }  // namespace persia

@@ -1,12 +1,13 @@
-// PERSIA_VECTORIZE: on a free function with a hot loop, compiles it for
-// AVX-512, AVX2 and the baseline, and picks one when the program starts.
-// Results are the same to the bit: the build lets no compiler fuse a multiply
-// with an add.
+// PERSIA_VECTORIZE: put on a free function with a hot loop, compiles it for
+// AVX-512, AVX2 and the baseline; the version for the CPU is selected when the
+// program is loaded. All versions give bitwise equal results: the build
+// forbids the compiler to fuse a multiply with an add.
 
 #ifndef PERSIA_CC_BASE_VECTORIZE_H_
 #define PERSIA_CC_BASE_VECTORIZE_H_
 
-// Sanitizers set themselves up later than the choice is made.
+// Not with sanitizers: their runtimes are initialized only after the version is
+// selected.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define PERSIA_VECTORIZE \

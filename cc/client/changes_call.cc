@@ -10,11 +10,12 @@
 namespace persia {
 namespace {
 
-// Stands for all tables: how servers stand before shards is the same for each.
+// A key that stands for every table: whether the servers are embedding workers
+// does not depend on the table.
 constexpr TableKey kAnyTable = 0;
 
-// Asks the shard that the request names. Where each server stands before all
-// shards, the first finds it.
+// Asks the shard that the request names. If the servers are embedding workers,
+// the first one forwards the request to that shard.
 class ChangesCall : public FanOut {
  public:
   ChangesCall(const Channels* channels, bool each_has_all,
@@ -41,7 +42,8 @@ class ChangesCall : public FanOut {
   }
 
   Status OnReply(uint32_t /*shard*/, ConstBytes body) override {
-    // A reply that fails must leave the position, for those who ask again.
+    // A reply that cannot be decoded must not change the position, so that the
+    // caller can ask again.
     ChangesRequest reply;
     try {
       PERSIA_RETURN_IF_ERROR(DecodeChangesReply(body, &reply));
@@ -71,7 +73,7 @@ void StartChanges(const Channels* channels, TableRoutes* routes,
     std::make_shared<ChangesCall>(channels, each_has_all, request, done)
         ->Start();
   };
-  // A single server judges for itself which shard it has.
+  // A single server checks the shard's number itself.
   if (channels->size() == 1) return start(true);
   if (const auto known = routes->EachHasAllRows(kAnyTable)) {
     return start(*known);

@@ -1,4 +1,4 @@
-// Changes, of one of many shards.
+// Changes requests, each to one of many shards.
 
 #ifndef PERSIA_CC_CLIENT_CHANGES_CALL_H_
 #define PERSIA_CC_CLIENT_CHANGES_CALL_H_

@@ -22,7 +22,7 @@ namespace {
 
 Status Cancelled() { return Status(Code::kCancelled, "the client was closed"); }
 
-// All but the constructor and the public part belongs to the loop.
+// Everything except the constructor and the public methods runs on the loop.
 class ChannelImpl : public Channel {
  public:
   ChannelImpl(EventLoop* loop, const Address& address, std::string name,
@@ -37,10 +37,10 @@ class ChannelImpl : public Channel {
   struct Pending {
     ShardRequest request;
     bool was_sent = false;
-    // When all of it was written to the connection that there is.
+    // When it was completely written to the current connection.
     std::optional<Clock::time_point> sent_at;
     int stalls = 0;
-    // For a request that the server asked to send again.
+    // Why the server asked to send it again, or ended the connection.
     std::string refusal;
     double backoff_seconds = 0;
     std::optional<Clock::time_point> send_again_at;
@@ -83,17 +83,18 @@ class ChannelImpl : public Channel {
 
   Link link_;
   Silence silence_;
-  // When an answer came last; connections come and go.
+  // When the last answer came, on this connection or an earlier one.
   std::optional<Clock::time_point> answered_at_;
   PendingById pending_;
-  std::deque<uint64_t> to_write_;  // Ids; some may have left pending_.
+  std::deque<uint64_t> to_write_;  // Ids; some may no longer be in pending_.
   std::optional<uint64_t> writing_;
   bool was_connected_ = false;
-  ByteBuffer body_;  // Of the frame that is read, without what is placed.
-  // The request whose rows that frame is read to.
+  // The body of the frame being read, without what is read into `places`.
+  ByteBuffer body_;
+  // The request into whose `places` that frame is read.
   std::optional<uint64_t> placing_;
-  // The frame in body_ answers the request that is still being written: that
-  // one cannot be ended before.
+  // The frame in body_ answers the request that is still being written, which
+  // cannot end before that write does.
   bool reply_waits_ = false;
 
   Timer wake_timer_;
@@ -113,7 +114,7 @@ ChannelImpl::ChannelImpl(EventLoop* loop, const Address& address,
       silence_(options.events, name_, options.silence_seconds),
       wake_timer_(loop->context()) {}
 
-// ---- Requests come.
+// ---- New requests.
 
 void ChannelImpl::Send(ShardRequest request) {
   auto shared = std::make_shared<ShardRequest>(std::move(request));
@@ -135,7 +136,7 @@ void ChannelImpl::Add(ShardRequest request) {
   WriteNext();
 }
 
-// ---- The connection comes and goes.
+// ---- Connecting and disconnecting.
 
 void ChannelImpl::OnConnected() {
   if (std::exchange(was_connected_, true)) ++counters_->reconnects;
@@ -157,13 +158,13 @@ void ChannelImpl::Drop(const Status& why) {
   for (const auto& [id, pending] : pending_) WakeAt(TellsOfSilenceAt(pending));
 }
 
-// It will not heal. The connection has gone first: a request whose frame is
-// being written cannot be ended.
+// Retries would be refused as well. The link has closed the connection before
+// this call, since a request cannot end while its frame is being written.
 void ChannelImpl::OnRefused(const Status& why) {
   FailAll(Status(why.code(), Concat(name_, ": ", why.message())));
 }
 
-// ---- Frames go and come.
+// ---- Writing and reading frames.
 
 void ChannelImpl::WriteNext() {
   while (!writing_ && !to_write_.empty()) {
@@ -238,7 +239,7 @@ void ChannelImpl::OnRead(ReadEnd end, const Status& status) {
   ReadNext();
 }
 
-// Why the server ends the connection.
+// Returns why the server ends the connection.
 Status ChannelImpl::TakeGoodbye() {
   const MessageType type = link_.stream()->header().type;
   if (type != MessageType::kError) {
@@ -291,7 +292,7 @@ void ChannelImpl::SendAgainLater(const Status& refusal, Pending* pending) {
   WakeAt(*pending->send_again_at);
 }
 
-// ---- Time passes.
+// ---- Timers.
 
 void ChannelImpl::WakeAt(Clock::time_point time) {
   if (time >= wake_at_) return;
@@ -321,7 +322,7 @@ void ChannelImpl::QueueDue(Clock::time_point now) {
   for (auto& [id, pending] : pending_) {
     if (!pending.send_again_at || *pending.send_again_at > now) continue;
     pending.send_again_at.reset();
-    // Without a connection, all is sent once there is one.
+    // Without a connection, OnConnected sends every pending request.
     if (link_.stream() != nullptr) to_write_.push_back(id);
   }
   if (link_.stream() != nullptr) WriteNext();
@@ -336,7 +337,7 @@ Clock::time_point ChannelImpl::StallsAt(const Pending& pending) const {
   const Clock::time_point time =
       std::max(*pending.sent_at, link_.stream()->heard_at()) +
       StallWait(request.deadline - request.asked_at, pending.stalls);
-  // Who wakes late must not take a request that has expired for a stalled one.
+  // After a late wake-up, a request that has expired must not count as stalled.
   return time < request.deadline ? time : Clock::time_point::max();
 }
 
@@ -353,11 +354,12 @@ void ChannelImpl::DropIfStalled(Clock::time_point now) {
 }
 
 Clock::time_point ChannelImpl::TellsOfSilenceAt(const Pending& pending) const {
-  // What the shard asked to send again waits, whatever else it answers.
+  // A request that the shard asked to send again is waiting even while the
+  // shard answers others.
   if (!pending.refusal.empty()) {
     return silence_.TellsAt(pending.request, true, std::nullopt);
   }
-  // Of a long answer, parts come.
+  // While a long reply's body is arriving, the shard is not silent.
   std::optional<Clock::time_point> heard_at = answered_at_;
   const bool is_reached = link_.stream() != nullptr;
   if (is_reached && link_.stream()->reads_body()) {
@@ -392,8 +394,9 @@ void ChannelImpl::FailExpired(Clock::time_point now) {
     const auto found = id ? pending_.find(*id) : pending_.end();
     return found != pending_.end() && found->second.request.deadline <= now;
   };
-  // Its memory is the caller's again once it ends, so the rest of the frame can
-  // be neither sent nor read, and nothing can follow half a frame.
+  // When a request ends, its memory returns to the caller, so the rest of its
+  // frame can be neither written nor read; and no other frame can follow a
+  // partial one.
   if (has_expired(writing_) || has_expired(placing_)) {
     Drop(Status(Code::kUnavailable, "a frame stopped midway (is it stuck?)"));
   }
@@ -422,7 +425,7 @@ Status ChannelImpl::DeadlineError(const Pending& pending,
   return Status(Code::kDeadlineExceeded, Concat(what, ": ", pending.refusal));
 }
 
-// ---- The end.
+// ---- Shutdown.
 
 void ChannelImpl::FailAll(const Status& status) {
   const PendingById ended = std::exchange(pending_, {});

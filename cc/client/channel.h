@@ -1,8 +1,8 @@
 // Channel: the requests to one shard, and the connection that they share.
 //
-// Connects when there is something to ask. When the connection breaks or brings
-// something corrupt, it is made again, and everything that is not answered is
-// sent again, until its own deadline.
+// Connects on the first request. When the connection breaks or delivers corrupt
+// data, it reconnects and sends every unanswered request again, until the
+// request's own deadline.
 //
 // Thread-safe; never blocks.
 
@@ -24,23 +24,23 @@ class Channel {
  public:
   virtual ~Channel() = default;
 
-  // As errors name the shard.
+  // The shard's name in errors.
   virtual const std::string& name() const = 0;
 
-  // For a request's `id`.
+  // A new value for ShardRequest::id.
   virtual uint64_t NextRequestId() = 0;
 
-  // The request's `done` is called once, on the loop; from here, with
+  // Calls the request's `done` once, on the loop; or from this call, with
   // kCancelled, if the loop has been stopped.
   virtual void Send(ShardRequest request) = 0;
 
-  // Ends all requests with kCancelled, and what keeps the loop busy; requests
-  // that come later end at once.
+  // Ends all requests with kCancelled, and the channel's work on the loop;
+  // later requests end at once.
   virtual void ShutDown() = 0;
 };
 
-// `name` stands for the shard in errors: "shard 0 of 2 (127.0.0.1:7000)". The
-// loop must be stopped before the channel is destroyed, and destroyed after.
+// `name` names the shard in errors: "shard 0 of 2 (127.0.0.1:7000)". The loop
+// must be stopped before the channel is destroyed, and must outlive it.
 std::unique_ptr<Channel> MakeChannel(EventLoop* loop, const Address& address,
                                      const std::string& name,
                                      const RemoteServiceOptions& options);

@@ -53,7 +53,7 @@ class CheckpointCall : public FanOut {
   }
 
   CheckpointRequest* const request_;
-  std::vector<CheckpointRequest> replies_;  // By shard; their outputs alone.
+  std::vector<CheckpointRequest> replies_;  // By shard; only outputs are set.
 };
 
 }  // namespace

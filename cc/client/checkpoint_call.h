@@ -8,8 +8,8 @@
 
 namespace persia {
 
-// Asks every shard, or the first one where it is about small files, which all
-// see. `channels` must outlive the call.
+// Asks every shard; for the actions on small files, which every shard can
+// access, only the first one. `channels` must outlive the call.
 void StartCheckpoint(const Channels* channels, CheckpointRequest* request,
                      DoneCallback done);
 

@@ -6,7 +6,8 @@
 namespace persia {
 namespace {
 
-// A machine that is gone does not refuse; the system would wait for minutes.
+// A machine that is down does not refuse connections, and the system's own
+// timeout is minutes.
 constexpr double kTimeoutSeconds = 5;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Connector: makes a connection to one server.
+// Connector: establishes a connection to one server.
 //
 // Belongs to a loop, which must have been stopped before it is destroyed.
 
@@ -18,18 +18,19 @@ namespace persia {
 
 class Connector {
  public:
-  // The socket, or why there is none.
+  // Receives the socket, or the error.
   using ConnectCallback =
       std::function<void(const Status&, std::optional<Socket>)>;
 
   Connector(asio::io_context* context, const Address& address);
 
-  // Looks the name up (again each time: a server that is moved keeps its name)
-  // and tries each address it has, all within a few seconds. One at a time.
-  // `done` is called once, from the loop, later.
+  // Resolves the name (each time, since a server that moves keeps its name) and
+  // tries its addresses one after the other, all within 5 s. `done` is called
+  // once, from the loop, after Start has returned. Only one Start may be in
+  // progress.
   void Start(ConnectCallback done);
 
-  // `done` is not called any more.
+  // Gives up; `done` will not be called.
   void Cancel();
 
  private:
@@ -44,10 +45,10 @@ class Connector {
   Resolver resolver_;
   Timer timeout_;
   Socket socket_;
-  std::vector<Endpoint> endpoints_;  // Still to be tried, last first.
+  std::vector<Endpoint> endpoints_;  // Not tried yet; the next one is last.
   Status last_error_;
   ConnectCallback done_;
-  uint64_t attempt_ = 0;  // Tells handlers of an earlier Start apart.
+  uint64_t attempt_ = 0;  // Lets handlers of an earlier Start do nothing.
 };
 
 }  // namespace persia

@@ -10,7 +10,8 @@
 namespace persia {
 namespace {
 
-// Of embedding workers, each passes it on to all shards: that comes to once.
+// Each of several embedding workers forwards the request to all shards, which
+// ignore the repeats, by drop_id.
 class DropTableCall : public FanOut {
  public:
   DropTableCall(const Channels* channels, const DropTableRequest* request,
@@ -65,7 +66,7 @@ class StatsCall : public FanOut {
   std::vector<std::vector<ServiceStats>> processes_;  // By shard.
 };
 
-// Asks every server whether it stands before others.
+// Finds out whether every server is an embedding worker.
 class LearnRouteCall : public FanOut {
  public:
   LearnRouteCall(const Channels* channels, TableRoutes* routes, TableKey table,
@@ -90,7 +91,7 @@ class LearnRouteCall : public FanOut {
   }
 
   Status OnAllReplied() override {
-    // An embedding worker tells of itself and of its shards.
+    // An embedding worker reports itself and its shards; a shard only itself.
     routes_->SetTakesBags(
         table_, std::all_of(processes_.begin(), processes_.end(),
                             [](size_t processes) { return processes > 1; }));

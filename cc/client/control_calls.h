@@ -1,4 +1,4 @@
-// DropTable and Stats over many shards, and what a client learns by them.
+// DropTable and Stats over many shards, and finding a table's route by Stats.
 
 #ifndef PERSIA_CC_CLIENT_CONTROL_CALLS_H_
 #define PERSIA_CC_CLIENT_CONTROL_CALLS_H_
@@ -15,7 +15,7 @@ void StartDropTable(const Channels* channels, DropTableRequest* request,
 void StartStats(const Channels* channels, StatsRequest* request,
                 DoneCallback done);
 
-// Has `routes` know of a table that was not created through this client.
+// Sets the route of a table that was not created through this client.
 void StartLearnRoute(const Channels* channels, TableRoutes* routes,
                      TableKey table, Deadline deadline, DoneCallback done);
 

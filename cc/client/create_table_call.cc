@@ -14,10 +14,11 @@
 namespace persia {
 namespace {
 
-// One step of some shards.
+// Sends one step to some of the shards.
 class StepCall : public FanOut {
  public:
-  // `request`'s config, and this step and identity. Fills the shards' parts.
+  // Sends `request`'s config with this step and identity. The replies go to
+  // `parts`.
   StepCall(const Channels* channels, const CreateTableRequest& request,
            OpeningStep step, uint64_t identity, TableParts* parts,
            DoneCallback done)
@@ -66,7 +67,8 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
   void Start() {
     switch (request_->step) {
       case OpeningStep::kOpen:
-        // A single shard has all of the table; a worker opens it itself.
+        // A single server has all of the table, or is an embedding worker,
+        // which performs the steps on its shards.
         if (parts_.size() == 1)
           return AskAll(OpeningStep::kOpen, 0, Finishing());
         return Find();
@@ -82,7 +84,7 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
  private:
   using Next = std::function<void()>;
 
-  // Goes on with `next` unless a shard fails.
+  // Calls `next` after the step, unless a shard fails: then the call fails.
   void Ask(const std::vector<uint32_t>& shards, OpeningStep step,
            uint64_t identity, Next next) {
     std::make_shared<StepCall>(
@@ -115,7 +117,7 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
     }
     const bool is_complete = JointState(parts_) == TableState::kComplete;
     if (is_complete || request_->step == OpeningStep::kFind) return Finish();
-    // Shards of several generations fail before anything is made.
+    // If the shards' generations differ, fail before anything is created.
     uint64_t generation = 0;
     Status status = JoinedGeneration(&generation);
     if (!status.ok()) return done_(std::move(status));
@@ -158,7 +160,7 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
     request_->optimizer = parts_[0].reply.optimizer;
     request_->rows = 0;
     for (const TablePart& part : parts_) {
-      // Those that take bags stand before the same rows, each before them all.
+      // Servers that take bags are embedding workers: each counts all rows.
       request_->rows = request_->takes_bags
                            ? std::max(request_->rows, part.reply.rows)
                            : request_->rows + part.reply.rows;
@@ -178,7 +180,7 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
   TableRoutes* const routes_;
   CreateTableRequest* const request_;
   const DoneCallback done_;
-  TableParts parts_;  // By shard, as each said last.
+  TableParts parts_;  // By shard, from its last reply.
   bool asked_again_ = false;
 };
 

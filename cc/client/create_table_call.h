@@ -1,23 +1,24 @@
-// CreateTable over many shards, so that all of them have the table or none.
+// CreateTable over many shards: either all of them have the table, or none has
+// it complete.
 //
-// A shard that lost its part of a table must not get an empty one in silence,
-// so a table is opened in steps:
+// A shard that lost its part of a table must not silently get an empty one, so
+// a table is opened in steps:
 //
-//   find      every shard says what it has of the table
-//   prepare   if none has it complete: shard 0 makes its part, and draws the
-//             table's identity unless it has one; then the others make theirs,
-//             with that identity
-//   complete  every shard notes that all have prepared theirs
+//   find      every shard reports the state of its part of the table
+//   prepare   if no shard's part is complete: shard 0 creates its part, and
+//             draws the table's identity unless it has one; then the other
+//             shards create theirs, with that identity
+//   complete  every shard records that all parts have been prepared
 //
-// So if one shard has the table complete, there was a moment when every shard
-// had it, and one that is asked after that and lacks it has lost it. That is
-// why finding such a table asks once more, and waits for nothing: another
-// program may have made it between the shards' answers. What a program left
-// that ended midway was never complete, and the next one goes on from it.
+// So if the table is complete on one shard, every shard has had a part before,
+// and a shard that lacks it when asked after that has lost it. If `find` sees
+// both, another program may have created the table between the shards' answers;
+// so the call asks once more, without waiting, before it fails. A program that
+// ends midway leaves a table that is not complete, and the next program
+// continues from there.
 //
-// Several programs may do so at once: all get the identity that shard 0 drew.
-// Behind embedding workers, each address does for a step what the step asks of
-// all of its own shards.
+// Several programs may do this concurrently: all get the identity that shard 0
+// drew. An embedding worker applies each step to all of its shards.
 
 #ifndef PERSIA_CC_CLIENT_CREATE_TABLE_CALL_H_
 #define PERSIA_CC_CLIENT_CREATE_TABLE_CALL_H_
@@ -28,7 +29,8 @@
 
 namespace persia {
 
-// `channels` and `routes`, which are told of the table, must outlive the call.
+// Sets the table's route in `routes`. `channels` and `routes` must outlive the
+// call.
 void StartCreateTable(const Channels* channels, TableRoutes* routes,
                       CreateTableRequest* request, DoneCallback done);
 

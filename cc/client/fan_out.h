@@ -1,8 +1,9 @@
-// FanOut: one call of the service, spread over shards and joined again.
+// FanOut: one call of the service: a request to each of several shards, whose
+// replies are joined.
 //
-// It keeps itself alive until its last shard has answered; only then is the
-// caller's request done. Each shard's reply may come on another thread, so it
-// goes to a place of its own.
+// It keeps itself alive until the last shard has answered; only then is the
+// caller's request done. Replies may arrive on different threads concurrently,
+// so each shard's reply is stored separately.
 
 #ifndef PERSIA_CC_CLIENT_FAN_OUT_H_
 #define PERSIA_CC_CLIENT_FAN_OUT_H_
@@ -34,26 +35,26 @@ class FanOut : public std::enable_shared_from_this<FanOut> {
     return static_cast<uint32_t>(channels_->size());
   }
 
-  // Asks these shards, at least one; the call's outcome is OnAllReplied's, or
-  // the error of the first shard, in their order, that has one.
+  // Asks these shards, at least one. The call's outcome is that of
+  // OnAllReplied, or the error of the lowest-numbered shard that failed.
   void Ask(const std::vector<uint32_t>& shards, MessageType reply_type,
            bool retry_unavailable);
   void AskAll(MessageType reply_type);
 
-  // The call fails without asking anybody.
+  // Fails the call without asking any shard.
   void Fail(const Status& status) { done_(status); }
 
-  // The request's frame may refer to memory of this object and of the caller.
+  // The returned frame may refer to memory of this object and of the caller.
   virtual OutFrame Encode(uint32_t shard, uint64_t request_id) = 0;
   virtual Status OnReply(uint32_t shard, ConstBytes body) = 0;
-  // A call may give replies places of their own. All but their heads is there
-  // once they come.
+  // Memory that a shard's reply is read into directly. If it is, OnPlacedReply
+  // is called instead of OnReply, with the reply's head alone.
   virtual ReplyPlaces PlacesOf(uint32_t /*shard*/) { return ReplyPlaces(); }
   virtual Status OnPlacedReply(uint32_t /*shard*/, ConstBytes /*head*/) {
     return Status();
   }
-  // A shard's error, or ok if the call does without that shard. Shards' errors
-  // may come at once.
+  // Returns the shard's error, or ok if the call succeeds without that shard.
+  // May be called for several shards concurrently.
   virtual Status OnFailed(uint32_t /*shard*/, const Status& error) {
     return error;
   }
@@ -73,8 +74,8 @@ class FanOut : public std::enable_shared_from_this<FanOut> {
   Status error_;               // Guarded by mutex_; failed_shard_'s.
 };
 
-// What all shards that replied say, or kFailedPrecondition if they do not
-// agree: it is no outage, since all of them answer.
+// Sets `joined` to the generation that the shards agree on. kFailedPrecondition
+// if they do not: this is not an outage, since all of them answered.
 Status JoinGenerations(const std::vector<uint64_t>& generations,
                        uint64_t* joined);
 

@@ -29,7 +29,7 @@ void Handshaker::Start(double seconds, DoneCallback done) {
     status.ok() ? self->Greet() : self->Finish(status);
   };
   if (tls_ != nullptr) return stream_->Secure(std::move(tls_), secured);
-  // Not from here: the caller is not ready for an error yet.
+  // Posted, since `done` must not be called before Start has returned.
   asio::post(timeout_.get_executor(), [secured] { secured(Status()); });
 }
 

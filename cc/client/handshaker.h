@@ -1,5 +1,5 @@
-// Handshaker: makes a new connection one of two ends that know each other, by
-// TLS, by the token's handshake, or by one after the other.
+// Handshaker: authenticates both ends of a new connection, by TLS, by the
+// token's handshake, or by TLS and then the token.
 //
 // Belongs to the connection's loop.
 
@@ -24,16 +24,18 @@ class Handshaker : public std::enable_shared_from_this<Handshaker> {
  public:
   using DoneCallback = std::function<void(const Status&)>;
 
-  // The stream must be at its begin. No `tls`, or an empty token: without it.
+  // Nothing may have been read from or written to the stream. A null `tls` or
+  // an empty token skips that part.
   Handshaker(asio::io_context* context, std::shared_ptr<FrameStream> stream,
              std::unique_ptr<TlsSession> tls, const std::string& token);
 
-  // `done` is called once, from the loop, later: ok once both ends have proved
-  // themselves, when the stream is ready for requests; else with the reason,
-  // when the stream is closed. kUnavailable if it takes more than `seconds`.
+  // `done` is called once, from the loop, after Start has returned: with ok
+  // once both ends are authenticated and the stream is ready for requests;
+  // otherwise with the error, and the stream is closed. kUnavailable if it
+  // takes more than `seconds`.
   void Start(double seconds, DoneCallback done);
 
-  // Closes the stream; `done` is not called any more.
+  // Closes the stream; `done` will not be called.
   void Cancel();
 
  private:
@@ -44,12 +46,12 @@ class Handshaker : public std::enable_shared_from_this<Handshaker> {
   void Finish(const Status& status);
 
   const std::shared_ptr<FrameStream> stream_;
-  std::unique_ptr<TlsSession> tls_;           // Until it is the stream's.
+  std::unique_ptr<TlsSession> tls_;           // Moved to the stream by Start.
   std::optional<ClientHandshake> handshake_;  // Null without a token.
   Timer timeout_;
   OutFrame writing_;
   ByteBuffer reading_;
-  DoneCallback done_;  // Null once it is over.
+  DoneCallback done_;  // Null once the handshake has ended.
 };
 
 }  // namespace persia

@@ -64,7 +64,8 @@ void Link::Use(std::shared_ptr<FrameStream> stream) {
 }
 
 void Link::Drop(const Status& why) {
-  // First, whatever fails after it: callers end requests whose memory it uses.
+  // First, even if a later step fails: callers then end requests whose memory
+  // the stream uses.
   stream_->Close();
   stream_ = nullptr;
   OnFailure(why);

@@ -1,5 +1,6 @@
-// Link: keeps up the connection to one server, as long as it is needed. With
-// TLS or a token, each connection begins with a handshake; only then it is one.
+// Link: maintains the connection to one server while it is needed. With TLS or
+// a token, each connection begins with a handshake, and counts as connected
+// only after it.
 //
 // Belongs to a loop, which must have been stopped before it is destroyed.
 
@@ -26,32 +27,33 @@ class Link {
   struct Callbacks {
     std::function<bool()> is_needed;
     std::function<void()> on_connected;
-    // The server will have none of this client, now and later. Connect tries
-    // anew.
+    // One end refuses the other permanently: see IsForGood. The link does not
+    // retry until Connect is called.
     std::function<void(const Status& why)> on_refused;
   };
 
   Link(asio::io_context* context, const Address& address,
        const RemoteServiceOptions& options, Callbacks callbacks);
 
-  // Connects, unless that has been done or is under way. It is tried until it
-  // succeeds, with back-off, or until it is not needed or refused for good.
+  // Starts to connect, unless the link is connected or connecting. Retries with
+  // back-off until it succeeds, is no longer needed, or is refused permanently.
   void Connect();
 
-  // Ends the connection. Makes it again after a back-off if it is needed, but
-  // for a refusal for good, which it tells of. Precondition: connected.
+  // Closes the connection. If `why` is a permanent refusal, calls on_refused;
+  // otherwise reconnects after a back-off, if the connection is needed.
+  // Precondition: connected.
   void Drop(const Status& why);
 
-  // The connection has proved itself: the next back-off is short again.
+  // The connection works, so the next back-off is short again.
   void ResetBackoff() { backoff_seconds_ = options_.first_backoff_seconds; }
 
-  // Ends everything, for good.
+  // Closes the connection and stops all retries. Final.
   void ShutDown();
 
   // Null unless connected.
   const std::shared_ptr<FrameStream>& stream() const { return stream_; }
 
-  // Why there is no connection.
+  // Why the last connection failed, or that none has been attempted yet.
   const Status& last_error() const { return last_error_; }
 
  private:
@@ -73,7 +75,7 @@ class Link {
   double backoff_seconds_;
   State state_ = State::kIdle;
   Status last_error_;
-  std::shared_ptr<Handshaker> handshaker_;  // While it is under way.
+  std::shared_ptr<Handshaker> handshaker_;  // Null unless in progress.
   std::shared_ptr<FrameStream> stream_;
 };
 

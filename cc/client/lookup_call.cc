@@ -44,7 +44,8 @@ class LookupCall : public FanOut {
     return EncodeLookup(request_id, part, context_.dtype);
   }
 
-  // float32 rows that are neighbours need neither conversion nor scattering.
+  // Contiguous float32 rows need neither conversion nor scattering, so they are
+  // read into the caller's memory directly.
   ReplyPlaces PlacesOf(uint32_t shard) override {
     if (context_.dtype != WireDtype::kFloat32) return ReplyPlaces();
     ReplyPlaces places{kLookupReplyHeadBytes, {}};
@@ -121,9 +122,9 @@ class LookupCall : public FanOut {
   const RowCallContext context_;
   LookupRequest* const request_;
   const RowScratchPool::Lent scratch_;
-  std::vector<uint32_t> shards_;       // Those that are asked.
+  std::vector<uint32_t> shards_;       // The shards that are asked.
   std::vector<uint64_t> generations_;  // By shard.
-  std::vector<Status> outages_;        // By shard: those done without.
+  std::vector<Status> outages_;        // By shard: errors turned into zeros.
 };
 
 }  // namespace

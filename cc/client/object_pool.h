@@ -1,6 +1,6 @@
-// ObjectPool: objects that keep their memory from one use to the next.
+// ObjectPool: lends objects that retain their memory between uses.
 //
-// Thread-safe. The pool must outlive what it lends.
+// Thread-safe. The pool must outlive the objects that it lends.
 
 #ifndef PERSIA_CC_CLIENT_OBJECT_POOL_H_
 #define PERSIA_CC_CLIENT_OBJECT_POOL_H_
@@ -22,10 +22,10 @@ class ObjectPool {
   };
   using Lent = std::unique_ptr<T, Return>;
 
-  // At most `max_idle` objects are kept when nobody uses them.
+  // Retains at most `max_idle` objects that are not in use.
   explicit ObjectPool(size_t max_idle) : max_idle_(max_idle) {}
 
-  // As its last user left it, or new.
+  // An object in the state in which its last user left it, or a new one.
   Lent Lend() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (idle_.empty()) return Lent(new T(), Return{this});

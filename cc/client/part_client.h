@@ -1,8 +1,9 @@
-// PartClient: who sends a shard its part of a client's request.
+// PartClient: the client id in the part of a client's request that goes to one
+// address.
 //
-// Several embedding workers may pass parts of one update on to the same shard.
-// Were they all of one (client, sequence), the shard would take the second for
-// a repeat of the first; so each address has a client id of its own.
+// Several embedding workers may forward parts of one update to the same shard.
+// If the parts had the same (client, sequence), the shard would take the second
+// for a repeat of the first; so each address gets a different client id.
 
 #ifndef PERSIA_CC_CLIENT_PART_CLIENT_H_
 #define PERSIA_CC_CLIENT_PART_CLIENT_H_
@@ -13,9 +14,9 @@
 
 namespace persia {
 
-// The same whenever the request is sent again. Client 0, which asks for no
-// recognition, stays 0, and no other becomes it; nothing changes for a single
-// address.
+// Deterministic, so that a request that is sent again has the same id. Client
+// 0, whose requests are not deduplicated, stays 0, and no other client becomes
+// 0. With a single address, the id does not change.
 inline uint64_t PartClient(uint64_t client, uint32_t address_index,
                            uint32_t address_count) {
   if (client == 0 || address_count == 1) return client;

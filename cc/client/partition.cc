@@ -36,7 +36,7 @@ Status Partition::Build(const std::vector<Table>& tables,
   return Status();
 }
 
-// Returns how many ids are to be split.
+// Returns the number of ids that must be split.
 size_t Partition::SetTables(const std::vector<Table>& tables) {
   tables_.assign(tables.size(), Group());
   starts_.assign(tables.size() * (shard_count_ + size_t{1}), 0);
@@ -51,7 +51,7 @@ size_t Partition::SetTables(const std::vector<Table>& tables) {
   return split;
 }
 
-// Returns how many ids are to be regrouped.
+// Returns the number of ids that must be regrouped.
 size_t Partition::FindStarts() {
   size_t regrouped = 0;
   for (size_t t = 0; t < tables_.size(); ++t) {
@@ -74,7 +74,7 @@ void Partition::StartWhole(size_t table) {
   }
 }
 
-// Finds each id's shard. Returns whether they are grouped by it already.
+// Finds each id's shard. Returns whether the ids are already grouped by shard.
 bool Partition::StartSplit(size_t table) {
   const Ids ids = tables_[table].table.ids;
   uint32_t* const shards = shards_of(table);
@@ -86,7 +86,7 @@ bool Partition::StartSplit(size_t table) {
     grouped &= shard >= last;
     last = shard;
     shards[i] = shard;
-    ++ends[shard];  // A count still.
+    ++ends[shard];  // A count; the next loop makes it an end.
   }
   for (uint32_t s = 1; s < shard_count_; ++s) ends[s] += ends[s - 1];
   return grouped;

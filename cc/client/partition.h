@@ -1,8 +1,8 @@
 // Partition: the ids of a request's tables, grouped by the shard that they go
-// to, in the order that they had.
+// to; the order within a shard is preserved.
 //
-// Used again and again, so that it keeps its memory. Not thread-safe while it
-// is built, then immutable.
+// Retains its memory for the next Build. Not thread-safe during Build, then
+// immutable.
 
 #ifndef PERSIA_CC_CLIENT_PARTITION_H_
 #define PERSIA_CC_CLIENT_PARTITION_H_
@@ -23,8 +23,9 @@ class Partition {
  public:
   using Ids = Span<const int64_t>;
 
-  // A table's ids. Each has one vector and goes to the shard that holds it;
-  // with an owner, all go there together, for so many vectors.
+  // A table's ids. Without an owner, each id has one vector and goes to the
+  // shard that holds its row. With an owner, all ids go to that shard, for
+  // `vectors` vectors.
   struct Table {
     Ids ids;
     size_t vectors = 0;
@@ -35,9 +36,9 @@ class Partition {
     return {ids, vectors, owner};
   }
 
-  // The tables' ids must live as long as the partition is used. Ids that are
+  // The tables' ids must live as long as the partition is used: ids that are
   // not split, or are grouped by shard already, are not copied.
-  // kResourceExhausted if there is no memory.
+  // kResourceExhausted if memory runs out.
   Status Build(const std::vector<Table>& tables, uint32_t shard_count);
 
   uint32_t shard_count() const { return shard_count_; }
@@ -45,15 +46,15 @@ class Partition {
 
   Ids ids(size_t table, uint32_t shard) const;
 
-  // Where the shard's vectors are among the caller's. Contiguous unless ids had
-  // to be regrouped.
+  // The positions of the shard's vectors among the caller's. Contiguous unless
+  // the ids had to be regrouped.
   VectorPlaces places(size_t table, uint32_t shard) const;
 
-  // Whether the shard has any vector at all.
+  // Whether the shard has at least one vector.
   bool HasWork(uint32_t shard) const;
 
-  // Vectors of a table between the caller's order (all vectors) and one
-  // shard's, `dim` floats each.
+  // Copies a shard's vectors of a table, `dim` floats each, from the caller's
+  // array of all vectors to a contiguous array (Gather), or back (Scatter).
   void Gather(size_t table, uint32_t shard, size_t dim, const float* from_all,
               float* to_shard) const;
   void Scatter(size_t table, uint32_t shard, size_t dim,
@@ -62,9 +63,9 @@ class Partition {
  private:
   struct Group {
     Table table;
-    size_t shards_first = 0;  // Of its ids' in shards_.
-    bool regrouped = false;   // Whether its ids had to be copied
-    size_t first = 0;         // to ids_, from here on, and positions_.
+    size_t shards_first = 0;  // The index of its first id in shards_.
+    bool regrouped = false;   // Whether its ids were copied to ids_.
+    size_t first = 0;         // If so, their start in ids_ and positions_.
   };
 
   size_t SetTables(const std::vector<Table>& tables);
@@ -89,11 +90,12 @@ class Partition {
 
   uint32_t shard_count_ = 1;
   std::vector<Group> tables_;
-  // A table's shards, and their end, among its vectors by shard.
+  // For each table: where each shard's vectors start if the vectors are ordered
+  // by shard, and their total.
   std::vector<size_t> starts_;
-  ByteBuffer shards_;     // u32 an id that is split.
-  ByteBuffer ids_;        // i64, by table and shard, if regrouped.
-  ByteBuffer positions_;  // u32, likewise: where the id was.
+  ByteBuffer shards_;     // u32 per id that is split: its shard.
+  ByteBuffer ids_;        // i64: regrouped ids, by table and then shard.
+  ByteBuffer positions_;  // u32 per id in ids_: its index among its table's.
 };
 
 }  // namespace persia

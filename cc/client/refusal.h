@@ -1,4 +1,4 @@
-// Refusals: what a server says that ends a connection, and not one request.
+// Refusals: errors that end a connection rather than one request.
 
 #ifndef PERSIA_CC_CLIENT_REFUSAL_H_
 #define PERSIA_CC_CLIENT_REFUSAL_H_
@@ -10,9 +10,9 @@
 
 namespace persia {
 
-// Whether the next connection would be refused as well: no TLS, a certificate
-// that does not do, no token, a wrong one, or another version. Requests need
-// not wait for their deadlines then.
+// Whether the next connection would be refused as well: TLS is missing, the
+// certificate is not accepted, the token is missing or wrong, or the protocol
+// versions differ. Requests then fail at once instead of at their deadlines.
 inline bool IsForGood(const Status& refusal) {
   return refusal.code() == Code::kUnauthenticated ||
          refusal.code() == Code::kPermissionDenied ||

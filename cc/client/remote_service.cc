@@ -17,7 +17,7 @@
 namespace persia {
 namespace {
 
-// Calls at once that find their memory ready.
+// The number of concurrent calls that find their memory allocated.
 constexpr size_t kMaxIdleScratch = 8;
 
 class RemoteService : public EmbeddingService {
@@ -84,8 +84,8 @@ class RemoteService : public EmbeddingService {
   }
 
  private:
-  // Sockets go before their loops, and what refers to routes and scratch before
-  // these.
+  // The order matters for destruction: channels with their sockets before their
+  // loops, and both before the routes and the scratch memory that calls use.
   TableRoutes routes_;
   RowScratchPool scratch_;
   const std::vector<std::unique_ptr<EventLoop>> loops_;

@@ -1,17 +1,19 @@
 // RemoteService: an EmbeddingService spread over N servers.
 //
-// Each id lives on shard ShardOf(id, N), so the list's order is part of a
-// table's settings. Bags go whole to one server, so with several these must be
-// embedding workers: see TableRoutes. Every call fans out, one request a shard
-// however many tables, and completes when all shards answered. A connection
-// that breaks, or falls silent (stall.h), is made again with back-off and its
-// requests are sent again (updates are recognised by (client, sequence)) until
-// the call's deadline; then the call fails with an error that names the shard
-// and the last reason. A server that refuses the client for good, or is
-// refused, for a certificate, the token or the version, fails the calls at
-// once.
+// Each id's row is on shard ShardOf(id, N), so the order of the addresses is
+// part of a table's settings. A table's bags all go to one server, so if there
+// are several servers, they must be embedding workers: see TableRoutes. Every
+// call sends one request per shard, however many tables it names, and completes
+// when all shards have answered.
 //
-// Thread-safe, as EmbeddingService says. Completions run on I/O threads.
+// If a connection breaks or falls silent (stall.h), the client reconnects with
+// back-off and sends its requests again until the call's deadline; shards
+// deduplicate updates by (client, sequence). At the deadline the call fails
+// with an error that names the shard and the last reason. If the server refuses
+// the client, or the client the server, because of the certificate, the token
+// or the protocol version, calls fail at once.
+//
+// Thread-safe, as EmbeddingService requires. Completions run on I/O threads.
 
 #ifndef PERSIA_CC_CLIENT_REMOTE_SERVICE_H_
 #define PERSIA_CC_CLIENT_REMOTE_SERVICE_H_
@@ -33,26 +35,29 @@ struct RemoteServiceOptions {
   int io_threads = 1;
   double first_backoff_seconds = 0.02;
   double max_backoff_seconds = 1.0;
-  // How rows of lookups and gradients of updates travel. Whole rows (Export,
+  // The dtype of looked-up rows and gradients on the wire. Whole rows (Export,
   // Assign) are always float32.
   WireDtype wire_dtype = WireDtype::kFloat32;
-  // Null: connections are not encrypted. Else each server must show a
-  // certificate for the name that its address has.
+  // If null, connections are not encrypted. Otherwise each server must present
+  // a certificate for the host name in its address.
   std::shared_ptr<TlsContext> tls;
-  // Proved to each server, which must prove that it has it too; empty: none.
+  // Client and server prove to each other that they have this token. Empty: no
+  // token.
   std::string auth_token;
-  // What listens may be no server of ours, and wait for the client to go on.
+  // The timeout of TLS and the token's handshake: a peer that is not a server
+  // of this library may never answer.
   double handshake_seconds = 5;
-  // Counts what travels, unless it is null.
+  // Counts traffic, unless it is null.
   std::shared_ptr<WireCounters> counters;
-  // Is told of a server that has not answered for `silence_seconds`, once, and
-  // when it answers again. Must outlive the service; or null.
+  // Receives an event when a server has not answered for `silence_seconds`, and
+  // another when it answers again. Must outlive the service. May be null.
   EventLog* events = nullptr;
   double silence_seconds = 2;
 };
 
 // `addresses` are "host:port" (or "[v6]:port"). Connects on first use, so it
-// fails only for an address that does not parse, or for an empty list.
+// fails only for invalid addresses or options, an empty list, or if it cannot
+// start its I/O threads.
 Result<std::unique_ptr<EmbeddingService>> MakeRemoteService(
     const std::vector<std::string>& addresses,
     const RemoteServiceOptions& options);

@@ -1,4 +1,4 @@
-// Spans of time as messages show them.
+// Durations, rounded for messages.
 
 #ifndef PERSIA_CC_CLIENT_ROUNDED_H_
 #define PERSIA_CC_CLIENT_ROUNDED_H_
@@ -10,7 +10,7 @@
 
 namespace persia {
 
-// In seconds: 4.99998 is 5.
+// In seconds, rounded to 0.01 below one second and to 0.1 from there on.
 inline double RoundedSeconds(Clock::duration span) {
   const double seconds = std::chrono::duration<double>(span).count();
   const double steps = seconds < 1 ? 100 : 10;

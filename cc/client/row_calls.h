@@ -13,21 +13,22 @@
 
 namespace persia {
 
-// What a call needs beside the caller's memory.
+// The memory of one call, in addition to the caller's.
 struct RowScratch {
   Partition partition;
-  // Gradients, or weights and state, that cannot go from where they lie: by
-  // table and shard.
+  // Gradients, or weights and state, that must be converted or regrouped before
+  // they are sent: by shard.
   ByteBuffer buffer;
 };
 using RowScratchPool = ObjectPool<RowScratch>;
 
-// What the calls of one client share. Must outlive them.
+// What the calls of one client share. The objects that it points to must
+// outlive the calls.
 struct RowCallContext {
   const Channels* channels;
   const TableRoutes* routes;
   RowScratchPool* pool;
-  WireDtype dtype;  // Of gradients, and asked for of rows.
+  WireDtype dtype;  // Of gradients that are sent and rows that are requested.
 };
 
 void StartLookup(const RowCallContext& context, LookupRequest* request,

@@ -52,7 +52,7 @@ TableIds PartOf(const TableIds& ids, const Partition& partition, size_t table,
   TableIds part = ids;
   part.ids = partition.ids(table, shard);
   if (partition.places(table, shard).count > 0) return part;
-  // Bags that go elsewhere: none at all are no bags either.
+  // The shard has no vectors, so its part is encoded without bags.
   part.combiner = Combiner::kNone;
   part.bag_offsets = {};
   part.weights = {};

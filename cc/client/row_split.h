@@ -1,5 +1,4 @@
-// What Lookup and Update have in common: how a request's tables are split into
-// parts, one a shard.
+// How Lookup and Update split a request's tables into parts, one per shard.
 
 #ifndef PERSIA_CC_CLIENT_ROW_SPLIT_H_
 #define PERSIA_CC_CLIENT_ROW_SPLIT_H_
@@ -13,8 +12,9 @@
 
 namespace persia {
 
-// InvalidArgument for ids that are not well-formed or go nowhere, and unless
-// each table has vectors() x dim numbers.
+// Builds `partition` for the tables, along their routes. InvalidArgument if ids
+// are malformed, if bags have no route, or unless each table has vectors() x
+// dim numbers. kResourceExhausted if memory runs out.
 Status Split(const std::vector<TableLookup>& tables, const TableRoutes& routes,
              Partition* partition);
 Status Split(const std::vector<TableUpdate>& tables, const TableRoutes& routes,
@@ -24,8 +24,8 @@ Status Split(const std::vector<TableUpdate>& tables, const TableRoutes& routes,
 TableIds PartOf(const TableIds& ids, const Partition& partition, size_t table,
                 uint32_t shard);
 
-// Shards with nothing to do are not asked; but somebody must be, if only for
-// the generation, or to say that there is no such table.
+// The shards to ask: those with work, or shard 0 if no shard has any, since the
+// call still needs the generation, or the error if there is no such table.
 std::vector<uint32_t> ShardsWithWork(const Partition& partition);
 
 }  // namespace persia

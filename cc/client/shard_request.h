@@ -14,26 +14,26 @@
 
 namespace persia {
 
-// Where a reply's vectors are read to at once, if its body has `head_bytes` and
-// then just their bytes; else, and without vectors, it is read to memory of the
-// channel, from which it has to be copied.
+// Memory into which a reply's vectors are read directly, if its body is
+// `head_bytes` followed by exactly these vectors. Otherwise, or if `vectors` is
+// empty, the body is read into the channel's memory and must be copied.
 struct ReplyPlaces {
   uint64_t head_bytes = 0;
   std::vector<MutableBytes> vectors;
 };
 
 struct ShardRequest {
-  uint64_t id = 0;  // Of the channel; the frame carries it.
+  uint64_t id = 0;  // From Channel::NextRequestId; it is also in the frame.
   OutFrame frame;   // Refers to memory that lives until `done`.
   MessageType reply_type = MessageType::kError;
   ReplyPlaces places;
-  // Takes what it needs from a reply's body, or from its head, if the rest is
-  // in its places; its error is the request's.
+  // Decodes a reply's body; or only its head, if the reply is `placed`: then
+  // its vectors are in `places`. The request fails with its error.
   std::function<Status(ConstBytes body, bool placed)> on_reply;
   DoneCallback done;
   Clock::time_point asked_at;  // When the call was made.
   Deadline deadline;
-  // Whether the server's kUnavailable passes by itself.
+  // Whether the request is sent again if the server replies kUnavailable.
   bool retry_unavailable = false;
 };
 

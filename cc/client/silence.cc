@@ -8,7 +8,7 @@
 namespace persia {
 namespace {
 
-// Both are warnings: who read the first must not miss the second.
+// Both are warnings, so that a log which shows the first shows the second too.
 constexpr EventKind kSilent{"shards that do not answer", EventLevel::kWarning,
                             10};
 constexpr EventKind kBack{"shards that answer again", EventLevel::kWarning, 10};
@@ -26,7 +26,7 @@ const char* NameOf(MessageType reply) {
   }
 }
 
-// A shard may write or read files for as long as it takes.
+// Whether a shard that works may take long to answer: it reads or writes files.
 bool MayTakeLong(const ShardRequest& request) {
   return request.reply_type == MessageType::kCheckpointReply;
 }

@@ -1,8 +1,8 @@
-// Silence: tells a program's log, once an outage, of a shard that does not
-// answer, with what waits for it and for how long; and once when it answers
-// again. Requests fail at their deadlines whatever is told.
+// Silence: logs an event when a shard does not answer, once per outage, with
+// the requests that wait for it and for how long, and another when it answers
+// again. Only logs: requests fail at their deadlines in any case.
 //
-// Belongs to a channel, and to its loop.
+// Belongs to a channel, and to the channel's loop.
 
 #ifndef PERSIA_CC_CLIENT_SILENCE_H_
 #define PERSIA_CC_CLIENT_SILENCE_H_
@@ -19,29 +19,29 @@ namespace persia {
 
 class Silence {
  public:
-  // `events` may be null: nobody is told. `name` stands for the shard.
+  // If `events` is null, nothing is logged. `name` names the shard.
   Silence(EventLog* events, std::string name, double seconds);
 
-  // When it is to be told of if `request` has no answer by then and nothing is
-  // heard after `heard_at`, where that is known. Never, if it was told of, if
-  // the request fails before that, or if a shard that is reached may take its
-  // time over it.
+  // When to call Tell if `request` has no answer by then and nothing arrives
+  // after `heard_at`, if that is known. Never (the largest time_point) if the
+  // outage has been logged, if the request's deadline is before that, or if the
+  // shard is connected and may take long over the request.
   Clock::time_point TellsAt(const ShardRequest& request, bool is_reached,
                             std::optional<Clock::time_point> heard_at) const;
 
-  // `oldest` of `waiting` requests has no answer, for a reason such as
-  // "Connection refused".
+  // Logs that `oldest`, of `waiting` requests, has no answer, for a reason such
+  // as "Connection refused".
   void Tell(const ShardRequest& oldest, size_t waiting,
             const std::string& reason);
 
-  // An answer came, and no request waits for longer than it may.
+  // An answer came, and no pending request was refused for now by the shard.
   void End();
 
  private:
   EventLog* const events_;
   const std::string name_;
   const Clock::duration longest_;
-  // Since when there is no answer, if that was told.
+  // Since when there has been no answer; set once that has been logged.
   std::optional<Clock::time_point> since_;
 };
 

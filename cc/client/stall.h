@@ -1,11 +1,11 @@
-// Stall: when a request that has no answer means that its connection is dead.
+// Stall: when a request without an answer means that its connection is dead.
 //
-// A peer that hangs, or a way that swallows bytes, leaves a connection open and
-// silent: TCP sees nothing wrong. So a request that was sent waits for a part
-// of its time only, as long as nothing at all comes; then the connection is
-// made anew and the request sent again, which is allowed for every request.
-// Each further wait is longer: a server that is merely slow is not asked more
-// than three times, and has half of the time for the last.
+// If a peer hangs, or the network drops packets, a connection stays open and
+// silent, and TCP reports no error. So if nothing at all arrives for a part of
+// a request's time after it was sent, the client reconnects and sends the
+// request again, which is safe for every request. Each further wait is longer:
+// a server that is only slow receives a request at most three times, and has
+// half of the request's time to answer the last one.
 
 #ifndef PERSIA_CC_CLIENT_STALL_H_
 #define PERSIA_CC_CLIENT_STALL_H_
@@ -17,14 +17,14 @@
 
 namespace persia {
 
-// Never sooner: any machine may pause for a while.
+// The shortest wait: any machine may pause for a moment.
 inline constexpr std::chrono::seconds kLeastStallWait{1};
 
-// How often a request's connection is made anew for that.
+// How often the client reconnects because of one request.
 inline constexpr int kMostStalls = 2;
 
-// How long a request with so much time in all waits for a sign of life, if its
-// connection was made anew `stalls` times, less than kMostStalls.
+// How long a request that may take `time` in all waits for any bytes to arrive,
+// after `stalls` reconnects. Precondition: `stalls` is below kMostStalls.
 inline Clock::duration StallWait(Clock::duration time, int stalls) {
   return std::max<Clock::duration>(kLeastStallWait, time / 6 * (1 + stalls));
 }

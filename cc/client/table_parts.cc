@@ -15,7 +15,7 @@ bool AllAreThere(const TableParts& parts) {
   return std::all_of(parts.begin(), parts.end(), IsThere);
 }
 
-// Of those that say theirs.
+// The distinct identities, of the shards that report one.
 std::set<uint64_t> Identities(const TableParts& parts) {
   std::set<uint64_t> identities;
   for (const TablePart& part : parts) {
@@ -30,7 +30,7 @@ bool AreOfOneGeneration(const TableParts& parts) {
   });
 }
 
-// A line a shard.
+// One line per shard whose part satisfies `condition`.
 template <typename Condition>
 std::string Listed(const TableParts& parts, const Condition& condition) {
   std::string lines;

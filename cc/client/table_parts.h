@@ -1,5 +1,5 @@
-// TableParts: what each shard says that it has of a table, and whether that is
-// one table.
+// TableParts: the parts of a table that the shards report, and whether they
+// belong to the same table.
 //
 // Pure functions of the shards' replies.
 
@@ -14,27 +14,29 @@
 
 namespace persia {
 
-// Of one shard.
+// One shard's part.
 struct TablePart {
-  std::string shard;         // As errors name it.
-  CreateTableRequest reply;  // Its outputs alone.
+  std::string shard;         // The shard's name in errors.
+  CreateTableRequest reply;  // Only its outputs are set.
 };
 using TableParts = std::vector<TablePart>;
 
-// Whether they may be the parts of one table: if any is complete, all are there
-// and have one identity. Shards that do not say theirs have any.
+// Whether these may be the parts of one table. They are not if a part is
+// complete and another is absent or has a different identity. A shard that
+// reports no identity matches any.
 bool BelongTogether(const TableParts& parts);
 
-// What there is of the table, as one reply: nothing unless each shard has its
-// part, and complete if all are. Precondition: they belong together.
+// The state of the whole table: absent if any part is absent, complete if all
+// parts are. Precondition: the parts belong together.
 TableState JointState(const TableParts& parts);
-// That of those that say it, or 0.
+// The identity that the shards report (the lowest, if they differ), or 0 if no
+// shard reports one.
 uint64_t JointIdentity(const TableParts& parts);
 
 bool AnyIsComplete(const TableParts& parts);
 
-// kFailedPrecondition, which says which shards have what, and what to do.
-// Precondition: they do not belong together.
+// kFailedPrecondition, with a message that lists each shard's part and what to
+// do. Precondition: the parts do not belong together.
 Status PartsError(const std::string& table, const TableParts& parts);
 
 }  // namespace persia

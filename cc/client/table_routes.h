@@ -1,12 +1,12 @@
-// TableRoutes: how a table's rows are spread over the addresses of a client.
+// TableRoutes: which of a client's addresses a table's ids go to.
 //
-// Plain ids are split: each goes to address ShardOf(id, N). Bags cannot be, so
-// a table's bags go whole to address ShardOf(table key, N); which is right only
-// where each address stands before all of the table's rows, as embedding
-// workers do, and as they say when the table is created. There, all rows are
-// exported from one address.
+// Ids without bags are split: each goes to address ShardOf(id, N). Bags cannot
+// be split, so all of a table's bags go to address ShardOf(table key, N). That
+// works only if each address reaches all of the table's rows, as embedding
+// workers do; they report it when the table is created. In that case all rows
+// are also exported from one address.
 //
-// Thread-safe; blocks for a short lock at most.
+// Thread-safe; holds a lock only for a short time.
 
 #ifndef PERSIA_CC_CLIENT_TABLE_ROUTES_H_
 #define PERSIA_CC_CLIENT_TABLE_ROUTES_H_
@@ -29,15 +29,16 @@ class TableRoutes {
 
   uint32_t address_count() const { return address_count_; }
 
-  // What all addresses said of the table.
+  // Sets whether all addresses take bags of the table.
   void SetTakesBags(TableKey table, bool takes_bags);
 
-  // Whether each address stands before all of the table's rows, so that all
-  // together would give each row several times. Nothing if nobody said it yet.
+  // Whether each address reaches all of the table's rows, so that an export
+  // from all addresses would return each row several times. nullopt if that is
+  // not known yet.
   std::optional<bool> EachHasAllRows(TableKey table) const;
 
-  // InvalidArgument for ids that are not well-formed, and for bags where they
-  // are not taken. A single address is left to judge for itself.
+  // InvalidArgument for malformed ids, and for bags that the addresses do not
+  // take. With a single address, the server itself checks the latter.
   Result<Partition::Table> Route(const TableIds& ids) const;
 
  private:

@@ -22,8 +22,8 @@ class UpdateCall : public FanOut {
     const Status status = Prepare();
     if (!status.ok()) return Fail(status);
     counts_.resize(shard_count());
-    // A server says kUnavailable while the first arrival of a repeated update
-    // is still being applied.
+    // A server replies kUnavailable to a repeated update while it is still
+    // applying the first one.
     Ask(ShardsWithWork(scratch_->partition), MessageType::kUpdateReply,
         /*retry_unavailable=*/true);
   }
@@ -44,13 +44,13 @@ class UpdateCall : public FanOut {
     return Status();
   }
 
-  // Whether gradients are sent from where the caller has them.
+  // Whether gradients are sent from the caller's memory, without a copy.
   bool GoInPlace(const VectorPlaces& places) const {
     return context_.dtype == WireDtype::kFloat32 && places.contiguous();
   }
 
-  // What the shard's share of a table's gradients takes beside the caller's
-  // memory.
+  // The bytes of scratch memory that the shard's share of a table's gradients
+  // needs.
   uint64_t CopiedBytes(size_t table, uint32_t shard) const {
     const VectorPlaces places = scratch_->partition.places(table, shard);
     if (GoInPlace(places)) return 0;
@@ -75,7 +75,7 @@ class UpdateCall : public FanOut {
     return EncodeUpdate(request_id, part, gradients);
   }
 
-  // The shard's share of a table's gradients, in one piece.
+  // The shard's share of a table's gradients, contiguous.
   WireVectors Gradients(size_t table, uint32_t shard) {
     const VectorPlaces places = scratch_->partition.places(table, shard);
     const uint32_t dim = request_->tables[table].ids.dim;
@@ -104,7 +104,7 @@ class UpdateCall : public FanOut {
   const RowCallContext context_;
   UpdateRequest* const request_;
   const RowScratchPool::Lent scratch_;
-  uint8_t* free_bytes_ = nullptr;     // Of scratch_->buffer.
+  uint8_t* free_bytes_ = nullptr;     // The unused rest of scratch_->buffer.
   std::vector<UpdateCounts> counts_;  // By shard.
 };
 

@@ -12,9 +12,9 @@
 namespace persia {
 namespace {
 
-// Asks the shard that the cursor is at, and moves on to the next after its end.
-// Where each server has all rows, it asks the first alone, and hands on the
-// cursor: that one may itself stand before shards, whose number it knows.
+// Asks the shard that the cursor is in; at that shard's end, moves the cursor
+// to the next shard. If each server reaches all rows, asks only the first and
+// forwards the whole cursor: an embedding worker advances it over its shards.
 class ExportCall : public FanOut {
  public:
   ExportCall(const Channels* channels, bool each_has_all,
@@ -44,7 +44,8 @@ class ExportCall : public FanOut {
   }
 
   Status OnReply(uint32_t /*shard*/, ConstBytes body) override {
-    // A reply that fails must leave the cursor, for those who try again.
+    // A reply that cannot be decoded must not change the cursor, so that the
+    // caller can try again.
     ExportRequest reply;
     try {
       PERSIA_RETURN_IF_ERROR(DecodeExportReply(body, &reply));
@@ -120,7 +121,7 @@ class AssignCall : public FanOut {
     return EncodeAssign(request_id, part);
   }
 
-  // The shard's share of `all`, in one piece.
+  // The shard's share of `all`, contiguous.
   Span<const float> Share(uint32_t shard, size_t width, Span<const float> all) {
     const Partition& partition = scratch_->partition;
     const Span<float> share =
@@ -138,7 +139,7 @@ class AssignCall : public FanOut {
 
   AssignRequest* const request_;
   const RowScratchPool::Lent scratch_;
-  Span<float> free_floats_;  // Of scratch_->buffer.
+  Span<float> free_floats_;  // The unused rest of scratch_->buffer.
 };
 
 class RemoveCall : public FanOut {

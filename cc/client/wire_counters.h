@@ -1,7 +1,7 @@
-// WireCounters: what a client sent and received.
+// WireCounters: counts what a client sent and received.
 //
-// Thread-safe: each counter is atomic by itself. A call's frames are counted
-// before it is done.
+// Thread-safe: each counter is atomic, but they are not consistent with each
+// other. A call's frames are counted before the call is done.
 
 #ifndef PERSIA_CC_CLIENT_WIRE_COUNTERS_H_
 #define PERSIA_CC_CLIENT_WIRE_COUNTERS_H_
@@ -12,13 +12,14 @@
 namespace persia {
 
 struct WireCounters {
-  // Whole frames, headers included, as written to and read from sockets. What
-  // a connection lost of a frame is in neither.
+  // Whole frames, headers included, as written to and read from sockets.
+  // Frames that a broken connection cut off are not counted.
   std::atomic<uint64_t> bytes_out{0};
   std::atomic<uint64_t> bytes_in{0};
-  std::atomic<uint64_t> requests{0};    // Sent to a server, repeats aside.
-  std::atomic<uint64_t> retries{0};     // Sent again, for whatever reason.
-  std::atomic<uint64_t> reconnects{0};  // Connections but each server's first.
+  std::atomic<uint64_t> requests{0};  // Requests, each counted once.
+  std::atomic<uint64_t> retries{0};   // Requests sent again, for any reason.
+  // Connections, except the first to each server.
+  std::atomic<uint64_t> reconnects{0};
 };
 
 }  // namespace persia

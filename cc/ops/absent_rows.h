@@ -1,4 +1,4 @@
-// What ids without a row get, as the ops take it.
+// The ops' attribute for what a lookup returns for ids without a row.
 
 #ifndef PERSIA_CC_OPS_ABSENT_ROWS_H_
 #define PERSIA_CC_OPS_ABSENT_ROWS_H_
@@ -10,8 +10,8 @@
 
 namespace persia {
 
-// The attribute of a lookup's op. Its default is what graphs meant that were
-// written before it was there.
+// The default is the behaviour of graphs that were saved before this attribute
+// existed.
 inline constexpr char kAbsentAttr[] =
     "absent: {'zeros', 'initial', 'marked'} = 'zeros'";
 

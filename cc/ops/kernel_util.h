@@ -1,4 +1,5 @@
-// What the kernels share: attributes, tensors and errors on TensorFlow's C API.
+// Helpers of the kernels: attributes, tensors and errors with TensorFlow's C
+// API.
 
 #ifndef PERSIA_CC_OPS_KERNEL_UTIL_H_
 #define PERSIA_CC_OPS_KERNEL_UTIL_H_
@@ -22,20 +23,20 @@ using TfTensor = std::unique_ptr<TF_Tensor, decltype(&TF_DeleteTensor)>;
 
 TfStatus NewTfStatus();
 
-// The one place where a Status becomes TensorFlow's: the codes are the same.
+// Converts a Status to TensorFlow's; the codes are the same.
 void SetTfStatus(const Status& status, TF_Status* out);
 
 // Fails the op with `status`; the kernel must then complete.
 void FailOp(TF_OpKernelContext* context, const Status& status);
 
-// Does a kernel's work; if that fails, or memory runs out, so does the op.
+// Does a kernel's work; if that fails, or memory runs out, fails the op.
 template <typename Work>
 void RunKernel(TF_OpKernelContext* context, const Work& work) {
   const Status status = CatchBadAlloc(work);
   if (!status.ok()) FailOp(context, status);
 }
 
-// Attributes of the node. A missing one is kInvalidArgument.
+// Reads an attribute of the node. kInvalidArgument if it is missing.
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
                std::string* value);
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
@@ -53,7 +54,8 @@ Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
                std::vector<bool>* values);
 
-// Input `index`; holding it keeps its memory alive and unchanged.
+// Input `index`. While the caller holds the tensor, its memory stays alive and
+// unchanged.
 Result<TfTensor> GetInput(TF_OpKernelContext* context, int index);
 
 // Output `index`, to be filled before the op completes.
@@ -62,7 +64,7 @@ Result<TfTensor> AllocateOutput(TF_OpKernelContext* context, int index,
                                 const std::vector<int64_t>& shape,
                                 size_t bytes);
 
-// Gives `tensor` on as output `index`.
+// Sets output `index` to `tensor`.
 Status SetOutput(TF_OpKernelContext* context, int index,
                  const TfTensor& tensor);
 

@@ -9,14 +9,14 @@
 
 namespace persia {
 
-// A completion that may be called once, on any thread, after the kernel's
-// compute function has returned.
+// Returns a completion that may be called once, on any thread, also after the
+// kernel's compute function has returned.
 //
-// The C API hands a kernel a pointer that stays valid only while its compute
-// function runs: it is the address of a std::function<void()> on TensorFlow's
-// stack. Calling TF_RunAsyncOpKernelDoneCallback with it later crashes in graph
-// mode (TensorFlow 2.16 and 2.21). So the function behind it is copied here,
-// and only here.
+// The C API passes a kernel a pointer that is valid only while its compute
+// function runs: the address of a std::function<void()> on TensorFlow's stack.
+// Calling TF_RunAsyncOpKernelDoneCallback with it later crashes in graph mode
+// (TensorFlow 2.16 and 2.21). So this copies the function that it points to; no
+// other code relies on what the pointer is.
 inline std::function<void()> CopyDone(TF_AsyncOpKernelDoneCallback* done) {
   return *reinterpret_cast<std::function<void()>*>(done);
 }

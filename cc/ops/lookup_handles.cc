@@ -11,8 +11,9 @@ namespace {
 
 struct Handles {
   std::mutex mutex;
-  int64_t last = 0;                                     // Guarded by mutex.
-  std::unordered_map<int64_t, LookupHandle> by_number;  // By mutex.
+  // All below: guarded by mutex.
+  int64_t last = 0;
+  std::unordered_map<int64_t, LookupHandle> by_number;
 };
 
 // Never destroyed: tensors may outlive static objects.
@@ -23,7 +24,7 @@ Handles& GlobalHandles() {
 
 void Forget(int64_t number) {
   Handles& handles = GlobalHandles();
-  LookupHandle ended;  // Ends outside the lock.
+  LookupHandle ended;  // Destroyed after the lock is released.
   std::lock_guard<std::mutex> lock(handles.mutex);
   const auto found = handles.by_number.find(number);
   ended = std::move(found->second);

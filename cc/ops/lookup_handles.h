@@ -1,8 +1,8 @@
-// Handles: how one op hands a lookup to another, as a number in a tensor.
+// Handles: how one op passes a lookup to another, as a number in a tensor.
 //
-// A handle lives exactly as long as its tensor's memory, so a lookup that no op
-// fetches, because its rows are not needed or the step was cancelled, is let go
-// with the tensor. Thread-safe.
+// A handle lives exactly as long as its tensor's memory. So if no op fetches
+// the lookup, because its rows are not needed or the step was cancelled, it is
+// released with the tensor. Thread-safe.
 
 #ifndef PERSIA_CC_OPS_LOOKUP_HANDLES_H_
 #define PERSIA_CC_OPS_LOOKUP_HANDLES_H_
@@ -16,17 +16,18 @@
 
 namespace persia {
 
-// All stay alive while the handle does.
+// The session and the lookup stay alive while the handle does.
 struct LookupHandle {
   std::shared_ptr<Session> session;
   std::shared_ptr<LayerLookup> lookup;
   Ticket ticket = 0;  // For its gradients.
 };
 
-// A scalar int64 that is the handle's number. Never null.
+// Creates a handle: a scalar int64 with its number. Never null.
 TfTensor NewHandle(LookupHandle handle);
 
-// kFailedPrecondition if its tensor is gone, or it never was a handle.
+// kFailedPrecondition if the handle's tensor has been freed, or if there never
+// was a handle of that number.
 Result<LookupHandle> FindHandle(int64_t number);
 
 }  // namespace persia

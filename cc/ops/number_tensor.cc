@@ -5,8 +5,8 @@
 namespace persia {
 namespace {
 
-// TensorFlow copies memory that is aligned to less, and frees the original at
-// once.
+// TensorFlow copies memory of a lower alignment and frees the original
+// immediately.
 constexpr size_t kTensorAlignment = 64;
 
 struct Owned {

@@ -1,4 +1,4 @@
-// A number in a tensor that tells when TensorFlow lets go of it.
+// A tensor of one number, with a callback for when TensorFlow frees it.
 
 #ifndef PERSIA_CC_OPS_NUMBER_TENSOR_H_
 #define PERSIA_CC_OPS_NUMBER_TENSOR_H_
@@ -10,8 +10,9 @@
 
 namespace persia {
 
-// A scalar int64. `on_free` runs once, on any thread, when the last user of its
-// memory is gone: ops that pass the tensor on share that memory.
+// A scalar int64. `on_free` runs once, on any thread, when the last reference
+// to its memory is released. Ops that output the tensor unchanged share that
+// memory.
 TfTensor NewNumberTensor(int64_t number, std::function<void()> on_free);
 
 }  // namespace persia

@@ -2,28 +2,35 @@
 // only its C API, so one binary serves every TensorFlow from 2.16 on.
 //
 //   PersiaPrefetch(stream, N x ids, N x splits; session, N x layer, table, ...)
-//       -> stream             tells which ids each layer will look up; never
-//                             blocks
+//       -> next_stream        registers the ids that each layer will look up,
+//                             and opens a stream if `stream` is 0; never blocks
 //   PersiaIssue(ids, splits, anchor; session, layer, table, combiner, dim, ...)
-//       -> lookup, ticket     begins a lookup; in training, with a ticket;
-//                             never blocks on the network
-//   PersiaRows(lookup, like; dim) -> rows
-//                             like.shape + (dim,) rows, once they have come
-//   PersiaStage(ticket, gradients, anchor; session, layer) -> anchor gradient
-//                             hands the ticket its gradients; never blocks
-//   PersiaCommit(anchor, learning_rate, step; session, layer) -> anchor
-//                             the optimizer stepped the layer: push
-//   PersiaRemoteLookup_of_persia_ops_so(ids, live; cluster, addresses, ...)
-//       -> rows               ids.shape + (dim,) rows of a table on shards, in
-//                             an exported graph: see remote_lookup_op.cc
+//       -> lookup             begins a lookup; never blocks on the network
+//   PersiaRows(lookup, like; dim, pooled)
+//       -> rows, ticket       completes when the rows have arrived; the ticket
+//                             is 0 if the lookup was not for training
+//   PersiaStage(ticket, gradients, anchor; session, layer)
+//       -> anchor_gradient    stages the ticket's gradients; never blocks
+//   PersiaCommit(anchor, learning_rate, step; session, layer)
+//       -> passed_anchor      commits the layer's staged gradients; with a
+//                             staleness of 0, completes when they are
+//                             acknowledged
+//   PersiaRemoteLookup_of_persia_ops_so(ids, live; table, dim, cluster, ...)
+//       -> rows               looks up rows of a table on shards, in an
+//                             exported graph: see remote_lookup_op.cc
 //
-// With a combiner, `splits` are where the bags of the flat ids begin and end,
-// and `rows` and their gradients have a vector a bag; with "none" it is empty.
+// The ids' tensor is flattened. With combiner "none", there is one row per id,
+// and `splits` must be empty. With another combiner, there is one row per bag:
+// `splits` are the row splits of the flat ids, or empty if each row of the ids'
+// innermost axis is a bag.
 //
-// Ops name their session (an entry of a registry of this process), their layer
-// and its table by strings, so a graph holds no pointers. `anchor` is the
-// layer's trainable variable: reading and assigning it puts the ops of
-// successive steps in order.
+// PersiaRows returns rows of the shape like.shape + (dim,); if `pooled`, `dim`
+// replaces the last axis of like.shape instead. PersiaRemoteLookup does not
+// pool: its rows have the shape ids.shape + (dim,).
+//
+// Ops name their session (see FindSession), their layer and its table by
+// strings, so a graph holds no pointers. `anchor` is the layer's trainable
+// variable: reading and assigning it orders the ops of successive steps.
 
 #ifndef PERSIA_CC_OPS_OPS_H_
 #define PERSIA_CC_OPS_OPS_H_
@@ -45,10 +52,10 @@ void RegisterStageOp();
 void RegisterCommitOp();
 void RegisterRemoteLookupOp();
 
-// Registers `op`, of unknown output shapes. A stateful one is neither folded,
-// merged nor dropped by TensorFlow, and runs in its place among the stateful
-// ops of a function. A failure ends the process at load: two libraries define
-// one op.
+// Registers `op`, with unknown output shapes. TensorFlow does not fold, merge
+// or drop a stateful op, and runs it in program order with a function's other
+// stateful ops. A failure aborts the process when the library is loaded: then
+// two libraries define the same op.
 void RegisterOp(TF_OpDefinitionBuilder* op, bool is_stateful);
 
 using CreateKernel = void* (*)(TF_OpKernelConstruction*);
@@ -61,7 +68,8 @@ void RegisterKernel(const char* op, CreateKernel create, ComputeKernel compute,
 void RegisterAsyncKernel(const char* op, CreateKernel create,
                          ComputeAsyncKernel compute, DeleteKernel destroy);
 
-// What a kernel's create function returns: the kernel if `status` is ok.
+// What a kernel's create function returns: the kernel if `status` is ok;
+// otherwise null, after it has reported the error.
 template <typename Kernel>
 void* CreateOrFail(TF_OpKernelConstruction* construction, const Status& status,
                    std::unique_ptr<Kernel> kernel) {

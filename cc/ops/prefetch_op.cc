@@ -103,7 +103,8 @@ Result<std::vector<PrefetchIds>> TakeIds(const PrefetchKernel& kernel,
   return layers;
 }
 
-// The tensor that stands for the stream ends it: whoever iterates holds it.
+// Opens a stream and outputs its number in a tensor, which the iterator over
+// the dataset holds. When that tensor is freed, the stream is closed.
 Result<StreamId> OpenStream(const PrefetchKernel& kernel, Session* session,
                             TF_OpKernelContext* context) {
   auto opened = session->OpenStream(kernel.options);

@@ -33,7 +33,7 @@ const bool registered = [] {
 }  // namespace
 
 void RegisterOp(TF_OpDefinitionBuilder* op, bool is_stateful) {
-  // (The call makes an op stateful whatever it is given.)
+  // (The call makes an op stateful even with false.)
   if (is_stateful) TF_OpDefinitionBuilderSetIsStateful(op, true);
   TF_OpDefinitionBuilderSetShapeInferenceFunction(
       op, &TF_ShapeInferenceContextSetUnknownShape);

@@ -1,14 +1,15 @@
-// The lookup of an exported graph.
+// The lookup op of an exported graph.
 //
-// Such a graph is loaded where there is no Python, or none that knows of this
-// library, so all that the lookup needs is in its attributes and, for what is
-// another's there, in the environment: see cc/serving/remote_options.h. Where
-// nobody loaded this library, the op's name is all that TensorFlow's error
-// says: so it ends in the library's.
+// The program that loads such a graph may have no Python, or no persia_tf. So
+// all that the lookup needs is in the op's attributes and, where the deployment
+// differs from the export, in the environment: see cc/serving/remote_options.h.
+// If this library is not loaded, TensorFlow's error contains only the op's
+// name, so that ends in the library's name.
 //
-// Stateless, lest TensorFlow run the lookups of a function one after the other;
-// and lest it then take one of constant ids for a constant, `live` is an input
-// that TensorFlow does not know before it runs the graph.
+// The op is stateless, since TensorFlow would run stateful lookups of a
+// function one after the other. But TensorFlow would fold a stateless lookup of
+// constant ids into a constant. To prevent that, `live` is an input whose value
+// is not known before the graph runs.
 
 #include <cmath>
 #include <functional>
@@ -44,7 +45,7 @@ struct RemoteLookupState {
   TfTensor rows;
 };
 
-// Attributes are float32, and 0.2 is not 0.20000000298.
+// Rounds a float32 attribute to microseconds, so that 0.2 is not 0.20000000298.
 double Seconds(float attribute) {
   return std::round(static_cast<double>(attribute) * 1e6) / 1e6;
 }
@@ -121,7 +122,7 @@ Result<TfTensor> AllocateRows(uint32_t dim, TF_OpKernelContext* context,
 void Finish(const std::shared_ptr<RemoteLookupState>& state,
             const Status& status) {
   if (!status.ok()) FailOp(state->context, status);
-  // The tensors are let go before the op completes: its context ends then.
+  // Release the tensors before `done`, which ends the op's context.
   const std::function<void()> done = std::move(state->done);
   state->ids.reset();
   state->rows.reset();

@@ -33,8 +33,8 @@ void* Create(TF_OpKernelConstruction* construction) {
   return CreateOrFail(construction, status, std::move(kernel));
 }
 
-// Of the shape of `like`, and one axis more, or another one instead of the
-// innermost, which is pooled.
+// Allocates rows of the shape like.shape + (dim,); if the kernel pools, `dim`
+// replaces the innermost axis of `like` instead.
 Result<TfTensor> AllocateRows(const RowsKernel& kernel,
                               TF_OpKernelContext* context,
                               const TfTensor& like) {
@@ -69,7 +69,7 @@ Result<std::shared_ptr<RowsState>> Prepare(const RowsKernel& kernel,
 
 void Finish(const std::shared_ptr<RowsState>& state, const Status& status) {
   if (!status.ok()) FailOp(state->context, status);
-  // The tensor is let go before the op completes: its context ends then.
+  // Release the tensor before `done`, which ends the op's context.
   const std::function<void()> done = std::move(state->done);
   state->rows.reset();
   done();
@@ -93,13 +93,14 @@ void Compute(void* kernel, TF_OpKernelContext* context,
 
 }  // namespace
 
-// Stateless, unlike the others: TensorFlow runs stateful ops of a function one
-// after the other, and so would wait for one layer's rows before it issued the
-// next layer's lookup.
+// Stateless, unlike the other training ops: TensorFlow runs stateful ops of a
+// function one after the other, and so would wait for one layer's rows before
+// it issued the next layer's lookup.
 //
-// The ticket comes with the rows: gradients need not depend on these, as those
-// of a sum do not, but an update must not overtake the lookup that creates its
-// rows.
+// The ticket is an output of this op, so that gradients are staged only after
+// the rows have arrived: an update must not overtake the lookup that creates
+// its rows, and gradients alone may not depend on the rows (those of a sum do
+// not).
 void RegisterRowsOp() {
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaRows");
   TF_OpDefinitionBuilderAddInput(op, "lookup: int64");

@@ -18,9 +18,9 @@ void* Create(TF_OpKernelConstruction* construction) {
   return CreateOrFail(construction, status, std::move(attrs));
 }
 
-// The anchor's gradient is an output of this op, all zeros: whatever the
-// optimizer makes of it, the commit comes after the staging. (A control
-// dependency of constant zeros does not keep that order.)
+// Outputs the anchor's gradient: zeros. Since the optimizer uses this output,
+// the commit runs after the staging. (Constant zeros with a control dependency
+// on this op do not ensure that order.)
 Status EmitAnchorGradient(TF_OpKernelContext* context) {
   auto anchor = GetInput(context, 2);
   if (!anchor.ok()) return anchor.status();
@@ -36,7 +36,7 @@ Status EmitAnchorGradient(TF_OpKernelContext* context) {
   return Status();
 }
 
-// The gradients are kept, not copied: while the session holds the tensor,
+// Stages the gradients without a copy: while the session holds their tensor,
 // TensorFlow does not reuse its memory.
 Status Stage(const LayerAttrs& attrs, TF_OpKernelContext* context) {
   auto session = FindSession(attrs.session);

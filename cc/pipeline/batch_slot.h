@@ -1,9 +1,10 @@
 // BatchSlot: a prefetched batch's place in the window of its stream.
 //
-// Whatever still belongs to the batch's step holds the slot: the batch itself
-// until the model has taken it, open tickets, staged gradients, and updates
-// until they are acknowledged. The last holder to let go frees the place, so
-// nothing has to say when a step is over, whichever way it ends.
+// Everything that still belongs to the batch's step holds a reference to the
+// slot: the batch until the model has claimed it, open tickets, staged
+// gradients, and updates until they are acknowledged. When the last reference
+// is released, the place is free. So no code has to declare a step finished,
+// however it ends.
 
 #ifndef PERSIA_CC_PIPELINE_BATCH_SLOT_H_
 #define PERSIA_CC_PIPELINE_BATCH_SLOT_H_
@@ -18,8 +19,9 @@ namespace persia {
 
 class BatchSlot {
  public:
-  // `on_freed` may run on any thread, and takes its stream's lock: whoever may
-  // be the last to let go must hold neither that nor the push queue's.
+  // `on_freed` may run on any thread, and acquires the stream's lock: code that
+  // may release the last reference must hold neither that lock nor the push
+  // queue's.
   BatchSlot(uint64_t stream, uint64_t step, int staleness,
             std::function<void()> on_freed)
       : stream_(stream),
@@ -32,12 +34,12 @@ class BatchSlot {
   BatchSlot& operator=(const BatchSlot&) = delete;
 
   uint64_t stream() const { return stream_; }
-  // Batches of several replicas make up one step of their stream.
+  // The batches of all replicas in one step have the same number.
   uint64_t step() const { return step_; }
   int staleness() const { return staleness_; }
 
   // The optimizer has stepped a layer of this batch: tickets of the batch that
-  // are still open when a later step begins will never be answered.
+  // are still open when a later step begins will never get gradients.
   void MarkStepped() { stepped_ = true; }
   bool stepped() const { return stepped_; }
 

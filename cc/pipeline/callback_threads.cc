@@ -31,7 +31,7 @@ void CallbackThreads::Work() {
     callbacks_.pop_front();
     lock.unlock();
     callback();
-    callback = nullptr;  // Its captures end outside the lock.
+    callback = nullptr;  // Destroys its captures while the lock is released.
     lock.lock();
   }
 }

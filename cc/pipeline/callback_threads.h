@@ -1,12 +1,12 @@
-// CallbackThreads: runs callbacks that may do anything, TensorFlow work
-// included, so that I/O threads need not.
+// CallbackThreads: threads for callbacks that may block or run TensorFlow work,
+// which I/O threads must not.
 //
-// There is always a thread for a callback: one that waits for another callback
-// never keeps that one from running. Idle threads are kept for reuse.
+// Every callback gets a thread immediately, so a callback that waits for
+// another never prevents it from running. Idle threads are retained for reuse.
 //
-// Thread-safe. Run never blocks on a callback. The destructor runs what was
-// handed in and joins, so it must not run in a callback, and nothing may be
-// handed in after it began.
+// Thread-safe. Run never blocks on a callback. The destructor runs all queued
+// callbacks and joins the threads, so it must not run in a callback, and Run
+// must not be called once it has begun.
 
 #ifndef PERSIA_CC_PIPELINE_CALLBACK_THREADS_H_
 #define PERSIA_CC_PIPELINE_CALLBACK_THREADS_H_

@@ -8,8 +8,8 @@
 namespace persia {
 namespace {
 
-// Those who wait copy rows and then run what TensorFlow has behind them: a few
-// threads share that, however many layers there are.
+// The callbacks copy rows and then run the TensorFlow ops that depend on them.
+// At most this many threads share them, however many layers there are.
 constexpr size_t kMaxThreads = 4;
 
 void CallAll(std::vector<DoneCallback> waiters, const Status& status,
@@ -44,7 +44,7 @@ void FusedLookup::Send(EmbeddingService* service, const SendOptions& options) {
     PlaceRows();
     return Status();
   });
-  if (!placed.ok() || request_.tables.empty()) {  // Empty: nothing to ask.
+  if (!placed.ok() || request_.tables.empty()) {  // Empty: there are no ids.
     return Finish(placed, options.run_later);
   }
   request_.deadline = options.deadline;

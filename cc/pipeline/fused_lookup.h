@@ -1,7 +1,7 @@
 // FusedLookup: the lookups of several layers as one request.
 //
-// It is built by one thread and then sent; it lives until the service has
-// answered, whoever lets go of it before.
+// One thread builds it and then sends it. It keeps itself alive until the
+// service has answered.
 
 #ifndef PERSIA_CC_PIPELINE_FUSED_LOOKUP_H_
 #define PERSIA_CC_PIPELINE_FUSED_LOOKUP_H_
@@ -27,23 +27,23 @@ class FusedLookup : public std::enable_shared_from_this<FusedLookup> {
   const std::vector<std::shared_ptr<LayerLookup>>& lookups() const {
     return lookups_;
   }
-  // Of every lookup; a table may be named more than once.
+  // The table of each lookup; a table may occur more than once.
   std::vector<TableKey> Tables() const;
 
-  // Runs work on a thread that may do anything.
+  // Runs work on a thread that may block or run TensorFlow work.
   using RunLater = std::function<void(std::function<void()>)>;
 
   struct SendOptions {
     Deadline deadline;
-    uint64_t client = 0;  // As LookupRequest has them.
+    uint64_t client = 0;  // See LookupRequest.
     uint64_t visible_sequence = 0;
-    RunLater run_later;  // Calls those who wait for rows.
+    RunLater run_later;  // Runs the callbacks that wait for rows.
   };
 
-  // Sends the request; its outcome completes every lookup. Once.
+  // Sends the request; its outcome completes every lookup. Call it only once.
   void Send(EmbeddingService* service, const SendOptions& options);
 
-  // Completes every lookup with an error, instead of sending.
+  // Completes every lookup with an error, without sending the request.
   void Fail(const Status& status, const RunLater& run_later);
 
  private:
@@ -51,7 +51,7 @@ class FusedLookup : public std::enable_shared_from_this<FusedLookup> {
   void Finish(const Status& status, const RunLater& run_later);
 
   std::vector<std::shared_ptr<LayerLookup>> lookups_;
-  std::shared_ptr<float[]> rows_;  // Of all lookups, one after the other.
+  std::shared_ptr<float[]> rows_;  // All lookups' rows, concatenated.
   LookupRequest request_;
 };
 

@@ -6,7 +6,7 @@
 namespace persia {
 namespace {
 
-// What an update of rows brings of one part.
+// One part's gradients, summed per unique id.
 SummedGradients SumRows(const StagedGradients& part, const TableStep& step) {
   const UniqueIds& unique = part.lookup->unique;
   const Span<const float> gradients = part.gradients.values;
@@ -35,8 +35,8 @@ SummedGradients SumPart(const StagedGradients& part, const TableStep& step) {
   return sum;
 }
 
-// Whether the parts can go as the bags of one update, as those of a layer's
-// replicas do.
+// Whether the parts can be joined as the bags of one update, as a layer's
+// replicas' parts can.
 bool AreBagsOfOneKind(const std::vector<StagedGradients>& parts) {
   return std::all_of(parts.begin(), parts.end(), [&](const auto& part) {
     if (!part.lookup->sends_bags()) return false;

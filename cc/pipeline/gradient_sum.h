@@ -1,5 +1,5 @@
-// Turns one table's gradients of one step into what its update brings: one
-// gradient a unique id; or one a bag, where the service pools all of them.
+// Sums one table's gradients of one step for its update: one gradient per
+// unique id, or one per bag if the service pools all of the bags.
 
 #ifndef PERSIA_CC_PIPELINE_GRADIENT_SUM_H_
 #define PERSIA_CC_PIPELINE_GRADIENT_SUM_H_
@@ -12,8 +12,8 @@
 
 namespace persia {
 
-// Views of the step's memory, or of `own_*`, whichever was needed: valid while
-// both this object and the step are. May be moved.
+// `ids` and `gradients` are views of the step's memory or of `own_*`: valid
+// while both this object and the step exist. May be moved.
 struct SummedGradients {
   TableIds ids;
   Span<const float> gradients;  // ids.vectors() x dim.
@@ -23,8 +23,8 @@ struct SummedGradients {
   std::vector<float> own_gradients;
 };
 
-// Precondition: the step has at least one part. Copies nothing if its only part
-// had no duplicate ids, or goes as bags.
+// Precondition: the step has at least one part. Copies nothing if the step has
+// only one part, and that had no duplicate ids or goes to the service as bags.
 SummedGradients SumGradients(const TableStep& step);
 
 }  // namespace persia

@@ -1,5 +1,5 @@
-// LayerLookup: one layer's lookup, from its unique ids to the rows they stand
-// for, or from its bags to their vectors.
+// LayerLookup: one layer's lookup: of the rows of its unique ids, or of the
+// vectors of its bags.
 
 #ifndef PERSIA_CC_PIPELINE_LAYER_LOOKUP_H_
 #define PERSIA_CC_PIPELINE_LAYER_LOOKUP_H_
@@ -20,36 +20,37 @@
 
 namespace persia {
 
-// What a lookup asked for; its gradients are for the same ids.
+// What a lookup asks for. Its gradients are for the same ids.
 struct LookupRecord {
   std::string layer;
   int replica = 0;
   TableKey table = 0;
   uint32_t dim = 0;
-  AbsentRows absent = AbsentRows::kDefault;  // Unless it is for training.
+  AbsentRows absent = AbsentRows::kDefault;  // Not used in training.
   UniqueIds unique;
-  std::unique_ptr<const LookupBags> bags;  // Null: one vector an id.
-  std::atomic<uint64_t> generation{0};     // Known when the rows have come.
+  std::unique_ptr<const LookupBags> bags;  // Null: one vector per id.
+  std::atomic<uint64_t> generation{0};     // Set when the rows arrive.
   std::shared_ptr<BatchSlot> slot;         // Null without prefetching.
 
-  // What the layer gets and brings gradients for.
+  // The number of vectors that the layer receives and has gradients for.
   size_t vectors() const {
     return bags == nullptr ? unique.inverse.size() : bags->count();
   }
 
-  // Whether bags go to the service as they are.
+  // Whether the bags go to the service, which pools them.
   bool sends_bags() const {
     return bags != nullptr &&
            bags->pooled_by() == LookupBags::PooledBy::kService;
   }
 
-  // The unique ids of the table; a view of this record.
+  // The unique ids, without bags; a view of this record.
   TableIds UniqueRows() const;
 
-  // What the service is asked for: views of this record.
+  // What the service is asked for; a view of this record.
   TableIds Asked() const { return sends_bags() ? bags->ids() : UniqueRows(); }
 
-  // The staleness that the batch may have.
+  // The highest staleness that the batch may have: `unless_prefetched`, or the
+  // stream's.
   int staleness(int unless_prefetched) const {
     return slot == nullptr ? unless_prefetched : slot->staleness();
   }
@@ -63,8 +64,9 @@ class LayerLookup {
 
   const std::shared_ptr<LookupRecord>& record() const { return record_; }
 
-  // The outcome; once. `rows` are what the record asks for, kept alive by
-  // `owner`. Returns those who wait, to be called with the outcome.
+  // Sets the outcome; call it only once. `rows` are what the record asks for,
+  // kept alive by `owner`. Returns the waiting callbacks, which the caller must
+  // call with the outcome.
   std::vector<DoneCallback> Complete(const Status& status,
                                      Span<const float> rows,
                                      std::shared_ptr<const void> owner);
@@ -75,12 +77,12 @@ class LayerLookup {
   // Calls `done` with the outcome: now, or once there is one.
   void WhenComplete(DoneCallback done);
 
-  // Spreads the rows over the batch that the ids came from, or pools them, if
-  // the service has not: fills vectors() x dim. Precondition: completed,
-  // without an error.
+  // Fills `batch`, vectors() x dim: copies each id's row to the id's positions
+  // in the batch, or pools the rows, unless the service has done so.
+  // Precondition: completed, without an error.
   void CopyRows(Span<float> batch);
 
-  // Whether somebody has copied the rows.
+  // Whether CopyRows has been called.
   bool copied() const { return copied_; }
 
  private:
@@ -89,7 +91,7 @@ class LayerLookup {
   mutable std::mutex mutex_;
   std::vector<DoneCallback> waiters_;  // Guarded by mutex_.
   bool completed_ = false;             // Guarded by mutex_.
-  // Set once, before completed_.
+  // All below: set once, before completed_.
   Status status_;
   Span<const float> rows_;
   std::shared_ptr<const void> owner_;

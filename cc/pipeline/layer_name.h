@@ -1,5 +1,5 @@
-// Names of layers: unique in a process, as "user_rows#3", of which users know
-// what comes before the number.
+// Names of layers: unique in a process, such as "user_rows#3". The user chose
+// the part before the "#".
 
 #ifndef PERSIA_CC_PIPELINE_LAYER_NAME_H_
 #define PERSIA_CC_PIPELINE_LAYER_NAME_H_
@@ -8,7 +8,7 @@
 
 namespace persia {
 
-// As errors show it.
+// The layer's name in errors: the part that the user chose.
 inline std::string ShownLayer(const std::string& layer) {
   return layer.substr(0, layer.rfind('#'));
 }

@@ -1,8 +1,9 @@
-// LookupBags: how one lookup's ids are pooled, and by whom.
+// LookupBags: the bags of one lookup, and whether the service or this process
+// pools them.
 //
-// Either the service pools: then the bags go to it as they are, and a vector a
-// bag comes back. Or this process does: then rows of the unique ids come back.
-// The sums are the same, in the same order.
+// If the service pools, it receives the bags, duplicates included, and returns
+// one vector per bag. If this process pools, the service receives the unique
+// ids and returns their rows. Both compute the same sums in the same order.
 //
 // Immutable.
 
@@ -22,25 +23,28 @@ class LookupBags {
  public:
   enum class PooledBy { kUs, kService };
 
-  // Precondition: as for BagShares. Keeps no reference to the memory of `ids`.
+  // Preconditions: those of BagShares. Holds no reference to the memory of
+  // `ids`.
   LookupBags(const TableIds& ids, PooledBy pooled_by);
 
   LookupBags(const LookupBags&) = delete;
   LookupBags& operator=(const LookupBags&) = delete;
 
   PooledBy pooled_by() const { return pooled_by_; }
-  // The bags, duplicates included, if the service pools.
+  // The bags that go to the service, duplicates included, if it pools. If not,
+  // without ids and weights.
   const TableIds& ids() const { return ids_; }
   size_t count() const { return offsets_.size() - 1; }
 
-  // For those that this process pools, and for gradients that it has to sum.
+  // For bags that this process pools, and for gradients that it must sum per
+  // id.
   const BagShares& shares() const { return shares_; }
 
  private:
   const PooledBy pooled_by_;
   const std::vector<uint32_t> offsets_;
-  std::vector<int64_t> own_ids_;    // If the service pools;
-  std::vector<float> own_weights_;  // so are these.
+  std::vector<int64_t> own_ids_;    // Empty unless the service pools.
+  std::vector<float> own_weights_;  // Empty unless the service pools.
   TableIds ids_;
   BagShares shares_;
 };

@@ -45,7 +45,7 @@ void LookupGatherer::Work() {
   while (true) {
     wake_.wait(lock, [&] { return stopping_ || group_ != nullptr; });
     if (group_ == nullptr) return;
-    // Every lookup that joins puts the time off.
+    // Every lookup that joins the group postpones send_at_.
     const bool is_due = stopping_ || Clock::now() >= send_at_;
     if (!is_due) {
       wake_.wait_until(lock, Deadline(send_at_));
@@ -64,8 +64,9 @@ std::shared_ptr<FusedLookup> LookupGatherer::Take() {
   return std::exchange(group_, nullptr);
 }
 
-// Requires mutex_. If a lookup comes while the last group's are still in use,
-// it belonged to that group: the size is learned again.
+// Requires mutex_. If a lookup comes before the rows of the last group's last
+// lookup have been copied, both belong to one step, so the group was sent too
+// early, and its size must be learned again.
 void LookupGatherer::RelearnIfTooSmall() {
   const auto last = std::exchange(last_lookup_, {}).lock();
   if (last != nullptr && !last->copied()) sizes_[last_first_] = kUnknown;

@@ -1,12 +1,12 @@
-// LookupGatherer: makes lookups that are issued together leave together.
+// LookupGatherer: sends lookups that are issued together as one request.
 //
 // A step issues its layers' lookups one after the other, without waiting for
-// rows. The gatherer holds them until the step has issued as many as it did
-// the last time that its first layer's lookup came first, or until none has
-// come for a moment, and sends them as one request. So a program whose lookups
-// come one by one waits that moment once, and then never again.
+// rows. The gatherer collects them in a group. It sends the group when it has
+// as many lookups as the last group that began with the same layer, or when no
+// lookup has come for `linger_seconds`. So a program that issues each lookup by
+// itself waits that long only once per layer.
 //
-// How lookups are gathered changes requests, never rows.
+// The groups affect requests, never the rows that lookups return.
 //
 // Thread-safe. `send` runs on the thread of the Add that completes a group, or
 // on the gatherer's own.
@@ -35,13 +35,13 @@ class LookupGatherer {
 
   ~LookupGatherer() { Stop(); }
 
-  // Sends what is gathered; nothing may come after. Idempotent.
+  // Sends the current group. Add must not be called afterwards. Idempotent.
   void Stop();
 
   void Add(std::shared_ptr<LayerLookup> lookup);
 
  private:
-  // A group whose size is not known is sent by time.
+  // A group whose size is not known is sent after linger_seconds.
   static constexpr size_t kUnknown = 0;
 
   void Work();
@@ -58,9 +58,9 @@ class LookupGatherer {
   std::shared_ptr<FusedLookup> group_;  // Null while nothing is gathered.
   std::string first_;                   // The group's first layer.
   Deadline send_at_;
-  // By first layer: lookups of its last group, or kUnknown.
+  // By first layer: the size of its last group, or kUnknown.
   std::unordered_map<std::string, size_t> sizes_;
-  // The last group that was sent by size: is the step really over with it?
+  // The last group that was sent because of its size: see RelearnIfTooSmall.
   std::string last_first_;
   std::weak_ptr<LayerLookup> last_lookup_;
   bool stopping_ = false;

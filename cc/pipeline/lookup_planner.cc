@@ -29,7 +29,8 @@ std::shared_ptr<LookupRecord> LookupPlanner::Plan(const std::string& layer,
   return record;
 }
 
-// Each way: ids and vectors of an update are those of its lookup.
+// Compares the bytes of the lookup alone: its update moves the same number of
+// ids and vectors.
 bool LookupPlanner::MoveLessThanRows(const TableIds& bags,
                                      size_t unique_ids) const {
   const auto bytes = [&](size_t ids, size_t vectors) {

@@ -1,13 +1,14 @@
-// LookupPlanner: makes the records of lookups, and decides how their ids
-// travel.
+// LookupPlanner: creates the records of lookups, and decides whether bags or
+// unique ids go to the service.
 //
-// Bags go to the service if it pools the bags of their table, and if they then
-// move fewer bytes than the unique ids and their rows would: where ids repeat
-// from bag to bag, their rows may be fewer than the vectors. The choice depends
-// on the ids alone. It changes bytes, and no result where float32 travels;
-// another dtype rounds vectors where it would have rounded rows.
+// Bags go to the service if it pools the bags of their table, if the unique
+// ids' rows are within the service's limit, and if the bags and their vectors
+// have fewer bytes than the unique ids and their rows: if ids repeat from bag
+// to bag, there may be fewer rows than vectors. For a given table the choice
+// depends on the lookup's ids alone. With float32 on the wire, it does not
+// affect results; another dtype rounds the bags' vectors instead of rows.
 //
-// Thread-safe; blocks for a short lock at most.
+// Thread-safe; holds a lock only for a short time.
 
 #ifndef PERSIA_CC_PIPELINE_LOOKUP_PLANNER_H_
 #define PERSIA_CC_PIPELINE_LOOKUP_PLANNER_H_
@@ -25,15 +26,15 @@ namespace persia {
 
 class LookupPlanner {
  public:
-  // Of a service that splits ids over `shard_count` shards.
+  // For a service that splits ids over `shard_count` shards.
   LookupPlanner(uint32_t shard_count, WireDtype wire_dtype)
       : shard_count_(shard_count), wire_dtype_(wire_dtype) {}
 
   // The service pools bags of `table` from now on.
   void SendBagsOf(TableKey table);
 
-  // The record of a lookup of `layer`. Precondition: CheckBags(ids) is OK. Ids
-  // may repeat.
+  // Creates the record of a lookup of `layer`. Precondition: CheckBags(ids) is
+  // OK. Ids may repeat.
   std::shared_ptr<LookupRecord> Plan(const std::string& layer,
                                      const TableIds& ids) const;
 
@@ -44,7 +45,8 @@ class LookupPlanner {
   const uint32_t shard_count_;
   const WireDtype wire_dtype_;
   mutable std::mutex mutex_;
-  std::unordered_set<TableKey> tables_;  // Of bags that are pooled; by mutex_.
+  // Tables whose bags the service pools. Guarded by mutex_.
+  std::unordered_set<TableKey> tables_;
 };
 
 }  // namespace persia

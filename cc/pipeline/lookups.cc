@@ -113,7 +113,8 @@ std::vector<std::shared_ptr<PrefetchStream>> Lookups::Streams() const {
   return streams;
 }
 
-// A request of a step that is under way: it waits for pushes, nothing else.
+// Sends a request that a running step needs, as soon as the updates that its
+// rows must reflect are acknowledged.
 void Lookups::SendWhenFresh(std::shared_ptr<FusedLookup> request) {
   const LookupRecord& first = *request->lookups().front()->record();
   const int bound =
@@ -146,8 +147,8 @@ void Lookups::Send(const std::shared_ptr<FusedLookup>& request,
   FusedLookup::SendOptions options;
   options.deadline = DeadlineAfter(options_.timeout_seconds);
   options.run_later = run_later_;
-  // A copy may lack an update that is pending, and so must not answer who has
-  // to see that one.
+  // A cached copy may lack a pending update. So if the rows must reflect one,
+  // no cache may answer: client stays 0.
   if (pushes_->AreAcknowledged(visible_sequence)) {
     options.client = pushes_->client();
     options.visible_sequence = visible_sequence;
@@ -160,8 +161,8 @@ void Lookups::Fail(const std::shared_ptr<FusedLookup>& request,
   request->Fail(status, run_later_);
 }
 
-// Of a batch that is looked up now: steps that its rows do not reflect. Copies
-// in this process may lack more than the shards do.
+// The most committed steps that the rows of a batch may lack if it is looked up
+// now. Copies in this process may lack more than the shards do.
 uint64_t Lookups::MostMissing(const std::vector<TableKey>& tables,
                               uint64_t visible_sequence) const {
   uint64_t most = 0;

@@ -1,5 +1,5 @@
-// Lookups: how a session's lookups reach the service: sent ahead by a stream,
-// or gathered with others of their step.
+// Lookups: sends a session's lookups to the service: ahead, from a stream, or
+// gathered with the other lookups of their step.
 //
 // Thread-safe; never blocks.
 
@@ -27,20 +27,20 @@ namespace persia {
 
 class Lookups {
  public:
-  // All must outlive this. Calls that have to wait are made by `senders`; those
-  // who wait for rows are called by `fetchers`.
+  // All must outlive this object. `senders` sends requests that have to wait;
+  // `fetchers` runs the callbacks that wait for rows.
   Lookups(EmbeddingService* service, PushQueue* pushes,
           CallbackThreads* senders, CallbackThreads* fetchers,
           const SessionOptions& options);
 
-  // Closes every stream and sends what is gathered. Nothing may come after, but
-  // what waits for pushes goes on.
+  // Closes every stream and sends the gathered lookups. No lookup may be
+  // started afterwards. Requests that wait for pushes are still sent.
   void Stop();
 
-  // Of lookups from now on, if they move less so.
+  // From now on, lookups of `table` send bags if that moves fewer bytes.
   void SendBagsOf(TableKey table) { planner_.SendBagsOf(table); }
 
-  // The lookup that a stream holds for `call`, or a new one on its way.
+  // Returns the lookup that a stream holds for `call`, or starts a new one.
   std::shared_ptr<LayerLookup> Start(const LookupCall& call);
 
   StreamId OpenStream(StreamOptions options);
@@ -48,7 +48,7 @@ class Lookups {
   // kNotFound if there is no such stream.
   Status Register(StreamId id, std::vector<PrefetchIds> layers);
 
-  // Sets what this class counts.
+  // Sets the counters that this class counts.
   void AddTo(SessionCounters* counters) const;
 
  private:
@@ -56,8 +56,8 @@ class Lookups {
   std::vector<std::shared_ptr<PrefetchStream>> Streams() const;
   void SendWhenFresh(std::shared_ptr<FusedLookup> request);
   void WhenFresh(const FusedLookup& request, int bound, DoneCallback done);
-  // A request of several layers, which one of them sends: an exception would
-  // reach that one, and leave the others waiting.
+  // noexcept, since the call of one layer sends the request of several: an
+  // exception would reach that layer only, and the others would wait forever.
   void Send(const std::shared_ptr<FusedLookup>& request,
             uint64_t visible_sequence) noexcept;
   void Fail(const std::shared_ptr<FusedLookup>& request, const Status& status);
@@ -79,7 +79,8 @@ class Lookups {
 
   mutable std::mutex mutex_;
   StreamId last_stream_ = 0;  // Guarded by mutex_.
-  std::map<StreamId, std::shared_ptr<PrefetchStream>> streams_;  // By mutex_.
+  // Guarded by mutex_.
+  std::map<StreamId, std::shared_ptr<PrefetchStream>> streams_;
 
   LookupGatherer training_;
   LookupGatherer reading_;

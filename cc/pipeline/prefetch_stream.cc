@@ -10,11 +10,12 @@ struct PrefetchStream::Entry {
   PrefetchIds ids;
   std::shared_ptr<LookupRecord> record;
   std::shared_ptr<LayerLookup> lookup;  // Null until it is sent.
-  // The rows reflect this many of the table's updates, at least; they are fresh
+  // The rows reflect at least this many of the table's updates; they are fresh
   // enough while at most `allowance` more are committed.
   uint64_t reflected = 0;
   uint64_t allowance = 0;
-  // Of this program's updates: copies on the way may lack later ones.
+  // The newest sequence of this program's updates that the rows reflect even if
+  // they come from a cache's copies.
   uint64_t visible = 0;
   bool claimed = false;
 };
@@ -23,9 +24,9 @@ struct PrefetchStream::Batch {
   uint64_t number = 0;
   std::vector<Entry> entries;
   size_t claims = 0;
-  size_t next = 0;  // Where the next claim is expected.
+  size_t next = 0;  // The entry that is expected to be claimed next.
   bool sent = false;
-  std::shared_ptr<BatchSlot> slot;  // Of a training batch, once it is sent.
+  std::shared_ptr<BatchSlot> slot;  // Set once a training batch is sent.
 };
 
 namespace {
@@ -46,7 +47,7 @@ bool IsFor(const PrefetchIds& registered, const LookupCall& call) {
          AreSame(registered, call);
 }
 
-// One request for what may create rows, one for the rest.
+// Makes one request of the lookups that may create rows, and one of the rest.
 class Fuser {
  public:
   void Add(std::shared_ptr<LayerLookup> lookup, bool training) {
@@ -89,7 +90,8 @@ void PrefetchStream::Register(std::vector<PrefetchIds> layers) {
     entry.ids = std::move(layer);
     batch.entries.push_back(std::move(entry));
   }
-  std::vector<Batch> dropped;  // Ended without the lock: see OnSlotFreed.
+  // Destroyed after the lock is released: see OnSlotFreed.
+  std::vector<Batch> dropped;
   std::lock_guard<std::mutex> lock(mutex_);
   if (closed_ || batch.entries.empty()) return;
   batch.number = next_number_++;
@@ -105,7 +107,8 @@ size_t PrefetchStream::MostBatches() const {
 
 PrefetchStream::Claim PrefetchStream::TakeMatch(const LookupCall& call) {
   Claim claim;
-  std::vector<Batch> dropped;  // Ended without the lock: see OnSlotFreed.
+  // Destroyed after the lock is released: see OnSlotFreed.
+  std::vector<Batch> dropped;
   std::lock_guard<std::mutex> lock(mutex_);
   Entry* entry = nullptr;
   Batch* const batch = Find(call, &entry);
@@ -154,7 +157,7 @@ size_t PrefetchStream::depth() const {
   return batches_.size();
 }
 
-// ---- Claims; all require mutex_.
+// ---- Claims: all functions in this section require mutex_.
 
 uint64_t PrefetchStream::StepOf(uint64_t number) const {
   return number / static_cast<uint64_t>(options_.replicas);
@@ -176,7 +179,7 @@ bool PrefetchStream::IsLeftOut(const Entry& entry) const {
   return false;
 }
 
-// All of it that is not left out.
+// Whether all entries that are not left out have been claimed.
 bool PrefetchStream::IsClaimed(const Batch& batch) const {
   return std::all_of(
       batch.entries.begin(), batch.entries.end(),
@@ -186,7 +189,7 @@ bool PrefetchStream::IsClaimed(const Batch& batch) const {
 PrefetchStream::Batch* PrefetchStream::Find(const LookupCall& call,
                                             Entry** match) {
   for (Batch& batch : batches_) {
-    // Its step is over, whatever of it is left.
+    // The batch's step is over, so its remaining entries are never claimed.
     if (batch.slot != nullptr && batch.slot->stepped()) continue;
     const size_t count = batch.entries.size();
     for (size_t i = 0; i < count; ++i) {
@@ -201,7 +204,7 @@ PrefetchStream::Batch* PrefetchStream::Find(const LookupCall& call,
   return nullptr;
 }
 
-// What was looked up for an evaluation is forgotten.
+// Discards the lookups that were sent ahead for an evaluation.
 void PrefetchStream::TrainAfterAll() {
   mode_ = Mode::kTraining;
   for (Batch& batch : batches_) batch.sent = false;
@@ -230,8 +233,9 @@ uint64_t PrefetchStream::StalenessOf(const Batch& batch) const {
   return most;
 }
 
-// Makes lookups of what is not claimed yet: ahead of its step, to reflect the
-// updates up to `visible_ahead`, or for a step that is under way.
+// Creates lookups, and requests of them, for the wanted entries that are not
+// claimed yet: ahead of their step, if `visible_ahead` is set, with rows that
+// must reflect the updates up to that sequence; otherwise for a running step.
 std::vector<std::shared_ptr<FusedLookup>> PrefetchStream::Fuse(
     Batch* batch, std::optional<uint64_t> visible_ahead,
     const std::function<bool(const Entry&)>& is_wanted) {
@@ -245,8 +249,8 @@ std::vector<std::shared_ptr<FusedLookup>> PrefetchStream::Fuse(
       entry.allowance = Trains(entry) ? options_.staleness : 0;
       entry.visible = *visible_ahead;
     } else {
-      // Who sends it now waits until the table's updates are far enough; only
-      // later ones would be too many.
+      // The caller sends the request once enough of the table's updates are
+      // acknowledged, so the rows are fresh until another update is committed.
       entry.reflected = progress.committed;
       entry.allowance = 0;
       entry.visible = UINT64_MAX;
@@ -259,8 +263,8 @@ std::vector<std::shared_ptr<FusedLookup>> PrefetchStream::Fuse(
   return fuser.Take();
 }
 
-// Takes out a batch that is wholly claimed, and those that the step of
-// `claimed` has passed over.
+// Moves the batches of steps before that of `claimed` to `dropped`, and
+// `claimed` itself if all of it has been claimed.
 void PrefetchStream::Drop(Batch* claimed, std::vector<Batch>* dropped) {
   const uint64_t step = StepOf(claimed->number);
   while (StepOf(batches_.front().number) < step) DropOldest(dropped);
@@ -293,7 +297,7 @@ void PrefetchStream::OpenSlot(Batch* batch) {
   window_[number] = batch->slot->pushed();
 }
 
-// On any thread, but never while mutex_ is held.
+// Called on any thread, but never while that thread holds mutex_.
 void PrefetchStream::OnSlotFreed(uint64_t number) {
   std::lock_guard<std::mutex> lock(mutex_);
   window_.erase(number);
@@ -339,10 +343,11 @@ PrefetchStream::Batch* PrefetchStream::NextToSend() {
   return ahead_of_oldest <= most ? &*next : nullptr;
 }
 
-// Requires mutex_. The newest update that rows of a batch that is sent ahead
-// must reflect. The steps before it count as pushed, as they will be when its
-// rows are used; the flags are read before the queue's newest, so that a step
-// that is pushed meanwhile counts twice rather than not at all.
+// Requires mutex_. Returns the sequence of the newest update that the rows of a
+// batch that is sent ahead must reflect. Earlier steps of the stream count as
+// pushed, since they will be when the rows are used. The flags are read before
+// newest_sequence(), so that a step that is pushed in between counts twice
+// rather than not at all.
 uint64_t PrefetchStream::VisibleTo(const Batch& batch) const {
   std::set<uint64_t> unpushed_steps;
   for (const auto& [number, pushed] : window_) {

@@ -1,18 +1,19 @@
-// PrefetchStream: batches whose ids were registered ahead of the step that
-// will ask for them, in the order in which a dataset yields them.
+// PrefetchStream: batches whose ids are registered before the step that looks
+// them up, in the order in which a dataset yields them.
 //
-// A batch's lookups are sent, as one request, once at most `staleness` earlier
-// steps of the stream are between their lookup and the acknowledgement of their
-// update. The step's own lookups then claim them: a claim is matched by layer
-// and ids (and what bags they are in), first in, first out. A claim of a batch
-// that was not sent yet takes it over, to be sent at once. Batches that were
-// passed over, because a later one is claimed, are dropped; so is everything
-// once the stream is closed. Nothing waits for a claim that never comes.
+// A batch's lookups are sent ahead, together, as soon as at most `staleness`
+// earlier steps of the stream have been looked up without their updates being
+// acknowledged. The step's own lookups then claim them: a claim takes the first
+// registered lookup with the same layer, ids and bags. If the batch of a claim
+// was not sent yet, it is sent at once. When a batch is claimed, all batches of
+// earlier steps are dropped; closing the stream drops all batches. Nothing
+// waits for a claim that never comes.
 //
-// Whether a stream trains is told by its first claim, so its first batch is
-// never sent ahead. What is registered for the other case is left out then. (An
-// evaluation may claim what is then trained on: the first claim of a training
-// step decides anew.) In evaluation a batch takes no place in the window.
+// The first claim determines whether the stream trains, so the first batch is
+// never sent ahead. Lookups that were registered only for the other case are
+// then left out. (If an evaluation claims first and the stream is trained on
+// later, the first claim of a training step switches it to training.) In
+// evaluation, batches do not occupy places in the window.
 //
 // Thread-safe; never blocks. It must be owned by a std::shared_ptr.
 
@@ -42,20 +43,21 @@ namespace persia {
 class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
  public:
   struct Callbacks {
-    // Sends ahead; from one thread at a time. The rows must reflect the
-    // program's updates up to this one.
+    // Sends a request ahead; called by one thread at a time. The rows must
+    // reflect this program's updates up to `sequence`.
     std::function<void(std::shared_ptr<FusedLookup>, uint64_t sequence)> send;
     // Runs work on another thread, soon.
     std::function<void(std::function<void()>)> run_later;
-    // A batch was dropped that no step has taken.
+    // A batch was dropped of which no step has claimed anything.
     std::function<void()> on_dropped;
   };
 
-  // Twice what the window holds, and this many, may wait for a claim; of more,
-  // the oldest is dropped: nobody claims it.
+  // At most twice the window's size plus this many batches wait for a claim.
+  // Beyond that the oldest is dropped, since no step will claim it.
   static constexpr size_t kSpareBatches = 64;
 
-  // The id is the session's. `planner` and `pushes` must outlive the stream.
+  // `id` is the session's StreamId. `planner` and `pushes` must outlive the
+  // stream.
   PrefetchStream(uint64_t id, const StreamOptions& options,
                  const LookupPlanner* planner, const PushQueue* pushes,
                  Callbacks callbacks);
@@ -66,27 +68,28 @@ class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
 
   struct Claim {
     std::shared_ptr<LayerLookup> lookup;  // Null: nothing matches.
-    // What the caller must send now: the batch was not sent yet, or so long ago
-    // that its rows are too stale. The lookup is in one of them.
+    // Requests that the caller must send now: the batch was not sent yet, or
+    // its rows are too stale, or its request failed. `lookup` is in one of
+    // them.
     std::vector<std::shared_ptr<FusedLookup>> to_send;
-    bool was_stale = false;
-    // At the first claim of a training batch that was sent ahead: how many
-    // committed steps its rows do not reflect.
+    bool was_stale = false;  // Also if the request failed.
+    // Set at the first claim of a training batch that was sent ahead, unless
+    // was_stale: how many committed steps its rows do not reflect.
     std::optional<uint64_t> staleness;
   };
 
-  // What was registered for `call`, which is then claimed. To be followed by
-  // SendWhatMayGo.
+  // Claims the lookup that was registered for `call`. The caller must then send
+  // `to_send` and call SendWhatMayGo.
   Claim TakeMatch(const LookupCall& call);
 
-  // Sends ahead what a claim has made room for: after what the claim itself
-  // needs, which is more urgent.
+  // Sends batches ahead that now fit into the window. A separate call, so that
+  // the requests of the claim itself, which are more urgent, leave first.
   void SendWhatMayGo();
 
-  // Drops every batch that is not claimed.
+  // Drops every batch. Later ones are ignored.
   void Close();
 
-  // Batches that wait for a claim.
+  // The number of batches that wait for a claim.
   size_t depth() const;
 
  private:
@@ -128,10 +131,11 @@ class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
   Mode mode_ = Mode::kUnknown;
   uint64_t next_number_ = 0;
   std::deque<Batch> batches_;
-  // Batches whose slot is taken, by number: whether their update is queued.
-  // (Not their slots: the last to let go of one must not hold mutex_.)
+  // The batches in the window, by number: whether their update is queued. (It
+  // does not hold their slots, whose last reference must not be released while
+  // mutex_ is held.)
   std::map<uint64_t, std::shared_ptr<const std::atomic<bool>>> window_;
-  bool sending_ = false;  // SendAhead runs, or is about to.
+  bool sending_ = false;  // SendAhead is running or scheduled.
   bool closed_ = false;
 };
 

@@ -20,7 +20,7 @@ uint64_t RandomClient() {
 
 }  // namespace
 
-// One request and what it refers to.
+// One request and the memory that it refers to.
 struct PushQueue::Update {
   StepGroup group;
   std::vector<SummedGradients> sums;
@@ -181,8 +181,8 @@ void PushQueue::Work() {
   }
 }
 
-// The generation is the oldest that any of the step's lookups saw, so that an
-// update from before a restore is refused.
+// The update's generation is the lowest of the step's lookups, so that an
+// update of rows from before a restore is refused.
 Status PushQueue::Prepare(Update* update) {
   update->sums.reserve(update->group.size());
   UpdateRequest& request = update->request;
@@ -215,7 +215,7 @@ void PushQueue::Send(std::shared_ptr<Update> update) {
 
 void PushQueue::End(Update* update, const Status& status) {
   std::vector<DoneCallback> ready;
-  Queue dropped;  // Ends without the lock.
+  Queue dropped;  // Destroyed while the lock is not held.
   Status error;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -232,15 +232,15 @@ void PushQueue::End(Update* update, const Status& status) {
     ended_.notify_all();
   }
   for (const DoneCallback& done : ready) done(error);
-  // Last: Stop waits for it, and the threads that callbacks are handed to may
-  // end after that.
+  // Last: once in_flight_ is 0, Stop may return, and after it the threads that
+  // run callbacks may end.
   std::lock_guard<std::mutex> lock(mutex_);
   --in_flight_;
   work_.notify_one();
   ended_.notify_all();
 }
 
-// Requires mutex_. What was queued and will not be sent.
+// Requires mutex_. Returns the queued steps, which will not be sent.
 PushQueue::Queue PushQueue::Fail(const Status& status) {
   if (first_error_.ok()) {
     first_error_ = Status(
@@ -273,7 +273,7 @@ Status PushQueue::Error() const {
                        "; updates dropped behind it: ", dropped_));
 }
 
-// Requires mutex_. Takes the callbacks whose time has come.
+// Requires mutex_. Removes and returns the callbacks that are ready to run.
 std::vector<DoneCallback> PushQueue::TakeReady() {
   std::vector<DoneCallback> ready;
   std::vector<Waiter> still_waiting;

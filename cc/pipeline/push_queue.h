@@ -1,12 +1,13 @@
 // PushQueue: sends committed gradients to the service, off the critical path.
 //
-// One thread sums each step's duplicates and sends one update request a step,
-// in order of commit, without waiting for the acknowledgement of the one
-// before. A failure is kept, and what is queued behind it is dropped and
-// counted, until Flush reports it: nothing is lost in silence.
+// One thread sums the gradients of each step's duplicate ids and sends one
+// update request per step, in order of commit, without waiting for the
+// acknowledgement of the previous one. The first error is stored until Flush
+// returns it; until then, queued and new updates are dropped and counted, so
+// that no update is lost silently.
 //
-// It knows, for each table, how many steps were committed and how many of them
-// are acknowledged: how stale a lookup is follows from that.
+// The queue counts the committed and the acknowledged steps of each table,
+// which determine how stale a lookup is.
 //
 // Thread-safe. Only Flush and Stop block.
 
@@ -31,26 +32,27 @@ namespace persia {
 
 class PushQueue {
  public:
-  // Requests on their way; the next waits in the queue.
+  // The most requests that may be unanswered; further steps stay queued.
   static constexpr size_t kMaxInFlight = 64;
 
   struct Counters {
     uint64_t pushed = 0;  // Requests acknowledged.
     uint64_t nonfinite = 0;
     uint64_t absent = 0;
-    uint64_t unacknowledged = 0;  // Steps, now.
+    uint64_t unacknowledged = 0;  // Steps that are unacknowledged now.
   };
 
-  // Steps that updated a table.
+  // The number of steps that updated a table.
   struct Progress {
     uint64_t committed = 0;
-    uint64_t acknowledged = 0;  // Or failed.
+    uint64_t acknowledged = 0;  // Includes steps that failed.
   };
 
-  // Newer updates of a table that UpdatesAfter can count.
+  // The most updates of a table that UpdatesAfter can count.
   static constexpr size_t kRemembered = 1024;
 
-  // Hands an outcome to a thread that may run callbacks and end what they hold.
+  // Wraps a callback so that, if it is not called before the current call
+  // returns, it runs and is destroyed on a thread that may run callbacks.
   using Lender = std::function<DoneCallback(DoneCallback)>;
 
   // `service` must outlive the queue.
@@ -58,27 +60,28 @@ class PushQueue {
 
   ~PushQueue() { Stop(); }
 
-  // Sends what is queued and waits for its outcome, each request within its
-  // deadline. Nothing may be pushed after. Idempotent.
+  // Sends all queued steps and waits for their outcomes, for each request until
+  // its deadline at most. Nothing may be pushed afterwards. Idempotent.
   void Stop();
 
-  // Queues a step; an empty one is none. While there is an error, drops it and
-  // counts it in the error. Without memory for its few words it ends the
-  // program: a step that is half queued would be waited for.
+  // Queues a step; ignores an empty one. While there is an error, drops the
+  // step and counts it in the error. noexcept: if memory for the few words per
+  // step runs out, the program ends, since waiters would wait forever for a
+  // step that is only partly queued.
   void Push(StepGroup group) noexcept;
 
-  // Calls `done` once at most `pending` steps of each of `tables` are not
-  // acknowledged, or with the error once there is one. At once, if that is so
-  // now; otherwise on a lent thread.
+  // Calls `done` once at most `pending` steps of each of `tables` are
+  // unacknowledged, or with the error once there is one. Calls it from this
+  // call if that is already the case; otherwise on a lent thread.
   void WhenPendingAtMost(const std::vector<TableKey>& tables, size_t pending,
                          DoneCallback done);
 
-  // The same once every step that is pending now and updates one of `tables` is
-  // acknowledged. Later ones do not prolong the wait.
+  // The same, once every step that is pending now and updates one of `tables`
+  // is acknowledged. Later steps do not prolong the wait.
   void WhenAcknowledged(const std::vector<TableKey>& tables, DoneCallback done);
 
-  // Waits until every step that is pending now is acknowledged; returns, and
-  // forgets, the first error.
+  // Blocks until every step that is pending now is acknowledged. Returns and
+  // clears the first error.
   Status Flush();
 
   Status error() const;
@@ -86,10 +89,11 @@ class PushQueue {
 
   Progress ProgressOf(TableKey table) const;
 
-  // How many committed steps of a table have a sequence above this one.
+  // How many committed steps of a table have a sequence above this one; at most
+  // kRemembered.
   uint64_t UpdatesAfter(TableKey table, uint64_t sequence) const;
 
-  // By which the service knows this queue's updates, and the newest of them.
+  // The client id of this queue's updates, and the newest update's sequence.
   uint64_t client() const { return client_; }
   uint64_t newest_sequence() const;
 
@@ -100,7 +104,7 @@ class PushQueue {
   struct Table {
     Progress progress;
     std::set<uint64_t> pending;   // Sequences.
-    std::deque<uint64_t> newest;  // Sequences, rising.
+    std::deque<uint64_t> newest;  // Sequences, ascending.
   };
 
   struct Waiter {
@@ -130,16 +134,16 @@ class PushQueue {
   std::condition_variable work_;
   std::condition_variable ended_;
   // All below: guarded by mutex_.
-  uint64_t newest_sequence_ = 0;  // Of those that were queued.
-  // With its sequence. What a group holds must not end while mutex_ is held: it
-  // may be the last to hold a batch's slot.
+  uint64_t newest_sequence_ = 0;  // The last one that was queued.
+  // Steps with their sequences. A step must not be destroyed while mutex_ is
+  // held: it may hold the last reference to a batch's slot.
   Queue queued_;
   size_t in_flight_ = 0;
-  std::set<uint64_t> pending_;  // Sequences that have not ended.
+  std::set<uint64_t> pending_;  // Sequences not yet acknowledged or failed.
   std::unordered_map<TableKey, Table> tables_;
   std::vector<Waiter> waiters_;
   Status first_error_;
-  size_t dropped_ = 0;  // Behind first_error_.
+  size_t dropped_ = 0;  // Updates that were lost after first_error_.
   Counters counters_;
   bool stopping_ = false;
 

@@ -1,6 +1,7 @@
-// RetiredLayers: layers whose tables are gone, and what to tell them.
+// RetiredLayers: layers whose tables are gone, and the error that their calls
+// get.
 //
-// Thread-safe. To check costs one load while there are none.
+// Thread-safe. While there are none, a check costs one atomic load.
 
 #ifndef PERSIA_CC_PIPELINE_RETIRED_LAYERS_H_
 #define PERSIA_CC_PIPELINE_RETIRED_LAYERS_H_
@@ -22,7 +23,7 @@ class RetiredLayers {
     any_ = true;
   }
 
-  // Ok of a layer that was not added.
+  // The layer's error; ok for a layer that was not added.
   Status Check(const std::string& layer) const {
     if (!any_.load(std::memory_order_acquire)) return Status();
     std::lock_guard<std::mutex> lock(mutex_);

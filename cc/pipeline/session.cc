@@ -36,8 +36,9 @@ Status CheckIds(const std::string& layer, const TableIds& ids) {
                 Concat("layer '", ShownLayer(layer), "': ", status.message()));
 }
 
-// `done` on the calling thread if the outcome is known before it returns,
-// otherwise on one of `threads`, where its captures end too. To be called once.
+// Wraps `done`: if the result is called on the thread that called Lend, it
+// calls `done` there; otherwise it runs `done`, and destroys its captures, on
+// one of `threads`. The result may be called once.
 DoneCallback Lend(CallbackThreads* threads, DoneCallback done) {
   const std::thread::id caller = std::this_thread::get_id();
   return [threads, caller, done = std::move(done)](Status status) mutable {
@@ -47,7 +48,8 @@ DoneCallback Lend(CallbackThreads* threads, DoneCallback done) {
   };
 }
 
-// Whether a step of `group` must be acknowledged before it counts as made.
+// Whether a commit that releases `group` completes only when it is
+// acknowledged.
 bool IsSynchronous(const StepGroup& group, int unless_prefetched) {
   for (const TableStep& step : group) {
     for (const StagedGradients& part : step.parts) {
@@ -63,8 +65,8 @@ std::vector<TableKey> TablesOf(const StepGroup& group) {
   return tables;
 }
 
-// With names of tables in errors, and copies of hot rows in front, if any are
-// wanted.
+// Wraps the service so that errors name tables, and so that hot rows are
+// cached, if options.hot_rows is set.
 std::unique_ptr<EmbeddingService> MakeService(
     std::unique_ptr<EmbeddingService> service, const SessionOptions& options,
     const CachingService** cache) {
@@ -89,8 +91,8 @@ class SessionImpl : public Session {
                 }),
         lookups_(service_.get(), &pushes_, &senders_, &fetchers_, options) {}
 
-  // What waits for pushes is called by threads of senders_, so these are joined
-  // while all that they use is still there.
+  // Callbacks that wait for pushes run on threads of senders_. That is the last
+  // member, so its threads are joined while all that they use still exists.
   ~SessionImpl() override {
     pushes_.Push(ledger_.ReleaseAll());
     lookups_.Stop();
@@ -305,9 +307,9 @@ class SessionImpl : public Session {
   std::atomic<uint64_t> wait_nanos_{0};
   RetiredLayers retired_;
   StepLedger ledger_;
-  // Destroyed in reverse: lookups that waited for pushes are sent, then
-  // outstanding calls of the service are completed, then those who wait for
-  // rows are called.
+  // Destroyed in reverse order: first, lookups that waited for pushes are sent;
+  // then the service's outstanding calls complete; then the callbacks that wait
+  // for rows run.
   CallbackThreads fetchers_;
   const CachingService* cache_ = nullptr;  // Part of service_, or null.
   std::unique_ptr<EmbeddingService> service_;

@@ -12,18 +12,19 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  std::map<std::string, std::shared_ptr<Session>> sessions;  // By mutex.
-  std::set<std::string> closed;  // Names, for messages. By mutex.
+  // All below: guarded by mutex.
+  std::map<std::string, std::shared_ptr<Session>> sessions;
+  std::set<std::string> closed;  // Names, for messages.
 };
 
-// Never destroyed: threads of a program that is ending may still look here.
+// Never destroyed: threads may still use it while the program exits.
 Registry& GlobalRegistry() {
   static Registry* const registry = new Registry;
   return *registry;
 }
 
-// The last user may let go in one of the session's own callbacks, which must
-// not destroy it.
+// On a thread of its own, since the last reference may be released in one of
+// the session's callbacks, which must not destroy the session.
 void DestroyElsewhere(Session* session) {
   std::thread([session] { delete session; }).detach();
 }
@@ -79,7 +80,8 @@ Status CloseSession(const std::string& name) {
   const Status flushed = (*session)->Flush();
   Registry& registry = GlobalRegistry();
   std::lock_guard<std::mutex> lock(registry.mutex);
-  // Unless another thread closed it meanwhile, and maybe opened it anew.
+  // Unless another thread has closed it during the flush, and may have opened a
+  // new session of that name.
   const auto found = registry.sessions.find(name);
   if (found != registry.sessions.end() && found->second == *session) {
     registry.sessions.erase(found);

@@ -1,6 +1,6 @@
-// StalenessMeter: a histogram of the staleness that training batches had.
+// StalenessMeter: a histogram of the staleness of training batches.
 //
-// Thread-safe; never blocks beyond a short lock.
+// Thread-safe; holds a lock only for a short time.
 
 #ifndef PERSIA_CC_PIPELINE_STALENESS_METER_H_
 #define PERSIA_CC_PIPELINE_STALENESS_METER_H_
@@ -13,17 +13,18 @@
 namespace persia {
 
 struct StalenessHistogram {
-  // The last bin counts all that are that stale, or more.
+  // The last bin counts all batches of a staleness of kBins - 1 or more.
   static constexpr size_t kBins = 65;
 
   std::array<uint64_t, kBins> batches{};  // By staleness.
-  uint64_t last = 0;                      // Of the newest batch.
+  uint64_t last = 0;                      // The newest batch's staleness.
   uint64_t max = 0;
 };
 
 class StalenessMeter {
  public:
-  // A batch whose rows do not reflect `staleness` steps before it.
+  // Counts a batch whose rows do not reflect `staleness` of the steps before
+  // it.
   void Add(uint64_t staleness) {
     std::lock_guard<std::mutex> lock(mutex_);
     const size_t last_bin = StalenessHistogram::kBins - 1;

@@ -134,8 +134,8 @@ uint64_t StepLedger::discarded() const {
   return discarded_;
 }
 
-// Staging marks the end of a step's forward pass: if it is still there at the
-// next one, the optimizer passed this layer by.
+// Gradients are staged after a step's forward pass. If they are still staged at
+// the next forward pass, the optimizer did not step this layer.
 void StepLedger::DiscardStaged(Layer* layer, int replica) {
   layer->refusal = Status();
   const auto is_of_replica = [replica](const auto& part) {
@@ -172,8 +172,8 @@ void StepLedger::CloseTickets(Layer* layer) {
   layer->open.clear();
 }
 
-// Tickets of the stream's earlier batches whose step has been made: what did
-// not commit then never will.
+// Closes the tickets of the stream's earlier batches that the optimizer has
+// stepped: layers that have not committed them never will.
 void StepLedger::CloseEarlierSteps(const BatchSlot& slot) {
   const auto [last, is_new] = last_steps_.emplace(slot.stream(), slot.step());
   if (!is_new && last->second == slot.step()) return;
@@ -210,7 +210,7 @@ StepGroup StepLedger::ReleaseIfHeld(const std::vector<TableKey>& tables) {
   return any_held ? TakeHeld(tables) : StepGroup();
 }
 
-// What is held of `tables` and of those without open tickets.
+// Takes the held tables that are in `tables` or have no open tickets.
 StepGroup StepLedger::TakeHeld(const std::vector<TableKey>& tables) {
   StepGroup group;
   for (auto held = held_.begin(); held != held_.end();) {

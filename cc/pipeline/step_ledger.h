@@ -1,24 +1,26 @@
 // StepLedger: which gradients belong to which step, and when they are pushed.
 //
-// A training lookup opens a ticket. Staging answers it with gradients. A commit
-// says that the optimizer stepped the layer: what it staged is taken, tickets
-// that got no gradient are closed. What was staged and never committed (the
-// loss scaler skipped the step; gradients were taken of other weights only) is
-// discarded when the layer's next training lookup begins a new step.
+// A training lookup opens a ticket. Staging adds the ticket's gradients. A
+// commit means that the optimizer stepped the layer: it takes the layer's
+// staged gradients and closes the layer's tickets, including those without
+// gradients. Gradients that are staged but never committed (the loss scaler
+// skipped the step, or the optimizer applied gradients of other weights only)
+// are discarded when the layer's next training lookup begins a new step.
 //
-// What is committed is held until no ticket is open any more, that is, until
-// the step is over, and then released as one group: one update for all tables.
-// If some layer's commit never comes (its output did not reach the loss), the
-// next training lookup of a table that is held releases it and every other
-// table without open tickets; so do Release and ReleaseAll. Otherwise a table
-// is not released while another layer that shares it may still commit: the
-// gradients of one table within one step are summed before the optimizer runs
-// on its rows. (So a flush, or an evaluation of the table, in another thread
-// amid the commits of a step makes two updates of that step.)
+// Committed gradients are held until no ticket is open, that is, until the step
+// is over. Then they are released as one group: one update for all tables. If a
+// layer never commits (its output did not reach the loss), the next training
+// lookup of a held table releases that table and every other table without open
+// tickets; so do Release and ReleaseAll. Otherwise a table is not released
+// while another layer that shares it may still commit, since all gradients of
+// one table within one step must be summed before the optimizer updates its
+// rows. (So if another thread flushes, or evaluates the table, between the
+// commits of a step, that step becomes two updates.)
 //
-// Layers are the same in every replica; a replica discards only its own.
+// A layer has the same name in every replica; a lookup of a replica discards
+// only the gradients of that replica.
 //
-// Thread-safe; never blocks beyond a short lock.
+// Thread-safe; holds a lock only for a short time.
 
 #ifndef PERSIA_CC_PIPELINE_STEP_LEDGER_H_
 #define PERSIA_CC_PIPELINE_STEP_LEDGER_H_
@@ -52,14 +54,15 @@ struct TableStep {
   std::vector<StagedGradients> parts;
 };
 
-// What becomes one update: the tables of a step.
+// The tables of a step, which become one update.
 using StepGroup = std::vector<TableStep>;
 
-// What it notes of a step is small: without memory for that it ends the
-// program, since half of a step would be applied, or waited for.
+// Most methods are noexcept: they allocate little, and if that fails the
+// program ends, since otherwise a step could be applied partly or be waited for
+// forever.
 class StepLedger {
  public:
-  // A layer's tickets beyond this: the oldest is forgotten.
+  // The most open tickets of a layer; beyond that, the oldest is closed.
   static constexpr size_t kMaxOpenTickets = 64;
 
   struct Opened {
@@ -75,29 +78,29 @@ class StepLedger {
   // Begins a training lookup.
   Opened Open(std::shared_ptr<const LookupRecord> lookup) noexcept;
 
-  // Answers a ticket. A ticket of 0 (not a training lookup) and one that is
-  // staged twice are remembered, and fail the layer's commit if one comes.
-  // kInvalidArgument if the gradients have another size than the lookup;
+  // Adds a ticket's gradients. A ticket of 0 (the lookup was not for training),
+  // or one that is staged twice, makes the layer's next commit fail.
+  // kInvalidArgument if the gradients' size is not the lookup's;
   // kFailedPrecondition if the ticket is closed.
   Status Stage(const std::string& layer, Ticket ticket,
                SharedGradients gradients) noexcept;
 
-  // Takes what `layer` staged, and releases what may be pushed now. On failure
-  // what was staged is discarded.
+  // Takes the gradients that `layer` staged, and releases what may be pushed
+  // now. On failure, discards the staged gradients.
   Result<Committed> Commit(const std::string& layer,
                            OptimizerStep step) noexcept;
 
-  // If any of `tables` is held: what is held of them, and of those without open
-  // tickets.
+  // If any of `tables` is held, releases those of `tables` that are held and
+  // all held tables without open tickets.
   StepGroup Release(const std::vector<TableKey>& tables) noexcept;
 
-  // Everything that is held.
+  // Releases all held tables.
   StepGroup ReleaseAll();
 
-  // No batch of the stream will come any more.
+  // No further batch of the stream will come.
   void ForgetStream(uint64_t stream);
 
-  // Staged gradients that were discarded, ever.
+  // The number of staged gradients that have been discarded in all.
   uint64_t discarded() const;
 
  private:
@@ -124,7 +127,7 @@ class StepLedger {
   std::unordered_map<std::string, Layer> layers_;
   std::unordered_map<TableKey, size_t> open_by_table_;
   std::map<TableKey, TableStep> held_;
-  // Of each stream: the step that its newest ticket belongs to.
+  // By stream: the step of its newest ticket.
   std::unordered_map<uint64_t, uint64_t> last_steps_;
   uint64_t discarded_ = 0;
 };
