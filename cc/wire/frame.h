@@ -8,8 +8,8 @@
 //     4       2    protocol version
 //     6       2    message type
 //     8       8    request id: a reply carries its request's id. 0: the frame
-//                 belongs to the connection and to no request (the
-//                 handshake, or an Error that ends the connection)
+//                  belongs to the connection and to no request (the
+//                  handshake, or an Error that ends the connection)
 //     16      8    body length in bytes
 //     24      4    CRC-32C of the body
 //     28      4    CRC-32C of header bytes 0 to 27

@@ -18,8 +18,8 @@
 //                   (0: none), u64 weights (0: none)                (40 bytes)
 //   arrays        = ids x i64, bag offsets x u32, weights x f32; each padded
 //                   to a multiple of 8
-//  vectors       = those of one table, encoded by dtype (vector_codec.h says
-//                  what the numbers mean); padded to a multiple of 8
+//   vectors       = those of one table, encoded by dtype (vector_codec.h says
+//                   what the numbers mean); padded to a multiple of 8
 //                   0 float32:  vectors x dim x f32
 //                   1 float16:  f32 scale, u32 0, vectors x dim x f16
 //                   2 bfloat16: vectors x dim x bf16
@@ -27,8 +27,8 @@
 //   Lookup        = u64 client, u64 visible sequence, u32 flags (1: read only),
 //                   u32 tables, u32 dtype of the reply, u32 0,
 //                   tables x (table, u32 absent, u32 0), tables x arrays
-//                 (absent: what a read-only lookup returns for ids without a
-//                  row: 0 the table's default, 1 their initial values, 2 NaN)
+//                   (absent: what a read-only lookup returns for ids without a
+//                    row: 0 the table's default, 1 their initial values, 2 NaN)
 //   LookupReply   = u64 generation, u32 dtype, u32 0, tables x vectors
 //   Update        = u64 client, u64 sequence, u64 generation, u32 tables,
 //                   u32 0, tables x (table, f32 learning rate, u32 dtype,
@@ -46,11 +46,11 @@
 //                   u64 absent gradients, u64 evictions, u64 refused
 //   Export        = u64 key, u64 position, u32 shard, u32 0, u64 max rows
 //   ExportReply   = u64 position, u32 shard, u32 dim, u32 state size,
-//                 u32 time (0: no uses; unit of ages: 1 steps, 2 seconds),
-//                  rows, uses x (u32 age, u32 count)  (one per row, or none)
+//                   u32 time (0: no uses; unit of ages: 1 steps, 2 seconds),
+//                   rows, uses x (u32 age, u32 count)  (one per row, or none)
 //   rows          = u64 ids, ids x i64, ids x dim x f32,
 //                   ids x state size x f32           (not padded)
-//  Assign        = u64 key, u32 dim, u32 state size (0: initial state), rows
+//   Assign        = u64 key, u32 dim, u32 state size (0: initial state), rows
 //   AssignReply   = nothing
 //   Remove        = u64 key, u64 ids, ids x i64
 //   RemoveReply   = u64 removed

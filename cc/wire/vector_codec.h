@@ -2,16 +2,15 @@
 // to the nearest, ties to even.
 //
 //   float32   n x dim x f32
-//  float16   f32 scale, u32 0, n x dim x f16: each number stands for itself
-//            times the scale
-//  bfloat16  n x dim x bf16
-//  int8      n x f32 scale, n x dim x i8: each number stands for itself times
-//            its vector's scale
+//   float16   f32 scale, u32 0, n x dim x f16: each number stands for itself
+//             times the scale
+//   bfloat16  n x dim x bf16
+//   int8      n x f32 scale, n x dim x i8: each number stands for itself times
+//             its vector's scale
 //
 // Non-finite numbers stay non-finite in all dtypes: a shard must see them, to
 // skip and count the row. In int8 the scale makes the whole vector NaN. Finite
-// numbers stay finite, except that in float16 and int8 those above (1 - 2^-12)
-// x 2^128 may be rounded beyond float32's range.
+// numbers stay finite, except that in float16 and int8 those above
 // (1 - 2^-12) x 2^128 may be rounded beyond float32's range.
 //
 // A float16 scale is a power of two, so it costs no precision. Gradients get
