@@ -45,7 +45,8 @@ Status StoreLoader::OnTable(const TableHead& table) {
   return Status();
 }
 
-// Rows of a table that is whole would leave older ones beside them.
+// An increment must have exactly the changes of each table that its parent has:
+// rows of a whole table would leave older rows next to them.
 Status StoreLoader::CheckScope(const TableHead& table) {
   const bool is_new =
       seen_.insert({header_.shard_index, HashName(table.config.name)}).second;
