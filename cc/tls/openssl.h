@@ -1,4 +1,5 @@
-// What this module's files share of OpenSSL; no other module sees any of it.
+// The OpenSSL helpers that this module's files share; no other module sees
+// OpenSSL.
 
 #ifndef PERSIA_CC_TLS_OPENSSL_H_
 #define PERSIA_CC_TLS_OPENSSL_H_
@@ -30,7 +31,8 @@ using BioPtr = std::unique_ptr<BIO, FreeBy<BIO_free>>;
 using CertificatePtr = std::unique_ptr<X509, FreeBy<X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
 
-// A client's session if `host` is given, which it connects to.
+// A client's session for a connection to `host` if that is given, otherwise a
+// server's.
 Result<std::unique_ptr<TlsSession>> MakeOpenSslSession(SSL_CTX* context,
                                                        const std::string* host);
 
@@ -39,7 +41,7 @@ Result<std::unique_ptr<TlsSession>> MakeOpenSslSession(SSL_CTX* context,
 // was changed on its way. Takes this thread's queue of errors.
 Status TakeSslError(const SSL* ssl, const std::string& host, bool is_known);
 
-// The newest of this thread's queue of errors, in words. Empties the queue.
+// The newest error in this thread's queue, as text. Empties the queue.
 std::string TakeReason();
 
 }  // namespace persia
