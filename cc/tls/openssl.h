@@ -36,9 +36,10 @@ using KeyPtr = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
 Result<std::unique_ptr<TlsSession>> MakeOpenSslSession(SSL_CTX* context,
                                                        const std::string* host);
 
-// Why the last call with `ssl` failed, as TlsSession says; `host` is "" at a
-// server. `is_known`: the handshake was done before, so what comes is TLS, or
-// was changed on its way. Takes this thread's queue of errors.
+// Why the last call with `ssl` failed, as one of TlsSession's errors. `host` is
+// "" at a server. `is_known`: the handshake was completed, so the bytes
+// received are TLS, or were modified in transit. Empties this thread's error
+// queue.
 Status TakeSslError(const SSL* ssl, const std::string& host, bool is_known);
 
 // The newest error in this thread's queue, as text. Empties the queue.
