@@ -87,7 +87,7 @@ Result<std::unique_ptr<WritableFile>> CreateDirectFile(const Place& place) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
   const std::string& path = place.path();
   auto file = place.Open("create", kFlags | O_DIRECT, 0644);
-  // File systems in memory refuse O_DIRECT.
+  // Some file systems, such as those in memory, refuse O_DIRECT.
   if (!file.ok()) file = place.Open("create", kFlags, 0644);
   if (!file.ok()) return file.status();
   Buffer buffer(

@@ -63,7 +63,7 @@ class LogReader {
 
   bool is_at_end() const { return is_at_end_; }
   const LogPlace& place() const { return place_; }
-  // Without those that were given up.
+  // The log's segments, without those that were given up.
   const std::vector<Segment>& segments() const { return segments_; }
 
  private:

@@ -2,8 +2,8 @@
 //
 // A thread of the writer writes and syncs what was appended; records that are
 // appended meanwhile wait for the next sync. So one sync serves all records
-// that arrive during the previous one, and only callers that ask to wait for
-// the device.
+// that arrive during the previous one, and a caller waits for the device only
+// if it asks to.
 //
 // It never writes to a segment of an earlier writer: a torn end stays as it is.
 //

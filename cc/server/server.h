@@ -4,8 +4,8 @@
 // certificate signed by the server's authorities, or does not speak TLS, is
 // told so, dropped and counted. With a token, a handshake (wire/handshake.h)
 // follows, in which both ends prove that they have it. A client without the
-// token gets one Error frame that says so, is dropped and counted; so does a
-// connection over the limit. A client that has not completed both within
+// token, or a connection over the limit, gets one Error frame that says so, is
+// dropped and counted. A client that has not completed both within
 // ServerOptions::handshake_seconds is dropped.
 //
 // The requests of one connection are answered in any order; each reply carries

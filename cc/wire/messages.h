@@ -65,6 +65,17 @@
 //                             u32 0),
 //                   tables x (ids x i64, erased x i64, ids x dim x f32, padded
 //                   to a multiple of 8)
+//   texts         = u32 count, u32 0, count x text
+//   contents      = u64 length, bytes                (not padded)
+//   Checkpoint    = u32 action, u32 shard index, u32 shard count, u32 0,
+//                   u64 save id, u64 parent id, u64 generation, text folder,
+//                   texts files, contents
+//   CheckpointReply = u32 shards, u32 0, shards x progress, texts names,
+//                   contents (empty unless the action reads a file)
+//   progress      = u32 state, u32 outcome code, u64 rows, u64 total rows,
+//                   u64 bytes, u64 base id, text file, text outcome message,
+//                   u32 base outcome code, u32 0, text needed checkpoint,
+//                   text base outcome message
 // (The messages of the handshake are in handshake_messages.h.)
 //
 // Encoders write the fixed parts into frame->head (after room for the header)
