@@ -22,7 +22,7 @@ namespace persia {
 
 struct ShardHeader {
   uint64_t save_id = 0;
-  uint64_t parent_id = 0;  // Which it is an increment of; 0: it is whole.
+  uint64_t parent_id = 0;  // Of the save that it builds on; 0: it is whole.
   uint32_t shard_index = 0;
   uint32_t shard_count = 1;
 };
