@@ -1,5 +1,4 @@
-// Blocks: what the files of a checkpoint are made of. All numbers are
-// little-endian.
+// Blocks: the parts of a checkpoint's files. All numbers are little-endian.
 //
 //   file  = File { Table { Erased } { Rows } } Clients End
 //   block = head body
@@ -15,12 +14,13 @@
 //             that this one is an increment of (0: it is whole), 64 bits each;
 //             shard index, shard count, 32 bits each
 //   Table   = row bytes, use offset, state offset, time, scope, 32 bits each;
-//             config, see table_config_codec.h. The time is RowUse's, when the
-//             rows were as they are here. The scope is SaveScope's: changes
-//             only in an increment, of a table that its parent has
-//   Erased  = count, 64 bits; that many ids, 64 bits each, that have no row in
-//             the last Table any more, unless the Rows after it give one. Only
-//             of changes
+//             config, see table_config_codec.h. The time is that of the
+//             table's clock (see RowUse) when the rows were saved. The scope is
+//             a SaveScope: changes only in an increment, for a table that its
+//             parent has
+//   Erased  = count, 64 bits; that many ids, 64 bits each, of the last Table,
+//             whose rows are removed, unless a later Rows block has them. Only
+//             if the scope is changes
 //   Rows    = count, 64 bits; that many ids, 64 bits each, and as many rows of
 //             the last Table, see RowFormat
 //   Clients = count, 64 bits; for each its number and the highest sequence
@@ -28,13 +28,13 @@
 //             whether sequence (highest - i) was applied
 //   End     = number of rows, number of erased ids in all, 64 bits each
 //
-// A file ends with its End block: one that was cut short lacks it. The save id
-// is the same in all files of one checkpoint, and in no other. A reader refuses
-// any version but its own.
+// A file ends with its End block: a truncated file lacks it. The save id is the
+// same in all files of one checkpoint, and in no other. A reader refuses any
+// version but its own.
 //
-// An increment is of use with its parent's file of the same shard: a chain, at
-// whose end is a whole one. Its rows take the place of older ones, its clients
-// of all older ones.
+// An increment can only be loaded with its parent's file of the same shard, and
+// so on: a chain, which starts with a whole file. An increment's rows replace
+// those of older files; its clients replace all older clients.
 
 #ifndef PERSIA_CC_CHECKPOINT_BLOCK_H_
 #define PERSIA_CC_CHECKPOINT_BLOCK_H_
@@ -59,7 +59,7 @@ enum class BlockType : uint32_t {
 inline constexpr uint32_t kCheckpointMagic = 0x504b4350;
 inline constexpr uint32_t kCheckpointVersion = 2;
 inline constexpr size_t kBlockHeadBytes = 24;
-// No writer makes larger ones, and no reader makes room for them.
+// No writer makes larger blocks, and no reader allocates memory for them.
 inline constexpr uint64_t kMaxBlockBytes = uint64_t{64} << 20;
 
 struct BlockHead {
@@ -71,7 +71,7 @@ struct BlockHead {
 void EncodeBlockHead(const BlockHead& head,
                      Span<uint8_t, kBlockHeadBytes> bytes);
 
-// kDataLoss: no head, or a corrupt one, or one of too large a body.
+// kDataLoss: not a block's head, or a corrupt one, or the body is too large.
 Status DecodeBlockHead(Span<const uint8_t, kBlockHeadBytes> bytes,
                        BlockHead* head);
 

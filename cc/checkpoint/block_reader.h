@@ -1,4 +1,4 @@
-// BlockReader: reads a file of blocks front to back, and trusts none of it.
+// BlockReader: reads a file of blocks in order, and validates all of it.
 //
 // Blocks for as long as the device takes. Not thread-safe.
 
@@ -21,17 +21,17 @@ class BlockReader {
   explicit BlockReader(std::unique_ptr<ReadableFile> file)
       : file_(std::move(file)) {}
 
-  // The next block, whose body stays valid until the next call. kDataLoss if
-  // there is no whole and right block;
-  // kResourceExhausted if there is no memory for it.
+  // Reads the next block, whose body stays valid until the next call. kDataLoss
+  // if there is no complete, intact block; kResourceExhausted if there is no
+  // memory for it.
   Status Next(BlockType* type, ConstBytes* body);
 
   // Whether the file ends here.
   Result<bool> AtEnd();
 
-  // Where the last block began.
+  // The offset of the last block.
   uint64_t position() const { return position_; }
-  // Its bytes, once it was read.
+  // Its length, once it was read.
   uint64_t size() const { return next_ - position_; }
 
  private:

@@ -1,4 +1,4 @@
-// BlockWriter: writes a file of blocks, one after the other.
+// BlockWriter: writes a file of blocks, one after another.
 //
 // Blocks for as long as the device takes. Not thread-safe.
 
@@ -21,10 +21,10 @@ class BlockWriter {
   explicit BlockWriter(std::unique_ptr<WritableFile> file)
       : file_(std::move(file)) {}
 
-  // A block whose body is `parts`, in order.
+  // Writes a block whose body is the concatenation of `parts`.
   Status Write(BlockType type, std::initializer_list<ConstBytes> parts);
 
-  // What was written is on the device when this returns.
+  // Makes the file durable.
   Status Close();
 
   uint64_t bytes() const { return bytes_; }

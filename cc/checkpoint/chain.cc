@@ -59,7 +59,7 @@ Result<std::vector<ChainFile>> ReadChain(FileSystem* files,
     if (!header.ok()) return header.status();
     chain.push_back({path, *header});
   }
-  std::map<uint32_t, const ChainFile*> oldest;  // By shard, of those seen.
+  std::map<uint32_t, const ChainFile*> oldest;  // Per shard, of those seen.
   for (auto file = chain.rbegin(); file != chain.rend(); ++file) {
     const ChainFile*& next = oldest[file->header.shard_index];
     PERSIA_RETURN_IF_ERROR(

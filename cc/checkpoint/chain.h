@@ -1,4 +1,4 @@
-// Chains: a save and those that it is an increment of, down to a whole one.
+// Chains: a save and those that it is an increment of, back to a whole one.
 
 #ifndef PERSIA_CC_CHECKPOINT_CHAIN_H_
 #define PERSIA_CC_CHECKPOINT_CHAIN_H_
@@ -21,23 +21,22 @@ struct ChainFile {
   ShardHeader header;
 };
 
-// Reads the headers of the files at `paths`: of each shard, its file of save
-// `save_id` last, and before it those that it builds on. Blocks for as long as
-// the device takes. kDataLoss, naming a file, if one is of another save, or the
-// whole one at a chain's beginning is missing.
+// Reads the headers of the files at `paths`, which must hold, for each shard,
+// its chain: oldest file first, the file of save `save_id` last. Blocks for as
+// long as the device takes. kDataLoss, naming a file, if one belongs to another
+// save, or the whole file at a chain's start is missing.
 Result<std::vector<ChainFile>> ReadChain(FileSystem* files,
                                          const std::vector<std::string>& paths,
                                          uint64_t save_id);
 
-// kDataLoss unless the files are of all shards of a checkpoint.
+// kDataLoss unless the files cover all shards of a checkpoint.
 Status CheckAllShards(const std::vector<ChainFile>& chain);
 
-// When the rows of each shard's tables were as the newest file has them, of
-// tables that the files have only changes of: rows that did not change have
-// grown as old as that.
+// The times of each shard's tables in the newest files, if these are
+// increments. Older files' rows that did not change have aged to these times.
 using NewestTimes = std::map<std::pair<uint32_t, TableKey>, uint32_t>;
 
-// Reads the newest files, if they are increments. Blocks.
+// Reads the newest files that are increments. Blocks.
 Result<NewestTimes> ReadNewestTimes(FileSystem* files,
                                     const std::vector<ChainFile>& chain,
                                     uint64_t save_id,

@@ -13,7 +13,8 @@
 namespace persia {
 namespace {
 
-// Counts the ids of increments, and takes the newest one's windows.
+// Counts the ids of increments, and retains the newest increment's client
+// windows.
 class Census : public ShardVisitor {
  public:
   Status OnHeader(const ShardHeader&) override { return Status(); }
@@ -39,8 +40,8 @@ class Census : public ShardVisitor {
   std::vector<ClientWindow> clients_;
 };
 
-// Files come newest first: what was seen of an id is what it came to. Passes
-// take the ids apart by their hashes.
+// Files are visited newest first: the first row, or erasure, of an id wins.
+// Each pass handles a subset of the ids, chosen by hash.
 class Merger : public ShardVisitor {
  public:
   Merger(size_t passes, const NewestTimes* times, ShardFileWriter* out)
@@ -56,7 +57,7 @@ class Merger : public ShardVisitor {
     return Status();
   }
 
-  // Rows have the times of the newest file, whose tables come even if empty.
+  // Rows get the times of the newest file, which names even its empty tables.
   Status OnTable(const TableHead& table) override {
     EndTable();
     const TableKey key = HashName(table.config.name);
@@ -75,7 +76,8 @@ class Merger : public ShardVisitor {
     return is_new ? WriteTable() : Status();
   }
 
-  // An id may have a row in this very file.
+  // Erased ids count as seen only after the table's rows, since an id may be
+  // erased and have a row in the same file.
   Status OnErased(Span<const int64_t> ids) override {
     for (const int64_t id : ids) {
       if (IsOfPass(id)) erased_.push_back(id);
@@ -112,8 +114,8 @@ class Merger : public ShardVisitor {
     return hash_(static_cast<uint64_t>(id)) % passes_ == pass_;
   }
 
-  // Whether no file that is newer has the id, of which a file has one row at
-  // most. Nothing is older than what the oldest has.
+  // Whether no newer file has the id; remembers it. A file has at most one row
+  // per id. Ids of the oldest file need not be remembered.
   bool See(int64_t id) {
     if (ids_->Find(id) != RowIndex::kAbsent) return false;
     if (header_.parent_id != 0) ids_->Insert(id, 0);
@@ -126,16 +128,16 @@ class Merger : public ShardVisitor {
   }
 
   const size_t passes_;
-  const KeyedHash hash_;  // Else one pass might have all of the ids.
+  const KeyedHash hash_;  // Keyed, so that ids spread over passes.
   const NewestTimes& times_;
   ShardFileWriter& out_;
   size_t pass_ = 0;
   std::map<TableKey, RowIndex> seen_;
-  std::map<TableKey, std::string> known_;  // Tables' settings.
-  ShardHeader header_;                     // Of the file that is read.
+  std::map<TableKey, std::string> known_;  // The tables' settings.
+  ShardHeader header_;                     // Of the current file.
   TableHead table_;
   bool table_is_written_ = false;
-  RowIndex* ids_ = nullptr;  // That were seen of the table.
+  RowIndex* ids_ = nullptr;  // The table's ids that were seen.
   std::vector<int64_t> erased_;
   RawRows rows_;
 };

@@ -41,7 +41,7 @@ Result<std::shared_ptr<Table>> WithOptimizer(
   config.optimizer = optimizer;
   auto made = MakeTable(config, nullptr, std::move(meter));
   if (!made.ok()) return made.status();
-  // The rows that are there have their room already.
+  // The existing rows fit: copying them must not evict any.
   (*made)->SetEvicts(false);
   PERSIA_RETURN_IF_ERROR(CopyRows(table, made->get()));
   (*made)->SetRounded(table->Rounded());

@@ -1,5 +1,5 @@
-// Gives a table another optimizer, which means to make it anew: rows have their
-// optimizer's state beside their weights.
+// Changes a table's optimizer. This needs a new table, since each row has the
+// optimizer's state next to its weights.
 
 #ifndef PERSIA_CC_CHECKPOINT_OPTIMIZER_CHANGE_H_
 #define PERSIA_CC_CHECKPOINT_OPTIMIZER_CHANGE_H_
@@ -13,12 +13,12 @@
 
 namespace persia {
 
-// A table of the same settings, with this optimizer, and the same rows. They
-// keep their weights and how they were used, and their state is that of new
-// rows. What admission knows of ids without rows begins anew. Nobody may change
-// `table` meanwhile, or freeze it. InvalidArgument for an optimizer that there
-// is not. Throws as MakeTable and Restore do. Blocks for as long as it takes to
-// copy the rows.
+// Returns a table with the same settings and rows, but this optimizer. Rows
+// keep their weights and their usage, and get the state of new rows. What the
+// admission policy knows of ids without rows is lost. No other thread may
+// change or freeze `table` meanwhile. InvalidArgument for an unknown optimizer.
+// Throws as MakeTable and Restore do. Blocks for as long as it takes to copy
+// the rows.
 Result<std::shared_ptr<Table>> WithOptimizer(
     Table* table, const Spec& optimizer, std::shared_ptr<MemoryMeter> meter);
 

@@ -68,7 +68,7 @@ void RowConverter::Convert(int64_t id, const std::byte* row, RawRows* rows) {
   if (UseBytes(to_) > 0) ConvertUse(row, converted);
 }
 
-// Times wrap around, and so do their differences.
+// Times wrap around; so do their differences.
 void RowConverter::ConvertUse(const std::byte* row,
                               std::byte* converted) const {
   RowUse use{to_time_, 0};

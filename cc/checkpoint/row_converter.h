@@ -1,9 +1,10 @@
-// RowConverter: turns the rows of a checkpoint's table into rows of a table
-// that may hold them otherwise.
+// RowConverter: converts the rows of a checkpoint's table to the layout of
+// another table.
 //
 // Weights are rounded to the nearest that the table can hold. State is kept if
-// the optimizer is of the same name and has as many numbers a row; else a row
-// gets a new one's. When a row was used is kept if both tables evict.
+// the optimizers have the same name and the same state size per row; otherwise
+// a row gets the state of a new row. A row's usage is kept if both tables
+// evict.
 //
 // Not thread-safe.
 
@@ -25,20 +26,21 @@ namespace persia {
 
 class RowConverter {
  public:
-  // A table as it was at a time that RowUse counts, and one as it is now.
+  // A table's settings, and the time of its clock (see RowUse): when it was
+  // saved, or now.
   struct End {
     const TableConfig& config;
     uint32_t time;
   };
 
-  // InvalidArgument, naming both, if the tables differ in output_dim. Both must
-  // be valid.
+  // InvalidArgument, naming both, if the tables differ in output_dim. Both
+  // configs must be valid.
   static Result<std::unique_ptr<RowConverter>> Make(const End& from,
                                                     const End& to);
 
   size_t from_row_bytes() const { return from_.row_bytes; }
 
-  // Appends one row, of an id, to `rows`.
+  // Converts the row of an id and appends it to `rows`.
   void Convert(int64_t id, const std::byte* row, RawRows* rows);
 
  private:

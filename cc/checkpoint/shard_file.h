@@ -1,7 +1,7 @@
-// A shard's file of a checkpoint: how it is written and read. See block.h for
-// its bytes.
+// A shard's file of a checkpoint: writing and reading it. See block.h for its
+// format.
 //
-// Both block for as long as the device takes.
+// WriteShard and the readers block for as long as the device takes.
 
 #ifndef PERSIA_CC_CHECKPOINT_SHARD_FILE_H_
 #define PERSIA_CC_CHECKPOINT_SHARD_FILE_H_
@@ -22,19 +22,19 @@ namespace persia {
 
 struct ShardHeader {
   uint64_t save_id = 0;
-  uint64_t parent_id = 0;  // That it is an increment of; 0: it is whole.
+  uint64_t parent_id = 0;  // Of the save that it builds on; 0: it is whole.
   uint32_t shard_index = 0;
   uint32_t shard_count = 1;
 };
 
-// What a save or a restore has done so far. Thread-safe.
+// The progress of a save or a restore. Thread-safe.
 struct ShardProgress {
   std::atomic<uint64_t> rows{0};
   std::atomic<uint64_t> bytes{0};
-  std::atomic<bool> cancelled{false};  // Ends it soon, with kCancelled.
+  std::atomic<bool> cancelled{false};  // Set it to stop soon, with kCancelled.
 };
 
-// What a file says of a table before its rows.
+// What precedes a table's rows in a file.
 struct TableHead {
   TableConfig config;
   RowLayout layout{};
@@ -47,34 +47,34 @@ struct SavedTable {
   FrozenRows* rows;
 };
 
-// Writes the file at `path`, which is on the device when this returns. After an
-// error what there is of it is of no use.
+// Writes the file at `path` and makes it durable. After an error, whatever is
+// at `path` is unusable.
 Status WriteShard(FileSystem* files, const std::string& path,
                   const ShardHeader& header,
                   const std::vector<SavedTable>& tables,
                   const std::vector<ClientWindow>& clients,
                   ShardProgress* progress);
 
-// Takes what a file holds, in its order. A failure ends the reading.
+// Receives what a file holds, in order. An error ends the reading.
 class ShardVisitor {
  public:
   virtual ~ShardVisitor() = default;
   virtual Status OnHeader(const ShardHeader& header) = 0;
-  // The config is valid; the layout is as LayoutOf says.
+  // The config is valid; the layout is that of LayoutOf.
   virtual Status OnTable(const TableHead& table) = 0;
-  // These are of the last table; the spans end with the call.
+  // For the last table; the spans are valid only during the call.
   virtual Status OnErased(Span<const int64_t> ids) = 0;
   virtual Status OnRows(Span<const int64_t> ids,
                         Span<const std::byte> rows) = 0;
   virtual Status OnClients(const std::vector<ClientWindow>& clients) = 0;
 };
 
-// Reads all of it. kDataLoss, naming the file and the place, if it is not just
-// what WriteShard wrote.
+// Reads the whole file. kDataLoss, naming the file and the place, if it is not
+// exactly what WriteShard wrote.
 Status ReadShard(FileSystem* files, const std::string& path,
                  ShardVisitor* visitor, ShardProgress* progress);
 
-// Reads no more than its header.
+// Reads only the header.
 Result<ShardHeader> ReadShardHeader(FileSystem* files, const std::string& path);
 
 }  // namespace persia

@@ -1,8 +1,8 @@
 // ShardFileWriter: writes a shard's file of a checkpoint, part by part. See
-// block.h for its bytes.
+// block.h for its format.
 //
-// Blocks for as long as the device takes. Not thread-safe. After an error what
-// there is of the file is of no use.
+// Blocks for as long as the device takes. Not thread-safe. After an error,
+// whatever was written is unusable.
 
 #ifndef PERSIA_CC_CHECKPOINT_SHARD_FILE_WRITER_H_
 #define PERSIA_CC_CHECKPOINT_SHARD_FILE_WRITER_H_
@@ -22,16 +22,16 @@ namespace persia {
 
 class ShardFileWriter {
  public:
-  // The parts come in the order of the grammar; `progress` is told of rows.
+  // Write the parts in the order of the grammar; `progress` counts the rows.
   ShardFileWriter(std::unique_ptr<WritableFile> file, ShardProgress* progress)
       : blocks_(std::move(file)), progress_(*progress) {}
 
   Status Begin(const ShardHeader& header);
   Status AddTable(const TableHead& table);
-  // These are of the last table.
+  // For the last table.
   Status AddErased(Span<const int64_t> ids);
   Status AddRows(Span<const int64_t> ids, Span<const std::byte> rows);
-  // The file is on the device when this returns.
+  // Makes the file durable.
   Status Finish(const std::vector<ClientWindow>& clients);
 
  private:

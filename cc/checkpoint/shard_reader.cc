@@ -144,7 +144,8 @@ class ShardReader {
     ByteReader reader(body);
     const uint64_t count = reader.U64();
     const auto ids = reader.Array<int64_t>(count);
-    // The count is one that the body has room for, or the reader has failed.
+    // The reader has checked that the body has room for `count`, or it has
+    // failed and `ids` is empty.
     const auto rows = reader.Array<std::byte>(ids.size() * row_bytes_);
     PERSIA_RETURN_IF_ERROR(reader.Finish("block of rows"));
     takes_erased_ = false;
@@ -189,7 +190,7 @@ class ShardReader {
   }
 
   BlockReader blocks_;
-  // Null where no more than the header is read.
+  // Null if only the header is read.
   ShardVisitor* const visitor_;
   ShardProgress* const progress_;
   bool is_increment_ = false;
@@ -201,7 +202,7 @@ class ShardReader {
   uint64_t erased_ = 0;
 };
 
-// What was wrong with a file, and where.
+// Adds the file's name and the place to an error.
 Status Named(const std::string& path, const ShardReader& reader,
              const Status& status) {
   if (status.ok()) return status;

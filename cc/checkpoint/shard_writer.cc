@@ -8,7 +8,7 @@
 namespace persia {
 namespace {
 
-// Large enough for the device, small enough to stay in a cache.
+// Large enough for the device, small enough to stay in the CPU's cache.
 constexpr size_t kRowsBlockBytes = size_t{1} << 20;
 
 class ShardWriter {
@@ -35,7 +35,8 @@ class ShardWriter {
     return Status(Code::kCancelled, "the save was cancelled");
   }
 
-  // In blocks: a part of the ids may come to more bytes than one may have.
+  // Split into blocks: one ReadErased may return more bytes than a block may
+  // have.
   Status WriteErased(const SavedTable& table) {
     constexpr size_t kIds = kRowsBlockBytes / sizeof(int64_t);
     std::vector<int64_t> ids;

@@ -45,7 +45,8 @@ Status StoreLoader::OnTable(const TableHead& table) {
   return Status();
 }
 
-// Rows of a table that is whole would leave older ones beside them.
+// An increment must hold a table as changes if older files have the table, and
+// whole if none does: rows of a whole table would be mixed with older rows.
 Status StoreLoader::CheckScope(const TableHead& table) {
   const bool is_new =
       seen_.insert({header_.shard_index, HashName(table.config.name)}).second;

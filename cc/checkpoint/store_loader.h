@@ -1,10 +1,10 @@
-// StoreLoader: makes tables of what the files of a checkpoint hold: those rows
-// that are this shard's.
+// StoreLoader: makes tables from the rows in a checkpoint's files that belong
+// to this shard.
 //
-// A table that the store has keeps the store's settings; another one gets the
-// checkpoint's, and one whose optimizer is undecided the checkpoint's
-// optimizer. What an increment has takes the place of what the files before it
-// had. The store itself is not changed. Not thread-safe.
+// A table that the store has keeps the store's settings, except that an
+// undecided optimizer becomes the checkpoint's. Other tables get the
+// checkpoint's settings. What an increment holds replaces what older files
+// held. The store itself is not changed. Not thread-safe.
 
 #ifndef PERSIA_CC_CHECKPOINT_STORE_LOADER_H_
 #define PERSIA_CC_CHECKPOINT_STORE_LOADER_H_
@@ -26,24 +26,25 @@ namespace persia {
 
 class StoreLoader : public ShardVisitor {
  public:
-  // Rows of shard `own.shard_index` of `own.shard_count`, of checkpoint
-  // `own.save_id`. `store` must outlive the loader.
+  // Loads the rows of checkpoint `own.save_id` that belong to shard
+  // `own.shard_index` of `own.shard_count`. `store` must outlive the loader.
   StoreLoader(const Store* store, const ShardHeader& own)
       : store_(*store), own_(own) {}
 
-  // For a file of this shard alone, as a base is: each table is of the shard
-  // that its settings say, and all its rows are taken.
+  // For a file of this shard alone, such as a log base: each table keeps the
+  // shard that its settings name, and all its rows are loaded.
   void TakeAllRows() { takes_all_rows_ = true; }
 
-  // What the files have of these tables is passed over.
+  // Skips these tables in the files.
   void PassOver(std::set<TableKey> tables) { passed_over_ = std::move(tables); }
 
-  // Tables begin with the times that the files' have: one goes on as it was,
-  // where a checkpoint's rows are as old as they were when it was saved.
+  // Gives tables the files' times, so that a table continues where it was. By
+  // default a row of a checkpoint is as old as it was when saved, by the new
+  // table's clock.
   void KeepTimes() { keeps_times_ = true; }
 
   // Reads the files at `paths`: see ReadChain. Blocks for as long as the device
-  // takes. kDataLoss, naming a file, unless they are the checkpoint, all of it.
+  // takes. kDataLoss, naming a file, unless they are the whole checkpoint.
   Status Load(FileSystem* files, const std::vector<std::string>& paths,
               ShardProgress* progress);
 
@@ -53,12 +54,14 @@ class StoreLoader : public ShardVisitor {
   Status OnRows(Span<const int64_t> ids, Span<const std::byte> rows) override;
   Status OnClients(const std::vector<ClientWindow>& clients) override;
 
-  // What was loaded.
+  // The loaded tables.
   Store::Tables TakeTables() { return std::move(tables_); }
-  // What the store had of them when their settings were taken; null: nothing.
+  // The store's tables of the same names when their settings were read; null
+  // where it had none.
   Store::Tables TakeKnown() { return std::move(known_); }
-  // Those of this very shard's file; none if the checkpoint is of another
-  // number of shards: then nobody knows what was applied where.
+  // The windows in the file of this very shard. Empty if the checkpoint has
+  // another number of shards: then it is unknown which updates were applied
+  // where.
   std::vector<ClientWindow> TakeClients() { return std::move(clients_); }
 
  private:
@@ -75,12 +78,12 @@ class StoreLoader : public ShardVisitor {
   Store::Tables known_;
   std::vector<ClientWindow> clients_;
   NewestTimes newest_;
-  // Tables of each shard that files were read of.
+  // The tables read so far, with the shard of their file.
   std::set<std::pair<uint32_t, TableKey>> seen_;
-  ShardHeader header_;  // Of the file that is read.
+  ShardHeader header_;  // Of the current file.
   std::set<TableKey> passed_over_;
   bool keeps_times_ = false;
-  Table* table_ = nullptr;  // Null of one that is passed over.
+  Table* table_ = nullptr;  // Null if the current table is skipped.
   std::unique_ptr<RowConverter> converter_;
   RawRows rows_;
   std::vector<int64_t> erased_;

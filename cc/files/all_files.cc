@@ -19,7 +19,7 @@ Result<FileSystem*> FilesOf(const std::string& path) {
                        "\": start a shard with a URL as --checkpoint-root"));
 }
 
-// What `use` gives of the file system that `path` is on.
+// Applies `use` to the file system of `path`.
 template <typename Use>
 auto On(const std::string& path,
         const Use& use) -> decltype(use(LocalFiles())) {

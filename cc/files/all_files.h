@@ -1,4 +1,4 @@
-// AllFiles: local files, and those at URLs once somebody can reach them.
+// AllFiles: local files, and files at URLs once SetUrlFiles was called.
 
 #ifndef PERSIA_CC_FILES_ALL_FILES_H_
 #define PERSIA_CC_FILES_ALL_FILES_H_
@@ -10,16 +10,16 @@
 
 namespace persia {
 
-// Hands each call to LocalFiles(), or, for a path that is a URL, to what was
-// last given to SetUrlFiles: kFailedPrecondition before. Lives for ever.
+// Passes each call to LocalFiles() or, for a URL, to the FileSystem last given
+// to SetUrlFiles; kFailedPrecondition if there is none. Never destroyed.
 FileSystem* AllFiles();
 
-// `files`, which must live for ever, gets URLs that CheckUrl accepts.
-// Thread-safe.
+// Sets the FileSystem for URLs, which gets only URLs that CheckUrl accepts. It
+// must never be destroyed. Thread-safe.
 void SetUrlFiles(FileSystem* files);
 
-// The files within the root of PathWithin, by paths that it gave: those of
-// LocalFilesBelow, or, of "/" or a URL, those of AllFiles.
+// The FileSystem for paths that PathWithin has returned for this root:
+// LocalFilesBelow or, if the root is "/" or a URL, AllFiles.
 std::shared_ptr<FileSystem> FilesWithin(const std::string& root);
 
 }  // namespace persia

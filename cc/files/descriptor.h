@@ -1,4 +1,4 @@
-// Descriptor: a file that this process has open, and the errors of its calls.
+// Descriptor: owns a file descriptor. Also the errors of system calls on files.
 
 #ifndef PERSIA_CC_FILES_DESCRIPTOR_H_
 #define PERSIA_CC_FILES_DESCRIPTOR_H_
@@ -12,10 +12,10 @@
 
 namespace persia {
 
-// Of the call that has just failed: "cannot WHAT PATH: ...".
+// The error of the system call that has just failed: "cannot WHAT PATH: ...".
 Status FileError(const char* what, const std::string& path, int error = errno);
 
-// Closes what it opened.
+// Its destructor closes the descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -34,8 +34,8 @@ class Descriptor {
   int number_;
 };
 
-// Writes all of `bytes`; 0, or the errno of what failed. `*written` is how many
-// were, also then.
+// Writes all of `bytes`. Returns 0, or the errno of the write that failed. Sets
+// `*written` to the number of bytes written, after an error too.
 int WriteAll(const Descriptor& file, Span<const uint8_t> bytes,
              size_t* written);
 

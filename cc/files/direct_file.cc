@@ -13,9 +13,9 @@
 namespace persia {
 namespace {
 
-// Of addresses, places and sizes: enough for every device.
+// The alignment of addresses, offsets and sizes that suffices for every device.
 constexpr size_t kAlignment = 4096;
-// So much that the device is busy, and the program can do something meanwhile.
+// Large enough to keep the device busy while other threads run.
 constexpr size_t kBufferBytes = size_t{4} << 20;
 
 struct Free {
@@ -66,8 +66,8 @@ class DirectFile : public WritableFile {
     return error == 0 ? Status() : FileError("write", path_, error);
   }
 
-  // From now on: the file's place is no longer an even one, or the file system
-  // refused.
+  // Stops direct I/O: the file's offset is no longer aligned, or the file
+  // system refuses it.
   void WriteAsAnyFile() {
     is_direct_ = false;
     const int flags = ::fcntl(file_.number(), F_GETFL);
@@ -87,7 +87,7 @@ Result<std::unique_ptr<WritableFile>> CreateDirectFile(const Place& place) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
   const std::string& path = place.path();
   auto file = place.Open("create", kFlags | O_DIRECT, 0644);
-  // Memory's file systems have no device.
+  // Some file systems, such as those in memory, refuse O_DIRECT.
   if (!file.ok()) file = place.Open("create", kFlags, 0644);
   if (!file.ok()) return file.status();
   Buffer buffer(

@@ -1,10 +1,10 @@
-// DirectFile: a large local file that is written from its begin to its end past
-// the page cache.
+// DirectFile: a large local file that is written sequentially, without the page
+// cache.
 //
-// The device takes the bytes from here, so the kernel copies nothing, and keeps
-// no pages of a file that nobody is about to read. That leaves most of the time
-// of writing to others. Where the file system does not do so, it is written
-// as any file.
+// The device reads the bytes from this process's buffer, so the kernel copies
+// nothing and caches no pages of a file that will not be read soon. That leaves
+// the CPU free for most of the time of writing. If the file system does not
+// support this, the file is written as usual.
 
 #ifndef PERSIA_CC_FILES_DIRECT_FILE_H_
 #define PERSIA_CC_FILES_DIRECT_FILE_H_
@@ -17,7 +17,7 @@
 
 namespace persia {
 
-// An empty file; one that was there is replaced.
+// Creates an empty file, replacing an existing one.
 Result<std::unique_ptr<WritableFile>> CreateDirectFile(const Place& place);
 
 }  // namespace persia

@@ -12,7 +12,7 @@
 namespace persia {
 namespace {
 
-// Between two tries.
+// The pause between two attempts.
 constexpr std::chrono::milliseconds kPause(20);
 
 }  // namespace

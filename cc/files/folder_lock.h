@@ -1,7 +1,7 @@
-// FolderLock: keeps other processes out of a folder of this machine.
+// FolderLock: keeps other processes out of a local folder.
 //
-// It is a file in the folder that this process has locked, and the system lets
-// go of it when the process ends, however that ends. Not thread-safe.
+// It is a lock on a file in the folder; the system releases it when this
+// process ends, even by a crash. Not thread-safe.
 
 #ifndef PERSIA_CC_FILES_FOLDER_LOCK_H_
 #define PERSIA_CC_FILES_FOLDER_LOCK_H_
@@ -16,9 +16,9 @@ namespace persia {
 
 class FolderLock {
  public:
-  // Waits for somebody else who has it until `deadline`, since one that was
-  // killed may take a moment to end: then kFailedPrecondition, naming the
-  // folder. Else the errors of FileSystem. The folder must be there.
+  // Waits until `deadline` for another process to release the lock, since a
+  // killed process may take a moment to end; then kFailedPrecondition, naming
+  // the folder. Otherwise the errors of FileSystem. The folder must exist.
   static Result<std::unique_ptr<FolderLock>> Take(const std::string& folder,
                                                   Deadline deadline);
 

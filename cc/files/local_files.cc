@@ -69,7 +69,7 @@ Status UnlessNotFound(const Status& status) {
 
 Status ListNames(const Descriptor& folder, const std::string& path,
                  std::vector<std::string>* names) {
-  // The stream closes what it is given.
+  // closedir closes its descriptor, so it gets a copy.
   const int number = ::fcntl(folder.number(), F_DUPFD_CLOEXEC, 0);
   DIR* const stream = number < 0 ? nullptr : ::fdopendir(number);
   if (stream == nullptr) {
@@ -86,7 +86,7 @@ Status ListNames(const Descriptor& folder, const std::string& path,
   return Status();
 }
 
-// With the folders that it lies in, wherever links lead.
+// Makes a folder and its parents, following links.
 Status MakeAll(const std::string& folder) {
   for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
     const std::string part = folder.substr(0, end);
@@ -97,7 +97,7 @@ Status MakeAll(const std::string& folder) {
   }
 }
 
-// All files; or, with a root, those below it.
+// All local files or, with a root, those below it.
 class LocalFileSystem : public FileSystem {
  public:
   explicit LocalFileSystem(std::string root = "") : root_(std::move(root)) {}
@@ -188,7 +188,7 @@ class LocalFileSystem : public FileSystem {
     return place->Open("open", O_RDONLY);
   }
 
-  const std::string root_;  // Empty: none.
+  const std::string root_;  // Empty: no root.
 };
 
 }  // namespace

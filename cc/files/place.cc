@@ -13,7 +13,7 @@ namespace {
 using Names = std::vector<std::string>;
 
 constexpr char kItself[] = ".";
-// Enough to look names up in a folder.
+// Suffices to look up names in a folder.
 constexpr int kOnTheWay = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
 Status NoLinks(const std::string& path) {
@@ -46,8 +46,8 @@ Result<Names> NamesBelow(const std::string& root, const std::string& path) {
                          "\"");
 }
 
-// The folder that `names` lead to from `root`; if it `makes` them, those that
-// are not there are made.
+// Opens the folder that `names` lead to from `root`. `makes`: creates the
+// folders that are missing.
 Result<Descriptor> Walk(const std::string& root, const Names& names,
                         bool makes) {
   std::string path = root;
@@ -109,7 +109,7 @@ int Place::folder() const {
 
 Result<Descriptor> Place::OpenAny(const char* what, int flags,
                                   mode_t mode) const {
-  // A pipe's other end, say, is not waited for.
+  // Do not wait for a pipe's other end, say.
   if (is_below_) flags |= O_NOFOLLOW | O_NONBLOCK;
   Descriptor opened(::openat(folder(), name_.c_str(), flags | O_CLOEXEC, mode));
   if (opened.number() >= 0) return opened;

@@ -1,10 +1,10 @@
-// Place: where a local file is: in a folder, by a name in it.
+// Place: the location of a local file, as an open folder and a name in it.
 //
-// A place below a root is found folder by folder, each opened in the one before
-// it, and no symbolic link is followed on the way, nor at its end. So whoever
-// may write there leads nobody elsewhere, not even by putting a link where a
-// folder was a moment ago. openat2's RESOLVE_NO_SYMLINKS would do the same, but
-// some kernels, and some containers, have no such call.
+// A place below a root is found folder by folder, each opened relative to the
+// one before; no symbolic link is followed on the way, nor at the end. So a
+// process that may write there cannot redirect this one, not even by replacing
+// a folder by a link at the last moment. openat2's RESOLVE_NO_SYMLINKS would do
+// the same, but some kernels and containers lack it.
 //
 // Blocks as FileSystem does. Belongs to one thread.
 
@@ -24,41 +24,42 @@ namespace persia {
 
 class Place {
  public:
-  // Links are followed. An absolute path, or one from the working directory.
+  // An absolute path, or one relative to the working directory. Links are
+  // followed.
   static Place Anywhere(const std::string& path);
 
-  // `path` is that of the folder `root`, or it and "/" and names. Links to the
-  // root are followed. kInvalidArgument for a path that leads through a link,
-  // or out of the root; kNotFound if the root, or a folder on the way, is not
-  // there.
+  // `path` is that of the folder `root`, or `root` followed by "/" and names.
+  // Links are followed on the way to the root. kInvalidArgument for a path that
+  // leads through a link, or out of the root; kNotFound if the root, or a
+  // folder on the way, does not exist.
   static Result<Place> Below(const std::string& root, const std::string& path);
 
-  // Makes the folders of `path` below `root`, which must be there. One that is
-  // there is no error.
+  // Makes the folders of `path` below `root`, which must exist. Succeeds if
+  // they exist.
   static Status MakeFoldersBelow(const std::string& root,
                                  const std::string& path);
 
   const std::string& path() const { return path_; }
 
-  // A file. Below a root also kInvalidArgument for what is neither that nor a
-  // folder: others may keep who opens them waiting.
+  // Opens a file. Below a root, kInvalidArgument for anything but a file or a
+  // folder, since another process could make a pipe, say, block its reader.
   Result<Descriptor> Open(const char* what, int flags, mode_t mode = 0) const;
 
-  // A folder, to be listed or synced.
+  // Opens a folder, for listing or syncing.
   Result<Descriptor> OpenFolder(const char* what) const;
 
   Result<uint64_t> Size() const;
 
-  // In one step; what was at `to` is replaced, and not followed.
+  // Atomic; replaces what is at `to`, and does not follow a link there.
   Status RenameTo(const Place& to) const;
 
-  // What was done to names in its folder survives a loss of power.
+  // Makes changes to the names in its folder survive a power loss.
   Status SyncFolder() const;
 
-  // A file, or a link to one. kNotFound if it is not there.
+  // Removes a file, or a link itself. kNotFound if it does not exist.
   Status Remove() const;
 
-  // An empty folder; a root stays. kNotFound if it is not there.
+  // Removes an empty folder, but never a root. kNotFound if it does not exist.
   Status RemoveFolder() const;
 
  private:
@@ -71,10 +72,10 @@ class Place {
   int folder() const;
   Result<Descriptor> OpenAny(const char* what, int flags, mode_t mode) const;
 
-  Descriptor folder_;  // Without a number: the working directory.
-  std::string name_;   // In the folder; "." of a root itself.
+  Descriptor folder_;  // Number -1: the working directory.
+  std::string name_;   // Within the folder; "." for a root itself.
   std::string path_;   // For errors.
-  bool is_below_;      // A root.
+  bool is_below_;      // Below a root.
 };
 
 }  // namespace persia

@@ -21,15 +21,16 @@ bool HasDots(const fs::path& path) {
   });
 }
 
-// Whether both lead to one folder; if there is none, whether they say so.
+// Whether both lead to the same folder; if one does not exist, whether the
+// paths are the same.
 bool AreSame(const fs::path& path, const fs::path& root) {
   std::error_code error;
   if (fs::equivalent(path, root, error)) return true;
   return path == fs::absolute(root, error).lexically_normal();
 }
 
-// The names that are left of an absolute path behind its first folders that
-// lead to the root; false if none do.
+// Finds the first folders of an absolute path that lead to the root, and sets
+// `rest` to the names after them; false if there are none.
 bool StripRoot(const fs::path& path, const fs::path& root, fs::path* rest) {
   fs::path before;
   for (auto part = path.begin(); part != path.end(); ++part) {
@@ -41,7 +42,7 @@ bool StripRoot(const fs::path& path, const fs::path& root, fs::path* rest) {
   return false;
 }
 
-// Neither several in a row, nor one at the end.
+// Without repeated slashes, and without one at the end.
 fs::path WithoutSlashes(const fs::path& path) {
   const fs::path normal = path.lexically_normal();
   return normal.has_filename() ? normal : normal.parent_path();
@@ -54,7 +55,7 @@ Status NotWithin(const std::string& name) {
       name, "\"");
 }
 
-// `root` is a URL; or "/", and `name` is one.
+// `root` is a URL; or `root` is "/" and `name` is a URL.
 Result<std::string> UrlWithin(std::string root, const std::string& name) {
   while (!root.empty() && root.back() == '/') root.pop_back();
   std::string url = name;

@@ -1,4 +1,4 @@
-// Where a name that came from elsewhere may lead.
+// Confines the paths that other processes name to a root folder.
 
 #ifndef PERSIA_CC_FILES_ROOT_PATH_H_
 #define PERSIA_CC_FILES_ROOT_PATH_H_
@@ -10,21 +10,21 @@
 
 namespace persia {
 
-// The path of `name` within the folder `root`: RootFolder(root), "/" and what
-// `name` says, which is relative to the root; or absolute, and leads to the
-// root first, maybe by another way. InvalidArgument, which tells nothing of
-// what there is on this machine, for a name with "." or "..", with characters
-// that are no text, or that leads elsewhere. Whether there are links below the
-// root is not looked at: use the path with FilesWithin, which follows none.
-// Looks at the file system for an absolute name. kFailedPrecondition if `root`
-// is empty.
+// The path of `name` within the folder `root`: RootFolder(root), "/" and the
+// rest of `name`, which is relative to the root, or absolute and starts with a
+// path of the root, perhaps through links. InvalidArgument, which reveals
+// nothing of what exists on this machine, for a name with "." or "..", with
+// control characters, or that leads out of the root. Links below the root are
+// not checked: use the path with FilesWithin, which follows none. Reads the
+// file system for an absolute name. kFailedPrecondition if `root` is empty.
 //
-// Where the root is a URL, the result is one that CheckUrl accepts; nothing is
-// looked at, since there are no links. Within "/" are all files and all URLs.
+// If the root is a URL, the result is one that CheckUrl accepts; the storage is
+// not read, since it has no links. The root "/" contains all files and all
+// URLs.
 Result<std::string> PathWithin(const std::string& root,
                                const std::string& name);
 
-// That of each name.
+// The path of each name.
 Result<std::vector<std::string>> PathsWithin(
     const std::string& root, const std::vector<std::string>& names);
 

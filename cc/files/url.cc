@@ -27,7 +27,7 @@ bool IsName(std::string_view text) {
   });
 }
 
-// A bucket, or a host, maybe with a port.
+// A bucket, or a host with or without a port.
 bool IsAuthority(std::string_view text) {
   std::string name(text);
   std::replace(name.begin(), name.end(), ':', '-');

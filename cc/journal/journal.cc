@@ -23,7 +23,8 @@ std::string BaseName(uint64_t position) {
   return name;
 }
 
-// The position of a base that is whole, if `name` is the name of one.
+// The position of the finished base that has this name; nothing for other
+// names.
 std::optional<uint64_t> PositionOf(const std::string& name) {
   const size_t prefix = sizeof(kBasePrefix) - 1;
   if (name.compare(0, prefix, kBasePrefix) != 0) return std::nullopt;
@@ -32,7 +33,7 @@ std::optional<uint64_t> PositionOf(const std::string& name) {
   return position;
 }
 
-// Makes tables of a base, whichever shard each of them is of.
+// Makes the tables of a base, whichever shard each of them belongs to.
 class BaseLoader : public ShardVisitor {
  public:
   explicit BaseLoader(uint64_t save_id) : save_id_(save_id) {}
@@ -68,7 +69,7 @@ class BaseLoader : public ShardVisitor {
   std::unique_ptr<StoreLoader> loader_;
 };
 
-// Not 0, as a file's number must be.
+// Never 0, as a save's id must be.
 uint64_t SaveId(uint64_t position) { return position + 1; }
 
 }  // namespace
@@ -113,7 +114,7 @@ Status Journal::Read(JournalVisitor* visitor) {
     appended_bytes_ += RecordBytes((*record)->body.size());
     ++records;
   }
-  // A base has its name once its first record is durable.
+  // A base gets its name only once its first record is durable.
   if (base && records == 0) {
     return WithoutLog(
         *base,
@@ -128,8 +129,7 @@ Status Journal::Read(JournalVisitor* visitor) {
   return RemoveOldBases(from);
 }
 
-// Of a base without the records that follow it, of which the first says what it
-// lacks.
+// An error for a base whose following records are missing; `log` says which.
 Status Journal::WithoutLog(uint64_t base, const Status& log) const {
   if (log.code() != Code::kDataLoss) return log;
   return Status(log.code(),
@@ -208,7 +208,7 @@ Status Journal::WriteBase(uint64_t position, const ShardHeader& shard,
                           const std::vector<SavedTable>& tables,
                           const std::vector<ClientWindow>& clients,
                           ShardProgress* progress) {
-  // What is logged meanwhile counts for the next base.
+  // Bytes that are logged meanwhile count towards the next base.
   const uint64_t before = appended_bytes_.load();
   const std::string path = BasePath(position);
   const ShardHeader header{SaveId(position), 0, shard.shard_index,
@@ -234,7 +234,7 @@ Status Journal::WriteBase(uint64_t position, const ShardHeader& shard,
   return RemoveSegmentsBefore(place(), position);
 }
 
-// And what is unfinished.
+// Also removes unfinished bases.
 Status Journal::RemoveOldBases(uint64_t position) const {
   const auto names = options_.files->List(options_.folder);
   if (!names.ok()) return names.status();

@@ -1,13 +1,14 @@
-// Journal: what a shard needs to come back after it was killed, in a folder of
+// Journal: what a shard needs to recover after it was killed, in a folder of
 // its own on this machine.
 //
-// A folder has a log of records (see cc/log) and at most one base: all tables
-// as they were at a position of the log. A shard comes back as the base, if
-// there is one, and the records from its position on. What records say is their
-// writer's matter.
+// A folder has a log of records (see cc/log) and at most one log base, a
+// snapshot of all tables at a position of the log. A shard recovers by loading
+// the base, if there is one, and replaying the records from its position on.
+// The caller defines what records mean.
 //
-// A base is a file as checkpoints are made of, "base-" and its position; it has
-// its name once all of it is durable, and then the records before it go.
+// A base is a file in the format of checkpoints, named "base-" and its
+// position. It gets its name once all of it is durable; then the records before
+// it are removed.
 
 #ifndef PERSIA_CC_JOURNAL_JOURNAL_H_
 #define PERSIA_CC_JOURNAL_JOURNAL_H_
@@ -36,17 +37,17 @@ struct JournalOptions {
   FileSystem* files = LocalFiles();
   std::string folder;
   SyncMode sync = SyncMode::kDevice;
-  // How long to wait for another process that uses the folder.
+  // How long to wait for another process to release the folder.
   double lock_seconds = 10;
-  // A base is due when the log has grown by this, and by as much as the last
-  // base has: so bases cost no more than what is logged.
+  // A base is due when the log has grown by this since the last base, and by at
+  // least that base's size: so writing bases costs no more than logging.
   uint64_t least_base_bytes = uint64_t{1} << 30;
-  // Where the log is damaged just at this record, what comes before it is all;
-  // 0: nothing is given up. See LogReader.
+  // If the log is damaged exactly at this record, it ends before it and the
+  // rest is given up; 0: nothing is given up. See LogReader.
   uint64_t lose_from = 0;
 };
 
-// Takes what a journal holds, in its order. A failure ends the reading.
+// Receives what a journal holds, in order. An error ends the reading.
 class JournalVisitor {
  public:
   virtual ~JournalVisitor() = default;
@@ -59,51 +60,51 @@ class JournalVisitor {
 // Thread-safe.
 class Journal {
  public:
-  // Gives `visitor` what the folder holds, and goes on from there. Blocks for
-  // as long as that takes. kFailedPrecondition if another process uses the
-  // folder; kDataLoss, naming the place, if what had been made durable is not
-  // there; else the errors of FileSystem and of the visitor.
+  // Passes the folder's contents to `visitor`, then continues the log from
+  // there. Blocks for as long as that takes. kFailedPrecondition if another
+  // process uses the folder; kDataLoss, naming the place, if something that was
+  // durable is missing; otherwise the errors of FileSystem and of the visitor.
   static Result<std::unique_ptr<Journal>> Open(const JournalOptions& options,
                                                JournalVisitor* visitor);
 
-  // See LogWriter. After Break, its error.
+  // See LogWriter. After Break, returns its error.
   Result<uint64_t> Append(uint16_t type, Span<const Span<const uint8_t>> parts);
 
-  // Calls `done` when the records before `position` are durable, or never will
-  // be: on the caller's thread if that is known, else on the log's. Does not
-  // block; neither may `done`.
+  // Calls `done` when the records before `position` are durable, or when it is
+  // known that they never will be: on the caller's thread if that is known
+  // already, otherwise on the log's. Does not block; neither may `done`.
   void WhenDurable(uint64_t position, LogWriter::DurableCallback done);
 
-  // The same, as its result: for what is rare.
+  // Blocks, and returns the same outcome: for rare uses.
   Status BlockUntilDurable(uint64_t position);
 
-  // That of the next record.
+  // The position of the next record.
   uint64_t position() const { return log_->position(); }
 
-  // What was done and what is logged may differ from now on: nothing is
-  // appended any more.
+  // The tables and the log may differ from now on: Append returns an error.
   void Break(const Status& status);
 
-  // Whether it is time for a base, as the log has grown or DemandBase says.
+  // Whether a base is due, because of the log's growth or of DemandBase.
   bool wants_base() const;
 
-  // Since rows came of a checkpoint, which the records before the next one only
-  // name: a base is due. Until there is one from now on, a shard that comes
-  // back reads the checkpoint, in `folder`.
+  // Call it when rows came from the checkpoint in `folder`, since the log's
+  // records only name the checkpoint: makes a base due. Until one is written at
+  // this position or later, a shard that recovers reads that checkpoint.
   void DemandBase(const std::string& folder);
-  // That folder; "": the journal needs no checkpoint.
+  // That folder; "" if the journal needs no checkpoint.
   std::string needed_checkpoint() const;
 
-  // Makes the tables' base at `position`, where they were frozen, in place of
-  // the last. Blocks for as long as the device takes. One at a time.
+  // Replaces the last base by one of the tables as they were frozen at
+  // `position`. Blocks for as long as the device takes. Only one call at a
+  // time.
   Status WriteBase(uint64_t position, const ShardHeader& shard,
                    const std::vector<SavedTable>& tables,
                    const std::vector<ClientWindow>& clients,
                    ShardProgress* progress);
 
-  // How much was read, for messages.
+  // How much was read, as a text for messages.
   const std::string& notes() const { return notes_; }
-  // What of the log was left out, if anything.
+  // What was ignored at the log's end, if anything.
   const std::optional<TornTail>& torn_tail() const { return torn_tail_; }
 
  private:
@@ -125,12 +126,12 @@ class Journal {
   std::atomic<bool> needs_checkpoint_{false};  // See DemandBase.
 
   mutable std::mutex mutex_;
-  // All below: guarded by mutex_.
+  // Everything below is guarded by mutex_.
   Status broken_;
   std::string needed_checkpoint_;
-  uint64_t needed_before_ = 0;  // By bases of earlier positions.
+  uint64_t needed_before_ = 0;  // By bases before this position.
 
-  std::unique_ptr<LogWriter> log_;  // Ends before what its callbacks use.
+  std::unique_ptr<LogWriter> log_;  // Destroyed before what its callbacks use.
 };
 
 }  // namespace persia

@@ -178,7 +178,7 @@ bool BodyReader::AddTextPart(std::string_view part) {
       return true;
     case Place::kColumns:
     case Place::kRow:
-      // Its place is known from its first part on.
+      // The first part of a text decides its column.
       if (!BeginAlone()) return false;
       [[fallthrough]];
     case Place::kValue:
@@ -305,7 +305,7 @@ bool BodyReader::Decide(Naming naming) {
 }
 
 bool BodyReader::FindColumn() {
-  // Most rows have their names in the order of the first.
+  // Most rows name their inputs in the order of the first row.
   if (names_in_row_ < columns_.size() &&
       columns_[names_in_row_].name() == name_) {
     column_ = names_in_row_;

@@ -1,5 +1,5 @@
-// Follows the events of a JSON parser through the body of a request: which
-// column a value is of.
+// BodyReader: follows a JSON parser's events through a request's body, and
+// finds the column that each value belongs to.
 
 #ifndef PERSIA_CC_JSON_BODY_READER_H_
 #define PERSIA_CC_JSON_BODY_READER_H_
@@ -18,14 +18,16 @@
 
 namespace persia {
 
-// The events of a whole JSON text, in their order. Each returns false if the
-// body is not as it must be, and status() says how; none may come after that.
+// Consumes the events of a whole JSON text, in order. Each method returns false
+// if the body is not valid; then status() says why, and no method for an event
+// may be called any more.
 //
 // Thread-safety: none.
 class BodyReader {
  public:
   BodyReader() = default;
-  // Reads a body once more, which has these columns, each begun.
+  // For a second pass over a body: `columns` are those of the first pass, each
+  // after Column::Begin.
   explicit BodyReader(std::vector<Column> columns);
 
   bool BeginList();
@@ -36,7 +38,8 @@ class BodyReader {
   bool EndName();
   bool AddTextPart(std::string_view part);
   bool EndText();
-  // Another value: `add(column)` adds it to the column that it is of, if any.
+  // A value that is not a list or an object: `add(column)` adds it to its
+  // column, if it has one.
   template <typename AddToColumn>
   bool AddValue(const AddToColumn& add) {
     bool is_wanted = false;
@@ -45,7 +48,7 @@ class BodyReader {
     add(column());
     return EndValue();
   }
-  // After the last one.
+  // After the last event.
   bool End();
 
   const Status& status() const { return status_; }
@@ -55,23 +58,23 @@ class BodyReader {
   std::vector<Column> TakeColumns() { return std::move(columns_); }
 
  private:
-  // What stands around the next event.
+  // The context of the next event.
   enum class Place {
     kOutside,
-    kRequest,    // Among the request's members: a name, or the end.
-    kSignature,  // After the name of a member: its value.
+    kRequest,    // In the request's object: a name, or the end.
+    kSignature,  // After "signature_name": its value.
     kRows,
     kColumns,
     kSkipped,
     kRow,        // In the list of rows: a row, or the end.
-    kUndecided,  // In an object of names or bytes: its first name says which.
+    kUndecided,  // In an object of inputs or bytes: the first name decides.
     kNames,      // In an object of inputs: a name, or the end.
-    kValue,      // In a value of a column: the value, or what is in its lists.
-    kObject,     // In an object in a value's place.
+    kValue,      // In a column's value: the value, or an element of its lists.
+    kObject,     // In an object that is a value.
     kDone,
   };
 
-  // Whether inputs come with their names, once that is seen.
+  // Whether inputs have names, once that is known.
   enum class Naming { kUnknown, kNamed, kAlone };
 
   template <typename... Args>
@@ -82,10 +85,10 @@ class BodyReader {
   bool FailRow();
 
   Column* column() { return &columns_[column_]; }
-  // Before a value that is no list, object or text of a name: `is_wanted`,
-  // whether column() gets it.
+  // Call it before a value that is not a list or an object. `is_wanted`:
+  // whether to add the value to column().
   bool BeginValue(bool* is_wanted);
-  // After a value, or a part of one, was added to column().
+  // Call it after adding a value, or a part of one, to column().
   bool EndValue();
   bool EndNames();
   bool BeginMember();
@@ -98,7 +101,7 @@ class BodyReader {
   Status status_;
   bool rereads_ = false;
   Place place_ = Place::kOutside;
-  size_t skipped_ = 0;  // Lists and objects that are open within what is.
+  size_t skipped_ = 0;  // Open lists and objects within the skipped value.
   bool has_examples_ = false;
   bool in_rows_ = false;
   bool has_signature_ = false;
@@ -106,16 +109,17 @@ class BodyReader {
   Naming naming_ = Naming::kUnknown;
   uint64_t row_ = 0;
   size_t names_in_row_ = 0;
-  std::string name_;  // As far as it has come.
-  // Of the object in a value's place: whether it had bytes, whether its next
-  // text is them, whether it had anything else.
+  std::string name_;  // What has been read of it.
+  // For the object that is a value: whether it had bytes, whether its next text
+  // is its bytes, whether it had anything else.
   bool has_bytes_ = false;
   bool are_bytes_next_ = false;
   bool has_more_ = false;
   std::vector<Column> columns_;
-  std::vector<uint64_t> last_rows_;  // By column: the last that has it, plus 1.
+  // Per column: the last row that has it, plus 1.
+  std::vector<uint64_t> last_rows_;
   std::map<std::string, size_t, std::less<>> by_name_;
-  size_t column_ = 0;  // Of the value that is read.
+  size_t column_ = 0;  // Of the current value.
 };
 
 }  // namespace persia

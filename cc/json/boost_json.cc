@@ -1,4 +1,3 @@
-// Boost.JSON itself: it is headers, and one file of those that use it has its
-// definitions.
+// Boost.JSON's definitions: one source file of a program must include them.
 
 #include <boost/json/src.hpp>

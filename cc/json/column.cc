@@ -36,7 +36,7 @@ Span<const uint64_t> Column::shape() const {
 }
 
 void Column::CountElement() {
-  // Lists that should not be are not counted.
+  // Lists that are nested too deep have no counter.
   if (depth_ > 0 && depth_ <= counts_.size()) ++counts_[depth_ - 1];
 }
 
@@ -57,7 +57,7 @@ void Column::BeginList() {
 
 void Column::EndList() {
   const size_t level = --depth_;
-  if (level >= counts_.size()) return;  // It is deeper than any that counts.
+  if (level >= counts_.size()) return;  // It has no counter.
   const uint64_t length = counts_[level];
   if (!has_length_[level]) {
     has_length_[level] = true;
@@ -66,7 +66,7 @@ void Column::EndList() {
     is_ragged_ = true;
   }
   if (length == 0) {
-    // Nothing is in it, so it is the innermost one.
+    // An empty list has no lists in it, so it is an innermost one.
     if (has_rank_ && rank_ != level + 1) is_ragged_ = true;
     has_rank_ = true;
     rank_ = std::max(rank_, level + 1);
@@ -125,7 +125,7 @@ void Column::AddDouble(double value) {
 void Column::AddOther(JsonKind kind) { Add(kind); }
 
 void Column::AddTextPart(std::string_view part) {
-  if (part.empty()) return;  // There may be no memory for no text.
+  if (part.empty()) return;  // `texts` may be null.
   if (output_.form == Form::kTexts && text_bytes_ <= output_.text_bytes &&
       part.size() <= output_.text_bytes - text_bytes_) {
     std::memcpy(output_.texts + text_bytes_, part.data(), part.size());

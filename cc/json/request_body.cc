@@ -16,7 +16,8 @@ std::string_view StdView(string_view text) {
   return std::string_view(text.data(), text.size());
 }
 
-// What Boost's parser calls. A false stops it.
+// Receives the events of Boost's parser, which stops when a method returns
+// false.
 struct Handler {
   static constexpr size_t max_object_size = static_cast<size_t>(-1);
   static constexpr size_t max_array_size = static_cast<size_t>(-1);
@@ -25,7 +26,7 @@ struct Handler {
 
   explicit Handler(BodyReader* to) : reader(to) {}
 
-  // The parser wants an error of its own; the reader has the real one.
+  // The parser needs an error code of its own; the reader has the real error.
   static bool Checked(bool is_good, error_code* error) {
     if (!is_good) *error = boost::json::error::exception;
     return is_good;

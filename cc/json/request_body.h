@@ -4,13 +4,13 @@
 //   {"instances": [{"user": 3, "tags": ["a"]}, ...]}
 //   {"inputs": {"user": [3, ...], "tags": [["a"], ...]}}
 //
-// The only input of a model goes without its name. `signature_name` is a text;
+// A model's only input may go without its name. `signature_name` is a text;
 // other members are skipped. NaN, Infinity and -Infinity are numbers. An object
 // within an example is bytes if its first name is "b64".
 //
-// It is read twice: once to see what is there, and once into memory that the
-// caller then has room for. So reading takes no memory of its own but for
-// names.
+// It is parsed twice: once to see what it contains, and once to write the
+// values into memory that the caller has then allocated. So parsing allocates
+// no memory except for names.
 
 #ifndef PERSIA_CC_JSON_REQUEST_BODY_H_
 #define PERSIA_CC_JSON_REQUEST_BODY_H_
@@ -28,27 +28,28 @@ namespace persia {
 
 class RequestBody {
  public:
-  // Lists and objects within each other, of all kinds.
+  // The nesting depth of lists and objects of all kinds.
   static constexpr size_t kMaxDepth = 40;
   static constexpr size_t kMaxColumns = 4096;
-  // Of a name; a signature's is cut there.
+  // Per name; a signature's name is truncated to it.
   static constexpr size_t kMaxNameBytes = 1024;
 
-  // Sees what is there. `text` must outlive the result, and stay as it is.
-  // Takes as long as the text is long, and no lock. Fails with
-  // kInvalidArgument, and says where the body is not as it must be.
+  // Parses the body to see what it contains. `text` must outlive the result,
+  // unchanged. Takes time in proportion to the text's length, and no lock.
+  // Fails with kInvalidArgument, saying what is wrong with the body.
   static Result<RequestBody> Scan(std::string_view text);
 
   // The signature's name, "" if none is given.
   const std::string& signature() const { return signature_; }
   bool in_rows() const { return in_rows_; }
-  // Whether columns have names; one without is the only one.
+  // Whether columns have names; a column without a name is the only one.
   bool is_named() const { return is_named_; }
-  // One for each name in the order in which they came.
+  // One per name, in the order in which the names first appear.
   const std::vector<Column>& columns() const { return columns_; }
 
-  // Writes the values of all columns, each to its output; none has kNone,
-  // unless it is empty. Fails with kInvalidArgument if one does not go there.
+  // Writes the values of each column to its output, whose form may be kNone
+  // only if the column has no values. Fails with kInvalidArgument if the values
+  // do not fit the output.
   Status Read(Span<const ColumnOutput> outputs) const;
 
  private:

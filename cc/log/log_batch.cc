@@ -8,7 +8,7 @@ void LogBatch::Add(const RecordHeader& header,
                    Span<const Span<const uint8_t>> parts) {
   const size_t at = bytes_.size();
   const size_t size = at + RecordBytes(header.body_bytes);
-  // All memory first, so that nothing below throws.
+  // Allocate everything first, so that nothing below throws.
   if (size > bytes_.capacity()) bytes_.reserve(std::max(size, kept_bytes_));
   bytes_.resize(at + kRecordHeaderBytes);
   EncodeRecordHeader(header, Span<uint8_t, kRecordHeaderBytes>(
@@ -21,7 +21,7 @@ void LogBatch::Add(const RecordHeader& header,
 
 void LogBatch::Clear() {
   bytes_.clear();
-  // A record without measure leaves no such memory behind.
+  // Do not retain the memory of an oversized record.
   if (bytes_.capacity() > kept_bytes_) std::vector<uint8_t>().swap(bytes_);
 }
 

@@ -15,19 +15,20 @@ namespace persia {
 
 class LogBatch {
  public:
-  // It keeps memory for `kept_bytes`, which it touches only as it fills.
+  // Reserves `kept_bytes`, whose pages are touched only as the batch fills.
   // Throws std::bad_alloc.
   explicit LogBatch(size_t kept_bytes) : kept_bytes_(kept_bytes) {
     bytes_.reserve(kept_bytes);
   }
 
-  // Whether a body fits into what is kept. One that never would fits alone.
+  // Whether a record with this body fits into the reserved memory. An empty
+  // batch accepts any record.
   bool Fits(uint64_t body_bytes) const {
     return empty() || bytes_.size() + RecordBytes(body_bytes) <= kept_bytes_;
   }
 
-  // Adds a record whose body `parts` are in order. Throws std::bad_alloc, and
-  // is then as it was.
+  // Adds a record whose body is the concatenation of `parts`. If it throws
+  // std::bad_alloc, the batch is unchanged.
   void Add(const RecordHeader& header, Span<const Span<const uint8_t>> parts);
 
   void Clear();

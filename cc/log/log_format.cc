@@ -8,7 +8,7 @@
 namespace persia {
 namespace {
 
-// Where a segment header's fields are.
+// Offsets of a segment header's fields.
 constexpr size_t kMagicAt = 0;
 constexpr size_t kVersionAt = 4;
 constexpr size_t kSyncAt = 6;
@@ -18,7 +18,7 @@ constexpr size_t kShardIndexAt = 24;
 constexpr size_t kShardCountAt = 28;
 constexpr size_t kSegmentCrcAt = 36;
 
-// Where a record header's are.
+// Offsets of a record header's fields.
 constexpr size_t kBodyBytesAt = 0;
 constexpr size_t kTypeAt = 4;
 constexpr size_t kZeroAt = 6;
@@ -27,7 +27,7 @@ constexpr size_t kSafeAt = 16;
 constexpr size_t kBodyCrcAt = 24;
 constexpr size_t kRecordCrcAt = 28;
 
-// Whether the checksum at `at` is that of what stands before it.
+// Whether the checksum at `at` matches the bytes before it.
 bool IsIntact(const uint8_t* header, size_t at) {
   return GetField<uint32_t>(header, at) == Crc32c(header, at);
 }

@@ -5,9 +5,9 @@
 //     offset  size
 //     0       4    magic "PLG1" (0x31474c50)
 //     4       2    format version
-//     6       2    what its records survive: 1 a loss of power, 2 the end of
-//                  the process that wrote them (SyncMode); in version 2, zero
-//     8       8    number of the segment: its file is named after it
+//     6       2    what the records survive: 1 a power loss, 2 the end of the
+//                  process that wrote them (SyncMode); zero in version 2
+//     8       8    number of the segment, which its file's name contains
 //     16      8    position of its first record
 //     24      4    index of the shard whose log it is
 //     28      4    count of shards
@@ -16,25 +16,25 @@
 //   record = header body padding
 //   header (32 bytes) =
 //     0       4    body length in bytes
-//     4       2    type: what it means is the user's matter
+//     4       2    type, defined by the log's user
 //     6       2    zero
 //     8       8    position: the first record of a log has 0, the next 1, ...
 //     16      8    safe: when this record was appended, every record before
-//                  this position was as safe as the segment says
+//                  this position was durable, as the segment's SyncMode says
 //     24      4    CRC-32C of body and padding
 //     28      4    CRC-32C of header bytes 0 to 27
 //   padding = zero bytes, to a multiple of 8
 //
-// A segment's header has the same shape in every format version. A record
-// starts at a multiple of 8 bytes, and so does its body. Version 2 is read, and
-// never written: it does not say what its records survive, and names as safe
-// what the device had, or nothing.
+// A segment's header has the same layout in every format version. A record, and
+// its body, start at multiples of 8 bytes. Version 2 is read but never written:
+// it does not say what its records survive, and its `safe` names records that
+// are on the device, or none.
 //
-// What a crash tears is told from damage by what the segment promises:
-//   a loss of power  bytes that had not reached the device may be gone, in any
-//                    order, but a record that a later one names as safe may not
-//   the process's    bytes that were written are there, in their order: what
-//   end              is torn is the beginning of a record, and ends the file
+// What a segment's records survive tells a torn end from damage:
+//   a power loss     bytes that had not reached the device may be missing, in
+//                    any order, but no record that a later one names as safe
+//   the process's    all bytes that were written are there, in order: a torn
+//   end              end is the beginning of one record, where the file ends
 //
 // Thread-safety: pure functions.
 
@@ -57,13 +57,13 @@ inline constexpr size_t kRecordHeaderBytes = 32;
 inline constexpr size_t kLogAlignment = 8;
 inline constexpr uint64_t kMaxLogBodyBytes = 1ull << 30;
 
-// What the records of a log survive. The numbers are those of the format.
+// What the records of a log survive. The values are part of the format.
 enum class SyncMode : uint16_t {
-  kDevice = 1,  // A loss of power.
-  kSystem = 2,  // The end of this process, however that ends.
+  kDevice = 1,  // A power loss.
+  kSystem = 2,  // The end of this process, even by a crash.
 };
 
-// Whose log it is.
+// The shard that a log belongs to.
 struct LogShard {
   uint32_t index = 0;
   uint32_t count = 1;
@@ -77,7 +77,7 @@ struct SegmentHeader {
   uint64_t number = 0;
   uint64_t first_position = 0;
   LogShard shard;
-  SyncMode sync = SyncMode::kDevice;  // Also of one that does not say.
+  SyncMode sync = SyncMode::kDevice;  // Also for a version that does not say.
 };
 
 struct RecordHeader {
@@ -99,17 +99,17 @@ inline uint64_t RecordBytes(uint64_t body_bytes) {
 void EncodeSegmentHeader(const SegmentHeader& header,
                          Span<uint8_t, kSegmentHeaderBytes> bytes);
 
-// `bytes` are the first of a file, as many as it has. kDataLoss: not a
-// segment's. kFailedPrecondition: that of another format version.
+// `bytes` are the start of a file, as much as there is. kDataLoss: not a
+// segment's header. kFailedPrecondition: one of another format version.
 Result<SegmentHeader> DecodeSegmentHeader(Span<const uint8_t> bytes);
 
 void EncodeRecordHeader(const RecordHeader& header,
                         Span<uint8_t, kRecordHeaderBytes> bytes);
 
-// Whether `bytes`, of any length, begin with a record's header.
+// Whether `bytes`, of any length, start with a valid record header.
 bool DecodeRecordHeader(Span<const uint8_t> bytes, RecordHeader* header);
 
-// The checksum of a body, which `parts` are in order, and its padding.
+// The checksum of a body, the concatenation of `parts`, with its padding.
 uint32_t BodyCrc(Span<const Span<const uint8_t>> parts);
 
 }  // namespace persia

@@ -80,9 +80,10 @@ Result<std::optional<LogRecord>> LogReader::Next() {
   return std::optional<LogRecord>();
 }
 
-// A crash tears what comes last. What is written after it begins where the
-// intact records end, in a segment of its own: so bytes after these are torn
-// ones exactly if the next segment begins with the next record.
+// A crash tears the last record. A later writer starts a new segment at the
+// position where the intact records end: so trailing bytes of a segment are
+// torn, rather than damaged, exactly if the next segment begins with the next
+// record.
 Status LogReader::GoOn() {
   if (current_ + 1 == segments_.size()) return Finish();
   const Segment& next = segments_[current_ + 1];
@@ -106,7 +107,7 @@ Status LogReader::Finish() {
   return Status();
 }
 
-// Whoever reads from a position knows that there were records before it.
+// A reader that asks for a position knows that there were records before it.
 Status LogReader::CheckEnd() const {
   const uint64_t end = scanner_ ? scanner_->position() : 0;
   if (end >= position_) return Status();

@@ -18,8 +18,8 @@ Status Broken(const Status& cause) {
              "; nothing is logged after that: mend it, and restart the shard"));
 }
 
-// What was read may be in the system's memory alone, and what follows it must
-// not be durable before it is.
+// What was read may not be on the device yet, and records that follow it must
+// not become durable before it is.
 Status SyncAll(const LogReader& log) {
   for (const Segment& segment : log.segments()) {
     PERSIA_RETURN_IF_ERROR(log.place().files->Sync(segment.path));
@@ -96,7 +96,7 @@ Result<uint64_t> LogWriter::Append(uint16_t type,
     return Status();
   }));
   const uint64_t position = next_++;
-  lock.unlock();  // Which the thread that is woken needs.
+  lock.unlock();  // For the thread that is notified next.
   if (is_first) work_.notify_one();
   return position;
 }
@@ -109,7 +109,8 @@ void LogWriter::WhenDurable(uint64_t position, DurableCallback done) noexcept {
     return done(outcome);
   }
   waiters_.emplace(position, std::move(done));
-  // Not after the lock: who is called may end the log.
+  // Notify under the lock: a callback may destroy the log as soon as it is
+  // released.
   if (position < durable_ || !status_.ok()) work_.notify_one();
 }
 
@@ -172,7 +173,7 @@ void LogWriter::WriteBatch(std::unique_lock<std::mutex>* lock) {
   room_.notify_all();
 }
 
-// Calls who waits for what has become durable, or never will.
+// Calls back waiters whose records have become durable, or never will.
 void LogWriter::CallDue(std::unique_lock<std::mutex>* lock) {
   const bool all = !status_.ok() || (closing_ && batch_.empty());
   const auto end = all ? waiters_.end() : waiters_.lower_bound(durable_);
@@ -186,7 +187,7 @@ void LogWriter::CallDue(std::unique_lock<std::mutex>* lock) {
   for (auto& [position, done] : due) {
     done(position < durable ? Status() : status);
   }
-  due.clear();  // What they hold ends outside the lock.
+  due.clear();  // Destroy the callbacks outside the lock.
   lock->lock();
 }
 

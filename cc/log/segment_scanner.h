@@ -1,4 +1,5 @@
-// SegmentScanner: the records of a segment's bytes, whatever these are.
+// SegmentScanner: finds the records in a segment's bytes, even if these are
+// damaged.
 //
 // Not thread-safe. Nothing blocks.
 
@@ -23,35 +24,36 @@ struct LogRecord {
 class SegmentScanner {
  public:
   // `bytes` are a whole segment, header included, and must outlive the scanner
-  // and what it gives.
+  // and the records that it returns.
   SegmentScanner(Span<const uint8_t> bytes, uint64_t first_position,
                  SyncMode sync)
       : bytes_(bytes), sync_(sync), position_(first_position) {}
 
-  // The next record, if a whole and intact one follows.
+  // The next record, if an intact one follows.
   std::optional<LogRecord> Next();
 
-  // That of the next record, and where in the bytes it would be.
+  // The position of the next record, and its offset in the bytes.
   uint64_t position() const { return position_; }
   size_t offset() const { return offset_; }
   size_t bytes_left() const { return bytes_.size() - offset_; }
 
-  // Once Next gave nothing: whether what is left shows that a record is lost
-  // that was safe, or was never written, so that no crash which the segment's
-  // records survive can have torn it. It searches all that is left.
+  // Once Next has returned nothing: whether the remaining bytes show that a
+  // safe record is lost, or cannot have been written there, so that no crash
+  // which the segment's records survive can be the cause. Searches all
+  // remaining bytes.
   bool HasLost() const;
 
-  // Once Next gave nothing: how many records have their header in what is left.
-  // There may have been more.
+  // Once Next has returned nothing: how many records have an intact header in
+  // the remaining bytes. There may have been more.
   size_t CountLeft() const;
 
  private:
-  // Calls visit(header), until that is false, for whatever looks like a
-  // record's header in what is left. What does in a body is none, but only the
-  // first body is known to be one.
+  // Calls visit(header), until it returns false, for everything in the
+  // remaining bytes that looks like a record's header. A body may contain bytes
+  // that do; only the first record's body is known to be one, and skipped.
   template <typename Visit>
   void VisitHeadersLeft(const Visit& visit) const;
-  // Whether what is left is the beginning of the next record, or nothing.
+  // Whether the remaining bytes are the beginning of the next record, or none.
   bool IsCutOff() const;
 
   const Span<const uint8_t> bytes_;

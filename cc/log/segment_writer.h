@@ -1,7 +1,7 @@
-// SegmentWriter: puts batches of encoded records into segments.
+// SegmentWriter: writes batches of encoded records to segments.
 //
-// Every call blocks for as long as the device takes. Not thread-safe. After an
-// error it is of no use any more.
+// Every call blocks for as long as the device takes. Not thread-safe. Unusable
+// after an error.
 
 #ifndef PERSIA_CC_LOG_SEGMENT_WRITER_H_
 #define PERSIA_CC_LOG_SEGMENT_WRITER_H_
@@ -16,18 +16,19 @@ namespace persia {
 
 struct SegmentOptions {
   SyncMode sync = SyncMode::kDevice;
-  // A segment that has so many bytes gets no further batch.
+  // A segment of at least this size gets no further batch.
   uint64_t max_bytes = 64ull << 20;
 };
 
 class SegmentWriter {
  public:
-  // With a first segment, which is made.
+  // Creates the first segment.
   static Result<std::unique_ptr<SegmentWriter>> Open(
       const LogPlace& place, const SegmentOptions& options, uint64_t number,
       uint64_t first_position);
 
-  // Logs a batch whose first record is `first_position`; it is in one segment.
+  // Writes a batch whose first record has `first_position`, all of it to one
+  // segment.
   Status Write(Span<const uint8_t> batch, uint64_t first_position);
 
   Status Close();

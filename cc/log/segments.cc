@@ -11,8 +11,8 @@ namespace {
 
 constexpr char kPrefix[] = "log-";
 constexpr size_t kPrefixSize = sizeof(kPrefix) - 1;
-constexpr size_t kDigits = 20;  // Of every uint64, so names sort as numbers.
-// Of a segment that has no header yet. The next one to be made replaces it.
+constexpr size_t kDigits = 20;  // Enough for any uint64; names sort as numbers.
+// A segment that has no header yet. The next CreateSegment replaces it.
 constexpr char kUnfinishedName[] = "unfinished-log-segment";
 constexpr char kAsidePrefix[] = "lost-";
 
@@ -31,7 +31,7 @@ bool IsSegmentName(const std::string& name) {
          name.find_first_not_of("0123456789", kPrefixSize) == std::string::npos;
 }
 
-// Of a file, with its path in front.
+// `status`, with the file's path in front.
 Status At(const std::string& path, const Status& status) {
   return Status(status.code(), Concat(path, ": ", status.message()));
 }

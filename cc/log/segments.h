@@ -1,10 +1,9 @@
 // The segment files of a log, in its folder.
 //
 // Everything here blocks for as long as the device takes, and is thread-safe.
-// Errors are those of FileSystem, with kDataLoss for a file that has a
-// segment's name and not its header, and kFailedPrecondition for a segment of
-// another shard or format version. Files with other names are none of the
-// log's.
+// Errors are those of FileSystem; kDataLoss for a file that has a segment's
+// name but not its header; kFailedPrecondition for a segment of another shard
+// or format version. Files with other names are ignored.
 
 #ifndef PERSIA_CC_LOG_SEGMENTS_H_
 #define PERSIA_CC_LOG_SEGMENTS_H_
@@ -20,9 +19,9 @@
 
 namespace persia {
 
-// Where a log is.
+// The place of a log.
 struct LogPlace {
-  FileSystem* files = nullptr;  // Must outlive what uses it.
+  FileSystem* files = nullptr;  // Must outlive its users.
   std::string folder;
   LogShard shard;
 };
@@ -34,13 +33,12 @@ struct Segment {
   SyncMode sync = SyncMode::kDevice;
 };
 
-// In order. None, if there is no such folder; kInvalidArgument for a URL: no
-// more than whole files can be kept there.
+// In order of number; empty if the folder does not exist. kInvalidArgument for
+// a URL, where only whole files can be stored.
 Result<std::vector<Segment>> ListSegments(const LogPlace& place);
 
-// A segment that holds a header alone. It has its name only once its header,
-// and the name itself, survive a loss of power: so no crash leaves a segment
-// without one.
+// A segment that has only a header. It gets its name, durably, only after its
+// header is durable: so no crash leaves a segment without a header.
 struct NewSegment {
   Segment segment;
   std::unique_ptr<WritableFile> file;
@@ -48,12 +46,12 @@ struct NewSegment {
 Result<NewSegment> CreateSegment(const LogPlace& place, uint64_t number,
                                  uint64_t first_position, SyncMode sync);
 
-// Removes segments all of whose records are before `position`, oldest first;
-// never the newest segment. A LogWriter may go on meanwhile.
+// Removes segments whose records are all before `position`, oldest first; never
+// the newest segment. A LogWriter may write meanwhile.
 Status RemoveSegmentsBefore(const LogPlace& place, uint64_t position);
 
-// Takes these segments out of the log, and leaves them in its folder by names
-// that are none of its.
+// Takes these segments out of the log: renames them, within the folder, to
+// names that are not a segment's.
 Status SetAside(const LogPlace& place, const std::vector<Segment>& segments);
 
 }  // namespace persia

@@ -9,12 +9,12 @@
 namespace persia {
 namespace {
 
-// More than a reply has beside its rows.
+// Upper bound of a reply's bytes other than its rows.
 constexpr uint64_t kHeadBytes = 256;
 
-// A service that holds rows itself does not know that it is served: what the
-// server counts joins its counters. One that asks other processes gets an entry
-// of its own in front of theirs.
+// Adds the server's own counters. A service that holds rows itself has an
+// entry, which lacks what only the server counts; a service that forwards to
+// other processes gets an entry for this process in front of theirs.
 void AddServerCounters(const ServerState& server,
                        std::vector<ServiceStats>* processes) {
   const bool is_local =
@@ -205,7 +205,7 @@ void Call::Refuse(uint64_t request_id, const Status& why) {
 
 void Call::Answer(OutFrame reply) { reply_ = std::move(reply); }
 
-// The length of rows is known only once the tables have given them.
+// A page's length is known only once the tables have filled it.
 OutFrame Call::FitRows(OutFrame reply, uint64_t max_body_bytes) const {
   const uint64_t bytes = BodyBytes(reply);
   if (bytes <= max_body_bytes) return reply;

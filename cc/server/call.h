@@ -1,7 +1,7 @@
-// Call: one request at a server, from its frame to its reply's.
+// Call: one request at a server, from its frame to the reply's frame.
 //
-// It owns all memory that the service and the reply refer to, and is used
-// again for later requests so that the memory is too. Not thread-safe.
+// Owns all memory that the service and the reply refer to, and is reused for
+// later requests so that this memory is too. Not thread-safe.
 
 #ifndef PERSIA_CC_SERVER_CALL_H_
 #define PERSIA_CC_SERVER_CALL_H_
@@ -22,53 +22,54 @@ bool IsRequest(MessageType type);
 
 class Call {
  public:
-  // Where the request's body is read to.
+  // The buffer to read the request's body into.
   ByteBuffer* body() { return &body_; }
 
-  // About the memory that the request and its reply took.
+  // Roughly the memory that the request and its reply took.
   uint64_t bytes() const {
     return body_.size() + vectors_.bytes() + TotalBytes(reply_);
   }
 
-  // What it keeps for later requests: so call it after Clear.
+  // The memory that is retained for later requests. Call Clear before.
   uint64_t kept() const { return body_.capacity() + vectors_.capacity(); }
 
-  // Gives back what is made anew for each request. Not between Prepare and the
-  // reply's end.
+  // Frees what is allocated anew for each request. Not between Prepare and the
+  // end of the reply.
   void Clear();
 
-  // Gives memory back where it is more than `bytes`. Not while the service
-  // works, nor until a reply with rows is written, nor while the body is read
-  // to.
+  // Frees each buffer that is larger than `bytes`. Not while the service works
+  // on the request, before a reply with rows has been written, or while the
+  // body is being read.
   void Trim(uint64_t bytes);
 
-  // Decodes the body. On an error there is nothing to start.
+  // Decodes the body. After an error, do not call Start.
   Status Prepare(const FrameHeader& header, const ServerOptions& options);
 
-  // What the request and its reply take at most. What is not known, and most
-  // often little, is not in it: the tables of a server, say.
+  // The most memory that the request and its reply take. It leaves out what
+  // cannot be known and is mostly small, such as the list of a server's tables.
   uint64_t needed() const;
 
-  // Takes memory for rows and hands the request to the service. The call must
-  // live until `done`.
+  // Allocates memory for rows and hands the request to the service. The call
+  // must live until `done`.
   void Start(EmbeddingService* service, DoneCallback done);
 
-  // What they take once there is a reply.
+  // The memory that request and reply take once there is a reply.
   uint64_t held() const;
 
-  // What a connection has taken for it. Ends with the reply.
+  // What the connection has been granted for this call. Released with the
+  // reply.
   ReplyBudget::Charge charge;
 
-  // Makes the reply's frame of what came of it.
+  // Sets the reply's frame from the request's outcome.
   void Finish(const Status& status, const ServerState& server);
 
-  // Makes it of a request that was not even decoded, or whose reply cannot be
-  // sent. What the request took is given back.
+  // Makes the reply an error, for a request that was not decoded or whose reply
+  // cannot be sent. Frees the memory that the request took.
   void Refuse(uint64_t request_id, const Status& why);
 
   uint64_t request_id() const { return request_id_; }
 
-  // Takes the reply to what is no request.
+  // Sets the reply to a message that is not a request.
   void Answer(OutFrame reply);
 
   // Refers to the call's memory.

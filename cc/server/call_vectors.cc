@@ -5,10 +5,10 @@
 namespace persia {
 namespace {
 
-// Of a table's rows in a reply.
+// The most padding after a table's rows in a reply.
 constexpr uint64_t kMostPadding = 8;
 
-// No overflow: the ids fit a body, and dim is bounded.
+// Does not overflow: the ids fit into a body, and dim is bounded.
 uint64_t NumberCount(const TableIds& ids) {
   return uint64_t{ids.vectors()} * ids.dim;
 }
@@ -26,8 +26,9 @@ Status CheckBytes(const char* what, uint64_t bytes, uint64_t max_bytes) {
 
 }  // namespace
 
-// Bags are pooled from rows of their own, or their gradients spread to some:
-// memory that neither the request's bytes nor its reply's are a measure of.
+// Checks the memory of bags. They are pooled from separate rows, and their
+// gradients are spread to separate rows, whose size shows neither in the
+// request nor in its reply.
 template <typename Request>
 Status CallVectors::CheckIdsAndBags(const Request& request,
                                     const Limits& limits) {
@@ -44,7 +45,7 @@ Status CallVectors::CheckIdsAndBags(const Request& request,
                     limits.bytes);
 }
 
-// What an earlier call had stays for this one, but counts no more.
+// Memory of an earlier call is retained for this one, but no longer counted.
 void CallVectors::SetNeeded(uint64_t numbers, uint64_t encoded_bytes) {
   floats_bytes_ = numbers * sizeof(float);
   encoded_bytes_ = encoded_bytes;

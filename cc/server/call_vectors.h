@@ -1,9 +1,10 @@
-// CallVectors: the rows that a lookup's reply brings, or the gradients that an
-// update brought, as the service and as the client want them.
+// CallVectors: the rows that a lookup's reply carries, or the gradients that an
+// update carries, converted between the service's floats and the message's
+// dtype.
 //
-// Keeps its memory for the next call. float32 is never copied: the service
-// writes the reply's own rows, and reads gradients in the request's body.
-// Another dtype is converted once. Not thread-safe.
+// Retains its memory for the next call. float32 is never copied: the service
+// writes rows into the reply's memory and reads gradients in the request's
+// body. Other dtypes are converted once. Not thread-safe.
 
 #ifndef PERSIA_CC_SERVER_CALL_VECTORS_H_
 #define PERSIA_CC_SERVER_CALL_VECTORS_H_
@@ -23,50 +24,50 @@ namespace persia {
 
 class CallVectors {
  public:
-  // What the memory of a request may be, beside its body's.
+  // Limits on a request's memory, apart from its body.
   struct Limits {
-    // Of a reply, and of rows or gradients while they are worked on.
+    // For a reply, and for decoded rows or gradients.
     uint64_t bytes;
     RequestLimits request;
   };
 
-  // Decodes a Lookup; its tables have no memory for their rows yet.
+  // Decodes a Lookup, without allocating memory for its tables' rows.
   // kResourceExhausted if the reply, its rows before they are encoded, or the
-  // rows that bags are pooled from, would be too long.
+  // rows from which bags are pooled exceed the limits.
   Status Decode(ConstBytes body, const Limits& limits, LookupRequest* request);
 
-  // Gives them that. kResourceExhausted if there is none.
+  // Allocates that memory. kResourceExhausted if there is not enough.
   Status TakeMemory(LookupRequest* request);
 
-  // The reply to what was decoded last, once its rows are there. It refers to
-  // the memory here.
+  // Encodes the reply to the last decoded Lookup, whose rows the service has
+  // filled. The reply refers to this object's memory.
   OutFrame EncodeReply(uint64_t request_id, const LookupRequest& request);
 
-  // Decodes an Update but for its gradients, which are in `body`.
-  // kResourceExhausted if they, decoded, or the rows that bags are pooled from
-  // would be too long.
+  // Decodes an Update, except for its gradients, which stay in `body`.
+  // kResourceExhausted if the decoded gradients, or the rows to which bags are
+  // spread, exceed the limits.
   Status Decode(ConstBytes body, const Limits& limits, UpdateRequest* request);
 
-  // Decodes those that are not float32. kResourceExhausted if there is no
-  // memory.
+  // Decodes the gradients that are not float32. kResourceExhausted if there is
+  // not enough memory.
   Status TakeMemory(UpdateRequest* request);
 
-  // Of a call that has no vectors.
+  // Resets it for a call that has no vectors.
   void Clear();
 
-  // What TakeMemory will take after the last Decode, and the service for the
-  // rows of bags.
+  // What TakeMemory will allocate after the last Decode, and what the service
+  // will allocate for the rows of bags.
   uint64_t needed() const {
     return floats_bytes_ + encoded_bytes_ + other_bytes_;
   }
 
-  // What TakeMemory has taken since the last Decode.
+  // What TakeMemory has allocated since the last Decode.
   uint64_t bytes() const { return floats_.size() + encoded_.size(); }
 
-  // With what is kept for the next call.
+  // The same, with the memory that is retained for the next call.
   uint64_t capacity() const { return floats_.capacity() + encoded_.capacity(); }
 
-  // Gives memory back that has more than `bytes`. Nothing may refer to it.
+  // Frees each buffer that is larger than `bytes`. Nothing may refer to it.
   void Trim(uint64_t bytes) {
     floats_.Trim(bytes);
     encoded_.Trim(bytes);
@@ -78,7 +79,7 @@ class CallVectors {
   void SetNeeded(uint64_t numbers, uint64_t encoded_bytes);
   Status TakeNeeded(const char* what);
 
-  // By the last Decode:
+  // Set by the last Decode:
   uint64_t floats_bytes_ = 0;
   uint64_t encoded_bytes_ = 0;
   uint64_t other_bytes_ = 0;  // Rows of bags, and padding.

@@ -6,10 +6,10 @@
 namespace persia {
 namespace {
 
-// Who reads a long reply at this rate reads.
+// A peer that reads a long reply at this rate is not stalled.
 constexpr double kSlowestBytesASecond = 1 << 20;
 
-// Replies without rows are shorter.
+// Replies without rows are shorter than this.
 constexpr uint64_t kShortBytes = 4096;
 
 constexpr EventKind kRefused{"connections refused", EventLevel::kWarning, 20};
@@ -18,7 +18,7 @@ constexpr EventKind kStalled{"connections dropped that read no replies",
 constexpr EventKind kBadFrames{"connections dropped for bad frames",
                                EventLevel::kWarning, 20};
 
-// How long a peer may take to hang up after it was told of the end.
+// How long a peer may take to hang up after its last reply.
 constexpr double kLingerSeconds = 1;
 
 Status OtherVersion(uint16_t of_client) {
@@ -106,7 +106,7 @@ void Connection::Serve() {
 
 // ---- The client proves itself, by TLS and by the token.
 
-// All of it, within one span of time.
+// One time limit for both TLS and the token's handshake.
 void Connection::LimitHandshake() {
   handshake_timer_.expires_at(
       DeadlineAfter(server_->options.handshake_seconds));
@@ -119,7 +119,7 @@ void Connection::LimitHandshake() {
 
 void Connection::OnSilence() {
   if (closed_ || !(securing_ || handshake_)) return;
-  if (!draining_) CountRefused(Silence(securing_));  // Else it is counted.
+  if (!draining_) CountRefused(Silence(securing_));  // Else already counted.
   Close();
 }
 
@@ -139,7 +139,7 @@ void Connection::OnSecured(const Status& status) {
   if (status.ok()) return Serve();
   if (status.code() == Code::kUnavailable) return Close();  // It hung up.
   if (status.code() == Code::kUnauthenticated) return RefuseClient(status);
-  CountRefused(status);  // TLS has told it.
+  CountRefused(status);  // TLS has told the peer.
   draining_ = true;
   CloseAfterReplies();
 }
@@ -158,7 +158,8 @@ void Connection::OnHandshakeRead(ReadEnd end, const Status& status) {
     const ByteBuffer& body = *reading_->body();
     return TakeHandshake(ConstBytes(body.data(), body.size()));
   }
-  // Most requests are too long for a handshake, and are told what is wrong.
+  // Most requests are longer than a handshake's frame; the client is told
+  // nevertheless that a token is needed.
   if (end == ReadEnd::kTooLong) return TakeHandshake({});
   OnBadFrame(end, status);
 }
@@ -186,7 +187,7 @@ void Connection::EndHandshake() {
   stream_->set_max_body_bytes(server_->options.max_body_bytes);
 }
 
-// ---- Requests come.
+// ---- Requests.
 
 void Connection::ReadNext() {
   if (closed_ || draining_ || reading_ != nullptr || waiting_ != nullptr ||
@@ -255,7 +256,7 @@ void Connection::OnRequest() {
   LimitWait();
 }
 
-// Who holds the room and reads nothing is dropped meanwhile.
+// While a request waits, drops peers that hold room and do not read.
 void Connection::LimitWait() {
   wait_timer_.expires_at(DeadlineAfter(server_->options.unread_seconds / 10));
   wait_timer_.async_wait(
@@ -282,11 +283,12 @@ void Connection::OnRoom(uint64_t wait) {
   ReadNext();
 }
 
-// The budget has taken what it needs.
+// The budget has reserved what the call needs.
 void Connection::Begin(std::shared_ptr<Call> call) {
   call->charge = server_->budget->Given(call->needed());
-  // The service may finish on any thread and after this server has gone: until
-  // back in the loop, only the call itself and the mailbox are safe to touch.
+  // The service may finish on any thread and after this server is gone: until
+  // the loop's thread runs, only the call itself and the mailbox are safe to
+  // use.
   call->Start(server_->service,
               [call, mailbox = mailbox_,
                connection = weak_from_this()](const Status& status) {
@@ -299,20 +301,20 @@ void Connection::Begin(std::shared_ptr<Call> call) {
               });
 }
 
-// Whoever it is, and not what was sent, is the reason.
+// Refuses the client for who it is, not for what it sent.
 void Connection::RefuseClient(const Status& why) {
   CountRefused(why);
   Refuse(kConnectionId, why);
 }
 
-// The peer is told why the connection ends.
+// Tells the peer why the connection ends.
 void Connection::Refuse(uint64_t request_id, const Status& why) {
   if (reading_ == nullptr) reading_ = idle_calls_->Take();
   reading_->Refuse(request_id, why);
   ReplyLast();
 }
 
-// In the words that it understands.
+// Replies with a TLS alert, which the peer understands.
 void Connection::RefuseTls() {
   CountRefused(TlsNotSpoken());
   reading_->Answer({NoTlsHere(), {}});
@@ -339,8 +341,8 @@ void Connection::Reply(std::shared_ptr<Call> call) {
   if (replies_.size() == 1) WriteNext();
 }
 
-// Most often it is less than was thought. A long one that nobody could foresee
-// is not worth passing the bound.
+// Usually the reply is smaller than the estimate. If it is larger and there is
+// no room, it is refused rather than exceed the budget.
 void Connection::ChargeReply(Call* call) {
   if (call->charge.bytes() == 0) call->charge = server_->budget->Given(0);
   if (call->held() > call->charge.bytes() + kShortBytes &&
@@ -395,7 +397,8 @@ void Connection::Drain() {
 
 void Connection::CloseAfterReplies() {
   if (in_flight_ > 0 || lingering_) return;
-  if (reading_ != nullptr) return stream_->CancelRead();  // Back in OnRead.
+  // OnRead calls this again.
+  if (reading_ != nullptr) return stream_->CancelRead();
   lingering_ = true;
   stream_->Linger(kLingerSeconds,
                   [self = shared_from_this()] { self->Close(); });

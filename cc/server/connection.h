@@ -1,4 +1,5 @@
-// Connection: one client at a server. Belongs to its socket's loop.
+// Connection: one client's connection at a server. Belongs to its socket's
+// loop.
 
 #ifndef PERSIA_CC_SERVER_CONNECTION_H_
 #define PERSIA_CC_SERVER_CONNECTION_H_
@@ -24,24 +25,24 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using ClosedCallback =
       std::function<void(const std::shared_ptr<Connection>&)>;
 
-  // `server` must outlive the connection, which is over once `on_closed` was
+  // `server` must outlive the connection, which ends when `on_closed` is
   // called.
   Connection(Socket socket, std::shared_ptr<Mailbox> mailbox,
              ServerState* server, ClosedCallback on_closed);
 
   void Start();
 
-  // Instead of Start: tells the client why it is not served, and counts it.
+  // Instead of Start: counts the client as refused and tells it why.
   void TurnAway(const Status& why);
 
-  // Reads no more, answers the requests in flight, then closes.
+  // Reads no further requests, answers those in flight, then closes.
   void Drain();
 
-  // Cuts it. Replies that are not written yet are lost.
+  // Closes at once. Replies that are not written yet are lost.
   void Close();
 
-  // Cuts it, and tells why, if its peer reads no replies while somebody waits
-  // for what they take.
+  // Closes at once, and logs why, if the peer does not read its replies while
+  // other requests wait for the memory that these replies take.
   void DropIfStalled();
 
  private:
@@ -86,17 +87,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   const std::shared_ptr<IdleCalls> idle_calls_;
 
-  Status turned_away_;     // Why the client is not served, if it is not.
-  bool securing_ = false;  // While TLS is agreed on.
-  std::optional<ServerHandshake> handshake_;  // Until the client is known.
+  Status turned_away_;     // Not OK: why to refuse the client.
+  bool securing_ = false;  // During the TLS handshake.
+  std::optional<ServerHandshake> handshake_;  // Until it has succeeded.
   std::shared_ptr<Call> reading_;  // The call whose frame is being read.
-  int in_flight_ = 0;              // Calls from their frame to their reply.
+  int in_flight_ = 0;              // Calls between frame and end of reply.
   std::deque<std::shared_ptr<Call>> replies_;  // The first is being written.
   uint64_t unwritten_bytes_ = 0;               // Of replies_.
-  Clock::time_point write_began_;              // Of the first of them.
-  std::shared_ptr<Call> waiting_;  // For room in the budget; nothing is read.
-  uint64_t wait_ = 0;              // Numbers those waits; the budget has its
-  uint64_t wait_number_ = 0;       // own number.
+  Clock::time_point write_began_;  // When the first of them was begun.
+  std::shared_ptr<Call> waiting_;  // For room in the budget; reading pauses.
+  uint64_t wait_ = 0;              // Counts the waits, to recognize old grants.
+  uint64_t wait_number_ = 0;       // The budget's number for the current wait.
   Deadline wait_ends_;
   bool draining_ = false;
   bool lingering_ = false;

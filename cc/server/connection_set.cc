@@ -9,8 +9,8 @@ namespace {
 constexpr EventKind kTooMany{"connections refused, one too many each",
                              EventLevel::kWarning, 1};
 
-// Connections over the limit that are told so, and not just closed: their
-// number must have a limit too.
+// How many connections over the limit are told why they are refused, and not
+// just closed: their number must be limited too.
 constexpr uint64_t kTurnedAwayAtOnce = 64;
 
 Status TooMany(int limit) {
@@ -48,7 +48,7 @@ void ConnectionSet::Add(Socket socket) {
 
 void ConnectionSet::DrainAll() {
   mailbox_->Post([this] {
-    const auto open = open_;  // Each may leave the set as it is told.
+    const auto open = open_;  // The call may erase its connection.
     for (const auto& connection : open) connection->Drain();
   });
 }

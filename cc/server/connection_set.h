@@ -1,5 +1,5 @@
-// ConnectionSet: the open connections of one loop. Belongs to the loop but for
-// what says otherwise.
+// ConnectionSet: the open connections of one loop. Belongs to the loop, except
+// for the methods that say otherwise.
 
 #ifndef PERSIA_CC_SERVER_CONNECTION_SET_H_
 #define PERSIA_CC_SERVER_CONNECTION_SET_H_
@@ -21,17 +21,18 @@ class ConnectionSet {
   ConnectionSet(std::shared_ptr<Mailbox> mailbox, ServerState* server)
       : mailbox_(std::move(mailbox)), server_(server) {}
 
-  // Serves a connection whose socket belongs to the loop, or turns it away if
-  // the server has enough. Any thread, but the same for all sets of a server.
+  // Serves a connection whose socket belongs to the loop, or refuses it if the
+  // server has too many. Any thread, but always the same one for all sets of a
+  // server.
   void Add(Socket socket);
 
-  // Any thread; those that were added before are meant.
+  // Any thread. They apply to the connections that were added before.
   void DrainAll();
   void CloseAll();
   void DropStalled();
 
-  // Blocks until all are closed, or until `deadline`. Any thread but the
-  // loop's.
+  // Blocks until all connections are closed, or until `deadline`. Any thread
+  // but the loop's.
   bool WaitUntilEmpty(Deadline deadline);
 
  private:
@@ -43,7 +44,7 @@ class ConnectionSet {
 
   std::mutex mutex_;
   std::condition_variable empty_;
-  size_t count_ = 0;  // Guarded by mutex_. Counts those on their way to open_.
+  size_t count_ = 0;  // Guarded by mutex_. Includes those not yet in open_.
 };
 
 }  // namespace persia

@@ -5,11 +5,11 @@
 namespace persia {
 namespace {
 
-// Calls that keep their memory for later. They are taken last in, first out, so
-// more would only be used under a burst.
+// The most calls that are retained. They are used last in, first out, so
+// further ones would serve only bursts.
 constexpr size_t kMaxCalls = 4;
 
-// What an idle call may keep for ever.
+// What an idle call may retain indefinitely.
 constexpr uint64_t kKeptBytes = uint64_t{64} << 10;
 
 }  // namespace
@@ -52,7 +52,7 @@ void IdleCalls::Close() {
   timer_.cancel();
 }
 
-// So nothing is done a request.
+// A timer, so that no work is done per request.
 void IdleCalls::StartTimer() {
   timer_.expires_at(DeadlineAfter(server_->options.memory_seconds));
   timer_.async_wait([calls = weak_from_this()](const ErrorCode& error) {
@@ -63,7 +63,7 @@ void IdleCalls::StartTimer() {
 
 void IdleCalls::Trim() {
   const uint64_t needed = std::max(kKeptBytes, *recent_bytes_);
-  // A buffer may have half as much again as was asked for.
+  // A buffer may have a capacity 1.5 times the size that was asked for.
   const uint64_t kept = needed + needed / 2;
   for (const auto& call : calls_) call->Trim(kept);
   const bool reads = next_ != nullptr && reads_body_();

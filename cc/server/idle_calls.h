@@ -1,7 +1,7 @@
-// IdleCalls: those of a connection that wait for a next request, with the
-// memory that earlier ones took: fresh memory costs more than the work on it.
-// What recent requests did not need is given back, and so is what all
-// connections together would keep beyond a limit.
+// IdleCalls: the calls of a connection that are between requests, with the
+// memory that earlier requests took: allocating it anew would cost more than
+// the work on it. It frees the memory that recent requests did not need, and
+// what would exceed the limit on all connections together.
 //
 // Belongs to the connection's loop.
 
@@ -23,22 +23,22 @@ namespace persia {
 
 class IdleCalls : public std::enable_shared_from_this<IdleCalls> {
  public:
-  // `server` must outlive it. `reads_body` says whether the call that was taken
-  // last is being read to.
+  // `server` must outlive it. `reads_body` says whether a body is being read
+  // into the call that Take returned last.
   IdleCalls(const Socket::executor_type& executor, ServerState* server,
             std::function<bool()> reads_body)
       : timer_(executor), server_(server), reads_body_(std::move(reads_body)) {}
 
-  // One to read the next request to; idle until EndIdle.
+  // Returns a call to read the next request into. It is idle until EndIdle.
   std::shared_ptr<Call> Take();
 
-  // The call that was taken last has a request.
+  // The call that Take returned last has received a request.
   void EndIdle();
 
-  // A call whose reply has been written.
+  // Accepts a call whose reply has been written.
   void Keep(std::shared_ptr<Call> call);
 
-  // To be called once, after the others. What is kept counts no more.
+  // Call it once, last. Stops counting what is retained.
   void Close();
 
  private:
@@ -50,10 +50,10 @@ class IdleCalls : public std::enable_shared_from_this<IdleCalls> {
   ServerState* const server_;
   const std::function<bool()> reads_body_;
   std::vector<std::shared_ptr<Call>> calls_;
-  std::shared_ptr<Call> next_;  // That was taken, while it is idle.
-  uint64_t kept_bytes_ = 0;     // As the server counts them.
-  // While there may be memory to give back: the most that a request took since
-  // the timer was started.
+  std::shared_ptr<Call> next_;  // The last call taken, while it is idle.
+  uint64_t kept_bytes_ = 0;     // What server_->kept_bytes includes of it.
+  // Set while there may be memory to free: the most that a request has taken
+  // since the timer was started.
   std::optional<uint64_t> recent_bytes_;
 };
 

@@ -5,7 +5,7 @@
 namespace persia {
 namespace {
 
-// When the process has no descriptor left, say.
+// Before accepting again after an error, such as no descriptor left.
 constexpr double kRetrySeconds = 0.1;
 
 Status OthersReach(const Address& address) {
@@ -51,7 +51,7 @@ ErrorCode Listener::Open(const Tcp::endpoint& endpoint) {
   ErrorCode ignored;
   acceptor_.close(ignored);
   acceptor_.open(endpoint.protocol(), error);
-  // A restarted server must get its port back at once.
+  // A restarted server must be able to bind its port again at once.
   if (!error) acceptor_.set_option(Acceptor::reuse_address(true), error);
   if (!error) acceptor_.bind(endpoint, error);
   if (!error) acceptor_.listen(Acceptor::max_listen_connections, error);

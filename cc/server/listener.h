@@ -17,16 +17,16 @@ namespace persia {
 
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
-  // Gives the loop of the next connection.
+  // Returns the loop for the next connection.
   using NextLoop = std::function<EventLoop*()>;
-  // Takes a connection and the loop that it belongs to.
+  // Receives a connection and the loop that it belongs to.
   using Accepted = std::function<void(EventLoop* loop, Socket socket)>;
 
-  // Who may come.
+  // From where clients may connect.
   enum class Reach { kThisMachine, kAnywhere };
 
   // Binds; any thread. kUnavailable, naming the address, if that fails;
-  // kInvalidArgument for an address that others than may come can reach.
+  // kInvalidArgument for an address that can be reached from outside `reach`.
   static Result<std::shared_ptr<Listener>> Bind(EventLoop* loop,
                                                 const Address& address,
                                                 Reach reach);
@@ -54,7 +54,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   uint16_t port_ = 0;
   NextLoop next_loop_;
   Accepted accepted_;
-  std::unique_ptr<Socket> socket_;  // The next connection.
+  std::unique_ptr<Socket> socket_;  // For the next connection.
 };
 
 }  // namespace persia

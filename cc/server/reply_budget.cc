@@ -18,7 +18,7 @@ void ReplyBudget::Charge::GiveBack() {
   if (bytes_ != 0) budget_->GiveBack(part_, std::exchange(bytes_, 0));
 }
 
-// It stays in its part if it shrinks.
+// A charge that shrinks stays in its part.
 bool ReplyBudget::Charge::TryResize(uint64_t bytes) {
   if (bytes <= bytes_) {
     Resize(bytes);
@@ -121,7 +121,7 @@ uint64_t ReplyBudget::taken() {
   return taken;
 }
 
-// To those at the front that there is room for.
+// Grants room to waiters, in order, while it suffices for the first.
 ReplyBudget::Grants ReplyBudget::Grant(Part* part) {
   Grants grants;
   while (!part->waiters.empty() && part->HasRoom(part->waiters.front().bytes)) {

@@ -1,9 +1,11 @@
-// ReplyBudget: bytes that the requests and replies of all connections may take
-// together, from before a request is worked on until its reply is written.
+// ReplyBudget: a limit on the bytes that the requests and replies of all
+// connections take together, from before the work on a request until its reply
+// is written.
 //
-// Requests are of three sizes, and each size has a part of it to itself: so
-// short ones do not wait for those who read no long replies. What its part has
-// no room for waits, and gets it in the order in which it came.
+// Requests are of three sizes, and each size has its own part of the budget, so
+// that short requests do not wait behind clients that do not read long replies.
+// A request without room in its part waits; each part grants room in the order
+// of arrival.
 //
 // Thread-safe; nothing blocks.
 
@@ -24,10 +26,10 @@ namespace persia {
 
 class ReplyBudget : public std::enable_shared_from_this<ReplyBudget> {
  public:
-  // Up to so much a request is short; up to a 64th of all it is medium.
+  // Requests up to kShortBytes are short; up to a 64th of the total, medium.
   static constexpr uint64_t kShortBytes = uint64_t{16} << 10;
 
-  // What a request has been given, and gives back with its end.
+  // A request's granted bytes, released by the destructor.
   class Charge {
    public:
     Charge() = default;
@@ -37,10 +39,10 @@ class ReplyBudget : public std::enable_shared_from_this<ReplyBudget> {
 
     uint64_t bytes() const { return bytes_; }
 
-    // False, with nothing changed, if there is no room for so much more.
+    // Returns false and changes nothing if there is no room for the increase.
     bool TryResize(uint64_t bytes);
 
-    // Also if there is no room.
+    // Resizes even if there is no room.
     void Resize(uint64_t bytes);
 
    private:
@@ -56,21 +58,21 @@ class ReplyBudget : public std::enable_shared_from_this<ReplyBudget> {
 
   uint64_t total_bytes() const { return total_bytes_; }
 
-  // Takes `bytes`. 0 if it has them now; else a number for Cancel, and
-  // `granted` is called once it has, on any thread, and must only post: what is
-  // more than the whole part gets room when nobody else has any of it. Then
-  // Given is to be called.
+  // Reserves `bytes`. Returns 0 if they are reserved now. Otherwise returns a
+  // number for Cancel, and calls `granted` once they are, on any thread;
+  // `granted` must only post. A request larger than its whole part is granted
+  // when nothing else of that part is taken. Call Given afterwards.
   uint64_t Take(uint64_t bytes, std::function<void()> granted);
 
-  // What was taken.
+  // Makes the Charge for reserved bytes.
   Charge Given(uint64_t bytes);
 
-  // Of what waits, or was granted and not Given.
+  // Cancels a request that waits, or was granted without a call of Given.
   void Cancel(uint64_t number, uint64_t bytes);
 
   bool has_waiters() const { return waiter_count_ > 0; }
 
-  // What is taken now.
+  // The bytes that are reserved now.
   uint64_t taken();
 
  private:
@@ -79,13 +81,13 @@ class ReplyBudget : public std::enable_shared_from_this<ReplyBudget> {
     uint64_t bytes;
     std::function<void()> granted;
   };
-  // For requests of one size.
+  // The part for requests of one size.
   struct Part {
     bool HasRoom(uint64_t bytes) const {
       return taken == 0 || (taken <= room && bytes <= room - taken);
     }
 
-    uint64_t most_bytes;  // Of a request.
+    uint64_t most_bytes;  // The largest request.
     uint64_t room;
     uint64_t taken = 0;
     std::deque<Waiter> waiters = {};
@@ -96,12 +98,12 @@ class ReplyBudget : public std::enable_shared_from_this<ReplyBudget> {
   bool TryMove(size_t from, uint64_t old_bytes, size_t to, uint64_t bytes,
                bool anyway);
   void GiveBack(size_t part, uint64_t bytes);
-  Grants Grant(Part* part);  // Expects the lock.
+  Grants Grant(Part* part);  // Requires the lock.
 
   const uint64_t total_bytes_;
   std::atomic<uint64_t> waiter_count_{0};
   std::mutex mutex_;
-  // All below are guarded by mutex_.
+  // Everything below is guarded by mutex_.
   uint64_t last_number_ = 0;
   std::array<Part, 3> parts_;
 };

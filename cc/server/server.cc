@@ -51,7 +51,7 @@ class ServerImpl : public Server {
     if (stopped_) return;
     stopped_ = true;
     CloseListener();
-    // Nothing is added to the sets any more.
+    // Nothing is added to the sets from here on.
     for (const auto& set : sets_) set->DrainAll();
     for (const auto& set : sets_) set->WaitUntilEmpty(deadline);
     for (const auto& set : sets_) set->CloseAll();
@@ -60,7 +60,7 @@ class ServerImpl : public Server {
   }
 
  private:
-  // On the listener's loop alone.
+  // Called on the listener's loop alone.
   size_t NextLoop() { return next_loop_++ % loops_.size(); }
 
   ConnectionSet* SetOf(const EventLoop* loop) {
@@ -69,7 +69,7 @@ class ServerImpl : public Server {
     return sets_[i].get();
   }
 
-  // Any thread. Looks at all connections, so not for each of many replies.
+  // Any thread. Looks at all connections, so its rate is limited.
   void DropStalled() {
     const Deadline now = Clock::now();
     {
@@ -92,10 +92,10 @@ class ServerImpl : public Server {
   static constexpr double kDropsASpan = 10;
 
   ServerState state_;
-  // Sockets go before their loop, so the loops come first.
+  // Sockets must be destroyed before their loop, so the loops come first.
   const std::vector<std::unique_ptr<EventLoop>> loops_;
   const std::shared_ptr<Listener> listener_;
-  std::vector<std::unique_ptr<ConnectionSet>> sets_;  // One a loop.
+  std::vector<std::unique_ptr<ConnectionSet>> sets_;  // One per loop.
   size_t next_loop_ = 0;
   std::mutex drop_mutex_;
   Deadline next_drop_;  // Guarded by drop_mutex_.

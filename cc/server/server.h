@@ -1,23 +1,25 @@
 // Server: offers an EmbeddingService over TCP.
 //
-// With TLS, each connection begins with that: who shows no certificate that the
-// server's authorities have signed, or speaks no TLS, is told so, dropped and
-// counted. With a token, a handshake (wire/handshake.h) comes next, by which
-// both ends prove that they have it. Who does not is told so by one Error
-// frame, dropped and counted; so is a connection over the limit. One that has
-// not got so far is dropped after ServerOptions::handshake_seconds.
+// With TLS, each connection starts with a TLS handshake: a client that shows no
+// certificate signed by the server's authorities, or does not speak TLS, is
+// told so, dropped and counted. With a token, a handshake (wire/handshake.h)
+// follows, in which both ends prove that they have it. A client without the
+// token, or a connection over the limit, gets one Error frame that says so, is
+// dropped and counted. A client that has not completed both within
+// ServerOptions::handshake_seconds is dropped.
 //
-// Requests of one connection are answered in any order, each reply carrying
-// its request's id; at most ServerOptions::max_in_flight of them are worked on
-// at once, and ServerOptions::max_unwritten_bytes of replies wait for a peer
-// that reads slowly, the next frame is read only then. The requests of all
-// connections that are worked on and their replies take at most
-// ServerOptions::max_unwritten_total_bytes: a request that there is no room for
-// waits, and while one does, a peer that reads no replies is dropped. A
-// connection that sends anything
-// but a well-formed frame is dropped and counted; others do not notice. A peer
-// of another protocol version, or whose request is too long, gets one Error
-// frame that says so first.
+// The requests of one connection are answered in any order; each reply carries
+// its request's id. Back-pressure: the next frame is not read while
+// ServerOptions::max_in_flight of its requests are in flight, or more than
+// ServerOptions::max_unwritten_bytes of its replies wait for a peer that reads
+// slowly. The requests in progress of all connections, with their replies, take
+// at most ServerOptions::max_unwritten_total_bytes: a request for which there
+// is no room waits, and while one waits, peers that do not read their replies
+// are dropped.
+//
+// A connection that sends anything but a well-formed frame is dropped and
+// counted; others are not affected. A peer of another protocol version, or
+// whose request is too long, first gets one Error frame that says so.
 
 #ifndef PERSIA_CC_SERVER_SERVER_H_
 #define PERSIA_CC_SERVER_SERVER_H_
@@ -39,58 +41,58 @@ namespace persia {
 struct ServerOptions {
   std::string host = "127.0.0.1";           // Name or address to bind.
   uint16_t port = 0;                        // 0: any free one.
-  int io_threads = 2;                       // Each with its own event loop.
+  int io_threads = 2;                       // Each has its own event loop.
   uint64_t max_body_bytes = kMaxBodyBytes;  // Of requests and of replies.
   RequestLimits request;
-  int max_in_flight = 64;  // Requests of one connection.
-  // Of one connection: with more waiting for it, no further request is read. A
-  // peer that asks and does not read holds so much memory and one reply.
+  int max_in_flight = 64;  // Per connection.
+  // Per connection: while more bytes of replies wait to be written, no further
+  // request is read. A peer that sends requests without reading replies
+  // occupies at most this much memory and one more reply.
   uint64_t max_unwritten_bytes = 64u << 20;
-  // Of all connections: the requests that are worked on, with their rows, and
-  // their replies: see ReplyBudget. One that would take more waits; and a
-  // connection that reads less of its next reply than a MiB a second, after
-  // `unread_seconds`, is then dropped. A request that takes more than half of
-  // this is the only one of those that are long.
+  // For all connections: the memory of requests in progress, with their rows,
+  // and of their replies; see ReplyBudget. A request that would exceed it
+  // waits; meanwhile a connection that, after `unread_seconds`, reads its next
+  // reply at less than 1 MiB per second is dropped. A request that takes more
+  // than half of this is the only long request in progress.
   uint64_t max_unwritten_total_bytes = 1u << 30;
   double unread_seconds = 10;
   double request_seconds = 60;  // Deadline handed to the service.
-  // Null: connections are not encrypted, and show no certificate.
+  // Null: no TLS, so neither encryption nor certificates.
   std::shared_ptr<TlsContext> tls;
-  std::string auth_token;  // Shared with every client; empty: none.
+  std::string auth_token;  // Shared with every client; empty: no token.
   double handshake_seconds = 10;
-  // Without TLS or a token, only addresses of this machine are listened on,
-  // unless it is said that anybody may come.
+  // Without TLS and without a token, the server listens only on loopback
+  // addresses, unless this is true: then any client may connect.
   bool insecure = false;
   int max_connections = 1024;
-  // A connection keeps the memory of its requests for those that come; after so
-  // long without any as large it gives back what is beyond kKeptBytes a
-  // request.
+  // A connection retains the memory of its requests for later ones. If none as
+  // large comes for this long, it frees what exceeds kKeptBytes per call.
   double memory_seconds = 10;
-  // What all connections keep so; what is beyond is given back at once.
+  // The most that all connections retain; any excess is freed at once.
   uint64_t max_kept_total_bytes = 1u << 30;
-  // Is told what an operator wants to know, and must outlive the server. Null:
-  // it is told to nobody.
+  // Receives the events that an operator wants to know; must outlive the
+  // server. Null: they are discarded.
   EventLog* events = nullptr;
 };
 
 class Server {
  public:
-  // Finishes as Stop does, at once.
+  // As Stop, with a deadline that has passed.
   virtual ~Server() = default;
 
   virtual uint16_t port() const = 0;
 
   // Stops accepting, finishes the requests whose frame has been read, writes
-  // their replies, closes every connection. Blocks until then or until
-  // `deadline`, when what is left is cut. Idempotent; any thread but the
-  // server's own.
+  // their replies, and closes every connection. Blocks until then or until
+  // `deadline`, when the remaining connections are cut. Idempotent; any thread
+  // but the server's own.
   virtual void Stop(Deadline deadline) = 0;
 };
 
-// Binds and serves at once. `service` must outlive the server. kUnavailable,
+// Binds and starts to serve. `service` must outlive the server. kUnavailable,
 // with the address and the reason, if the port cannot be bound;
-// kInvalidArgument for an option out of range, or an address that other
-// machines reach without TLS or a token.
+// kInvalidArgument for an option out of range, or for an address that other
+// machines can reach without TLS or a token (see `insecure`).
 Result<std::unique_ptr<Server>> StartServer(EmbeddingService* service,
                                             const ServerOptions& options);
 

@@ -22,12 +22,12 @@ struct ServerState {
   std::atomic<uint64_t> bad_frames{0};
   std::atomic<uint64_t> refused_connections{0};
   std::atomic<uint64_t> connections{0};
-  // Of the requests and replies of all connections, which need it.
+  // For the requests and replies of all connections. Required.
   std::shared_ptr<ReplyBudget> budget;
-  // To be called while somebody waits for that, on any loop: drops those that
-  // read no replies.
+  // Call it, on any loop, while a request waits for room in the budget: drops
+  // connections that do not read their replies.
   std::function<void()> drop_stalled;
-  // What all connections keep for later requests.
+  // The memory that all connections retain for later requests.
   std::atomic<uint64_t> kept_bytes{0};
 };
 

@@ -1,4 +1,4 @@
-// TLS in a build that found no OpenSSL.
+// MakeTlsContext for a build without OpenSSL.
 
 #ifdef PERSIA_WITHOUT_TLS
 

@@ -1,4 +1,5 @@
-// What this module's files share of OpenSSL; no other module sees any of it.
+// The OpenSSL helpers that this module's files share; no other module sees
+// OpenSSL.
 
 #ifndef PERSIA_CC_TLS_OPENSSL_H_
 #define PERSIA_CC_TLS_OPENSSL_H_
@@ -30,16 +31,18 @@ using BioPtr = std::unique_ptr<BIO, FreeBy<BIO_free>>;
 using CertificatePtr = std::unique_ptr<X509, FreeBy<X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
 
-// A client's session if `host` is given, which it connects to.
+// A client's session for a connection to `host` if that is given, otherwise a
+// server's.
 Result<std::unique_ptr<TlsSession>> MakeOpenSslSession(SSL_CTX* context,
                                                        const std::string* host);
 
-// Why the last call with `ssl` failed, as TlsSession says; `host` is "" at a
-// server. `is_known`: the handshake was done before, so what comes is TLS, or
-// was changed on its way. Takes this thread's queue of errors.
+// Why the last call with `ssl` failed, as one of TlsSession's errors. `host` is
+// "" at a server. `is_known`: the handshake was completed, so the bytes
+// received are TLS, or were modified in transit. Empties this thread's error
+// queue.
 Status TakeSslError(const SSL* ssl, const std::string& host, bool is_known);
 
-// The newest of this thread's queue of errors, in words. Empties the queue.
+// The newest error in this thread's queue, as text. Empties the queue.
 std::string TakeReason();
 
 }  // namespace persia

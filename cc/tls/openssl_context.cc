@@ -12,15 +12,15 @@
 namespace persia {
 namespace {
 
-// The shorter key first: it is as safe for what lasts as long as a connection,
-// and a third faster.
+// The shorter key first: it is as safe for data that is secret only as long as
+// a connection lasts, and a third faster.
 constexpr char kCiphers[] =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
     "TLS_CHACHA20_POLY1305_SHA256";
 
-// This copy of OpenSSL is nobody else's. It reads no configuration, which could
-// load modules that are built for another copy; and it is not torn down when
-// the process exits, while threads may still use it.
+// This copy of OpenSSL is private to this library. It reads no configuration,
+// which could load modules that are built for another copy, and it is not torn
+// down at exit, when threads may still use it.
 bool StartOpenSsl() {
   static const bool started =
       OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT,
@@ -28,7 +28,7 @@ bool StartOpenSsl() {
   return started;
 }
 
-// Whatever asks for a password would ask the terminal otherwise.
+// Without it, OpenSSL would ask for passwords on the terminal.
 int NoPassword(char*, int, int, void*) { return 0; }
 
 BioPtr ReaderOf(const std::string& pem) {
@@ -112,7 +112,8 @@ bool SetRules(SSL_CTX* context) {
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
                      nullptr);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  // A record at a time, from where the caller's bytes are by then.
+  // A write may encrypt a single record, and its retry may pass the same bytes
+  // at another address.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&

@@ -26,7 +26,7 @@ Status OfOtherName(const std::string& host) {
                  "to a name that it has");
 }
 
-// What this end found wrong with the peer's certificate.
+// The error if this end refuses the peer's certificate.
 Status OfVerification(long result, const std::string& host) {
   const std::string whose =
       host.empty() ? "the client's certificate" : "the server's certificate";
@@ -48,7 +48,7 @@ Status OfVerification(long result, const std::string& host) {
   }
 }
 
-// What the peer found wrong.
+// The error for an alert that the peer sent.
 Status OfAlert(int alert, const std::string& reason, bool at_server) {
   switch (alert) {
     case SSL_AD_PROTOCOL_VERSION:
@@ -79,7 +79,8 @@ Status OfAlert(int alert, const std::string& reason, bool at_server) {
                 Concat("the peer ended the TLS connection (", reason, ")"));
 }
 
-// Whether what came is no TLS at all. OpenSSL knows some other protocols.
+// Whether what was received is not TLS at all. OpenSSL recognizes some other
+// protocols.
 bool IsOfAnotherProtocol(int reason) {
   return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
          reason == SSL_R_HTTPS_PROXY_REQUEST;

@@ -10,13 +10,13 @@
 namespace persia {
 namespace {
 
-// Of each direction: what one system call moves at most. Several records, each
-// of up to 16 KiB, so that calls are few.
+// The size of the buffer for each direction, which limits what one system call
+// moves. It holds several records, of up to 16 KiB each, so that calls are few.
 constexpr size_t kBufferBytes = 128 << 10;
 
 class OpenSslSession : public TlsSession {
  public:
-  // `wire` is the other end of what `ssl` reads and writes.
+  // `wire` is the other end of the BIO pair that `ssl` reads and writes.
   OpenSslSession(SslPtr ssl, BioPtr wire, std::string host)
       : ssl_(std::move(ssl)), wire_(std::move(wire)), host_(std::move(host)) {}
 
@@ -80,7 +80,8 @@ class OpenSslSession : public TlsSession {
     return bytes > 0 ? static_cast<size_t>(bytes) : 0;
   }
 
-  // Nothing yet, or an error.
+  // Returns nothing yet (false or 0) if more input or output is needed; else an
+  // error.
   template <typename T>
   Result<T> OfFailure(int result) {
     switch (SSL_get_error(ssl_.get(), result)) {
@@ -96,10 +97,11 @@ class OpenSslSession : public TlsSession {
   const SslPtr ssl_;
   const BioPtr wire_;
   const std::string host_;
-  bool is_known_ = false;  // The peer, by a handshake.
+  bool is_known_ = false;  // The peer has completed a handshake.
 };
 
-// A name is told to the server too, which may have several; an address is not.
+// Sets the host to verify. A name is also sent to the server (SNI), which may
+// have several; an IP address is not.
 bool Expect(SSL* ssl, const std::string& host) {
   X509_VERIFY_PARAM* const rules = SSL_get0_param(ssl);
   X509_VERIFY_PARAM_set_hostflags(rules,
@@ -122,7 +124,7 @@ Result<std::unique_ptr<TlsSession>> MakeOpenSslSession(
       ssl != nullptr &&
       BIO_new_bio_pair(&inner, kBufferBytes, &outer, kBufferBytes) == 1;
   BioPtr wire(outer);
-  if (made) SSL_set_bio(ssl.get(), inner, inner);  // Owns it from now on.
+  if (made) SSL_set_bio(ssl.get(), inner, inner);  // SSL owns it from now on.
   if (!made || (host != nullptr && !Expect(ssl.get(), *host))) {
     return Status(Code::kResourceExhausted,
                   Concat("no memory for a TLS connection: ", TakeReason()));

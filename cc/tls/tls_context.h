@@ -1,11 +1,11 @@
-// TlsContext: what a process needs to speak TLS, made once of its credentials.
+// TlsContext: a process's TLS configuration, made once from its credentials.
 //
-// TLS is mutual: each end shows a certificate, and takes those that its
-// authorities have signed; a client also wants the server's name in it, as it
-// was given in the address. Only version 1.3 is spoken, and no session is
-// resumed, so each connection is checked anew.
+// TLS is mutual: each end shows a certificate, and accepts certificates that
+// its authorities have signed; a client also requires that the certificate
+// names the host in the server's address. Only TLS 1.3 is used, and sessions
+// are never resumed, so each connection is verified anew.
 //
-// Thread-safe; its sessions need it no longer once they are made.
+// Thread-safe; sessions may outlive it.
 
 #ifndef PERSIA_CC_TLS_TLS_CONTEXT_H_
 #define PERSIA_CC_TLS_TLS_CONTEXT_H_
@@ -18,10 +18,10 @@
 
 namespace persia {
 
-// Texts in PEM.
+// PEM texts.
 struct TlsCredentials {
-  std::string certificate;  // This end's, then those that lead to a `ca`'s.
-  std::string key;          // The certificate's; not encrypted.
+  std::string certificate;  // This end's, then the intermediate ones.
+  std::string key;          // The certificate's private key; not encrypted.
   std::string ca;           // The authorities that sign peers' certificates.
 
   bool empty() const {
@@ -33,15 +33,15 @@ class TlsContext {
  public:
   virtual ~TlsContext() = default;
 
-  // kResourceExhausted without memory.
+  // kResourceExhausted if there is no memory.
   virtual Result<std::unique_ptr<TlsSession>> NewServerSession() = 0;
   // `host` is the server's name, or its IP address without brackets.
   virtual Result<std::unique_ptr<TlsSession>> NewClientSession(
       const std::string& host) = 0;
 };
 
-// kInvalidArgument if one of the texts is missing or is not what it must be;
-// kUnimplemented in a build without TLS.
+// kInvalidArgument if one of the texts is missing or not valid; kUnimplemented
+// in a build without TLS.
 Result<std::shared_ptr<TlsContext>> MakeTlsContext(
     const TlsCredentials& credentials);
 

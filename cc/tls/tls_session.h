@@ -1,6 +1,6 @@
-// TlsSession: one end of an encrypted connection, without its I/O. What came
-// from the peer goes into it and what is for the peer comes out of it, as
-// ciphertext; the rest is plaintext.
+// TlsSession: one end of an encrypted connection, without its I/O. Bytes from
+// the peer go in and bytes for the peer come out as ciphertext; everything else
+// is plaintext.
 //
 // Not thread-safe, never blocks.
 
@@ -18,36 +18,39 @@ class TlsSession {
  public:
   virtual ~TlsSession() = default;
 
-  // Goes as far as it can with what has come. True once both ends know each
-  // other; after that a client may still learn that the server refuses it, by
-  // the first Decrypt. On an error, too, the output is for the peer: it says
-  // what is wrong.
+  // Progresses as far as the received bytes allow. Returns true once this end
+  // has verified the peer; a client may still learn from a later Decrypt that
+  // the server refuses it. On an error, too, send the output to the peer: it
+  // says what is wrong.
   //
-  // kUnauthenticated: the peer speaks no TLS. kPermissionDenied: this end
-  // refuses the peer's certificate, or the peer this end's. kDataLoss: what
-  // came is not what TLS 1.3 says.
+  // kUnauthenticated: the peer does not speak TLS. kPermissionDenied: this end
+  // refuses the peer's certificate, or the peer this end's. kDataLoss: the
+  // received bytes are not valid TLS 1.3.
   virtual Result<bool> Handshake() = 0;
 
-  // Gives how many bytes were decrypted to `to`, which is not empty. 0: more
-  // must come first, unless the peer has ended. Errors are Handshake's.
+  // Returns how many bytes were decrypted to `to`, which must not be empty. 0:
+  // more input is needed, unless peer_has_ended(). Errors are those of
+  // Handshake.
   virtual Result<size_t> Decrypt(MutableBytes to) = 0;
 
-  // Whether the peer said that nothing more comes.
+  // Whether the peer has announced that it sends nothing more.
   virtual bool peer_has_ended() const = 0;
 
-  // Gives how many bytes of `from`, which is not empty, were encrypted. 0: the
-  // output must go first; then `from` must begin with the same bytes.
+  // Returns how many bytes of `from`, which must not be empty, were encrypted.
+  // 0: output must be sent first; then call it again with the same bytes at the
+  // beginning of `from`.
   virtual Result<size_t> Encrypt(ConstBytes from) = 0;
 
-  // Tells the peer that nothing more comes.
+  // Announces to the peer that nothing more will be sent.
   virtual void End() = 0;
 
-  // Where the peer's next bytes are written to; then, how many these were. Not
-  // empty after Handshake or Decrypt wanted more.
+  // Write the peer's next bytes to InputRoom, then pass their number to
+  // AddInput. The room is not empty after Handshake or Decrypt asked for more.
   virtual MutableBytes InputRoom() = 0;
   virtual void AddInput(size_t bytes) = 0;
 
-  // The next bytes for the peer, maybe not all; then, how many were sent.
+  // Send the next bytes for the peer from Output, which may not be all, then
+  // pass the number sent to DropOutput.
   virtual ConstBytes Output() = 0;
   virtual void DropOutput(size_t bytes) = 0;
 };

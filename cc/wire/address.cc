@@ -27,7 +27,8 @@ Result<Address> Address::Parse(std::string_view text) {
       address.host = host.substr(1, host.size() - 2);
       return address;
     }
-    // More colons: an IPv6 address whose last group would pass for the port.
+    // With more colons, this is an IPv6 address without brackets, whose last
+    // group would be mistaken for the port.
     if (!host.empty() && host.find_first_of(":[] ") == host.npos) {
       address.host = host;
       return address;

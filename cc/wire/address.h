@@ -1,4 +1,4 @@
-// Address: where a server is.
+// Address: the host and port of a server.
 
 #ifndef PERSIA_CC_WIRE_ADDRESS_H_
 #define PERSIA_CC_WIRE_ADDRESS_H_
@@ -15,7 +15,7 @@ struct Address {
   std::string host;  // A name, or an IP address without brackets.
   uint16_t port = 0;
 
-  // "host:port" or "[v6]:port", with a port that can be connected to.
+  // Parses "host:port" or "[v6]:port"; the port must be in 1 to 65535.
   // InvalidArgument otherwise.
   static Result<Address> Parse(std::string_view text);
 

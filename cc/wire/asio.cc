@@ -18,7 +18,7 @@ constexpr int kKeepaliveIntervalSeconds = 5;
 constexpr int kKeepaliveProbes = 3;
 constexpr int kUnacknowledgedMilliseconds = 30000;
 
-// Fails on sockets that are not TCP, which do without.
+// Errors are ignored: sockets that are not TCP lack these options.
 void SetOption(int socket, int level, int name, int value) {
   setsockopt(socket, level, name, &value, sizeof(value));
 }
@@ -28,7 +28,7 @@ void SetOption(int socket, int level, int name, int value) {
 std::string Reason(const ErrorCode& error) {
   if (error == asio::error::eof) return "the peer closed the connection";
   std::string text = error.message();
-  // "Host not found", but not "EOF".
+  // Lower-case "Host not found", but not an abbreviation such as "EOF".
   if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1]))) {
     text[0] =
         static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));

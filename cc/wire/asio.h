@@ -1,5 +1,5 @@
-// Boost.Asio, configured once: no other header includes any of it. Its compiled
-// part is in asio.cc alone.
+// Boost.Asio, configured in one place: no other header includes any part of it.
+// Its compiled part is in asio.cc alone.
 
 #ifndef PERSIA_CC_WIRE_ASIO_H_
 #define PERSIA_CC_WIRE_ASIO_H_
@@ -13,7 +13,7 @@
 #define BOOST_ASIO_NO_DEPRECATED
 #define BOOST_ASIO_SEPARATE_COMPILATION
 #ifdef __SANITIZE_THREAD__
-// It does not understand fences, and they are there beside the queues' locks.
+// ThreadSanitizer does not model fences; Asio's queues are locked anyway.
 #define BOOST_ASIO_DISABLE_FENCED_BLOCK
 #endif
 
@@ -36,7 +36,7 @@ namespace asio = boost::asio;
 
 using ErrorCode = boost::system::error_code;
 
-// Of any stream protocol: TCP now, a Unix socket some day.
+// A socket of any stream protocol: TCP today; a Unix socket would fit too.
 using Socket = asio::basic_stream_socket<asio::generic::stream_protocol,
                                          asio::io_context::executor_type>;
 
@@ -50,14 +50,17 @@ using Acceptor =
 using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>,
                                          asio::io_context::executor_type>;
 
-// The error as part of a sentence: "connection refused (is it running?)".
+// The error as part of a sentence, such as "connection refused (is it
+// running?)".
 std::string Reason(const ErrorCode& error);
 
-// What every connection needs: small messages leave at once, and a peer whose
-// machine is gone is noticed within half a minute, silent or not.
+// Sets the options that every connection needs: small messages are sent at
+// once, and a dead peer machine is detected within half a minute, even if the
+// connection is idle.
 void TuneSocket(Socket* socket);
 
-// Who is at the socket's other end, "10.0.0.7:51234"; "?" if it has gone.
+// The address of the socket's peer, "10.0.0.7:51234"; "?" if it is no longer
+// connected.
 std::string PeerOf(const Socket& socket);
 
 }  // namespace persia

@@ -1,4 +1,4 @@
-// The messages about what changed: Changes and its reply.
+// The messages about changes of rows: Changes and its reply.
 
 #include <utility>
 #include <vector>
@@ -11,10 +11,10 @@
 namespace persia {
 namespace {
 
-// The least that a table takes: its texts may be empty.
+// The minimum size of a table: its texts may be empty.
 constexpr size_t kLeastTableBytes = 104;
 
-// How many of each a table has.
+// A table's numbers of ids and of erased ids.
 struct Counts {
   uint64_t ids;
   uint64_t erased;
@@ -43,7 +43,7 @@ void ReadRows(const Counts& counts, uint32_t dim, ByteReader* reader,
   const auto ids = reader->Array<int64_t>(counts.ids);
   const auto erased = reader->Array<int64_t>(counts.erased);
   if (reader->failed()) return;
-  // No overflow: the ids are in memory, so they are less than 2^43.
+  // Does not overflow: the ids are in memory, so there are fewer than 2^43.
   const auto weights = reader->Array<float>(ids.size() * dim);
   reader->SkipPadding();
   if (!reader->failed()) *rows = {Copy(ids), Copy(weights), Copy(erased)};

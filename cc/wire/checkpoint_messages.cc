@@ -10,7 +10,7 @@ namespace persia {
 namespace {
 
 constexpr size_t kLeastTextBytes = 8;
-// Without its texts.
+// Not counting its texts.
 constexpr size_t kProgressBytes = 4 * sizeof(uint32_t) + 4 * sizeof(uint64_t);
 constexpr size_t kProgressTexts = 4;
 
@@ -134,7 +134,7 @@ OutFrame EncodeCheckpointReply(uint64_t request_id,
     WriteProgress(shard, &writer);
   }
   WriteTexts(request.names, &writer);
-  // What was written is not sent back.
+  // Contents that the request brought to be written are not sent back.
   const bool was_read = request.action == CheckpointAction::kReadFile;
   WriteContents(
       was_read ? Span<const uint8_t>(request.contents) : Span<const uint8_t>(),

@@ -13,11 +13,10 @@
 namespace persia {
 namespace {
 
-// The least that a process and a table take: their texts may be empty.
+// The minimum sizes of a process and a table: their texts may be empty.
 constexpr size_t kLeastProcessBytes = 88;
 constexpr size_t kLeastTableStatsBytes = 96;
 
-// A table's settings that travel as text, in their order.
 bool IsErrorCode(uint32_t number) {
   switch (static_cast<Code>(number)) {
     case Code::kCancelled:
@@ -153,7 +152,8 @@ Status DecodeCreateTable(ConstBytes body, CreateTableRequest* request) {
   request->step = static_cast<OpeningStep>(step);
   request->replaces_optimizer = reader.Bool32();
   const Status read = ReadTableConfig(&reader, &request->config);
-  // Bytes that are no message say more than the setting that they seem to have.
+  // If the bytes are not a message at all, report that rather than a setting
+  // that they seem to contain.
   PERSIA_RETURN_IF_ERROR(reader.Finish("CreateTable"));
   if (step > static_cast<uint32_t>(kLastOpeningStep)) {
     return InvalidArgument("there is no step ", step, " of making a table");

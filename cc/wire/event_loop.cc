@@ -37,7 +37,7 @@ namespace {
 
 class EventLoopImpl : public EventLoop {
  public:
-  // The hint says that one thread runs the loop, so Asio spares some locking.
+  // The hint of one thread lets Asio omit some locking.
   EventLoopImpl()
       : context_(1),
         mailbox_(std::make_shared<Mailbox>(&context_)),
@@ -63,8 +63,8 @@ class EventLoopImpl : public EventLoop {
         context_.run();
         return;
       } catch (const std::exception&) {
-        // Out of memory, in one handler. Its operation ends by its deadline;
-        // the loop's other connections go on.
+        // A handler ran out of memory. Its operation fails at its deadline; the
+        // loop's other connections continue.
       }
     }
   }

@@ -1,5 +1,5 @@
-// EventLoop: a thread that runs the I/O of some connections. What belongs to a
-// loop is touched by its thread alone and needs no lock.
+// EventLoop: a thread that runs the I/O of some connections. Objects that
+// belong to a loop are used by its thread alone and need no lock.
 
 #ifndef PERSIA_CC_WIRE_EVENT_LOOP_H_
 #define PERSIA_CC_WIRE_EVENT_LOOP_H_
@@ -17,20 +17,19 @@ class io_context;
 
 namespace persia {
 
-// The way into a loop, for those who may outlive it. Thread-safe, never
-// blocks.
+// Posts work to a loop, and may outlive the loop. Thread-safe, never blocks.
 class Mailbox {
  public:
   explicit Mailbox(boost::asio::io_context* context) : context_(context) {}
 
-  // Has the loop's thread run `work` soon. False, and `work` is dropped, once
-  // the loop has been stopped.
+  // Has the loop's thread run `work` soon. Once the loop has been stopped,
+  // drops `work` and returns false.
   bool Post(std::function<void()> work);
 
-  // The same, but runs it at once if the caller is the loop's thread.
+  // As Post, but runs `work` at once if the caller is the loop's thread.
   bool Run(std::function<void()> work);
 
-  // What Post and Run do from now on is nothing.
+  // From now on Post and Run drop their work and return false.
   void Close();
 
  private:
@@ -46,10 +45,10 @@ class EventLoop {
 
   virtual ~EventLoop() = default;
 
-  // Refuses new work, waits until what was accepted has run and every socket
-  // and timer of the loop is at rest, and ends the thread. So close them
-  // first. Idempotent, and done by the destructor; not for the loop's own
-  // thread.
+  // Refuses new work, waits until the accepted work has run and no operation is
+  // pending on any socket or timer of the loop, then ends the thread. So close
+  // the sockets and timers first. Blocks. Idempotent; the destructor calls it.
+  // Not from the loop's own thread.
   virtual void Stop() = 0;
 
   virtual boost::asio::io_context& context() = 0;

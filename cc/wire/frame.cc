@@ -6,7 +6,7 @@
 namespace persia {
 namespace {
 
-// Where the header's fields are.
+// Offsets of the header's fields.
 constexpr size_t kMagicAt = 0;
 constexpr size_t kVersionAt = 4;
 constexpr size_t kTypeAt = 6;

@@ -1,4 +1,5 @@
-// Frames: how messages stand on a byte stream. All numbers are little-endian.
+// Frames: how messages are laid out on a byte stream. All numbers are
+// little-endian.
 //
 //   frame  = header body
 //   header (32 bytes) =
@@ -6,16 +7,17 @@
 //     0       4    magic "PRS1" (0x31535250)
 //     4       2    protocol version
 //     6       2    message type
-//     8       8    request id: the reply carries its request's; 0 is of no
-//                  request, but of the connection: the handshake, and an
-//                  Error that ends it
+//     8       8    request id: a reply carries its request's id. 0: the frame
+//                  belongs to the connection and to no request (the
+//                  handshake, or an Error that ends the connection)
 //     16      8    body length in bytes
 //     24      4    CRC-32C of the body
 //     28      4    CRC-32C of header bytes 0 to 27
 //
-// The header's shape is the same in every protocol version, so that a peer of
-// another version can be told so. A frame whose magic, checksum, type or
-// length is wrong leaves the stream useless: the connection is dropped.
+// The header's layout is the same in every protocol version, so that a peer of
+// another version can be told that its version is wrong. After a frame with a
+// wrong magic, checksum, type or length the stream cannot be used: the
+// connection is dropped.
 
 #ifndef PERSIA_CC_WIRE_FRAME_H_
 #define PERSIA_CC_WIRE_FRAME_H_
@@ -32,10 +34,10 @@ inline constexpr uint32_t kFrameMagic = 0x31535250;
 inline constexpr uint16_t kProtocolVersion = 8;
 inline constexpr size_t kFrameHeaderBytes = 32;
 inline constexpr uint64_t kMaxBodyBytes = 1ull << 30;
-inline constexpr uint64_t kConnectionId = 0;  // In the place of a request's.
+inline constexpr uint64_t kConnectionId = 0;  // In place of a request's id.
 
 enum class MessageType : uint16_t {
-  kError = 1,  // Replies to any request: a Status.
+  kError = 1,  // The reply to any failed request: a Status.
   kCreateTable = 2,
   kCreateTableReply = 3,
   kLookup = 4,
@@ -71,8 +73,9 @@ struct FrameHeader {
   uint32_t body_crc = 0;
 };
 
-// A frame that is ready to be written: `head` (frame header and the message's
-// fixed part), then `payload`, in order. Payload memory belongs to the message.
+// A frame that is ready to be written: `head` (the frame header and the
+// message's fixed part), then the parts of `payload`, in order. The message
+// owns the payload's memory.
 struct OutFrame {
   std::vector<uint8_t> head;
   std::vector<ConstBytes> payload;
@@ -81,19 +84,19 @@ struct OutFrame {
 uint64_t TotalBytes(const OutFrame& frame);
 uint64_t BodyBytes(const OutFrame& frame);
 
-// Fills the first kFrameHeaderBytes of frame->head, which the message encoder
-// left free, from the rest of the frame.
+// Fills the header, the first kFrameHeaderBytes of frame->head, which the
+// message encoder has reserved, from the rest of the frame.
 void SealFrame(MessageType type, uint64_t request_id, OutFrame* frame);
 
-// kDataLoss: not a frame of ours, or corrupt. kFailedPrecondition: a frame of
-// another protocol version (header->version and request_id are set all the
-// same, to reply).
-// kResourceExhausted: a body longer than `max_body_bytes`.
+// kDataLoss: not a frame of this protocol, or corrupt. kFailedPrecondition: a
+// frame of another protocol version (header->version and request_id are set
+// nevertheless, so that the caller can reply). kResourceExhausted: a body
+// longer than `max_body_bytes`.
 Status ParseFrameHeader(Span<const uint8_t, kFrameHeaderBytes> bytes,
                         uint64_t max_body_bytes, FrameHeader* header);
 
-// kDataLoss if the body, which `parts` are in order, does not match its
-// header's checksum.
+// kDataLoss if the body, the concatenation of `parts`, does not match its
+// header's length and checksum.
 Status CheckBody(const FrameHeader& header, Span<const ConstBytes> parts);
 inline Status CheckBody(const FrameHeader& header, ConstBytes body) {
   return CheckBody(header, Span<const ConstBytes>(&body, 1));

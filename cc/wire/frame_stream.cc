@@ -9,16 +9,16 @@
 namespace persia {
 namespace {
 
-// Without a condition of one's own, Asio moves at most 64 KiB a system call,
-// which makes megabyte frames 2.5 times slower.
+// With its default completion condition Asio moves at most 64 KiB per system
+// call, which makes megabyte frames 2.5 times slower.
 constexpr size_t kMaxTransferBytes = 64u << 20;
 
-// Memory that a body gets for its header's word alone. More it gets as it
-// comes, as much again as has come: or a few bytes from each of many peers
-// would take all that there is.
+// Memory allocated for a body on the word of its header alone. After that the
+// buffer only doubles as bytes arrive: otherwise many peers could exhaust the
+// memory by sending a few bytes each.
 constexpr size_t kUnbackedBytes = 1u << 20;
 
-// A record of a handshake, of any version.
+// Whether the bytes start a TLS handshake record, of any version.
 bool BeginsTls(Span<const uint8_t, kFrameHeaderBytes> bytes) {
   return bytes[0] == 0x16 && bytes[1] == 0x03;
 }
@@ -144,8 +144,8 @@ void FrameStream::EndReadWithoutMemory() {
                                            header_.body_bytes, " bytes")));
 }
 
-// The operation may have ended well before, and only its handler come after:
-// the caller's buffer is out of reach all the same.
+// The operation may have succeeded before the cancellation, with its handler
+// still queued; even then the caller's buffer must not be used.
 void FrameStream::EndReadAsCancelled() {
   EndRead(ReadEnd::kClosed, Status(Code::kCancelled, "the read was cancelled"));
 }

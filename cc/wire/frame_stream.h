@@ -1,9 +1,10 @@
-// FrameStream: frames on a connected socket, encrypted by TLS or not. Nothing
-// else reads or writes the socket.
+// FrameStream: frames on a connected socket, with or without TLS. Nothing else
+// reads or writes the socket.
 //
-// Belongs to the socket's loop. At most one Read and one Write at a time; each
-// calls back once, from the loop and never before it returned, also after
-// Close. Nothing reads or writes the caller's memory once Close has returned.
+// Belongs to the socket's loop. At most one Read and one Write run at a time;
+// each calls back exactly once, even after Close, on the loop's thread and
+// never before the call has returned. Once Close has returned, the caller's
+// memory is neither read nor written.
 
 #ifndef PERSIA_CC_WIRE_FRAME_STREAM_H_
 #define PERSIA_CC_WIRE_FRAME_STREAM_H_
@@ -27,67 +28,70 @@ namespace persia {
 enum class ReadEnd {
   kFrame,     // A whole, intact frame.
   kClosed,    // The connection ended, between frames or by an error.
-  kBadFrame,  // What came is no frame, or ended within one.
-  kTls,  // What came is the begin of TLS, which this stream does not speak.
-  // What follows cannot be read, but header().request_id is known:
+  kBadFrame,  // Not a valid frame, or the connection ended within one.
+  kTls,       // The peer starts TLS, which this stream does not speak.
+  // The frame's body cannot be read, but header().request_id is known:
   kOtherVersion,  // header().version is known too.
-  // A body over the limit, or more than there is memory for; all of header()
-  // is known.
+  // The body is over the limit, or there is not enough memory for it; all of
+  // header() is known.
   kTooLong,
 };
 
-// What says to a peer that wants TLS that there is none: an alert of TLS, that
-// its version is not known.
+// What to send to a peer that starts TLS where there is none: a TLS alert
+// saying that its protocol version is not supported.
 std::vector<uint8_t> NoTlsHere();
 
 class FrameStream : public std::enable_shared_from_this<FrameStream> {
  public:
-  // `status` says why, unless the end is kFrame.
+  // `status` gives the reason, unless the end is kFrame.
   using ReadCallback = std::function<void(ReadEnd, const Status& status)>;
   using WriteCallback = std::function<void(const ErrorCode&)>;
   using SecureCallback = std::function<void(const Status&)>;
-  // Asked once a header came: where the last bytes of its body are read to. No
-  // more than the body has; they must live until the read is done or Close.
+  // Called once a header has arrived: returns the memory for the last bytes of
+  // the frame's body. It must be no larger than the body, and live until the
+  // read has ended or Close.
   using PlaceCallback =
       std::function<std::vector<MutableBytes>(const FrameHeader&)>;
 
   FrameStream(Socket socket, uint64_t max_body_bytes);
 
-  // Before all others: agrees with the peer on TLS, by which all that follows
-  // is encrypted. Errors: kUnauthenticated if the peer speaks none, and then
-  // the stream is not encrypted; kUnavailable if the connection ended; others
-  // are TlsSession's, when there is nothing to do but Linger or Close, and the
-  // peer has been told.
+  // Call it first: performs the TLS handshake; all later traffic is encrypted.
+  // Errors: kUnauthenticated if the peer does not speak TLS; the stream is then
+  // unencrypted. kUnavailable if the connection ended. All others are
+  // TlsSession's errors: the peer has been told, and the stream can only Linger
+  // or Close.
   void Secure(std::unique_ptr<TlsSession> session, SecureCallback done);
 
-  // Reads the next frame: its header to header(), its body to *body, but for
-  // what `place`, if there is one, gives a place of its own.
+  // Reads the next frame: its header into header(), its body into *body, except
+  // for the last bytes, which go to the memory that `place`, if given, returns.
   void Read(ByteBuffer* body, ReadCallback done, PlaceCallback place = nullptr);
   const FrameHeader& header() const { return header_; }
-  // Whether the read under way uses *body by now.
+  // Whether the current read has begun to use *body.
   bool reads_body() const { return reads_body_; }
 
-  // When bytes came last, of whatever part of a frame; else when it was made.
+  // When bytes of any part of a frame last arrived; initially, the time of
+  // construction.
   Clock::time_point heard_at() const { return heard_at_; }
 
-  // Of frames from the next Read on.
+  // Applies from the next Read on.
   void set_max_body_bytes(uint64_t bytes) { max_body_bytes_ = bytes; }
 
   // `frame` and its payload must live until `done` or Close.
   void Write(const OutFrame& frame, WriteCallback done);
 
-  // How much of the frame of the last Write is on its way.
+  // How many bytes of the last Write's frame have been sent (with TLS:
+  // encrypted).
   uint64_t written() const {
     return tls_ != nullptr ? tls_->written() : written_;
   }
 
-  // Has the read under way end as kClosed. Not during a Write.
+  // Ends the current read as kClosed. Not during a Write.
   void CancelRead();
 
-  // Tells the peer that nothing more comes, then throws away what it still
-  // sends until it hangs up, for at most `seconds`: closing at once could
-  // destroy what was written last before the peer has read it. Not during a
-  // Read or Write.
+  // Tells the peer that nothing more will be sent, then discards what it sends
+  // until it hangs up, for at most `seconds`. Closing at once could destroy the
+  // last bytes written before the peer has read them. Not during a Read or
+  // Write.
   void Linger(double seconds, std::function<void()> done);
 
   void Close();
@@ -106,7 +110,7 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   void Discard(std::shared_ptr<Timer> timer, std::function<void()> done);
 
   Socket socket_;
-  std::unique_ptr<TlsStream> tls_;  // Null if it is not encrypted.
+  std::unique_ptr<TlsStream> tls_;  // Null without TLS.
   uint64_t max_body_bytes_;
   std::array<uint8_t, kFrameHeaderBytes> header_bytes_;
   FrameHeader header_;
@@ -114,10 +118,10 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   bool reads_body_ = false;
   Clock::time_point heard_at_ = Clock::now();
   uint64_t written_ = 0;
-  // Of the read under way:
+  // State of the current read:
   ByteBuffer* body_ = nullptr;
-  uint64_t unplaced_ = 0;             // What *body_ will hold.
-  std::vector<MutableBytes> placed_;  // What follows it.
+  uint64_t unplaced_ = 0;             // How much goes to *body_.
+  std::vector<MutableBytes> placed_;  // Where the rest of the body goes.
   PlaceCallback place_;
   ReadCallback read_done_;
 };

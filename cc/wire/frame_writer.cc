@@ -7,7 +7,7 @@ namespace persia {
 void FrameWriter::Refer(const uint8_t* bytes, size_t size) {
   if (size == 0) return;
   payload_bytes_ += size;
-  // Neighbours become one part: fewer to hand to the kernel.
+  // Adjacent arrays become one part: fewer parts for the kernel.
   if (!payload_.empty() && payload_.back().end() == bytes) {
     payload_.back() =
         ConstBytes(payload_.back().data(), payload_.back().size() + size);

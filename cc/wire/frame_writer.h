@@ -1,5 +1,5 @@
-// FrameWriter: builds a frame. Numbers and texts are copied to its head, arrays
-// stay where they are. The body's alignment is kept by zero padding.
+// FrameWriter: builds a frame. Numbers and texts are copied into its head;
+// arrays are referred to in place. Zero padding keeps the body aligned.
 //
 // Not thread-safe.
 
@@ -27,15 +27,16 @@ class FrameWriter {
   void Bytes(ConstBytes bytes) { head_.Copy(bytes.data(), bytes.size()); }
   ByteWriter* head() { return &head_; }
 
-  // Refers to the array. Nothing is copied to the head after the first.
+  // Refers to the array, which must outlive the frame. After the first array,
+  // nothing may be written to the head.
   template <typename T>
   void Array(Span<T> values) {
     Refer(reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes());
   }
 
-  void PadArrays();  // To a multiple of 8 from the body's start.
+  void PadArrays();  // Zeros, to a multiple of 8 from the body's start.
 
-  // The finished frame; the writer is then empty.
+  // Returns the finished frame and leaves the writer empty.
   OutFrame Seal(MessageType type, uint64_t request_id);
 
  private:

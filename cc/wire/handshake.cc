@@ -53,7 +53,7 @@ Status NoTokenHere() {
 
 Status ServerHandshake::Take(MessageType type, ConstBytes body,
                              OutFrame* reply) {
-  if (!IsOfHandshake(type)) return TokenWanted();  // It begins with requests.
+  if (!IsOfHandshake(type)) return TokenWanted();  // A request came first.
   if (state_ == State::kNew && type == MessageType::kHello) {
     return TakeHello(body, reply);
   }

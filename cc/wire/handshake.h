@@ -1,5 +1,5 @@
 // Handshake: how the two ends of a connection prove to each other that they
-// have the same token, without sending it.
+// have the same token without sending it.
 //
 //   client                                    server
 //   Hello     client nonce               -->
@@ -10,24 +10,23 @@
 //             client nonce               -->
 //                                        <--  Welcome, or an Error
 //
-// A proof of some text is its HMAC-SHA-256 with the token as key. Nonces are 32
+// The proof of a text is its HMAC-SHA-256 with the token as key. Nonces are 32
 // random bytes, new for each connection:
 //
-// - A proof from another connection, replayed, is of other nonces: it fails.
-// - A proof sent back to where it came from, or obtained from the same end by a
-//   second connection (reflection), is of the other label: it fails. That holds
-//   too for a process that is client and server with one token, as an embedding
-//   worker is.
-// - The server proves itself first: a client gives an impostor nothing that
+// - A proof replayed from another connection fails, because its nonces differ.
+// - A proof reflected to its sender, or obtained from the same end by a second
+//   connection, fails, because its label differs. This also protects a process
+//   that is both client and server with one token, such as an embedding worker.
+// - The server proves itself first: a client sends an impostor nothing that
 //   depends on the token.
 //
-// Whoever can connect can test guesses of the token against the server's proof,
-// at leisure: tokens must be random. The handshake does not protect what
-// follows on the connection from somebody between the two ends; TLS does, and
-// comes before it.
+// Anyone who can connect gets the server's proof and can test guesses of the
+// token against it offline: tokens must be random. The handshake does not
+// protect the later traffic from a man in the middle; TLS does, and comes
+// before the handshake.
 //
-// These are the two ends' rules without any I/O. All frames have the request id
-// kConnectionId. Not thread-safe.
+// These classes are the two ends' state machines, without I/O. All frames have
+// the request id kConnectionId. Not thread-safe.
 
 #ifndef PERSIA_CC_WIRE_HANDSHAKE_H_
 #define PERSIA_CC_WIRE_HANDSHAKE_H_
@@ -41,23 +40,23 @@
 
 namespace persia {
 
-// Nobody unproven can make the other end allocate more than this. An Error is
-// the longest frame of a handshake.
+// A peer that has not proved itself cannot make the other end allocate more
+// than this. The longest frame of a handshake is an Error.
 inline constexpr uint64_t kMaxHandshakeBodyBytes = 4096;
 
 class ServerHandshake {
  public:
   explicit ServerHandshake(std::string token) : token_(std::move(token)) {}
 
-  // Takes the client's next frame and makes the reply. An error is for the
-  // client, and ends the connection: kUnauthenticated, saying how to give a
-  // token, for a request before the handshake; kPermissionDenied for a wrong
-  // proof; kDataLoss for a frame that belongs nowhere here; kInternal without
-  // random bytes.
+  // Consumes the client's next frame and sets the reply. An error is to be sent
+  // to the client, and ends the connection: kUnauthenticated, saying how to
+  // give a token, for a request before the handshake; kPermissionDenied for a
+  // wrong proof; kDataLoss for a frame that does not belong at this point;
+  // kInternal if no random bytes can be had.
   Status Take(MessageType type, ConstBytes body, OutFrame* reply);
 
-  // Whether the client awaits, or owes, a proof. One that hangs up here has
-  // found the server's wrong.
+  // Whether the server has sent its proof and awaits the client's. A client
+  // that hangs up in this state has found the server's proof wrong.
   bool is_challenging() const { return state_ == State::kChallenging; }
 
   // Whether the client has proved itself.
@@ -79,15 +78,16 @@ class ClientHandshake {
  public:
   explicit ClientHandshake(std::string token) : token_(std::move(token)) {}
 
-  // kInternal without random bytes.
+  // kInternal if no random bytes can be had.
   Status Start(OutFrame* hello);
 
-  // Takes the server's next frame, and makes the next one unless it is done.
-  // Errors: the server's own, if it sent one; kPermissionDenied if its proof is
-  // wrong; kDataLoss for a frame that belongs nowhere here.
+  // Consumes the server's next frame, and sets the next one to send unless the
+  // handshake is done. Errors: the server's own, if it sent one;
+  // kPermissionDenied if its proof is wrong; kDataLoss for a frame that does
+  // not belong at this point.
   Status Take(MessageType type, ConstBytes body, OutFrame* next);
 
-  // Whether both have proved themselves.
+  // Whether both ends have proved themselves.
   bool is_done() const { return state_ == State::kDone; }
 
  private:
@@ -100,7 +100,7 @@ class ClientHandshake {
   Nonce nonce_;
 };
 
-// What a server without a token says to a client that has one.
+// The error that a server without a token sends to a client that has one.
 Status NoTokenHere();
 
 }  // namespace persia

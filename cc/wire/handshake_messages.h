@@ -1,4 +1,4 @@
-// The messages of the handshake, which handshake.h explains:
+// The messages of the handshake; handshake.h explains it:
 //
 //   Hello     = 32 bytes client nonce
 //   Challenge = 32 bytes server nonce, 32 bytes proof

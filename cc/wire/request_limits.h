@@ -1,4 +1,4 @@
-// RequestLimits: what one request may bring, beside its bytes.
+// RequestLimits: what one request may contain, apart from its size in bytes.
 
 #ifndef PERSIA_CC_WIRE_REQUEST_LIMITS_H_
 #define PERSIA_CC_WIRE_REQUEST_LIMITS_H_
@@ -11,9 +11,9 @@ namespace persia {
 
 struct RequestLimits {
   uint64_t tables = uint64_t{1} << 14;
-  uint64_t ids = uint64_t{1} << 24;  // Over all its tables.
+  uint64_t ids = uint64_t{1} << 24;  // In all its tables.
 
-  // kResourceExhausted for more.
+  // kResourceExhausted if `count` is over the limit.
   Status CheckTables(uint64_t count) const {
     return Check("tables", count, tables, "--max-request-tables");
   }

@@ -16,8 +16,8 @@ constexpr uint32_t kReadOnlyFlag = 1;
 constexpr size_t kLookupRecordBytes = kTableRecordBytes + 8;
 constexpr size_t kUpdateRecordBytes = kTableRecordBytes + 16;
 
-// Reads the arrays of one table and hands back what is wrong with it, if the
-// body was long enough to tell.
+// Reads the arrays of one table. Returns what is wrong with them, if the body
+// was long enough to tell.
 Status ReadTableIds(const TableRecord& record, ByteReader* reader,
                     TableIds* ids) {
   *ids = ReadTableArrays(record, reader);
@@ -39,8 +39,8 @@ void WriteVectors(ConstBytes vectors, FrameWriter* writer) {
   writer->PadArrays();
 }
 
-// Precondition: the dtype and dim were checked. No overflow: a body's ids and
-// bags are less than 2^30.
+// Precondition: the dtype and dim were checked. Does not overflow: a body has
+// fewer than 2^30 ids and bags.
 WireVectors ReadVectors(WireDtype dtype, const VectorsShape& shape,
                         ByteReader* reader) {
   const uint64_t bytes = EncodedBytes(dtype, shape.count, shape.dim);

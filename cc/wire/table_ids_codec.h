@@ -1,5 +1,5 @@
-// How requests carry TableIds: a record of fixed size, and arrays behind all
-// records.
+// How requests encode TableIds: a record of fixed size per table, and, after
+// all records, the tables' arrays.
 
 #ifndef PERSIA_CC_WIRE_TABLE_IDS_CODEC_H_
 #define PERSIA_CC_WIRE_TABLE_IDS_CODEC_H_
@@ -15,9 +15,9 @@ namespace persia {
 
 inline constexpr size_t kTableRecordBytes = 40;
 
-// What a record says of the arrays that follow later.
+// A record: what it says of the arrays that follow later.
 struct TableRecord {
-  TableIds ids;  // Without its spans.
+  TableIds ids;  // Its spans are empty.
   uint64_t id_count = 0;
   uint64_t offset_count = 0;
   uint64_t weight_count = 0;
@@ -27,8 +27,9 @@ void WriteTableRecord(const TableIds& ids, FrameWriter* writer);
 void WriteTableArrays(const TableIds& ids, FrameWriter* writer);
 
 TableRecord ReadTableRecord(ByteReader* reader);
-// kInvalidArgument if what was read contradicts itself. Look at the reader
-// first: a failed one gives empty arrays.
+// ReadTableArrays returns empty arrays if the reader has failed, so check the
+// reader first. CheckTableIds: kInvalidArgument if the ids, offsets and weights
+// are inconsistent.
 TableIds ReadTableArrays(const TableRecord& record, ByteReader* reader);
 Status CheckTableIds(const TableIds& ids);
 

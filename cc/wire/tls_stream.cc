@@ -30,7 +30,7 @@ void TlsStream::Handshake(HandshakeDone done) {
 void TlsStream::Shake() {
   const Result<bool> is_done = session_->Handshake();
   if (is_done.status().code() == Code::kUnauthenticated) {
-    return FinishHandshake(is_done.status());  // It would understand no alert.
+    return FinishHandshake(is_done.status());  // It cannot read an alert.
   }
   SendOutput([this, is_done](const ErrorCode& error) {
     if (!is_done.ok()) return FinishHandshake(is_done.status());
@@ -55,7 +55,7 @@ void TlsStream::Read(std::vector<asio::mutable_buffer> to, ReadDone done) {
   to_part_ = 0;
   bytes_read_ = 0;
   read_done_ = std::move(done);
-  // What is wanted may have come before.
+  // The bytes may have arrived already.
   asio::post(socket_->get_executor(), [this] { ReadMore(); });
 }
 
@@ -113,7 +113,7 @@ void TlsStream::WriteMore() {
   });
 }
 
-// As much as the output takes.
+// Encrypts until the session's output is full.
 ErrorCode TlsStream::EncryptSome() {
   while (from_part_ < from_.size()) {
     asio::const_buffer& part = from_[from_part_];

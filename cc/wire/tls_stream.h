@@ -1,8 +1,9 @@
-// TlsStream: bytes on a socket, encrypted. FrameStream's, and its rules hold
-// here: at most one Read and one Write at a time, each of which calls back
-// once, from the loop and never before it returned.
+// TlsStream: encrypted bytes on a socket, for FrameStream, whose rules apply:
+// at most one Read and one Write run at a time, and each calls back once, on
+// the loop's thread and never before the call has returned.
 //
-// What it calls back must keep the stream and its socket alive until then.
+// The callbacks must keep the stream and its socket alive until they are
+// called.
 
 #ifndef PERSIA_CC_WIRE_TLS_STREAM_H_
 #define PERSIA_CC_WIRE_TLS_STREAM_H_
@@ -20,37 +21,39 @@ namespace persia {
 
 class TlsStream {
  public:
-  // `bytes` were read before the error, or all that was asked for.
+  // `bytes`: how many were read before the error; without one, all.
   using ReadDone = std::function<void(const ErrorCode&, size_t bytes)>;
   using WriteDone = std::function<void(const ErrorCode&)>;
   using HandshakeDone = std::function<void(const Status&)>;
 
-  // `socket` must outlive it; `on_input` is called whenever something came.
+  // `socket` must outlive the stream; `on_input` is called whenever bytes
+  // arrive.
   TlsStream(Socket* socket, std::unique_ptr<TlsSession> session,
             std::function<void()> on_input);
 
-  // First of all. An error of the session is told once the peer has been sent
-  // what it says of it; kUnavailable: the connection ended.
+  // Call it first. A session's error is reported after its alert has been sent
+  // to the peer. kUnavailable: the connection ended.
   void Handshake(HandshakeDone done);
 
-  // Fills all of `to`. The end of the connection is asio's eof, whether the
-  // peer told of it or not; an error of the session is connection_aborted, and
-  // error().
+  // Fills all of `to`. The end of the connection is reported as asio's eof,
+  // whether or not the peer announced it; a session's error as
+  // connection_aborted, with the error itself in error().
   void Read(std::vector<asio::mutable_buffer> to, ReadDone done);
 
   // Sends all of `from`.
   void Write(std::vector<asio::const_buffer> from, WriteDone done);
 
-  // How much of what the last Write sends has been encrypted.
+  // How many bytes of the last Write have been encrypted.
   uint64_t written() const { return bytes_written_; }
 
-  // Tells the peer that nothing more comes. Not during a Write.
+  // Tells the peer that nothing more will be sent. Not during a Write.
   void End(WriteDone done);
 
   const Status& error() const { return error_; }
 
-  // A Read, or all that is under way, ends with operation_aborted and touches
-  // the caller's memory no more; the socket is the caller's to cancel or close.
+  // The current Read (Stop: and the current Write) ends with operation_aborted
+  // and no longer touches the caller's memory. The caller must cancel or close
+  // the socket.
   void StopReading() { reading_stopped_ = true; }
   void Stop() { stopped_ = reading_stopped_ = true; }
 
@@ -74,12 +77,12 @@ class TlsStream {
   bool reading_stopped_ = false;
   bool stopped_ = false;
   HandshakeDone handshake_done_;
-  // Of the Read under way: what is still to be filled.
+  // State of the current Read: what is still to be filled.
   std::vector<asio::mutable_buffer> to_;
   size_t to_part_ = 0;
   size_t bytes_read_ = 0;
   ReadDone read_done_;
-  // Of the Write under way: what is still to be encrypted.
+  // State of the current Write: what is still to be encrypted.
   std::vector<asio::const_buffer> from_;
   size_t from_part_ = 0;
   uint64_t bytes_written_ = 0;

@@ -12,13 +12,13 @@ namespace {
 constexpr size_t kFloat16HeadBytes = 8;  // The scale, and zeros.
 constexpr float kLargestFloat16 = 65504;
 
-// A power of two.
+// Returns a power of two.
 float Float16ScaleOf(VectorKind kind, float largest) {
   if (largest == 0) return 1;
   if (kind == VectorKind::kRows && largest <= kLargestFloat16) return 1;
-  int exponent;  // largest < 2^exponent, and at least half of that.
+  int exponent;  // 2^(exponent - 1) <= largest < 2^exponent.
   std::frexp(largest, &exponent);
-  // Scale and inverse must both be normal.
+  // The scale and its inverse must both be normal numbers.
   return std::ldexp(1.0f, std::max(exponent - 15, -126));
 }
 

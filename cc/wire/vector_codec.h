@@ -1,21 +1,24 @@
-// How vectors of floats stand in a message, by their dtype. Conversions round
+// How vectors of floats are encoded in a message, by dtype. Conversions round
 // to the nearest, ties to even.
 //
 //   float32   n x dim x f32
-//   float16   f32 scale, u32 0, n x dim x f16: each stands for scale x itself
+//   float16   f32 scale, u32 0, n x dim x f16: each number stands for itself
+//             times the scale
 //   bfloat16  n x dim x bf16
-//   int8      n x f32 scale, n x dim x i8: each stands for its vector's scale x
-//             itself
+//   int8      n x f32 scale, n x dim x i8: each number stands for itself times
+//             its vector's scale
 //
-// Numbers that are not finite stay so, in all dtypes: a shard must see them, to
-// skip and count the row. In int8 their whole vector becomes NaN, by its scale.
-// Finite numbers stay finite, but in float16 and int8 those above
+// Non-finite numbers stay non-finite in all dtypes: a shard must see them, to
+// skip and count the row. In int8 the scale makes the whole vector NaN. Finite
+// numbers stay finite, except that in float16 and int8 those above
 // (1 - 2^-12) x 2^128 may be rounded beyond float32's range.
 //
-// A float16 scale is a power of two, so that it costs no precision. Gradients
-// get the one that brings the largest finite magnitude of their part of the
-// table to [2^14, 2^15), whatever their size: small ones survive, as in PERSIA.
-// Rows get 1, so that a row looks the same whatever it is asked for with, but
+// A float16 scale is a power of two, so it costs no precision. Gradients get
+// the scale that brings the largest finite magnitude of the message's vectors
+// of the table to [2^14, 2^15): small gradients survive, as in PERSIA. Rows get
+// the scale 1, so that a row decodes to the same values whichever rows
+// accompany it, unless a number is beyond float16's range: those vectors are
+// scaled as gradients are.
 // for a part with a number beyond float16's range: that is scaled likewise.
 
 #ifndef PERSIA_CC_WIRE_VECTOR_CODEC_H_
@@ -40,22 +43,22 @@ struct WireVectors {
 // Refers to the floats.
 WireVectors AsWireVectors(Span<const float> floats);
 
-// What the vectors are, which chooses a float16 scale.
+// Chooses how a float16 scale is computed.
 enum class VectorKind { kRows, kGradients };
 
-// No overflow below 2^45 vectors of up to kMaxDim numbers.
+// Does not overflow below 2^45 vectors of up to kMaxDim numbers.
 uint64_t EncodedBytes(WireDtype dtype, uint64_t count, uint32_t dim);
 
-// Those bytes, and the zeros behind them up to a multiple of 8.
+// EncodedBytes, rounded up to a multiple of 8 (padded with zeros).
 uint64_t PaddedBytes(WireDtype dtype, uint64_t count, uint32_t dim);
 
-// Encodes the vectors of `all` that `places` names to the EncodedBytes at
-// `bytes`, which must be 8-byte aligned.
+// Encodes the vectors of `all` at `places` to the EncodedBytes at `bytes`,
+// which must be 8-byte aligned.
 void EncodeVectors(WireDtype dtype, VectorKind kind, const float* all,
                    VectorPlaces places, uint32_t dim, uint8_t* bytes);
 
-// Decodes vectors to those places of `all`. Precondition: there are
-// EncodedBytes, 8-byte aligned.
+// Decodes `vectors` to `places` of `all`. Precondition: `vectors` has
+// EncodedBytes bytes, 8-byte aligned.
 void DecodeVectors(const WireVectors& vectors, VectorPlaces places,
                    uint32_t dim, float* all);
 

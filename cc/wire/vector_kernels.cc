@@ -14,8 +14,8 @@ namespace {
 constexpr uint32_t kMagnitudeBits = 0x7fffffff;
 constexpr uint32_t kInfinityBits = 0x7f800000;
 
-// copy(i, bytes) copies the i-th vector. A constant number of bytes becomes a
-// few instructions instead of a call.
+// copy(i, bytes) copies the i-th vector. If `bytes` is a constant, the copy is
+// a few instructions instead of a call.
 template <typename Copy>
 void ForEachVector(size_t count, size_t dim, Copy copy) {
   const auto run = [&](auto bytes) {
@@ -23,7 +23,7 @@ void ForEachVector(size_t count, size_t dim, Copy copy) {
   };
   switch (dim) {
     case 0:
-      return;  // There may be no memory of them, which memcpy needs.
+      return;  // memcpy needs valid pointers; these may be null.
     case 8:
       return run(std::integral_constant<size_t, 32>());
     case 16:
@@ -37,7 +37,8 @@ void ForEachVector(size_t count, size_t dim, Copy copy) {
   }
 }
 
-// Neighbours are one long vector, for which a loop starts and ends once.
+// Adjacent vectors are treated as one long vector, so that the inner loop
+// starts and ends only once.
 struct Joined {
   Joined(VectorPlaces of, size_t dim) : places(of), dim(dim) {
     if (!of.contiguous()) return;
@@ -51,8 +52,7 @@ struct Joined {
   size_t offset = 0;
 };
 
-// Inlined into each of a loop's versions, so that it is compiled for their
-// CPUs.
+// Inlined into each CPU version of a loop, so that it is compiled for that CPU.
 template <typename Half>
 [[gnu::always_inline]] inline void GatherHalves(const float* all,
                                                 VectorPlaces places, size_t dim,
@@ -102,10 +102,10 @@ PERSIA_VECTORIZE void ScatterBfloat16Loop(const uint16_t* from,
   ScatterHalves<Bfloat16>(from, places, dim, 1.0f, all);
 }
 
-// Of bit patterns, which rise with the magnitudes that they stand for.
+// Compares bit patterns, which rise with the magnitudes that they stand for.
 PERSIA_VECTORIZE uint32_t LargestFiniteBits(const float* all,
                                             VectorPlaces places, size_t dim) {
-  int32_t largest = 0;  // Signed, for want of an instruction in older CPUs.
+  int32_t largest = 0;  // Older CPUs lack the unsigned instruction.
   for (size_t i = 0; i < places.count; ++i) {
     const float* from = all + places[i] * dim;
     for (size_t d = 0; d < dim; ++d) {
@@ -118,7 +118,7 @@ PERSIA_VECTORIZE uint32_t LargestFiniteBits(const float* all,
   return static_cast<uint32_t>(largest);
 }
 
-// The scale of an int8 vector, and what its numbers are multiplied by.
+// The scale of an int8 vector, and the factor that encodes its numbers.
 struct Int8Scale {
   float scale;
   float inverse;
@@ -136,8 +136,8 @@ Int8Scale Int8ScaleOf(uint32_t largest_bits) {
 PERSIA_VECTORIZE void GatherInt8Loop(const float* all, VectorPlaces places,
                                      size_t dim, float* scales,
                                      int8_t* __restrict out) {
-  // Added to a small number, it rounds that to a whole number, which is then in
-  // the sum's lowest bits.
+  // Adding it to a small number rounds that to an integer, which is then in the
+  // lowest bits of the sum.
   constexpr float kRound = 0x1.8p23f;
   for (size_t i = 0; i < places.count; ++i, out += dim) {
     const float* from = all + places[i] * dim;

@@ -1,5 +1,5 @@
-// The loops of the vector codec: vectors of `dim` numbers between places of an
-// array of floats and a dense array of another type.
+// The loops of the vector codec: they gather vectors of `dim` floats from
+// places of an array into a dense array of another type, or scatter them back.
 
 #ifndef PERSIA_CC_WIRE_VECTOR_KERNELS_H_
 #define PERSIA_CC_WIRE_VECTOR_KERNELS_H_
@@ -16,10 +16,10 @@ void GatherFloats(const float* all, VectorPlaces places, size_t dim,
 void ScatterFloats(const float* from, VectorPlaces places, size_t dim,
                    float* all);
 
-// 0 if there is none.
+// 0 if no number is finite.
 float LargestFiniteMagnitude(const float* all, VectorPlaces places, size_t dim);
 
-// Each number times `factor`.
+// Multiplies each number by `factor`.
 void GatherFloat16(const float* all, VectorPlaces places, size_t dim,
                    float factor, uint16_t* out);
 void ScatterFloat16(const uint16_t* from, VectorPlaces places, size_t dim,
@@ -30,8 +30,8 @@ void GatherBfloat16(const float* all, VectorPlaces places, size_t dim,
 void ScatterBfloat16(const uint16_t* from, VectorPlaces places, size_t dim,
                      float* all);
 
-// One scale a vector: NaN for one that is not finite, 0 for one whose largest
-// number is too small to be divided by.
+// One scale per vector: NaN for a vector that is not finite, 0 for one whose
+// largest magnitude is too small to divide by.
 void GatherInt8(const float* all, VectorPlaces places, size_t dim,
                 float* scales, int8_t* out);
 void ScatterInt8(const float* scales, const int8_t* from, VectorPlaces places,

@@ -1,4 +1,4 @@
-// VectorPlaces: where some of an array's vectors are, in an order of their own.
+// VectorPlaces: the positions of some of an array's vectors, in any order.
 
 #ifndef PERSIA_CC_WIRE_VECTOR_PLACES_H_
 #define PERSIA_CC_WIRE_VECTOR_PLACES_H_
@@ -10,7 +10,7 @@ namespace persia {
 
 struct VectorPlaces {
   size_t count = 0;
-  size_t first = 0;  // Without indices: `count` neighbours from here on.
+  size_t first = 0;  // Without indices: `count` consecutive vectors from here.
   const uint32_t* indices = nullptr;
 
   bool contiguous() const { return indices == nullptr; }

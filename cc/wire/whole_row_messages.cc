@@ -1,5 +1,5 @@
-// The messages that carry whole rows, or take them away: Export, Assign,
-// Remove, DropTable and their replies.
+// The messages that carry whole rows or remove them: Export, Assign, Remove,
+// DropTable and their replies.
 
 #include <vector>
 
@@ -10,10 +10,11 @@
 namespace persia {
 namespace {
 
-// More than any update rule has; bounds what a count of rows is multiplied by.
+// More than any optimizer has; bounds the factor that row counts are multiplied
+// by.
 constexpr uint32_t kMaxStateSize = 16 * kMaxDim;
 
-// The grammar's `rows`.
+// The arrays of `rows` in the grammar of messages.h.
 struct RowArrays {
   Span<const int64_t> ids;
   Span<const float> weights;
@@ -36,8 +37,8 @@ Status CheckWidths(uint32_t dim, uint32_t state_size) {
                          ", received ", state_size);
 }
 
-// Points into the body. Hands back what is wrong with the widths, if the body
-// was long enough to tell.
+// Fills `rows`, which points into the body. Returns what is wrong with the
+// widths, if the body was long enough to tell.
 Status ReadRows(uint32_t dim, uint32_t state_size, ByteReader* reader,
                 RowArrays* rows) {
   const uint64_t count = reader->U64();
@@ -45,7 +46,7 @@ Status ReadRows(uint32_t dim, uint32_t state_size, ByteReader* reader,
   PERSIA_RETURN_IF_ERROR(CheckWidths(dim, state_size));
   rows->ids = reader->Array<int64_t>(count);
   if (reader->failed()) return Status();
-  // No overflow: the ids are in memory, so they are less than 2^43.
+  // Does not overflow: the ids are in memory, so there are fewer than 2^43.
   rows->weights = reader->Array<float>(count * dim);
   rows->state = reader->Array<float>(count * state_size);
   return Status();

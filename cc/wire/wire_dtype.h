@@ -1,6 +1,6 @@
-// WireDtype: how the numbers of rows and gradients travel.
+// WireDtype: how the numbers of rows and gradients are encoded in messages.
 //
-// The numbers are part of the protocol: never renumber.
+// The values are part of the protocol: never renumber.
 
 #ifndef PERSIA_CC_WIRE_WIRE_DTYPE_H_
 #define PERSIA_CC_WIRE_WIRE_DTYPE_H_
@@ -14,10 +14,10 @@
 namespace persia {
 
 enum class WireDtype : uint32_t {
-  kFloat32 = 0,   // As they are.
-  kFloat16 = 1,   // 11 significant bits, and a scale a table.
+  kFloat32 = 0,   // Unchanged.
+  kFloat16 = 1,   // 11 significant bits, and one scale per table.
   kBfloat16 = 2,  // 8 significant bits.
-  kInt8 = 3,      // A 127th of each vector's largest.
+  kInt8 = 3,      // Steps of 1/127 of each vector's largest magnitude.
 };
 
 inline Status CheckWireDtype(WireDtype dtype) {
@@ -26,7 +26,7 @@ inline Status CheckWireDtype(WireDtype dtype) {
                          static_cast<uint32_t>(dtype));
 }
 
-// By its name, as settings have it.
+// Parses the name that settings use.
 inline Result<WireDtype> ParseWireDtype(const std::string& name) {
   for (const auto& [known, dtype] :
        {std::pair("float32", WireDtype::kFloat32),
