@@ -10,9 +10,6 @@
 // learning_rate_power must be between -2 and 0: below -2, sums of ordinary
 // squared gradients overflow when raised to its negative.
 //
-// learning_rate_power is between -2 and 0: beyond that, sums of ordinary
-// squared gradients overflow when raised to it.
-
 #ifndef PERSIA_CC_OPTIMIZER_FTRL_H_
 #define PERSIA_CC_OPTIMIZER_FTRL_H_
 

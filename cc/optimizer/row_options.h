@@ -7,13 +7,6 @@
 //   weight_bound=B  clips each weight to [-B, B], after the rule
 //
 // Only one of clipnorm and clipvalue may be given, as in Keras.
-//
-//   clipnorm=C      a row's gradient is scaled to a norm of at most C
-//   clipvalue=C     each value of a gradient is brought into [-C, C]
-//   weight_decay=D  weights -= learning_rate * D * weights, before the rule
-//   weight_bound=B  each weight is brought into [-B, B], after the rule
-//
-// Only one of clipnorm and clipvalue may be given, as in Keras.
 
 #ifndef PERSIA_CC_OPTIMIZER_ROW_OPTIONS_H_
 #define PERSIA_CC_OPTIMIZER_ROW_OPTIONS_H_

@@ -77,7 +77,7 @@ class RowIndex {
   // visited. Returns the hash to continue from, or 0 at the end. An id that
   // stays in the index during such a walk is visited exactly once, whatever is
   // inserted, erased or grown between the calls. `from` may also be any other
-  // hash: the walk then visits what comes after it, and ends too.
+  // hash: the walk then visits the ids after it, and ends too.
   // visit: void(int64_t id, Row row), which must not change the index.
   template <typename Visit>
   uint64_t Walk(uint64_t from, size_t least, const Visit& visit) const;

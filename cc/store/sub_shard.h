@@ -36,7 +36,7 @@ namespace persia {
 // What all rows of a table have in common. Immutable.
 struct RowRules {
   size_t dim;
-  size_t state_size;    // Floats.
+  size_t state_size;    // Number of floats.
   size_t use_offset;    // Offset in bytes of a row's RowUse, if any.
   size_t state_offset;  // Offset in bytes of its optimizer state.
   size_t row_bytes;
@@ -292,7 +292,7 @@ class SubShard {
   uint64_t rounded_ = 0;     // Rows rounded at random; seeds each.
 };
 
-// A table's, in the order of their numbers.
+// The sub-shards of a table, in the order of their numbers.
 using SubShards = std::vector<std::unique_ptr<SubShard>>;
 
 }  // namespace persia

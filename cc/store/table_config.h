@@ -28,7 +28,7 @@ struct TableConfig {
   uint64_t seed = 0;               // Part of each row's seed, with the name.
   float default_value = 0.0f;      // Weights of absent ids, if read only.
   // Which part of the table this store holds. A client whose list of shards
-  // has another order or length would find rows in the wrong places.
+  // has another order or length would look for rows on the wrong shards.
   uint32_t shard_index = 0;
   uint32_t shard_count = 1;
 
