@@ -34,7 +34,7 @@ Status NoSuchThing(const char* what, const std::string& path) {
                        ": only files of this machine can be"));
 }
 
-// Owns a file handle of the functions.
+// Owns a file handle that the functions returned.
 class Handle {
  public:
   explicit Handle(const persia_files& calls) : calls_(calls) {}

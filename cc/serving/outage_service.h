@@ -2,8 +2,8 @@
 //
 // Either they fail, as they would without this service, or the vectors that no
 // server gave become zeros. Both are counted. If a server refuses a lookup, for
-// example for lack of the table, that is not an outage: the lookup fails in
-// both modes.
+// example because it does not have the table, that is not an outage: the lookup
+// fails in both modes.
 //
 // Thread-safe and asynchronous, as described at EmbeddingService: it has no
 // thread and never waits.

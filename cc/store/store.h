@@ -92,8 +92,8 @@ class Store {
   // Sorted by name.
   std::vector<TableStats> Stats() const;
 
-  // Counts the memory of all tables here, except tables from Replace that were
-  // created with another meter.
+  // Counts the memory of all tables here. Tables for Replace must be created
+  // with it too.
   const std::shared_ptr<MemoryMeter>& meter() const { return meter_; }
 
  private:
