@@ -1,4 +1,4 @@
-// Lists of addresses as the C interface takes them.
+// Lists of addresses, as the C interface accepts them.
 
 #ifndef PERSIA_CC_CAPI_ADDRESSES_H_
 #define PERSIA_CC_CAPI_ADDRESSES_H_

@@ -6,7 +6,7 @@
 
 #include "cc/files/all_files.h"
 
-// What a folder holds, so far.
+// The names that a `list` call has added so far.
 struct persia_file_names {
   std::vector<std::string> names;
 };
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kGatheredBytes = size_t{8} << 20;
 
-// Calls `function`, whose last argument is room for a message.
+// Calls `function`, whose last argument is a buffer for a message.
 template <typename Function, typename... Args>
 Status Call(const char* what, const std::string& path, Function function,
             Args... args) {
@@ -34,7 +34,7 @@ Status NoSuchThing(const char* what, const std::string& path) {
                        ": only files of this machine can be"));
 }
 
-// Ends what a handle stands for.
+// Owns a file handle that the functions returned.
 class Handle {
  public:
   explicit Handle(const persia_files& calls) : calls_(calls) {}
@@ -198,6 +198,6 @@ void persia_file_names_add(persia_file_names* names, const char* name) {
 }
 
 void persia_set_files(const persia_files* files) {
-  // Others may be using what was set before.
+  // Never freed: other threads may still be using the previous one.
   persia::SetUrlFiles(new persia::CallbackFiles(*files));
 }

@@ -1,6 +1,6 @@
-// CallbackFiles: a FileSystem whose work functions of the C interface do.
+// CallbackFiles: a FileSystem that calls functions from the C interface.
 //
-// Appends are gathered, so that each call of a function moves megabytes.
+// Appends are buffered, so that each call of a function writes megabytes.
 
 #ifndef PERSIA_CC_CAPI_CALLBACK_FILES_H_
 #define PERSIA_CC_CAPI_CALLBACK_FILES_H_

@@ -12,7 +12,7 @@ using persia::ReportStatus;
 
 struct persia_changes {
   persia::ChangesRequest request;
-  std::vector<std::string> row_dtypes;  // By table.
+  std::vector<std::string> row_dtypes;  // One per table.
 };
 
 namespace persia {

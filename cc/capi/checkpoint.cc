@@ -45,7 +45,7 @@ int Ask(const char* name, const persia_checkpoint_request& from,
   return ReportStatus(status);
 }
 
-// Counts what a file has, and keeps nothing of it.
+// Counts the contents of a file without storing them.
 class Counter : public ShardVisitor {
  public:
   explicit Counter(persia_shard_file* counts) : counts_(*counts) {}

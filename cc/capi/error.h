@@ -1,4 +1,4 @@
-// The one place where a Status becomes the C interface's code and message.
+// Converts a Status to the C interface's code and message.
 
 #ifndef PERSIA_CC_CAPI_ERROR_H_
 #define PERSIA_CC_CAPI_ERROR_H_
@@ -7,7 +7,7 @@
 
 namespace persia {
 
-// Keeps the message for persia_last_error of this thread; returns the code.
+// Stores the message for persia_last_error of this thread; returns the code.
 int ReportStatus(const Status& status);
 
 }  // namespace persia

@@ -9,7 +9,7 @@
 
 struct persia_events {
   persia::EventLog log;
-  std::string text;  // Of the event that was taken last.
+  std::string text;  // Of the event taken last.
 };
 
 #endif  // PERSIA_CC_CAPI_EVENTS_H_

@@ -23,14 +23,14 @@ static_assert(sizeof(RowUsage) == sizeof(persia_row_usage) &&
                       offsetof(persia_row_usage, count),
               "a page's view is of its own memory");
 
-// Shards know a table by its key alone: `status` with the name.
+// Adds the table's name to `status`: shards know a table only by its key.
 Status Named(const char* table, const Status& status) {
   if (status.ok()) return status;
   return Status(status.code(),
                 Concat("table '", table, "': ", status.message()));
 }
 
-// Asks the session, once found.
+// Finds the session, calls `ask` with it and reports the status.
 template <typename Ask>
 int Report(const char* name, const char* table, const Ask& ask) {
   auto session = FindSession(name);

@@ -22,7 +22,7 @@ struct persia_server {
   // The server is destroyed before the service that it hosts.
   std::unique_ptr<persia::EmbeddingService> service;
   const persia::ReplicaService* replica =
-      nullptr;  // The service, if it is one.
+      nullptr;  // The service, if that is a replica.
   std::unique_ptr<persia::Server> server;
 };
 

@@ -28,8 +28,8 @@ Result<std::unique_ptr<EmbeddingService>> MakeService(
     const persia_session_options& options) {
   if (addresses.empty()) {
     LocalServiceOptions local;
-    local.checkpoints.root =
-        "/";  // All there is: who asks is this very program.
+    // Every folder: the only client is this process.
+    local.checkpoints.root = "/";
     return OpenLocalService(local);
   }
   RemoteServiceOptions remote;
@@ -60,8 +60,8 @@ Status Open(const char* name, const persia_session_options& options) {
   const std::vector<std::string> addresses = SplitAddresses(options.addresses);
   session.shard_count =
       static_cast<uint32_t>(std::max(addresses.size(), size_t{1}));
-  // Bags of a table go to one of several workers, its rows to all of them: a
-  // copy that one keeps would miss the updates that pass through another.
+  // A table's bags go to one of several workers, but its rows to all of them: a
+  // worker's copies would miss the updates that pass through another worker.
   session.send_bags = addresses.size() == 1;
   auto service = MakeService(addresses, session, options);
   if (!service.ok()) return service.status();

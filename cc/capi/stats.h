@@ -15,7 +15,8 @@ struct persia_stats {
 
 namespace persia {
 
-// Asks `service` and makes a handle; blocks until `deadline` at most.
+// Requests stats from `service` and creates a handle; blocks at most until
+// `deadline`.
 int StatsOfService(EmbeddingService* service, Deadline deadline,
                    persia_stats** stats);
 

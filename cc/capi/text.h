@@ -1,4 +1,4 @@
-// Texts as the C interface takes them.
+// Texts, as the C interface accepts them.
 
 #ifndef PERSIA_CC_CAPI_TEXT_H_
 #define PERSIA_CC_CAPI_TEXT_H_
@@ -7,7 +7,7 @@
 
 namespace persia {
 
-// NULL stands for no text.
+// NULL stands for an empty text.
 inline std::string TextOrNone(const char* text) {
   return text == nullptr ? std::string() : std::string(text);
 }

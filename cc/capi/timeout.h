@@ -1,4 +1,4 @@
-// Time limits as the C interface takes them.
+// Time limits, as the C interface accepts them.
 
 #ifndef PERSIA_CC_CAPI_TIMEOUT_H_
 #define PERSIA_CC_CAPI_TIMEOUT_H_
@@ -11,7 +11,7 @@ namespace persia {
 // The clock counts nanoseconds in 64 bits: far more than this would overflow.
 inline constexpr double kMaxTimeoutSeconds = 1e6;
 
-// InvalidArgument unless a deadline can be that far away.
+// InvalidArgument unless `seconds` is a valid time limit.
 inline Status CheckTimeout(double seconds) {
   if (seconds > 0 && seconds <= kMaxTimeoutSeconds) return Status();
   return InvalidArgument("timeout must be above 0 and at most ",

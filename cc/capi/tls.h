@@ -1,4 +1,4 @@
-// TLS as the C interface takes it.
+// TLS settings, as the C interface accepts them.
 
 #ifndef PERSIA_CC_CAPI_TLS_H_
 #define PERSIA_CC_CAPI_TLS_H_
@@ -12,7 +12,7 @@
 
 namespace persia {
 
-// Null if there is nothing in `tls`; errors are MakeTlsContext's.
+// Null if `tls` is empty. Errors are those of MakeTlsContext.
 inline Result<std::shared_ptr<TlsContext>> TlsOf(const persia_tls& tls) {
   const TlsCredentials credentials{TextOrNone(tls.certificate),
                                    TextOrNone(tls.key), TextOrNone(tls.ca)};

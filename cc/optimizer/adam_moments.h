@@ -1,5 +1,6 @@
 // What Adam and Lamb share: their parameters, their moving averages of the
-// gradient and of its square, and the correction of both for having begun at 0.
+// gradient and of its square, and the correction of both averages for starting
+// at 0.
 
 #ifndef PERSIA_CC_OPTIMIZER_ADAM_MOMENTS_H_
 #define PERSIA_CC_OPTIMIZER_ADAM_MOMENTS_H_
@@ -38,16 +39,16 @@ inline Result<AdamParams> ReadAdamParams(const Spec& spec) {
   return params;
 }
 
-// What is missing of an average of weight 1 after that many updates. In float32
-// as Keras does it: 1 - beta^t loses enough digits at first for a double's
-// result to differ in the fifth.
+// The bias corrections 1 - beta^t after t updates. Computed in float32, as in
+// Keras: at first 1 - beta^t loses so many digits that the result in double
+// would differ in the fifth one.
 struct Corrections {
   float first;
   float second;
 };
 
-// Counts an update in `updates`, and corrects for as many. The count stops
-// rising at 2^24, when the correction has long been 1.
+// Counts an update in `updates` and returns the corrections for the new count.
+// The count stops rising at 2^24; by then both corrections are 1.
 inline Corrections CountUpdate(float* updates, const AdamParams& params) {
   *updates += 1;
   return {1 - std::pow(params.beta_1, *updates),

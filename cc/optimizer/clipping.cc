@@ -12,7 +12,7 @@
 namespace persia {
 namespace {
 
-// Few enough to stay in the nearest cache until the rule reads them.
+// Few enough to stay in the L1 cache until the rule reads them.
 constexpr size_t kBlockFloats = 4096;
 
 PERSIA_ROW_FUNCTION void ScaleRow(const float* __restrict gradient,
@@ -21,7 +21,7 @@ PERSIA_ROW_FUNCTION void ScaleRow(const float* __restrict gradient,
   for (size_t d = 0; d < dim; ++d) clipped[d] = gradient[d] * factor / divisor;
 }
 
-// To `clipped`, rows.count x rows.dim.
+// Fills `clipped`, which is rows.count x rows.dim.
 PERSIA_VECTORIZE void ClipNorms(const RowUpdates& rows, float clipnorm,
                                 float* clipped) {
   for (size_t i = 0; i < rows.count; ++i) {
@@ -46,7 +46,7 @@ PERSIA_VECTORIZE void ClipValues(const RowUpdates& rows, float clipvalue,
   }
 }
 
-// Fills `clipped`, rows.count x rows.dim.
+// Fills `clipped`, which is rows.count x rows.dim.
 using Clip = void (*)(const RowUpdates& rows, float limit, float* clipped);
 
 RowUpdates BlockOf(const RowUpdates& rows, size_t begin, size_t count) {
@@ -64,8 +64,8 @@ class ClippingRule : public WrappedRule {
       : WrappedRule(std::move(rule)), clip_(clip), limit_(limit) {}
 
   void Update(const RowUpdates& rows) const override {
-    // The gradients are not ours to write. Kept, since updates are too frequent
-    // to allocate for.
+    // The caller's gradients must not be changed. The buffers are reused, since
+    // updates are too frequent to allocate each time.
     thread_local std::vector<float> clipped;
     thread_local std::vector<const float*> gradients;
     const size_t block_rows =

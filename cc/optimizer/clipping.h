@@ -1,5 +1,5 @@
-// clipnorm and clipvalue: Keras's, where a row is a variable of its own. What
-// is clipped is the sum of a step's gradients for the row.
+// Keras's clipnorm and clipvalue, with each row treated as a variable of its
+// own. They clip the sum of a step's gradients for the row.
 
 #ifndef PERSIA_CC_OPTIMIZER_CLIPPING_H_
 #define PERSIA_CC_OPTIMIZER_CLIPPING_H_

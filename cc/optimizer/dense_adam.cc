@@ -9,16 +9,15 @@
 namespace persia {
 namespace {
 
-// Of one row and one step. Moments are those of before the step where they are
-// `old`.
+// For one row and one step. "Old" moments are those before the step.
 struct Factors {
-  float undo;      // Of the old moments: what momentum moved it too far.
-  float step;      // Of the new moments: this step, and those until the next.
-  float shrunk_1;  // What is left of the old moments just before the step.
+  float undo;      // Of the old moments: corrects the movement made in advance.
+  float step;      // Of the new moments: until the next gradient.
+  float shrunk_1;  // Decay of the old moments in the missed steps.
   float shrunk_2;
 };
 
-// What a rule reads for each row.
+// Tables of powers, which are read for each row.
 struct AdamPowers {
   AdamPowers(const AdamParams& params, bool amsgrad)
       : of_beta_1(params.beta_1),
@@ -29,7 +28,7 @@ struct AdamPowers {
 
   const Powers of_beta_1;
   const Powers of_beta_2;
-  const Powers of_step;  // By how much a step without a gradient is shorter.
+  const Powers of_step;  // How steps without a gradient shrink.
 };
 
 PERSIA_ROW_FUNCTION float CorrectedRate(float rate, float steps,
@@ -38,8 +37,9 @@ PERSIA_ROW_FUNCTION float CorrectedRate(float rate, float steps,
          (1 - powers.of_beta_1(steps));
 }
 
-// What momentum moves a row by after so many steps, until its next gradient.
-// The corrected rate is that of the middle of those steps that count.
+// How far momentum moves a row in `steps` steps from step `after` on, until its
+// next gradient. The corrected rate is that of the middle of the steps that
+// contribute.
 PERSIA_ROW_FUNCTION float RateBetween(float rate, float after, float steps,
                                       const AdamPowers& powers) {
   if (after == 0 || steps <= 1) return 0;
@@ -67,7 +67,7 @@ PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps, float rate,
   return factors;
 }
 
-// `greatest` is what divides the first moment, with AMSGrad; otherwise unused.
+// With AMSGrad `greatest` divides the first moment; otherwise it is unused.
 template <bool amsgrad>
 PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
                                  float* __restrict first,

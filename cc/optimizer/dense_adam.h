@@ -1,4 +1,4 @@
-// Adam as it steps all rows in every step: see adam.h and missed_steps.h.
+// Adam that steps all rows in every step: see adam.h and missed_steps.h.
 
 #ifndef PERSIA_CC_OPTIMIZER_DENSE_ADAM_H_
 #define PERSIA_CC_OPTIMIZER_DENSE_ADAM_H_
@@ -10,8 +10,8 @@
 
 namespace persia {
 
-// State: first moment, second moment, with AMSGrad the greatest second moment,
-// each of `dim` numbers; and the row's clock.
+// The state is the first moment, the second moment and with AMSGrad the
+// greatest second moment, `dim` numbers each, followed by the row's clock.
 std::unique_ptr<Optimizer> MakeDenseAdam(const AdamParams& params,
                                          bool amsgrad);
 

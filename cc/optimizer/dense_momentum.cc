@@ -9,17 +9,17 @@
 namespace persia {
 namespace {
 
-// Of one row and one step.
+// For one row and one step.
 struct Factors {
-  float shrunk;  // What is left of the velocity just before the step.
-  float undo;    // Of the old velocity: what it has yet to move the row.
-  float move;    // Of the new one: until the next gradient.
+  float shrunk;  // Decay of the old velocity in the missed steps.
+  float undo;    // Of the old velocity: corrects the movement made in advance.
+  float move;    // Of the new velocity: the steps until the next gradient.
 };
 
 PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps, float momentum,
                                       const Powers& powers, bool nesterov) {
-  // A step without a gradient moves the row by its velocity, which Nesterov's
-  // shrinks once more.
+  // A step without a gradient moves the row by its velocity; with Nesterov, by
+  // its velocity times the momentum.
   const float of_velocity = nesterov ? momentum : 1.0f;
   Factors factors{1, 0, 0};
   if (steps.passed > 1) factors.shrunk = std::pow(momentum, steps.passed - 1);

@@ -1,4 +1,4 @@
-// SGD with momentum as it steps all rows in every step: see sgd.h and
+// SGD with momentum that steps all rows in every step: see sgd.h and
 // missed_steps.h.
 
 #ifndef PERSIA_CC_OPTIMIZER_DENSE_MOMENTUM_H_
@@ -10,7 +10,7 @@
 
 namespace persia {
 
-// State: the velocity, and the row's clock.
+// The state is the velocity, followed by the row's clock.
 std::unique_ptr<Optimizer> MakeDenseMomentum(float momentum, bool nesterov);
 
 }  // namespace persia

@@ -9,12 +9,12 @@
 namespace persia {
 namespace {
 
-// Of one row and one step.
+// For one row and one step.
 struct Factors {
-  float shrunk_average;   // What is left of averages just before the step.
-  float shrunk_velocity;  // And of the velocity.
-  float undo;             // Of the old velocity: what it moved the row too far.
-  float move;  // Of the new one: this step, and those until the next.
+  float shrunk_average;   // Decay of the averages in the missed steps.
+  float shrunk_velocity;  // Decay of the velocity in them.
+  float undo;  // Of the old velocity: corrects the movement made in advance.
+  float move;  // Of the new velocity: until the next gradient.
 };
 
 PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps,

@@ -1,4 +1,4 @@
-// RMSprop as it steps all rows in every step: see rmsprop.h and missed_steps.h.
+// RMSprop that steps all rows in every step: see rmsprop.h and missed_steps.h.
 
 #ifndef PERSIA_CC_OPTIMIZER_DENSE_RMSPROP_H_
 #define PERSIA_CC_OPTIMIZER_DENSE_RMSPROP_H_
@@ -10,7 +10,7 @@
 
 namespace persia {
 
-// State: as RMSprop's, and the row's clock.
+// The state is that of RMSprop, followed by the row's clock.
 std::unique_ptr<Optimizer> MakeDenseRmsprop(const RmspropParams& params);
 
 }  // namespace persia

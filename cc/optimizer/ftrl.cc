@@ -11,8 +11,9 @@
 namespace persia {
 namespace {
 
-// With them, what an accumulator of squares of ordinary gradients is raised to
-// is below kMostRaised, and that divided by a rate is finite.
+// With these limits, an accumulator of ordinary squared gradients, raised to
+// -learning_rate_power, is below kMostRaised, and its quotient by the learning
+// rate is finite.
 constexpr double kLeastPower = -2;
 constexpr double kMostRaised = 1e18;
 constexpr float kLeastRate = 1e-20f;
@@ -49,8 +50,8 @@ PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
     linear[d] = z;
     const float clipped = std::min(std::max(z, -params.l1), params.l1);
     const float quadratic = raised / rate + twice_l2;
-    // It is 0 for a weight that never had a gradient, where accumulators
-    // begin at 0: that weight stays.
+    // `quadratic` is 0 for a weight that never had a gradient, if accumulators
+    // start at 0: the weight then does not change.
     const float moved = (clipped - z) / (quadratic > 0 ? quadratic : 1.0f);
     weights[d] = quadratic > 0 ? moved : w;
   }
@@ -97,7 +98,7 @@ class Ftrl : public Optimizer {
   const float initial_accumulator_value_;
 };
 
-// The value of `param`, or `default_value`; what is negative is refused.
+// The value of `param`, or `default_value`; InvalidArgument if it is negative.
 Status ReadStrength(const Spec& spec, const char* param, double default_value,
                     float* value) {
   const double given = spec.Get(param, default_value);

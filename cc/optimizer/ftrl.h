@@ -3,13 +3,13 @@
 // l2_shrinkage_regularization_strength=0,beta=0): Keras's Ftrl. A row's state
 // is its accumulator, then its linear term.
 //
-// Weights follow from the state alone, so a row's initial weights fade by its
-// first update. With a learning rate below 1e-20 nothing changes, where the
-// formula would divide by it.
+// Weights are computed from the state, so a row's initial weights fade with its
+// first update. An update with a learning rate below 1e-20 does nothing, since
+// the formula divides by the learning rate.
 //
-// learning_rate_power is between -2 and 0: beyond that, sums of ordinary
-// squared gradients overflow when raised to it.
-
+// learning_rate_power must be between -2 and 0: below -2, sums of ordinary
+// squared gradients overflow when raised to its negative.
+//
 #ifndef PERSIA_CC_OPTIMIZER_FTRL_H_
 #define PERSIA_CC_OPTIMIZER_FTRL_H_
 

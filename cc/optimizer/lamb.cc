@@ -37,7 +37,7 @@ PERSIA_ROW_FUNCTION float NormOfDirection(const float* __restrict first,
       }));
 }
 
-// The direction is worked out again, since there is no place to keep it.
+// Computes the direction again, since there is no buffer to store it in.
 PERSIA_ROW_FUNCTION void MoveRow(float* __restrict weights,
                                  const float* __restrict first,
                                  const float* __restrict second, size_t dim,

@@ -36,7 +36,7 @@ constexpr Rule kRules[] = {
 Status UnknownRule(const Spec& spec) {
   std::string names;
   for (const Rule& rule : kRules) {
-    if (rule.make == MakeUndecided) continue;  // Nobody asks for it by name.
+    if (rule.make == MakeUndecided) continue;  // Not for users to choose.
     names += names.empty() ? "" : ", ";
     names += rule.name;
   }

@@ -1,5 +1,6 @@
-// Powers of a number below 1, read and not reckoned: a row that makes up for
-// missed steps needs about nine of them for each gradient.
+// A table of the powers of a number below 1: a row that makes up for missed
+// steps needs about nine of them per gradient, and reading is faster than
+// computing.
 
 #ifndef PERSIA_CC_OPTIMIZER_POWERS_H_
 #define PERSIA_CC_OPTIMIZER_POWERS_H_
@@ -23,7 +24,7 @@ class Powers {
 
   float base() const { return base_; }
 
-  // `exponent` is at least 0; a part of one is left out if it is small.
+  // `exponent` is at least 0. Below kCount, its fraction is ignored.
   PERSIA_ROW_FUNCTION float operator()(float exponent) const {
     return exponent < kCount ? values_[static_cast<size_t>(exponent)]
                              : std::pow(base_, exponent);

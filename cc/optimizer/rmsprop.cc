@@ -16,8 +16,8 @@ PERSIA_ROW_FUNCTION float Averaged(float average, float value,
   return params.rho * average + params.rest * value;
 }
 
-// `average` is the row's average gradient if `centered`, otherwise unused; so
-// is `velocity` if `has_momentum`.
+// `average` is the row's average gradient if `centered`, otherwise unused.
+// `velocity` is unused unless `has_momentum`.
 template <bool has_momentum, bool centered>
 PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
                                  float* __restrict squares,
@@ -33,7 +33,7 @@ PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
     if (centered) {
       const float mean = Averaged(average[d], g, params);
       average[d] = mean;
-      // Of gradients that are all alike, rounding may leave less than 0.
+      // If all gradients were equal, rounding may yield less than 0.
       variance = std::max(v - mean * mean, 0.0f);
     }
     float step = rate * g / std::sqrt(variance + params.epsilon);

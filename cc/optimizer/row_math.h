@@ -1,4 +1,4 @@
-// What the rules' loops share. Everything is inlined, so that PERSIA_VECTORIZE
+// Helpers of the rules' loops. Everything is inlined, so that PERSIA_VECTORIZE
 // on the caller compiles it for each kind of CPU.
 
 #ifndef PERSIA_CC_OPTIMIZER_ROW_MATH_H_
@@ -6,15 +6,17 @@
 
 #include <cstddef>
 
-// On a function over one row. Its pointers are to be __restrict parameters:
-// compilers trust __restrict on parameters only, and a row's state lies so near
-// to its weights that a check at run time would send short rows to scalar code.
+// Marks a function over one row. Its pointers must be __restrict parameters:
+// compilers honour __restrict on parameters only, and a row's state is so close
+// to its weights that a run-time check for overlap would send short rows to
+// scalar code.
 #define PERSIA_ROW_FUNCTION inline __attribute__((always_inline))
 
 namespace persia {
 
 // The sum of value(0) to value(count - 1), in an order that does not depend on
-// the width of vectors: so it is the same to the bit on every CPU.
+// the width of vectors: so the result is the same on every CPU, to the last
+// bit.
 template <typename Value>
 PERSIA_ROW_FUNCTION float LaneSum(size_t count, const Value& value) {
   constexpr size_t kLanes = 16;

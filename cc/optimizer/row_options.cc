@@ -17,13 +17,13 @@ constexpr char kClipvalue[] = "clipvalue";
 constexpr char kWeightBound[] = "weight_bound";
 constexpr char kWeightDecay[] = "weight_decay";
 
-// AdamW is Adam with a default weight decay: Keras's.
+// AdamW is Adam with a default weight decay, which is Keras's.
 double DefaultWeightDecay(const Spec& spec) {
   return spec.name == "adamw" ? 0.004 : 0;
 }
 
-// InvalidArgument unless `param` is absent, or above 0; `limit` becomes its
-// value, or 0 where it is absent.
+// Sets `limit` to the value of `param`, or to 0 if it is absent.
+// InvalidArgument if the value is not above 0.
 Status ReadLimit(const Spec& spec, const std::string& param, float* limit) {
   *limit = 0;
   const auto found = spec.params.find(param);
@@ -55,8 +55,9 @@ Result<std::unique_ptr<Optimizer>> WithRowOptions(
   const double decay = spec.Get(kWeightDecay, DefaultWeightDecay(spec));
   PERSIA_RETURN_IF_ERROR(CheckNotNegative(spec, kWeightDecay, decay));
 
-  // From the inside out: gradients are clipped, weights decay, the rule steps,
-  // weights are bound.
+  // A step clips gradients, then decays weights, then runs the rule, then
+  // bounds weights. So decay wraps the rule, clipping wraps that, and the bound
+  // is outermost.
   std::unique_ptr<Optimizer> made = std::move(rule);
   if (decay != 0) {
     made = WithWeightDecay(std::move(made), static_cast<float>(decay));

@@ -1,10 +1,10 @@
-// Options that every rule takes. A rule without any is used as it is, so they
-// cost nothing where they are not asked for.
+// Options that every rule accepts. A rule without options is not wrapped, so
+// options cost nothing unless they are used.
 //
-//   clipnorm=C      a row's gradient is scaled to a norm of at most C
-//   clipvalue=C     each value of a gradient is brought into [-C, C]
+//   clipnorm=C      scales a row's gradient to a norm of at most C
+//   clipvalue=C     clips each value of a gradient to [-C, C]
 //   weight_decay=D  weights -= learning_rate * D * weights, before the rule
-//   weight_bound=B  each weight is brought into [-B, B], after the rule
+//   weight_bound=B  clips each weight to [-B, B], after the rule
 //
 // Only one of clipnorm and clipvalue may be given, as in Keras.
 
@@ -23,7 +23,8 @@ inline constexpr char kRowOptionNames[] =
 // `spec` without the options.
 Spec WithoutRowOptions(Spec spec);
 
-// `rule` with the options of `spec`. InvalidArgument if one is out of range.
+// `rule` wrapped in the options of `spec`. InvalidArgument if one is out of
+// range.
 Result<std::unique_ptr<Optimizer>> WithRowOptions(
     std::unique_ptr<Optimizer> rule, const Spec& spec);
 

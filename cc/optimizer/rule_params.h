@@ -1,5 +1,5 @@
-// Checks of the parameters that rules share. Each returns InvalidArgument that
-// names the rule, the parameter, what it must be and the value received.
+// Checks of parameters that several rules share. Each returns InvalidArgument
+// with the rule, the parameter, its permitted values and the value received.
 
 #ifndef PERSIA_CC_OPTIMIZER_RULE_PARAMS_H_
 #define PERSIA_CC_OPTIMIZER_RULE_PARAMS_H_
@@ -12,7 +12,7 @@
 
 namespace persia {
 
-// Whether every parameter is one of `own` or an option of every rule.
+// Checks that every parameter is one of `own` or an option of every rule.
 Status CheckRuleParams(const Spec& spec,
                        std::initializer_list<std::string_view> own);
 

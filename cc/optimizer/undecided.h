@@ -1,6 +1,6 @@
-// The rule of a table whose optimizer is not known yet, since the program that
-// makes the table learns it from its first step: such rows have weights alone.
-// A service refuses their updates.
+// The rule of a table whose optimizer is not known yet: the program that
+// creates the table learns it at its first training step. Such rows have
+// weights and no state. A service refuses updates of them.
 
 #ifndef PERSIA_CC_OPTIMIZER_UNDECIDED_H_
 #define PERSIA_CC_OPTIMIZER_UNDECIDED_H_
@@ -19,7 +19,7 @@ inline bool IsUndecided(const Spec& optimizer) {
   return optimizer.name == kUndecided;
 }
 
-// Without parameters. Its Update changes nothing.
+// Takes no parameters. Its Update does nothing.
 Result<std::unique_ptr<Optimizer>> MakeUndecided(const Spec& spec);
 
 }  // namespace persia

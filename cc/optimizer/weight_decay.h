@@ -1,5 +1,5 @@
 // weight_decay: Keras's, decoupled from the gradient (Loshchilov and Hutter,
-// 2019). It is lazy as rules are: it takes from the rows that a step touches.
+// 2019). It is lazy like the rules: it applies to the rows that a step updates.
 
 #ifndef PERSIA_CC_OPTIMIZER_WEIGHT_DECAY_H_
 #define PERSIA_CC_OPTIMIZER_WEIGHT_DECAY_H_

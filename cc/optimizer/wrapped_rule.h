@@ -1,4 +1,4 @@
-// A rule around which an option does its part.
+// WrappedRule: the base of options, which act before or after a rule.
 
 #ifndef PERSIA_CC_OPTIMIZER_WRAPPED_RULE_H_
 #define PERSIA_CC_OPTIMIZER_WRAPPED_RULE_H_

@@ -1,7 +1,8 @@
-// Files by which a process proves who it is, with the rules that Python's
-// auth.py and tls.py have: what is secret, only its owner may read.
+// Reads the files with which a process authenticates. The rules are those of
+// Python's auth.py and tls.py: a file with a secret must be accessible to its
+// owner alone.
 //
-// Blocks while it reads. No error shows what a file holds.
+// Blocks while it reads. Error messages never contain what is in a file.
 
 #ifndef PERSIA_CC_SERVING_CREDENTIAL_FILES_H_
 #define PERSIA_CC_SERVING_CREDENTIAL_FILES_H_
@@ -13,11 +14,13 @@
 
 namespace persia {
 
-// The token of a file without the line's end; "" for the path "".
-// kInvalidArgument, naming the file, if it is no such file or no token.
+// The token in the file, without the newline at its end; "" if `path` is "".
+// kInvalidArgument, with the path, if the file cannot be read, is accessible to
+// others, or contains no valid token.
 Result<std::string> ReadTokenFile(const std::string& path);
 
-// What the files hold. All of them, or none (""): kInvalidArgument otherwise.
+// The contents of the files. Either all paths are given, or all are "":
+// otherwise kInvalidArgument.
 Result<TlsCredentials> ReadTlsFiles(const std::string& certificate,
                                     const std::string& key,
                                     const std::string& ca);

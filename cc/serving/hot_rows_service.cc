@@ -92,7 +92,7 @@ Status HotRowsService::TellAll(TableKey table, const Change& change) {
       return Status();
     });
     if (status.ok()) continue;
-    // Better no copy than one that missed a change.
+    // A missed change would leave a stale copy, so all are invalidated.
     cache->Invalidate(Now());
     told = status;
   }

@@ -1,17 +1,18 @@
-// HotRowsService: answers read-only lookups from copies of rows that are not
-// too old, what absent ids get included. That is not the same for all who ask
-// (AbsentRows), so those who want one thing share copies.
+// HotRowsService: answers read-only lookups from copies of rows that are fresh
+// enough, including copies of what absent ids get. Since that depends on
+// AbsentRows, there are separate copies for each value of it.
 //
-// A copy answers for a time after it was asked for, or, while somebody follows
-// the changes of rows and tells of them here, until it is told of one. A
-// restore of the shards ends all copies once a reply tells of it. What nobody
-// answered (TableLookup::unanswered) is not copied.
+// A copy expires some time after its row was requested. While a follower of the
+// rows' changes reports them here, copies do not expire, and each reported
+// change updates them. After a restore of the shards, the first reply that
+// shows the new generation invalidates all copies. Vectors that no server gave
+// (TableLookup::unanswered) are not copied.
 //
-// Unlike CachingService it knows of no updates: it is for programs that make
-// none. Lookups for training, and bags, pass as they are.
+// Unlike CachingService it does not see updates: it is for programs that make
+// none. Training lookups, and bags, are forwarded unchanged.
 //
-// Thread-safe and asynchronous, as EmbeddingService says: it has no thread and
-// never waits but for short locks.
+// Thread-safe and asynchronous, as described at EmbeddingService: it has no
+// thread and blocks only for short locks.
 
 #ifndef PERSIA_CC_SERVING_HOT_ROWS_SERVICE_H_
 #define PERSIA_CC_SERVING_HOT_ROWS_SERVICE_H_
@@ -30,8 +31,8 @@
 namespace persia {
 
 struct HotRowsOptions {
-  uint64_t rows = 0;   // Of each table and AbsentRows. 0: there are no copies.
-  double seconds = 0;  // How long a copy answers that nobody follows.
+  uint64_t rows = 0;   // Limit per table and AbsentRows. 0: no copies.
+  double seconds = 0;  // Lifetime of copies that are not followed.
   Clock::time_point (*now)() = &Clock::now;
 };
 
@@ -41,27 +42,28 @@ class HotRowsService : public CopyingService {
                  const HotRowsOptions& options);
   ~HotRowsService() override;
 
-  // Who follows says so first, and then tells of every change after that;
-  // copies from then on do not grow old. Without, they grow old again.
+  // A follower calls SetFollowed(true) first, and then reports every later
+  // change. From then on copies do not expire by age, until SetFollowed(false).
   void SetFollowed(bool followed);
 
-  // Rows (ids.size() x dim) that have changed, and rows that have gone. A table
-  // that has no copies, or is of another dim, is passed over.
-  // kResourceExhausted if there is no memory; all copies have then ended.
+  // Report rows that have changed, `rows` (ids.size() x dim), and ids that have
+  // lost their rows. Calls for a table that has no copies, or another dim, do
+  // nothing. kResourceExhausted if there is no memory; the copies that could
+  // not be updated are then invalidated.
   Status Refresh(TableKey table, uint32_t dim, Span<const int64_t> ids,
                  Span<const float> rows);
   Status Erase(TableKey table, Span<const int64_t> ids);
 
-  // Of all tables.
+  // The sum over all tables.
   RowCacheStats stats() const;
 
  private:
   bool CopiesMayAnswer(const LookupRequest& request) const override;
-  // Of a table: a cache for each AbsentRows that somebody asked for.
+  // The caches of a table: one for each AbsentRows that was requested.
   std::vector<RowCache*> Find(TableKey table) const;
   template <typename Change>
   Status TellAll(TableKey table, const Change& change);
-  // The nanoseconds of the clock, which are above 0.
+  // The clock's time in nanoseconds, always above 0.
   uint64_t Now() const;
   // These require mutex_.
   CachedLookup::Moment TakeMoment(const LookupRequest& request) const override;
@@ -69,7 +71,7 @@ class HotRowsService : public CopyingService {
   void EndAllCopies() override;
 
   const HotRowsOptions options_;
-  // All below: guarded by mutex_. Caches are never taken away.
+  // Everything below is guarded by mutex_. Caches are never removed.
   std::map<std::pair<TableKey, AbsentRows>, std::shared_ptr<RowCache>> caches_;
   std::optional<uint64_t> followed_since_;
 };

@@ -1,4 +1,4 @@
-// Latencies: how long calls took, by powers of two.
+// Latencies: a histogram of how long calls took, with bins by powers of two.
 //
 // Thread-safe: each counter is atomic by itself.
 
@@ -18,8 +18,8 @@ namespace persia {
 
 class Latencies {
  public:
-  // Bin b counts calls of less than 2^b microseconds, and not less than half of
-  // that; the last one all longer ones, too.
+  // Bin b counts calls that took at least 2^(b-1) and less than 2^b
+  // microseconds; bin 0 those below 1, and the last bin all longer ones too.
   static constexpr size_t kBins = 32;
 
   void Add(Clock::duration latency) {

@@ -36,7 +36,7 @@ Status OutageService::Settle(const Status& status, LookupRequest* request) {
 }
 
 void OutageService::GiveZeros(LookupRequest* request) const {
-  // Nothing is known to have changed.
+  // No reply tells of a new generation, so the last one stays valid.
   request->generation = generation_;
   for (TableLookup& table : request->tables) {
     std::fill(table.rows.begin(), table.rows.end(), 0.0f);

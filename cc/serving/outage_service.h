@@ -1,11 +1,12 @@
-// OutageService: what becomes of lookups while servers are out of reach.
+// OutageService: handles lookups while servers are unreachable.
 //
-// Either they fail, as they would without it, or the vectors that nobody gave
-// become zeros. Both are counted. What a server refuses, such as a table that
-// it does not have, is no outage: it fails either way.
+// Either they fail, as they would without this service, or the vectors that no
+// server gave become zeros. Both are counted. If a server refuses a lookup, for
+// example because it does not have the table, that is not an outage: the lookup
+// fails in both modes.
 //
-// Thread-safe and asynchronous, as EmbeddingService says: it has no thread and
-// never waits.
+// Thread-safe and asynchronous, as described at EmbeddingService: it has no
+// thread and never waits.
 
 #ifndef PERSIA_CC_SERVING_OUTAGE_SERVICE_H_
 #define PERSIA_CC_SERVING_OUTAGE_SERVICE_H_
@@ -25,7 +26,7 @@ class OutageService : public ForwardingService {
 
   void Lookup(LookupRequest* request, DoneCallback done) override;
 
-  // Lookups that a server failed, those that zeros were given for included.
+  // Lookups that failed, or in which vectors became zeros.
   uint64_t failures() const { return failures_; }
   // Vectors that became zeros.
   uint64_t zeros() const { return zeros_; }
@@ -35,7 +36,7 @@ class OutageService : public ForwardingService {
   void GiveZeros(LookupRequest* request) const;
 
   const bool gives_zeros_;
-  std::atomic<uint64_t> generation_{0};  // Of the last answer.
+  std::atomic<uint64_t> generation_{0};  // Of the last reply.
   std::atomic<uint64_t> failures_{0};
   std::atomic<uint64_t> zeros_{0};
 };

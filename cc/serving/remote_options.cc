@@ -11,7 +11,7 @@
 namespace persia {
 namespace {
 
-// The clock counts nanoseconds in 64 bits: far more than this would overflow.
+// The clock counts nanoseconds in 64 bits: much larger values would overflow.
 constexpr double kMostSeconds = 1e6;
 constexpr uint64_t kMostHotRows = uint64_t{1} << 32;
 
@@ -20,7 +20,7 @@ std::string Variable(const std::string& name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// Of cluster "ps_1": "PERSIA_PS_1".
+// "PERSIA_PS_1" for cluster "ps_1".
 std::string AddressesVariable(const std::string& cluster) {
   std::string name = "PERSIA_" + cluster;
   for (char& c : name) {

@@ -10,12 +10,12 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  // Both by mutex: by options, and by number.
+  // by_key: by KeyOf(options). keys: the key of each client, by its number.
   std::map<std::string, std::shared_ptr<RemoteTables>> by_key;
   std::map<uint64_t, std::string> keys;
 };
 
-// Never destroyed: threads of a program that is ending may still look here.
+// Never destroyed: other threads may still use it while the program exits.
 Registry& GlobalRegistry() {
   static Registry* const registry = new Registry;
   return *registry;
@@ -66,7 +66,7 @@ std::shared_ptr<RemoteTables> NextRemoteTables(uint64_t after) {
 }
 
 Status CloseRemoteTables(uint64_t number) {
-  std::shared_ptr<RemoteTables> closed;  // Ends outside the lock.
+  std::shared_ptr<RemoteTables> closed;  // Released outside the lock.
   Registry& registry = GlobalRegistry();
   std::lock_guard<std::mutex> lock(registry.mutex);
   const auto found = registry.keys.find(number);

@@ -23,8 +23,8 @@ uint64_t NextNumber() {
   return ++last;
 }
 
-// The last who lets go may do it in one of the session's own callbacks, which
-// must not destroy it.
+// The last reference may be released in one of the session's own callbacks,
+// which must not destroy the session.
 void DestroyElsewhere(Session* session) {
   std::thread([session] { delete session; }).detach();
 }
@@ -109,7 +109,7 @@ class RemoteTablesImpl : public RemoteTables {
   std::atomic<uint64_t> ids_{0};
   std::atomic<uint64_t> unique_ids_{0};
   Latencies latencies_;
-  // Parts of the session.
+  // Owned by the session.
   const OutageService* outages_ = nullptr;
   HotRowsService* hot_rows_ = nullptr;
   std::shared_ptr<Session> session_;

@@ -44,8 +44,8 @@ class MinCount : public Admission {
   size_t bytes() const override { return waiting_.bytes(); }
 
  private:
-  // Where there is no room an id is not let in, and that is all: those that
-  // have rows go on.
+  // At the memory limit the id is not counted, and so not admitted; lookups of
+  // ids that have rows still succeed.
   void StartCounting(int64_t id) {
     try {
       waiting_.Insert(id, 1);
@@ -54,7 +54,7 @@ class MinCount : public Admission {
   }
 
   const uint32_t count_;
-  RowIndex waiting_;  // How often each id asked, in the place of its row.
+  RowIndex waiting_;  // Each id's number of lookups, stored as its row number.
 };
 
 double FilterCounters(double expected_ids, double false_positive_rate) {
@@ -76,10 +76,11 @@ class BloomMinCount : public Admission {
         counters_(metered_.Grow(size_, [&] { return NewCounters(size_); })) {}
 
   bool Admit(int64_t id) override {
-    // Double hashing (Kirsch and Mitzenmacher, 2006) gives the k places. The
-    // hash is the published one: which ids are let in too early hangs on it,
-    // and must be the same in two runs. Ids can be chosen to share counters;
-    // that lets them in early too, and takes no longer.
+    // Double hashing (Kirsch and Mitzenmacher, 2006) gives the k counters.
+    // HashId has no secret key: it decides which ids are admitted too early,
+    // which must be the same in two runs. A client can choose ids that share
+    // counters; those ids are then admitted early, and cost no more time than
+    // others.
     const uint64_t first = HashId(id);
     const uint64_t step = Mix64(first) | 1;
     uint8_t least = std::numeric_limits<uint8_t>::max();
@@ -116,8 +117,8 @@ class BloomMinCount : public Admission {
   const uint8_t count_;
   const int hashes_;
   const size_t size_;
-  // Of calloc: of a large filter, only pages in use take memory, and none of
-  // it is written to when the table is made.
+  // From calloc: creating the table touches none of the filter's pages, so only
+  // pages in use take physical memory.
   MeteredBytes metered_;
   const std::unique_ptr<uint8_t[], Free> counters_;
 };

@@ -14,14 +14,15 @@ namespace {
 constexpr size_t kPageBytes = size_t{2} << 20;
 constexpr size_t kPageBlocks = kPageBytes / BlockPool::kBlockBytes;
 constexpr size_t kRegionPages = 32;
-constexpr size_t kRegionBytes = (kRegionPages + 1) * kPageBytes;  // To align.
+// One page more, to align.
+constexpr size_t kRegionBytes = (kRegionPages + 1) * kPageBytes;
 constexpr size_t kMostReady = 128;
 constexpr auto kRecent = std::chrono::seconds(1);
 constexpr uint32_t kAllFree = ~uint32_t{0};
 static_assert(kPageBlocks == 32, "Carved::free has a bit for each");
 
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25  // Linux 6.1; an error before.
+#define MADV_COLLAPSE 25  // Since Linux 6.1; an error before.
 #endif
 
 std::byte* FirstPage(std::byte* region) {
@@ -34,7 +35,8 @@ std::byte* PageOf(void* block) {
   return static_cast<std::byte*>(block) - at % kPageBytes;
 }
 
-// What is advised is a wish: where it is not fulfilled all works, slower.
+// madvise is only a hint: where the kernel ignores it everything works, but
+// slower.
 void Advise(std::byte* page, int advice) { madvise(page, kPageBytes, advice); }
 
 void Touch(std::byte* page) {
@@ -44,8 +46,8 @@ void Touch(std::byte* page) {
   }
 }
 
-// Lowers the priority of this thread, so that a request on its processor does
-// not wait for a page to be touched.
+// Lowers the priority of the calling thread, so that a request on the same
+// processor does not wait while a page is touched.
 void YieldToOthers() {
   constexpr int kCallingThread = 0, kNicer = 10;
   errno = 0;
@@ -129,7 +131,7 @@ void BlockPool::StartToucher() {
   try {
     toucher_ = std::thread([this] { KeepReady(); });
   } catch (const std::system_error&) {
-    // No room for a thread: all pages are made of small ones, then.
+    // No thread could be started: all pages are then small ones.
   }
 }
 
@@ -171,13 +173,14 @@ void BlockPool::KeepReady() {
     try {
       idle = !DoOneThing(&lock);
     } catch (const std::bad_alloc&) {
-      // Those who need the memory find out themselves.
+      // A caller that needs the memory will get this error itself.
     }
     if (idle && !ending_) wake_.wait_for(lock, kRecent);
   }
 }
 
-// False if there was nothing to do. Lets go of the lock while the kernel works.
+// Returns false if there was nothing to do. Releases the lock during system
+// calls and page faults.
 bool BlockPool::DoOneThing(std::unique_lock<std::mutex>* lock) {
   const size_t wanted = PagesToKeepReady();
   if (ready_.size() < wanted) {

@@ -1,12 +1,13 @@
-// BlockPool: memory of the process's tables, in blocks of 64 KiB carved from
-// huge pages (2 MiB) where the kernel gives them.
+// BlockPool: memory for the tables of the process, in blocks of 64 KiB that are
+// carved from huge pages (2 MiB) where the kernel provides them.
 //
-// The kernel clears a huge page at its first touch, for so long that a request
-// would stall. So a thread touches pages ahead of need, as many as were taken
-// in the last second. A caller who outruns it gets a page that the kernel
-// clears in small pieces, and which that thread makes a huge page of later.
+// The kernel clears a huge page at the first page fault, which takes so long
+// that a request would stall. So a thread touches pages ahead of need: as many
+// as were used in the last second. A caller that needs pages faster gets one
+// that the kernel clears in small pieces; the thread collapses it into a huge
+// page later.
 //
-// Thread-safe; blocks for a short lock.
+// Thread-safe; blocks only for a short lock.
 
 #ifndef PERSIA_CC_STORE_BLOCK_POOL_H_
 #define PERSIA_CC_STORE_BLOCK_POOL_H_
@@ -28,7 +29,7 @@ class BlockPool {
  public:
   static constexpr size_t kBlockBytes = size_t{64} << 10;
 
-  // The process's own. Never destroyed.
+  // The pool of the process. Never destroyed.
   static BlockPool& Global();
 
   BlockPool();
@@ -37,15 +38,15 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // A block aligned to kBlockBytes, of undefined contents. Throws
+  // Returns a block aligned to kBlockBytes, with undefined contents. Throws
   // std::bad_alloc when memory runs out.
   void* Allocate();
 
-  // Gives back what Allocate gave. Pages that are free as a whole go back to
-  // the kernel.
+  // Frees a block that Allocate returned. Pages whose blocks are all free are
+  // returned to the kernel, except some that are kept ready.
   void Free(void* block);
 
-  size_t pages() const;  // Pages that hold memory, free ones included.
+  size_t pages() const;  // Pages that hold memory, in use or ready.
 
  private:
   using Page = std::byte*;
@@ -53,11 +54,11 @@ class BlockPool {
   // A page in use.
   struct Carved {
     uint32_t free;  // A bit for each free block.
-    bool small;     // Made of small pages, so far.
+    bool small;     // Consists of small pages so far.
   };
 
-  // These expect the lock.
-  void TakePage();  // Makes it the only one of partly_free_.
+  // These require the lock.
+  void TakePage();  // Requires partly_free_ to be empty; adds a page to it.
   void StartToucher();
   void MapRegion(bool small);
   void GiveBack(Page page, bool small);
@@ -67,16 +68,16 @@ class BlockPool {
   void KeepReady();
 
   mutable std::mutex mutex_;
-  // All below are guarded by mutex_. A page is in one of these four.
+  // Everything below is guarded by mutex_. A page is in one of these four.
   std::unordered_map<Page, Carved> carved_;
-  std::vector<Page> ready_;       // Touched already, no block in use.
-  std::vector<Page> cold_;        // Addresses, to become huge pages.
-  std::vector<Page> small_cold_;  // Addresses, to be touched in small pieces.
+  std::vector<Page> ready_;       // Touched; no block is in use.
+  std::vector<Page> cold_;        // Not touched yet; for huge pages.
+  std::vector<Page> small_cold_;  // Not touched yet; for small pages.
 
-  std::vector<Page> partly_free_;  // Those of carved_ with a free block.
-  std::vector<Page> to_join_;      // Small, and full at some time.
-  std::vector<Page> regions_;      // What was mapped, to unmap at the end.
-  std::deque<Deadline> taken_;     // When pages were, in the last second.
+  std::vector<Page> partly_free_;  // Pages of carved_ that have a free block.
+  std::vector<Page> to_join_;      // Small pages that became full.
+  std::vector<Page> regions_;      // All mappings, for the destructor.
+  std::deque<Deadline> taken_;  // When pages were taken, for the last second.
   bool ending_ = false;
   std::condition_variable wake_;
   std::thread toucher_;

@@ -1,4 +1,4 @@
-// Bucket: a cache line of the index, with up to five ids and their rows.
+// Bucket: a cache line of the index, with up to five ids and their row numbers.
 
 #ifndef PERSIA_CC_STORE_BUCKET_H_
 #define PERSIA_CC_STORE_BUCKET_H_
@@ -14,16 +14,17 @@ struct alignas(64) Bucket {
 
   int64_t ids[kSlots];
   uint32_t rows[kSlots];
-  // Ids that found this bucket full, and are in one of the next: while there
-  // are any, a search goes on. Stays at its largest value once it gets there.
+  // Number of ids that found this bucket full and were placed in a later bucket
+  // or spilled. While it is not 0, a search continues past this bucket.
+  // Saturates: at its largest value it no longer changes.
   uint16_t passed;
   uint8_t used;  // A bit for each slot.
   uint8_t unused;
 
   bool full() const { return used == kAllUsed; }
 
-  // A bit for the slot that holds `id`, or 0. Without a branch: which slot it
-  // is cannot be predicted.
+  // A mask with the bit of the slot that holds `id`, or 0. Branch-free, since
+  // the slot cannot be predicted.
   uint32_t Match(int64_t id) const {
     uint32_t match = 0;
     for (uint32_t slot = 0; slot < kSlots; ++slot) {

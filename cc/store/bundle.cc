@@ -5,7 +5,7 @@
 namespace persia {
 namespace {
 
-// Kept by each thread, so that steady work allocates nothing.
+// Reused by each thread, so that steady work allocates nothing.
 std::byte** ThreadRows(size_t count) {
   thread_local Scratch<std::byte*> rows;
   return rows.Get(count);

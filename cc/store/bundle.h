@@ -1,11 +1,11 @@
-// Bundle: groups of a batch that a call works on at once, under all their
+// Bundle: the groups of a batch that a call handles together, holding all their
 // locks.
 //
-// A group of many ids overlaps its own waits for memory, and is a bundle by
-// itself; or several, lest others wait for its lock for long. Of a batch of few
-// ids, a sub-shard has one or two, and each would wait some five times: for the
-// sub-shard, its directory, its segments, a bucket and a row. So small groups
-// go together.
+// A large group overlaps its own cache misses. It is a bundle by itself, or
+// several, so that other threads do not wait long for its lock. In a small
+// batch, however, a sub-shard has only one or two ids, and each would cost
+// about five cache misses in sequence: for the sub-shard, its directory, its
+// segments, a bucket and a row. So small groups share a bundle.
 
 #ifndef PERSIA_CC_STORE_BUNDLE_H_
 #define PERSIA_CC_STORE_BUNDLE_H_
@@ -23,20 +23,20 @@ class Bundle {
   struct Part {
     SubShard* sub_shard;
     IdGroup group;
-    std::byte** rows;  // Room for as many as the group has ids.
+    std::byte** rows;  // One for each id of the group.
   };
 
-  // Where a batch's next bundle begins.
+  // Where the next bundle of a batch begins.
   struct Next {
     size_t sub_shard = 0;
-    size_t id = 0;  // Of its group.
+    size_t id = 0;  // Index within the sub-shard's group.
 
     bool at_end() const { return sub_shard == kSubShards; }
   };
 
-  // The groups from `*next` on that make a bundle, or kMostIdsALock of one
-  // group; sets it to what comes after them. Locks their sub-shards, in their
-  // order, as all bundles do, and asks for their indexes.
+  // Takes the groups from `*next` on that fit in a bundle, or kMostIdsALock ids
+  // of one group, and moves `*next` past them. Locks their sub-shards, in
+  // ascending order as every bundle does, and prefetches their indexes.
   Bundle(const IdGroups& groups, const SubShards& sub_shards, Next* next);
   ~Bundle();
   Bundle(const Bundle&) = delete;
@@ -46,7 +46,8 @@ class Bundle {
   const Part* end() const { return parts_.data() + count_; }
 
  private:
-  // Of several groups. About what a core can ask for from memory at once.
+  // Limit for a bundle of several groups: about as many loads as a core can
+  // have in flight at once.
   static constexpr size_t kMostIds = 32;
 
   void Take(const IdGroups& groups, const SubShards& sub_shards, Next* next);

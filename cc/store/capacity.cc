@@ -8,7 +8,7 @@
 namespace persia {
 namespace {
 
-// What the index takes for a row, on average.
+// Average bytes of the index per row.
 constexpr double kIndexBytes = 22;
 constexpr double kMostCount = 1e18;
 

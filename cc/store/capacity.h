@@ -1,4 +1,4 @@
-// Capacity: the most that a table holds, over all its shards.
+// Capacity: the most that a table may hold, over all its shards.
 //
 //   unlimited
 //   rows(count=N)
@@ -17,12 +17,12 @@ namespace persia {
 
 inline constexpr uint64_t kUnlimitedRows = ~uint64_t{0};
 
-// Rows that each of `shard_count` shards may hold: an equal part, rounded down,
-// but one at least. `row_bytes` is a row's memory. `spec` must pass
-// CheckCapacity.
+// The number of rows that each of `shard_count` shards may hold: an equal part,
+// rounded down, but at least one. `row_bytes` is the memory of a row. `spec`
+// must pass CheckCapacity.
 uint64_t CapacityRows(const Spec& spec, uint32_t shard_count, size_t row_bytes);
 
-// InvalidArgument unless it is one of the above.
+// InvalidArgument unless `spec` is one of the above.
 Status CheckCapacity(const Spec& spec);
 
 }  // namespace persia

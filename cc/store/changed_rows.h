@@ -1,9 +1,10 @@
-// ChangedRows: which rows of a sub-shard changed from some moment on, and which
-// ids lost theirs.
+// ChangedRows: which rows of a sub-shard changed since some moment, and which
+// ids lost their rows.
 //
-// A bit a row, by its number; the memory grows with the highest one, past a
-// memory limit too, since it is little beside the rows. Nothing here fails:
-// what there was no memory to note makes all of it `lost`.
+// One bit per row, by row number. The memory grows with the highest number,
+// even beyond a memory limit, since it is small compared to the rows. Nothing
+// here fails: if memory runs out while a change is recorded, the whole set
+// becomes `lost`.
 //
 // Not thread-safe: its sub-shard's lock guards it.
 
@@ -27,45 +28,48 @@ class ChangedRows {
  public:
   using Row = RowIndex::Row;
 
-  // Counts its memory at `meter`, if there is one, which must outlive it.
+  // Counts its memory at `meter` unless that is null. `meter` must outlive
+  // this.
   explicit ChangedRows(MemoryMeter* meter = nullptr)
       : meter_(meter), rows_(meter) {}
 
-  // A row that was set, or is about to be.
+  // Call for a row that was set or is about to be.
   void Mark(Row row) {
     Noting([&] { rows_.Add(row); });
   }
 
-  // All of them but the absent ones: a batch that an update is of.
+  // Marks all rows of an update's batch, except kAbsent.
   void MarkAll(Span<const Row> rows) {
     Noting([&] { rows_.AddAll(rows); });
   }
 
-  // An id that has a new row.
+  // Call for an id that got a new row.
   void MarkCreated(int64_t id, Row row) {
     Mark(row);
     if (erased_ != nullptr) (void)erased_->Erase(id);
   }
 
-  // An id whose row goes. Its number may be given to another id.
+  // Call for an id that loses its row. The row's number may be given to another
+  // id.
   void MarkErased(int64_t id);
 
-  // Adds what `earlier` noted, which ended where this began. An id that it saw
-  // go may have a row again: in `index`, which is as it is now.
+  // Adds the changes of `earlier`, whose period ended where this one began. An
+  // id that lost its row in that period may have a row again, in `index`, which
+  // is the current one.
   void Merge(const ChangedRows& earlier, const RowIndex& index);
 
   bool Has(Row row) const { return rows_.Has(row); }
 
-  // Appends the ids that lost their rows and have no new ones.
+  // Appends the ids that lost their rows and have not got new ones.
   void AppendErased(std::vector<int64_t>* ids) const;
 
   const RowSet& set() const { return rows_; }
 
-  // About how many rows: some may have gone since.
+  // About how many rows changed: some of them may have been removed since.
   size_t rows() const { return rows_.size(); }
   size_t bytes() const;
 
-  // There was no memory to note all.
+  // Whether memory ran out, so that changes are missing.
   bool lost() const { return lost_; }
 
  private:
@@ -80,7 +84,7 @@ class ChangedRows {
 
   MemoryMeter* meter_;
   RowSet rows_;
-  std::unique_ptr<RowIndex> erased_;  // Ids; the rows mean nothing.
+  std::unique_ptr<RowIndex> erased_;  // A set of ids; rows unused.
   bool lost_ = false;
 };
 

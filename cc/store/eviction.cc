@@ -8,7 +8,7 @@
 namespace persia {
 namespace {
 
-constexpr double kMostTime = (1u << 31) - 1;  // Half of the clock's turn.
+constexpr double kMostTime = (1u << 31) - 1;  // Half of 2^32: times wrap.
 
 }  // namespace
 

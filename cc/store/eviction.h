@@ -2,15 +2,15 @@
 //
 //   never
 //   lru: beyond the capacity, the least recently looked up
-//   lfu: beyond the capacity, the least often looked up; rows of the last
-//     kRecent training lookups leave last, so that a new row may become
-//     frequent and a gradient on its way still finds its row
-//   ttl(steps=N), ttl(seconds=N): those that no training lookup asked for in
-//     the last N training lookups of the table here, or N seconds; beyond the
-//     capacity, if there is one, the least recently looked up
+//   lfu: beyond the capacity, the least often looked up; rows used in the last
+//     kRecent training lookups are evicted last, so that a new row has time to
+//     become frequent and a gradient in flight still finds its row
+//   ttl(steps=N), ttl(seconds=N): rows that no training lookup used in the
+//     table's last N training lookups on this shard, or in N seconds; beyond
+//     the capacity, if there is one, the least recently looked up
 //
-// A row whose time is over is gone at once for every lookup; its memory is
-// taken back as later lookups sweep the table.
+// An expired row is absent to every lookup at once; its memory is freed when a
+// later lookup sweeps the table.
 
 #ifndef PERSIA_CC_STORE_EVICTION_H_
 #define PERSIA_CC_STORE_EVICTION_H_
@@ -23,12 +23,13 @@
 
 namespace persia {
 
-// What a row of a table that evicts remembers of its training lookups.
+// What a row remembers of its training lookups, in a table that evicts.
 struct RowUse {
-  uint32_t last;   // Time of the last one: see Eviction::Unit.
-  uint32_t count;  // How many; stays at its largest value.
+  uint32_t last;   // Time of the last one, in Eviction::Unit.
+  uint32_t count;  // Number of them; saturates.
 
-  // Times wrap around. Of two requests at once the later one may come first.
+  // Times wrap around. Of two concurrent requests the later one may be noted
+  // first: `last` is then after `now`, and the age is 0.
   uint32_t Age(uint32_t now) const {
     return static_cast<int32_t>(now - last) > 0 ? now - last : 0;
   }
@@ -39,14 +40,14 @@ struct RowUse {
   }
 };
 
-// What a table counts time by, in the uses that it notes of its rows.
+// The unit of the times in a table's RowUse.
 enum class UseTime : uint32_t { kNone = 0, kSteps = 1, kSeconds = 2 };
 
 class Eviction {
  public:
   static constexpr uint32_t kRecent = 16;
 
-  // Of times: training lookups of the table, or seconds.
+  // The unit of time: training lookups of the table, or seconds.
   enum class Unit { kSteps, kSeconds };
 
   // `spec` must pass CheckEviction.
@@ -56,7 +57,7 @@ class Eviction {
   bool expires() const { return kind_ == Kind::kTtl; }
   Unit unit() const { return unit_; }
 
-  // kNone: it notes no uses.
+  // kNone if rows have no RowUse.
   UseTime use_time() const {
     if (!evicts()) return UseTime::kNone;
     return unit_ == Unit::kSteps ? UseTime::kSteps : UseTime::kSeconds;
@@ -66,7 +67,7 @@ class Eviction {
     return expires() && use.Age(now) > time_to_live_;
   }
 
-  // Of two rows, the one of the lower rank leaves first.
+  // The eviction order: rows of lower rank are evicted first.
   uint64_t Rank(RowUse use, uint32_t now) const;
 
  private:
@@ -77,7 +78,7 @@ class Eviction {
   uint32_t time_to_live_ = std::numeric_limits<uint32_t>::max();
 };
 
-// InvalidArgument unless it is one of the policies above.
+// InvalidArgument unless `spec` is one of the policies above.
 Status CheckEviction(const Spec& spec);
 
 }  // namespace persia

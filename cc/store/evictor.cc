@@ -11,9 +11,9 @@ constexpr size_t kLeastCandidates = 1024;
 constexpr size_t kMostEvictedARound = 1
                                       << 14;  // Bounds the candidates' memory.
 
-// Sweeping looks at 8 rows for each that was created, so that in the long run
-// an eighth of a table at most waits to be swept; and on, while none are
-// created.
+// A sweep scans 8 rows per created row, so that in the long run at most an
+// eighth of a table is expired and not yet removed. It also scans one row per
+// kIdsASwept ids, so that sweeping continues while no rows are created.
 constexpr size_t kSweptACreated = 8;
 constexpr size_t kIdsASwept = 16;
 constexpr size_t kLeastSwept = 64;
@@ -27,7 +27,7 @@ uint64_t Evictor::Run(size_t ids, uint64_t created, uint32_t now,
   if (excess() > 0) {
     lock.lock();
   } else if (!eviction_.expires() || !lock.try_lock()) {
-    return 0;  // Nothing to do, or somebody else sweeps.
+    return 0;  // Nothing to do, or another thread is sweeping.
   }
   uint64_t removed = 0;
   if (eviction_.expires()) {
@@ -43,7 +43,7 @@ uint64_t Evictor::EvictExcess(uint32_t now, RowChanges* changes) {
     const size_t count = std::min<uint64_t>(excess(), kMostEvictedARound);
     FindCandidates(std::max(kSample * count, kLeastCandidates), now);
     const uint64_t round = EvictLowest(count, now, changes);
-    if (round == 0) break;  // Others removed or touched all that was found.
+    if (round == 0) break;  // Other threads removed or used all candidates.
     evicted += round;
   }
   return evicted;
@@ -64,11 +64,11 @@ uint64_t Evictor::Sweep(size_t least, uint32_t now, RowChanges* changes) {
   return counts.expired;
 }
 
-// Finds `wanted` candidates, or all rows if there are fewer, none twice.
+// Finds `wanted` candidates, or all rows if there are fewer; no row twice.
 void Evictor::FindCandidates(size_t wanted, uint32_t now) {
   candidates_.clear();
   if (rows_.load(std::memory_order_relaxed) <= static_cast<int64_t>(wanted)) {
-    sub_shard_ = 0;  // Not amid a sub-shard, of which a part would be missed.
+    sub_shard_ = 0;  // From inside a sub-shard, its start would be missed.
     hash_ = 0;
   }
   WalkAll([&](SubShard* sub_shard) {

@@ -1,10 +1,10 @@
-// Evictor: keeps a table within its capacity, and sweeps what expired.
+// Evictor: keeps a table within its capacity, and sweeps expired rows.
 //
-// It looks at rows in the order of their hashes, which is a random sample of
-// them (another one in each process: see KeyedHash::Numbered), and goes on
-// where it stopped. To evict n rows it looks at 8 n or 1024,
-// whichever is more, and takes those that rank lowest; so a table of up to 1024
-// rows evicts exactly by its policy, and a larger one nearly so.
+// It scans rows in the order of their keyed hashes, which makes them a random
+// sample (a different one in each process: see KeyedHash::Numbered), and
+// continues where the last scan stopped. To evict n rows it scans 8 n or 1024,
+// whichever is more, and evicts those of the lowest rank. So a table of up to
+// 1024 rows follows its policy exactly, and a larger one nearly so.
 //
 // Thread-safe; one thread evicts at a time.
 
@@ -25,7 +25,8 @@ namespace persia {
 
 class Evictor {
  public:
-  // All must outlive the evictor. `rows` counts the rows of all sub-shards.
+  // All must outlive the evictor. `rows` is the number of rows in all
+  // sub-shards.
   Evictor(const Eviction* eviction, uint64_t capacity_rows,
           const SubShards* sub_shards, std::atomic<int64_t>* rows)
       : eviction_(*eviction),
@@ -33,19 +34,20 @@ class Evictor {
         sub_shards_(*sub_shards),
         rows_(*rows) {}
 
-  // To be called after a request for `ids` ids that created rows, with no
-  // sub-shard locked. Returns the number of rows removed, and adds them to
-  // `changes` if that is not null.
+  // Call after a request for `ids` ids, of which `created` got new rows, with
+  // no sub-shard locked. Returns the number of rows removed, and appends them
+  // to `changes` unless that is null.
   uint64_t Run(size_t ids, uint64_t created, uint32_t now, RowChanges* changes);
 
  private:
-  // These expect mutex_ to be held.
+  // These require mutex_.
   uint64_t EvictExcess(uint32_t now, RowChanges* changes);
   uint64_t Sweep(size_t least, uint32_t now, RowChanges* changes);
   void FindCandidates(size_t wanted, uint32_t now);
   uint64_t EvictLowest(size_t count, uint32_t now, RowChanges* changes);
-  // Calls look(sub-shard) with hash_ where to look on, which it moves on (to 0
-  // at the sub-shard's end), until it returns false or all ended once.
+  // Calls look(sub-shard) repeatedly, with the scan's position in hash_. `look`
+  // must advance hash_, or set it to 0 at the sub-shard's end. Stops when
+  // `look` returns false, or when the ends of all sub-shards were reached once.
   template <typename Look>
   void WalkAll(const Look& look);
   uint64_t excess() const;
@@ -56,8 +58,8 @@ class Evictor {
   std::atomic<int64_t>& rows_;
 
   std::mutex mutex_;
-  // All below are guarded by mutex_.
-  size_t sub_shard_ = 0;  // Where the next look at rows begins.
+  // Everything below is guarded by mutex_.
+  size_t sub_shard_ = 0;  // Where the next scan begins.
   uint64_t hash_ = 0;
   std::vector<EvictionCandidate> candidates_;
 };

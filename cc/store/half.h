@@ -1,7 +1,7 @@
-// Conversions of float32 to 16 bits and back, on bit patterns and without
-// branches, so that loops of them are vectorised. Finite numbers stay finite:
-// what is too large becomes the largest of its sign. Infinities and NaN are for
-// the functions that name them alone.
+// Conversions between float32 and 16-bit floats, on bit patterns and without
+// branches, so that loops over them are vectorised. Finite numbers stay finite:
+// a number that is too large becomes the largest one of its sign. Only the
+// functions named ...OrNonFinite preserve infinities and NaN.
 
 #ifndef PERSIA_CC_STORE_HALF_H_
 #define PERSIA_CC_STORE_HALF_H_
@@ -23,8 +23,8 @@ inline float FloatOf(uint32_t bits) {
   return value;
 }
 
-// All ones if a < b, or else 0; both below 2^31. A selection by masks: one by
-// ?: may become a branch, which no loop is vectorised with.
+// All ones if a < b, else 0; both must be below 2^31. Selecting by masks is
+// needed because ?: may become a branch, which prevents vectorisation.
 inline uint32_t MaskIfLess(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>(static_cast<int32_t>(a - b) >> 31);
 }
@@ -33,7 +33,8 @@ inline uint32_t Select(uint32_t mask, uint32_t if_ones, uint32_t if_zeros) {
   return (if_ones & mask) | (if_zeros & ~mask);
 }
 
-// `finite`, or what stands for a value that is not, with its sign.
+// Returns `finite` if `value` is finite, otherwise `infinity` or `nan` with the
+// sign of `value`.
 inline uint16_t KeepNonFinite(float value, uint16_t finite, uint32_t infinity,
                               uint32_t nan) {
   constexpr uint32_t kInfinityBits = 0x7f800000;
@@ -83,7 +84,8 @@ struct Float16 {
   static float ToFloat(uint16_t half) {
     const uint32_t sign = static_cast<uint32_t>(half & 0x8000) << 16;
     // The exponent moves from bias 15 to 127. A subnormal gets the exponent of
-    // the least normal instead, and loses the leading one by a subtraction.
+    // the smallest normal number instead; a subtraction then removes the
+    // implicit leading 1.
     const uint32_t shifted = static_cast<uint32_t>(half & 0x7fff) << 13;
     const uint32_t subnormal = MaskIfLess(half & 0x7c00, 1);
     const float normal = FloatOf(shifted + (112u << 23));
@@ -93,7 +95,7 @@ struct Float16 {
 
   static uint16_t Nearest(float value) {
     const uint32_t bits = BitsOf(value) & 0x7fffffff;
-    // Ties go to even; the addition of a subnormal rounds by itself.
+    // Ties go to even. Adding 0.5 makes the FPU round a subnormal.
     const uint32_t normal = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
     const uint32_t subnormal = BitsOf(FloatOf(bits) + 0.5f) - BitsOf(0.5f);
     return Join(value, bits, normal, subnormal);
@@ -114,8 +116,9 @@ struct Float16 {
   static uint16_t Randomly(float value, uint32_t random) {
     const uint32_t bits = BitsOf(value) & 0x7fffffff;
     const uint32_t normal = (bits + (random & 0x1fff)) >> 13;
-    // In units of the least subnormal, 2^-24. What they are above a whole
-    // number is compared, and not added to, so that no digit is lost.
+    // The value in units of the smallest subnormal, 2^-24. Its fractional part
+    // is compared with the random number instead of added to it, so that no
+    // digit is lost.
     const float units = FloatOf(bits) * 0x1p24f;
     const float bounded = units < 2048.0f ? units : 0.0f;
     const auto whole = static_cast<int32_t>(bounded);

@@ -1,6 +1,6 @@
-// IdGroups: a batch's ids, grouped by sub-shard, so that a call takes each
-// sub-shard's lock once. Reused from batch to batch, it allocates only for a
-// batch larger than those before: see Scratch.
+// IdGroups: a batch's ids, grouped by sub-shard, so that a call locks each
+// sub-shard once. Reused for many batches; allocates only for a batch larger
+// than any before: see Scratch.
 
 #ifndef PERSIA_CC_STORE_ID_GROUPS_H_
 #define PERSIA_CC_STORE_ID_GROUPS_H_
@@ -18,16 +18,18 @@ namespace persia {
 
 inline constexpr size_t kSubShards = 64;
 
-// Of the published hash's lowest bits: how a sub-shard rounds at random, and so
-// what its rows become, is the same in two runs. So ids can be chosen to be one
-// sub-shard's: a call for them takes no longer than for others, and gives way
-// to those that wait for that lock (Bundle), but two are not done at once.
+// A sub-shard is chosen by the lowest bits of HashId, which has no secret key:
+// placement, and thus how each sub-shard rounds at random and what its rows
+// become, is the same in two runs. A client can therefore choose ids that all
+// belong to one sub-shard. Such a call takes no longer than others, and
+// releases the lock now and then for waiting threads (see Bundle), but two such
+// calls do not run in parallel.
 inline constexpr size_t kOwnerBits = 12;
 
-// The sub-shard of each value of those bits. A sub-shard owns 2^(1 /
-// kSubShards) times as many as the one before it, so the last nearly twice as
-// many as the first: were they equal, all would fill their indexes at once, and
-// would grow in the same requests.
+// The sub-shard of each value of those bits. Each sub-shard owns 2^(1 /
+// kSubShards) times as many values as the one before it, so the last nearly
+// twice as many as the first. With equal parts, all sub-shards would fill their
+// indexes at the same time and grow them in the same requests.
 constexpr std::array<uint8_t, 1 << kOwnerBits> MakeOwners() {
   constexpr double kRatio = 1.0108892860517005;  // 2^(1 / 64)
   static_assert(kSubShards == 64, "kRatio is its root of 2");
@@ -52,14 +54,14 @@ inline size_t SubShardOf(int64_t id) {
   return kOwners[HashId(id) & (kOwners.size() - 1)];
 }
 
-// The part of all ids that a sub-shard has.
+// The fraction of all ids that belong to a sub-shard.
 inline double ShareOf(size_t sub_shard) {
   const auto [begin, end] = std::equal_range(kOwners.begin(), kOwners.end(),
                                              static_cast<uint8_t>(sub_shard));
   return static_cast<double>(end - begin) / static_cast<double>(kOwners.size());
 }
 
-// Ids of a group that a call works on before it lets others have the lock.
+// The most ids of a group that a call handles before it releases the lock.
 inline constexpr size_t kMostIdsALock = 4096;
 
 class IdGroups {
@@ -94,7 +96,7 @@ class IdGroups {
     return {ids_ + begins_[sub_shard], size(sub_shard)};
   }
 
-  // Where in the batch each of them is.
+  // The index in the batch of each of these ids.
   Span<const uint32_t> places(size_t sub_shard) const {
     return {places_ + begins_[sub_shard], size(sub_shard)};
   }
@@ -108,8 +110,8 @@ class IdGroups {
   Scratch<uint8_t> owners_;
   Scratch<int64_t> grouped_;
   Scratch<uint32_t> grouped_places_;
-  int64_t* ids_ = nullptr;      // In grouped_.
-  uint32_t* places_ = nullptr;  // In grouped_places_.
+  int64_t* ids_ = nullptr;      // Into grouped_.
+  uint32_t* places_ = nullptr;  // Into grouped_places_.
 };
 
 }  // namespace persia

@@ -11,7 +11,8 @@
 namespace persia {
 namespace {
 
-// Keeps every weight that a distribution can yield a finite float32.
+// Bounds the parameters, so that every weight that a distribution yields is a
+// finite float32.
 constexpr double kMaxMagnitude = 1e30;
 
 class Constant : public Initializer {
@@ -58,7 +59,7 @@ class GlorotUniform : public Initializer {
 
 class Normal : public Initializer {
  public:
-  // Draws again what lies beyond `truncate_at` standard deviations.
+  // Redraws values beyond `truncate_at` standard deviations.
   Normal(double mean, double stddev, double truncate_at)
       : mean_(mean), stddev_(stddev), truncate_at_(truncate_at) {}
 
@@ -136,7 +137,8 @@ MadeInitializer MakeGlorotUniform(const Spec& spec) {
 }  // namespace
 
 uint64_t TableSeed(std::string_view table_name, uint64_t seed) {
-  // Mixed one after the other, so that no other pair cancels out.
+  // Mixed one after the other, so that different pairs do not cancel out to the
+  // same seed.
   return Mix64(HashName(table_name) + Mix64(seed));
 }
 

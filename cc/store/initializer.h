@@ -1,7 +1,8 @@
-// Initializer: the value of a row that is created.
+// Initializer: the initial value of a new row.
 //
-// A row's value depends on (seed, table, id) alone: not on the number of
-// shards, the order of ids, or the process. Thread-safe: immutable after Make.
+// A row's initial value depends on (seed, table, id) alone: not on the number
+// of shards, the order of ids, or the process. Thread-safe: immutable once
+// created.
 
 #ifndef PERSIA_CC_STORE_INITIALIZER_H_
 #define PERSIA_CC_STORE_INITIALIZER_H_
@@ -19,12 +20,12 @@ class Initializer {
  public:
   virtual ~Initializer() = default;
 
-  // Writes `dim` weights for `id`. `table_seed` is TableSeed's value.
+  // Writes `dim` weights for `id`. `table_seed` comes from TableSeed.
   virtual void Fill(uint64_t table_seed, int64_t id, float* weights,
                     size_t dim) const = 0;
 };
 
-// Joins a table's name and its seed setting.
+// Combines a table's name with its `seed` setting.
 uint64_t TableSeed(std::string_view table_name, uint64_t seed);
 
 // The initializer that `spec` names:

@@ -1,12 +1,12 @@
-// KeptRows: what makes a frozen sub-shard look as it was.
+// KeptRows: preserves the rows of a sub-shard as they were when it was frozen.
 //
-// A reader goes through the sub-shard in the order of the ids' hashes, while it
-// is used. Whoever is about to change a row that the reader has not come to
-// keeps a copy of it first, and the reader leaves out the row and takes the
-// copy, at any time. So it costs memory only for rows that change before they
+// A reader scans the sub-shard in the order of the ids' hashes while other
+// threads use it. Before a row ahead of the reader changes, a copy of it is
+// stored here (copy-on-write); the reader then skips that row and takes the
+// copy, at any time. So memory is needed only for rows that change before they
 // are read.
 //
-// Nothing here fails: what there was no memory to keep makes all of it
+// Nothing here fails: if memory for a copy runs out, the whole object becomes
 // `failed`. Not thread-safe: its sub-shard's lock guards it.
 
 #ifndef PERSIA_CC_STORE_KEPT_ROWS_H_
@@ -28,8 +28,8 @@ class KeptRows {
  public:
   using Row = RowSet::Row;
 
-  // Of the rows of `index`, over which the reader walks. Counts its memory at
-  // `meter`, if there is one. Both must outlive it.
+  // Preserves the rows of `index`, over which the reader walks. Counts its
+  // memory at `meter` unless that is null. Both must outlive this.
   KeptRows(const RowIndex* index, size_t row_bytes,
            MemoryMeter* meter = nullptr)
       : index_(index),
@@ -38,52 +38,56 @@ class KeptRows {
         replaced_(meter),
         metered_(meter, MeteredBytes::AtLimit::kGrow) {}
 
-  // The row is about to change or to go. True if it must be kept first: it was
-  // not read, and is not kept. Add it before it changes.
+  // Call before a row changes or is removed. Returns true if the row must be
+  // copied first, since it was neither read nor copied yet: call Add before it
+  // changes.
   bool MustAdd(int64_t id, Row row) {
     return !replaced_.Has(row) && index_->HashOf(id) >= next_ && !ended_ &&
            !failed_ && Replace(row);
   }
   void Add(int64_t id, const std::byte* row);
 
-  // An update of many rows adds those that must be when it comes to them: it
-  // expects each first, by its place, in their order.
+  // An update of many rows first calls Expect for each row, in the order of
+  // their places, and then AddExpected for each part before it changes that
+  // part.
   void BeginUpdate() {
-    if (!expected_.empty()) Fail();  // An update ended before it came to them.
+    if (!expected_.empty()) Fail();  // The last update was cut short.
   }
   void Expect(uint32_t place, int64_t id, Row row);
-  // Adds those whose places are before `end`, of the update's ids and rows.
+  // Copies the expected rows whose places are before `end`. `ids` and `rows`
+  // are the update's.
   void AddExpected(Span<const int64_t> ids, std::byte* const* rows, size_t end);
   void EndUpdate() {
     expected_.clear();
     next_expected_ = 0;
   }
 
-  // The row was not there when the sub-shard was frozen.
+  // Call for a row that was created after the sub-shard was frozen.
   void NoteNew(int64_t id, Row row) { (void)MustAdd(id, row); }
 
-  // Whether the reader must leave it out: it is kept, or is new.
+  // Whether the reader must skip the row: it was copied or is new.
   bool Has(Row row) const { return replaced_.Has(row); }
 
-  // The reader has come to hash `next`; 0: to the end.
+  // The reader has read all hashes below `next`; 0: all rows.
   void ReadTo(uint64_t next) {
     next_ = next;
     ended_ = next == 0;
   }
   bool ended() const { return ended_; }
-  // Where the reader goes on.
+  // The hash at which the reader continues.
   uint64_t next() const { return next_; }
 
-  // Gives some of the kept rows, which are forgotten; false if there are none.
+  // Passes some of the copies to `take` and frees them; false if there are
+  // none.
   // take: void(int64_t id, const std::byte* row)
   template <typename Take>
   bool TakeSome(const Take& take);
 
-  // There was no memory to keep a row: what it was is lost.
+  // Whether memory ran out, or an update was cut short: copies are missing.
   bool failed() const { return failed_ || !expected_.empty(); }
 
  private:
-  // What is given at once, and allocated at once: a row at least.
+  // Rows of a chunk, which is allocated and passed on as a whole; at least one.
   static constexpr size_t kChunkBytes = size_t{64} << 10;
   static constexpr size_t kMostRows = 128;
 
@@ -105,8 +109,8 @@ class KeptRows {
   uint64_t next_ = 0;
   bool ended_ = false;
   bool failed_ = false;
-  RowSet replaced_;       // Of what the reader has not come to.
-  MeteredBytes metered_;  // Of chunks_.
+  RowSet replaced_;  // Rows ahead of the reader that were copied or are new.
+  MeteredBytes metered_;  // Memory of chunks_.
   std::vector<Chunk> chunks_;
   std::vector<uint32_t> expected_;
   size_t next_expected_ = 0;

@@ -32,7 +32,8 @@ std::optional<TableKey> MissingTableKey(const Status& status) {
 
 Status NamedMissingTable(const Status& status, const std::string& table) {
   const std::string& message = status.message();
-  // "shard 0 of 2 (127.0.0.1:7000): ", or nothing for the store of a process.
+  // "shard 0 of 2 (127.0.0.1:7000): ", or empty for a store in the client's own
+  // process.
   const std::string where = message.substr(0, message.find(kBegin));
   const std::string cause =
       where.empty()

@@ -1,5 +1,6 @@
-// MissingTable: the error of a table that is not there. Requests name tables by
-// their keys, so a store cannot say which table it lacks; who asked can.
+// MissingTable: the error for a table that does not exist. Requests name tables
+// by their keys, so a store cannot report the name of the table, but the client
+// can.
 
 #ifndef PERSIA_CC_STORE_MISSING_TABLE_H_
 #define PERSIA_CC_STORE_MISSING_TABLE_H_
@@ -12,14 +13,14 @@
 
 namespace persia {
 
-// kNotFound.
+// Returns kNotFound.
 Status MissingTable(TableKey key);
 
-// The key, if `status` is such an error, whatever was put before its message on
-// the way.
+// The table's key, if `status` is such an error, even with a prefix added to
+// its message on the way.
 std::optional<TableKey> MissingTableKey(const Status& status);
 
-// Such an error with the table's name, the cause and what to do.
+// The same error with the table's name, the cause and what to do.
 Status NamedMissingTable(const Status& status, const std::string& table);
 
 }  // namespace persia

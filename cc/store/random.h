@@ -1,6 +1,6 @@
-// RandomStream: the random numbers of one row. The k-th is a hash of (table
-// seed, id, k), so it is the same in every process. Initial values hang on it:
-// never change it in place.
+// RandomStream: the random numbers of one row. The k-th number is a hash of
+// (table seed, id, k), so it is the same in every process. Initial values of
+// rows depend on it: never change it in place.
 
 #ifndef PERSIA_CC_STORE_RANDOM_H_
 #define PERSIA_CC_STORE_RANDOM_H_
@@ -19,12 +19,13 @@ class RandomStream {
 
   // Uniform in [0, 1), 53 bits.
   double Uniform() {
-    // Weyl steps under Mix64, as splitmix64 does.
+    // Weyl steps hashed by Mix64, as in splitmix64.
     const uint64_t bits = Mix64(key_ + counter_++ * 0x9e3779b97f4a7c15ull);
     return static_cast<double>(bits >> 11) * 0x1p-53;
   }
 
-  // Standard normal, by Box and Muller: two numbers from two.
+  // Standard normal by Box and Muller, which turns two uniform numbers into two
+  // normal ones.
   double Normal() {
     if (has_spare_) {
       has_spare_ = false;

@@ -11,13 +11,14 @@
 namespace persia {
 namespace {
 
-// 16 random bits, or more, for each weight of a row.
+// At least 16 random bits for each weight of a row.
 class RandomBits {
  public:
   explicit RandomBits(uint64_t random)
       : key_(static_cast<uint32_t>(Mix64(random))) {}
 
-  // A finalizer of MurmurHash3 (Appleby): 32-bit, so that it is vectorised.
+  // A finalizer of MurmurHash3 (Appleby), with 32 bits so that it is
+  // vectorised.
   uint32_t operator[](size_t d) const {
     uint32_t x = key_ + static_cast<uint32_t>(d) * 0x9e3779b9u;
     x = (x ^ (x >> 16)) * 0x85ebca6bu;
@@ -32,7 +33,7 @@ class RandomBits {
 PERSIA_VECTORIZE void ReadFloats(const std::byte* const* rows,
                                  const uint32_t* places, size_t count,
                                  size_t dim, float* out) {
-  constexpr size_t kBlock = 16;  // Of a known size, so that no call is made.
+  constexpr size_t kBlock = 16;  // A constant size, so that memcpy is inlined.
   const size_t blocks = dim / kBlock;
   const size_t rest = dim % kBlock * sizeof(float);
   for (size_t i = 0; i < count; ++i) {
@@ -153,27 +154,28 @@ PERSIA_VECTORIZE void ReadInt8(const std::byte* const* rows,
   }
 }
 
-// The bits of |weight|, or 0 for NaN: as whole numbers they are in the order of
-// the magnitudes, and their greatest is found with vectors.
+// The bits of |weight|, or 0 for NaN. As integers they are ordered like the
+// magnitudes, so finding the largest one is vectorised.
 inline uint32_t MagnitudeBits(float weight) {
   const uint32_t bits = BitsOf(weight) & 0x7fffffff;
   return bits & -static_cast<uint32_t>(bits <= 0x7f800000);
 }
 
-// The least power of two s with 127 * s >= the magnitude; of those at which
-// 1 / s is normal and 127 * s is finite.
+// The smallest power of two s with 127 * s >= the magnitude, among those for
+// which 1 / s is normal and 127 * s is finite.
 float LeastScale(uint32_t magnitude_bits) {
-  constexpr uint32_t kOne = 1u << 23;  // Of the exponent.
+  constexpr uint32_t kOne = 1u << 23;  // One step of the exponent.
   constexpr uint32_t kMost = (127 + 121) * kOne;
-  // 127 is 64 * 1.984375: beyond that the exponent goes up.
+  // 127 is 64 * 1.984375: a larger mantissa needs the next exponent.
   const uint32_t power =
       (magnitude_bits + kOne - 1 - BitsOf(1.984375f) % kOne) / kOne * kOne;
   constexpr uint32_t kLeast = 1 * kOne, k64 = 6 * kOne;
   return FloatOf(std::min(std::max(power, kLeast + k64) - k64, kMost));
 }
 
-// `scale` is a power of two, so that numbers are what they were if it stays.
-// Compares whole numbers only: of floats, it would not be vectorised.
+// `scale` is a power of two, so as long as it does not change, stored numbers
+// keep their exact values. Only integers are compared: float comparisons would
+// prevent vectorisation.
 template <bool randomly>
 inline __attribute__((always_inline)) void WriteNumbers(
     const float* __restrict weights, size_t dim, float scale, RandomBits bits,
@@ -185,7 +187,8 @@ inline __attribute__((always_inline)) void WriteNumbers(
     const float exact = FloatOf(MagnitudeBits(weights[d])) * per_weight;
     const float q = FloatOf(std::min(BitsOf(exact), BitsOf(kMost)));
     const auto whole = static_cast<int32_t>(q);
-    // Of 2^-24. Compared, and not added to, so that no digit is lost.
+    // The fraction in units of 2^-24. It is compared with the random number
+    // instead of added to it, so that no digit is lost.
     const auto above =
         static_cast<int32_t>((q - static_cast<float>(whole)) * 0x1p24f);
     const int32_t least = randomly ? static_cast<int32_t>(bits[d] >> 8) : kHalf;
@@ -235,9 +238,9 @@ class Int8Format : public RowFormat {
     float old_scale;
     std::memcpy(&old_scale, row, sizeof(old_scale));
     const float least = LeastScale(LargestMagnitude(weights, dim));
-    // Were it always the least, it would change with every step of a largest
-    // weight that is near 127 times a power of two; and each time that it
-    // doubles, half of the weights are rounded.
+    // With the least scale alone, the scale would change at every step of a row
+    // whose largest weight is near 127 times a power of two; and each time that
+    // it doubles, half of the weights are rounded.
     const float scale = std::min(std::max(old_scale, least), 2 * least);
     std::memcpy(row, &scale, sizeof(scale));
     WriteRandomNumbers(weights, dim, scale, random, NumbersOf(row));

@@ -1,16 +1,16 @@
-// RowFormat: how a row's weights are held, and where in a row what is.
+// RowFormat: how the weights of a row are stored. The layout of a row:
 //
-//   row = weights, padded to 4 bytes | use, if the table evicts | state
+//   row = weights, padded to 4 bytes | RowUse, if the table evicts | state
 //
-// float32, bfloat16 and float16 weights are those numbers. int8 weights are a
-// float32 scale s, then a number q each, -127 to 127: weight = q * s. s is a
-// power of two: the least at which the row's largest magnitude is 127 * s at
-// most, or its double. So it rarely changes as a row is trained, and a weight
-// that an update does not change stays what it is to the bit, unless the scale
-// rises. State is float32.
+// float32, bfloat16 and float16 weights are stored as such numbers. int8
+// weights are a float32 scale s, followed by a number q from -127 to 127 for
+// each weight: weight = q * s. s is a power of two: the smallest one for which
+// the row's largest magnitude is at most 127 * s, or twice that. So the scale
+// rarely changes while a row is trained, and a weight that an update does not
+// change keeps its exact value unless the scale rises. State is float32.
 //
-// Finite weights stay finite: what is too large becomes the largest of its
-// sign. In int8 rows, so do infinities, and NaN becomes 0.
+// Finite weights stay finite: a number that is too large becomes the largest
+// one of its sign. In int8 rows infinities do so too, and NaN becomes 0.
 //
 // Thread-safe: immutable. Never blocks, never fails.
 
@@ -30,32 +30,32 @@ class RowFormat {
  public:
   virtual ~RowFormat() = default;
 
-  // Bytes of `dim` weights, before padding.
+  // Bytes of `dim` weights, without padding.
   virtual size_t weight_bytes(size_t dim) const = 0;
 
-  // Whether the weights in a row are float32, to be changed in place.
+  // Whether the weights in a row are float32 and can be updated in place.
   virtual bool in_place() const = 0;
 
-  // Writes the weights of rows[i] to out + places[i] * dim, for each i below
+  // Copies the weights of rows[i] to out + places[i] * dim, for each i below
   // `count`; skips null rows.
   virtual void Read(const std::byte* const* rows, const uint32_t* places,
                     size_t count, size_t dim, float* out) const = 0;
 
-  // Sets a row to the nearest weights that it can hold.
+  // Sets a row to the representable weights nearest to `weights`.
   virtual void Write(const float* weights, size_t dim,
                      std::byte* row) const = 0;
 
-  // Sets a row to one of the two neighbours that it can hold of each weight,
-  // to each with the probability that makes the weight the mean: so updates
-  // smaller than a step between neighbours are not lost. A weight that the row
-  // can hold stays. `random` seeds the choice. Precondition: the row was
-  // written to before.
+  // Rounds stochastically: sets each weight of a row to one of its two
+  // representable neighbours, with probabilities that make `weights` the
+  // expected value. So updates smaller than the distance between neighbours are
+  // not lost. A representable weight is stored exactly. `random` seeds the
+  // choice. Precondition: the row was written before.
   virtual void WriteRandomly(const float* weights, size_t dim, uint64_t random,
                              std::byte* row) const = 0;
 };
 
-// float32, bfloat16, float16 or int8, which take no parameters;
-// InvalidArgument for others.
+// `spec` must be float32, bfloat16, float16 or int8, without parameters;
+// InvalidArgument otherwise.
 Result<std::unique_ptr<RowFormat>> MakeRowFormat(const Spec& spec);
 
 }  // namespace persia

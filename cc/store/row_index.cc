@@ -15,20 +15,20 @@ constexpr uint32_t kPooledBits = 10;
 static_assert((sizeof(Bucket) << kPooledBits) == BlockPool::kBlockBytes,
               "a full-grown segment is a block");
 
-// Fuller buckets save memory and pass more ids on: of the ids in a segment at
-// this load 1 in 8 is not at home, on average over all loads 1 in 25.
+// A higher load saves memory but displaces more ids from their home buckets: in
+// a segment at this load 1 id in 8, averaged over all loads 1 in 25.
 constexpr uint32_t kMostLoadPercent = 85;
 
-// How far ahead Find asks for memory: about as many lines as a core can have
-// on their way, and some more for the second-level cache.
+// How many ids ahead Find prefetches: about as many cache lines as a core can
+// have in flight, and some more for the second-level cache.
 constexpr size_t kAhead = 32;
 
 constexpr size_t kMostPassedOn = 64;
 
 constexpr std::align_val_t kCacheLine{alignof(Bucket)};
 
-// About what the directory, the list of segments and the heap around them and
-// an only bucket take while the index is small.
+// Approximate memory of a small index: the directory, the list of segments and
+// a single bucket, with heap overhead.
 constexpr size_t kLeastBytes = 128;
 
 size_t MostIds(uint32_t bits) {
@@ -138,7 +138,8 @@ void RowIndex::AskFor(Span<const int64_t> ids) const {
 void RowIndex::Find(Span<const int64_t> ids, Row* rows) const {
   const size_t count = ids.size();
   const Bucket* homes[kAhead];
-  // Ids that are not at home: looked for later, when the next bucket is here.
+  // Ids that are not in their home buckets: searched later, when the next
+  // bucket has been prefetched.
   uint32_t passed_on[kMostPassedOn];
   size_t passed = 0;
   const auto ask = [&](size_t i) {
@@ -193,7 +194,8 @@ RowIndex::Row RowIndex::Erase(int64_t id) {
     if (spilled == nullptr) return kAbsent;
     row = *spilled;
     spilled_.Erase(hash, id);
-    segment.buckets[place.bucket].RemovePassed();  // The last that it passed.
+    // For the last bucket that it passed.
+    segment.buckets[place.bucket].RemovePassed();
   }
   for (uint32_t at = place.home; at != place.bucket; at = segment.Next(at)) {
     segment.buckets[at].RemovePassed();
@@ -209,7 +211,7 @@ size_t RowIndex::bytes() const {
          (segments_.capacity() - 1) * sizeof(Segment) + spilled_.bytes();
 }
 
-// Whether there was room: nothing has changed if not.
+// Returns whether there was room; otherwise nothing has changed.
 bool RowIndex::Add(const Segment& segment, uint64_t hash, int64_t id, Row row) {
   const uint32_t home = segment.HomeOf(hash);
   uint32_t free = home;
@@ -237,8 +239,8 @@ void RowIndex::AddOrSpill(const Segment& segment, uint64_t hash, int64_t id,
 
 void RowIndex::MakeRoom(uint64_t hash) {
   const Segment& segment = segments_[SegmentOf(hash)];
-  // Ids whose hashes have many upper bits in common, which chance does not
-  // bring about, would have the directory double for ever.
+  // Ids whose hashes share many upper bits, which does not happen by chance,
+  // would otherwise double the directory without end.
   const bool directory_may_double =
       segment.depth < depth_ || directory_.size() <= 64 * segments_.size();
   if (segment.bits == kPooledBits && directory_may_double) {
@@ -248,7 +250,7 @@ void RowIndex::MakeRoom(uint64_t hash) {
   }
 }
 
-// Those that were spilled may find room in larger segments.
+// Spilled ids of the segment are moved too: they may find room now.
 template <typename To>
 void RowIndex::Move(const Segment& from, HashRange range, const To& to) {
   SpilledIds spilled(nullptr);
@@ -308,8 +310,8 @@ void RowIndex::Split(uint64_t hash) {
   const auto upper = static_cast<uint32_t>(segments_.size());
   segments_[number] = halves[0];
   segments_.push_back(halves[1]);
-  // The directory's entries for the whole are contiguous; the upper half of
-  // them changes.
+  // The directory's entries for the old segment are contiguous; the upper half
+  // of them now points to the new segment.
   const uint32_t entries = uint32_t{1} << (depth_ - whole.depth);
   const uint64_t first = (hash >> 1 >> (63 - depth_)) / entries * entries;
   std::fill_n(directory_.begin() + static_cast<ptrdiff_t>(first + entries / 2),

@@ -1,14 +1,15 @@
-// RowIndex: where the row of each id is, within a sub-shard.
+// RowIndex: finds the row of each id within a sub-shard.
 //
-// Extendible hashing (Fagin et al., 1979): an id's hash chooses a segment by
-// its upper bits, by way of a directory, and a home bucket there by the next
-// ones; a full bucket passes the id on to the next bucket. A segment that gets
-// too full doubles, and at 64 KiB splits in two instead. So an insertion moves
-// one segment at most, however many rows there are.
+// Extendible hashing (Fagin et al., 1979): the upper bits of an id's hash
+// select a segment through a directory, and the next bits select a home bucket
+// in the segment. If a bucket is full, the id goes to the next one. A segment
+// that becomes too full doubles; at 64 KiB it splits in two instead. So an
+// insertion moves at most one segment, however many rows there are.
 //
-// The hash has a random key of the index's own, so ids cannot be chosen to fall
-// on one home. Were they to, a search would still look at kMostBuckets buckets
-// at most: an id that finds all of those full goes to a tree.
+// The hash has a random key of the index's own, so that nobody can choose ids
+// with a common home bucket. Even then, a search would look at kMostBuckets
+// buckets at most: an id that finds all of those full goes to a tree (see
+// SpilledIds).
 //
 // Not thread-safe: its sub-shard's lock guards it.
 
@@ -34,12 +35,12 @@ class RowIndex {
 
   using AtLimit = MeteredBytes::AtLimit;
 
-  // From its home on, in which an id may be. Chance fills that many for fewer
-  // than one of 10^11 ids.
+  // Number of buckets, from its home on, in which an id may be. By chance,
+  // fewer than one id in 10^11 finds all of them full.
   static constexpr uint32_t kMostBuckets = 128;
 
-  // Counts its memory at `meter`, if there is one, but for what a directory and
-  // its like take as it grows, which is little.
+  // Counts its memory at `meter` unless that is null, except for the growth of
+  // the directory and the list of segments, which is small.
   explicit RowIndex(MemoryMeter* meter = nullptr,
                     AtLimit at_limit = AtLimit::kThrow,
                     const KeyedHash& hash = KeyedHash());
@@ -47,36 +48,37 @@ class RowIndex {
   RowIndex(const RowIndex&) = delete;
   RowIndex& operator=(const RowIndex&) = delete;
 
-  // The order of a walk.
+  // A walk visits ids in the order of these hashes.
   uint64_t HashOf(int64_t id) const { return hash_(static_cast<uint64_t>(id)); }
 
-  // Each asks for memory that the next call here needs: where the segments are,
-  // then the first buckets of `ids`, for Find.
+  // Each prefetches what the next call needs: AskForSegments the directory and
+  // the segments, then AskFor the home buckets of the first `ids`, for Find.
   void AskForSegments() const;
   void AskFor(Span<const int64_t> ids) const;
 
-  // The row of each id, or kAbsent. Overlaps the memory accesses of many ids.
-  // Precondition: rows has room for ids.size().
+  // Sets rows[i] to the row of ids[i], or to kAbsent. Overlaps the cache misses
+  // of many ids. Precondition: `rows` has room for ids.size().
   void Find(Span<const int64_t> ids, Row* rows) const;
   Row Find(int64_t id) const;
 
-  // The row of `id`, to be changed in place until the index next changes, or
-  // null.
+  // A pointer to the row number of `id`, or null if the id is absent. The
+  // number may be changed through it until the index next changes.
   Row* FindMutable(int64_t id);
 
-  // Precondition: `id` is absent. Throws std::bad_alloc if there is no memory,
-  // and changes nothing then.
+  // Precondition: `id` is absent. Throws std::bad_alloc if there is no memory;
+  // the index is then unchanged.
   void Insert(int64_t id, Row row);
 
-  // The row that `id` had, or kAbsent.
+  // Removes `id`. Returns the row that it had, or kAbsent.
   Row Erase(int64_t id);
 
-  // Visits ids in the order of their hashes, from hash `from` on (0 at first):
-  // at least `least`, and those of the last one's home. Returns the hash to go
-  // on from, or 0 at the end. An id that stays in the index is visited once in
-  // such a walk, whatever comes, goes or grows between the calls. From any
-  // other hash it visits what comes after it, and ends too. visit: void(int64_t
-  // id, Row row), which must not change the index.
+  // Visits ids in the order of their hashes, starting at hash `from` (0 at
+  // first), one home bucket after another until at least `least` ids were
+  // visited. Returns the hash to continue from, or 0 at the end. An id that
+  // stays in the index during such a walk is visited exactly once, whatever is
+  // inserted, erased or grown between the calls. `from` may also be any other
+  // hash: the walk then visits the ids after it, and ends too.
+  // visit: void(int64_t id, Row row), which must not change the index.
   template <typename Visit>
   uint64_t Walk(uint64_t from, size_t least, const Visit& visit) const;
 
@@ -84,21 +86,21 @@ class RowIndex {
   size_t slots() const { return slots_; }
   size_t bytes() const;
 
-  // How many buckets Find looks at.
+  // How many buckets Find examines.
   uint32_t BucketsToFind(int64_t id) const;
-  // Ids that are in the tree.
+  // Number of ids in the tree.
   size_t spilled() const { return spilled_.size(); }
 
  private:
-  // 2^bits buckets of all ids whose hashes share their upper `depth` bits.
+  // 2^bits buckets for all ids whose hashes share their upper `depth` bits.
   struct Segment {
     Bucket* buckets;
-    uint32_t count;  // Ids.
+    uint32_t count;  // Number of ids.
     uint8_t depth;
     uint8_t bits;
 
     uint32_t size() const { return uint32_t{1} << bits; }
-    // Buckets that an id may be in.
+    // Number of buckets that an id may be in.
     uint32_t reach() const {
       return size() < kMostBuckets ? size() : kMostBuckets;
     }
@@ -112,12 +114,12 @@ class RowIndex {
   struct Place {
     uint32_t home;
     uint32_t bucket;
-    uint32_t looked_at;  // Buckets.
-    uint32_t match;      // Of Bucket::Match; 0 if the id is in no bucket.
+    uint32_t looked_at;  // Number of buckets examined.
+    uint32_t match;      // From Bucket::Match; 0 if no bucket has the id.
     bool may_be_spilled;
   };
 
-  // Hashes from `first` to `last`: they share their upper bits.
+  // All hashes from `first` to `last`, which share their upper bits.
   struct HashRange {
     uint64_t first;
     uint64_t last;
@@ -143,17 +145,17 @@ class RowIndex {
   size_t WalkHome(const Segment& segment, HashRange home,
                   const Visit& visit) const;
 
-  // All of the segment of `hash`.
+  // These change the segment that contains `hash`.
   void MakeRoom(uint64_t hash);
   void Double(uint64_t hash);
   void Split(uint64_t hash);
   void DoubleDirectory();
-  // Moves a segment's ids. `to`: the segment for a hash.
+  // Moves the ids of a segment. `to` returns the new segment for a hash.
   template <typename To>
   void Move(const Segment& from, HashRange range, const To& to);
 
   const KeyedHash hash_;
-  std::vector<uint32_t> directory_;  // Numbers of segments, 2^depth_ of them.
+  std::vector<uint32_t> directory_;  // 2^depth_ indexes into segments_.
   std::vector<Segment> segments_;
   uint32_t depth_ = 0;
   size_t size_ = 0;
@@ -174,7 +176,8 @@ uint64_t RowIndex::Walk(uint64_t from, size_t least, const Visit& visit) const {
   uint64_t hash = from;
   do {
     const Segment& segment = segments_[SegmentOf(hash)];
-    // Homes halve as the index grows, so where one begins, one always will.
+    // Homes are only ever split in halves as the index grows, so the start of a
+    // home remains the start of one.
     const HashRange home = RangeOf(hash, segment.depth + segment.bits);
     visited += WalkHome(segment, home, visit);
     hash = home.last + 1;

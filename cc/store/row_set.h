@@ -1,4 +1,4 @@
-// RowSet: rows of a sub-shard, by number: a bit each.
+// RowSet: a set of rows of a sub-shard: one bit per row number.
 //
 // The memory grows with the highest number. Not thread-safe: its sub-shard's
 // lock guards it.
@@ -21,7 +21,8 @@ class RowSet {
  public:
   using Row = RowIndex::Row;
 
-  // Counts its memory at `meter`, if there is one, which must outlive it.
+  // Counts its memory at `meter` unless that is null. `meter` must outlive
+  // this.
   explicit RowSet(MemoryMeter* meter = nullptr)
       : metered_(meter, MeteredBytes::AtLimit::kGrow) {}
 
@@ -30,21 +31,21 @@ class RowSet {
     return word < words_.size() && (words_[word] & Bit(row)) != 0;
   }
 
-  // Those that add throw std::bad_alloc if there is no memory.
+  // The Add functions throw std::bad_alloc if there is no memory.
   void Add(Row row) {
     const size_t word = row / kWordBits;
     if (word >= words_.size()) Grow(word);
     words_[word] |= Bit(row);
   }
 
-  // Whether it was there.
+  // Returns whether the row was in the set.
   bool Remove(Row row) {
     if (!Has(row)) return false;
     words_[row / kWordBits] &= ~Bit(row);
     return true;
   }
 
-  // All of them but the absent ones: a batch that an update is of.
+  // Adds all rows of an update's batch, except kAbsent.
   void AddAll(Span<const Row> rows) {
     uint64_t* const words = words_.data();
     const size_t size = words_.size();

@@ -11,9 +11,9 @@ namespace persia {
 namespace {
 
 constexpr std::align_val_t kCacheLine{64};
-// Rows above this size would leave much of a block unused.
+// Larger rows would leave much of a block unused.
 constexpr size_t kMostPooledRowBytes = 4096;
-constexpr size_t kLargeRows = 16;  // A chunk, when rows are larger.
+constexpr size_t kLargeRows = 16;  // Rows per chunk if rows are larger.
 constexpr size_t kFirstRows = 4;
 
 std::byte* New(size_t bytes) {

@@ -1,5 +1,6 @@
-// RowSlab: memory for rows of one size. A row is named by a number; its memory
-// may move only in Allocate, while the slab is smaller than a chunk.
+// RowSlab: allocates rows of one size. A row is identified by a number. Its
+// memory may move only during Allocate, and only while the slab is smaller than
+// a chunk.
 //
 // Not thread-safe: its sub-shard's lock guards it.
 
@@ -21,7 +22,8 @@ class RowSlab {
  public:
   using Row = uint32_t;
 
-  // Rows have at least 4 bytes. Counts its memory at `meter`, if there is one.
+  // `row_bytes` is at least 4. Counts its memory at `meter` unless that is
+  // null.
   explicit RowSlab(size_t row_bytes, MemoryMeter* meter = nullptr);
   ~RowSlab();
   RowSlab(const RowSlab&) = delete;
@@ -31,14 +33,15 @@ class RowSlab {
     return chunks_[row >> chunk_bits_] + (row & chunk_mask_) * row_bytes_;
   }
 
-  // Asks for the memory that says where rows are.
+  // Prefetches the list of chunks.
   void AskForChunks() const { Prefetch(chunks_.data()); }
 
-  // A row of undefined contents. Throws std::bad_alloc if there is no memory,
-  // and changes nothing then.
+  // Returns a row with undefined contents. Throws std::bad_alloc if there is no
+  // memory; the slab is then unchanged.
   Row Allocate();
 
-  // Keeps all but the first 4 bytes of the row, until it is allocated again.
+  // All but the first 4 bytes of the row stay intact until it is allocated
+  // again.
   void Free(Row row) {
     std::memcpy(at(row), &first_free_, sizeof(first_free_));
     first_free_ = row;
@@ -52,26 +55,27 @@ class RowSlab {
   size_t full_chunk_bytes() const {
     return pooled() ? BlockPool::kBlockBytes : chunk_bytes_;
   }
-  // Of `rows` rows, alone or at the slab's begin.
+  // Memory of `rows` rows that are a chunk by themselves, or the first part of
+  // one.
   size_t BytesOf(size_t rows) const {
     return rows == chunk_rows_ ? full_chunk_bytes() : rows * row_bytes_;
   }
   std::byte* Take(size_t rows);
-  // Whether chunks are blocks of the pool.
+  // Whether full chunks are blocks of the BlockPool.
   bool pooled() const { return chunk_bytes_ <= BlockPool::kBlockBytes; }
   void AddChunk();
   void GrowFirstChunk();
 
   const size_t row_bytes_;
-  size_t chunk_rows_;        // Rows of a full chunk.
+  size_t chunk_rows_;        // Rows per full chunk.
   size_t chunk_bytes_;       // Their memory.
-  uint32_t chunk_bits_ = 0;  // A row's number is chunk << chunk_bits_ | place.
+  uint32_t chunk_bits_ = 0;  // A row's number is chunk << chunk_bits_ | index.
   uint32_t chunk_mask_ = 0;
   std::vector<std::byte*> chunks_;
   // The first chunk starts small, since every sub-shard of every table has one.
   size_t first_chunk_rows_ = 0;
-  size_t used_in_last_ = 0;  // Rows ever allocated of the last chunk.
-  Row first_free_ = kNone;   // Each free row begins with the next one's number.
+  size_t used_in_last_ = 0;  // Rows of the last chunk that were ever allocated.
+  Row first_free_ = kNone;   // Each free row starts with the next one's number.
   MeteredBytes metered_;
 };
 

@@ -1,9 +1,9 @@
-// SpilledIds: ids of an index that found no room near their homes, with their
-// rows, in the order of their hashes.
+// SpilledIds: the ids of an index that found no room near their home buckets,
+// with their rows, ordered by hash.
 //
-// A tree, so that no choice of ids makes an operation take more than the
-// logarithm of their number. Chance spills next to none: what there are fell on
-// one place, and somebody may have chosen them.
+// A tree, so that no operation takes more than logarithmic time, however the
+// ids were chosen. Almost no id spills by chance: if there are many, their
+// hashes cluster, and an attacker may have chosen them.
 //
 // Not thread-safe.
 
@@ -23,7 +23,7 @@ class SpilledIds {
  public:
   using Row = uint32_t;
 
-  // Counts its memory at `meter`, if there is one; past its limit too.
+  // Counts its memory at `meter` unless that is null, even beyond its limit.
   explicit SpilledIds(MemoryMeter* meter)
       : metered_(meter, MeteredBytes::AtLimit::kGrow) {}
   SpilledIds(SpilledIds&&) = default;
@@ -37,20 +37,20 @@ class SpilledIds {
     return const_cast<SpilledIds*>(this)->Find(hash, id);
   }
 
-  // Precondition: the id is absent. Throws std::bad_alloc, and changes nothing
+  // Precondition: the id is absent. Throws std::bad_alloc; nothing has changed
   // then.
   void Add(uint64_t hash, int64_t id, Row row) {
     metered_.Grow(kNodeBytes, [&] { rows_.emplace(Key{hash, id}, row); });
   }
 
-  // Precondition: the id is here.
+  // Precondition: the id is present.
   void Erase(uint64_t hash, int64_t id) {
     rows_.erase({hash, id});
     metered_.Shrink(kNodeBytes);
   }
 
-  // Visits those of hashes `first` to `last`. visit: void(uint64_t hash,
-  // int64_t id, Row row)
+  // Visits the ids with hashes from `first` to `last`.
+  // visit: void(uint64_t hash, int64_t id, Row row)
   template <typename Visit>
   void ForEach(uint64_t first, uint64_t last, const Visit& visit) const {
     const auto end = rows_.upper_bound({last, INT64_MAX});
@@ -59,7 +59,8 @@ class SpilledIds {
     }
   }
 
-  // Those of hashes `first` to `last` go, and those of `others` come.
+  // Removes the ids with hashes from `first` to `last`, and moves all ids of
+  // `others` here.
   void Replace(uint64_t first, uint64_t last, SpilledIds* others) {
     const size_t before = rows_.size();
     rows_.erase(rows_.lower_bound({first, INT64_MIN}),
@@ -76,7 +77,7 @@ class SpilledIds {
  private:
   using Key = std::pair<uint64_t, int64_t>;
 
-  static constexpr size_t kNodeBytes = 80;  // As an allocator rounds it.
+  static constexpr size_t kNodeBytes = 80;  // With allocator rounding.
 
   MeteredBytes metered_;
   std::map<Key, Row> rows_;

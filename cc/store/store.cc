@@ -10,7 +10,7 @@
 namespace persia {
 namespace {
 
-// About what a table without rows takes.
+// Approximate memory of a table without rows.
 constexpr uint64_t kEmptyTableBytes = uint64_t{60} << 10;
 
 Result<uint64_t> Attach(const Table& held, const TableConfig& asked) {
@@ -35,13 +35,14 @@ Result<uint64_t> Store::CreateTable(const TableConfig& config) {
     return Attach(**held, config);
   }
   PERSIA_RETURN_IF_ERROR(CheckMemory(config));
-  // Outside the lock: to make a table may take long, and others need theirs.
+  // Outside the lock: creating a table may take long, and other threads need
+  // their tables.
   auto made = MakeTable(config, nullptr, meter_);
   if (!made.ok()) return made.status();
   std::shared_ptr<const Table> table;
   {
     std::lock_guard<std::shared_mutex> lock(mutex_);
-    // Somebody may have been faster.
+    // Another thread may have created it first.
     if (tables_.count(key) == 0) PERSIA_RETURN_IF_ERROR(CheckCount(config));
     table = tables_.emplace(key, std::move(*made)).first->second;
     dropped_.erase(key);
@@ -85,8 +86,8 @@ Status Store::CheckCount(const TableConfig& config) const {
              most_tables_, " that this shard may have: raise --max-tables"));
 }
 
-// A table counts itself whether there is room or not, so that one can take the
-// place of another at the limit.
+// Checked here, since a table without rows counts its memory even beyond the
+// limit: so one can replace another while the limit is reached.
 Status Store::CheckMemory(const TableConfig& config) const {
   const uint64_t used = meter_->used();
   if (used + kEmptyTableBytes <= meter_->limit()) return Status();

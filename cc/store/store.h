@@ -1,8 +1,9 @@
 // Store: the tables of one process.
 //
-// Thread-safe. Nothing here blocks beyond a short lock; see Table for rows.
-// Tables may be replaced or dropped: who keeps others from doing that may use
-// them as Find and All give them; who goes on with one meanwhile shares it.
+// Thread-safe. Nothing here blocks except for a short lock; see Table for its
+// rows. Tables may be replaced or dropped at any time. A pointer from Find or
+// All is valid only if the caller prevents that; otherwise use Share or
+// ShareAll.
 
 #ifndef PERSIA_CC_STORE_STORE_H_
 #define PERSIA_CC_STORE_STORE_H_
@@ -24,10 +25,10 @@
 
 namespace persia {
 
-// 0: unlimited.
+// In both fields, 0 means unlimited.
 struct StoreLimits {
   uint64_t memory_bytes = 0;  // Of all tables: see MakeTable.
-  uint64_t tables = 0;        // That CreateTable makes.
+  uint64_t tables = 0;        // The most that CreateTable creates.
 };
 
 class Store {
@@ -37,67 +38,70 @@ class Store {
 
   // Without limits.
   Store();
-  // From now on; what is there stays. Not at once with other calls.
+  // Takes effect for later calls; existing tables and rows stay. Must not run
+  // concurrently with other calls.
   void SetLimits(const StoreLimits& limits);
 
-  // Makes the table, or attaches to one of the same name and settings.
-  // Returns the rows it holds. AlreadyExists, showing what differs, if they do;
-  // InvalidArgument if `config` does not validate; ResourceExhausted if there
-  // are as many tables as may be, or no memory for an empty one. Throws
-  // std::bad_alloc.
+  // Creates the table, or attaches to an existing one with the same name and
+  // settings. Returns the number of rows in it. AlreadyExists, listing the
+  // differences, if the existing one has other settings; InvalidArgument if
+  // `config` does not validate; ResourceExhausted if the limit of tables is
+  // reached or there is no memory for an empty one. Throws std::bad_alloc.
   Result<uint64_t> CreateTable(const TableConfig& config);
 
-  // Whether this store may get a table like `config`. ResourceExhausted if
-  // there may be no more tables, or if the memory limit leaves no room for one;
-  // else see CheckShard.
+  // Whether a table like `config` could be created in this store.
+  // ResourceExhausted if the limit of tables is reached or the memory limit
+  // leaves no room for one; otherwise as CheckShard.
   Status CheckRoomFor(const TableConfig& config) const;
 
-  // FailedPrecondition, telling of `what`, unless all tables here are those of
-  // shard `index` of `count`: programs that list the shards differently would
-  // look for rows in different places.
+  // FailedPrecondition, with `what` in the message, unless all tables here are
+  // those of shard `index` of `count`: programs that list the shards in
+  // different orders would look for rows on different shards.
   Status CheckShard(const std::string& what, uint32_t index,
                     uint32_t count) const;
 
-  // The table, which lives until it is replaced or dropped. NotFound, saying
-  // so if it was dropped, if there is none.
+  // The table, which lives until it is replaced or dropped. NotFound if it does
+  // not exist; the message says if it was dropped.
   Result<Table*> Find(TableKey key) const;
-  // The same, for who goes on with it after that.
+  // The same, with shared ownership: it stays usable after that.
   Result<std::shared_ptr<Table>> Share(TableKey key) const;
 
-  // By name.
+  // Both are sorted by name.
   std::vector<Table*> All() const;
   std::vector<std::shared_ptr<Table>> ShareAll() const;
 
-  // Takes these tables, and gives those that had their keys, if any, instead.
+  // Swaps `tables` in. Afterwards `*tables` has the tables that they replaced,
+  // or null for new keys.
   void Replace(Tables* tables);
 
-  // Takes the table away, if there is one, and returns it; with `stays`, an
-  // empty one of its settings has its place from then on. Does nothing, and
-  // returns null, for an id that came before: a request may arrive twice, and
-  // the second time when the table was made anew. Errors are those of
-  // MakeTable. Throws std::bad_alloc.
+  // Removes the table, if it exists, and returns it. With `stays`, an empty
+  // table with the same settings and identity takes its place. Does nothing and
+  // returns null for a `drop_id` that was seen before: a request may arrive
+  // twice, the second time after the table was created again. Errors are those
+  // of MakeTable. Throws std::bad_alloc.
   Result<std::shared_ptr<Table>> Drop(TableKey key, uint64_t drop_id,
                                       bool stays);
 
-  // Settings of tables that were dropped and not made anew, as far as they are
-  // remembered.
+  // Settings of tables that were dropped and not created again, of the last
+  // kRemembered ones.
   std::vector<TableConfig> Dropped() const;
 
-  // Another number whenever a table came, went, or was replaced.
+  // Changes whenever a table is created, dropped or replaced.
   uint64_t version() const { return version_.load(); }
 
-  // By name.
+  // Sorted by name.
   std::vector<TableStats> Stats() const;
 
-  // Counts the memory of all tables here, and of those that Replace takes.
+  // Counts the memory of all tables here. Tables for Replace must be created
+  // with it too.
   const std::shared_ptr<MemoryMeter>& meter() const { return meter_; }
 
  private:
-  // How many drops are remembered. What is told of an older one is told as of a
-  // table that never was.
+  // How many drops are remembered. A table that was dropped earlier is reported
+  // as one that never existed.
   static constexpr size_t kRemembered = 4096;
 
-  // These expect the lock.
+  // These require the lock.
   Status CheckCount(const TableConfig& config) const;
   Status CheckMemory(const TableConfig& config) const;
   Status Absence(TableKey key) const;
@@ -106,9 +110,9 @@ class Store {
   uint64_t most_tables_ = 0;
   const std::shared_ptr<MemoryMeter> meter_;
   mutable std::shared_mutex mutex_;
-  // All below are guarded by mutex_, but the last.
+  // Everything below is guarded by mutex_, except version_.
   Tables tables_;
-  std::deque<uint64_t> drop_ids_;  // That came, the newest last.
+  std::deque<uint64_t> drop_ids_;  // Seen by Drop; the newest is last.
   std::unordered_map<TableKey, TableConfig, KeyedHash> dropped_;
   std::atomic<uint64_t> version_{0};
 };

@@ -15,18 +15,18 @@
 namespace persia {
 namespace {
 
-// Rows that are asked for from memory before the first of them is used.
+// How many rows are prefetched before the first of them is used.
 constexpr size_t kSlice = 24;
 
-// Evicting for the memory limit takes a share of a sub-shard's rows, so that it
-// is seldom done; but not fewer than so many. A few rounds are enough, unless
-// there is next to nothing.
+// At the memory limit, a sub-shard evicts this share of its rows, so that it
+// does so seldom, but at least kLeastForRoom. kMostRounds are enough unless
+// hardly any rows are left.
 constexpr size_t kShareForRoom = 64;
 constexpr size_t kLeastForRoom = 64;
 constexpr int kMostRounds = 4;
 
-// What a core asks for from memory at once; the rest of a long row it sees
-// coming by itself.
+// How much of a row is prefetched; the CPU's own prefetcher loads the rest of a
+// longer row.
 constexpr size_t kMostPrefetchBytes = 256;
 
 constexpr size_t kCacheLine = 64;
@@ -38,14 +38,14 @@ void PrefetchStart(const std::byte* memory, size_t bytes) {
   if (end % kCacheLine != 0) Prefetch<kUse>(memory + end - 1);
 }
 
-// Calls ask(i) for the first slice of `count`.
+// Calls ask(i), which prefetches, for the first slice of `count`.
 template <typename Ask>
 void AskFirst(size_t count, const Ask& ask) {
   for (size_t i = 0; i < std::min(kSlice, count); ++i) ask(i);
 }
 
-// After AskFirst: calls ask(i) for the others, and use(begin, end) for all in
-// slices, each slice some time after it was asked for.
+// After AskFirst: calls ask(i) for the other rows, and use(begin, end) for all
+// rows in slices, each slice some time after its prefetch.
 template <typename Ask, typename Use>
 void InSlices(size_t count, const Ask& ask, const Use& use) {
   size_t asked = std::min(kSlice, count);
@@ -58,7 +58,8 @@ void InSlices(size_t count, const Ask& ask, const Use& use) {
   }
 }
 
-// A group's rows. Kept by each thread, so that steady work allocates nothing.
+// Row numbers of a group. Reused by each thread, so that steady work allocates
+// nothing.
 RowIndex::Row* ThreadRows(size_t count) {
   thread_local Scratch<RowIndex::Row> rows;
   return rows.Get(count);
@@ -145,8 +146,8 @@ void SubShard::AskToStep(const std::byte* row, const float* gradient) const {
   Prefetch(gradient);
 }
 
-// Takes no memory for rows: so a row that is there twice is still seen to be
-// expired the second time, when it is free.
+// Allocates no row. So if an id occurs twice, its row, which is freed at the
+// first occurrence, still reads as expired at the second one.
 void SubShard::EraseExpired(Span<const int64_t> ids, uint32_t now,
                             RowIndex::Row* rows, LookupCounts* counts) {
   const auto ask = [&](size_t i) {
@@ -168,8 +169,9 @@ void SubShard::EraseExpired(Span<const int64_t> ids, uint32_t now,
   });
 }
 
-// Does `work` for `ids` ids, again as long as it fails for the memory limit and
-// evicting makes room here. It must find rows anew each time.
+// Runs `work` for `ids` ids. Each time that it fails at the memory limit,
+// evicts rows of this sub-shard and retries, up to kMostRounds in all. `work`
+// must find rows again each time: they may have been evicted.
 template <typename Work>
 void SubShard::MakingRoom(size_t ids, uint32_t now, LookupCounts* counts,
                           const Work& work) {
@@ -185,7 +187,7 @@ void SubShard::MakingRoom(size_t ids, uint32_t now, LookupCounts* counts,
   }
 }
 
-// Of a random sample the rows that rank lowest, as the Evictor does.
+// Evicts the rows of the lowest ranks in a random sample, as the Evictor does.
 size_t SubShard::EvictForRoom(size_t count, uint32_t now,
                               LookupCounts* counts) {
   std::vector<EvictionCandidate> candidates;
@@ -222,7 +224,7 @@ void SubShard::CreateAbsent(Span<const int64_t> ids, uint32_t now,
 
 RowIndex::Row SubShard::FindOrCreate(int64_t id, uint32_t now,
                                      LookupCounts* counts) {
-  // An id that is there twice was created a moment ago.
+  // The id may have occurred earlier in `ids`, and then has a row now.
   const RowIndex::Row found = index_.Find(id);
   if (found != RowIndex::kAbsent) return found;
   if (!admission_->Admit(id)) {
@@ -245,7 +247,7 @@ RowIndex::Row SubShard::CreateRow(int64_t id, uint32_t now) {
   return row;
 }
 
-// Frees the row if there is no memory to find it by.
+// Frees the row if the index has no memory for it.
 void SubShard::Insert(int64_t id, RowIndex::Row row) {
   try {
     index_.Insert(id, row);
@@ -279,7 +281,7 @@ bool SubShard::Erase(int64_t id) {
   return true;
 }
 
-// A training lookup has removed those whose time is over before.
+// Skips expired rows. A training lookup has already erased them.
 void SubShard::NoteUse(std::byte** rows, size_t count, LookupKind kind,
                        uint32_t now, LookupCounts* counts) const {
   for (size_t i = 0; i < count; ++i) {
@@ -320,7 +322,7 @@ void SubShard::StartUpdate(IdGroup group, const float* gradients,
   AskFirst(count, [&](size_t i) {
     AskToStep(rows[i], gradients + group.places[i] * rules_.dim);
   });
-  NoteUpdates(group.ids, numbers);  // While the rows are on their way.
+  NoteUpdates(group.ids, numbers);  // While the rows are being prefetched.
 }
 
 void SubShard::NoteUpdates(Span<const int64_t> ids, const RowIndex::Row* rows) {
@@ -353,7 +355,7 @@ void SubShard::FinishUpdate(IdGroup group, std::byte** rows,
   for (const auto& part : frozen_) part->kept.EndUpdate();
 }
 
-// `count` is kSlice at most.
+// `count` is at most kSlice.
 void SubShard::UpdateSlice(std::byte* const* rows, const uint32_t* places,
                            size_t count, const float* gradients,
                            OptimizerStep step, UpdateCounts* counts) {
@@ -497,10 +499,10 @@ Result<bool> SubShard::ReadFrozen(size_t least, FrozenPart* part,
   const auto append = [&](int64_t id, const std::byte* row) {
     AppendRow(id, row, rows);
   };
-  // First, or it might grow as fast as it is read.
+  // Copies first, or they might accumulate as fast as they are read.
   const bool had_kept = kept->TakeSome(append);
   if (kept->ended()) return had_kept;
-  // Rows lie anywhere: all are asked for from memory before one is read.
+  // Rows are scattered in memory: all are prefetched before one is read.
   thread_local std::vector<std::pair<int64_t, RowIndex::Row>> found;
   found.clear();
   const uint64_t next =
@@ -515,7 +517,7 @@ Result<bool> SubShard::ReadFrozen(size_t least, FrozenPart* part,
 }
 
 void SubShard::Thaw(FrozenPart* part) {
-  std::unique_ptr<FrozenPart> ended;  // Outside the lock: it may be large.
+  std::unique_ptr<FrozenPart> ended;  // Freed outside the lock: may be large.
   std::lock_guard<SpinMutex> lock(mutex_);
   const auto at =
       std::find_if(frozen_.begin(), frozen_.end(),
@@ -525,9 +527,9 @@ void SubShard::Thaw(FrozenPart* part) {
 }
 
 void SubShard::BeginSave() {
-  std::optional<ChangedRows> ended;  // Outside the lock: it may be large.
+  std::optional<ChangedRows> ended;  // Freed outside the lock: may be large.
   std::lock_guard<SpinMutex> lock(mutex_);
-  if (saved_) changes_->Merge(*saved_, index_);  // That save came to nothing.
+  if (saved_) changes_->Merge(*saved_, index_);  // That save was not committed.
   ended.swap(saved_);
   saved_.swap(changes_);
   changes_.emplace(meter_);

@@ -1,9 +1,9 @@
-// SubShard: a table's rows whose ids share a sub-shard, under one lock.
+// SubShard: the rows of a table whose ids share a sub-shard, under one lock.
 //
-// A call works on a group: ids of a batch, and their places in it, which are
-// those of their rows and gradients. Thread-safe, but for the steps of lookups
-// and updates, which a Bundle makes. Calls throw std::bad_alloc when memory
-// runs out; what they did by then stays, every row whole.
+// A call handles a group: ids of a batch and their places in it, which are also
+// the places of their rows and gradients. Thread-safe, except for the steps of
+// lookups and updates, which run in a Bundle. Calls throw std::bad_alloc when
+// memory runs out; what they did before stays done, with every row whole.
 
 #ifndef PERSIA_CC_STORE_SUB_SHARD_H_
 #define PERSIA_CC_STORE_SUB_SHARD_H_
@@ -36,9 +36,9 @@ namespace persia {
 // What all rows of a table have in common. Immutable.
 struct RowRules {
   size_t dim;
-  size_t state_size;    // Floats.
-  size_t use_offset;    // Bytes to a row's RowUse, if the table evicts.
-  size_t state_offset;  // Bytes to a row's optimizer state.
+  size_t state_size;    // Number of floats.
+  size_t use_offset;    // Offset in bytes of a row's RowUse, if any.
+  size_t state_offset;  // Offset in bytes of its optimizer state.
   size_t row_bytes;
   uint64_t table_seed;
   float default_value;
@@ -55,23 +55,23 @@ struct IdGroup {
   Span<const uint32_t> places;
 };
 
-// What a lookup does beside reading rows.
+// What a lookup does besides reading rows.
 enum class LookupKind {
   kReads,    // Nothing.
-  kTrains,   // It notes rows as used, and makes those that are absent.
-  kPresent,  // It notes rows as used. Absent ones get nothing.
+  kTrains,   // It notes uses and creates absent rows.
+  kPresent,  // It notes uses; absent ids get nothing.
 };
 
 struct LookupCounts {
-  uint64_t absent = 0;   // Got no row: refused, or a lookup that makes none.
-  uint64_t created = 0;  // Got a row that was not there before.
-  uint64_t refused = 0;  // By admission.
-  uint64_t expired = 0;  // Rows removed: their time was over, or for room.
-  bool met_expired = false;       // A reader took a row for absent.
-  RowChanges* changes = nullptr;  // Gets the rows that came and left, if any.
+  uint64_t absent = 0;       // Ids without a row, which got none.
+  uint64_t created = 0;      // Rows created.
+  uint64_t refused = 0;      // Ids refused by admission.
+  uint64_t expired = 0;      // Rows removed: expired, or evicted for memory.
+  bool met_expired = false;  // A read-only lookup met an expired row.
+  RowChanges* changes = nullptr;  // Gets the rows created and removed; or null.
 };
 
-// A row that might be evicted, and how it was used when that was found.
+// A row that may be evicted, with its rank when it was found.
 struct EvictionCandidate {
   uint64_t rank;
   int64_t id;
@@ -84,14 +84,14 @@ struct FrozenPart {
   SaveScope scope;
 };
 
-// Rows that a walk should ask for in one call, so that others wait for the lock
-// no longer than for a lookup.
+// The most rows that a walk should request per call, so that other threads wait
+// for the lock no longer than for a lookup.
 inline constexpr size_t kMostRowsALock = 1024;
 
 class SubShard {
  public:
-  // `rules`, and `meter` if there is one, must outlive the sub-shard. Its
-  // number sets its random numbers apart from the others'.
+  // `rules`, and `meter` unless it is null, must outlive the sub-shard.
+  // `number` makes its random numbers differ from those of other sub-shards.
   SubShard(const RowRules* rules, size_t number,
            std::unique_ptr<Admission> admission, MemoryMeter* meter = nullptr)
       : rules_(*rules),
@@ -99,28 +99,29 @@ class SubShard {
         metered_(meter, MeteredBytes::AtLimit::kGrow),
         rounding_seed_(Mix64(rules->table_seed + number)),
         admission_(std::move(admission)),
-        // Rows are what is limited. An index grows with them; and a little
-        // while rows come and go, when each is in place of another.
+        // The memory limit is enforced on rows. The index may exceed it: it
+        // grows with the rows, and slightly as new rows replace evicted ones.
         index_(meter, RowIndex::AtLimit::kGrow,
                KeyedHash::Numbered(rules->table_seed + number)),
         slab_(rules->row_bytes, meter) {
     metered_.Grow(own_bytes(), [] {});
   }
 
-  // A lookup or an update takes these steps, in this order, from the third on
-  // under the lock. Each asks for the memory that the next one needs: who works
-  // on several sub-shards takes each step of all of them before the next, and
-  // so waits for memory once.
+  // A lookup or an update runs these steps in this order, from the third on
+  // under the lock. Each step prefetches what the next one needs. A caller that
+  // works on several sub-shards runs each step for all of them before the next
+  // step, so that their cache misses overlap.
   void Ask() const;
   void Lock();
   void AskForIndex(Span<const int64_t> ids) const;
-  // Finds rows, or null for absent ids, and makes those that training lacks.
-  // `now` is the time of RowUse. Adds to `counts`.
+  // Sets `rows` to the ids' rows, or null for absent ids. A training lookup
+  // creates the rows that admission allows. `now` is a time of RowUse. Adds to
+  // `counts`.
   void StartLookup(IdGroup group, LookupKind kind, uint32_t now,
                    std::byte** rows, LookupCounts* counts);
   void StartUpdate(IdGroup group, const float* gradients, std::byte** rows);
-  // See Table. The rows are what the step before has found; those whose time
-  // is over become null.
+  // See Table. `rows` are those that the Start step found; expired ones become
+  // null.
   void FinishLookup(IdGroup group, LookupKind kind, AbsentRows absent,
                     uint32_t now, std::byte** rows, float* out,
                     LookupCounts* counts) const;
@@ -141,69 +142,72 @@ class SubShard {
   uint64_t FindCandidates(uint64_t from, size_t least, uint32_t now,
                           uint32_t sub_shard,
                           std::vector<EvictionCandidate>* candidates) const;
-  // Removes rows whose time is over. Adds to `seen` and to counts->expired.
+  // Removes expired rows. Adds to `seen` and to counts->expired.
   uint64_t Sweep(uint64_t from, size_t least, uint32_t now, size_t* seen,
                  LookupCounts* counts);
 
-  // From Freeze to Thaw, ReadFrozen gives the rows as they were at Freeze, or
-  // those of them that changed before BeginSave; but how a row was used may be
-  // newer. It walks as RowIndex::Walk does, from where it was, and returns
-  // whether there is more. kResourceExhausted if there was no memory to keep
-  // what changed. Several may read, each what it has frozen. Precondition:
-  // BeginSave came first, to freeze changes. What Freeze returns lives until
-  // Thaw, and is used under the lock alone: by these.
+  // Between Freeze and Thaw, ReadFrozen returns the rows as they were at
+  // Freeze: all of them, or with kChanges those that belong to the save that
+  // BeginSave began. Only a row's RowUse may be newer. ReadFrozen walks as
+  // RowIndex::Walk does, from where the last call stopped, and returns whether
+  // more rows are left; kResourceExhausted if there was no memory to copy rows
+  // before they changed. Several readers may be active, each with a FrozenPart
+  // of its own. Precondition of kChanges: BeginSave was called. The FrozenPart
+  // lives until Thaw; only these functions may use it, since they do so under
+  // the lock.
   FrozenPart* Freeze(SaveScope scope);
   Result<bool> ReadFrozen(size_t least, FrozenPart* part, RawRows* rows);
   void Thaw(FrozenPart* part);
 
-  // What changes from now on belongs to the next save. What changed before, and
-  // is in none that was committed, belongs to this one. Not while changes are
-  // frozen.
+  // Begins a save. It contains the changes up to now that no committed save
+  // contains; later changes belong to the next save. Must not be called while
+  // changes are frozen.
   void BeginSave();
   void CommitSave();
-  // Whether there was no memory to note what changed since the save that was
-  // committed last.
+  // Whether memory ran out while changes since the last committed save were
+  // recorded.
   bool lost_changes() const;
-  // Of the save that was begun last: appends the ids that lost their rows.
+  // Appends the ids that lost their rows, for the save that was begun last.
   void ReadErased(std::vector<int64_t>* ids) const;
-  // About how many rows it is of.
+  // About how many rows that save has.
   size_t RowsToSave(SaveScope scope) const;
 
-  // Notes from now on, for one who follows, which ids to tell of; and what
-  // changed since the save that was committed last, if that is the scope: null
-  // if that is not known. What it returns lives until Unfollow, and is used
-  // under the lock alone: by these.
+  // Starts recording changed ids for a follower. With kChanges, ids that
+  // changed since the last committed save are included; returns null if those
+  // are not known. The result lives until Unfollow; only these functions may
+  // use it, since they do so under the lock.
   TouchedRows* Follow(SaveScope scope);
   void Unfollow(TouchedRows* touched);
-  // Walks as RowIndex::Walk does, and tells of all rows, or of those alone that
-  // Follow found changed.
+  // Walks as RowIndex::Walk does, and appends to `delta` all rows, or with
+  // kChanges only those that `touched` has.
   uint64_t TellWalked(SaveScope scope, uint64_t from, size_t least,
                       uint32_t now, TouchedRows* touched,
                       RowDelta* delta) const;
-  // Tells of `count` ids at most that were touched; whether more were.
+  // Appends up to `count` touched ids to `delta`; returns whether more are
+  // left.
   bool TellTouched(size_t count, uint32_t now, TouchedRows* touched,
                    RowDelta* delta) const;
   void Tell(Span<const int64_t> ids, uint32_t now, RowDelta* delta) const;
   bool AnyTouched(const TouchedRows& touched) const;
   bool LostTouched(const TouchedRows& touched) const;
 
-  // Sets whole rows, creating those that are absent: `rows` has as many of the
-  // table's rows as `ids` are, one after the other.
+  // Sets whole rows, creating absent ones. `rows` contains a row of the table's
+  // layout for each id, one after the other.
   void Restore(IdGroup group, const std::byte* rows, LookupCounts* counts);
 
-  // Removes those candidates whose rank did not rise since; returns how many.
+  // Removes those candidates whose rank has not risen; returns their number.
   uint64_t Evict(Span<const EvictionCandidate> candidates, uint32_t now,
                  RowChanges* changes);
 
-  // Rows that were rounded at random.
+  // The number of rows that were rounded at random so far.
   uint64_t rounded() const;
   void set_rounded(uint64_t count);
 
-  // Adds its part to stats->rows, bytes and index_slots.
+  // Adds this sub-shard's part to stats->rows, bytes and index_slots.
   void AddStats(TableStats* stats) const;
 
  private:
-  // All below expect mutex_ to be held.
+  // Everything below requires mutex_.
   void PointTo(const RowIndex::Row* numbers, size_t count,
                std::byte** rows) const;
   void AskToRead(const std::byte* row) const;
@@ -221,7 +225,7 @@ class SubShard {
   void Insert(int64_t id, RowIndex::Row row);
   void WriteInitial(int64_t id, std::byte* row) const;
   void AppendRow(int64_t id, const std::byte* row, RawRows* rows) const;
-  // Whether ReadFrozen may give what the row holds.
+  // Whether the row belongs to what the part has frozen.
   bool Has(const FrozenPart& part, RowIndex::Row row) const {
     return part.scope == SaveScope::kWhole || saved_->Has(row);
   }
@@ -232,7 +236,7 @@ class SubShard {
       }
     }
   }
-  // A row that is there, before it changes.
+  // Call before an existing row changes.
   void NoteChange(int64_t id, RowIndex::Row row) {
     if (changes_) changes_->Mark(row);
     for (const auto& follower : followers_) follower->Touch(id, row);
@@ -266,29 +270,29 @@ class SubShard {
     return reinterpret_cast<float*>(row + rules_.state_offset);
   }
 
-  // Its own, with an admission, and the heap around them.
+  // Memory of the object and its admission rule, with heap overhead.
   static constexpr size_t own_bytes() { return sizeof(SubShard) + 64; }
 
   const RowRules& rules_;
   MemoryMeter* const meter_;
-  MeteredBytes metered_;  // Of own_bytes.
+  MeteredBytes metered_;  // For own_bytes().
   const uint64_t rounding_seed_;
   mutable SpinMutex mutex_;
-  // All below are guarded by mutex_.
+  // Everything below is guarded by mutex_.
   const std::unique_ptr<Admission> admission_;
   RowIndex index_;
   RowSlab slab_;
-  // Since the last BeginSave, once there was one; and those before it that no
-  // save that was committed has.
+  // changes_: rows changed since the last BeginSave, if there was one. saved_:
+  // earlier changes that no committed save contains.
   std::optional<ChangedRows> changes_;
   std::optional<ChangedRows> saved_;
   std::vector<std::unique_ptr<TouchedRows>> followers_;
   std::vector<std::unique_ptr<FrozenPart>> frozen_;
-  uint64_t rooms_made_ = 0;  // Seeds where each begins to look.
-  uint64_t rounded_ = 0;     // Seeds the rounding of each.
+  uint64_t rooms_made_ = 0;  // Calls of EvictForRoom; seeds each.
+  uint64_t rounded_ = 0;     // Rows rounded at random; seeds each.
 };
 
-// A table's, in the order of their numbers.
+// The sub-shards of a table, in the order of their numbers.
 using SubShards = std::vector<std::unique_ptr<SubShard>>;
 
 }  // namespace persia

@@ -1,4 +1,4 @@
-// What a sub-shard tells those who follow it.
+// What a sub-shard reports to its followers.
 
 #include <algorithm>
 #include <mutex>
@@ -17,14 +17,14 @@ TouchedRows* SubShard::Follow(SaveScope scope) {
       return nullptr;
     }
     touched->Add(*changes_);
-    if (saved_) touched->Add(*saved_);  // That save may come to nothing.
+    if (saved_) touched->Add(*saved_);  // That save may never be committed.
   }
   followers_.push_back(std::move(touched));
   return followers_.back().get();
 }
 
 void SubShard::Unfollow(TouchedRows* touched) {
-  std::unique_ptr<TouchedRows> ended;  // Outside the lock: it may be large.
+  std::unique_ptr<TouchedRows> ended;  // Freed outside the lock: may be large.
   std::lock_guard<SpinMutex> lock(mutex_);
   const auto at =
       std::find_if(followers_.begin(), followers_.end(),
@@ -36,7 +36,7 @@ void SubShard::Unfollow(TouchedRows* touched) {
 uint64_t SubShard::TellWalked(SaveScope scope, uint64_t from, size_t least,
                               uint32_t now, TouchedRows* touched,
                               RowDelta* delta) const {
-  // Rows lie anywhere: all are asked for from memory before one is read.
+  // Rows are scattered in memory: all are prefetched before one is read.
   thread_local std::vector<std::pair<int64_t, const std::byte*>> found;
   found.clear();
   std::lock_guard<SpinMutex> lock(mutex_);
@@ -106,7 +106,7 @@ bool SubShard::LostTouched(const TouchedRows& touched) const {
   return touched.lost();
 }
 
-// One whose time is over is none, as for lookups: it never comes back.
+// An expired row is reported as erased, as lookups treat it: it never returns.
 void SubShard::TellRow(int64_t id, const std::byte* row, uint32_t now,
                        RowDelta* delta) const {
   if (Expired(row, now)) {

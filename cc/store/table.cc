@@ -23,23 +23,23 @@ const IdGroups& GroupIds(Span<const int64_t> ids) {
   return groups;
 }
 
-// An export's cursor: the sub-shard, the upper bits of the hash, and a number
-// that tells the table from others.
+// The cursor of an export: the sub-shard, the upper bits of the hash, and a
+// mark that tells this table from others.
 constexpr int kSubShardBits = 6;
 static_assert(kSubShards == 1 << kSubShardBits, "a cursor has room for them");
 constexpr int kMarkBits = 16;
 constexpr uint64_t kMarks = uint64_t{1} << kMarkBits;
 constexpr int kHashBits = 64 - kSubShardBits - kMarkBits;
-// Of hashes that a cursor does not tell apart.
+// Number of hashes that share a cursor.
 constexpr uint64_t kHashStep = uint64_t{1} << (64 - kHashBits);
 
-// Neither of 0, as kBegin has, nor of all bits, as kEnd has.
+// Never 0, as in kBegin, nor all ones, as in kEnd.
 uint64_t MarkOf(const KeyedHash& hash) { return 1 + hash(0) % (kMarks - 2); }
 
 class FrozenTable : public FrozenRows {
  public:
-  // The others are `table`'s; sets `*is_read`, if there is one, to false when
-  // it ends.
+  // `sub_shards` are those of `table`. Sets `*is_read`, unless it is null, to
+  // false when this is destroyed.
   FrozenTable(std::shared_ptr<const Table> table, SaveScope scope,
               SubShards* sub_shards, std::atomic<bool>* is_read)
       : table_(std::move(table)), sub_shards_(*sub_shards), is_read_(is_read) {
@@ -85,7 +85,7 @@ class FrozenTable : public FrozenRows {
   const std::shared_ptr<const Table> table_;
   SubShards& sub_shards_;
   std::atomic<bool>* const is_read_;
-  std::vector<FrozenPart*> parts_;  // One of each sub-shard.
+  std::vector<FrozenPart*> parts_;  // One per sub-shard.
   uint64_t about_ = 0;
   size_t next_ = 0;
   size_t next_erased_ = 0;
@@ -150,7 +150,7 @@ class ShardedTable : public Table {
                absent->push_back(part.group.places[i]);
              }
            });
-    // The others are the next lookup's.
+    // The other ids are counted by LookupAbsent.
     const size_t found = ids.size() - (absent->size() - before);
     Add(&rows_looked_up_, found);
     Add(&rows_found_, found);
@@ -366,7 +366,8 @@ class ShardedTable : public Table {
     counter->fetch_add(count, std::memory_order_relaxed);
   }
 
-  // also: void(const Bundle::Part&), of each part once its rows were read.
+  // also: void(const Bundle::Part&), called for each part after its rows are
+  // read.
   template <typename Also>
   void LookUp(Span<const int64_t> ids, LookupKind kind, AbsentRows absent,
               uint32_t now, Span<float> rows, LookupCounts* counts,
@@ -408,8 +409,8 @@ class ShardedTable : public Table {
     }
   }
 
-  // The time of RowUse. `step`: it is a new training lookup's; else that of the
-  // next.
+  // The time in RowUse's unit. `step`: begins a new training lookup; otherwise
+  // returns the time that the next one will have.
   uint32_t Now(bool step) const {
     if (rules_->eviction.unit() == Eviction::Unit::kSeconds) {
       return static_cast<uint32_t>(static_cast<uint64_t>(seconds_() - begin_));
@@ -418,7 +419,7 @@ class ShardedTable : public Table {
     return steps_.load(std::memory_order_relaxed);
   }
 
-  // Counts the rows that a sub-shard made and removed, also when it threw.
+  // Counts the rows that a sub-shard created and removed, even if it throws.
   class CountOnExit {
    public:
     CountOnExit(ShardedTable* table, const LookupCounts* counts)
@@ -436,7 +437,7 @@ class ShardedTable : public Table {
     const LookupCounts before_;
   };
 
-  // Has the memory limit, where `work` runs into it, say whose rows these are.
+  // If `work` reaches the memory limit, adds the table's name to the exception.
   template <typename Work>
   void Named(const Work& work) const {
     try {
@@ -454,15 +455,15 @@ class ShardedTable : public Table {
   const TableConfig config_;
   const std::unique_ptr<RowRules> rules_;
   const SecondsClock seconds_;
-  std::atomic<double> begin_;  // Of the table's time, by that clock.
+  std::atomic<double> begin_;  // When the table's time was 0, by that clock.
   const std::shared_ptr<MemoryMeter> meter_;
-  const uint64_t mark_;  // Of cursors.
+  const uint64_t mark_;  // In the table's cursors.
   SubShards sub_shards_;
   std::atomic<int64_t> rows_{0};
   Evictor evictor_;
   mutable std::atomic<uint32_t> steps_{0};
-  std::atomic<bool> is_saved_{false};    // A save's rows are being read.
-  std::atomic<bool> save_begun_{false};  // And not committed.
+  std::atomic<bool> is_saved_{false};    // The FrozenRows of a save exist.
+  std::atomic<bool> save_begun_{false};  // The last save is not committed.
   std::atomic<bool> was_saved_{false};
   std::atomic<bool> evicts_{true};
 
@@ -475,7 +476,7 @@ class ShardedTable : public Table {
   Counter refused_{0};
 };
 
-// What `config` says of rows, laid out as RowFormat describes.
+// The rules that `config` sets, with rows laid out as RowFormat describes.
 Result<std::unique_ptr<RowRules>> MakeRules(const TableConfig& config) {
   auto initializer = MakeInitializer(config.initializer);
   if (!initializer.ok()) return initializer.status();

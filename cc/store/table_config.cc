@@ -33,13 +33,13 @@ Status CheckCapacityGoesWithEviction(const TableConfig& config) {
   return Status();
 }
 
-// A setting as it is shown. The names are those of the layer's arguments, where
-// it has one.
+// A setting as it is shown to users, under the name of the layer's argument if
+// there is one.
 using Setting = std::pair<const char*, Spec>;
 
 Spec NumberSpec(uint64_t number) { return {std::to_string(number), {}}; }
 
-// All of `config` but its name.
+// All settings of `config` except its name.
 std::vector<Setting> SettingsOf(const TableConfig& config) {
   return {{"output_dim", NumberSpec(config.dim)},
           {"embeddings_initializer", config.initializer},
@@ -62,7 +62,8 @@ std::string Join(const std::vector<std::string>& pieces, const char* between) {
   return joined;
 }
 
-// `spec` without the parameters that `other`, of the same name, has too.
+// `spec` without the parameters that are equal in `other`, which has the same
+// name.
 Spec Without(const Spec& other, const Spec& spec) {
   Spec rest{spec.name, {}};
   for (const auto& [name, value] : spec.params) {
@@ -83,7 +84,7 @@ std::string DifferenceOf(const char* name, const Spec& held,
                 " asked");
 }
 
-// Of two configurations, the settings that differ, as an error shows them.
+// The settings that differ between two configurations, as an error shows them.
 std::string Difference(const TableConfig& held, const TableConfig& asked) {
   const std::vector<Setting> here = SettingsOf(held);
   const std::vector<Setting> there = SettingsOf(asked);
@@ -144,7 +145,7 @@ std::string TableConfig::Describe() const {
 }
 
 std::string TableConfig::DescribeChosen() const {
-  constexpr size_t kAlways = 3;  // Every table has its own.
+  constexpr size_t kAlways = 3;  // The first ones have no defaults.
   const std::vector<Setting> settings = SettingsOf(*this);
   const std::vector<Setting> defaults = SettingsOf(TableConfig());
   std::vector<std::string> chosen;

@@ -1,5 +1,5 @@
-// TableConfig: what makes a table. Two clients that name one table must agree
-// on all of it.
+// TableConfig: the settings of a table. Two clients that use the same table
+// must agree on all of them.
 
 #ifndef PERSIA_CC_STORE_TABLE_CONFIG_H_
 #define PERSIA_CC_STORE_TABLE_CONFIG_H_
@@ -12,38 +12,38 @@
 
 namespace persia {
 
-// HashName of the table's full name: how requests name tables. It needs no
-// registration, so it survives a server's restart.
+// HashName of the table's full name: how requests identify tables. It needs no
+// registration, so it stays valid when a server restarts.
 using TableKey = uint64_t;
 
 struct TableConfig {
-  std::string name;                // Full name, the namespace included.
-  uint32_t dim = 0;                // Weights a row.
-  Spec initializer;                // A new row's weights.
-  Spec optimizer;                  // The update rule; sets the row's state.
-  Spec row_dtype{"float32", {}};   // How weights are held: see RowFormat.
-  Spec capacity{"unlimited", {}};  // Most that the table holds: see Capacity.
+  std::string name;  // Full name, the namespace included.
+  uint32_t dim = 0;  // Weights per row.
+  Spec initializer;  // A new row's weights.
+  Spec optimizer;    // The update rule; determines the row's state.
+  Spec row_dtype{"float32", {}};   // How weights are stored: see RowFormat.
+  Spec capacity{"unlimited", {}};  // Upper limit of the table: see Capacity.
   Spec admission{"always", {}};    // Which ids get a row: see Admission.
   Spec eviction{"never", {}};      // Which rows leave: see Eviction.
-  uint64_t seed = 0;           // Joins the name in every row's initial value.
-  float default_value = 0.0f;  // Every weight of an absent id, when read only.
+  uint64_t seed = 0;               // Part of each row's seed, with the name.
+  float default_value = 0.0f;      // Weights of absent ids, if read only.
   // Which part of the table this store holds. A client whose list of shards
-  // has another order or length would find rows in the wrong places.
+  // has another order or length would look for rows on the wrong shards.
   uint32_t shard_index = 0;
   uint32_t shard_count = 1;
 
   // InvalidArgument naming the field, the rule and the value.
   Status Validate() const;
 
-  // All settings but the name, in one line.
+  // All settings except the name, in one line.
   std::string Describe() const;
-  // The same without what is as it is unless somebody asks for another.
+  // The same, without settings that have their default values.
   std::string DescribeChosen() const;
 };
 
-// AlreadyExists, showing the settings that differ and what to do, if the table
-// that is held is not what is asked for. An optimizer that is undecided, on
-// either side, is no other.
+// AlreadyExists, with the settings that differ and what to do, if the table
+// that exists differs from the one requested. An undecided optimizer on either
+// side matches any.
 Status CheckSameTable(const TableConfig& held, const TableConfig& asked_for);
 
 inline constexpr uint32_t kMaxDim = 1u << 16;

@@ -1,9 +1,9 @@
-// How a TableConfig stands in a message or a file:
+// How a TableConfig is encoded in a message or a file:
 //
-//   config = dim, default value, 32 bits each; seed, 64 bits; shard index,
-//   shard
-//            count, 32 bits each; the texts of name, initializer, optimizer,
-//            row_dtype, capacity, admission and eviction
+//   config = dim, default value: 32 bits each; seed: 64 bits;
+//            shard index, shard count: 32 bits each;
+//            name, initializer, optimizer, row_dtype, capacity, admission,
+//            eviction: texts
 
 #ifndef PERSIA_CC_STORE_TABLE_CONFIG_CODEC_H_
 #define PERSIA_CC_STORE_TABLE_CONFIG_CODEC_H_
@@ -17,8 +17,8 @@ namespace persia {
 
 void WriteTableConfig(const TableConfig& config, ByteWriter* writer);
 
-// InvalidArgument for a text that is no Spec; nothing else is checked. If the
-// bytes end too early, the reader says so.
+// InvalidArgument for a text that is not a Spec; nothing else is checked. If
+// the bytes end too early, reader->failed() is true.
 Status ReadTableConfig(ByteReader* reader, TableConfig* config);
 
 }  // namespace persia

@@ -8,8 +8,8 @@
 namespace persia {
 namespace {
 
-// Of the rows that a walk for changes passes, few may have any: so many times
-// more than are wanted it looks at in one call.
+// A walk for changes may pass many rows that have none: one call passes at most
+// this many times the rows requested.
 constexpr size_t kMostPassed = 16;
 
 }  // namespace
@@ -22,7 +22,7 @@ TableFeed::TableFeed(std::shared_ptr<const Table> table,
       scope_(scope),
       walked_(walked) {}
 
-// Delegates, so that what was begun ends if it throws.
+// Delegates, so that the destructor ends what was begun if the body throws.
 TableFeed::TableFeed(std::shared_ptr<const Table> table,
                      const SubShards* sub_shards, FeedStart start)
     : TableFeed(std::move(table), sub_shards,
@@ -47,7 +47,7 @@ bool TableFeed::Take(size_t count, RowDelta* delta) {
   const size_t end = delta->size() + count;
   if (is_walking()) {
     Walk(end, delta);
-    // What changed behind the walk is not for the same call.
+    // Rows that changed after the walk passed them are left for the next call.
     return is_walking() || AnyTouched();
   }
   const uint32_t now = table_->time();
@@ -69,7 +69,7 @@ void TableFeed::Walk(size_t end, RowDelta* delta) {
     const size_t least = std::min(end - delta->size(), kMostRowsALock);
     next_hash_ = sub_shards_[walked_]->TellWalked(
         scope_, next_hash_, least, now, touched_[walked_], delta);
-    // The end of a sub-shard may come before `least` rows.
+    // A sub-shard may end before `least` rows.
     passed += next_hash_ == 0 ? 1 : least;
     if (next_hash_ == 0) ++walked_;
   }

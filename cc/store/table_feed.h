@@ -1,8 +1,9 @@
-// TableFeed: a table's RowFeed.
+// TableFeed: the RowFeed of a table.
 //
-// Unless it begins now, it walks over all rows first, while what changes is
-// noted beside it; then it goes from sub-shard to sub-shard for what was noted.
-// One Take comes to a sub-shard once at most, so that it tells of an id once.
+// Unless it starts with kNow, it first walks over all rows, while changes are
+// recorded concurrently; after that, it visits the sub-shards in turn for the
+// recorded changes. A Take visits each sub-shard at most once, so that it
+// reports no id twice.
 
 #ifndef PERSIA_CC_STORE_TABLE_FEED_H_
 #define PERSIA_CC_STORE_TABLE_FEED_H_
@@ -19,14 +20,14 @@ namespace persia {
 
 class TableFeed : public RowFeed {
  public:
-  // `sub_shards` are the table's.
+  // `sub_shards` are those of `table`.
   TableFeed(std::shared_ptr<const Table> table, const SubShards* sub_shards,
             FeedStart start);
   ~TableFeed() override;
   TableFeed(const TableFeed&) = delete;
   TableFeed& operator=(const TableFeed&) = delete;
 
-  // False if what changed was not known: it is of no use.
+  // False if the earlier changes are not known: the feed is then unusable.
   bool begun() const { return touched_.size() == sub_shards_.size(); }
 
   bool Take(size_t count, RowDelta* delta) override;
@@ -34,7 +35,7 @@ class TableFeed : public RowFeed {
   bool lost() const override;
 
  private:
-  // Follows nothing.
+  // Initialises the fields without following any sub-shard.
   TableFeed(std::shared_ptr<const Table> table, const SubShards* sub_shards,
             SaveScope scope, size_t walked);
 
@@ -45,10 +46,10 @@ class TableFeed : public RowFeed {
   const std::shared_ptr<const Table> table_;
   const SubShards& sub_shards_;
   const SaveScope scope_;
-  std::vector<TouchedRows*> touched_;  // The sub-shards'.
-  size_t walked_;                      // Sub-shards.
-  uint64_t next_hash_ = 0;             // In the one that is being walked.
-  size_t next_ = 0;                    // Sub-shard to take from.
+  std::vector<TouchedRows*> touched_;  // One per sub-shard.
+  size_t walked_;                      // Sub-shards that were walked.
+  uint64_t next_hash_ = 0;  // Where the walk of the next one continues.
+  size_t next_ = 0;         // The sub-shard to take from next.
 };
 
 }  // namespace persia

@@ -1,5 +1,5 @@
-// TableIdentity: which making of a table this is. By it the shards of a cluster
-// know whether their parts of a table belong together.
+// TableIdentity: identifies one creation of a table. The shards of a cluster
+// compare it to tell whether their parts of a table belong together.
 
 #ifndef PERSIA_CC_STORE_TABLE_IDENTITY_H_
 #define PERSIA_CC_STORE_TABLE_IDENTITY_H_
@@ -9,11 +9,11 @@
 namespace persia {
 
 struct TableIdentity {
-  // Drawn at random when the table is made, and the same on all of its shards;
-  // a restore gives another one. 0: it is not known.
+  // Drawn at random when the table is created, and the same on all shards; a
+  // restore assigns a new one. 0: not known.
   uint64_t number = 0;
-  // Whether all shards have had their part at once. Nobody trains the table
-  // before, so a part that is not complete holds nothing that can be missed.
+  // Whether all shards have had their parts at the same time. No trainer uses
+  // the table before that, so an incomplete part holds no trained rows.
   bool is_complete = true;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kLeastRoom = 64;
 
-// A list may be longer than the rows are many; a short one may in any case.
+// The list may be longer than the number of rows, up to these limits.
 constexpr size_t kMostIdsARow = 2;
 constexpr size_t kShortList = 4096;
 
@@ -43,7 +43,7 @@ void TouchedRows::MakeRoom() {
                 [&] { ids_.reserve(room); });
 }
 
-// Gives the memory back at once: nothing more is noted.
+// Frees the memory at once, since nothing more is recorded.
 void TouchedRows::Lose() {
   lost_ = true;
   std::vector<int64_t>().swap(ids_);

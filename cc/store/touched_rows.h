@@ -1,13 +1,14 @@
-// TouchedRows: the ids of a sub-shard that one who follows it is still to be
-// told of.
+// TouchedRows: the ids of a sub-shard that a follower has not been told of yet.
 //
-// A list of ids, each in it once for a row's life: a bit a row, by its number,
-// says that its id is in the list, or is one that a walk over all rows will
-// come to. The bit goes with the row, as its number may be given to another id.
-// So to be told costs what changed, and not a walk over the index.
+// A list of ids, each at most once during the lifetime of its row: a bit per
+// row number says that the row's id is in the list, or that a walk over all
+// rows will visit it. The bit is cleared when the row is removed, as its number
+// may be given to another id. So the cost of reporting depends on the number of
+// changes, not on the size of the index.
 //
-// Nothing here fails: what there was no memory to note makes all of it `lost`,
-// and so does a list that outgrows the rows by far, as ids come and go.
+// Nothing here fails: if memory runs out while a change is recorded, or if the
+// list becomes much longer than there are rows, as ids come and go, all becomes
+// `lost`.
 //
 // Not thread-safe: its sub-shard's lock guards it.
 
@@ -31,19 +32,20 @@ class TouchedRows {
  public:
   using Row = RowIndex::Row;
 
-  // Of the rows of `index`. Counts its memory at `meter`, if there is one. Both
-  // must outlive it.
+  // Records changes of the rows in `index`. Counts its memory at `meter` unless
+  // that is null. Both must outlive this.
   explicit TouchedRows(const RowIndex* index, MemoryMeter* meter = nullptr)
       : index_(*index),
         rows_(meter),
         metered_(meter, MeteredBytes::AtLimit::kGrow) {}
 
-  // A row that was set, or is about to be.
+  // Call for a row that was set or is about to be.
   void Touch(int64_t id, Row row) {
     if (!rows_.Has(row)) Create(id, row);
   }
 
-  // An id that has a new row. The bit may be set: of a row that is gone.
+  // Call for an id that got a new row. The row's bit may still be set for an
+  // earlier row of this number.
   void Create(int64_t id, Row row) {
     if (lost_) return;
     Noting([&] {
@@ -52,29 +54,29 @@ class TouchedRows {
     });
   }
 
-  // `rows` are of the ids; those that are absent are left out.
+  // `rows` are the rows of `ids`; absent ones are skipped.
   void TouchAll(Span<const int64_t> ids, const Row* rows) {
     for (size_t i = 0; i < ids.size(); ++i) {
       if (rows[i] != RowIndex::kAbsent) Touch(ids[i], rows[i]);
     }
   }
 
-  // An id that loses its row.
+  // Call for an id that loses its row.
   void Erase(int64_t id, Row row) {
     if (lost_) return;
     (void)rows_.Remove(row);
     Noting([&] { Push(id); });
   }
 
-  // What was noted before, maybe of rows that are gone. A walk must come to the
-  // others.
+  // Adds earlier changes, which may be of rows that no longer exist. A walk
+  // over all rows must report the rows; only erased ids are listed.
   void Add(const ChangedRows& changes);
 
-  // The row is told of now. Whether there was a reason.
+  // Call when the row is reported. Returns whether its bit was set.
   bool Settle(Row row) { return rows_.Remove(row); }
 
-  // Appends up to `count` ids, which leave the list: those first that have been
-  // in it for long. Some may be told of already: their rows' bits are not set.
+  // Moves up to `count` ids from the list to `ids`: ids from older lists first.
+  // Some may have been reported already: the bits of their rows are not set.
   void Take(size_t count, std::vector<int64_t>* ids);
 
   bool any() const { return !ids_.empty() || !taking_.empty(); }
@@ -100,10 +102,10 @@ class TouchedRows {
 
   const RowIndex& index_;
   RowSet rows_;
-  MeteredBytes metered_;  // Of ids_ and taking_.
+  MeteredBytes metered_;  // Memory of ids_ and taking_.
   std::vector<int64_t> ids_;
-  // Was ids_: Take goes on here, so that nothing waits for what is touched all
-  // the time.
+  // An earlier ids_: Take empties it first, so that rows that change all the
+  // time do not delay others.
   std::vector<int64_t> taking_;
   bool lost_ = false;
 };
