@@ -231,7 +231,7 @@ class LocalCluster:
 class _Running:
     """Running shards, with a thread that starts and supervises them.
 
-    The kernel kills a shard when the thread that started it ends. The shards must end
+    The kernel stops a shard when the thread that started it ends. The shards must end
     with this process, not with the thread that called `start`, so this thread starts
     them and then stays. It is a daemon thread, so that it lives until the process ends.
     """

@@ -59,6 +59,8 @@ def does_nothing(regularizer: Any) -> bool:
 def config_of_activity(layer: Any) -> dict[str, Any]:
     """Returns the entry for `activity_regularizer` of a layer's config, if it has one.
 
+    In tf_keras, a layer must add it to its config; in Keras 3, the base class does.
+
     Args:
         layer: A Keras layer.
     """

@@ -320,8 +320,8 @@ class Table:
         )
 
     def __bool__(self) -> bool:
-        # Python would call `__len__` else, which asks the shards, and an empty table
-        # would be false.
+        # Otherwise Python would call `__len__`: that asks the shards, and an empty
+        # table would be false.
         return True
 
     def __repr__(self) -> str:

@@ -29,9 +29,9 @@ def without_gradients() -> Iterator[None]:
 
 
 def custom_gradient(function: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
-    """Returns `tf.custom_gradient(function)`; without gradients in their block.
+    """Returns `tf.custom_gradient(function)`, which respects `without_gradients`.
 
-    In a block of `without_gradients`, the result only computes the outputs.
+    In a block of `without_gradients`, it only computes the outputs.
 
     Args:
         function: Returns its outputs and their gradient function.
