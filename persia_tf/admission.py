@@ -69,7 +69,7 @@ class BloomMinCount(Admission):
     Args:
         count: An integer from 1 to 255.
         expected_ids: How many different ids will be counted: an integer from 1
-            to 10**10. Their counters may take up to 64 GiB.
+            to 10**10. Their counters may take at most 64 GiB.
         false_positive_rate: A float from 1e-9 to below 1. Defaults to `0.01`.
 
     Raises:
