@@ -1,8 +1,8 @@
 """persia_tf: embedding tables beyond a worker's memory, for Keras.
 
-The names below are loaded when they are first used, so that the commands
-(`persia ps`, `persia status`, `persia launch`) never import TensorFlow. In a program
-that imports it, Keras knows the layers of models that it loads.
+The names below are imported on first use, so that the commands (`persia ps`,
+`persia status`, `persia launch`) never import TensorFlow. In a program that imports
+TensorFlow, the layers are registered with Keras, so that it can load saved models.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""`python -m persia_tf`: the command `persia`, where that is not on the path."""
+"""`python -m persia_tf`: the command `persia`, for when it is not on the PATH."""
 
 from persia_tf.commands.main import main
 

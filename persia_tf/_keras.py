@@ -1,13 +1,13 @@
-"""Which Keras: the one that `tf.keras` is, chosen here and nowhere else.
+"""The Keras that the package uses: that of `tf.keras`. Chosen only here.
 
-`TF_USE_LEGACY_KERAS=1` gives tf_keras; otherwise it is Keras 3.
+With `TF_USE_LEGACY_KERAS=1` it is tf_keras, otherwise Keras 3.
 """
 
 from typing import Any
 
 import tensorflow as tf
 
-# tf_keras names no version here.
+# `tf.keras` has no `__version__` if it is tf_keras.
 IS_KERAS_3: bool = getattr(tf.keras, "__version__", "2").startswith("3.")
 
 # The packages themselves: `tf.keras` lacks some of their modules.
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def refuse_tensor_of_other_keras(tensor: Any, layer: str) -> None:
-    """Raises TypeError for a symbolic tensor of the Keras that this one is not."""
+    """Raises TypeError if `tensor` is a symbolic tensor of the Keras not in use."""
     other = "tf_keras" if IS_KERAS_3 else "keras"
     if type(tensor).__module__.partition(".")[0] != other:
         return
@@ -61,7 +61,7 @@ if IS_KERAS_3:
 
     @keras.saving.register_keras_serializable(package="persia_tf")
     class _StringNotEqual(keras.Operation):
-        """Keras's own compares numbers."""
+        """`x != y` for strings: Keras's own operation compares numbers only."""
 
         def __init__(self, y: str, **options: Any) -> None:
             super().__init__(**options)

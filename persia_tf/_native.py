@@ -1,9 +1,9 @@
 """Bridge to the native core: libpersia.so through ctypes.
 
-`library()` gives the library with every function of `cc/capi/persia.h`
-declared. A function that returns a status raises one of `persia_tf.errors`
-instead; text goes in through `utf8()`. ctypes lets go of the interpreter's lock
-during each call, so other threads run while one blocks.
+`library()` returns the library with every function of `cc/capi/persia.h` declared.
+A function that returns a status raises one of `persia_tf.errors` on failure; text
+arguments must be encoded with `utf8()`. ctypes releases the GIL during each call, so
+other threads run while one blocks.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Tls(ctypes.Structure):
 
 
 class ServerOptions(ctypes.Structure):
-    """`persia_server_options`; what is not given is the default."""
+    """`persia_server_options`; a zero field selects the default."""
 
     _fields_ = [
         ("host", ctypes.c_char_p),
@@ -91,7 +91,7 @@ class ServerOptions(ctypes.Structure):
 
 
 class ShardOptions(ctypes.Structure):
-    """`persia_shard_options`; what is not given is the default."""
+    """`persia_shard_options`; a zero field selects the default."""
 
     _fields_ = [
         ("checkpoint_root", ctypes.c_char_p),
@@ -242,12 +242,12 @@ class ShardFile(ctypes.Structure):
     ]
 
 
-# Room for the message of a call of `Files`, with its NUL.
+# Size of the buffer for an error message from a function of `Files`, with its NUL.
 FILE_MESSAGE_BYTES = 1024
 
 
 def _file_call(*arguments: Any) -> Any:
-    """The type of a function of `Files`: its last argument is for a message."""
+    """The type of a function of `Files`; its last argument is a message buffer."""
     return ctypes.CFUNCTYPE(ctypes.c_int, *arguments, ctypes.c_void_p)
 
 
@@ -433,7 +433,7 @@ _SECONDS = ctypes.c_double
 _IDS = ctypes.POINTER(ctypes.c_int64)
 _FLOATS = ctypes.POINTER(ctypes.c_float)
 
-# Functions whose result is a status: their arguments.
+# The functions that return a status, with their arguments.
 _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_events_new": (ctypes.POINTER(EventsHandle),),
     "persia_events_take": (EventsHandle, _SECONDS, ctypes.POINTER(Event)),
@@ -500,7 +500,7 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_stats_table": (StatsHandle, _INT, _INT, ctypes.POINTER(TableStats)),
 }
 
-# The others: their result and arguments.
+# All other functions, with their results and arguments.
 _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "persia_last_error": (_TEXT, ()),
     "persia_server_port": (_INT, (ServerHandle,)),
@@ -540,7 +540,7 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 
 
 def declared_functions() -> set[str]:
-    """Names the functions that this bridge declares."""
+    """Returns the names of the functions that this bridge declares."""
     return {*_STATUS_FUNCTIONS, *_VALUE_FUNCTIONS}
 
 
@@ -551,10 +551,10 @@ def utf8(text: str) -> bytes:
         text: Any text without a NUL.
 
     Returns:
-        Its UTF-8 bytes.
+        The text's UTF-8 bytes.
 
     Raises:
-        InvalidArgumentError: If a NUL would cut the text short.
+        InvalidArgumentError: If the text contains a NUL, which would truncate it.
     """
     if "\0" in text:
         raise errors.InvalidArgumentError(f"text must not contain a NUL, got {text!r}")
@@ -562,36 +562,36 @@ def utf8(text: str) -> bytes:
 
 
 def library_dir() -> Path:
-    """Gives the folder of the native libraries.
+    """Returns the folder of the native libraries.
 
     Returns:
-        `$PERSIA_LIBRARY_DIR` if that is set, else the folder of this package.
+        `$PERSIA_LIBRARY_DIR` if it is set, else the folder of this package.
     """
     return Path(os.environ.get(LIBRARY_DIR_VARIABLE) or Path(__file__).parent)
 
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """Loads the native core, once a process.
+    """Loads the native core, once per process.
 
     Returns:
-        The library, its functions declared.
+        The library, with its functions declared.
 
     Raises:
-        LibraryLoadError: If it is missing, does not load, or is of another
+        LibraryLoadError: If the library is missing, does not load, or has another
             version.
     """
     return load(library_dir())
 
 
 def load(directory: Path) -> ctypes.CDLL:
-    """Loads and declares the library that lies in `directory`.
+    """Loads the library in `directory` and declares its functions.
 
     Args:
-        directory: Where `libpersia.so` is expected.
+        directory: The folder that holds `libpersia.so`.
 
     Returns:
-        The library, its functions declared.
+        The library, with its functions declared.
 
     Raises:
         LibraryLoadError: As `library` does.
@@ -622,7 +622,7 @@ def load(directory: Path) -> ctypes.CDLL:
 
 def _declare(native: ctypes.CDLL) -> None:
     def raise_failure(status: int, function: Any, arguments: Any) -> None:
-        # In the thread that made the call, as persia_last_error wants.
+        # persia_last_error is per thread: this runs on the thread of the call.
         if status:
             message = native.persia_last_error().decode("utf-8", "replace")
             raise errors.from_code(status, message)

@@ -1,9 +1,9 @@
-"""Makes the layers known to Keras wherever both packages are imported.
+"""Registers the layers with Keras as soon as both packages are imported.
 
-`keras.models.load_model` finds classes that are registered, and importing
-`persia_tf.layers` registers them. That imports TensorFlow, which the commands
-(`persia ps`, `persia status`) must not: so it happens once the program itself has
-imported Keras or TensorFlow, before this package or after it.
+`keras.models.load_model` finds only registered classes, and importing
+`persia_tf.layers` registers them. That import pulls in TensorFlow, which the commands
+(`persia ps`, `persia status`) must not load. So it happens only once the program itself
+has imported Keras or TensorFlow, whether before or after this package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FRAMEWORKS = ("keras", "tf_keras", "tensorflow")
 
 
 def register_with_keras() -> None:
-    """Imports the layers now if Keras or TensorFlow is there, else after they are."""
+    """Imports the layers now if Keras or TensorFlow is imported, else once one is."""
     if any(name in sys.modules for name in _FRAMEWORKS):
         _import_layers()
     else:
@@ -30,12 +30,12 @@ def register_with_keras() -> None:
 
 
 def _import_layers() -> None:
-    # One of them imports another.
+    # Frameworks import one another: wait until the outermost import ends.
     modules = [sys.modules.get(name) for name in _FRAMEWORKS]
     if any(_is_being_imported(module) for module in modules if module is not None):
         return
-    # What is wrong here is said where the layers are used, and not by an import of
-    # TensorFlow.
+    # `import tensorflow` must not fail for an error in the layers; using the layers
+    # raises the error again.
     with contextlib.suppress(Exception):
         importlib.import_module("persia_tf.layers")
 
@@ -45,7 +45,10 @@ def _is_being_imported(module: ModuleType) -> bool:
 
 
 class _AfterFrameworks(importlib.abc.MetaPathFinder):
-    """Finds Keras and TensorFlow as others do, and imports the layers after them."""
+    """Finds Keras and TensorFlow by the other finders; imports the layers after them.
+
+    It wraps the loader that the other finders return.
+    """
 
     def __init__(self) -> None:
         self._is_searching = False
@@ -73,7 +76,8 @@ def _call_after_execution(loader: Any) -> None:
 
     def execute_and_register(module: ModuleType) -> None:
         execute(module)
-        module.__spec__._initializing = False  # As it will be in a moment.
+        # The import system does this only after this function has returned.
+        module.__spec__._initializing = False
         _import_layers()
 
     loader.exec_module = execute_and_register

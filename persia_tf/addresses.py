@@ -1,4 +1,4 @@
-"""Addresses of shards, as the command line writes them."""
+"""Addresses of shards, as they are written on the command line."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def parse(text: str) -> Address:
         text: "host:port" or "[v6 address]:port".
 
     Returns:
-        The address, its host without brackets.
+        The address; its host has no brackets.
 
     Raises:
-        InvalidArgumentError: If there is no host, or no port from 1 to 65535, or
-            an IPv6 address without brackets.
+        InvalidArgumentError: If the host is missing, the port is not from 1 to
+            65535, or an IPv6 address has no brackets.
     """
     host, _, port = text.strip().rpartition(":")
     if host.startswith("[") and host.endswith("]"):
@@ -66,8 +66,7 @@ def parse_list(text: str) -> list[Address]:
         At least one address.
 
     Raises:
-        InvalidArgumentError: As `parse` does, for the first address that it
-            refuses.
+        InvalidArgumentError: For the first address that `parse` refuses.
     """
     return [parse(part) for part in text.split(",")]
 

@@ -1,8 +1,8 @@
-"""Which ids get a row: most ids of a stream come once and never again.
+"""Admission policies: which ids get a row. Most ids of a stream come only once.
 
-An id that is not let in gets its initial value, which is not stored, and its
-gradients are dropped (and counted as `absent_gradients`). Rows that are there
-stay: admission is asked about absent ids only, once a training lookup.
+For an id that is not admitted, a lookup returns its initial value, which is not
+stored, and its gradients are dropped (and counted as `absent_gradients`). Existing
+rows stay: the policy is applied only to ids without a row, once per training lookup.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class Admission(Policy):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class MinCount(Admission):
-    """Lets an id in once it came in `count` training lookups. Exact.
+    """Admits an id on the `count`-th training lookup that contains it. Exact.
 
-    It remembers every id that waits, so its memory grows with the ids that are
-    never let in; `BloomMinCount` bounds it.
+    It stores a counter for every id that is not admitted yet, so its memory grows
+    with the number of rare ids; `BloomMinCount` bounds that memory.
 
     Args:
-        count: An integer from 1 to 2**32 - 1. The id's row is made by its
-            `count`-th lookup.
+        count: An integer from 1 to 2**32 - 1. The id's `count`-th lookup creates
+            its row.
 
     Raises:
-        TypeError: if `count` is no integer.
+        TypeError: if `count` is not an integer.
         ValueError: if `count` is out of its range.
     """
 
@@ -54,27 +54,27 @@ class MinCount(Admission):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class BloomMinCount(Admission):
-    """As `MinCount`, with counts in a counting Bloom filter of a fixed size.
+    """Admits ids as `MinCount` does, counting in a Bloom filter of a fixed size.
 
     With `n = expected_ids` and `p = false_positive_rate`, the table holds
     `m = -n ln(p) / ln(2)**2` counters of one byte over all its shards, and an id
-    has `k = m / n * ln(2)` of them (Bloom, 1970; Fan et al., 2000): 9.6 bytes an
-    expected id and 7 counters for the default rate. An id's count is the least
-    of its counters. So an id never comes in too late, and too early only if all
-    of its counters are shared: with a probability of `p` at most while no more
-    than `n` different ids were counted; with more ids, more often.
+    uses `k = m / n * ln(2)` of them (Bloom, 1970; Fan et al., 2000): 9.6 bytes per
+    expected id and 7 counters for the default rate. An id's count is the minimum
+    of its counters. So an id is never admitted too late, and it is admitted too early
+    only if it shares all of its counters with other ids: with a probability of at
+    most `p` until `n` different ids were counted, and more often after that.
 
-    Counters never fall: an id that was evicted is let in again at once.
+    Counters never decrease: an id whose row was evicted is admitted again at once.
 
     Args:
         count: An integer from 1 to 255.
-        expected_ids: How many different ids will be counted; an integer from 1
-            to 10**10. Their counters may take 64 GiB.
+        expected_ids: How many different ids will be counted: an integer from 1
+            to 10**10. Their counters may take at most 64 GiB.
         false_positive_rate: A float from 1e-9 to below 1. Defaults to `0.01`.
 
     Raises:
-        TypeError: if `count` or `expected_ids` is no integer, or
-            `false_positive_rate` no number.
+        TypeError: if `count` or `expected_ids` is not an integer, or
+            `false_positive_rate` is not a number.
         ValueError: if a number is out of its range.
     """
 
@@ -105,13 +105,13 @@ class BloomMinCount(Admission):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class Probability(Admission):
-    """Lets an id in with a probability of `p`.
+    """Admits an id with a probability of `p`.
 
     Args:
         p: A float above 0 and at most 1.
 
     Raises:
-        TypeError: if `p` is no number.
+        TypeError: if `p` is not a number.
         ValueError: if `p` is out of its range.
     """
 
@@ -123,10 +123,10 @@ class Probability(Admission):
 
 
 def get(admission: Admission | None) -> Admission | None:
-    """Returns `admission`, if that is what it is.
+    """Returns `admission` if it is None or an admission policy.
 
     Raises:
-        TypeError: for anything but None and an object of this module.
+        TypeError: for anything else.
     """
     if admission is None or isinstance(admission, Admission):
         return admission
@@ -138,7 +138,7 @@ def get(admission: Admission | None) -> Admission | None:
 
 
 def spec(admission: Admission | None) -> str:
-    """Returns an admission as the core's text: None lets every id in."""
+    """Returns an admission as the core's text. None admits every id."""
     return "always" if admission is None else admission.spec()
 
 

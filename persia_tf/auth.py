@@ -1,7 +1,7 @@
 """The token that shards, workers and programs of one cluster share.
 
-It is read from a file, never from the command line or the environment, where
-others could see it; and no error shows it.
+It is read from a file, never from the command line or the environment, where other
+users could see it, and no error message contains it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def token_file(given: str | os.PathLike[str] | None) -> str:
     """Returns the file that holds the token.
 
     Args:
-        given: What the user named; None for `$PERSIA_AUTH_TOKEN_FILE`, and
-            `""` for no token, whatever the environment says.
+        given: The path that the user gave; None for `$PERSIA_AUTH_TOKEN_FILE`, and
+            `""` for no token, even if the environment names one.
 
     Returns:
         The file's path, or `""` for none.
@@ -37,11 +37,11 @@ def read_token(path: str) -> bytes:
         path: The file, or `""`.
 
     Returns:
-        Its bytes without the line's end; `b""` for `""`.
+        The token, without the newline at the end; `b""` for the path `""`.
 
     Raises:
-        InvalidArgumentError: If the file cannot be read, if others than its owner
-            may read it, or if what it holds is no token.
+        InvalidArgumentError: If the file cannot be read, if its mode gives access to
+            users other than its owner, or if its content is not a valid token.
     """
     if not path:
         return b""

@@ -1,4 +1,4 @@
-"""How much a table may hold: rows, or bytes."""
+"""A table's capacity, in rows or in bytes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import Any
 from persia_tf import checks, sizes
 from persia_tf.spec import format_spec
 
-# The most that the core takes, rows or bytes.
+# The largest capacity that the core accepts, in rows or bytes.
 _MOST = 10**18
 
 
 def get(capacity: Any) -> int | str | None:
-    """Returns a capacity, an integer as an int.
+    """Checks a capacity and returns it, with NumPy's integers converted to int.
 
     Args:
-        capacity: None; an integer, a number of rows; or a str, a number of bytes
-            such as `"64GiB"`.
+        capacity: A number of rows, as an integer; a number of bytes, as a str such
+            as `"64GiB"`; or None for no limit.
 
     Raises:
-        TypeError: if it is something else.
-        ValueError: if it is not from 1 to 1e18, or does not parse.
+        TypeError: for any other type.
+        ValueError: for a number that is not from 1 to 1e18, or a str that does not
+            parse.
     """
     spec(capacity)
     return int(capacity) if checks.is_integer(capacity) else capacity

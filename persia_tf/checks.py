@@ -1,4 +1,4 @@
-"""Checks of arguments, as several modules make them."""
+"""Checks of arguments that several modules share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def is_integer(value: Any) -> bool:
-    """Whether it is an int or one of NumPy's integers, and no bool."""
+    """Whether `value` is an int or a NumPy integer, but not a bool."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
@@ -19,12 +19,12 @@ def integer(name: str, value: Any, least: int, most: int, reason: str = "") -> i
     Args:
         name: The argument's name, for messages.
         value: What was given.
-        least: The least that it may be.
-        most: The most that it may be.
-        reason: Completes "from least to most", for messages.
+        least: The smallest allowed value.
+        most: The largest allowed value.
+        reason: Text that follows "from least to most" in messages.
 
     Raises:
-        TypeError: if it is no integer.
+        TypeError: if `value` is not an integer.
         ValueError: if it is out of the range.
     """
     refusal = (
@@ -46,7 +46,7 @@ def positive(name: str, value: Any) -> float:
         value: What was given.
 
     Raises:
-        TypeError: if it is no number.
+        TypeError: if `value` is not a number.
         ValueError: if it is not above zero, or not finite.
     """
     refusal = f"`{name}` must be a finite number above 0. Received: {name}={value!r}"
@@ -63,11 +63,11 @@ def within(name: str, value: Any, least: float, most: float) -> float:
     Args:
         name: The argument's name, for messages.
         value: What was given.
-        least: The least that it may be.
-        most: The most that it may be.
+        least: The smallest allowed value.
+        most: The largest allowed value.
 
     Raises:
-        TypeError: if it is no number.
+        TypeError: if `value` is not a number.
         ValueError: if it is out of the range.
     """
     refusal = (
@@ -82,14 +82,14 @@ def within(name: str, value: Any, least: float, most: float) -> float:
 
 
 def one_of(name: str, value: Any, options: tuple[str, ...]) -> None:
-    """Raises ValueError if `value` is none of some names.
+    """Raises ValueError if `value` is not one of the `options`.
 
     Args:
         name: The argument's name, for messages.
         value: What was given.
-        options: What it may be.
+        options: The allowed names.
     """
-    # Types of NumPy's and TensorFlow's equal the names of theirs.
+    # The str check is needed: a dtype of NumPy or TensorFlow equals its own name.
     if not isinstance(value, str) or value not in options:
         raise ValueError(
             f"`{name}` must be one of {options}. Received: {name}={value!r}"
@@ -99,14 +99,14 @@ def one_of(name: str, value: Any, options: tuple[str, ...]) -> None:
 def instance(
     name: str, value: Any, of: type | tuple[type, ...], what: str, *, none: bool = False
 ) -> None:
-    """Raises TypeError if `value` is of another class.
+    """Raises TypeError if `value` is not an instance of `of`.
 
     Args:
         name: The argument's name, for messages.
         value: What was given.
-        of: The class, or several.
-        what: They, for messages: "a str".
-        none: Whether None will do too.
+        of: The allowed class or classes.
+        what: A description of `of`, for messages: "a str".
+        none: Whether None is allowed too.
     """
     if isinstance(value, of) or (none and value is None):
         return
@@ -115,7 +115,7 @@ def instance(
 
 
 def as_float(value: Any) -> float:
-    """Returns `float(value)`, or an infinity for an int that is too large."""
+    """Returns `float(value)`, or an infinity for an int beyond a float's range."""
     try:
         return float(value)
     except OverflowError:

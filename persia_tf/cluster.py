@@ -1,4 +1,4 @@
-"""Which shards hold the rows, and the session of this process with them."""
+"""`Cluster`: the shards that hold the rows, and this process's session with them."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ MOST_STALENESS = 2**16
 class Cluster:
     """The parameter server shards that hold embedding rows.
 
-    Without a list of shards, they are those of the environment: the `ps`
-    entries of `TF_CONFIG`, else `$PERSIA_PS` (`"host:port,host:port"`), else none:
-    then rows are embedded, that is, they live in this process.
+    If no list of shards is given, the environment names them: the `ps` entries of
+    `TF_CONFIG`, else `$PERSIA_PS` (`"host:port,host:port"`). If neither is set, rows
+    are embedded, that is, they live in this process.
 
-    The order and the number of shards decide where a row lives, so they are part
-    of a table: another order is refused.
+    The order and the number of shards determine where a row lives, so they are part
+    of a table: its shards refuse a list in another order.
 
-    Clusters of one program that name the same shards share one session with them,
-    which is opened by the first that is used: layers of others must agree with it on
-    `staleness`, `wire_dtype`, `hot_rows`, `auth_token_file` and `tls`; so must those
-    that embed rows. Another
-    `timeout`, or another name of an address, makes another session, as another
-    program would have it: it does not wait for the updates of the first, nor bound
-    by them.
+    Clusters of one program that name the same shards share one session with them. The
+    first cluster that is used opens it; all others must have the same `staleness`,
+    `wire_dtype`, `hot_rows`, `auth_token_file` and `tls`. The same holds for clusters
+    with embedded rows. A cluster with another `timeout`, or with another spelling of
+    an address, gets a session of its own, as if it were in another program: it does
+    not wait for the updates of the first session, and its staleness does not count
+    them.
 
     Example:
 
@@ -45,39 +45,42 @@ class Cluster:
 
     Args:
         shards: `"host:port"` of each shard, or None for those of the environment.
-        namespace: Goes before every table's name, so that jobs on one cluster
-            keep apart. Defaults to `""`.
-        timeout: Seconds until a request that a shard does not answer fails.
-            Defaults to `30.0`.
+        namespace: A prefix of every table's name, which keeps the tables of several
+            jobs on one cluster apart. Defaults to `""`.
+        timeout: Seconds after which a request without an answer fails. Defaults to
+            `30.0`.
         staleness: How many earlier steps that update a table may be missing from
             the rows that a training step uses. `0` makes training synchronous: a
-            step ends when its updates are applied. It is for datasets without
-            `ptf.data.prefetch`, which has a staleness of its own. Defaults to
-            `4`.
-        wire_dtype: How rows and gradients travel: `"float32"`, `"float16"`
-            (gradients scaled by their largest magnitude, so that small ones
-            survive), `"bfloat16"`, or `"int8"` with a scale a row. Shards hold
-            and step rows as before. Defaults to `"float32"`.
-        hot_rows: How many rows of each table this process may keep copies of.
-            A copy serves a lookup if it misses no more updates of this program
-            than the lookup may: with a staleness of 0, or while all the
-            staleness is spent on prefetching, it never does. Defaults to `0`.
-        auth_token_file: A file with the token that the shards have, which only its
-            owner may read (`chmod 600`). Each end proves to the other that it has
-            the token, which is never sent. It is read when the session is opened.
-            Defaults to `$PERSIA_AUTH_TOKEN_FILE`, else to no token; `""` is none,
-            whatever the environment says.
-        tls: A `ptf.TLS`: encrypts connections, by certificates that both ends show.
-            Its files are read when the session is opened. Defaults to what
-            `$PERSIA_TLS_CERTIFICATE`, `$PERSIA_TLS_KEY` and `$PERSIA_TLS_CA` name,
-            else to none; `False` is none, whatever the environment says.
+            step ends when its updates are applied. It applies to datasets without
+            `ptf.data.prefetch`, which has its own `staleness`. Defaults to `4`.
+        wire_dtype: The dtype in which rows and gradients are sent: `"float32"`,
+            `"float16"` (gradients are scaled by their largest magnitude, so that
+            small ones do not underflow), `"bfloat16"`, or `"int8"` with one scale per
+            row. It does not change how shards store and update rows. Defaults to
+            `"float32"`.
+        hot_rows: How many rows of each table this process may hold copies of. A copy
+            serves a lookup only if it misses no more of this program's updates than
+            the lookup's staleness allows. So copies are never used with a staleness of
+            0, or while prefetching uses up all of the staleness. Defaults to `0`.
+        auth_token_file: A file with the same token as the shards', which only its
+            owner may read (`chmod 600`). Each end of a connection proves to the other
+            that it has the token; the token itself is never sent. The file is read
+            when the session is opened. Defaults to `$PERSIA_AUTH_TOKEN_FILE`, else to
+            no token; `""` means no token, even if the environment names one.
+        tls: A `ptf.TLS`: encrypts connections, and both ends of a connection show a
+            certificate. Its files are read when the session is opened. Defaults to the
+            files that `$PERSIA_TLS_CERTIFICATE`, `$PERSIA_TLS_KEY` and
+            `$PERSIA_TLS_CA` name, else to no TLS; `False` means no TLS, even if the
+            environment names files.
         archive_limit: The most bytes of rows of one layer that a file of a model, or
-            of its weights, may hold: an int, or a str such as `"4GiB"`. A file may hold
-            as many times that as the model has layers of this kind, and holds a table
-            that layers share once for each of them. Defaults to `"1GiB"`.
-        checkpoint_root: A folder, as `ptf.checkpoint.save` takes it, for the
-            checkpoints of tables that are larger: files of models refer to them, so
-            none is ever removed. None: such models are not saved. Defaults to None.
+            of its weights, may hold: an int, or a str such as `"4GiB"`. The limit is
+            per layer, so a file may hold up to this number times the model's
+            `PersiaEmbedding` layers; rows of a table that several layers share are
+            stored once per layer. Defaults to `"1GiB"`.
+        checkpoint_root: A folder, as in `ptf.checkpoint.save`, for checkpoints of
+            tables that exceed `archive_limit`. Files of models refer to these
+            checkpoints, so they are never removed. If None, saving a model with such a
+            table fails. Defaults to None.
 
     Raises:
         TypeError: for an argument of another type.
@@ -100,7 +103,7 @@ class Cluster:
         checkpoint_root: str | os.PathLike[str] | None = None,
     ) -> None:
         if shards is None:
-            shards = shards_of_environment()  # Checked, and told of by their source.
+            shards = shards_of_environment()  # It checks them itself.
         elif isinstance(shards, str) or not shards:
             raise ValueError(
                 '`shards` must be a list of "host:port" with at least one entry, or '
@@ -134,15 +137,15 @@ class Cluster:
 
     @classmethod
     def embedded(cls, **options: Any) -> Cluster:
-        """Returns the cluster without shards, whatever the environment says.
+        """Returns a cluster without shards, even if the environment names some.
 
         Args:
-            **options: As for `Cluster`.
+            **options: Arguments of `Cluster` other than `shards`.
 
         Returns:
             A `Cluster` whose rows live in this process.
         """
-        # Any address, which is never asked.
+        # A placeholder, so that the environment is not read; it is never contacted.
         cluster = cls(["embedded:1"], **options)
         cluster.shards = ()
         return cluster
@@ -165,9 +168,9 @@ class Cluster:
         return session_lib.open_session(self.shards, self._session_options(), store)
 
     def at_home(self) -> Cluster:
-        """Returns this cluster; of the embedded ones, one of the store of now.
+        """Returns this cluster, bound to the current store if rows are embedded.
 
-        A program may come to have several stores: see `persia_tf.embedded`.
+        A program may have several stores over time: see `persia_tf.embedded`.
         """
         if not self.is_embedded or self._store is not None:
             return self
@@ -193,7 +196,7 @@ class Cluster:
         return self.tls or None
 
     def full_name(self, table: str) -> str:
-        """Returns the name by which the shards know a table.
+        """Returns the name that a table has on the shards.
 
         Args:
             table: Its name, without the namespace.
@@ -206,24 +209,24 @@ class Cluster:
     def create_table(
         self, table: str, settings: TableSettings, *, replaces_optimizer: bool = False
     ) -> OpenedTable:
-        """Makes a table, or attaches to one with equal settings.
+        """Creates a table, or attaches to an existing one with equal settings.
 
         Args:
             table: The table's name, without the namespace.
             settings: A `TableSettings`.
-            replaces_optimizer: Whether a table of another optimizer gets this one:
-                its rows keep their weights, and their state begins anew.
+            replaces_optimizer: If the table has another optimizer, whether to replace
+                it: its rows keep their weights, and their optimizer state is reset.
 
         Returns:
-            An `OpenedTable`: how many rows it already held, and its optimizer.
+            An `OpenedTable`: how many rows the table already held, and its optimizer.
 
         Raises:
-            PersiaError: if a shard does not answer in time (it is named), or the
-                table has other settings (what differs is shown).
-            FailedPreconditionError: if shards lost their part of the table, or are
-                not of one cluster. They are named, and nothing is changed.
-            ValueError: if another cluster of these shards and this time-out opened
-                their session with another staleness, wire dtype, number of hot rows,
+            PersiaError: if a shard does not answer in time (the message names it), or
+                the table has other settings (the message shows the difference).
+            FailedPreconditionError: if shards lost their part of the table, or belong
+                to different clusters. The message names them; nothing is changed.
+            ValueError: if another cluster with these shards and this timeout opened
+                the session with another staleness, wire dtype, number of hot rows,
                 token file or TLS.
         """
         session = self.session
@@ -244,28 +247,28 @@ class Cluster:
         """Returns the counters of every shard, or of the embedded store.
 
         Returns:
-            A `persia_tf.stats.ProcessStats` a shard, in the order of `shards`; one for
-            the embedded store. Where `shards` are embedding workers, each worker's own
-            and then those of the shards behind it.
+            One `persia_tf.stats.ProcessStats` per shard, in the order of `shards`; one
+            in all for the embedded store. If `shards` are embedding workers: for each
+            worker, its own counters, followed by those of the shards behind it.
 
         Raises:
-            PersiaError: if one does not answer in time (it is named).
+            PersiaError: if a process does not answer in time (the message names it).
         """
         return stats.of_session(self.session.name)
 
     def shard_stats(self) -> list[stats.ProcessStats]:
-        """Reads the counters of the shards alone.
+        """Returns the counters of the shards only, without those of embedding workers.
 
         Returns:
-            A `persia_tf.stats.ProcessStats` a shard, in their order: where `shards`
-            are embedding workers, of the shards behind them.
+            One `persia_tf.stats.ProcessStats` per shard, in the order of the shards. If
+            `shards` are embedding workers, those of the shards behind them.
 
         Raises:
             PersiaError: if a shard does not answer in time.
         """
         processes = self.stats()
-        # Of servers that are embedding workers each tells of itself, and then of
-        # the same shards as the others.
+        # Each embedding worker reports itself first, and then the shards behind it,
+        # which are the same for all workers.
         told = len(processes) // max(1, len(self.shards))
         return processes[1:told] if told > 1 else processes
 
@@ -299,9 +302,9 @@ class Cluster:
 def flush() -> None:
     """Waits until every update that this process committed has been applied.
 
-    Pushes leave the training step's critical path; after `flush()` they are in
-    the tables. `evaluate`, `predict` and any lookup that is not for training wait
-    for them by themselves.
+    Training steps do not wait for their pushes; after `flush()` all of them are
+    applied to the tables. `evaluate`, `predict` and every other lookup that is not for
+    training wait for pushes on their own.
 
     Raises:
         PersiaError: if an update could not be delivered.
@@ -313,7 +316,7 @@ def shards_of_environment() -> list[str]:
     """Returns the shards that `TF_CONFIG` or `$PERSIA_PS` names, in that order.
 
     Raises:
-        ValueError: if what is set does not parse.
+        ValueError: if the variable that is set does not parse.
     """
     shards = _tf_config_cluster().get("ps", [])
     if shards:

@@ -1,8 +1,8 @@
 """Fewer rows than ids: compositional embeddings, as `PersiaEmbedding` options.
 
-Each id is given several rows out of a smaller set, and its vector is made of them.
-Which rows is computed by stock TensorFlow ops on unsigned 64-bit integers, so that
-an exported model finds them without this library, on any TensorFlow.
+Each id maps to several rows out of a smaller set, and its vector is combined from
+these rows. Stock TensorFlow ops on unsigned 64-bit integers compute which rows they
+are, so that an exported model finds them without this library, on any TensorFlow.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _RANGE_REASON = ", since a table has row ids for 2**63 rows"
 
 
 class Compression(Configured):
-    """Base of the compressions: which rows make an id's vector, and how."""
+    """Base of the compressions: which rows an id's vector is combined from, and how."""
 
     def row_ids(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns the ids, in the table, of the rows that make each id's vector.
+        """Returns the table's row ids from which each id's vector is combined.
 
         Args:
-            ids: int64, any shape and value; negative ones count as unsigned.
+            ids: int64, of any shape and value; their bits are read as unsigned.
 
         Returns:
-            int64, `ids.shape + (parts,)`. No two parts use one row.
+            int64, `ids.shape + (parts,)`. Different parts never use the same row.
         """
         raise NotImplementedError
 
     def combine(self, rows: tf.Tensor) -> tf.Tensor:
-        """Makes one vector of each id's rows.
+        """Combines each id's rows into one vector.
 
         Args:
             rows: float32, `(..., parts, dim)`.
@@ -53,15 +53,16 @@ class Compression(Configured):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class HashStack(Compression):
-    """Several hashes of an id, each into rows of its own, summed.
+    """The sum of one row per hash of the id; each hash has its own set of rows.
 
-    The table holds at most `hashes * buckets` rows, whatever ids there are. Two ids
-    share a vector only if all their hashes agree: of n ids, about
-    `n**2 / (2 * buckets**hashes)` pairs do. It follows Hash Embeddings
+    The table holds at most `hashes * buckets` rows, however many ids there are. Two
+    ids share a vector only if all their hashes are equal: among n ids, that is so for
+    about `n**2 / (2 * buckets**hashes)` pairs. It follows Hash Embeddings
     (Svenstrup, Hansen and Winther, 2017), with all weights 1.
 
-    Row ids: with `u` the id as unsigned, hash k is
-    `h_k = splitmix64(u xor splitmix64(k)) mod buckets`, its row `k * buckets + h_k`.
+    Row ids: with `u` the id as an unsigned integer, hash k is
+    `h_k = splitmix64(u xor splitmix64(k)) mod buckets`, and its row has the id
+    `k * buckets + h_k`.
 
     Example:
 
@@ -72,12 +73,12 @@ class HashStack(Compression):
     ```
 
     Args:
-        buckets: Rows of each hash, at least 2.
-        hashes: How many hashes, at least 1. 1 is the hashing trick. Defaults to `2`.
+        buckets: Rows per hash, at least 2.
+        hashes: Number of hashes, at least 1; 1 is the hashing trick. Defaults to `2`.
 
     Raises:
-        TypeError: for an argument that is no integer.
-        ValueError: for one out of its range.
+        TypeError: if an argument is not an integer.
+        ValueError: if an argument is out of its range.
     """
 
     def __init__(self, buckets: int, hashes: int = 2) -> None:
@@ -106,13 +107,13 @@ class HashStack(Compression):
 class QuotientRemainder(Compression):
     """One row for the id's quotient by `buckets`, one for its remainder.
 
-    Every id keeps a pair of its own, so no two ids are confused. Ids from 0 to
-    n - 1 need `buckets + ceil(n / buckets)` rows, fewest at `buckets = sqrt(n)`; ids
-    that are spread over 64 bits, as hashes are, need about a row each and save
-    nothing: use `HashStack` for those. It follows Compositional Embeddings Using
-    Complementary Partitions (Shi et al., KDD 2020).
+    Every id has a unique pair of rows, so no two ids are confused. Ids from 0 to
+    n - 1 need `buckets + ceil(n / buckets)` rows, which is least for
+    `buckets = sqrt(n)`. Ids that are spread over 64 bits, as hashes are, need about
+    one row each, which saves nothing: use `HashStack` for those. It follows
+    Compositional Embeddings Using Complementary Partitions (Shi et al., KDD 2020).
 
-    Row ids: with `u` the id as unsigned, `u mod buckets` and
+    Row ids: with `u` the id as an unsigned integer, `u mod buckets` and
     `buckets + u // buckets`.
 
     Example:
@@ -127,14 +128,14 @@ class QuotientRemainder(Compression):
     ```
 
     Args:
-        buckets: The divisor, and so the number of remainders, at least 2.
+        buckets: The divisor, which is also the number of remainders, at least 2.
         operation: `"mul"` for the rows' product, element by element, or `"add"` for
             their sum. A product of two rows drawn from +-a lies within +-a**2, so
             give `"mul"` a wider initializer. Defaults to `"mul"`.
 
     Raises:
-        TypeError: if `buckets` is no integer.
-        ValueError: for an argument out of its range.
+        TypeError: if `buckets` is not an integer.
+        ValueError: if an argument is out of its range.
     """
 
     def __init__(self, buckets: int, operation: str = "mul") -> None:
@@ -160,10 +161,10 @@ class QuotientRemainder(Compression):
 
 
 def get(compression: Compression | None) -> Compression | None:
-    """Returns `compression`, if that is what it is.
+    """Returns `compression` if it is None or a `Compression`.
 
     Raises:
-        TypeError: for anything but None and a `persia_tf.compression` object.
+        TypeError: for anything else.
     """
     if compression is None or isinstance(compression, Compression):
         return compression
@@ -178,16 +179,16 @@ _users_lock = threading.Lock()
 
 
 def check_same(session: str, table: str, compression: Compression | None) -> None:
-    """Checks that all layers of this process find a table's rows alike.
+    """Checks that all layers of this process map ids to a table's rows alike.
 
     Args:
         session: The session's name.
         table: The table's full name.
-        compression: The layer's.
+        compression: The layer's compression.
 
     Raises:
-        ValueError: if another layer on the table has another compression: it would
-            train rows that mean other ids.
+        ValueError: if another layer on the table has another compression: the two
+            layers would train the same rows for different ids.
     """
     with _users_lock:
         first = _users.setdefault((session, table), compression)

@@ -1,4 +1,4 @@
-"""Files by which a process proves who it is."""
+"""Reads the files that hold a process's credentials."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def read_secret(what: str, path: str, most_bytes: int) -> bytes:
-    """Reads a file that must be its owner's alone.
+    """Reads a file that only its owner may access.
 
     Args:
         what: What the file is, for messages: "token file".
         path: The file.
-        most_bytes: Where reading ends.
+        most_bytes: The most bytes to read.
 
     Returns:
-        What it holds.
+        The file's content, up to `most_bytes`.
 
     Raises:
-        InvalidArgumentError: If it cannot be read, or others than its owner may.
+        InvalidArgumentError: If the file cannot be read, or its mode gives any access
+            to its group or to other users.
     """
     return _read(what, path, most_bytes, is_secret=True)
 
 
 def read_public(what: str, path: str, most_bytes: int) -> bytes:
-    """Reads a file that anybody may read; else as `read_secret`."""
+    """Reads a file as `read_secret` does, whatever its mode is."""
     return _read(what, path, most_bytes, is_secret=False)
 
 

@@ -1,4 +1,4 @@
-"""Which cluster is meant where a program names none."""
+"""The cluster of layers and calls that are given no `cluster=`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _cluster: contextvars.ContextVar[Cluster | None] = contextvars.ContextVar(
 
 @contextlib.contextmanager
 def use_cluster(cluster: Cluster) -> Iterator[None]:
-    """Within it, a cluster is the one of all layers and calls that name none.
+    """Sets the cluster of everything in a `with` block that is given no `cluster=`.
 
-    Layers that are made there, tables (`ptf.Table`), checkpoints
-    (`ptf.checkpoint.save`, `restore`, `ptf.callbacks.TableCheckpoint`) and models that
-    are converted are on it, and stay on it afterwards. A `cluster=` that one of them
-    is given goes before. For layers that are made from a config, as those of a saved
-    model, the cluster here goes before the one that the config names: with its shards,
-    their number and all of its options.
+    It applies to layers that are created in the block, tables (`ptf.Table`),
+    checkpoints (`ptf.checkpoint.save`, `restore`, `ptf.callbacks.TableCheckpoint`) and
+    models that are converted; they stay on this cluster after the block. An explicit
+    `cluster=` takes precedence over it. For layers that are created from a config, as
+    those of a saved model, this cluster takes precedence over the one in the config,
+    with its shards, their number and all of its options.
 
     Example:
 
@@ -37,7 +37,7 @@ def use_cluster(cluster: Cluster) -> Iterator[None]:
         cluster: A `ptf.Cluster`.
 
     Raises:
-        TypeError: if `cluster` is none.
+        TypeError: if `cluster` is not a `ptf.Cluster`.
     """
     if not isinstance(cluster, Cluster):
         raise TypeError(
@@ -48,18 +48,18 @@ def use_cluster(cluster: Cluster) -> Iterator[None]:
 
 
 def cluster_in_use() -> Cluster | None:
-    """The cluster of `use_cluster`, if that was entered here."""
+    """The cluster of the innermost `use_cluster`, or None outside of one."""
     return _cluster.get()
 
 
 def current_cluster() -> Cluster:
-    """The cluster of `use_cluster`, else the one of the environment."""
+    """The cluster of the innermost `use_cluster`, else that of the environment."""
     return cluster_in_use() or Cluster()
 
 
 @contextlib.contextmanager
 def set_within(variable: contextvars.ContextVar[Any], value: Any) -> Iterator[None]:
-    """Sets a context variable, and puts its value back."""
+    """Sets a context variable within a `with` block, and then restores its value."""
     token = variable.set(value)
     try:
         yield

@@ -1,8 +1,8 @@
-"""The stores of this process, where rows live that are on no shards.
+"""The embedded stores: they hold, in this process, the rows that are on no shards.
 
-There is one, unless `keras.utils.clear_session()` was called while layers lived that
-use it: what is built after that embeds its rows in a store of its own, so that it
-begins afresh under the same names of tables, and the living layers keep their rows.
+There is one store, unless `keras.utils.clear_session()` was called while layers that
+use it existed. Layers that are built after that call use a new store, so that their
+tables start empty under the same names, and the earlier layers keep their rows.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ from persia_tf import session as session_lib
 
 _lock = threading.Lock()
 _numbers = itertools.count(2)
-_stores = [session_lib.EMBEDDED]  # The last one is that of now.
+_stores = [session_lib.EMBEDDED]  # The last one is the current store.
 
 
 def current_store() -> str:
-    """Returns the name of the store in which layers embed rows now."""
+    """Returns the name of the store that newly built layers use."""
     return _stores[-1]
 
 
 def begin_store() -> str:
-    """Begins another store, and returns its name."""
+    """Makes a new store the current one, and returns its name."""
     with _lock:
         _stores.append(f"{session_lib.EMBEDDED} {next(_numbers)}")
         return _stores[-1]
 
 
 def end_store(name: str) -> None:
-    """Frees a store that no layer uses, and that is not the one of now."""
+    """Frees a store that no layer uses and that is not the current one."""
     with _lock:
         _stores.remove(name)
     session_lib.close_session(name)
 
 
 def stores() -> list[str]:
-    """Returns the names of all stores, the one of now last."""
+    """Returns the names of all stores, the current one last."""
     return list(_stores)
 
 
 def reset() -> None:
-    """Frees every table that lives in this process, as if it had just begun.
+    """Frees every table that lives in this process, as if the process had just started.
 
-    Waits for updates first. A layer that was built on one of the tables cannot be used
-    any more: its next step raises `NotFoundError`, and the model must be built again.
-    Tables on shards stay as they are, which is logged where the program uses some: see
-    `ptf.Table.drop`.
+    Waits for pending updates first. A layer that was built on one of the tables cannot
+    be used any more: its next step raises `NotFoundError`, and the model must be built
+    again. Tables on shards are not touched; if the program uses some, a warning names
+    them. To drop one of those, see `ptf.Table.drop`.
 
     Example:
 
@@ -62,8 +62,8 @@ def reset() -> None:
     ```
 
     Raises:
-        PersiaError: if an update could not be applied. Call it again to go on without
-            that.
+        PersiaError: if an update could not be applied. Call `reset` again to continue
+            without that update.
     """
     for name in stores():
         session = session_lib.find_session(name)

@@ -1,7 +1,7 @@
-"""Errors of persia_tf: one class a cause that a program may want to handle.
+"""Errors of persia_tf: one class per cause that a program may want to handle.
 
-Each is a `PersiaError` with the status code of the native core (the numbers are
-gRPC's), and also the built-in exception that means the same, if there is one.
+Each class is a `PersiaError` with the native core's status code (the numbers are
+gRPC's). It also derives from the built-in exception of the same meaning, if any.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class PersiaError(RuntimeError):
 
     Args:
         message: What failed, and what to do about it.
-        code: The status code, if it is not the one of the class.
+        code: The status code. Defaults to that of the class.
 
     Attributes:
-        code: The status code: gRPC's numbers, such as 4 for a deadline that passed.
+        code: The status code, numbered as in gRPC: 4 is an exceeded deadline.
     """
 
     code = 13  # Internal.
@@ -54,25 +54,25 @@ class InvalidArgumentError(PersiaError, ValueError):
 
 
 class DeadlineExceededError(PersiaError, TimeoutError):
-    """No answer came in time."""
+    """An answer did not arrive in time."""
 
     code = 4
 
 
 class NotFoundError(PersiaError, LookupError):
-    """What was named does not exist."""
+    """Something that the call names, such as a table, does not exist."""
 
     code = 5
 
 
 class AlreadyExistsError(PersiaError):
-    """What was to be made exists already, with other settings."""
+    """Something to create, such as a table, already exists with other settings."""
 
     code = 6
 
 
 class PermissionDeniedError(PersiaError, PermissionError):
-    """A token that is not the other end's."""
+    """The token differs from that of the other end of the connection."""
 
     code = 7
 
@@ -102,7 +102,7 @@ class UnauthenticatedError(PersiaError):
 
 
 class LibraryLoadError(FailedPreconditionError, ImportError):
-    """The native library is missing, or is not the one that belongs here."""
+    """The native library is missing, does not load, or has another version."""
 
 
 _BY_CODE = {
@@ -122,7 +122,7 @@ _BY_CODE = {
 
 
 def from_code(code: int, message: str) -> PersiaError:
-    """Makes the error that stands for a status code.
+    """Creates the error for a status code.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""What the native core has to tell, as records of Python's logging."""
+"""Passes events of the native core to Python's logging."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _LEVELS = {
     4: logging.DEBUG,
 }
 
-# A wait without an event; `close` ends it at once.
+# The longest wait for an event; `stop` ends the wait at once.
 _TAKE_SECONDS = 3600.0
 
 
 class EventLog:
-    """Logs events on a thread of its own, so that no request waits for a log.
+    """Logs events on its own thread, so that no request waits for logging.
 
     Example:
 
@@ -34,7 +34,7 @@ class EventLog:
     >>> events.close()  # After the server has gone.
 
     Args:
-        logger: Gets them.
+        logger: The logger that gets the events.
         thread: The thread's name. Defaults to `"persia-events"`.
     """
 
@@ -48,13 +48,13 @@ class EventLog:
         self._thread.start()
 
     def stop(self) -> None:
-        """Logs what is left, and ends. What is told later goes nowhere."""
+        """Logs the queued events and ends the thread. Later events are discarded."""
         self._closed.set()
         self._library.persia_events_close(self.handle)
         self._thread.join()
 
     def close(self) -> None:
-        """As `stop`, and frees the handle, which nobody may use any more."""
+        """Stops, and frees the handle. The core must not use the handle any more."""
         self.stop()
         self._library.persia_events_free(self.handle)
 
@@ -86,16 +86,16 @@ class EventLog:
 
 @functools.cache
 def of_program() -> EventLog:
-    """Returns the log of this process's sessions, which goes where absl's does.
+    """Returns the event log of this process's sessions; it uses absl's logger.
 
-    It is never freed, since sessions last as long as their process. A child that was
-    forked without `exec` has no thread for it, and shows nothing.
+    It is never freed, since sessions live until the process ends. A child that was
+    forked without `exec` does not have its thread, and so logs no events.
     """
     return EventLog(absl_logging.get_absl_logger(), "persia-program-events")
 
 
 @atexit.register
 def _stop_at_exit() -> None:
-    # Whoever imports this flushes at the exit too, and so before this.
+    # `session` imports this module, so its exit function, which flushes, runs first.
     if of_program.cache_info().currsize:
         of_program().stop()

@@ -1,9 +1,9 @@
-"""Which rows leave a table: those that are used least, or not any more.
+"""Eviction policies: which rows a table evicts.
 
-A row leaves with its optimizer state, and is begun anew if training meets its id
-again. Rows are used by training lookups and by assigning them; lookups of
-`evaluate`, `predict` and plain calls do not count. To evict n rows a table looks at a
-random sample of 8 n rows, or 1024 if that is more.
+A row is evicted together with its optimizer state. If training looks up its id again,
+the row is created anew from its initial value. Training lookups and assignments count
+as uses of a row; lookups by `evaluate`, `predict` and plain calls do not. To evict
+n rows, a table ranks a random sample of 8 n rows, or of 1024 rows if that is more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from persia_tf.policy import Policy
 
 __all__ = ["Eviction", "LFU", "LRU", "TTL"]
 
-# Half of a clock that counts in 32 bits.
+# Half of the range of the core's clock, which has 32 bits.
 _LONGEST = 2**31 - 1
 
 
@@ -28,7 +28,7 @@ class Eviction(Policy):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class LRU(Eviction):
-    """Beyond the table's capacity, the least recently used rows leave."""
+    """Evicts the least recently used rows beyond the table's capacity."""
 
     rule = "lru"
 
@@ -38,9 +38,9 @@ class LRU(Eviction):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class LFU(Eviction):
-    """Beyond the table's capacity, the least frequently used rows leave.
+    """Evicts the least frequently used rows beyond the table's capacity.
 
-    Those that one of the table's last 16 training lookups used leave last, so
+    Rows that one of the table's last 16 training lookups used are evicted last, so
     that a new row can become frequent.
     """
 
@@ -52,19 +52,21 @@ class LFU(Eviction):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class TTL(Eviction):
-    """A row leaves once it was not used for a time, in steps or in seconds.
+    """Evicts rows that were not used for a number of steps or of seconds.
 
-    Needs no capacity. Beyond one, the least recently used rows leave.
+    It needs no capacity. If the table has one, the least recently used rows beyond it
+    are evicted too.
 
     Args:
-        steps: Training lookups of the table, one a call of a layer: an integer
-            from 1 to 2**31 - 1. Each shard counts those that ask it for any id.
-        seconds: An integer from 1 to 2**31 - 1. Exactly one of the two must be
-            given.
+        steps: The lifetime in training lookups of the table, of which each call of a
+            layer makes one: an integer from 1 to 2**31 - 1. Each shard counts only the
+            lookups that contain an id of its own.
+        seconds: The lifetime in seconds: an integer from 1 to 2**31 - 1. Exactly one
+            of `steps` and `seconds` must be given.
 
     Raises:
-        TypeError: if `steps` or `seconds` is no integer.
-        ValueError: if a number is out of its range, or both or none are given.
+        TypeError: if `steps` or `seconds` is not an integer.
+        ValueError: if a number is out of its range, or both or neither are given.
     """
 
     rule = "ttl"
@@ -84,18 +86,18 @@ _BY_NAME = {cls.rule: cls for cls in (LRU, LFU)}
 
 
 def get(identifier: Any, capacity: int | str | None) -> Eviction | None:
-    """Returns the eviction that `identifier` names or is.
+    """Returns the eviction policy that `identifier` names or is.
 
     Args:
-        identifier: None, `"lru"`, `"lfu"`, or an object of this module.
-        capacity: The table's, which LRU and LFU need.
+        identifier: None, `"lru"`, `"lfu"`, or an `Eviction`.
+        capacity: The table's capacity, which LRU and LFU require.
 
     Returns:
         An `Eviction`, or None.
 
     Raises:
-        TypeError: for what is neither a name nor an eviction.
-        ValueError: for another name, or if there is no capacity to go beyond.
+        TypeError: if `identifier` is neither a str nor an `Eviction`.
+        ValueError: for an unknown name, or if a policy lacks the capacity it needs.
     """
     if identifier is None:
         return None
@@ -121,9 +123,9 @@ def spec(eviction: Eviction | None, capacity: int | str | None) -> str:
     """Returns an eviction as the core's text.
 
     Args:
-        eviction: As `get` returns it. None evicts nothing; with a capacity it is
-            the same as `LRU()`.
-        capacity: The table's.
+        eviction: As `get` returns it. None means no eviction, or `LRU()` if the table
+            has a capacity.
+        capacity: The table's capacity.
 
     Returns:
         `"never"`, `"lru"`, `"lfu"` or `"ttl(...)"`.

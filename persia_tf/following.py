@@ -1,7 +1,7 @@
-"""Following shards: every row that changes, and every id that loses its row.
+"""Following shards: receiving each row that changes and each id that loses its row.
 
-What must know the rows without asking for them - a server of predictions, a copy,
-an index - follows each shard of a cluster while it goes on training. See
+A program that needs its own copy of the rows, such as a prediction server or an
+index, follows each shard of a cluster while training continues. See
 docs/following.md.
 """
 
@@ -20,7 +20,7 @@ from persia_tf.session import Session
 
 __all__ = ["ChangedTable", "Changes", "Position", "ShardFollower", "shards_of"]
 
-# As the core numbers them.
+# In the order of the core's numbers.
 _BEGINS = ("on", "save", "whole")
 _FATES = ("stays", "cleared", "dropped")
 
@@ -31,14 +31,15 @@ NOW = 2**64 - 1
 
 
 class Position(NamedTuple):
-    """Where a follower is. Save it together with the rows that it has applied.
+    """A follower's position. Save it together with the rows that were applied.
 
     Attributes:
-        follower: A random number, which tells it from others.
-        epoch: Of the last changes that it applied: which beginning they are of.
-        version: Their number in that epoch; 0: none was applied.
-        base_save: The newest checkpoint that it is known to be as new as; 0: none; or
-            `NOW`.
+        follower: A random number that identifies the follower.
+        epoch: The epoch of the last changes that were applied. Each time the follower
+            restarts from a save or from all rows, a new epoch begins.
+        version: The number of these changes within the epoch; 0 if none were applied.
+        base_save: The number of the newest checkpoint whose rows the follower is known
+            to have; 0 if there is none; or `NOW`.
     """
 
     follower: int
@@ -49,21 +50,22 @@ class Position(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ChangedTable:
-    """What changed in one table. Each id is told of once.
+    """What changed in one table. Each id occurs once.
 
     Attributes:
-        name: The table's full name, its namespace included.
-        dim: Numbers a row.
-        row_dtype: How the shard holds rows, as the core's text.
-        shard_index: Which of the shards has these rows, from 0, as those who made the
-            table listed them; 0 of the embedded store.
+        name: The table's full name, with its namespace.
+        dim: Weights per row.
+        row_dtype: The dtype in which the shard stores rows, as the core's text.
+        shard_index: The index of the shard that has these rows, from 0, in the list of
+            the cluster that created the table; 0 for the embedded store.
         shard_count: How many shards the table's rows live on.
-        ids: int64, `(n,)`: the ids whose rows were made, trained or set.
-        rows: float32, `(n, dim)`: their rows as they were when they were read.
-        erased: int64, `(m,)`: ids that have no row.
-        fate: `"stays"`; or `"cleared"`: all rows of this shard went, before those that
-            are told here; or `"dropped"`: so did the table, which is not told of again
-            unless it is made anew, maybe with other settings.
+        ids: int64, `(n,)`: the ids whose rows were created, trained or set.
+        rows: float32, `(n, dim)`: their rows, as they were when the shard read them.
+        erased: int64, `(m,)`: ids that have no row any more.
+        fate: `"stays"` if the table still exists; `"cleared"` if all its rows on this
+            shard were removed before the rows given here were created; `"dropped"` if
+            the table itself was removed. A dropped table is not reported again unless
+            it is created again, maybe with other settings.
     """
 
     name: str
@@ -79,15 +81,17 @@ class ChangedTable:
 
 @dataclasses.dataclass(frozen=True)
 class Changes:
-    """What `ShardFollower.poll` tells.
+    """What `ShardFollower.poll` returns.
 
     Attributes:
-        begins: `"on"`: these go on from the changes before. `"save"`: they begin
-            with what changed since a checkpoint that the follower has, or now.
-            `"whole"`: they begin with all rows, and once `complete` is true, rows of
-            this shard that were not given since must be dropped.
-        complete: Whether all is told that changed before the call.
-        tables: A `ChangedTable` for each table with changes, or not told of before.
+        begins: `"on"`: these changes continue from the previous ones. `"save"`: the
+            first changes of a new epoch, which starts from a checkpoint that the
+            follower has, or from now. `"whole"`: the first changes of a new epoch,
+            which starts with all rows; once `complete` is true, the follower must drop
+            the rows of this shard that it was not given in this epoch.
+        complete: Whether the follower now has every change from before the call.
+        tables: A `ChangedTable` for each table with changes, and for each table that
+            was not reported before.
     """
 
     begins: str
@@ -98,9 +102,9 @@ class Changes:
 class ShardFollower:
     """Follows one shard of a cluster. Not thread-safe.
 
-    The shard notes the ids that change until they are asked for. It has places for 64
-    followers: `close` frees one's, or 10 minutes without a `poll`. What is asked for
-    after that begins anew.
+    The shard records the ids that change until the follower polls. It accepts 64
+    followers. It forgets one on `close`, or after 10 minutes without a `poll`; a
+    forgotten follower that polls again starts a new epoch.
 
     Example:
 
@@ -117,13 +121,15 @@ class ShardFollower:
 
     Args:
         session: A `Cluster`'s `session`.
-        shard: The shard's number, from 0, in the cluster's order. Behind embedding
-            workers, that of the workers' list.
-        position: Where to go on: an earlier follower's `position`. Defaults to
-            None: it begins.
-        base_save: For one that begins: the number of a checkpoint that the rows which
-            it has already are as new as; or `NOW`: it needs no earlier rows, now or
-            when it must begin anew. Defaults to `0`: it has none.
+        shard: The shard's number, from 0, in the order of the cluster's list. If the
+            cluster lists embedding workers, in the order of the workers' own list of
+            shards.
+        position: The `position` of an earlier follower, from which to continue. If
+            None, a new follower starts. Defaults to None.
+        base_save: Only for a new follower: the number of a checkpoint whose rows the
+            caller already has; or `NOW` if it never needs rows from before an epoch,
+            neither at the start nor when a new epoch must begin; or `0` if it has no
+            rows. Defaults to `0`.
     """
 
     def __init__(
@@ -144,51 +150,53 @@ class ShardFollower:
 
     @property
     def position(self) -> Position:
-        """Where it is once what `poll` gave last is applied."""
+        """The position once the changes that `poll` returned last are applied."""
         fields = self._position._fields_
         return Position(*(getattr(self._position, name) for name, *_ in fields))
 
     def begin_anew(self) -> None:
-        """Says that what `poll` gave last was not applied, and maybe never will be.
+        """Starts a new epoch, for when the last changes could not be applied.
 
-        It begins with all rows, unless it needs no earlier ones.
+        The next `poll` begins with all rows, or from now if `base_save` was `NOW`.
         """
-        # The same follower: the shard keeps a place for each that it knows of.
+        # The follower's number stays, so that it uses no second place at the shard.
         follower, base_save = self._position.follower, self._position.base_save
         self._position = _native.FollowPosition(
             *Position(follower, base_save=NOW if base_save == NOW else 0)
         )
 
     def poll(self, max_rows: int = 65536) -> Changes:
-        """Asks what changed since the last call. Waits for no change.
+        """Returns what changed since the last call. It does not wait for a change.
 
-        To call it says that what it gave last was applied. If it raises, call it
-        again: nothing is lost.
+        Each call acknowledges that the changes from the previous call were applied. If
+        it raises, call it again: nothing is lost.
 
         Args:
-            max_rows: About the most rows and erased ids to give, from 1 to 2**24.
-                Defaults to `65536`; fewer are given of large rows.
+            max_rows: The approximate limit on the number of rows and erased ids in one
+                reply, from 1 to 2**24. Replies with large rows have fewer. Defaults to
+                `65536`.
 
         Returns:
-            The `Changes`, maybe none.
+            The `Changes`, which may be empty.
 
         Raises:
-            TypeError: if `max_rows` is no integer.
+            TypeError: if `max_rows` is not an integer.
             ValueError: if `max_rows` is out of its range.
             InvalidArgumentError: if there is no such shard.
-            PersiaError: if the shard does not answer in time, or, with the code 8,
-                has as many followers as it takes.
+            PersiaError: if the shard does not answer in time; or, with the code 8, if
+                it has no place for another follower.
         """
         max_rows = checks.integer("max_rows", max_rows, 1, _MOST_ROWS)
         changes, position = self._ask(max_rows)
-        self._position = position  # Not before the caller has what it tells.
+        self._position = position  # Only once the call has succeeded.
         return changes
 
     def close(self) -> None:
-        """Frees its place at the shard, and what is noted there for it.
+        """Makes the shard forget the follower and the changes recorded for it.
 
-        A shard that does not answer frees it by itself, after 10 minutes: that raises
-        nothing. Not for one whose `position` is to go on later: that begins anew.
+        If the shard does not answer, nothing is raised: it forgets the follower after
+        10 minutes anyway. Do not call it if a later follower is to continue from this
+        one's `position`: that would have to start a new epoch.
         """
         with contextlib.suppress(errors.PersiaError):
             self._ask(0)
@@ -210,19 +218,20 @@ class ShardFollower:
 
 
 def shards_of(ids: Any, shard_count: int) -> np.ndarray:
-    """Says which shard each id lives on.
+    """Returns the shard on which each id's row lives.
 
     Args:
         ids: Integers that fit int64, of rank 1.
-        shard_count: How many shards there are, from 1: `len(cluster.shards)`, or 1
-            of the embedded store; behind embedding workers, theirs.
+        shard_count: The number of shards, at least 1: `len(cluster.shards)`, or 1 for
+            the embedded store; with embedding workers, the number of shards behind
+            them.
 
     Returns:
-        uint32, `(len(ids),)`: shards' numbers, from 0.
+        uint32, `(len(ids),)`: the shards' numbers, from 0.
 
     Raises:
-        TypeError: if `shard_count` is no integer.
-        ValueError: if `ids` are no such integers, or `shard_count` is out of its
+        TypeError: if `shard_count` is not an integer.
+        ValueError: if `ids` are not such integers, or `shard_count` is out of its
             range.
     """
     ids = row_checks.checked_ids(ids)
@@ -237,7 +246,7 @@ def shards_of(ids: Any, shard_count: int) -> np.ndarray:
 
 
 def _take(handle: _native.ChangesHandle) -> Changes:
-    """Copies what the handle views and frees it."""
+    """Copies the changes that a handle views, and frees the handle."""
     native = _native.library()
     try:
         view = _native.ChangesView()

@@ -1,4 +1,4 @@
-"""Keras initialisers as the native core knows them."""
+"""Keras's initializers, as texts for the native core."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from absl import logging
 from persia_tf._keras import keras
 from persia_tf.spec import format_spec
 
-# Keras's class: the core's name and the config entries that it takes.
+# Keras's class -> the core's name and the config entries that it uses.
 _SUPPORTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "Zeros": ("zeros", ()),
     "Ones": ("ones", ()),
@@ -18,7 +18,7 @@ _SUPPORTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "GlorotUniform": ("glorot_uniform", ()),
 }
 
-# Their spread follows from the number of rows, and a table has no such number.
+# Refused: their spread depends on the number of rows, which a table does not have.
 _SCALED = ("VarianceScaling", "GlorotNormal", "HeNormal", "HeUniform")
 _SCALED += ("LecunNormal", "LecunUniform")
 
@@ -27,7 +27,8 @@ def get(identifier: Any) -> Any:
     """Returns the Keras initializer that `identifier` names, is, or describes.
 
     Raises:
-        ValueError: if Keras knows none, or the core cannot apply it a row.
+        ValueError: if Keras has no such initializer, or the core cannot apply it row
+            by row.
     """
     try:
         initializer = keras.initializers.get(identifier)
@@ -48,8 +49,8 @@ def spec_and_seed(initializer: Any) -> tuple[str, int]:
 def described(initializer: Any) -> tuple[str, dict[str, float], int]:
     """Returns an initializer's name in the core, its parameters and its seed.
 
-    A row's value depends on the seed, the table's name and the id alone, so an
-    unset seed gives the same rows in every process.
+    A row's initial value depends only on the seed, the table's name and the id, so
+    every process computes the same rows, also without a seed.
     """
     name, keys = _SUPPORTED[type(initializer).__name__]
     config = initializer.get_config()
@@ -63,11 +64,11 @@ def described(initializer: Any) -> tuple[str, dict[str, float], int]:
 
 
 def tell_of_spread(layer: str, initializer: Any, dim: int) -> None:
-    """Says how wide a layer's new rows are where Keras's are not.
+    """Warns if a layer's new rows have a wider spread than Keras's `Embedding`.
 
     Args:
-        layer: Its name.
-        initializer: Its initializer.
+        layer: The layer's name.
+        initializer: The layer's initializer.
         dim: Weights per row.
     """
     if type(initializer).__name__ != "GlorotUniform":

@@ -1,4 +1,4 @@
-"""Shards of a program on its own machine, for notebooks: `ptf.local_cluster`."""
+"""`ptf.local_cluster`: shards that a program starts on its own machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from persia_tf.current_cluster import use_cluster
 _LOGGER = logging.getLogger("persia.local_cluster")
 
 _MOST_SHARDS = 256
-# How often it is looked whether a shard has ended.
+# Seconds between checks whether a shard has ended.
 _TEND_SECONDS = 0.5
 _POLL_SECONDS = 0.02
 
@@ -42,15 +42,14 @@ def local_cluster(
     log_level: str = "warning",
     **cluster_options: Any,
 ) -> LocalCluster:
-    """Makes a cluster of shards that this program starts on its own machine.
+    """Creates a cluster of shards that this program starts on its own machine.
 
-    Each shard is a process of its own, `persia ps`, on a free port of 127.0.0.1, as
-    `persia launch` starts them. In a `with` statement they start as it begins and
-    stop as it ends, and layers that are made in it without a `cluster=` are on them,
-    as by `ptf.use_cluster`. Elsewhere, as in a notebook of several cells, `start` and
-    `stop` do it. The shards never outlast this program, however it ends, and their
-    rows are gone with them, unless there is a `recovery_folder` or a checkpoint was
-    saved.
+    Each shard is a `persia ps` process on a free port of 127.0.0.1, as `persia launch`
+    starts them. In a `with` statement, the shards start on entry and stop on exit, and
+    layers that are created inside it without a `cluster=` use them, as with
+    `ptf.use_cluster`. Elsewhere, as in a notebook of several cells, call `start` and
+    `stop`. The shards never outlive this program, however it ends, and their rows are
+    lost with them, unless there is a `recovery_folder` or a checkpoint was saved.
 
     Example:
 
@@ -72,24 +71,26 @@ def local_cluster(
     ```
 
     Args:
-        shards: How many. Defaults to `1`.
-        recovery_folder: Where each shard logs every change, in a folder of its own. A
-            shard that is killed is started again and goes on from there, and so does
-            a later local cluster of as many shards with this folder. None: a shard
-            that is killed stays away. Defaults to None.
-        checkpoint_root: The folder, or URL, that `ptf.checkpoint.save` may write to;
-            also the `Cluster`'s, for the tables of models that are large. None: there
-            are no checkpoints. Defaults to None.
-        memory_limit: What the tables of each shard may take, as `persia ps` reads it:
-            `"8GiB"`, `"20%"`. None: all shards together 80% of this machine's memory.
+        shards: Number of shards. Defaults to `1`.
+        recovery_folder: The folder of the recovery logs: each shard logs every change
+            to its own subfolder. A shard that is killed is restarted and recovers from
+            its log, and so does a later local cluster with this folder and the same
+            number of shards. If None, a shard that is killed is not restarted.
             Defaults to None.
+        checkpoint_root: The folder, or URL, that `ptf.checkpoint.save` may write to. It
+            is also the `Cluster`'s `checkpoint_root`, for models with large tables. If
+            None, no checkpoints can be saved. Defaults to None.
+        memory_limit: The memory that the tables of each shard may take, in the form
+            that `persia ps` accepts: `"8GiB"`, `"20%"`. If None, all shards together
+            may take 80% of this machine's memory. Defaults to None.
         start_timeout: Seconds that the shards may take to start. Defaults to `60.0`.
-        log_level: What the shards log at least, to stderr: `"debug"`, `"info"`,
+        log_level: The lowest level that the shards log to stderr: `"debug"`, `"info"`,
             `"warning"` or `"error"`. Defaults to `"warning"`.
-        **cluster_options: As for `Cluster`: `staleness`, `namespace`, `timeout`, ....
+        **cluster_options: Further arguments of `Cluster`: `staleness`, `namespace`,
+            `timeout` and others.
 
     Returns:
-        A `LocalCluster`, whose shards do not run yet.
+        A `LocalCluster`, whose shards are not started yet.
 
     Raises:
         TypeError: for an argument of another type, or an unknown one.
@@ -107,7 +108,7 @@ def local_cluster(
 
 
 class LocalCluster:
-    """Shards of this program; `ptf.local_cluster` makes it. Thread-safe."""
+    """Shards that this program runs; see `ptf.local_cluster`. Thread-safe."""
 
     def __init__(
         self,
@@ -124,7 +125,7 @@ class LocalCluster:
         _check_memory_limit(memory_limit)
         root = _path(checkpoint_root)
         self._cluster_options = {**cluster_options, "checkpoint_root": root}
-        # What is wrong with them is better said before a shard runs.
+        # Raises for wrong options now, before any shard is started.
         self._settings = Cluster(["127.0.0.1:1"], **self._cluster_options)
         self._recovery = Recovery(folder=_path(recovery_folder) or "")
         self._start_timeout = start_timeout
@@ -143,16 +144,18 @@ class LocalCluster:
         self._in_use = contextlib.ExitStack()
 
     def start(self) -> Cluster:
-        """Starts the shards, unless they run, and waits until they serve.
+        """Starts the shards, unless they are running, and waits until they serve.
 
-        They run until `stop`, or until this program ends.
+        They run until `stop` is called or this program ends.
 
         Returns:
-            A `ptf.Cluster` of them: the same one until `stop`.
+            A `ptf.Cluster` of the shards: the same object until `stop`.
 
         Raises:
-            UnavailableError: if a shard does not start; with what it wrote.
-            InvalidArgumentError: if the token file or one of TLS is not as it must be.
+            UnavailableError: if a shard does not start; the message contains what the
+                shard wrote.
+            InvalidArgumentError: if the token file or a TLS file cannot be read or is
+                not valid.
         """
         with self._lock:
             if self._running is None:
@@ -171,16 +174,16 @@ class LocalCluster:
     def stop(self) -> None:
         """Stops the shards, if they run, once they have applied this program's updates.
 
-        Layers on them fail from then on. Where others start later, their addresses and
-        their `Cluster` are new.
+        Layers that use the shards fail from then on. A later `start` gives new
+        addresses and a new `Cluster`.
 
         Raises:
-            PersiaError: if an update could not be delivered. The shards are stopped all
-                the same.
+            PersiaError: if an update could not be delivered. The shards are stopped
+                anyway.
         """
         with self._lock:
             running, self._running = self._running, None
-            # A process that was forked has them not, and leaves them to their parent.
+            # In a forked child the shards belong to the parent, which stops them.
             if running is None or running.process != os.getpid():
                 return
             atexit.unregister(self._stop_at_exit)
@@ -204,7 +207,7 @@ class LocalCluster:
         if error is None:
             self.stop()
         else:
-            self._stop_and_log()  # Lest another error hides the one that came first.
+            self._stop_and_log()  # An error of `stop` must not hide the first error.
 
     def __repr__(self) -> str:
         running = self._running
@@ -226,11 +229,11 @@ class LocalCluster:
 
 
 class _Running:
-    """Shards that run, with a thread of their own.
+    """Running shards, with a thread that starts and supervises them.
 
-    The thread starts them and then stays, since the kernel ends them with it: they must
-    end with this process, and not with whichever thread asked for them. It is a daemon,
-    so that it is there until the very end.
+    The kernel stops a shard when the thread that started it ends. The shards must end
+    with this process, not with the thread that called `start`, so this thread starts
+    them and then stays. It is a daemon thread, so that it lives until the process ends.
     """
 
     cluster: Cluster
@@ -255,7 +258,10 @@ class _Running:
         self._thread.start()
 
     def addresses(self) -> list[str]:
-        """Waits until all listen; gives where, or stops them and raises."""
+        """Waits until all shards listen and returns their addresses.
+
+        On failure, it stops them and raises.
+        """
         try:
             return [str(address) for address in self._started.result()]
         except (StartError, OSError) as error:
@@ -325,7 +331,7 @@ def _told(error: StartError | OSError) -> str:
 
 
 def _path(given: str | os.PathLike[str] | None) -> str | None:
-    """The same for every process: what is relative is so to this one's folder."""
+    """Makes a path absolute, since shards may run in another folder; keeps URLs."""
     if given is None:
         return None
     path = os.fspath(given)
@@ -333,7 +339,10 @@ def _path(given: str | os.PathLike[str] | None) -> str | None:
 
 
 def _close_sessions(cluster: Cluster) -> None:
-    """Ends all sessions with the shards, whose addresses may be another's later."""
+    """Closes all sessions with the shards.
+
+    Other servers may get the same addresses later, and must not get these sessions.
+    """
     first: errors.PersiaError | None = None
     shards = ",".join(cluster.shards)
     for each in session.open_sessions():

@@ -1,4 +1,4 @@
-"""Bases of what a config describes: equal if made alike, shown as it is made."""
+"""Bases of immutable objects that their config fully describes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from persia_tf.spec import format_spec
 
 
 class Configured:
-    """An unchanging object that is what its config says."""
+    """An immutable object: two are equal if their types and configs are equal."""
 
     def get_config(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -29,10 +29,10 @@ class Configured:
 
 
 class Policy(Configured):
-    """Base of a table's policies: a rule's name and its numbers.
+    """Base of a table's policies: the name of a rule and its parameters.
 
     Args:
-        parameters: The rule's numbers, by name.
+        parameters: The rule's parameters, by name.
     """
 
     # The rule's name in the core.
@@ -42,7 +42,7 @@ class Policy(Configured):
         self._parameters = parameters
 
     def spec(self) -> str:
-        """The rule and its numbers as the core's text."""
+        """The rule and its parameters as the core's text."""
         if not self._parameters:
             return self.rule
         return format_spec(self.rule, self._parameters)

@@ -1,4 +1,4 @@
-"""What Keras's regularizers ask for, in numbers."""
+"""Keras's regularizers as numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ class Penalty(NamedTuple):
 
     @property
     def weight_decay(self) -> float:
-        """Of a row optimizer: what `l2` is for SGD, whose gradient is `2 * l2 * w`."""
+        """The row optimizer's weight decay that equals `l2`, whose gradient is 2*l2*w.
+
+        The two are equal for SGD only.
+        """
         return 2 * self.l2
 
 
@@ -30,10 +33,12 @@ def penalty_of(regularizer: Any) -> Penalty | None:
     """Returns what a regularizer adds to the loss.
 
     Args:
-        regularizer: As a Keras layer takes it: an object, a name, a config or None.
+        regularizer: Anything that a Keras layer accepts: an object, a name, a config
+            or None.
 
     Returns:
-        A `Penalty`, of zeros for None; None if it is no L1, L2 or L1L2 of Keras's.
+        A `Penalty`, which is zero for None; or None if the regularizer is not Keras's
+        L1, L2 or L1L2.
     """
     try:
         known = keras.regularizers.get(regularizer)
@@ -47,14 +52,14 @@ def penalty_of(regularizer: Any) -> Penalty | None:
 
 
 def does_nothing(regularizer: Any) -> bool:
-    """Whether it is None, or adds zero whatever the weights are, as `L2(0.0)` does."""
+    """Whether it is None, or adds zero for all weights, as `L2(0.0)` does."""
     return penalty_of(regularizer) == Penalty(0.0, 0.0)
 
 
 def config_of_activity(layer: Any) -> dict[str, Any]:
-    """Returns what a layer's config has of its `activity_regularizer`.
+    """Returns the entry for `activity_regularizer` of a layer's config, if it has one.
 
-    Layers of tf_keras write it themselves; those of Keras 3 have it from their base.
+    In tf_keras, a layer must add it to its config; in Keras 3, the base class does.
 
     Args:
         layer: A Keras layer.
@@ -66,5 +71,5 @@ def config_of_activity(layer: Any) -> dict[str, Any]:
 
 
 def _short(value: Any) -> float:
-    # tf_keras holds a float32, whose float would be 9.999999747378752e-06.
+    # tf_keras stores 1e-5 as a float32, which prints as 9.999999747378752e-06.
     return float(f"{float(value):.7g}")

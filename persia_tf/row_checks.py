@@ -1,4 +1,4 @@
-"""What a table's rows may be given as, by users."""
+"""Checks of the ids, rows and optimizer state that users pass in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ _INT64_MAX = np.iinfo(np.int64).max
 
 
 def checked_ids(ids: Any) -> np.ndarray:
-    """Returns `ids` as int64, if they are integers that fit it, of rank 1."""
+    """Returns `ids` as int64, or raises ValueError.
+
+    They must be integers that fit int64, of rank 1.
+    """
     given = np.asarray(ids)
     if given.ndim != 1:
         raise ValueError(
@@ -27,7 +30,7 @@ def checked_ids(ids: Any) -> np.ndarray:
 
 
 def refuse_duplicates(ids: np.ndarray) -> None:
-    """Raises ValueError if an id comes twice."""
+    """Raises ValueError if an id occurs more than once."""
     ordered = np.sort(ids)
     again = np.flatnonzero(ordered[1:] == ordered[:-1])
     if again.size:
@@ -38,25 +41,28 @@ def refuse_duplicates(ids: np.ndarray) -> None:
 
 
 def checked_rows(rows: Any, count: int, dim: int) -> np.ndarray:
-    """Returns `rows` as float32, if they are finite, `(count, dim)`."""
+    """Returns `rows` as float32, or raises ValueError.
+
+    They must be finite numbers of shape `(count, dim)`.
+    """
     return _floats("rows", rows, (count, dim), "dim")
 
 
 def checked_state(state: Any, count: int) -> np.ndarray:
-    """Returns `state` as float32, if it is finite, `(count, any)`.
+    """Returns `state` as float32, or raises ValueError.
 
-    None has no columns.
+    It must be finite numbers of shape `(count, any)`; None gives `(count, 0)`.
     """
     if state is None:
         return np.empty((count, 0), np.float32)
     given = np.asarray(state)
-    # The shards know how many columns there must be, and refuse others.
+    # The shards check the number of columns.
     width = given.shape[1] if given.ndim == 2 else "state_size"
     return _floats("state", given, (count, width), "state_size")
 
 
 def _floats(name: str, values: Any, shape: tuple[Any, ...], width: str) -> np.ndarray:
-    """The values as float32, if they are finite and of that shape."""
+    """Returns the values as float32, if they are finite and have the shape."""
     given = np.asarray(values)
     if given.dtype.kind not in "fiu":
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Sessions: this process's ends of clusters, kept by the native core."""
+"""Sessions: this process's connections to clusters, which the native core holds."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from persia_tf.settings_difference import difference
 # Names and types.
 COUNTERS = _native.SessionCounters._fields_
 
-# The last counts all that were as stale, or more.
+# The last bin counts every batch with a staleness of 64 or more.
 _STALENESS_BINS = 65
 
 EMBEDDED = "embedded"
 
-# Of `SessionOptions`: what all users of a session must agree on.
+# The fields of `SessionOptions` that must be equal for all users of a session.
 _SHARED_OPTIONS = ("staleness", "wire_dtype", "hot_rows", "auth_token_file", "tls")
 
-# Of these, what makes shards refuse a session as a whole.
+# Of these, the fields for which shards may refuse the whole session.
 _CREDENTIALS = ("auth_token_file", "tls")
 
 
-# The optimizer of a table that is made before what steps it is known.
+# The optimizer of a table that is created before its optimizer is known.
 UNDECIDED = "undecided"
 
 _OPTIMIZER_BYTES = 1024
 
 
 class OpenedTable(NamedTuple):
-    """A table as the shards have it.
+    """A table's state on the shards when it was opened.
 
     Attributes:
-        rows: How many rows it held when it was opened.
+        rows: How many rows it held.
         optimizer: Its optimizer, as the core's text.
     """
 
@@ -50,18 +50,21 @@ class OpenedTable(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class TableSettings:
-    """What makes a table; users of one table must agree on all of it.
+    """The settings of a table, which must be equal for all of its users.
+
+    All texts are in the core's format.
 
     Attributes:
-        dim: Weights a row.
-        initializer: A new row's value, as the core's text.
-        optimizer: The rule and its numbers, as the core's text; or `UNDECIDED`, which
-            agrees with any.
-        seed: Joins the table's name in every row's initial value.
-        row_dtype: How weights are held, as the core's text; so are the others.
-        capacity: The most that the table holds, over all shards.
+        dim: Weights per row.
+        initializer: How a new row's values are computed.
+        optimizer: The rule and its parameters; or `UNDECIDED`, which agrees with any
+            optimizer.
+        seed: Determines every row's initial value, together with the table's name and
+            the row's id.
+        row_dtype: The dtype in which weights are stored.
+        capacity: The most rows or bytes that the table holds, over all shards.
         admission: Which ids get a row.
-        eviction: Which rows leave.
+        eviction: Which rows are evicted.
     """
 
     dim: int
@@ -74,7 +77,7 @@ class TableSettings:
     eviction: str = "never"
 
     def native(self) -> _native.TableSettings:
-        """Returns what the core takes."""
+        """Returns the settings as the core's structure."""
         return _native.TableSettings(
             dim=self.dim,
             initializer=_native.utf8(self.initializer),
@@ -90,15 +93,15 @@ class TableSettings:
 
 @dataclasses.dataclass(frozen=True)
 class SessionOptions:
-    """How this process talks to its shards; `Cluster` says what each means.
+    """How this process talks to its shards. `Cluster` documents the options.
 
     Attributes:
         timeout: Seconds that a request may take.
-        staleness: Of batches that are not prefetched.
-        wire_dtype: How rows and gradients travel.
-        hot_rows: Rows of each table that this process may keep copies of.
-        auth_token_file: Holds the token; "": there is none.
-        tls: The files of TLS; None: there is none.
+        staleness: The staleness of batches that are not prefetched.
+        wire_dtype: The dtype in which rows and gradients are sent.
+        hot_rows: How many rows of each table this process may hold copies of.
+        auth_token_file: The file with the token; "" for no token.
+        tls: The TLS files; None for no TLS.
     """
 
     timeout: float = 30.0
@@ -109,7 +112,7 @@ class SessionOptions:
     tls: tls_lib.TLS | None = None
 
     def native(self, addresses: str) -> _native.SessionOptions:
-        """Returns what the core takes."""
+        """Reads the token and TLS files; returns the options for the core."""
         return _native.SessionOptions(
             addresses=_native.utf8(addresses),
             timeout_seconds=self.timeout,
@@ -127,13 +130,13 @@ class Session:
 
     Args:
         name: Its key in the core's registry, by which ops find it.
-        where: Its shards, for messages.
-        options: What it was opened with.
+        where: Its shards' addresses, or "embedded"; for messages.
+        options: The options that it was opened with.
 
     Attributes:
         name: As given.
-        writes: How often this program set or removed rows beside training.
-        loaded: The tables whose rows came with a model that was loaded.
+        writes: How often this program set or removed rows outside of training.
+        loaded: The tables whose rows were loaded with a model.
     """
 
     def __init__(self, name: str, where: str, options: SessionOptions) -> None:
@@ -144,7 +147,7 @@ class Session:
         self._options = options
         self._key = _native.utf8(name)
         self._tables: dict[str, TableSettings] = {}
-        # The rows are of this program's making, or of what it loaded.
+        # Tables all of whose rows this program trained or loaded.
         self._own_tables: set[str] = set()
         self._row_optimizers: dict[str, Any] = {}
         self._layers: dict[str, list[str]] = {}
@@ -155,16 +158,16 @@ class Session:
 
     @property
     def shards(self) -> str:
-        """Their addresses, joined by commas; "" of a store in this process."""
+        """The shards' addresses, joined by commas; "" for an embedded store."""
         return "" if self._where == EMBEDDED else self._where
 
     @property
     def staleness(self) -> int:
-        """That of batches that are not prefetched."""
+        """The staleness of batches that are not prefetched."""
         return self._options.staleness
 
     def check_same(self, options: SessionOptions) -> None:
-        """Raises ValueError if a later user of the session asks for other options."""
+        """Raises ValueError if another user of the session has different options."""
         for name in _SHARED_OPTIONS:
             first, now = getattr(self._options, name), getattr(options, name)
             if first == now:
@@ -177,9 +180,10 @@ class Session:
             )
 
     def may_be_replaced(self, options: SessionOptions) -> bool:
-        """Whether another session may take its place, which reads credentials anew.
+        """Whether a new session, which reads its credentials again, may replace this.
 
-        After wrong ones, say in a notebook: nothing was made through it then.
+        That is so after wrong credentials, say in a notebook: then this session has no
+        tables.
         """
         return not self._tables and (
             self._refused
@@ -192,13 +196,13 @@ class Session:
     def create_table(
         self, table: str, settings: TableSettings, *, replaces_optimizer: bool = False
     ) -> OpenedTable:
-        """Makes `table` on every shard or attaches to it.
+        """Creates `table` on every shard, or attaches to it.
 
         Args:
             table: Its full name.
             settings: A `TableSettings`.
-            replaces_optimizer: Whether a table of another optimizer gets this one:
-                its rows keep their weights, and their state begins anew.
+            replaces_optimizer: If the table has another optimizer, whether to replace
+                it: its rows keep their weights, and their optimizer state is reset.
         """
         with self._lock:
             self._check_agrees(table, settings, replaces_optimizer)
@@ -214,15 +218,15 @@ class Session:
         return opened
 
     def own(self, table: str) -> None:
-        """Notes that what `table` holds is of this program's making."""
+        """Records that all rows of `table` come from this program."""
         self._own_tables.add(table)
 
     def owns(self, table: str) -> bool:
-        """Whether `table` was empty when this program came, or is its own since."""
+        """Whether this program found `table` empty, or called `own` for it."""
         return table in self._own_tables
 
     def give_optimizer(self, table: str, optimizer: Any) -> None:
-        """Notes the row optimizer that a layer of `table` was given."""
+        """Records the row optimizer that a layer of `table` was given."""
         self._row_optimizers[table] = optimizer
 
     def given_optimizer(self, table: str) -> Any:
@@ -259,7 +263,7 @@ class Session:
         return OpenedTable(rows.value, held.value.decode())
 
     def note_training(self, table: str) -> None:
-        """Notes that a layer of this process begins to train a table."""
+        """Records that a layer of this process starts to train a table."""
         committed = self.counters()["committed"]
         with self._lock:
             self._training_began.setdefault(table, committed)
@@ -267,53 +271,54 @@ class Session:
     def has_trained(self, table: str) -> bool:
         """Whether this process has trained a table.
 
-        Not yet as long as no batch was committed since: a model may build several
-        layers of the table in its first step.
+        It has once a batch was committed after `note_training`. Until then, a model
+        may still be building further layers of the table in its first step.
         """
         with self._lock:
             began = self._training_began.get(table)
         return began is not None and self.counters()["committed"] > began
 
     def note_restored(self) -> None:
-        """Notes that all rows are a checkpoint's now, whoever trained before."""
+        """Records that all rows now come from a checkpoint, not from this program."""
         with self._lock:
             self._training_began.clear()
             self.loaded.clear()
 
     def add_layer(self, table: str, layer: str) -> None:
-        """Notes that a layer, as the ops name it, was built on a table."""
+        """Records that a layer was built on a table; `layer` is its name in the ops."""
         with self._lock:
             self._layers.setdefault(table, []).append(layer)
 
     def known_tables(self) -> list[str]:
-        """The full names of the tables that this program made, or attached to."""
+        """The full names of the tables that this program created or attached to."""
         with self._lock:
             return sorted(self._tables)
 
     def knows(self, table: str) -> bool:
-        """Whether this program made the table, or attached to it."""
+        """Whether this program created the table or attached to it."""
         return table in self._tables
 
     def tables(self) -> set[str]:
-        """Returns the full names of the tables that any of the processes holds."""
+        """Fetches the full names of all tables that any shard holds."""
         processes = stats.of_session(self.name)
         return {table.name for process in processes for table in process.tables}
 
     def holds(self, table: str) -> bool:
-        """Whether any of the processes holds the table."""
+        """Whether any shard holds the table. Asks all shards."""
         return table in self.tables()
 
     def clear_table(self, table: str) -> None:
-        """Takes all rows of a table, which stays, once updates are applied."""
+        """Removes all rows of a table, once pending updates are applied."""
         self.flush()
         self.writes += 1
         self.loaded.discard(table)
         self._drop_on_shards(table, stays=True)
 
     def drop_table(self, table: str) -> None:
-        """Drops a table on every shard, once updates are applied.
+        """Drops a table on every shard, once pending updates are applied.
 
-        Layers of this process that were built on it fail from then on, and say why.
+        Layers of this process that were built on it fail from then on, with a message
+        that explains it.
         """
         try:
             self.flush()
@@ -356,11 +361,11 @@ class Session:
         return dropped
 
     def flush(self) -> None:
-        """Waits for every committed update; raises the first that failed."""
+        """Waits for every committed update; raises the first failure."""
         _native.library().persia_session_flush(self._key)
 
     def counters(self) -> dict[str, int]:
-        """Returns what passed through this session, by name."""
+        """Returns this session's counters, by name."""
         counters = _native.SessionCounters()
         _native.library().persia_session_get_counters(self._key, ctypes.byref(counters))
         return {name: getattr(counters, name) for name, *_ in COUNTERS}
@@ -375,12 +380,16 @@ class Session:
 _sessions: dict[str, Session] = {}
 _sessions_lock = threading.Lock()
 
-# Are told of each table that is dropped: the session's name and the table's.
+# Called for each dropped table, with the session's name and the table's.
 _forgetters: list[Callable[[str, str], None]] = []
 
 
 def when_dropped(forget: Callable[[str, str], None]) -> None:
-    """Has `forget` called with a session's name and a table that was dropped there."""
+    """Registers a function to be called for each dropped table.
+
+    Args:
+        forget: Called with the session's name and the table's full name.
+    """
     _forgetters.append(forget)
 
 
@@ -390,13 +399,14 @@ def open_session(
     """Returns this process's session with `shards`, opening it on first use.
 
     Args:
-        shards: `"host:port"` of each; none for a store in this process.
-        options: What else makes the session.
-        store: The name of the store in this process, if there are no shards.
+        shards: `"host:port"` of each shard; empty for an embedded store.
+        options: The options for a new session.
+        store: The name of the embedded store, if there are no shards.
 
     Returns:
-        The one `Session` of these shards and this time-out, whatever it was opened
-        with. An embedded store has one session, and needs no time-out.
+        The only `Session` with these shards and this timeout. If it was opened before,
+        its other options may differ: see `Session.check_same`. An embedded store has
+        one session, whatever the timeout.
     """
     addresses = ",".join(shards)
     name = f"{addresses} timeout={options.timeout}" if shards else store
@@ -414,12 +424,12 @@ def open_session(
 
 
 def find_session(name: str) -> Session | None:
-    """Returns the open session of that name, or None."""
+    """Returns the open session with this name, or None."""
     return _sessions.get(name)
 
 
 def close_session(name: str) -> None:
-    """Ends a session that nobody of this process uses any more, if it is open."""
+    """Closes a session, if it is open. Nothing in this process may use it any more."""
     with _sessions_lock:
         if _sessions.pop(name, None) is not None:
             _native.library().persia_session_close(_native.utf8(name))
@@ -444,7 +454,7 @@ def flush_all() -> None:
 
 @atexit.register
 def _flush_at_exit() -> None:
-    # Nobody is left to raise to: what is lost must at least be said.
+    # No caller is left to handle an exception: log the loss.
     try:
         flush_all()
     except errors.PersiaError as error:

@@ -1,4 +1,4 @@
-"""In what two settings of a table differ, and no more."""
+"""Describes the differences between two settings of a table, for messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import Any
 
-# Of fields of `TableSettings`, the arguments of the layer that they come from.
+# Field of `TableSettings` -> the layer's argument, where the names differ.
 _ARGUMENTS = {"dim": "output_dim", "initializer": "embeddings_initializer"}
 
 _SPEC = re.compile(r"(\w+)\((.*)\)")
@@ -34,7 +34,10 @@ def difference(first: Any, now: Any) -> str:
 
 
 def _rest(spec: Any, other: Any) -> str:
-    """A setting without the parameters that another of its name has too."""
+    """Returns a setting without the parameters that it shares with another one.
+
+    A setting of another rule, such as another optimizer, is returned whole.
+    """
     name, parameters = _parsed(spec)
     other_name, other_parameters = _parsed(other)
     if name != other_name:

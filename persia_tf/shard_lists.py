@@ -1,4 +1,4 @@
-"""Lists of shards, as a program or its environment gives them."""
+"""Checks lists of shards from a program's arguments or its environment."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from persia_tf import addresses, errors
 
 
 def checked(source: str, shards: Sequence[Any]) -> list[str]:
-    """Returns a list of shards' addresses, if it is one.
+    """Returns a list of shards' addresses, after checking every entry.
 
     Args:
-        source: Where it is from, for messages: an argument or a variable.
-        shards: `"host:port"` of each.
+        source: The argument or variable that holds the list, for messages.
+        shards: `"host:port"` of each shard.
 
     Raises:
-        TypeError: if an entry is no str.
-        ValueError: if one does not parse, or comes twice.
+        TypeError: if an entry is not a str.
+        ValueError: if an entry does not parse, or occurs twice.
     """
     shards = list(shards)
     for shard in shards:
@@ -39,7 +39,7 @@ def checked(source: str, shards: Sequence[Any]) -> list[str]:
 
 
 def parsed(source: str, text: str) -> list[str]:
-    """Returns the shards of a text, `"host:port,host:port"`; none of a blank one."""
+    """Returns the shards in `"host:port,host:port"`, or an empty list for a blank."""
     listed = [shard.strip() for shard in text.split(",")] if text.strip() else []
     if any(separator in shard for shard in listed for separator in "; "):
         raise ValueError(

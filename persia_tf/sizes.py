@@ -1,4 +1,4 @@
-"""Numbers of bytes, as people write them."""
+"""Parses numbers of bytes with units, such as "64GiB"."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _MOST = 10**18
 
 
 def parse(name: str, text: str, otherwise: str = "") -> float:
-    """Returns how many bytes a text such as `"64GiB"` says.
+    """Returns the number of bytes in a text such as `"64GiB"`.
 
     Args:
-        name: The argument's, for messages.
+        name: The argument's name, for messages.
         text: The text.
         otherwise: What else the argument may be, for messages.
 
     Raises:
-        ValueError: if it does not parse.
+        ValueError: if the text does not parse.
     """
     parsed = _SIZE.fullmatch(text)
     if parsed is None:
@@ -35,14 +35,14 @@ def parse(name: str, text: str, otherwise: str = "") -> float:
 
 
 def count_bytes(name: str, value: int | str) -> int:
-    """Returns a number of bytes, given as such or as a text.
+    """Returns a number of bytes, given as an integer or as a text.
 
     Args:
-        name: The argument's, for messages.
+        name: The argument's name, for messages.
         value: An integer of at least 0, or a text such as `"64GiB"`.
 
     Raises:
-        TypeError: if it is something else.
+        TypeError: if `value` is neither an integer nor a str.
         ValueError: if it is out of its range, or does not parse.
     """
     if isinstance(value, str):

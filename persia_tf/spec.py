@@ -1,4 +1,4 @@
-"""The text in which settings travel to the native core."""
+"""The text format in which settings are passed to the native core."""
 
 from collections.abc import Mapping
 

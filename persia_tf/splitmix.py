@@ -1,7 +1,8 @@
-"""splitmix64 (Steele, Lea and Flood, OOPSLA 2014), by stock TensorFlow ops.
+"""splitmix64 (Steele, Lea and Flood, OOPSLA 2014), with stock TensorFlow ops.
 
-On unsigned 64-bit integers, of which every TensorFlow has the same kernels: so an
-exported graph computes what the core does (`cc/base/hash.h`), and needs no library.
+The ops work on unsigned 64-bit integers, for which every TensorFlow has the same
+kernels. So an exported graph computes the same hashes as the core (`cc/base/hash.h`)
+without its library.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ _SHIFTS = (30, 27, 31)
 
 
 def unsigned(integers: tf.Tensor) -> tf.Tensor:
-    """Returns int64 as the uint64 of the same bits."""
+    """Returns int64 as uint64 with the same bits."""
     return tf.bitcast(tf.cast(integers, tf.int64), tf.uint64)
 
 
 def signed(integers: tf.Tensor) -> tf.Tensor:
-    """Returns uint64 as the int64 of the same bits."""
+    """Returns uint64 as int64 with the same bits."""
     return tf.bitcast(integers, tf.int64)
 
 
@@ -31,7 +32,7 @@ def constant(value: int) -> tf.Tensor:
 
 
 def mix(x: tf.Tensor) -> tf.Tensor:
-    """Returns the hash of uint64, any shape."""
+    """Returns the hashes of a uint64 tensor of any shape."""
     x = x + constant(GOLDEN)
     for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS):
         x = _xor_shifted(x, shift) * constant(multiplier)
@@ -39,7 +40,7 @@ def mix(x: tf.Tensor) -> tf.Tensor:
 
 
 def mix_number(x: int) -> int:
-    """Returns the hash of a Python integer, of which 64 bits count."""
+    """Returns the hash of the low 64 bits of a Python integer."""
     x = (x + GOLDEN) & MASK_64
     for shift, multiplier in zip(_SHIFTS, _MULTIPLIERS):
         x = (x ^ (x >> shift)) * multiplier & MASK_64

@@ -10,7 +10,7 @@ from typing import Any
 from persia_tf import _native, auth
 from persia_tf import tls as tls_lib
 
-# As the core says it.
+# The core's value of `behind_millis` for "never complete".
 _NEVER_COMPLETE = 2**64 - 1
 
 
@@ -20,17 +20,17 @@ class TableStats:
 
     Attributes:
         name: The table's full name.
-        dim: Weights a row.
+        dim: Weights per row.
         rows: Rows held.
-        bytes: Memory of rows, optimizer state and index, as allocated.
-        index_slots: Rows that the index has places for.
-        rows_looked_up: Ids of all lookups.
-        rows_found: Of those, the ids that had a row.
+        bytes: Allocated memory of rows, optimizer state and index.
+        index_slots: Number of slots in the index, one per row that it can hold.
+        rows_looked_up: Ids in all lookups.
+        rows_found: How many of these ids had a row.
         rows_updated: Gradients applied.
-        nonfinite_gradients: Gradients skipped for a NaN or an infinity.
-        absent_gradients: Gradients skipped for want of a row.
-        evictions: Rows that eviction took.
-        refused: Ids of lookups that admission refused.
+        nonfinite_gradients: Gradients skipped because of a NaN or an infinity.
+        absent_gradients: Gradients skipped because their id had no row.
+        evictions: Rows evicted.
+        refused: Ids in lookups that were not admitted.
     """
 
     name: str
@@ -53,18 +53,18 @@ class ProcessStats:
 
     Attributes:
         address: Its "host:port", or "embedded".
-        generation: The store's generation, which a restore raises.
+        generation: The store's generation; a restore increases it.
         lookups: Lookup requests.
-        updates: Update requests, repeated ones included.
-        repeated_updates: Updates recognised as applied before.
-        bad_frames: Connections dropped for what they sent.
-        refused_connections: Connections refused for want of a certificate or the
-            token, or because there were too many.
+        updates: Update requests, including repeated ones.
+        repeated_updates: Updates that were skipped, since they were applied before.
+        bad_frames: Connections closed because of malformed data.
+        refused_connections: Connections refused because they lacked a valid
+            certificate or the token, or because there were too many.
         connections: Connections open now.
         tables: The process's part of each table.
-        source: "host:port" of the shard that a replica follows; "" of others.
-        behind_seconds: How long ago a replica had all that had changed there; None
-            if it never had, and of others.
+        source: For a replica, "host:port" of the shard that it follows; else "".
+        behind_seconds: For a replica, how many seconds ago it last had every change of
+            its shard; None if it never had, and for other processes.
     """
 
     address: str
@@ -86,7 +86,7 @@ def fetch(
     auth_token_file: str | None = None,
     tls: tls_lib.TLS | None = None,
 ) -> list[ProcessStats]:
-    """Asks every shard of a list for its counters.
+    """Fetches the counters of every shard in a list.
 
     Example:
 
@@ -97,14 +97,14 @@ def fetch(
         addresses: "host:port" of each shard, as a sequence or joined by commas.
         timeout: Seconds until the call gives up.
         auth_token_file: As for `Cluster`.
-        tls: What is spoken with them; None: no TLS.
+        tls: The TLS files for the connections; None for no TLS.
 
     Returns:
-        One `ProcessStats` a shard, in the order of `addresses`.
+        One `ProcessStats` per shard, in the order of `addresses`.
 
     Raises:
-        InvalidArgumentError: If an address does not parse, or the token file or
-            one of TLS is not as it must be.
+        InvalidArgumentError: If an address does not parse, or the token file or a TLS
+            file cannot be read or is not valid.
         PersiaError: If a shard cannot be reached or does not answer in time; the
             message names it.
     """
@@ -121,7 +121,7 @@ def fetch(
 
 
 def of_session(name: str) -> list[ProcessStats]:
-    """Gives the counters of a session's shards, or of the embedded store.
+    """Returns the counters of a session's shards, or of its embedded store.
 
     Example:
 
@@ -131,7 +131,7 @@ def of_session(name: str) -> list[ProcessStats]:
         name: The session's name.
 
     Returns:
-        One `ProcessStats` a shard; one in all for the embedded store.
+        One `ProcessStats` per shard, or a single one for an embedded store.
 
     Raises:
         NotFoundError: If no session has that name.
@@ -143,7 +143,7 @@ def of_session(name: str) -> list[ProcessStats]:
 
 
 def _take(handle: _native.StatsHandle) -> list[ProcessStats]:
-    """Copies what `handle` views and frees it."""
+    """Copies the counters that `handle` views, and frees the handle."""
     native = _native.library()
     try:
         return [

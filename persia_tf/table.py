@@ -1,4 +1,4 @@
-"""A table from outside of training: reads, writes and walks its rows."""
+"""`Table`: reads, writes and iterates over a table's rows outside of training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from persia_tf import _native, checks, errors, native_arrays, row_checks, stats
 from persia_tf.cluster import Cluster
 from persia_tf.current_cluster import current_cluster
 
-# Of one request, so that none is too long for a shard or for its deadline.
+# The size limit of one request, so that it fits a shard's limit and its deadline.
 _REQUEST_BYTES = 16 << 20
 
 _MOST_BATCH_ROWS = 2**20
@@ -24,8 +24,8 @@ class Rows(NamedTuple):
     Attributes:
         ids: int64, `(n,)`.
         rows: float32, `(n, dim)`: the vectors.
-        state: float32, `(n, state_size)`: the optimizer's, column by column as
-            docs/tables.md says; without columns if it keeps none.
+        state: float32, `(n, state_size)`: the optimizer state, whose columns are listed
+            in docs/tables.md; `state_size` is 0 if the optimizer has no state.
     """
 
     ids: np.ndarray
@@ -40,11 +40,11 @@ class UsedRows(NamedTuple):
         ids: As in `Rows`.
         rows: As in `Rows`.
         state: As in `Rows`.
-        ages: uint32, `(n,)`: how long ago each was used last.
-        counts: uint32, `(n,)`: how often each was used; stays at its largest value.
-        time: What `ages` are in: `"steps"`, which are training lookups of the table
-            that its shard got (1: the last one used it), or `"seconds"`. Empty if the
-            table notes no use.
+        ages: uint32, `(n,)`: how long ago each row was last used, in units of `time`.
+        counts: uint32, `(n,)`: how often each row was used; saturates at its maximum.
+        time: The unit of `ages`: `"steps"`, which are training lookups of the table
+            that its shard received (1: the latest one used the row), or `"seconds"`.
+            Empty if the table does not record uses.
     """
 
     ids: np.ndarray
@@ -55,16 +55,16 @@ class UsedRows(NamedTuple):
     time: str
 
 
-# What `UsedRows.time` is for a page's.
+# `UsedRows.time`, in the order of the core's numbers.
 _USE_TIMES = ("", "steps", "seconds")
 
 
 class Table:
     """The rows of one table, wherever they live.
 
-    Makes no table: a `PersiaEmbedding` layer does, when it is built. Every call
-    first waits for the updates that this program committed to the cluster, so
-    it sees what was trained. Training may go on meanwhile.
+    It creates no table: a `PersiaEmbedding` layer does, when it is built. Every call
+    first waits for the updates that this program has committed to the cluster, so it
+    sees their result. Training may continue during a call.
 
     Example:
 
@@ -78,8 +78,8 @@ class Table:
 
     Args:
         name: The table's name: the layer's `table`, else the layer's name.
-        cluster: The `persia_tf.Cluster` that holds it. Defaults to that of
-            `ptf.use_cluster`, else to the one of the environment.
+        cluster: The `persia_tf.Cluster` that holds the table. Defaults to that of
+            `ptf.use_cluster`, else to that of the environment.
     """
 
     def __init__(self, name: str, cluster: Cluster | None = None) -> None:
@@ -89,7 +89,7 @@ class Table:
 
     @property
     def dim(self) -> int:
-        """Size of a row's vector.
+        """Weights per row.
 
         Raises:
             NotFoundError: if there is no such table.
@@ -100,18 +100,18 @@ class Table:
         """Counts the rows, over all shards.
 
         Returns:
-            How many there are, maybe with some whose lifetime is over.
+            The number of rows. It may include some that have expired (`TTL`).
 
         Raises:
             NotFoundError: if there is no such table.
-            PersiaError: if a shard does not answer in time (it is named), or an
-                update could not be delivered.
+            PersiaError: if a shard does not answer in time (the message names it), or
+                an update could not be delivered.
         """
         self.cluster.flush()
         return sum(part.rows for part in self._parts())
 
     def lookup(self, ids: Any) -> np.ndarray:
-        """Looks vectors up; creates nothing, and counts as no use of a row.
+        """Looks vectors up. It creates no rows, and does not count as a use of a row.
 
         Args:
             ids: Integers that fit int64, of rank 1. They may repeat.
@@ -120,10 +120,10 @@ class Table:
             float32, `(len(ids), dim)`. An id without a row gives zeros.
 
         Raises:
-            ValueError: if `ids` are no such integers.
+            ValueError: if `ids` are not such integers.
             NotFoundError: if there is no such table.
-            PersiaError: if a shard does not answer in time (it is named), or an
-                update could not be delivered.
+            PersiaError: if a shard does not answer in time (the message names it), or
+                an update could not be delivered.
         """
         ids = row_checks.checked_ids(ids)
         self.cluster.flush()
@@ -141,34 +141,34 @@ class Table:
     def export(
         self, batch_size: int = 65536, *, uses: bool = False
     ) -> Iterator[Rows] | Iterator[UsedRows]:
-        """Walks all rows, in no order, a batch at a time.
+        """Iterates over all rows, in no particular order, in batches.
 
-        Holds a few batches in memory, however large the table is. A row that is
-        there from the first batch to the last is given once, as it is when its
-        batch is made; rows that come or go meanwhile may be given or not.
+        It holds a few batches in memory, however large the table is. A row that exists
+        from the first batch to the last is returned exactly once, as it is when its
+        batch is read; rows that are created or removed meanwhile may be missing.
 
         Example:
 
         >>> count = sum(len(batch.ids) for batch in ptf.Table("user").export())
 
         Args:
-            batch_size: The most rows of a batch: an integer from 1 to 2**20.
-                Defaults to `65536`; batches of large rows are smaller.
-            uses: Whether to tell how rows were used: by training lookups, and by
-                assigning them. Tables with a capacity or an eviction know it.
-                Defaults to False.
+            batch_size: The most rows per batch: an integer from 1 to 2**20. Batches of
+                large rows are smaller. Defaults to `65536`.
+            uses: Whether to return also how rows were used, by training lookups and
+                assignments. Only tables with a capacity or an eviction policy record
+                that. Defaults to False.
 
         Returns:
             An iterator of `Rows`, or of `UsedRows`.
 
         Raises:
-            TypeError: if `batch_size` is no integer.
+            TypeError: if `batch_size` is not an integer.
             ValueError: if `batch_size` is out of its range.
-            FailedPreconditionError: on the first batch, if `uses` are asked for and
-                the table notes none.
+            FailedPreconditionError: on the first batch, if `uses` is True and the table
+                does not record uses.
             NotFoundError: if there is no such table.
-            PersiaError: if a shard does not answer in time (it is named), or an
-                update could not be delivered.
+            PersiaError: if a shard does not answer in time (the message names it), or
+                an update could not be delivered.
         """
         batch_size = checks.integer("batch_size", batch_size, 1, _MOST_BATCH_ROWS)
         self.cluster.flush()
@@ -179,24 +179,25 @@ class Table:
         return _batches((Rows(*page[:3]) for page in pages), batch_size)
 
     def assign(self, ids: Any, rows: Any, state: Any = None) -> None:
-        """Sets vectors, such as pretrained ones, creating rows that are absent.
+        """Sets vectors, such as pretrained ones, and creates missing rows.
 
-        Whatever the table's admission says. The vectors are rounded to its
-        `row_dtype`. With a capacity, rows beyond it are then evicted.
+        Rows are created regardless of the table's admission policy. The vectors are
+        rounded to the table's `row_dtype`. If the table has a capacity, rows beyond it
+        are then evicted.
 
         Args:
-            ids: Integers that fit int64, of rank 1, each once.
+            ids: Unique integers that fit int64, of rank 1.
             rows: Numbers, `(len(ids), dim)`; finite as float32.
-            state: Numbers, `(len(ids), state_size)`: the optimizer's, as `export`
-                gives it. Defaults to None: the state of new rows.
+            state: Numbers, `(len(ids), state_size)`: the optimizer state, as `export`
+                returns it. If None, the state is that of new rows. Defaults to None.
 
         Raises:
-            ValueError: if an array is not of that kind or shape, an id comes
-                twice, or a number is not finite. Nothing is set then.
-            InvalidArgumentError: if the table's rows have state of another size.
+            ValueError: if an array has another dtype or shape, an id occurs twice, or
+                a number is not finite. Nothing is set then.
+            InvalidArgumentError: if the table's optimizer state has another size.
             NotFoundError: if there is no such table.
-            PersiaError: if a shard does not answer in time (it is named), or an
-                update could not be delivered. Some rows may be set then.
+            PersiaError: if a shard does not answer in time (the message names it), or
+                an update could not be delivered. Some rows may have been set then.
         """
         ids = row_checks.checked_ids(ids)
         row_checks.refuse_duplicates(ids)
@@ -205,7 +206,7 @@ class Table:
         self.write(Rows(ids, rows, row_checks.checked_state(state, len(ids))))
 
     def write(self, batch: Rows) -> None:
-        """As `assign`, of what `export` gave: it checks nothing, nor flushes."""
+        """Writes rows from `export`, as `assign` does but without checks or a flush."""
         self.cluster.session.writes += 1
         dim, width = batch.rows.shape[1], batch.state.shape[1]
         for part in _parts_of(len(batch.ids), dim + width):
@@ -219,18 +220,17 @@ class Table:
         """Removes rows, with their optimizer state.
 
         Args:
-            ids: Integers that fit int64, of rank 1. Those without a row are
-                passed over.
+            ids: Integers that fit int64, of rank 1. Ids without a row are ignored.
 
         Returns:
-            How many rows were removed. A shard whose connection broke meanwhile
-            may have removed more than that.
+            How many rows were removed. If a connection to a shard broke during the
+            call, that shard may have removed more rows than were counted.
 
         Raises:
-            ValueError: if `ids` are no such integers.
+            ValueError: if `ids` are not such integers.
             NotFoundError: if there is no such table.
-            PersiaError: if a shard does not answer in time (it is named), or an
-                update could not be delivered. Some rows may be removed then.
+            PersiaError: if a shard does not answer in time (the message names it), or
+                an update could not be delivered. Some rows may have been removed then.
         """
         ids = row_checks.checked_ids(ids)
         self.cluster.flush()
@@ -248,20 +248,21 @@ class Table:
     def clear(self) -> int:
         """Removes all rows at once, with their optimizer state.
 
-        The table stays, with its settings, and so do the layers on it: training makes
-        rows anew, with the same initial values. What its admission counted is
-        forgotten, too. The next checkpoint is a whole one.
+        The table and its settings stay, and layers on it can still be used: training
+        creates the rows again, with the same initial values. The counts of the
+        admission policy are reset too. The next checkpoint is not an increment.
 
-        Gradients of batches that were looked up before, as `ptf.data.prefetch` does,
-        are skipped (`ABSENT`).
+        Gradients of batches that were looked up before this call, as with
+        `ptf.data.prefetch`, are skipped (and counted as `absent_gradients`).
 
         Returns:
-            How many rows there were.
+            How many rows the table had.
 
         Raises:
             NotFoundError: if there is no such table.
-            PersiaError: if a shard does not answer in time (it is named), or an
-                update could not be delivered. Some shards may have cleared it then.
+            PersiaError: if a shard does not answer in time (the message names it), or
+                an update could not be delivered. Some shards may have cleared their
+                rows then.
         """
         rows = len(self)
         self.cluster.session.clear_table(self._full_name)
@@ -270,11 +271,11 @@ class Table:
     def drop(self, *, missing_ok: bool = False) -> int:
         """Drops the table: its rows and its settings, on every shard.
 
-        A layer may then make it anew, with another width or optimizer. Layers of this
-        program that were built on it cannot be used any more: their next step raises
-        `NotFoundError`, and the model must be built again. So do those of other
-        programs, until one of them makes the table anew. The next checkpoint is a
-        whole one.
+        A layer may then create it again, with another width or optimizer. Layers of
+        this program that were built on the table cannot be used any more: their next
+        step raises `NotFoundError`, and the model must be built again. Layers of other
+        programs raise it too, until some program creates the table again. The next
+        checkpoint is not an increment.
 
         Example:
 
@@ -284,17 +285,17 @@ class Table:
         ```
 
         Args:
-            missing_ok: Whether there may be no such table, as before the first of
+            missing_ok: Whether the table may be missing, as it is before the first of
                 several folds. Defaults to False.
 
         Returns:
-            How many rows there were.
+            How many rows the table had.
 
         Raises:
-            NotFoundError: if there is no such table, unless `missing_ok`.
-            PersiaError: if a shard does not answer in time (it is named), or an
-                update could not be delivered. Some shards may have dropped it then:
-                call it again.
+            NotFoundError: if there is no such table, unless `missing_ok` is True.
+            PersiaError: if a shard does not answer in time (the message names it), or
+                an update could not be delivered. Some shards may have dropped the
+                table then: call `drop` again.
         """
         session = self.cluster.session
         processes = self.cluster.shard_stats()
@@ -308,7 +309,10 @@ class Table:
         return sum(found)
 
     def forget_copies(self) -> None:
-        """Ends this program's copies of rows that another one may have written."""
+        """Discards this program's copies of hot rows.
+
+        For when another program may have changed the rows.
+        """
         removed = ctypes.c_uint64()
         nothing = np.empty(0, np.int64)
         _native.library().persia_session_remove(
@@ -316,7 +320,8 @@ class Table:
         )
 
     def __bool__(self) -> bool:
-        # Or an empty table would count as none, and asking would cost a round trip.
+        # Otherwise Python would call `__len__`: that asks the shards, and an empty
+        # table would be false.
         return True
 
     def __repr__(self) -> str:
@@ -372,7 +377,7 @@ _Batch = TypeVar("_Batch", Rows, UsedRows)
 
 
 def _batches(pages: Iterator[_Batch], batch_size: int) -> Iterator[_Batch]:
-    # The core may give some more rows than it was asked for.
+    # The core may return a few more rows than `batch_size`.
     for page in pages:
         for first in range(0, len(page.ids), batch_size):
             part = slice(first, first + batch_size)
@@ -382,7 +387,7 @@ def _batches(pages: Iterator[_Batch], batch_size: int) -> Iterator[_Batch]:
 
 
 def _take(page: _native.PageHandle) -> UsedRows:
-    """Copies what `page` views and frees it."""
+    """Copies the rows that `page` views, and frees the page."""
     native = _native.library()
     try:
         view = _native.PageView()
@@ -406,7 +411,7 @@ def _take(page: _native.PageHandle) -> UsedRows:
 
 
 def _parts_of(count: int, floats: int) -> Iterator[slice]:
-    """Cuts `count` rows of so many numbers into requests."""
+    """Splits `count` rows into requests; a row has an id and `floats` numbers."""
     row_bytes = 8 + 4 * floats
     step = max(1, _REQUEST_BYTES // row_bytes)
     for first in range(0, count, step):

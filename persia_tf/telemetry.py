@@ -1,4 +1,4 @@
-"""What passed between this program and its shards, in numbers."""
+"""`ptf.metrics`: counters of the traffic between this program and its shards."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from persia_tf import session as session_lib
 from persia_tf.session import Session
 
-# Of the core's counters: those that are not sums over sessions.
+# The core's counters that are combined over sessions by maximum, not by sum.
 _MAXIMA = ("staleness_last", "staleness_max")
 
 
 def metrics() -> dict[str, Any]:
-    """Returns counters of this program's lookups and updates since it began.
+    """Returns counters of this program's lookups and updates since it started.
 
     Example:
 
@@ -24,31 +24,33 @@ def metrics() -> dict[str, Any]:
         A dict of numbers, over all clusters of the program:
 
         - `staleness_last`, `staleness_max`: how many steps of this program were
-          missing from the rows of the newest training batch, and of any;
+          missing from the rows of the newest training batch, and the maximum over all
+          training batches;
         - `staleness_histogram`: how many training batches had a staleness of 0,
-          1, 2, ... up to the most that occurred (64: that, or more). What counts
-          is what is asked for together: a batch that was prefetched counts once,
-          and each replica's is one of its own; another once for each request that
-          its lookups leave in. That is one, unless they come one after the other
-          (ids that are computed from rows), or more than a millisecond apart
-          before the program has learned how many come;
-        - `lookup_requests`: fused requests, each to every shard that has a row of
-          it; `training_lookups`, `readonly_lookups`: layers' lookups;
-        - `prefetch_hits`: lookups that found what was sent ahead;
-          `prefetch_stale`: lookups whose prefetched rows were too old, and were
-          asked for anew; `prefetch_dropped`: batches that were registered, and
-          that no step took;
+          1, 2, ... up to the largest that occurred (the entry 64 counts all from 64
+          up). A prefetched batch counts once, and so does the batch of each replica.
+          A batch without prefetching counts once per request that its lookups are
+          sent in. That is one request, unless the lookups depend on each other (ids
+          that are computed from rows), or come more than a millisecond apart while the
+          program has not yet learned how many lookups a step has;
+        - `lookup_requests`: fused lookup requests, each of which goes to every shard
+          that has one of its rows; `training_lookups`, `readonly_lookups`: lookups of
+          layers;
+        - `prefetch_hits`: lookups whose rows were prefetched; `prefetch_stale`: lookups
+          whose prefetched rows were too stale and were looked up again;
+          `prefetch_dropped`: prefetched batches that no step used;
         - `lookup_waits`, `lookup_wait_seconds`: lookups that had to wait for rows,
-          and for how long in all;
-        - `updates`: updates that were acknowledged; `updates_pending`: those that
-          are queued or on their way now; `batches_registered`: prefetched batches
-          that wait for their step now;
-        - `gradients_discarded`: staged by a step that was skipped;
-          `gradients_nonfinite`, `gradients_absent`: rows that shards skipped;
-        - `bytes_out`, `bytes_in`, `requests`, `retries`, `reconnects`: of the
-          connections to shards; 0 for the store in this process;
-        - `hot_row_hits`, `hot_row_misses`: rows that came from copies in this
-          process, and rows of tables with copies that did not.
+          and the total time of these waits;
+        - `updates`: acknowledged updates; `updates_pending`: updates that are now
+          queued or in flight; `batches_registered`: prefetched batches that now wait
+          for their step;
+        - `gradients_discarded`: gradients of steps that were skipped;
+          `gradients_nonfinite`, `gradients_absent`: rows that shards skipped because
+          of a gradient that is not finite, or because the id has no row;
+        - `bytes_out`, `bytes_in`, `requests`, `retries`, `reconnects`: counters of the
+          connections to shards; 0 for embedded stores;
+        - `hot_row_hits`, `hot_row_misses`: for tables with hot rows, how many rows
+          were read from copies in this process, and how many were not.
     """
     sessions = session_lib.open_sessions()
     total = _total(sessions)

@@ -1,7 +1,7 @@
-"""The certificate by which a process is known, and those that it takes.
+"""TLS: a process's certificate, and the authorities that it trusts.
 
-The files are read when a process starts, or a program opens its session; to change
-them, it must start again.
+The files are read when a server starts, or when a program opens its session. For
+changed files to take effect, the process must be restarted.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ _MOST_BYTES = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class TLS:
-    """TLS between the processes of a cluster, by certificates that all of them have.
+    """Mutual TLS between the processes of a cluster.
 
-    It is mutual: both ends of a connection show a certificate, and take one that an
-    authority of theirs has signed. A program also looks for the shard's name, or IP
-    address, in the shard's certificate, as its own list of shards has it.
+    Both ends of a connection show a certificate, and accept one that an authority
+    in their `ca` has signed. A program also requires that the shard's certificate
+    contains the shard's host name or IP address, as the program's list of shards
+    spells it.
 
     Example:
 
@@ -37,15 +38,15 @@ class TLS:
     ```
 
     Args:
-        certificate: A PEM file with this process's certificate, and after it those
-            that lead from it to one in the peers' `ca`.
-        key: A PEM file with the certificate's key, without a password, which only
-            its owner may read (`chmod 600`).
-        ca: A PEM file with the certificates of the authorities that sign those of
-            peers.
+        certificate: A PEM file with this process's certificate, followed by the
+            intermediate certificates up to an authority in the peers' `ca`.
+        key: A PEM file with the certificate's private key, without a password; only
+            its owner may read the file (`chmod 600`).
+        ca: A PEM file with the certificates of the authorities that sign the peers'
+            certificates.
 
     Raises:
-        InvalidArgumentError: if one of them is not given.
+        InvalidArgumentError: if one of the files is not given.
     """
 
     certificate: str
@@ -61,17 +62,17 @@ class TLS:
         return dataclasses.asdict(self)
 
     def absolute(self) -> TLS:
-        """Returns the same for a process that runs in another folder."""
+        """Returns a copy with absolute paths, for a process in another folder."""
         return TLS(*map(os.path.abspath, dataclasses.astuple(self)))
 
     def environment(self) -> dict[str, str]:
-        """Returns the variables by which a process that this one starts has it."""
+        """Returns environment variables that pass this TLS to a child process."""
         return {VARIABLES[name]: path for name, path in self.get_config().items()}
 
 
 @dataclasses.dataclass(frozen=True)
 class Credentials:
-    """What the files of a `TLS` held; nothing at all where there is none."""
+    """The contents of a `TLS`'s files; empty, and false, if there is no TLS."""
 
     certificate: bytes = b""
     key: bytes = dataclasses.field(default=b"", repr=False)
@@ -81,26 +82,26 @@ class Credentials:
         return bool(self.certificate)
 
     def native(self) -> _native.Tls:
-        """Returns what the core takes, which also checks it."""
+        """Returns the credentials for the core, which validates them."""
         return _native.Tls(certificate=self.certificate, key=self.key, ca=self.ca)
 
 
 def of_options(
     certificate: str | None = None, key: str | None = None, ca: str | None = None
 ) -> TLS | None:
-    """Returns what is given, and for what is not, what the environment says.
+    """Returns the TLS of a command's options, with defaults from the environment.
 
     Args:
         certificate: As for `TLS`; None for `$PERSIA_TLS_CERTIFICATE`, and `""` for
-            none, whatever the environment says.
-        key: The same; `$PERSIA_TLS_KEY`.
-        ca: The same; `$PERSIA_TLS_CA`.
+            no certificate, even if the environment names one.
+        key: The same, with `$PERSIA_TLS_KEY`.
+        ca: The same, with `$PERSIA_TLS_CA`.
 
     Returns:
-        None if there is nothing of it.
+        A `TLS`, or None if neither the options nor the environment name a file.
 
     Raises:
-        InvalidArgumentError: If there is a part of it only.
+        InvalidArgumentError: If some of the three files are named, but not all.
     """
     given = {"certificate": certificate, "key": key, "ca": ca}
     for name, path in given.items():
@@ -110,14 +111,14 @@ def of_options(
 
 
 def read(tls: TLS | None) -> Credentials:
-    """Reads the files.
+    """Reads the files of a `TLS`.
 
     Args:
-        tls: Names them; None: there are none.
+        tls: The files' names; None for no TLS.
 
     Raises:
-        InvalidArgumentError: If one cannot be read, or others than its owner may
-            read the key.
+        InvalidArgumentError: If a file cannot be read, or users other than its owner
+            have access to the key.
     """
     if tls is None:
         return Credentials()

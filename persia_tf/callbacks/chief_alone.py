@@ -1,7 +1,7 @@
-"""Keras's callbacks that write files, for several workers.
+"""Keras's callbacks that write files, adapted to several workers.
 
-tf_keras's own have all workers but the chief write into folders that are removed again.
-Those of Keras 3 have every worker write the very same files at once.
+With tf_keras's callbacks, workers other than the chief write to temporary folders. With
+those of Keras 3, all workers would write the same files at the same time.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ if not IS_KERAS_3:
 else:
 
     class ModelCheckpoint(keras.callbacks.ModelCheckpoint):
-        """`keras.callbacks.ModelCheckpoint`, of which the chief alone writes files.
+        """A `keras.callbacks.ModelCheckpoint` with which only the chief writes files.
 
-        Give it to every worker: to save a model takes all of them. A file takes the
-        place of an earlier one when it is whole. It is Keras's own otherwise.
+        Give it to every worker: all of them take part in saving a model. A file
+        replaces an earlier one only when it is complete. Everything else is as in
+        Keras's callback.
 
         Example:
 
@@ -32,7 +33,7 @@ else:
         model.fit(train, epochs=10, callbacks=[saving])
         ```
 
-        It takes what Keras's takes.
+        Its arguments are those of Keras's callback.
         """
 
         _folder: Any = None
@@ -57,17 +58,18 @@ else:
             self._forget()
 
         def _forget(self) -> None:
-            """Removes what this worker wrote, if it is not the chief."""
+            """Removes the files that this worker wrote, if it is not the chief."""
             if self._folder is not None:
                 for entry in os.scandir(self._folder.name):
                     os.remove(entry.path)
 
     class BackupAndRestore(keras.callbacks.BackupAndRestore):
-        """`keras.callbacks.BackupAndRestore`, of which the chief alone writes files.
+        """A `keras.callbacks.BackupAndRestore` with which only the chief writes files.
 
-        Give it to every worker, each of which must reach `backup_dir`: all restore what
-        the chief has written. A backup takes the place of the one before when it is
-        whole. It is Keras's own otherwise.
+        Give it to every worker. Every worker must be able to read `backup_dir`, since
+        all of them restore the backup that the chief wrote. A backup replaces the
+        previous one only when it is complete. Everything else is as in Keras's
+        callback.
 
         Example:
 
@@ -77,9 +79,9 @@ else:
         ```
 
         Args:
-            backup_dir: As for `keras.callbacks.BackupAndRestore`, a folder that all
+            backup_dir: As for `keras.callbacks.BackupAndRestore`: a folder that all
                 workers share.
-            **kwargs: As there.
+            **kwargs: As for `keras.callbacks.BackupAndRestore`.
         """
 
         def __init__(self, backup_dir: str, *args: Any, **kwargs: Any) -> None:
@@ -107,8 +109,8 @@ else:
             self._elsewhere.set_model(model)
 
         def on_train_begin(self, logs: Any = None) -> None:
-            # Keras's puts the backup before in place of one that cannot be read. So
-            # none is left for the others to find.
+            # Keras's callback replaces an unreadable backup by the previous one. The
+            # chief does that first, so that the workers do not all do it at once.
             self._workers.together(self._repair)
             super().on_train_begin(logs)
 
@@ -131,12 +133,12 @@ else:
                 repairing.on_train_begin()
 
     class _OpensFiles:
-        """A model, to Keras's callback, that finds out whether files can be read."""
+        """A fake model for Keras's callback, which only checks that files open."""
 
         built = True
         optimizer = None
 
         def load_weights(self, filepath: str) -> None:
-            import h5py  # Which Keras 3 needs.
+            import h5py  # A dependency of Keras 3.
 
             h5py.File(filepath, "r").close()

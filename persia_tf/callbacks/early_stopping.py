@@ -1,4 +1,4 @@
-"""Keras's `EarlyStopping`, which takes back rows too."""
+"""Keras's `EarlyStopping`, extended to restore rows too."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from persia_tf.saving.contexts import do_rows_stay, rows_stay
 
 
 class EarlyStopping(keras.callbacks.EarlyStopping):
-    """`keras.callbacks.EarlyStopping`, whose best weights include the rows.
+    """A `keras.callbacks.EarlyStopping` whose best weights include the rows.
 
-    With `restore_best_weights=True` the model has in the end what it had after its best
-    epoch: dense weights, and the rows of its tables with their optimizer state; rows
-    that were made later are removed. Keras's own takes back the dense weights only,
-    beside rows of the last epoch, which gives a model that never was. It is Keras's own
-    otherwise.
+    With `restore_best_weights=True`, the model ends up in the state after its best
+    epoch: its dense weights, and the rows of its tables with their optimizer state.
+    Rows that were created later are removed. Keras's callback restores the dense
+    weights only, and leaves the rows of the last epoch, which do not belong to them.
+    Everything else is as in Keras's callback.
 
-    Each epoch that is the best so far has its rows copied to temporary files of this
-    machine (`$TMPDIR`; of the chief's), while training waits. Where a table is larger
-    than `Cluster(archive_limit=...)`, and the cluster has a `checkpoint_root`, its
-    shards write a checkpoint there instead, in `best`, which is removed in the end. It
-    has all tables of the cluster, and restores them all, also those of other models.
+    After each epoch that is the best so far, the rows are copied to temporary files on
+    this machine (`$TMPDIR`; with several workers, on the chief's) while training waits.
+    If a table is larger than `Cluster(archive_limit=...)`, and the cluster has a
+    `checkpoint_root`, the shards write a checkpoint to its subfolder `best` instead,
+    which is removed at the end. Such a checkpoint contains all tables of the cluster,
+    and restoring it restores all of them, including those of other models.
 
-    Under a strategy of several workers, give it to every worker.
+    Under a strategy with several workers, give it to every worker.
 
     Example:
 
@@ -34,8 +35,8 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
     model.fit(train, validation_data=valid, epochs=50, callbacks=[stopping])
     ```
 
-    It takes what Keras's takes. Within `ptf.rows_stay()`, `fit` leaves the rows as they
-    are, as Keras's does.
+    Its arguments are those of Keras's callback. Within `ptf.rows_stay()`, `fit` does
+    not restore rows, like Keras's callback.
 
     Raises:
         OSError: in `fit`, if the temporary files cannot be written.
@@ -52,11 +53,11 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
         return _ModelWithRows(self._model, self)
 
     @model.setter
-    def model(self, model: Any) -> None:  # tf_keras's sets it.
+    def model(self, model: Any) -> None:  # tf_keras's base class sets it.
         self._model = model
 
     def on_train_begin(self, logs: Any = None) -> None:
-        self._forget()  # Of a `fit` that failed.
+        self._forget()  # Rows that a failed `fit` left.
         super().on_train_begin(logs)
         if self.restore_best_weights and not do_rows_stay():
             self._rows = RowsAside(self._model)
@@ -70,7 +71,7 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
         self._forget()
 
     def _keep_rows(self) -> None:
-        # Keras asks for the weights of the first epoch twice.
+        # Keras reads the weights of the first epoch twice.
         if not self._is_kept:
             self._rows.keep()
         self._is_kept = True
@@ -82,7 +83,7 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
 
 
 class _ModelWithRows(StandIn):
-    """A model whose weights, to Keras's callback, are the rows too."""
+    """Stands in for a model in Keras's callback: its weights include the rows."""
 
     def __init__(self, model: Any, callback: EarlyStopping) -> None:
         super().__init__(model)

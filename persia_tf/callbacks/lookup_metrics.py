@@ -1,4 +1,4 @@
-"""What lookups of training batches did, for Keras's logs."""
+"""Reports the lookups of training batches in Keras's logs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from persia_tf._keras import keras
 from persia_tf.telemetry import metrics
 
-# Of `ptf.metrics()`: what grows, of which a batch has a share ...
+# The counters of `ptf.metrics()`: a batch reports their increase.
 _GROWING = (
     "lookup_requests",
     "lookup_waits",
@@ -17,20 +17,20 @@ _GROWING = (
     "bytes_in",
     "retries",
 )
-# ... and what is, at the batch's end.
+# The gauges of `ptf.metrics()`: a batch reports their value at its end.
 _PRESENT = ("updates_pending", "batches_registered")
 
 _PREFIX = "persia_"
 
 
 class LookupMetrics(keras.callbacks.Callback):
-    """Reports, for every training batch, how its lookups went.
+    """Reports metrics of the lookups of every training batch.
 
-    Each batch's numbers are kept in `batches`, and added to the logs that later
-    callbacks see, with a prefix of `persia_`; an epoch's logs, and so
-    `fit`'s history, get `persia_staleness_max` and `persia_lookup_wait_seconds`.
-    Lookups that run ahead and updates that run behind count for the batch in
-    whose time they fall. With `steps_per_execution`, a batch is as many steps.
+    The numbers of each batch are stored in `batches`, and added to the logs that later
+    callbacks see, with the prefix `persia_`. The logs of an epoch, and so the history
+    of `fit`, get `persia_staleness_max` and `persia_lookup_wait_seconds`. Prefetched
+    lookups and asynchronous updates count for the batch during which they happen. With
+    `steps_per_execution`, a batch here is that many steps.
 
     Example:
 
@@ -41,9 +41,9 @@ class LookupMetrics(keras.callbacks.Callback):
     ```
 
     Attributes:
-        batches: A dict a batch of the last `fit`: `staleness` (how many steps of
-            this program were missing from its rows; None if it looked nothing up
-            for training), and by the names of `ptf.metrics()`: `lookup_requests`,
+        batches: One dict per batch of the last `fit`: `staleness` (how many steps of
+            this program were missing from its rows; None if it had no training
+            lookups), and these numbers of `ptf.metrics()`: `lookup_requests`,
             `lookup_waits`, `lookup_wait_seconds`, `updates`, `bytes_out`,
             `bytes_in`, `retries`, `updates_pending`, `batches_registered`.
     """
@@ -84,7 +84,7 @@ class LookupMetrics(keras.callbacks.Callback):
 
 
 def _new_staleness(before: dict[str, Any], now: dict[str, Any]) -> int | None:
-    """The most that a batch between two readings of the metrics had."""
+    """Returns the largest staleness between two readings of the metrics, or None."""
     old = before["staleness_histogram"]
     grown = [
         staleness

@@ -1,4 +1,4 @@
-"""Rows that are kept aside while training goes on, and may be put back."""
+"""Copies of rows that are put aside during training, and can be put back."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _FOLDER = "best"
 
 
 class RowsAside:
-    """Keeps the rows of a model's tables as they are, with their optimizer state.
+    """A copy of the rows of a model's tables, with their optimizer state.
 
-    They are in files in a temporary folder of the chief, written and read a batch at a
-    time: memory is needed for 8 bytes per row, to put them back. If a table is larger
-    than its cluster's `archive_limit`, and that has a `checkpoint_root`, all tables of
-    the cluster are in a checkpoint there. Layers that are frozen do not train their
-    rows, which stay out of this.
+    The copy is in files in a temporary folder of the chief. They are written and read
+    in batches; putting rows back needs 8 bytes of memory per row. If a table is larger
+    than its cluster's `archive_limit`, and the cluster has a `checkpoint_root`, all
+    tables of the cluster are saved in a checkpoint there instead. Rows of frozen layers
+    are not copied, since they do not change.
 
-    Under a strategy of several workers each of them must make every call.
+    Under a strategy with several workers, every worker must make every call.
 
     Args:
-        model: A Keras model that is built.
+        model: A built Keras model.
     """
 
     def __init__(self, model: Any) -> None:
@@ -48,7 +48,7 @@ class RowsAside:
         self._kept: list[_Kept] = []
 
     def keep(self) -> None:
-        """Keeps the rows as they are, and forgets those that were kept before.
+        """Copies the current rows, and drops an earlier copy.
 
         Raises:
             OSError: if a file cannot be written.
@@ -59,10 +59,11 @@ class RowsAside:
         self._workers.together(self._keep_on_chief)
 
     def put_back(self) -> None:
-        """Makes the rows those that were kept, and removes rows made since.
+        """Puts the copied rows back, and removes rows that were created since.
 
         Raises:
-            PersiaError: if a shard does not answer. Some rows may be put back then.
+            PersiaError: if a shard does not answer. Some rows may have been put back
+                then.
         """
         self._after_all_updates()
         self._workers.together(self._put_back_on_chief)
@@ -71,14 +72,14 @@ class RowsAside:
                 table.forget_copies()
 
     def drop(self) -> None:
-        """Forgets what was kept."""
+        """Drops the copy."""
         for kept in self._kept:
             kept.drop()
         self._kept = []
         self._folder.cleanup()
 
     def _after_all_updates(self) -> None:
-        """Returns once no update of any worker is on its way."""
+        """Waits until the updates of all workers are applied."""
         clusters = {t.cluster.session.name: t.cluster for t in self._tables()}
 
         def flush() -> None:
@@ -108,7 +109,7 @@ class RowsAside:
             kept.put_back()
 
     def _tables(self) -> list[Table]:
-        """The tables of the layers that train, each once."""
+        """Returns the tables of the trainable layers, without duplicates."""
         tables = {}
         for layer in self._model._flatten_layers():
             if isinstance(layer, PersiaEmbedding) and layer.built and layer.trainable:
@@ -128,24 +129,24 @@ def _is_large(table: Table) -> bool:
 
 
 class _Kept(abc.ABC):
-    """Some tables as they were."""
+    """A copy of some tables."""
 
     @abc.abstractmethod
     def put_back(self) -> None:
-        """Makes the tables what they were."""
+        """Restores the tables from the copy."""
 
     @abc.abstractmethod
     def drop(self) -> None:
-        """Removes what was kept of them."""
+        """Removes the copy."""
 
 
 class _InFile(_Kept):
-    """One table in a file of this machine."""
+    """A copy of one table, in a file on this machine."""
 
     def __init__(self, table: Table, path: str) -> None:
         self._table = table
         self._path = path
-        # Of the same table: nothing of it can differ.
+        # Only this object reads the file, so the header needs no details to compare.
         self._header = Header(
             table=table.name, dim=table.dim, optimizer="", compression=None
         )
@@ -169,7 +170,7 @@ class _InFile(_Kept):
 
 
 class _InCheckpoint(_Kept):
-    """All tables of a cluster, in a checkpoint of its shards."""
+    """A copy of all tables of a cluster, in a checkpoint of its shards."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

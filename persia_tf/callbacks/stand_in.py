@@ -1,4 +1,4 @@
-"""What callbacks of Keras get in place of their model."""
+"""An object that Keras's callbacks get in place of their model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class StandIn:
-    """Stands for a model; whatever a subclass does not do is the model's.
+    """Stands in for a model: attributes that a subclass lacks are the model's.
 
     Args:
         model: A `keras.Model`.

@@ -1,4 +1,4 @@
-"""Checkpoints of rows, as training goes on."""
+"""Checkpoints of rows during training."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ _LONGEST_CHAIN = 10**6
 
 
 class TableCheckpoint(keras.callbacks.Callback):
-    """Saves the rows of all tables as training goes on: `ptf.checkpoint.save`.
+    """Saves the rows of all tables during training, with `ptf.checkpoint.save`.
 
-    Training waits for its updates, and while the shards freeze their rows; these are
-    written in the background. A save ends before the next one begins, and before
-    `fit` returns.
+    Training waits until its updates are applied and the shards have frozen their rows,
+    which are then written in the background. A save ends before the next one begins,
+    and before `fit` returns.
 
-    With a `weights_folder`, each checkpoint has a file of the model's dense weights of
-    the very same step there, named as the checkpoint is. Keras's own callbacks,
-    `ModelCheckpoint` and `BackupAndRestore`, save more of the model, its optimizer too,
-    and the rows with it, while training waits.
+    With a `weights_folder`, the model's dense weights of the same step are saved to a
+    file there for each checkpoint, with the checkpoint's name. Keras's callbacks
+    `ModelCheckpoint` and `BackupAndRestore` save more of the model, including its
+    optimizer, and save the rows with it, but training waits meanwhile.
 
-    With `whole_every`, most saves are increments: each writes what changed since the
-    one before, and needs that to be restored. The first save is whole, and so is the
-    next one after `restore`, or after a shard was restarted.
+    With `whole_every`, most saves are increments: each writes only what changed since
+    the previous save, and can be restored only together with that one. The first save
+    is whole, and so is the first one after `restore`, or after a shard was restarted.
 
-    A save that cannot begin raises. One that fails in the background is logged, and
-    training goes on, since the earlier checkpoints are as they were; if the last one of
-    a `fit` failed, that raises in the end.
+    A save that cannot start raises. A save that fails in the background is logged, and
+    training continues, since earlier checkpoints are not affected; if it was the last
+    one of a `fit`, `fit` raises its error at the end.
 
-    Under a strategy of several workers the chief alone saves, and updates of the others
-    may be missing that were on their way.
+    Under a strategy with several workers only the chief saves. Updates of the other
+    workers that were in flight may be missing from the checkpoint.
 
     Example:
 
@@ -59,29 +59,30 @@ class TableCheckpoint(keras.callbacks.Callback):
 
     Args:
         path: The folder for this run's checkpoints, as for `ptf.checkpoint.save`.
-        save_freq: `"epoch"`: at the end of each epoch. An integer: whenever so many
-            batches were trained since the last time. Defaults to `"epoch"`.
+        save_freq: `"epoch"` to save at the end of each epoch, or an integer to save
+            whenever this many batches were trained since the last save. Defaults to
+            `"epoch"`.
         cluster: The `persia_tf.Cluster`. Defaults to that of `ptf.use_cluster`, else to
-            the one of the environment.
-        weights_folder: A folder of this machine for files of dense weights. None:
+            that of the environment.
+        weights_folder: A folder on this machine for files of dense weights. If None,
             they are not saved. Defaults to None.
-        whole_every: Of so many saves in a row one is whole, and the others are
-            increments. 1: all are whole. Defaults to `1`.
-        **options: More of `ptf.checkpoint.save`: `max_to_keep`. What kept increments
-            need is kept beside them. The files in `weights_folder` stay as long as
-            their checkpoints do.
+        whole_every: One of every `whole_every` saves is whole, and the others are
+            increments. With 1, all saves are whole. Defaults to `1`.
+        **options: Further options of `ptf.checkpoint.save`: `max_to_keep`. Checkpoints
+            that a retained increment depends on are retained too. A file in
+            `weights_folder` is removed together with its checkpoint.
 
     Attributes:
-        last_saved: The folder of the last checkpoint that is complete, or None.
+        last_saved: The folder of the last complete checkpoint, or None.
 
     Raises:
         TypeError: for an unknown option, or a `save_freq` or `whole_every` of another
             type.
-        ValueError: for a `save_freq` that is no number of batches, or a `whole_every`
-            or `max_to_keep` out of its range.
+        ValueError: for a `save_freq` other than `"epoch"` or a valid number of batches,
+            or a `whole_every` or `max_to_keep` out of its range.
     """
 
-    # tf_keras would copy every batch's logs, which are not used here.
+    # Saves tf_keras from copying every batch's logs, which are not used here.
     _supports_tf_logs = True
 
     def __init__(
@@ -124,23 +125,23 @@ class TableCheckpoint(keras.callbacks.Callback):
         self._error: errors.PersiaError | None = None
         self._last_batch = -1
         self._batches = 0  # Since the last save.
-        self._chain = 0  # Complete saves since the last whole one, with that.
+        self._chain = 0  # Complete saves since the last whole one, including it.
 
     def restore(self, model: Any) -> str:
-        """Restores the newest checkpoint, and the weights that go with it, if any do.
+        """Restores the newest checkpoint and, with a `weights_folder`, its weights.
 
         Args:
-            model: The model, which must be built.
+            model: The built model.
 
         Returns:
             The checkpoint's folder.
 
         Raises:
             NotFoundError: if there is no complete checkpoint.
-            OSError: if its file of weights is missing.
+            OSError: if the checkpoint's file of weights is missing.
             PersiaError: as `ptf.checkpoint.restore` does.
         """
-        # No shard knows what changed since.
+        # The shards do not know what will have changed, so the next save is whole.
         self._chain = 0
         folder = checkpoint.restore(self._path, cluster=self._cluster)
         if self._weights is not None:
@@ -155,7 +156,7 @@ class TableCheckpoint(keras.callbacks.Callback):
         self._last_batch = -1
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        # With `steps_per_execution` some are passed over.
+        # With `steps_per_execution`, some batch numbers are skipped.
         self._batches += batch - self._last_batch
         self._last_batch = batch
         if self._save_freq != "epoch" and self._batches >= self._save_freq:
@@ -189,7 +190,7 @@ class TableCheckpoint(keras.callbacks.Callback):
             self._weights.save(self.model, self._running.folder)
 
     def _join(self) -> None:
-        """Waits for the save that is going on, if one is."""
+        """Waits for the save that is running, if any."""
         if self._running is None:
             return
         running, self._running = self._running, None

@@ -1,4 +1,4 @@
-"""Files that nobody ever sees in part, of models that are saved into them."""
+"""Saves models to files that appear only once they are complete."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from persia_tf.callbacks.stand_in import StandIn
 
 @contextlib.contextmanager
 def replaced(path: str) -> Iterator[str]:
-    """Gives the name of a file to write, which takes the place of `path` in the end.
+    """Yields the name of a file to write, which replaces `path` at the end.
 
-    If it raises within, `path` stays as it was.
+    If the block raises, `path` is unchanged.
 
     Args:
-        path: A file. A URL is given back as it is: stores of objects, where most of
-            them lead, replace in one step themselves.
+        path: A file. A URL is yielded unchanged: most URLs point to object stores,
+            which replace objects atomically themselves.
     """
     if files.is_url(path):
         yield path
@@ -35,14 +35,14 @@ def replaced(path: str) -> Iterator[str]:
 
 
 class WholeFilesModel(StandIn):
-    """Stands for a model, and saves it into whole files."""
+    """Stands in for a model, and saves it to files that appear when complete."""
 
     def save(self, filepath: str, **options: Any) -> None:
-        """As the model's."""
+        """Saves the model, with the arguments of its `save`."""
         with replaced(filepath) as unfinished:
             self._whole.save(unfinished, **options)
 
     def save_weights(self, filepath: str, **options: Any) -> None:
-        """As the model's."""
+        """Saves the model's weights, with the arguments of its `save_weights`."""
         with replaced(filepath) as unfinished:
             self._whole.save_weights(unfinished, **options)

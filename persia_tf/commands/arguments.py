@@ -1,4 +1,4 @@
-"""Values of the command line: what reads them, and says what is wrong with them."""
+"""Parsers and declarations of arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def address(text: str) -> addresses.Address:
 
 
 def add_shards(parser: argparse.ArgumentParser, name: str, text: str) -> None:
-    """Declares a list of shards, by default those of the environment.
+    """Declares an argument for a list of shards, by default those of the environment.
 
     Args:
-        parser: Gets it.
-        name: An option, or an argument that may be left out.
-        text: What they are.
+        parser: The parser to add it to.
+        name: The name of an option, or of an optional positional argument.
+        text: Its help text.
     """
     parser.add_argument(
         name,
@@ -94,12 +94,12 @@ def add_tls(parser: argparse.ArgumentParser) -> None:
 
 
 def tls_of(args: argparse.Namespace) -> tls.TLS | None:
-    """Gives what these options, or the environment, say."""
+    """Returns the TLS of these options, with defaults from the environment."""
     return tls.of_options(args.tls_certificate, args.tls_key, args.tls_ca)
 
 
 def port(text: str) -> int:
-    """Reads a port; 0 is any free one."""
+    """Reads a port; 0 means any free port."""
     value = int(text)
     if not 0 <= value <= 65535:
         raise argparse.ArgumentTypeError(f"a port is from 0 to 65535, got {value}")
@@ -107,7 +107,7 @@ def port(text: str) -> int:
 
 
 def folder(text: str) -> str:
-    """Reads a folder's path, and makes the folder; gives its absolute path."""
+    """Reads a folder's path; creates the folder and returns its absolute path."""
     if is_url(text):
         raise argparse.ArgumentTypeError(
             f"must be a folder of this machine, got {text!r}"
@@ -120,12 +120,12 @@ def folder(text: str) -> str:
 
 
 def folder_or_url(text: str) -> str:
-    """Reads a folder as `folder` does, or a URL, which stays as it is."""
+    """Reads a folder as `folder` does, or a URL, which it returns unchanged."""
     return text if is_url(text) else folder(text)
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """Gives a reader of integers from `least` on."""
+    """Returns a parser of integers of at least `least`."""
 
     def integer(text: str) -> int:
         value = int(text)
@@ -137,7 +137,7 @@ def at_least(least: int) -> Callable[[str], int]:
 
 
 def between(least: int, most: int) -> Callable[[str], int]:
-    """Gives a reader of integers from `least` to `most`."""
+    """Returns a parser of integers from `least` to `most`."""
 
     def integer(text: str) -> int:
         value = int(text)

@@ -1,4 +1,4 @@
-"""Asks shards for their counters, each by itself: some may be down."""
+"""Fetches the counters of shards, with one request per shard: some may be down."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MOST_AT_ONCE = 64
 
 
 class Failure(NamedTuple):
-    """A shard that gave no answer.
+    """A shard that did not answer.
 
     Attributes:
         address: Its "host:port".
-        error: Why, without its address.
+        error: The error message, without the address.
     """
 
     address: str
@@ -27,19 +27,19 @@ class Failure(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What shards answered, or embedding workers.
+    """The answers of shards or embedding workers.
 
     Attributes:
-        processes: Of each that answered, what it told: an embedding worker tells of
-            itself, and then of the shards behind it.
-        failures: The others.
+        processes: One list per server that answered: the counters of the shard; or of
+            the embedding worker, followed by those of the shards behind it.
+        failures: The servers that did not answer.
     """
 
     processes: list[list[stats.ProcessStats]]
     failures: list[Failure]
 
     def exit_code(self, command: str) -> int:
-        """Names those that gave no answer on stderr; 1 if there are any."""
+        """Prints failures to stderr; returns 1 if there are any, else 0."""
         for failure in self.failures:
             print(
                 f"{command}: {failure.address} is down: it {failure.error}",
@@ -49,12 +49,13 @@ class Answers(NamedTuple):
 
 
 def ask_each(args: argparse.Namespace) -> Answers:
-    """Asks every shard of a command's arguments at once.
+    """Fetches the counters of all shards in a command's arguments, in parallel.
 
-    Blocks for their time-out.
+    It blocks for at most about their timeout per 64 shards, and for one more timeout if
+    no shard answers.
 
     Raises:
-        PersiaError: if none of them answers, or one refuses to.
+        PersiaError: if none of the shards answers, or if one refuses to answer.
     """
     tls = arguments.tls_of(args)
 
@@ -69,7 +70,7 @@ def ask_each(args: argparse.Namespace) -> Answers:
         answers = list(pool.map(ask, addresses))
     told = [answer for answer in answers if isinstance(answer, list)]
     if not told:
-        # It says which, and how many there are.
+        # Raises one error that names the shard and the number of shards.
         stats.fetch(addresses, args.timeout, args.auth_token_file, tls)
     failures = [
         Failure(address, _reason(answer))

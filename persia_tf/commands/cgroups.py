@@ -1,4 +1,4 @@
-"""What control groups leave a process of the machine's memory."""
+"""The memory limits of a process's control groups."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from typing import NamedTuple
 _PROCESS = Path("/proc/self")
 _ROOT = Path("/")
 
-# Of version 2: beyond `high` the kernel slows a group down until it has less.
+# cgroup v2. Beyond `high`, the kernel throttles the group and reclaims its memory.
 _UNIFIED_LIMITS = ("memory.max", "memory.high")
-# Of version 1, whose groups tell of those above them, also where a container does
-# not see these.
+# cgroup v1. `memory.stat` includes the limits of the parent groups, even if these are
+# not visible in a container.
 _LEGACY_LIMIT = "memory.limit_in_bytes"
 _LEGACY_STAT = "memory.stat"
 _LEGACY_STAT_LIMIT = re.compile(r"^hierarchical_memory_limit (\d+)$", re.MULTILINE)
 
 
 class _Mount(NamedTuple):
-    """Where a hierarchy of groups is seen."""
+    """A mount of a hierarchy of groups."""
 
     point: Path
-    root: PurePosixPath  # The group that is there.
+    root: PurePosixPath  # The group at the mount point.
 
 
 def memory_limits(process: Path = _PROCESS, root: Path = _ROOT) -> Iterator[int]:
-    """Yields the limits of a process's group, and of all groups that it lies in.
+    """Yields the memory limits of a process's control group and of its parents.
 
-    Of version 1 and of version 2, whichever the machine has; both, if it has both. What
-    cannot be read is left out, and so is a group without a limit.
+    It reads cgroup v1 and v2, whichever the machine has, or both. Files that cannot be
+    read, and groups without a limit, are skipped.
 
     Args:
         process: The process's folder in `/proc`.
-        root: Where the machine's files are.
+        root: The root folder of the machine's files.
     """
     groups = dict(_groups(process))
     for kind, mount in _mounts(process, root):
@@ -46,7 +46,7 @@ def memory_limits(process: Path = _PROCESS, root: Path = _ROOT) -> Iterator[int]
 
 
 def _groups(process: Path) -> Iterator[tuple[str, PurePosixPath]]:
-    """The process's group of each version: of "cgroup", where memory has one."""
+    """Yields the process's v2 group ("cgroup2") and its v1 memory group ("cgroup")."""
     for line in _text(process / "cgroup").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
@@ -69,13 +69,13 @@ def _mounts(process: Path, root: Path) -> Iterator[tuple[str, _Mount]]:
 
 
 def _folders(mount: _Mount, group: PurePosixPath) -> Iterator[Path]:
-    """The group's folder and those above it, as far up as the mount goes."""
+    """Yields the group's folder and its parents, up to the mount point."""
     try:
         names = group.relative_to(mount.root).parts
     except ValueError:
-        names = ()  # The mount is of another part of the tree.
+        names = ()  # The mount shows another part of the tree.
     if ".." in names:
-        names = ()  # The process has left its namespace's tree.
+        names = ()  # The process is outside of its cgroup namespace's tree.
     for count in range(len(names), -1, -1):
         yield mount.point.joinpath(*names[:count])
 
@@ -86,7 +86,7 @@ def _limits_of(folder: Path, kind: str) -> Iterator[int]:
         stat = _LEGACY_STAT_LIMIT.search(_text(folder / _LEGACY_STAT))
         texts = [_text(folder / _LEGACY_LIMIT), stat[1] if stat else ""]
     for text in texts:
-        if text.strip().isdecimal():  # Not "max", nor nothing.
+        if text.strip().isdecimal():  # Neither "max" nor empty.
             yield int(text)
 
 
@@ -98,5 +98,5 @@ def _text(path: Path) -> str:
 
 
 def _unescaped(field: str) -> str:
-    r"""As the kernel writes a path into a table: a space is \040."""
+    r"""Decodes the kernel's octal escapes in a path: a space is \040."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), field)

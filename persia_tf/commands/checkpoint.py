@@ -87,10 +87,10 @@ def _examples(action: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Does what the action says.
+    """Runs the action, and returns the exit code.
 
-    Of checkpoints that this machine reaches it prints a line each: 1 if one is damaged,
-    or if there is none.
+    `ls`, `verify` and `compact` print one line per checkpoint, and return 1 if a
+    checkpoint is damaged. They raise NotFoundError if there is none.
     """
     if args.action == "save":
         return checkpoint_rows.save(args)
@@ -112,8 +112,8 @@ def run(args: argparse.Namespace) -> int:
     return 0 if all(is_whole for _, is_whole in lines) else 1
 
 
-# What these import comes late: NumPy comes along, and its threads would take the
-# signals of `persia launch`.
+# Imported late: these modules import NumPy, whose threads would receive the signals
+# that `persia launch` waits for.
 def _compact(path: str) -> int:
     from persia_tf.checkpoint.compacting import compact
 
@@ -160,13 +160,13 @@ def _described(folder: str) -> tuple[str, bool]:
 
 
 class _Verifier:
-    """Reads checkpoints whole, each once, and those that they need."""
+    """Reads whole checkpoints and those that they depend on, each only once."""
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
 
     def line(self, folder: str) -> tuple[str, bool]:
-        """What to say of a checkpoint, and whether it is whole."""
+        """Returns the line to print for a checkpoint, and whether it is undamaged."""
         if not _has_manifest(folder):
             return f"{folder}: unfinished", True
         try:

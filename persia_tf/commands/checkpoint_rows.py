@@ -91,10 +91,10 @@ def count_or_all(text: str) -> int | None:
     return None if text == "all" else arguments.at_least(1)(text)
 
 
-# What these import comes late: NumPy comes along, and its threads would take the
-# signals of `persia launch`.
+# Imported late: these modules import NumPy, whose threads would receive the signals
+# that `persia launch` waits for.
 def save(args: argparse.Namespace) -> int:
-    """Saves, and prints where."""
+    """Saves a checkpoint, and prints its folder."""
     from persia_tf import checkpoint
 
     progress = Progress("Saving")
@@ -113,7 +113,7 @@ def save(args: argparse.Namespace) -> int:
 
 
 def restore(args: argparse.Namespace) -> int:
-    """Restores, and prints from where."""
+    """Restores a checkpoint, and prints its folder."""
     from persia_tf import checkpoint
 
     progress = Progress("Restoring")
@@ -140,7 +140,7 @@ def _wait(saving: Save, progress: Progress) -> None:
 def _cluster(args: argparse.Namespace) -> Cluster:
     from persia_tf.cluster import Cluster
 
-    logging.set_verbosity(logging.WARNING)  # The command itself says what it did.
+    logging.set_verbosity(logging.WARNING)  # The command prints the outcome itself.
 
     return Cluster(
         [str(shard) for shard in args.ps],

@@ -9,20 +9,21 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# Python ignores these; a program that it starts must not inherit that.
+# Python ignores these signals; a program that it starts must not inherit that.
 _RESTORED_SIGNALS = [signal.SIGPIPE, signal.SIGXFSZ]
 
 _STDOUT, _STDERR = 1, 2
 
-# Of what a child wrote, in messages.
+# How many of the last lines of a child's output messages show.
 _SHOWN_LINES = 40
 
-# Where somebody else in this process has asked for a child's, or has it ignored.
+# The exit code of a child that other code in this process has already reaped, or whose
+# SIGCHLD it ignores.
 _UNKNOWN_EXIT_CODE = 255
 
 
 class Child:
-    """A process that this one started; no other is ever signalled.
+    """A process that this one started. Signals never go to any other process.
 
     It keeps the caller's terminal, standard streams and process group, so that
     Ctrl-C reaches it.
@@ -30,7 +31,7 @@ class Child:
     Args:
         argv: The program and its arguments; the program is looked up in $PATH.
         env: Its environment.
-        signal_mask: The signals that it starts with blocked.
+        signal_mask: The signals that are blocked when it starts.
 
     Raises:
         OSError: If the program cannot be run.
@@ -43,8 +44,8 @@ class Child:
         signal_mask: Iterable[int],
         **spawn_options: Any,
     ) -> None:
-        # Unlike subprocess this sets the child's mask without running Python
-        # between fork and exec, where other threads' locks may be held.
+        # Unlike `subprocess`, this sets the child's signal mask without running Python
+        # between fork and exec, where locks of other threads may be held.
         self.pid = os.posix_spawnp(
             argv[0],
             argv,
@@ -56,18 +57,18 @@ class Child:
         self._exit_code: int | None = None
 
     def poll(self) -> int | None:
-        """Gives the exit code, 128 + n after signal n; None while it runs."""
+        """Returns the exit code, 128 + n after signal n; None while it runs."""
         return self._reap(os.WNOHANG)
 
     def wait(self) -> int:
-        """Waits until the process has ended and gives what `poll` gives."""
+        """Waits until the process has ended, and returns the same code as `poll`."""
         code = self._reap(0)
         assert code is not None
         return code
 
     def send(self, signum: int) -> None:
         """Sends a signal, unless the process has ended."""
-        # Until it is reaped its id cannot become another process's.
+        # As long as the child is not reaped, no other process can get its id.
         if self.poll() is None:
             os.kill(self.pid, signum)
 
@@ -87,10 +88,10 @@ class Child:
 class LoggedChild(Child):
     """A child in the background, whose output goes to stderr line by line.
 
-    It has a session of its own, so that Ctrl-C does not reach it.
+    It runs in its own session, so that Ctrl-C does not reach it.
 
     Args:
-        name: What precedes each of its lines, in brackets.
+        name: The prefix of each line, which is put in brackets.
         argv: As for `Child`.
         env: As for `Child`.
         signal_mask: As for `Child`.
@@ -137,7 +138,11 @@ class LoggedChild(Child):
         return b"\n".join(self._lines).decode(errors="replace")
 
     def join_log(self, seconds: float) -> None:
-        """Waits until the output of a process that ended is all copied."""
+        """Waits until all output is copied, after the process has ended.
+
+        Args:
+            seconds: The longest wait.
+        """
         self._copier.join(seconds)
 
     def _copy_log(self, reader: int) -> None:
@@ -145,8 +150,8 @@ class LoggedChild(Child):
         with open(reader, "rb") as log:
             for line in log:
                 self._lines.append(line.rstrip(b"\r\n"))
-                # One write a line, so that lines of two shards do not mix.
+                # One write per line, so that lines of two shards do not mix.
                 try:
                     os.write(_STDERR, prefix + self._lines[-1] + b"\n")
                 except OSError:
-                    pass  # Go on reading: a full pipe would stop the shard.
+                    pass  # Keep reading: a full pipe would block the shard.

@@ -1,17 +1,17 @@
-"""Ports of this machine for processes that are yet to start."""
+"""Finds free ports on this machine for processes that will start later."""
 
 from __future__ import annotations
 
 import random
 import socket
 
-# Below those that the system gives to whoever asks for any: a process may listen only
-# seconds after its port was chosen.
+# Below the system's ephemeral ports: a process may start to listen seconds after its
+# port was chosen, and until then the system must not assign the port to another one.
 _PORTS = range(10_000, 30_000)
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns so many ports of loopback at which nobody listens now."""
+    """Returns `count` ports of the loopback address on which nothing listens now."""
     ports: list[int] = []
     while len(ports) < count:
         port = random.SystemRandom().choice(_PORTS)

@@ -1,4 +1,4 @@
-"""gRPC servers, each at a port of its own."""
+"""Creates gRPC servers with exclusive ports."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ def make_server(
     options: Sequence[tuple[str, Any]] = (),
     max_calls: int | None = None,
 ) -> grpc.Server:
-    """Makes a server, whose port no other process can have too.
+    """Creates a server whose port no other process can share.
 
     Args:
-        pool: Runs its calls.
-        options: More of gRPC's.
-        max_calls: Calls that run or wait for the pool, streams included; the next is
-            refused before it is read. None: any number.
+        pool: The threads that run its calls.
+        options: Further options of gRPC.
+        max_calls: The limit on calls that run or wait for the pool, including streams;
+            further calls are refused before they are read. None: no limit.
     """
-    # Without the option two processes could share one port unnoticed.
+    # With gRPC's default, two processes could share one port unnoticed.
     return grpc.server(
         pool,
         options=[("grpc.so_reuseport", 0), *options],
@@ -39,19 +39,19 @@ def listen(
     purpose: str,
     credentials: grpc.ServerCredentials | None = None,
 ) -> Address:
-    """Gives a server its port.
+    """Makes a server listen on a port.
 
     Args:
-        server: It.
-        wanted: Where it should listen; port 0: any free one.
-        purpose: What it does, for messages.
-        credentials: Of TLS. None: there is no TLS.
+        server: The server.
+        wanted: The address to listen on; port 0 means any free port.
+        purpose: The server's purpose, for messages.
+        credentials: The TLS credentials; None for no TLS.
 
     Returns:
-        Where it listens.
+        The address on which it listens.
 
     Raises:
-        UnavailableError: If it cannot.
+        UnavailableError: If it cannot listen there.
     """
     try:
         if credentials is None:

@@ -1,7 +1,7 @@
-"""Health checks after gRPC's protocol grpc.health.v1, without generated code.
+"""Health checks by gRPC's protocol grpc.health.v1, without generated code.
 
-The two messages are a string and an enumeration, so their bytes are written and
-read here; no protocol buffer package is needed.
+The two messages consist of a string and of an enumeration, so this module encodes and
+decodes their bytes itself, and needs no protocol buffer package.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import grpc
 PS_SERVICE = "persia.PS"
 WORKER_SERVICE = "persia.Worker"
 
-# A watch holds a thread of the server's pool for as long as it lasts.
+# Each watch occupies a thread of the server's pool until it ends.
 MAX_WATCHES = 16
 
-# For Check beside those that watches hold.
+# Threads for Check calls, in addition to those for watches.
 CHECK_THREADS = 4
 
 # HealthCheckResponse: field 1, a varint.
@@ -30,7 +30,7 @@ _SERVICE_TAG = 0x0A
 
 
 class Health:
-    """The health of a process, until `drain` is called: serving, unless told otherwise.
+    """The health of a process: serving or not serving; never serving after `drain`.
 
     Thread-safe.
 
@@ -40,8 +40,8 @@ class Health:
     >>> grpc_server.add_generic_rpc_handlers([health.handler()])
 
     Args:
-        services: The names that it answers to, beside none at all.
-        serving: Whether it serves already.
+        services: The service names that it answers for, in addition to the empty name.
+        serving: Whether it is serving at first.
     """
 
     def __init__(self, *services: str, serving: bool = True) -> None:
@@ -53,7 +53,7 @@ class Health:
         self._watch_slots = threading.Semaphore(MAX_WATCHES)
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """Gives what a gRPC server needs to answer Check and Watch."""
+        """Returns the gRPC handler that answers Check and Watch."""
         return grpc.method_handlers_generic_handler(
             "grpc.health.v1.Health",
             {
@@ -63,19 +63,19 @@ class Health:
         )
 
     def set_serving(self, serving: bool) -> None:
-        """Says, also to those who watch, whether it serves; `drain` stays drained."""
+        """Sets whether it is serving, and notifies watches. No effect after `drain`."""
         with self._condition:
             self._serving = serving and not self._draining
             self._condition.notify_all()
 
     def drain(self) -> None:
-        """Says from now on, also to those who watch, that nothing is served."""
+        """Reports "not serving" from now on, and notifies watches."""
         with self._condition:
             self._draining = True
         self.set_serving(False)
 
     def close(self) -> None:
-        """Ends every watch once it has told the last state."""
+        """Ends every watch once it has reported the last state."""
         with self._condition:
             self._closed = True
             self._condition.notify_all()
@@ -126,7 +126,7 @@ class Health:
 
 
 def _requested_service(request: bytes, context: grpc.ServicerContext) -> str:
-    """Reads a request; one that is not well-formed ends the call."""
+    """Reads a request; aborts the call if the request is malformed."""
     try:
         return _parse_request(request)
     except ValueError as error:
@@ -135,7 +135,7 @@ def _requested_service(request: bytes, context: grpc.ServicerContext) -> str:
 
 
 def _parse_request(request: bytes) -> str:
-    """Reads the one field of a request: absent, or a string below 128 bytes."""
+    """Reads the only field of a request: absent, or a string below 128 bytes."""
     if not request:
         return ""
     if (

@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the program; the result is its exit code, 128 + n after signal n."""
+    """Runs the program and returns its exit code, which is 128 + n after signal n."""
     env = local_servers.environment(
         auth.token_file(args.auth_token_file), arguments.tls_of(args)
     )
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _NotRunError(Exception):
-    """The program was not run; `exit_code` is the launcher's."""
+    """The program was not run; `exit_code` is that of `persia launch`."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -113,7 +113,7 @@ class _Launch:
     def __init__(
         self, args: argparse.Namespace, env: dict[str, str], folder: Path
     ) -> None:
-        """`folder` is for what must not outlast the launch."""
+        """Prepares the launch; `folder` is for files that are removed at its end."""
         self._args = args
         self._recovery = recovering.of_arguments(args)
         if args.recovery and not args.recovery_folder:
@@ -121,7 +121,7 @@ class _Launch:
                 self._recovery, folder=str(folder / "recovery")
             )
         self._env = env
-        # Before any thread starts, so that no other takes a signal.
+        # Before any thread starts, so that no other thread receives a signal.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._signals = BlockedSignals([*_FORWARDED, signal.SIGCHLD])
         self._servers = LocalServers(
@@ -169,7 +169,7 @@ class _Launch:
         )
 
     def _announce(self, shards: list[Address], workers: list[Address]) -> None:
-        """Says how another terminal finds them: as the program does."""
+        """Logs the environment variables with which other terminals find the shards."""
         found = {SHARDS_VARIABLE: _joined(workers or shards)}
         for variable in (auth.TOKEN_FILE_VARIABLE, *tls.VARIABLES.values()):
             if variable in self._env:
@@ -189,7 +189,7 @@ class _Launch:
         except OSError as error:
             raise _NotRunError(
                 f"cannot run {self._args.program[0]}: {error.strerror}",
-                # As a shell does.
+                # The exit codes that a shell uses.
                 127 if isinstance(error, FileNotFoundError) else 126,
             ) from error
         while True:
@@ -204,7 +204,7 @@ class _Launch:
                 program.forward(received)
 
     def _stop(self, program: Programs) -> None:
-        """Ends those of its processes that still run."""
+        """Stops those of the program's processes that still run."""
 
         def end_all() -> None:
             self._servers.kill()
@@ -214,7 +214,12 @@ class _Launch:
         local_servers.stop(program.children, self._rest, end_all)
 
     def _rest(self, seconds: float) -> bool:
-        """Waits for so long, or until a child ends; False if a signal says to hurry."""
+        """Waits for a time, or until a child ends.
+
+        Returns:
+            True if a child has ended; False after the time, or for another signal,
+            which means that children must be killed now.
+        """
         received = self._signals.take_within(seconds)
         return received is not None and received.si_signo == signal.SIGCHLD
 

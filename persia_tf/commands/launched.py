@@ -1,4 +1,4 @@
-"""A shard or a worker of this machine that was started, and is started again."""
+"""A shard or embedding worker on this machine that can be restarted."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from persia_tf.commands.children import LoggedChild
 
 
 class LaunchedServer:
-    """A server process at one port for good, started when it is made.
+    """A server process, started by the constructor. A restart reuses its port.
 
     Args:
-        command: Of `persia`: `"ps"` or `"worker"`.
-        index: Of its kind.
-        options: More of its command line.
-        folder: For its port file.
+        command: The command of `persia`: `"ps"` or `"worker"`.
+        index: The server's index among those of the same command.
+        options: Further options of the command.
+        folder: The folder for its port file.
         env: Its environment.
-        signal_mask: The signals that it starts with blocked.
+        signal_mask: The signals that are blocked when it starts.
 
     Raises:
-        OSError: If it cannot be run.
+        OSError: If the process cannot be run.
     """
 
     def __init__(
@@ -48,23 +48,23 @@ class LaunchedServer:
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """The server's name in messages."""
         return f"shard {self.name}" if self.is_shard else self.name
 
     @property
     def listens(self) -> bool:
-        """Whether it has begun to."""
+        """Whether it has started to listen since its last start."""
         return self._port_file.exists()
 
     @functools.cached_property
     def address(self) -> Address:
-        """Where it listens, once it does."""
+        """The address on which it listens; available once `listens` is true."""
         return Address("127.0.0.1", int(self._port_file.read_text().split()[0]))
 
     def restart(self) -> None:
-        """Starts it again where it listened. It must have ended."""
+        """Starts it again on the same port. The process must have ended."""
         port = self.address.port
-        # Whether this start comes to listen must be seen.
+        # So that `listens` is false until the new process listens.
         self._port_file.unlink()
         self._start(port)
 

@@ -1,4 +1,4 @@
-"""Where `persia ps` and `persia worker` listen, and whom they let in."""
+"""Options of `persia ps` and `persia worker` for ports and access control."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from persia_tf.commands import arguments, memory
 
 @dataclasses.dataclass(frozen=True)
 class Listening:
-    """The ports of a process that serves, and who may come.
+    """The ports of a server process, and which clients it accepts.
 
     Attributes:
         host: Name or address to listen on.
-        port: The data port; 0: any free one.
-        control_port: The port of health checks; 0: any free one.
-        io_threads: Threads of the data port.
-        auth_token: What clients must have; empty: anything.
-        tls: By what it is known, and whom it takes; empty: there is no TLS.
-        insecure: Whether other machines are listened to without TLS or a token.
-        max_connections: Connections of the data port at once.
-        max_message_bytes: Of one request, and of one reply; 0: the default.
-        max_request_tables: Tables of one request; 0: the default.
-        max_request_ids: Ids of one request, over all its tables; 0: the default.
+        port: The data port; 0 means any free port.
+        control_port: The port of health checks; 0 means any free port.
+        io_threads: Number of threads that serve the data port.
+        auth_token: The token that clients must have; empty: none is required.
+        tls: The server's certificate and the authorities that it trusts; empty: no
+            TLS.
+        insecure: Whether clients on other machines are allowed without TLS or a token.
+        max_connections: The most simultaneous connections to the data port.
+        max_message_bytes: The largest request and the largest reply; 0: the default.
+        max_request_tables: The most tables in one request; 0: the default.
+        max_request_ids: The most ids in one request, over all its tables; 0: the
+            default.
     """
 
     host: str
@@ -40,7 +42,7 @@ class Listening:
     max_request_ids: int = 0
 
     def native(self) -> _native.ServerOptions:
-        """Returns what the core takes."""
+        """Returns the options as the core's structure."""
         return _native.ServerOptions(
             host=_native.utf8(self.host),
             port=self.port,
@@ -59,8 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
     """Declares the options.
 
     Args:
-        parser: Gets them.
-        default_port: The data port unless told otherwise.
+        parser: The parser to add them to.
+        default_port: The default data port.
     """
     parser.add_argument(
         "--port",
@@ -116,10 +118,10 @@ def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
 
 
 def of_arguments(args: argparse.Namespace) -> Listening:
-    """Gives what the options say, and reads the token and the files of TLS.
+    """Returns the values of the options; reads the token and TLS files.
 
     Raises:
-        InvalidArgumentError: If one of the files is not as it must be.
+        InvalidArgumentError: If one of the files cannot be read or is not valid.
     """
     return Listening(
         host=args.host,

@@ -1,4 +1,4 @@
-"""Servers on this machine that a process starts for itself, tends and stops."""
+"""Starts, supervises and stops servers on this machine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from persia_tf.commands.children import Child
 from persia_tf.commands.launched import LaunchedServer
 from persia_tf.commands.recovering import Recovery
 
-# Longer than a server takes by itself, so that it is not cut short.
+# Longer than a server needs to stop by itself, so that it is not killed too early.
 _STOP_SECONDS = serving.DRAIN_SECONDS + 5.0
 _POLL_SECONDS = 0.02
 _LOG_SECONDS = 5.0
@@ -26,9 +26,9 @@ class StartError(Exception):
     """A server did not start.
 
     Args:
-        message: Which, and why.
-        log: What it wrote last.
-        is_late: Whether it might with more time.
+        message: Names the server and the reason.
+        log: The last lines that it wrote.
+        is_late: Whether it might have started with more time.
     """
 
     def __init__(self, message: str, log: str = "", is_late: bool = False) -> None:
@@ -38,16 +38,19 @@ class StartError(Exception):
 
 
 def environment(token_file: str, encryption: tls.TLS | None) -> dict[str, str]:
-    """Gives this process's environment, in which servers find a token and TLS.
+    """Returns the environment for servers, with a token file and TLS.
 
     Args:
-        token_file: Holds the token; `""`: there is none.
-        encryption: The files of TLS; None: there is none.
+        token_file: The file with the token; `""` for no token.
+        encryption: The TLS files; None for no TLS.
+
+    Returns:
+        A copy of this process's environment, with their variables.
 
     Raises:
-        InvalidArgumentError: If one of the files is not as it must be.
+        InvalidArgumentError: If one of the files cannot be read or is not valid.
     """
-    # What is wrong with them is better said once.
+    # Check the files here, so that an error is reported once and not by each server.
     auth.read_token(token_file)
     tls.read(encryption)
     env = dict(os.environ)
@@ -69,14 +72,15 @@ def shard_options(
     memory_limit: str = "",
     log_level: str = "info",
 ) -> list[str]:
-    """Gives what `persia ps` is told of one of several shards.
+    """Returns the options of `persia ps` for one of several shards.
 
     Args:
-        index: Which one.
-        count: How many there are.
-        recovery: How they come back, each from a folder of its own.
-        checkpoint_root: As for `persia ps`; `""`: none.
-        memory_limit: As for `persia ps`; `""`: equal parts of this machine's.
+        index: The shard's index.
+        count: The number of shards.
+        recovery: How shards recover; each of them gets its own subfolder.
+        checkpoint_root: As for `persia ps`; `""` for none.
+        memory_limit: As for `persia ps`; `""` for an equal part of this machine's
+            default.
         log_level: As for `persia ps`.
     """
     options = [f"--checkpoint-root={checkpoint_root}"] if checkpoint_root else []
@@ -86,19 +90,19 @@ def shard_options(
 
 
 class LocalServers:
-    """Servers in the order in which they were started: the shards, then the workers.
+    """Servers that this process runs: shards, and then embedding workers.
 
     They stop when the thread that started them ends, and so with this process,
     however it ends.
 
     Args:
-        folder: For what must not outlast them.
+        folder: A folder for temporary files of the servers.
         env: Their environment.
-        signal_mask: The signals that they start with blocked.
-        recovery: How shards come back. With a folder, a server that ends is started
-            again.
-        recovery_option: What the user would give them such a folder by.
-        logger: Is told of those that end.
+        signal_mask: The signals that are blocked when they start.
+        recovery: How shards recover. If it has a folder, a server that ends is
+            restarted.
+        recovery_option: The user's option that sets such a folder, for messages.
+        logger: Gets messages about servers that have ended.
     """
 
     def __init__(
@@ -129,18 +133,18 @@ class LocalServers:
         """Starts servers of one kind and waits until all of them listen.
 
         Args:
-            command: Of `persia`: `"ps"` or `"worker"`.
-            options: Of each.
-            seconds: How long they may take.
-            rest: Waits for so many seconds, or less; what it raises ends this, too.
+            command: The command of `persia`: `"ps"` or `"worker"`.
+            options: The options of each server.
+            seconds: How long they may take to start.
+            rest: Waits for at most the given seconds; if it raises, so does `start`.
 
         Returns:
-            Where each listens.
+            The address of each server.
 
         Raises:
-            OSError: If one cannot be run.
-            StartError: If one does not come to listen in time. Those that run are
-                left to `stop`.
+            OSError: If a server cannot be run.
+            StartError: If a server does not listen in time. Servers that already run
+                keep running until `stop`.
         """
         deadline = time.monotonic() + seconds
         started = []
@@ -158,7 +162,7 @@ class LocalServers:
         return [server.address for server in started]
 
     def tend(self) -> None:
-        """Tells of servers that have ended, and starts those again that come back."""
+        """Logs which servers have ended, and restarts them if they can recover."""
         for server in self._servers:
             code = server.child.poll()
             if code is None or server.title in self._given_up:
@@ -187,12 +191,12 @@ class LocalServers:
                 self._given_up.add(server.title)
 
     def stop(self, rest: Callable[[float], bool]) -> None:
-        """Asks the servers to stop, and kills those that are late.
+        """Asks the servers to stop, and kills those that do not stop in time.
 
         Args:
-            rest: Waits for so many seconds, or less; returns False to kill them now.
+            rest: Waits for at most the given seconds; returns False to kill them now.
         """
-        # Workers first: what they still do needs the shards.
+        # Workers first: their requests in flight need the shards.
         for shards in (False, True):
             group = [each.child for each in self._servers if each.is_shard == shards]
             stop(group, rest, self.kill)
@@ -200,7 +204,7 @@ class LocalServers:
             server.child.join_log(_LOG_SECONDS)
 
     def kill(self) -> None:
-        """Ends the servers at once."""
+        """Kills the servers."""
         for server in self._servers:
             kill(server.child, server.title, self._logger)
 
@@ -208,12 +212,12 @@ class LocalServers:
 def stop(
     children: Sequence[Child], rest: Callable[[float], bool], late: Callable[[], None]
 ) -> None:
-    """Asks processes to stop, and waits until they have.
+    """Asks processes to stop, and waits until they have ended.
 
     Args:
-        children: They.
+        children: The processes.
         rest: As for `LocalServers.stop`.
-        late: Is called when they do not stop in time, or `rest` returns False.
+        late: Called if they do not stop in time, or if `rest` returns False.
     """
     for child in children:
         child.send(signal.SIGTERM)
@@ -225,7 +229,7 @@ def stop(
 
 
 def kill(child: Child, title: str, logger: logging.Logger) -> None:
-    """Ends a process at once, unless it has ended, and tells of it."""
+    """Kills a process and logs that, unless it has already ended."""
     if child.poll() is None:
         logger.warning("killing %s (pid %d)", title, child.pid)
         child.send(signal.SIGKILL)

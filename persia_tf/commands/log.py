@@ -1,4 +1,4 @@
-"""What `persia ps`, `worker` and `launch` log: to stderr, one line an event."""
+"""The log of `persia ps`, `worker` and `launch`: to stderr, one line per event."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Formatter(logging.Formatter):
     """`TIME LEVEL LOGGER PLACE: MESSAGE`, in one line unless there is a traceback.
 
     Attributes:
-        place: Where the process listens, once it does.
+        place: The address on which the process listens, once it does.
     """
 
     place = ""
@@ -32,12 +32,12 @@ class Formatter(logging.Formatter):
     def formatTime(  # noqa: N802
         self, record: logging.LogRecord, datefmt: str | None = None
     ) -> str:
-        """Gives the time as ISO 8601 has it, in this machine's zone."""
+        """Returns the time in ISO 8601 format, in this machine's time zone."""
         time = datetime.datetime.fromtimestamp(record.created).astimezone()
         return time.isoformat(timespec="milliseconds")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Gives the line."""
+        """Returns the line."""
         head = f"{self.formatTime(record)} {record.levelname} {record.name}"
         message = record.getMessage().replace("\n", " ")
         line = f"{head}{self.place and ' ' + self.place}: {message}"
@@ -47,13 +47,13 @@ class Formatter(logging.Formatter):
 
 
 def start(level: str) -> Formatter:
-    """Has the whole process log so, whoever logged otherwise before.
+    """Sets up logging for the whole process; replaces earlier handlers.
 
     Args:
         level: One of `LEVELS`.
 
     Returns:
-        What formats all lines from now on.
+        The formatter of all lines from now on.
     """
     formatter = Formatter()
     handler = logging.StreamHandler(sys.stderr)

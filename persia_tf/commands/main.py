@@ -41,7 +41,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
 
 
 def _split(argv: list[str]) -> tuple[list[str], list[str] | None]:
-    """Parts the command from the program after "--", whose options are its own."""
+    """Splits the arguments at "--", after which the program of `persia launch` is."""
     if "--" not in argv:
         return argv, None
     end = argv.index("--")
@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _description(docstring: str) -> str:
-    """Says of a command what its module does, which names the command first."""
+    """Returns a command's description: its module's docstring after the first colon."""
     text = docstring.partition(": ")[2]
     return text[0].upper() + text[1:]
 

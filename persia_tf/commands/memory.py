@@ -1,4 +1,4 @@
-"""How much memory a shard's tables may take: --memory-limit."""
+"""--memory-limit: how much memory a shard's tables may take."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from persia_tf.commands import cgroups
 
 _UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
-# Of address space, and of the part of it that is written to.
+# Limits of the address space, and of its private writable part.
 _PROCESS_LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
 UNLIMITED = 0
 
-# Of this machine's memory, for the shards of one command. The rest is for
-# requests, for what a checkpoint keeps of rows that change, and for others.
+# The share of this machine's memory for all shards of one command. The rest is for
+# requests, for copies that a checkpoint makes of changing rows, and for other programs.
 DEFAULT_PERCENT = 80.0
 
 
 def total_bytes() -> int:
-    """Returns the memory that this process may have.
+    """Returns how much memory this process may use, in bytes.
 
-    The least of the machine's, the limits of the control group that the process is in
-    and of the groups around that, and the process's own limits (`ulimit -v`, `-d`).
+    It is the minimum of the machine's memory, the limits of the process's control group
+    and its parents, and the process's own limits (`ulimit -v`, `-d`).
     """
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     limits += cgroups.memory_limits()
@@ -46,7 +46,7 @@ def size(text: str) -> int:
 
 
 def limit(text: str) -> int:
-    """Reads a limit: a size, a share as "80%", or "unlimited", which gives 0."""
+    """Reads a limit: a size, a share such as "80%", or "unlimited", which returns 0."""
     if text == "unlimited":
         return UNLIMITED
     share = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
@@ -61,5 +61,5 @@ def limit(text: str) -> int:
 
 
 def share_of(shards: int) -> str:
-    """Returns the default limit of each of so many shards on this machine."""
+    """Returns the default limit of each shard if this machine runs `shards` of them."""
     return f"{DEFAULT_PERCENT / shards:g}%"

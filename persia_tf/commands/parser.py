@@ -1,4 +1,4 @@
-"""The parser of the command line, and how its help pages look."""
+"""The command line's parser, and the layout of its help pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from absl.flags import argparse_flags
 
-# Of a help page, which its description and its examples would not fit else.
+# The width of help pages, which descriptions and examples are written for.
 _COLUMNS = 80
 
 
@@ -17,8 +17,8 @@ class Parser(argparse_flags.ArgumentParser):
     """A parser whose help page ends with examples.
 
     Args:
-        description: What the command does; its lines are filled anew.
-        examples: Commands, whose lines stay as they are.
+        description: What the command does; its paragraphs are re-wrapped.
+        examples: Example commands, whose lines are not changed.
         **options: As for `argparse.ArgumentParser`.
     """
 
@@ -28,7 +28,7 @@ class Parser(argparse_flags.ArgumentParser):
         super().__init__(
             description=_filled(description),
             epilog="examples:\n" + textwrap.indent(examples.strip("\n"), "  "),
-            # argparse's own would make one paragraph of either.
+            # argparse's default formatter would merge each of them into one paragraph.
             formatter_class=functools.partial(
                 argparse.RawDescriptionHelpFormatter, width=_COLUMNS - 1
             ),
@@ -38,12 +38,12 @@ class Parser(argparse_flags.ArgumentParser):
     def add_argument(self, *names: str, **options: Any) -> argparse.Action:
         """Declares an argument."""
         if "--helpfull" in names:
-            # It tells of Abseil's own flags, which are of no use here.
+            # Hide it: it shows Abseil's own flags, which have no use here.
             options["help"] = argparse.SUPPRESS
         return super().add_argument(*names, **options)
 
 
 def _filled(text: str) -> str:
-    """Fills the lines of each paragraph."""
+    """Wraps the lines of each paragraph."""
     paragraphs = textwrap.dedent(text).strip().split("\n\n")
     return "\n\n".join(textwrap.fill(each, _COLUMNS - 1) for each in paragraphs)

@@ -11,16 +11,16 @@ from persia_tf.commands.free_ports import free_ports
 
 
 class Programs:
-    """Processes of one program, which `TF_CONFIG` makes workers if there are several.
+    """The processes of a program; if there are several, `TF_CONFIG` makes them workers.
 
-    The first one has this process's terminal and standard streams. What the others
-    print goes to stderr, line by line.
+    The first process uses this process's terminal and standard streams. The output of
+    the others goes to stderr, line by line.
 
     Args:
         argv: The program and its arguments.
         env: Its environment.
-        workers: How many.
-        signal_mask: The signals that they start with blocked.
+        workers: The number of processes.
+        signal_mask: The signals that are blocked when they start.
 
     Raises:
         OSError: If the program cannot be run.
@@ -42,13 +42,14 @@ class Programs:
 
     @property
     def children(self) -> list[Child]:
-        """All of them, the first one first."""
+        """All processes, in order."""
         return [self._first, *self._others]
 
     def poll(self) -> int | None:
-        """Gives the exit code of one that failed, 0 if all have ended well, else None.
+        """Returns the program's exit code, or None while it runs.
 
-        The workers of a program that has failed on one wait for that one.
+        It is the exit code of a process that failed, even if others still run, since
+        these may wait for the failed one forever; or 0 if all have succeeded.
         """
         codes = [child.poll() for child in self.children]
         failed = [code for code in codes if code]
@@ -57,15 +58,19 @@ class Programs:
         return None if None in codes else 0
 
     def forward(self, received: signal.struct_siginfo) -> None:
-        """Passes a signal on that this process got."""
-        # What the kernel sends comes from the terminal, which has sent it to the
-        # first one too.
+        """Forwards a signal that this process received."""
+        # A signal from the kernel comes from the terminal, which has also sent it to
+        # the first process.
         is_of_terminal = received.si_code > 0
         for child in self._others if is_of_terminal else self.children:
             child.send(received.si_signo)
 
     def join_logs(self, seconds: float) -> None:
-        """Waits until the output of those that ended is all copied."""
+        """Waits until all output of the ended processes is copied.
+
+        Args:
+            seconds: The longest wait per process.
+        """
         for child in self._others:
             child.join_log(seconds)
 

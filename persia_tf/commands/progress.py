@@ -1,22 +1,22 @@
-"""How far something is, on stderr."""
+"""Shows progress on stderr."""
 
 from __future__ import annotations
 
 import sys
 import time
 
-# A terminal's line is written anew, others follow each other.
+# Seconds between updates: of the same line on a terminal, of new lines elsewhere.
 _TERMINAL_SECONDS = 0.1
 _LOG_SECONDS = 10.0
 
 
 class Progress:
-    """Tells how many of some rows are done, in one line of a terminal.
+    """Shows how many rows are done, in a line of the terminal that it updates.
 
-    Where stderr is no terminal it tells that every ten seconds, in a line each.
+    If stderr is not a terminal, it prints a line every ten seconds.
 
     Args:
-        title: What is done to them.
+        title: What is done to the rows.
     """
 
     def __init__(self, title: str) -> None:
@@ -27,7 +27,7 @@ class Progress:
         self._shows = False
 
     def show(self, rows: int, total: int) -> None:
-        """Tells of `rows` of `total`, unless it has just told."""
+        """Shows `rows` of `total`, unless it was updated just before."""
         now = time.monotonic()
         if now - self._told < self._between:
             return
@@ -36,7 +36,7 @@ class Progress:
         self._write(f"{self._title}: {rows:,} of about {total:,} rows ({share})")
 
     def end(self, text: str) -> None:
-        """Tells the outcome, and how long it took."""
+        """Prints the outcome and the time that it took."""
         if self._shows and self._is_terminal:
             sys.stderr.write("\r\x1b[K")
         seconds = time.monotonic() - self._begin
@@ -44,6 +44,6 @@ class Progress:
 
     def _write(self, line: str) -> None:
         self._shows = True
-        # The escape clears what a longer line has left.
+        # The escape sequence clears the rest of a longer line before.
         sys.stderr.write(f"\r{line}\x1b[K" if self._is_terminal else f"{line}\n")
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""How a shard comes back after it was killed: the options of `persia ps` and launch."""
+"""Options of `persia ps` and `persia launch` for recovery after a shard was killed."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from persia_tf.commands import arguments
 
 @dataclasses.dataclass(frozen=True)
 class Recovery:
-    """From what a shard comes back, and where it keeps that.
+    """From what a shard recovers, and where that is stored.
 
     Attributes:
-        folder: Of this shard alone, on this machine; `""`: it does not come back.
-        source: `"log"`: every change. `"checkpoint"`: the last one.
+        folder: A folder of this shard only, on this machine; `""`: the shard does not
+            recover its rows.
+        source: `"log"`: a log of every change; `"checkpoint"`: the last checkpoint.
         log_sync: What a logged change survives: `"device"`, loss of power;
-            `"system"`, the end of the process.
-        log_size: Bytes by which a log grows until it is written anew as rows; 0:
-            the default.
-        lose_log_from: The damaged record of the log from which on all is given up; 0:
-            none.
+            `"system"`, only the end of the process.
+        log_size: By how many bytes a log grows until a new log base, a snapshot of the
+            rows, replaces it; 0: the default.
+        lose_log_from: The number of a damaged log record: it and all later records are
+            given up; 0: none.
     """
 
     folder: str = ""
@@ -32,7 +33,7 @@ class Recovery:
     lose_log_from: int = 0
 
     def options(self) -> list[str]:
-        """Returns what `persia ps` is told on its command line."""
+        """Returns the options of `persia ps`."""
         if not self.folder:
             return []
         options = [f"--recovery-folder={self.folder}", f"--recovery={self.source}"]
@@ -44,13 +45,13 @@ class Recovery:
         return options
 
     def within(self, name: str) -> Recovery:
-        """Returns the same for a shard whose folder has this name in the folder."""
+        """Returns a copy for a shard with the subfolder of this name."""
         if not self.folder:
             return self
         return dataclasses.replace(self, folder=os.path.join(self.folder, name))
 
     def native(self) -> dict[str, bytes | int]:
-        """Returns its fields of `ShardOptions`."""
+        """Returns the corresponding fields of `ShardOptions`."""
         return {
             "recovery_folder": _native.utf8(self.folder),
             "recovery": _native.utf8(self.source),
@@ -64,8 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser, without_folder: str) -> None:
     """Declares the options.
 
     Args:
-        parser: Gets them.
-        without_folder: What becomes of a shard without --recovery-folder.
+        parser: The parser to add them to.
+        without_folder: A help text: what happens without --recovery-folder.
     """
     parser.add_argument(
         "--recovery-folder",
@@ -106,7 +107,7 @@ def add_arguments(parser: argparse.ArgumentParser, without_folder: str) -> None:
 
 
 def of_arguments(args: argparse.Namespace) -> Recovery:
-    """Gives what the options say."""
+    """Returns the values of the options."""
     return Recovery(
         folder=args.recovery_folder or "",
         source=args.recovery or "log",

@@ -27,10 +27,10 @@ persia serve --model serving/ranking --follow 10.0.0.1:7000,10.0.0.2:7000
 curl http://127.0.0.1:8501/v1/models/ranking
 """
 
-# From a thread that runs Python to the next; Python's own is 5 ms.
+# How long a thread may hold the GIL while others wait for it; Python's default is 5 ms.
 _SWITCH_SECONDS = 0.0002
 
-_M_MMAP_THRESHOLD = -3  # Of <malloc.h>.
+_M_MMAP_THRESHOLD = -3  # As in <malloc.h>.
 _MMAP_THRESHOLD_VARIABLE = "MALLOC_MMAP_THRESHOLD_"
 _LARGE_BYTES = 1 << 20
 
@@ -78,17 +78,17 @@ def run(args: argparse.Namespace) -> int:
 def _start(args: argparse.Namespace) -> serving.Started:
     tls = arguments.tls_of(args)
     _check(args, tls)
-    # Before TensorFlow is there: its own log is of no interest, but for errors.
+    # Must be set before TensorFlow is imported: only errors of its own log matter.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    # They import TensorFlow, which takes long, and the other commands do without.
+    # Imported here since they import TensorFlow, which is slow; other commands do not.
     from persia_tf import model_server
     from persia_tf.model_server import descriptors
 
-    # By gRPC and by REST.
+    # Twice, for gRPC and for REST.
     descriptors.raise_limit(2 * args.max_connections)
-    # What is short should not wait for long behind what is not.
+    # So that short requests do not wait long behind long ones.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    # TensorFlow's modules stay: nobody need look for garbage among them again.
+    # TensorFlow's modules stay in memory: later collections need not scan them.
     gc.collect()
     gc.freeze()
     _return_large_memory()
@@ -133,10 +133,11 @@ def _start(args: argparse.Namespace) -> serving.Started:
 
 
 def _return_large_memory() -> None:
-    """Has large blocks go back to the system when they are freed, not to be kept.
+    """Makes malloc return large blocks to the system when they are freed.
 
-    glibc learns to keep blocks of the sizes that were freed: after some requests of
-    many megabytes each thread would hold as much for the next.
+    By default, glibc raises its threshold to the sizes of freed blocks, and so retains
+    such blocks. After some requests of many megabytes, each thread would hold that much
+    memory for later requests.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt") and _MMAP_THRESHOLD_VARIABLE not in os.environ:
@@ -144,7 +145,7 @@ def _return_large_memory() -> None:
 
 
 def _check(args: argparse.Namespace, tls: TLS | None) -> None:
-    """Refuses at once what `ModelServer` would after TensorFlow is imported."""
+    """Checks options that `ModelServer` would refuse after the import of TensorFlow."""
     from persia_tf.model_server import hosts, versions
 
     hosts.check(args.host, args.insecure or tls is not None)

@@ -1,4 +1,4 @@
-"""A process that serves: the native server and its control port."""
+"""Runs the native server, with a control port for health checks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from persia_tf.tls import Credentials
 
 _CONTROL_GRACE_SECONDS = 1.0
 
-# How often it is looked whether a server is ready.
+# Seconds between checks whether a server is ready.
 _READY_SECONDS = 0.1
 
 
@@ -31,7 +31,7 @@ def shard(
     memory_limit: int = memory.UNLIMITED,
     max_tables: int = 0,
 ) -> Server:
-    """Starts a parameter server shard, which is empty unless it comes back.
+    """Starts a parameter server shard, which is empty unless it recovers rows.
 
     Example:
 
@@ -40,19 +40,18 @@ def shard(
     >>> server.stop(seconds=20)
 
     Args:
-        listening: Where, and for whom.
-        checkpoint_root: The folder that checkpoints are kept in; `""`: there are
-            none.
-        recovery: How it comes back after it was killed.
+        listening: The ports, and which clients are accepted.
+        checkpoint_root: The folder for checkpoints; `""`: there are no checkpoints.
+        recovery: How the shard recovers after it was killed.
         memory_limit: Bytes that all tables may take; 0: unlimited.
-        max_tables: How many there may be; 0: unlimited.
+        max_tables: The most tables; 0: unlimited.
 
     Returns:
-        The server, which serves already.
+        The server, which is already serving.
 
     Raises:
-        PersiaError: If one of the ports cannot be listened on, or not without TLS
-            or a token, or if what it should come back from cannot be read.
+        PersiaError: If it cannot listen on one of the ports, or must not listen there
+            without TLS or a token; or if it cannot read the data to recover from.
     """
     shard_options = _native.ShardOptions(
         checkpoint_root=_native.utf8(checkpoint_root),
@@ -71,21 +70,21 @@ def replica(
     memory_limit: int = memory.UNLIMITED,
     max_tables: int = 0,
 ) -> Server:
-    """Starts a replica of a shard, which follows it.
+    """Starts a replica, which follows a shard.
 
     Args:
-        listening: As for `shard`. The token and TLS are the source's, too.
-        source: The shard.
+        listening: As for `shard`. Its token and TLS are also used for the source.
+        source: The shard to follow.
         memory_limit: As for `shard`.
         max_tables: As for `shard`.
 
     Returns:
-        The server, which answers already, and reports that it serves once it has
-        had all rows.
+        The server. It already answers, but health checks report that it is serving
+        only once it has received all rows.
 
     Raises:
-        PersiaError: If one of the ports cannot be listened on, or not without TLS
-            or a token.
+        PersiaError: If it cannot listen on one of the ports, or must not listen there
+            without TLS or a token.
     """
     shard_options = _native.ShardOptions(
         memory_limit_bytes=memory_limit,
@@ -105,18 +104,18 @@ def worker(
     """Starts an embedding worker, which connects to its shards on first use.
 
     Args:
-        listening: As for `shard`. As many threads again are for the shards, and
-            the token and TLS are theirs, too.
-        shards: The shards, in the order that every worker has.
-        timeout: Seconds until a request that a shard does not answer fails.
-        cache_rows: Hot rows of each table to keep copies of.
+        listening: As for `shard`. The same number of further threads talk to the
+            shards, with the same token and TLS.
+        shards: The shards, in the same order for all workers.
+        timeout: Seconds after which a request without an answer from a shard fails.
+        cache_rows: How many hot rows of each table to hold copies of.
 
     Returns:
-        The server, which serves already.
+        The server, which is already serving.
 
     Raises:
-        PersiaError: If one of the ports cannot be listened on, or not without TLS
-            or a token, or an argument is out of range.
+        PersiaError: If it cannot listen on one of the ports, or must not listen there
+            without TLS or a token; or if an argument is out of range.
     """
 
     def start(options: _native.ServerOptions, handle: _native.ServerHandle) -> None:
@@ -141,18 +140,18 @@ def _starter(
 
 
 class Server:
-    """A native server with health checks, serving from the moment it is made.
+    """A native server with health checks, which the constructor starts.
 
     Args:
-        listening: Where, and for whom. What may listen for data may, on the same
-            host, for health checks, which tell nothing else. They ask for no token
-            and no certificate, but show the server's.
-        service: What health checks call the server.
-        logger: The name of the logger that gets what the server has to tell.
-        start: Starts the native server with such options and sets its handle.
+        listening: The ports, and which clients are accepted. Health checks use the same
+            host. They require neither a token nor a client certificate, since they
+            reveal nothing but the health; with TLS they show the server's certificate.
+        service: The server's name in health checks.
+        logger: The name of the logger that gets the server's events.
+        start: Starts the native server with the given options, and sets its handle.
 
     Raises:
-        PersiaError: If one of the ports cannot be listened on.
+        PersiaError: If it cannot listen on one of the ports.
     """
 
     def __init__(
@@ -190,13 +189,13 @@ class Server:
             self._watcher.start()
 
     def stop(self, seconds: float) -> None:
-        """Reports "not serving", finishes requests in flight, and ends.
+        """Reports "not serving", finishes requests in flight, and stops.
 
         Args:
             seconds: How long requests in flight may take.
 
         Raises:
-            PersiaError: If the native server does not stop as it should.
+            PersiaError: If the native server reports a failure as it stops.
         """
         self._health.drain()
         self._stopping.set()

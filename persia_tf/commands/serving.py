@@ -1,4 +1,4 @@
-"""What processes that serve share: options, ports, signals, the end."""
+"""The common part of server commands: options, port files, signals and shutdown."""
 
 from __future__ import annotations
 
@@ -20,36 +20,37 @@ from persia_tf.commands.signals import BlockedSignals
 if TYPE_CHECKING:
     from persia_tf.commands.server import Server
 
-# How long requests in flight may take once the process was told to stop.
+# How long requests in flight may take after the signal to stop.
 DRAIN_SECONDS = 20.0
 
-_PR_SET_PDEATHSIG = 1  # Of <linux/prctl.h>.
+_PR_SET_PDEATHSIG = 1  # As in <linux/prctl.h>.
 
 
 class Process(Protocol):
-    """What serves until it is told to stop.
+    """A server that runs until `stop` is called.
 
     Attributes:
-        address: Where it listens, for the log.
+        address: The address on which it listens, for the log.
     """
 
     address: Any
 
     def stop(self, seconds: float) -> bool | None:
-        """Finishes requests in flight, for so long, and ends.
+        """Finishes requests in flight, for at most `seconds`, and stops.
 
         Returns:
-            False if some of them run on, which Python would wait for.
+            False if some requests are still running, in threads that Python would wait
+            for at its exit.
         """
 
 
 class Started(NamedTuple):
-    """What serves, as it has started.
+    """A started server.
 
     Attributes:
-        process: It.
-        ports: For --port-file.
-        announce: Logs where it listens.
+        process: The server.
+        ports: The ports to write to --port-file.
+        announce: Logs the addresses on which it listens.
     """
 
     process: Process
@@ -58,11 +59,11 @@ class Started(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
-    """Declares the options of a process that serves rows.
+    """Declares the options of a server of rows.
 
     Args:
-        parser: Gets them.
-        default_port: The data port unless told otherwise.
+        parser: The parser to add them to.
+        default_port: The default data port.
     """
     listening.add_arguments(parser, default_port)
     add_process_arguments(
@@ -71,11 +72,11 @@ def add_arguments(parser: argparse.ArgumentParser, default_port: int) -> None:
 
 
 def add_process_arguments(parser: argparse.ArgumentParser, ports: str) -> None:
-    """Declares the options of any process that serves.
+    """Declares the options of every server command.
 
     Args:
-        parser: Gets them.
-        ports: What --port-file has.
+        parser: The parser to add them to.
+        ports: The contents of --port-file, for its help text.
     """
     log.add_arguments(parser)
     parser.add_argument(
@@ -102,10 +103,10 @@ def run(
 
     Args:
         args: The values of the options that `add_arguments` declares.
-        title: What the log calls the process.
+        title: The process's name in the log.
         name: The name of its logger.
-        start: Gives the server that listens so, and serves from then on. It
-            imports it too: that takes long, and the other commands do without.
+        start: Starts and returns the server for a `Listening`. It also imports the
+            server's module, which is slow and which other commands do not need.
 
     Returns:
         The exit code.
@@ -146,21 +147,21 @@ def run_until_told(
 
     Args:
         args: The values of the options that `add_process_arguments` declares.
-        logger: The process's.
-        start: Starts what serves.
+        logger: The process's logger.
+        start: Starts and returns the server.
 
     Returns:
         The exit code.
     """
-    # Before the first thread starts, so that none of them takes a signal.
+    # Before the first thread starts, so that only this thread receives the signals.
     blocked = BlockedSignals([signal.SIGTERM, signal.SIGINT])
     if args.parent is not None:
         _stop_with_parent(args.parent)
     if args.port_file:
-        # Nobody who waits for the file may read an earlier process's ports.
+        # A program that waits for the file must not read an earlier process's ports.
         args.port_file.unlink(missing_ok=True)
     formatter = log.start(args.log_level)
-    # gRPC's own log would only repeat, in other words, what is raised.
+    # gRPC's own log would only repeat errors that are raised.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     process, ports, announce = start()
     formatter.place = str(process.address)
@@ -185,22 +186,22 @@ def run_until_told(
 
 
 def _leave() -> NoReturn:
-    """Ends the process now, whatever its threads do: Python would wait for them."""
+    """Exits at once, without waiting for running threads as Python would."""
     logging.shutdown()
     sys.stdout.flush()
     os._exit(0)
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Writes a file that nobody ever sees in part."""
+    """Writes a file that appears only once it is complete."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.write_text(text)
     partial.replace(path)
 
 
 def _stop_with_parent(pid: int) -> None:
-    """Has the kernel send SIGTERM when the parent ends, however it ends."""
+    """Makes the kernel send SIGTERM to this process when its parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != pid:
-        # It ended before the call, or was never the parent.
+        # The parent ended before this call, or the process was never the parent.
         raise ProcessLookupError(f"--parent must be the parent process, got {pid}")

@@ -1,7 +1,7 @@
-"""Signals taken one by one by the main thread, without handlers.
+"""Signals that the main thread receives one by one, without handlers.
 
-A handler may run between any two steps of the program; a blocked signal waits
-until it is asked for, so no moment is the wrong one for it to arrive.
+A signal handler may interrupt the program anywhere. A blocked signal stays pending
+until the program waits for it, so it may arrive at any time without harm.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class BlockedSignals:
     >>> received = blocked.take()
 
     Args:
-        signals: What to block. A signal that is ignored (as SIGHUP is under
-            nohup) is left so.
+        signals: The signals to block. Signals that are ignored (as SIGHUP is under
+            nohup) remain ignored.
     """
 
     def __init__(self, signals: Iterable[signal.Signals]) -> None:
@@ -30,15 +30,15 @@ class BlockedSignals:
         self.previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, self.signals)
 
     def take(self) -> signal.struct_siginfo:
-        """Waits for the next signal and takes it."""
+        """Waits for the next signal and returns it."""
         return signal.sigwaitinfo(self.signals)
 
     def take_within(self, seconds: float) -> signal.struct_siginfo | None:
-        """Takes the next signal, or gives None if none comes in time."""
+        """Returns the next signal, or None if none arrives in time."""
         return signal.sigtimedwait(self.signals, max(0.0, seconds))
 
     def restore_default(self) -> None:
-        """Lets the signals do from now on what they do to any process."""
+        """Unblocks the signals and restores their default actions."""
         for each in self.signals:
             signal.signal(each, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, self.signals)

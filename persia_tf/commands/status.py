@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints what the shards answer; 1 if one of them is down."""
+    """Prints the counters of the shards; returns 1 if one of them is down, else 0."""
     answers = asking.ask_each(args)
     processes = each_once([each for told in answers.processes for each in told])
     if args.json:
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def each_once(processes: Sequence[stats.ProcessStats]) -> list[stats.ProcessStats]:
-    """Leaves out shards that an earlier embedding worker told of, too."""
+    """Removes duplicates: several embedding workers report the same shards."""
     first: dict[str, stats.ProcessStats] = {}
     for each in processes:
         first.setdefault(each.address, each)
@@ -87,7 +87,7 @@ def each_once(processes: Sequence[stats.ProcessStats]) -> list[stats.ProcessStat
 def to_json(
     processes: Sequence[stats.ProcessStats], failures: Sequence[asking.Failure] = ()
 ) -> str:
-    """Writes the counters as one JSON object, on one line."""
+    """Returns the counters as one JSON object, on one line."""
     return json.dumps(
         {
             "processes": [dataclasses.asdict(each) for each in processes],
@@ -99,7 +99,7 @@ def to_json(
 def to_text(
     processes: Sequence[stats.ProcessStats], failures: Sequence[asking.Failure] = ()
 ) -> str:
-    """Writes the counters as aligned tables: of the shards, then of the tables."""
+    """Returns the counters as text: a table of the shards, then one of their tables."""
     lines = [_process_row(each) for each in processes]
     nothing = ["-"] * (len(_PROCESS_HEADER) - 2)
     lines += [(failure.address, "DOWN", *nothing) for failure in failures]
@@ -116,7 +116,7 @@ def to_text(
 
 
 def tables_to_text(tables: Sequence[tuple[stats.TableStats, str]]) -> str:
-    """Writes the counters of tables' parts, each with its shard's address."""
+    """Returns the counters of tables' parts as text, with their shards' addresses."""
     rows = [_table_row(table, address) for table, address in tables]
     return align(_TABLE_HEADER, rows, 2)
 
@@ -167,7 +167,7 @@ def _ratio(part: int, whole: int, form: str) -> str:
 def align(
     header: Sequence[str], rows: Sequence[Sequence[object]], text_columns: int
 ) -> str:
-    """Aligns columns: the first ones to the left, the numbers to the right."""
+    """Aligns columns: the first `text_columns` to the left, the others to the right."""
     cells = [[str(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells)]
     return "\n".join(

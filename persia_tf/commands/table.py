@@ -13,7 +13,7 @@ from typing import NamedTuple
 from persia_tf import errors, stats
 from persia_tf.commands import arguments, asking, status
 
-# Of the command's help.
+# Shown in the command's help.
 EXAMPLES = """
 persia table ls 10.0.0.1:7000,10.0.0.2:7000
 persia table show user
@@ -69,7 +69,7 @@ def _add_shards(parser: argparse.ArgumentParser) -> None:
         "shards",
         type=arguments.address_list,
         nargs="?",
-        default=listed or None,  # argparse reads it as it does what is given.
+        default=listed or None,  # argparse parses a default str like an argument.
         metavar="SHARDS",
         help="HOST:PORT,... of the shards, in the order in which training lists "
         f"them, or of embedding workers (${_SHARDS_VARIABLE})",
@@ -77,7 +77,10 @@ def _add_shards(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Does what the action says; 1 if there is no such table, or a shard is down."""
+    """Runs the action; returns 1 if a shard is down or a drop is not confirmed.
+
+    It raises NotFoundError if there is no such table.
+    """
     if args.shards is None:
         raise errors.InvalidArgumentError(
             "say which shards: HOST:PORT,... before the table's name, or in "
@@ -123,7 +126,7 @@ def _drop(args: argparse.Namespace) -> int:
     if not (args.yes or _is_confirmed(args.name, rows)):
         print(f"Kept table '{args.name}'.", file=sys.stderr)
         return 1
-    # NumPy comes along, and no other command needs it.
+    # Imported late, since these modules import NumPy.
     from persia_tf.cluster import Cluster
     from persia_tf.table import Table
 
@@ -154,7 +157,7 @@ def _is_confirmed(name: str, rows: int) -> bool:
 
 
 def _shards(answers: asking.Answers) -> list[stats.ProcessStats]:
-    """What each shard tells; embedding workers hold no rows of their own."""
+    """Returns the counters of each shard, without those of embedding workers."""
     return status.each_once(
         [
             shard
@@ -165,7 +168,7 @@ def _shards(answers: asking.Answers) -> list[stats.ProcessStats]:
 
 
 class _WholeTable(NamedTuple):
-    """A table over all shards."""
+    """A table, summed over all shards."""
 
     table: str
     shards: int

@@ -1,4 +1,4 @@
-"""Input pipelines whose lookups run ahead of the step."""
+"""Input pipelines that look rows up ahead of the step."""
 
 from persia_tf.data.prefetch import prefetch
 

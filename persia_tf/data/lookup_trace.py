@@ -1,4 +1,4 @@
-"""Which ids a model will look up, as a function of its input."""
+"""Extracts from a model the function from its inputs to the ids that it looks up."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from persia_tf.ops.recording import RecordedLookup, recording
 
 
 class LookupTrace:
-    """The part of a model that computes ids, and nothing else of it.
+    """The part of a model that computes ids.
 
-    The model is traced once, with layers that record their ids instead of looking
-    them up; all that the ids do not need is cut away. So it does not matter how
-    the model is made, and nothing of it runs twice but what computes ids.
+    The model is traced once, while its layers record their ids instead of looking them
+    up. Then all ops that the ids do not depend on are pruned. So this works for every
+    kind of model, and only the ops that compute ids run twice.
 
     Args:
         model: A Keras model.
-        element_spec: Of the dataset: what `fit` takes.
+        element_spec: The element spec of the dataset that `fit` gets.
 
     Raises:
-        ValueError: if the model looks nothing up.
+        ValueError: if the model has no lookups.
     """
 
     def __init__(self, model: Any, element_spec: Any) -> None:
@@ -42,20 +42,20 @@ class LookupTrace:
         """Returns the ids of each lookup for an element of the dataset.
 
         Args:
-            element: Of the traced spec.
+            element: An element of the traced spec.
 
         Returns:
-            Of each lookup the ids, int64, and the splits of its bags, int32.
+            For each lookup, the ids, int64, and the splits of its bags, int32.
         """
         inputs, *_ = keras.utils.unpack_x_y_sample_weight(element)
         return self._function(*tf.nest.flatten(inputs, expand_composites=True))
 
 
 def _settle(model: Any, inputs_spec: Any) -> None:
-    """Calls the model once, so that it makes whatever it makes for new inputs.
+    """Traces a call of the model, so that it creates its state for these inputs.
 
-    Variables, if it is not built; tf_keras's `Sequential` traces itself anew for
-    another shape. Neither may happen while lookups are recorded. Nothing is run.
+    An unbuilt model creates variables, and tf_keras's `Sequential` rebuilds its graph
+    for a new shape. Neither may happen while lookups are recorded. Nothing is computed.
     """
     strategy = strategy_of(model)
     with strategy.scope() if strategy is not None else contextlib.nullcontext():

@@ -1,4 +1,4 @@
-"""Datasets whose functions go with them."""
+"""Lets datasets own their functions, so that these are freed with them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import tensorflow as tf
 
 @contextlib.contextmanager
 def own_functions() -> Iterator[None]:
-    """While it lasts, functions of datasets that are made are kept by these alone.
+    """Makes datasets that are created in a `with` block the only owners of functions.
 
-    `Dataset.scan` puts its function, and those that this calls, into the default graph
-    too: where things run at once, that is one graph for the life of the program, which
-    forgets none. Here it is another graph, and things still run at once.
+    `Dataset.scan` also adds its function, and the functions which that calls, to the
+    default graph. In eager mode that is one graph that lives as long as the program and
+    never frees them. In the block, another graph is the default one, and execution is
+    still eager.
     """
     eager_mode = _eager_mode()
     if not tf.executing_eagerly() or eager_mode is None:
@@ -25,6 +26,6 @@ def own_functions() -> Iterator[None]:
 
 
 def _eager_mode():
-    """TensorFlow's own, if this version shows it to Keras."""
+    """Returns TensorFlow's `eager_mode`, or None if this version does not expose it."""
     context = getattr(getattr(tf, "__internal__", None), "eager_context", None)
     return getattr(context, "eager_mode", None)

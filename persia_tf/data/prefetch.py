@@ -1,4 +1,4 @@
-"""Sends a batch's lookups ahead of the step that needs them."""
+"""Sends the lookups of a batch ahead of the step that needs them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from persia_tf.ops import load
 
 
 def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
-    """Looks up the rows of batches to come while the model trains on earlier ones.
+    """Looks up the rows of later batches while the model trains on earlier ones.
 
-    The elements stay as they are: the model finds the rows that were sent for by
-    its ids, and asks for whatever it does not find. So the same model runs with
-    and without this stage, and it must be the last one that changes elements.
+    The elements are unchanged: the model finds prefetched rows by its ids, and looks up
+    the rows that it does not find. So the same model runs with and without this stage.
+    No later stage of the pipeline may change the elements.
 
     In training, at most `staleness` earlier steps of this program that update a
-    batch's tables are missing from its rows when the model uses them. More
-    staleness hides more latency; `0` is synchronous: rows are asked for once
-    every earlier update is acknowledged. In `evaluate` and `predict` rows are
-    never stale.
+    batch's tables are missing from its rows when the model uses them. A larger
+    staleness hides more latency. `0` is synchronous: rows are looked up only after
+    every earlier update is acknowledged. In `evaluate` and `predict`, rows are never
+    stale.
 
-    Under a `tf.distribute` strategy of several replicas Keras splits batches, so
-    the stage must stand inside `strategy.distribute_datasets_from_function`. With
-    several workers, a `Cluster(staleness=0)` and a staleness of 0 here, nothing is
-    asked for ahead: a step's rows have the updates of all workers.
+    Under a `tf.distribute` strategy with several replicas Keras splits batches, so this
+    stage must be inside `strategy.distribute_datasets_from_function`. With several
+    workers, a `Cluster(staleness=0)` and a `staleness` of 0 here, nothing is
+    prefetched: a step's rows include the updates of all workers.
 
     Example:
 
@@ -46,18 +46,17 @@ def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
     ```
 
     Args:
-        dataset: A `tf.data.Dataset` of batches, as `fit` takes them: `x`, `(x,
-            y)` or `(x, y, sample_weight)`, where `x` may be a dict, a tuple, and
-            ragged.
-        model: The Keras model that will get them. It is built if it is not yet,
-            and its `call` is traced once.
+        dataset: A `tf.data.Dataset` of batches for `fit`: `x`, `(x, y)` or `(x, y,
+            sample_weight)`, where `x` may be a dict or a tuple, and may be ragged.
+        model: The Keras model that will get the batches. It is built if necessary, and
+            its `call` is traced.
         staleness: An int of at least 0. Defaults to `4`.
 
     Returns:
-        A `tf.data.Dataset` of the same elements.
+        A `tf.data.Dataset` with the same elements.
 
     Raises:
-        TypeError: if `dataset` is no `tf.data.Dataset`.
+        TypeError: if `dataset` is not a `tf.data.Dataset`.
         ValueError: if `staleness` is negative, or the model has no
             `PersiaEmbedding`.
     """
@@ -84,7 +83,8 @@ def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
         next_streams = [stage(s, ids) for s, stage in zip(streams, stages)]
         return tuple(next_streams), element
 
-    # The iterator holds the streams, and so ends them. 0: none is open yet.
+    # The streams are the scan's state, so they end with the iterator. 0 means that no
+    # stream is open yet.
     with own_functions():
         registered = dataset.scan(
             tuple(tf.zeros((), tf.int64) for _ in stages), register
@@ -93,7 +93,7 @@ def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
 
 
 class _Stage:
-    """Registers what the layers of one session will look up."""
+    """Registers the coming lookups of the layers of one session."""
 
     def __init__(
         self, trace: LookupTrace, session: str, staleness: int, replicas: int
@@ -129,8 +129,9 @@ class _Stage:
 
 
 def _synchronous_sessions() -> set[str]:
-    """Names of those by which no step may miss an update of another worker.
+    """Returns the names of sessions with a staleness of 0.
 
-    A stage knows this worker's updates alone, so it would ask too early.
+    In these, no step may miss an update of another worker. A stage knows only the
+    updates of its own worker, so it would look rows up too early.
     """
     return {s.name for s in session_lib.open_sessions() if s.staleness == 0}

@@ -1,8 +1,9 @@
-"""What Keras 3 asks `Strategy.reduce` for that TensorFlow does not do.
+"""Extends `Strategy.reduce` to arguments that Keras 3 passes and TensorFlow refuses.
 
 Works around https://github.com/keras-team/keras/issues/20585: under TensorFlow's
-`MultiWorkerMirroredStrategy`, Keras 3's `fit` fails in `reduce`. Once
-`tests/distribute/keras3_reduce_test.py` says that it no longer does, this file can go.
+`MultiWorkerMirroredStrategy`, Keras 3's `fit` fails in `reduce`. When
+`tests/distribute/keras3_reduce_test.py` reports that it no longer fails, delete this
+file.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ def reduce_structure(
     structure: Any,
     axis: int | None,
 ) -> Any:
-    """Reduces each value of a structure, where `reduce` takes single values.
+    """Reduces each value of a structure with a `reduce` for single values.
 
     Args:
-        strategy: The strategy that the values are of.
-        reduce: Its `reduce`.
-        reduce_op: As for that.
-        structure: A nest of values. Keras 3 gives a batch of data so.
-        axis: As for that. It is None for values without axes, as Keras 3's logs are.
+        strategy: The strategy of the values.
+        reduce: The strategy's `reduce`.
+        reduce_op: As for `reduce`.
+        structure: A nest of values, such as the batch of data that Keras 3 passes.
+        axis: As for `reduce`. For scalars, such as Keras 3's logs, None is used.
 
     Returns:
-        The same nest of what was reduced. A batch of data, which Keras 3 reduces
-        eagerly to see what it is like, is this worker's own: batches of workers
-        need not be of one size, so they cannot be reduced.
+        The same nest, of reduced values. A batch of data is not reduced but returned as
+        this worker has it: Keras 3 reduces one eagerly just to inspect it, and batches
+        of several workers may differ in size, so they cannot be reduced.
     """
 
     def reduce_one(value: Any) -> Any:
@@ -46,7 +47,7 @@ def reduce_structure(
 
 
 def _first_local_value(strategy: tf.distribute.Strategy, value: Any) -> Any:
-    # Variables are distributed values too, and really to be reduced.
+    # Variables are distributed values too, but they must be reduced.
     if isinstance(value, tf.distribute.DistributedValues) and not isinstance(
         value, tf.Variable
     ):

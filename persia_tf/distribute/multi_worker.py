@@ -1,4 +1,4 @@
-"""The strategy by which several worker processes train one model."""
+"""The strategy with which several worker processes train one model."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _TIMEOUT_SECONDS = 300.0
 class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
     """Trains dense layers synchronously on several workers; rows stay in shards.
 
-    TensorFlow's own strategy, but
+    It is TensorFlow's strategy with these differences:
 
-    - the `ps` entries of `TF_CONFIG` may name the shards: the workers do not wait
-      for them to join, as they would else, for ever;
+    - The `ps` entries of `TF_CONFIG` may name the shards. TensorFlow's workers would
+      wait forever for these to join.
     - `fit`, `evaluate` and `predict` work under Keras 3 too
-      (https://github.com/keras-team/keras/issues/20585);
-    - a worker whose peer is gone raises after some minutes, by default, rather than
-      wait for ever.
+      (https://github.com/keras-team/keras/issues/20585).
+    - A worker whose peer is gone raises after five minutes by default. TensorFlow's
+      would wait forever.
 
     Call `fit` and `evaluate` within `scope()`: outside of it, Keras 3 reports each
-    worker's own metrics rather than those of all.
+    worker's own metrics instead of the metrics over all workers.
 
     Example:
 
@@ -42,17 +42,18 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
     ```
 
     Args:
-        cluster_resolver: Which processes are the workers, and which of them this is.
-            Defaults to those of `TF_CONFIG` but its `ps` entries.
+        cluster_resolver: Names the workers, and this process among them. Defaults to
+            `TF_CONFIG` without its `ps` entries.
         communication_options: A `tf.distribute.experimental.CommunicationOptions`.
             Its `timeout_seconds` bounds how long a worker waits for its peers in a
-            step, and so for the slowest one's data, first trace and prefetched rows.
-            Where it is None, it is 300; 0 lets workers wait for ever. Defaults to
-            None: TensorFlow's options, and these 300 seconds.
+            step. That includes the time that the slowest peer needs for its data, its
+            first trace and its prefetched rows. A `timeout_seconds` of None means 300;
+            0 lets workers wait forever. Defaults to None: TensorFlow's options with a
+            timeout of 300 seconds.
 
     Raises:
-        ValueError: if the workers of `cluster_resolver` include `ps` tasks, or if
-            `TF_CONFIG` says that this process is one.
+        ValueError: if the tasks of `cluster_resolver` include `ps` tasks, or if
+            `TF_CONFIG` makes this process a `ps` task.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
 
         Args:
             reduce_op: As there.
-            value: As there, or under Keras 3 a nest of such.
+            value: As there; under Keras 3 also a nest of values.
             axis: As there.
 
         Returns:
@@ -89,8 +90,8 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
     ) -> Any:
         """Distributes each worker's own dataset; see `tf.distribute.Strategy`.
 
-        Under Keras 3, workers whose data end earlier take part with empty batches
-        until all have ended.
+        Under Keras 3, a worker whose data ends early takes part with empty batches
+        until the data of all workers has ended.
 
         Args:
             dataset_fn: As there.
@@ -106,14 +107,18 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
 
 
 def _uncounted(dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """Lest Keras 3 ends a worker's epoch by its own count of batches, not by all's."""
+    """Hides the number of batches of a worker's dataset from Keras 3.
+
+    Else Keras 3 would end the worker's epoch after that number, even if other workers
+    have more batches.
+    """
     if dataset.cardinality() < 0:
         return dataset
     return dataset.filter(lambda *element: True)
 
 
 class _Workers(tf.distribute.cluster_resolver.TFConfigClusterResolver):
-    """The cluster of `TF_CONFIG` without shards, which are no TensorFlow servers."""
+    """The cluster of `TF_CONFIG` without shards, which are not TensorFlow servers."""
 
     def cluster_spec(self) -> tf.train.ClusterSpec:
         tasks = super().cluster_spec().as_dict()
@@ -122,12 +127,12 @@ class _Workers(tf.distribute.cluster_resolver.TFConfigClusterResolver):
 
 
 def _with_timeout(options: Any) -> Any:
-    """The options with a bound, lest workers wait for ever for one that is gone."""
+    """Returns the options with a timeout, so that no worker waits forever."""
     bounded = tf.distribute.experimental.CommunicationOptions(
         timeout_seconds=_TIMEOUT_SECONDS
     )
     if options is not None and not isinstance(options, type(bounded)):
-        return options  # TensorFlow refuses it, and says what it must be.
+        return options  # TensorFlow refuses it with a clear message.
     return bounded.merge(options)
 
 

@@ -1,4 +1,4 @@
-"""What a layer gives for ids that have no row."""
+"""What a layer returns for ids that have no row."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _MOST_RATE = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class AbsentIds:
-    """A layer's choice of what ids without a row give outside training.
+    """What a layer returns, outside training, for ids that have no row.
 
     Args:
         choice: One of `ABSENT`.
-        oov_rate: With `"oov"`: which share of ids training replaces.
+        oov_rate: With `"oov"`: the share of ids that training replaces by `OOV_ID`.
         leaves_zero: Whether id 0 is padding.
 
     Raises:
-        TypeError: for a rate that is no number.
+        TypeError: for a rate that is not a number.
         ValueError: for an unknown choice, or a rate out of its range.
     """
 
@@ -51,14 +51,15 @@ class AbsentIds:
         checks.within("oov_rate", self.oov_rate, _LEAST_RATE, _MOST_RATE)
 
     def check_goes_with(self, compression: Any, admission: Any) -> None:
-        """Checks that the shared row is of its own, and can be made.
+        """Checks that other options allow a row for unknown ids, with `"oov"`.
 
         Args:
-            compression: The layer's, or None.
-            admission: The layer's, or None.
+            compression: The layer's compression, or None.
+            admission: The layer's admission, or None.
 
         Raises:
-            ValueError: if it is not, or cannot.
+            ValueError: if other ids would train that row too, or if it might never be
+                created.
         """
         if not self.is_oov:
             return
@@ -77,24 +78,25 @@ class AbsentIds:
 
     @property
     def is_oov(self) -> bool:
-        """Whether they share a row."""
+        """Whether ids without a row share the row of `OOV_ID`."""
         return self.choice == "oov"
 
     def rows(self, initial: InitialRows) -> AbsentRows:
-        """Returns what lookups give for them.
+        """Returns what lookups return for ids without a row.
 
         Args:
-            initial: Of the layer's table.
+            initial: The initial rows of the layer's table.
         """
         if self.choice == "initial":
             return AbsentRows("initial", initial)
         return AbsentRows("marked" if self.is_oov else "zeros")
 
     def replaced_in_training(self, ids: Any) -> Any:
-        """Returns ids of which some are `OOV_ID`, so that its row is trained.
+        """Replaces a share of the ids by `OOV_ID`, so that its row is trained.
 
-        Which ones follows from the ids and their places alone. So those are replaced
-        that were when the batch was prefetched, and others in another batch.
+        The choice depends only on the batch's ids and their positions. So a step
+        replaces the same ids as the prefetch of its batch did, and another batch has
+        other ids replaced.
 
         Args:
             ids: int64, dense or ragged.
@@ -124,15 +126,15 @@ class AbsentIds:
     def read(
         self, ids: tf.Tensor, lookup: Callable[[tf.Tensor], tf.Tensor]
     ) -> tf.Tensor:
-        """Looks ids up outside training; those without a row get `OOV_ID`'s.
+        """Looks ids up outside training; ids without a row get the row of `OOV_ID`.
 
         Args:
             ids: int64, any shape.
-            lookup: Gives marked rows for ids, `(n,)`.
+            lookup: Maps ids, `(n,)`, to rows, in which missing rows are marked.
 
         Returns:
-            float32, `ids.shape + (dim,)`. Padding without a row is zeros, and so is all
-            that has none before `OOV_ID` has one.
+            float32, `ids.shape + (dim,)`. Padding without a row gives zeros. All ids
+            without a row do, as long as `OOV_ID` has none either.
         """
         with on_host():
             flat = tf.reshape(ids, [-1])

@@ -1,6 +1,7 @@
-"""What optimizer is at work, of which Keras tells layers and constraints nothing.
+"""Finds the optimizer that is applying gradients.
 
-So these functions look for it among their callers.
+Keras does not pass it to layers or constraints, so these functions look for it among
+the callers on the stack.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from persia_tf.layers.call_stack import KERAS_MODULE, frames_of
 
 
 def applies_scaled_gradients(layer_name: str) -> bool:
-    """Looks at the optimizer that is applying a constraint.
+    """Whether the optimizer that is applying a constraint scales its loss.
 
-    Rows get the gradients of each batch. So an optimizer that accumulates them over
-    batches would have rows stepped wrongly.
+    It also refuses gradient accumulation: rows are updated with the gradients of each
+    batch, which would be wrong for an optimizer that accumulates over batches.
 
     Args:
-        layer_name: For the message.
+        layer_name: The layer's name, for the message.
 
     Returns:
-        Whether the gradients that it got were of a scaled loss.
+        Whether the gradients that the optimizer got are those of a scaled loss.
 
     Raises:
-        NotImplementedError: if it accumulates gradients.
+        NotImplementedError: if the optimizer accumulates gradients.
     """
     optimizers = _optimizers()
     for optimizer in optimizers:
@@ -36,13 +37,13 @@ def applies_scaled_gradients(layer_name: str) -> bool:
 def applying_optimizer() -> Any:
     """Returns the Keras optimizer that is applying a constraint, or None.
 
-    Of optimizers that wrap one another it is the innermost.
+    If optimizers wrap one another, it is the innermost one.
     """
     return next(iter(_optimizers()), None)
 
 
 def is_trained_with_scaled_loss() -> bool:
-    """Whether a model that is being called was compiled to scale its loss."""
+    """Whether a model on the call stack was compiled with a scaled loss."""
     models = (c for c in _callers() if isinstance(c, keras.Model))
     return any(_scales_loss(getattr(model, "optimizer", None)) for model in models)
 

@@ -11,16 +11,16 @@ from persia_tf.ops.placement import on_host, reshape_on_host
 
 
 def bags_of(ids: Any, combiner: str, leave_out_zero: bool) -> tuple[tf.Tensor, Bags]:
-    """Makes each innermost row of ids a bag.
+    """Turns each innermost row of ids into a bag.
 
     Args:
         ids: int64, dense or ragged, of rank 2 or more.
         combiner: `"sum"`, `"mean"` or `"sqrtn"`.
-        leave_out_zero: Whether id 0 is padding, and in no bag.
+        leave_out_zero: Whether id 0 is padding, which belongs to no bag.
 
     Returns:
-        The ids, and their bags, in order. Dense ids as they are, if all of them
-        count; others of rank 1.
+        The ids and their bags, in order. Dense ids without padding are returned
+        unchanged; other ids are flattened to rank 1.
     """
     if not leave_out_zero and not isinstance(ids, tf.RaggedTensor):
         return ids, Bags(combiner)
@@ -36,12 +36,12 @@ def bags_of(ids: Any, combiner: str, leave_out_zero: bool) -> tuple[tf.Tensor, B
 
 
 def in_shape_of(ids: Any, bags: Bags, vectors: tf.Tensor) -> Any:
-    """Gives bags' vectors the shape of the ids that they are of.
+    """Reshapes the vectors of bags to match the ids that the bags came from.
 
     Args:
-        ids: As `bags_of` takes them.
-        bags: Theirs.
-        vectors: Of the bags, as they were looked up.
+        ids: The ids that `bags_of` was given.
+        bags: The bags that `bags_of` returned.
+        vectors: The looked-up vectors of the bags.
 
     Returns:
         `ids.shape[:-1] + (dim,)`; ragged if one of those axes is.

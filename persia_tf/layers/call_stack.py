@@ -1,4 +1,4 @@
-"""Who is calling, where Keras and TensorFlow tell layers nothing of it."""
+"""Inspects the call stack for facts that Keras and TensorFlow do not pass on."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ KERAS_MODULE = re.compile(r"(keras|tf_keras)\.")
 
 
 def frames_of(modules: re.Pattern[str]) -> Iterator[FrameType]:
-    """Gives the frames that are running, innermost first.
+    """Yields the frames on the stack that belong to some modules, innermost first.
 
     Args:
-        modules: Matches the names of the modules that count. To read a frame's locals
-            keeps them alive for as long as it runs, iterators of the user's for one:
-            those of Keras are enough, since they call the rest.
+        modules: Matches the names of these modules. Choose them narrowly: reading a
+            frame's locals keeps their objects, such as a user's iterators, alive until
+            the frame returns. Keras's frames usually suffice, since Keras calls the
+            user's code.
     """
     frame = inspect.currentframe()
     while frame is not None:

@@ -1,4 +1,4 @@
-"""A `PersiaEmbedding` for models that were written with ids as floats."""
+"""A `PersiaEmbedding` for models that compute ids as floats."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from persia_tf.layers.persia_embedding import PersiaEmbedding
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class CastingPersiaEmbedding(PersiaEmbedding):
-    """A `PersiaEmbedding` that takes ids of any number type.
+    """A `PersiaEmbedding` that accepts ids of any numeric dtype.
 
-    As `keras.layers.Embedding` does: types that a `PersiaEmbedding` refuses are cast to
-    int64, the fraction cut off. A float32 holds every integer up to `2**24` only, so
-    larger ids may have become others before they get here; a `PersiaEmbedding` refuses
-    floats for that reason. `ptf.convert` makes such a layer where a model computes ids
-    as floats, as by slicing an input of several features.
+    Like `keras.layers.Embedding`, it casts dtypes that a `PersiaEmbedding` refuses to
+    int64, which truncates fractions. A float32 represents all integers only up to
+    `2**24`, so larger ids may have been rounded to other ids before they reach the
+    layer; that is why a `PersiaEmbedding` refuses floats. `ptf.convert` uses this layer
+    where a model computes ids as floats, as by slicing an input of several features.
 
     Args:
-        output_dim: As `PersiaEmbedding` takes it.
-        **options: As `PersiaEmbedding` takes them.
+        output_dim: As for `PersiaEmbedding`.
+        **options: As for `PersiaEmbedding`.
 
     Input shape:
-        Numbers of any type and rank, or what `PersiaEmbedding` takes.
+        Numbers of any dtype and rank, or anything that `PersiaEmbedding` accepts.
 
     Output shape:
-        As that of `PersiaEmbedding`.
+        As for `PersiaEmbedding`.
 
     Raises:
         TypeError: as `PersiaEmbedding` does.
-        ValueError: as `PersiaEmbedding` does, but not for floats.
+        ValueError: as `PersiaEmbedding` does, except for floats.
         PersiaError: as `PersiaEmbedding` does.
     """
 
     @foreign_arguments.checked
     def __init__(self, output_dim: int, **options: Any) -> None:
-        # Under mixed precision floats would be rounded to 16 bits before `call`.
+        # With autocast, mixed precision would round floats to 16 bits before `call`.
         super().__init__(output_dim, autocast=False, **options)
 
     def call(

@@ -1,4 +1,4 @@
-"""Pooling of a bag of rows into one vector, by stock TensorFlow ops."""
+"""Pools each bag of rows into one vector, with stock TensorFlow ops."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ COMBINERS = ("sum", "mean", "sqrtn")
 
 
 def replace_padding(ids: tf.Tensor) -> tf.Tensor:
-    """Replaces the padding, id 0, by an id that is none.
+    """Replaces padding, id 0, by another id of the batch.
 
-    So that padding asks for no row of its own. A pool that leaves the padding out
-    gives these places gradients of zero, which join that id's others.
+    So padding needs no row of its own. Since the pool leaves padding out, its places
+    have gradients of zero, which are added to those of the other id.
 
     Args:
         ids: int64, any shape.
 
     Returns:
-        int64, of that shape: 0 nowhere, unless everywhere.
+        int64, of the same shape, without zeros; all zeros if all ids are 0.
     """
     most = tf.reduce_max(ids)
     stand_in = tf.where(most > 0, most, tf.reduce_min(ids))
@@ -28,7 +28,7 @@ def replace_padding(ids: tf.Tensor) -> tf.Tensor:
 
 
 def flat_values(ids: Any) -> tf.Tensor:
-    """The ids of a ragged tensor without its row splits; others as they are."""
+    """Returns the flat values of a ragged tensor; a dense one unchanged."""
     return ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids
 
 
@@ -39,20 +39,20 @@ def combine(
     like: Any,
     weights: tf.Tensor | None = None,
 ) -> Any:
-    """Pools the last axis of ids.
+    """Pools rows over the last axis of their ids.
 
-    With `w` the weights of the ids that count: `"sum"` adds their rows times `w`,
-    `"mean"` divides the sum by that of `w`, `"sqrtn"` by the root of that of `w *
-    w` (as `tf.nn.embedding_lookup_sparse` does). A bag in which no id counts gives
-    zeros.
+    With `w` the weights of the ids that the mask selects: `"sum"` is the sum of their
+    rows times `w`; `"mean"` divides it by the sum of `w`, and `"sqrtn"` by the square
+    root of the sum of `w * w` (as `tf.nn.embedding_lookup_sparse` does). A bag without
+    selected ids gives zeros.
 
     Args:
-        rows: float32, `(..., dim)`: of the flat values of the ids.
+        rows: float32, `(..., dim)`: one row for each of the ids' flat values.
         combiner: `"sum"`, `"mean"` or `"sqrtn"`.
-        mask: bool, of the shape of the flat values, true for the ids that count;
-            None for all.
-        like: The ids, dense or ragged: where each bag begins and ends.
-        weights: float32, of the shape of the flat values; None: all are 1.
+        mask: bool, of the shape of the flat values: true for the ids to pool. None
+            selects all ids.
+        like: The ids, dense or ragged, which define the bags.
+        weights: float32, of the shape of the flat values. None: all weights are 1.
 
     Returns:
         float32, `like.shape[:-1] + (dim,)`; ragged if one of those axes is.
@@ -76,7 +76,7 @@ def combine(
 def _factors(
     rows: tf.Tensor, mask: tf.Tensor | None, weights: tf.Tensor | None
 ) -> tf.Tensor:
-    """What each row is multiplied by, with an axis of 1 for its weights."""
+    """Returns the factor of each row, with a last axis of size 1 to broadcast."""
     if weights is None:
         return tf.cast(mask, rows.dtype)[..., tf.newaxis]
     if mask is not None:
@@ -93,7 +93,8 @@ def _pool(
     if factors is None:
         factors = tf.ones_like(rows[..., :1])
     else:
-        # Where it is 0, exactly zero, and so its gradient, whatever the row is.
+        # For a factor of 0 the product and its gradient are exactly 0, even if the row
+        # is not finite.
         rows = tf.math.multiply_no_nan(rows, factors)
     total = sum_bags(rows)
     if combiner == "sum":

@@ -1,6 +1,6 @@
-"""Arguments of `keras.layers.Embedding` that a `PersiaEmbedding` has not.
+"""Refuses arguments of `keras.layers.Embedding` that `PersiaEmbedding` does not have.
 
-Whoever puts the layer in the place of Keras's writes them, and is told what to write.
+Users who replace Keras's layer pass them; the error says what to write in their place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NO_VOCABULARY = (
     "when it first meets it. Write {name}({output_dim})"
 )
 
-# What to do in place of each, with {name} of the class. `_regularizer` has its own.
+# The advice for each argument. `input_dim` and `embeddings_regularizer` have their own.
 _REMEDIES: Mapping[str, str] = {
     "input_length": "ids may have any shape. Leave it out",
     "embeddings_constraint": (
@@ -38,15 +38,15 @@ _REMEDIES: Mapping[str, str] = {
 
 
 def checked(init: Callable[..., None]) -> Callable[..., None]:
-    """Wraps the constructor of a layer: refuses such arguments.
+    """Wraps the constructor of a layer so that it refuses such arguments.
 
-    Those that ask for nothing pass and are dropped: None, `sparse=False`, `L2(0.0)`.
+    Values without an effect are accepted and dropped: None, `sparse=False`, `L2(0.0)`.
 
     Args:
-        init: The `__init__`, which takes `output_dim` alone by position.
+        init: The `__init__`, whose only positional argument is `output_dim`.
 
     Returns:
-        An `__init__` that raises TypeError for them, with what to write.
+        An `__init__` that raises TypeError for such arguments, and says what to write.
     """
 
     @functools.wraps(init)
@@ -55,7 +55,7 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
         _refuse_positions(name, args)
         init(self, *args, **_without_foreign(name, kwargs, args))
 
-    # Keras 3 reads it in ways that do not follow `__wrapped__`.
+    # Keras 3 reads the signature in ways that do not follow `__wrapped__`.
     wrapped.__signature__ = inspect.signature(init)
     return wrapped
 

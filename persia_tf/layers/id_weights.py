@@ -1,4 +1,4 @@
-"""Weights of ids in their pool, as the layer's second input."""
+"""Weights of pooled ids, which are the layer's second input."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from persia_tf.ops.placement import on_host
 
 
 def checked_weights(weights: Any, ids: Any, layer: str) -> tf.Tensor:
-    """Checks that weights go with ids.
+    """Checks that weights match the ids, one weight per id.
 
     Args:
-        weights: Floats: as dense, ragged or sparse as the ids are.
-        ids: The layer's other input.
+        weights: Floats, dense, ragged or sparse as the ids are.
+        ids: The layer's first input.
         layer: The layer's name, for messages.
 
     Returns:
-        float32: a weight for each of the ids' flat values.
+        float32: one weight for each of the ids' flat values.
 
     Raises:
-        ValueError: if they are of another kind, or of another shape.
-        InvalidArgumentError: when they are computed, if rows of ragged weights have
-            other lengths than those of the ids, or sparse ones other places.
+        ValueError: if weights and ids differ in kind (dense, ragged or sparse) or in
+            static shape.
+        InvalidArgumentError: when the graph runs, if the row lengths of ragged weights
+            or the indices of sparse weights differ from those of the ids.
     """
     if _are_dense(weights, ids):
         weights, ids = tf.convert_to_tensor(weights), tf.convert_to_tensor(ids)
@@ -39,7 +40,7 @@ def checked_weights(weights: Any, ids: Any, layer: str) -> tf.Tensor:
             f"Received: ids of shape {ids.shape}, weights of shape {weights.shape}"
         )
     with tf.control_dependencies(_assertions(weights, ids)):
-        # A cast that changes nothing would be no op, and wait for nothing.
+        # A cast to the same dtype creates no op, which would drop the dependencies.
         return tf.identity(tf.cast(_flat(weights), tf.float32))
 
 

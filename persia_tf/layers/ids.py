@@ -1,4 +1,4 @@
-"""What the layer takes as ids, made int64: integers and strings, dense or not."""
+"""Converts the layer's input, integers or strings, dense or not, to int64 ids."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from persia_tf._keras import not_equal
 from persia_tf.layers.placeholders import is_placeholder_of_shape
 from persia_tf.ops.placement import on_host
 
-# Below 0 there is no hash, and 0 stays free for padding.
+# Hashes are from 1 to 2**63 - 2: never negative, and 0 is reserved for padding.
 _MOST_HASHES = 2**63 - 2
 
-# All whose values int64 has; and strings, which are hashed.
+# The types whose values all fit int64, and strings, which are hashed.
 DTYPES = (
     *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"),
     "string",
@@ -28,16 +28,16 @@ def checked_ids(
     Args:
         inputs: Integers or strings: dense, ragged or sparse.
         layer: The layer's name, for messages.
-        combiner: The layer's.
+        combiner: The layer's combiner.
         mask_zero: Whether the empty string is padding, as id 0 is.
 
     Returns:
-        int64, dense or ragged. Sparse ids become ragged ones: what pools them does
-        not look at their places in a row.
+        int64, dense or ragged. Sparse ids become ragged, since pooling does not depend
+        on their column indices.
 
     Raises:
-        ValueError: for ids of another type, or of too small a rank for a combiner;
-            and for sparse ids where each place would get a vector.
+        ValueError: for ids of another dtype, for a rank too low for the combiner, and
+            for sparse ids without a combiner.
     """
     is_composite = isinstance(inputs, (tf.SparseTensor, tf.RaggedTensor))
     ids = inputs if is_composite else _as_tensor(inputs, layer)
@@ -58,14 +58,14 @@ def checked_ids(
 
 
 def is_no_padding(ids: Any) -> Any:
-    """Returns where ids are not 0, nor the empty string; also of symbolic ids."""
+    """Returns where ids are neither 0 nor the empty string. Ids may be symbolic."""
     padding = {tf.string: "", tf.bool: False}.get(tf.as_dtype(ids.dtype), 0)
     with on_host():
         return not_equal(ids, padding)
 
 
 def check_dtype(dtype: str, layer: str) -> None:
-    """Raises ValueError for ids that would be lost."""
+    """Raises ValueError for a dtype whose values do not all fit int64."""
     if dtype in DTYPES:
         return
     if dtype == "uint64":
@@ -84,7 +84,7 @@ def check_dtype(dtype: str, layer: str) -> None:
 
 
 def check_rank(rank: int | None, layer: str, combiner: str) -> None:
-    """Raises ValueError for ids that have no axis to pool."""
+    """Raises ValueError if the ids have no axis to pool."""
     if rank is not None and rank < 2:
         raise ValueError(
             f"layer '{layer}' with combiner={combiner!r} pools the last "
@@ -124,7 +124,7 @@ def _rows_of(ids: tf.SparseTensor, layer: str, combiner: str | None) -> Any:
             f"layer '{layer}' takes sparse ids of rank 2: (batch, ids). "
             f"Received: a SparseTensor of shape {ids.shape}"
         )
-    ids = tf.sparse.reorder(ids)  # Row numbers must rise.
+    ids = tf.sparse.reorder(ids)  # `from_value_rowids` needs ascending row ids.
     return tf.RaggedTensor.from_value_rowids(
         ids.values, ids.indices[:, 0], nrows=ids.dense_shape[0], validate=False
     )

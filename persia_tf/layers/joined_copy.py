@@ -1,4 +1,4 @@
-"""Brings the vectors of several layers to a GPU at once."""
+"""Copies the vectors of several layers to a GPU in one transfer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from persia_tf.ops.placement import on_host
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class JoinedCopy(keras.layers.Layer):
-    """Passes tensors on, which reach a model on a GPU in one copy, and so return.
+    """Copies tensors to the GPU in one transfer, and their gradients back in one.
 
-    Vectors of `PersiaEmbedding` layers are on the host. Without this layer, each is
-    copied to the GPU by itself, and so is its gradient on the way back. On a CPU
-    it brings nothing, and costs two copies in memory each way. Vectors that are
-    computed from rows (of layers with a compression, or with weights) are on the
-    GPU already: leave them out.
+    The values are unchanged. Vectors of `PersiaEmbedding` layers are in host memory.
+    Without this layer, each of them is copied to the GPU on its own, and so is each
+    gradient on the way back. On a CPU the layer has no benefit, and costs two copies
+    in memory each way. Do not pass vectors that are already on the GPU because they
+    are computed from rows, as by layers with a compression or with weights.
 
     Example:
 
@@ -31,20 +31,20 @@ class JoinedCopy(keras.layers.Layer):
     ```
 
     Args:
-        **options: Of any Keras layer: `name`, `dtype`.
+        **options: Options of any Keras layer: `name`, `dtype`.
 
     Input shape:
-        A list, tuple or dict of dense tensors of one float type, of any shapes.
+        A list, tuple or dict of dense tensors of one float dtype, of any shapes.
 
     Output shape:
-        The same. Keras's masks go along.
+        The same as the input. Keras's masks are passed on.
 
     Raises:
-        ValueError: for inputs that are ragged or sparse, or of several types.
+        ValueError: for inputs that are ragged or sparse, or of several dtypes.
     """
 
     def __init__(self, **options: Any) -> None:
-        # Else mixed precision would cast vectors on the GPU.
+        # With autocast, mixed precision would first move vectors to the GPU to cast.
         super().__init__(autocast=False, **options)
         self.supports_masking = True
 
@@ -69,7 +69,7 @@ class JoinedCopy(keras.layers.Layer):
 def _joined(
     vectors: list[tf.Tensor], shapes: list[tf.Tensor], sizes: tf.Tensor
 ) -> tf.Tensor:
-    """All values in one tensor of rank 1; taken apart on the host on the way back."""
+    """Joins all values into a tensor of rank 1; splits its gradient on the host."""
 
     @custom_gradient
     def join(*vectors: tf.Tensor) -> tuple[tf.Tensor, Any]:
@@ -81,7 +81,8 @@ def _joined(
         flat = [tf.reshape(each, [-1]) for each in vectors]
         return tf.concat(flat, axis=0), gradient
 
-    with on_host():  # Here, as TensorFlow adds ops of its own around such a function.
+    # Not inside `join`: TensorFlow adds ops around a function with a custom gradient.
+    with on_host():
         return join(*vectors)
 
 

@@ -1,8 +1,9 @@
-"""Tells when `keras.utils.clear_session()` is called, of which Keras tells nobody.
+"""Detects calls of `keras.utils.clear_session()`, for which Keras has no hook.
 
-Keras counts the names that it makes up in a dictionary, which goes when its session is
-cleared. `get_uid`, which is public in both Keras, puts a name there, and that name says
-when it goes. Where a Keras keeps no such dictionary, nothing is told.
+Keras counts its automatic names in a dictionary that `clear_session()` discards. The
+public function `get_uid` of both Keras 3 and tf_keras inserts a name into it; a weak
+reference to that name tells when the dictionary is gone. If a version of Keras has no
+such dictionary, calls are not detected.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _numbers = itertools.count(1)
 
 
 class _Name(str):
-    """A name that can be waited for, as a plain str cannot."""
+    """A name that can be weakly referenced, which a plain str cannot."""
 
 
 class ClearSessionWatch:
@@ -35,13 +36,13 @@ class ClearSessionWatch:
         self._name: weakref.ref[_Name] | None = None
 
     def begin(self) -> bool:
-        """Watches from now on; with tf_keras, until the session is cleared.
+        """Starts to watch. With tf_keras, the watch ends when the session is cleared.
 
-        Does nothing while it watches, nor on another thread than the main one: what
-        Keras keeps of a thread goes with it.
+        It does nothing if it already watches. It does nothing on threads other than the
+        main one either: Keras's dictionary of a thread is discarded with the thread.
 
         Returns:
-            Whether it watches.
+            Whether it watches now.
         """
         if self._name is not None and self._name() is not None:
             return True
@@ -52,7 +53,7 @@ class ClearSessionWatch:
             return False
         name = _Name(f"persia_tf_session_{next(_numbers)}")
         kept = weakref.ref(name)
-        with tf.init_scope():  # Names of a graph would go with that.
+        with tf.init_scope():  # The names of a graph are discarded with the graph.
             get_uid(name)
         del name
         if (name := kept()) is None:
@@ -63,5 +64,5 @@ class ClearSessionWatch:
 
     def _on_cleared(self) -> None:
         self._tell()
-        if IS_KERAS_3:  # The other one is about to clear whatever it finds.
+        if IS_KERAS_3:  # tf_keras would clear a new name as well, in this same call.
             self.begin()

@@ -1,4 +1,4 @@
-"""A layer's table: opened when the layer is built, and given what steps it later."""
+"""A layer's table: opened when the layer is built; its optimizer may follow later."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _layer_numbers = itertools.count()
 
 
 class LayerTable:
-    """The table of a layer that is built.
+    """The table of a built layer.
 
     Args:
         layer: The layer's name.
         table: The table's name.
-        cluster: Where it is.
-        settings: What the layer asks for. Its optimizer may be `UNDECIDED`: the table
-            then keeps what it has, and has no updates until `follow` says what.
-        compression: The layer's.
-        absent: Takes the table's full name; gives what `Route.absent` is.
+        cluster: The cluster that holds the table.
+        settings: The settings that the layer requires. Their optimizer may be
+            `UNDECIDED`: then the table retains the optimizer it has, and gets no
+            updates from this layer until `follow` is called.
+        compression: The layer's compression.
+        absent: Maps the table's full name to the value of `Route.absent`.
 
     Attributes:
         rows: The `Table`.
@@ -77,21 +78,21 @@ class LayerTable:
         return self._session.given_optimizer(self._full_name)
 
     def give(self, optimizer: Optimizer) -> None:
-        """Notes that this layer was given a row optimizer, for others of the table."""
+        """Records the row optimizer of this layer, for other layers of the table."""
         self._session.give_optimizer(self._full_name, optimizer)
 
     def own(self) -> None:
-        """Notes that the rows are of this program's making."""
+        """Records that all rows of the table come from this program."""
         self._session.own(self._full_name)
 
     def follow(self, optimizer: Optimizer) -> bool:
-        """Has the rows stepped by an optimizer from now on, as the layer's model is.
+        """Sets the table's optimizer to the row equivalent of the model's.
 
-        Rows that this program made, or loaded, may have been stepped by another one:
-        they keep their weights, and their state begins anew.
+        If all rows of the table come from this program, they may have had another
+        optimizer before: they keep their weights, and their optimizer state is reset.
 
         Returns:
-            Whether they were stepped by another one, or by none, until now.
+            Whether the table had another optimizer, or none, until now.
 
         Raises:
             FailedPreconditionError: if another program's rows have another optimizer.
@@ -100,7 +101,7 @@ class LayerTable:
         wanted = optimizer.spec()
         if wanted == self._followed:
             return False
-        # To ask for a table that another program dropped would make it anew.
+        # Creating a table that another program dropped would create it again, empty.
         if not self._session.holds(self._full_name):
             raise errors.NotFoundError(
                 f"layer '{self._layer}': table '{self.rows.name}' was dropped since "
@@ -133,18 +134,18 @@ class LayerTable:
         return True
 
     def decide_as_saved(self, optimizer: str) -> None:
-        """Has rows that are about to be loaded stepped as they were when saved.
+        """Sets the table's optimizer, unless it has one, to that of the saved rows.
 
-        Unless that is decided already.
+        Call it before the rows are loaded.
 
         Args:
-            optimizer: As `Header` has it.
+            optimizer: The optimizer in the saved `Header`.
         """
         if self._held_optimizer() == UNDECIDED != optimizer:
             self._ask_for(optimizer)
 
     def header(self) -> Header:
-        """Describes the table, for what is saved of it."""
+        """Returns a description of the table, to be saved with its rows."""
         return Header(
             table=self.rows.name,
             dim=self._settings.dim,
@@ -162,7 +163,11 @@ class LayerTable:
         return self.rows.cluster.full_name(self.rows.name)
 
     def _held_optimizer(self) -> str:
-        """The table's optimizer, which another program, or a restore, may decide."""
+        """Returns the table's optimizer.
+
+        If it is undecided, it asks the shards again: another program or a restore may
+        have set it.
+        """
         if self._optimizer == UNDECIDED:
             self._ask_for(UNDECIDED)
         return self._optimizer

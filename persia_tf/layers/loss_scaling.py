@@ -1,4 +1,4 @@
-"""Loss scaling: which layers take part, and what their anchor does for it."""
+"""Loss scaling: which layers take part in it, and how their anchor is used for it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from persia_tf._keras import keras
 from persia_tf.layers.applying_optimizer import is_trained_with_scaled_loss
 from persia_tf.ops.loss_scale import LossScale
 
-# Without values: no parameters in `summary()`, nothing to all-reduce.
-# Should a collective library refuse such tensors, (1,) does as well.
+# Empty, so that `summary()` shows no parameters and nothing is all-reduced. If a
+# collective library refuses empty tensors, (1,) works as well.
 ANCHOR_SHAPE: tuple[int, ...] = (0,)
 
 
@@ -32,14 +32,15 @@ class LossScaling:
 
     @property
     def anchor_shape(self) -> tuple[int, ...]:
-        """Of the layer's anchor: with a value where its gradient tells of overflow."""
+        """The anchor's shape: one value if its gradient must signal an overflow."""
         return (1,) if self._expects_float16 else ANCHOR_SHAPE
 
     def of_call(self, training: bool | None) -> LossScale | None:
-        """The scale, if the call that is running must find it out."""
+        """Returns the scale if the current call must determine it, else None."""
         if not training:
             return None
-        # Once it was needed: later loops of the same layer may scale it unseen.
+        # Also if it was needed before: a later custom loop on the same layer may scale
+        # its loss in a way that is not visible here.
         is_needed = (
             self._expects_float16
             or self._scale.is_read
@@ -48,7 +49,10 @@ class LossScaling:
         return self._scale if is_needed else None
 
     def restored(self, anchor: tf.Tensor) -> tf.Tensor:
-        """An anchor as it was before a scaler that skips no step applied a NaN."""
+        """Returns the anchor without the NaN of a step with an overflow.
+
+        Loss scalers that do not skip such a step apply the NaN to the anchor.
+        """
         if not self._expects_float16:
             return anchor
         return tf.where(tf.math.is_finite(anchor), anchor, 0.0)

@@ -1,7 +1,7 @@
-"""What models were called with, as text that a model's file can hold.
+"""The specs of the inputs that models were called with, as text for a model's file.
 
-Keras files the shapes of a subclassed model's inputs, and takes them for float32 when
-it makes the model again. Ids are integers or strings.
+Keras saves only the shapes of a subclassed model's inputs, and assumes float32 when it
+rebuilds the model. But ids are integers or strings.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import tensorflow as tf
 from persia_tf._keras import IS_KERAS_3, keras
 from persia_tf.layers.call_stack import KERAS_MODULE, frames_of
 
-# Of Keras 3's models; tf_keras's know it themselves.
+# For models of Keras 3; models of tf_keras have `save_spec`.
 _noted: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 _CONSTANTS = (type(None), bool, int, float, str)
 
 
 def note_inputs_of_callers() -> None:
-    """Notes what the models were called with that are calling a layer."""
+    """Records the inputs of all models that are calling the current layer."""
     if not IS_KERAS_3:
         return
     for frame in frames_of(KERAS_MODULE):
@@ -37,7 +37,7 @@ def note_inputs_of_callers() -> None:
 
 
 def inputs_of(model: Any) -> str | None:
-    """Returns what a model was called with first; None if that is not known."""
+    """Returns the inputs of a model's first call, as text; None if unknown."""
     if IS_KERAS_3:
         return _noted.get(model)
     spec = model.save_spec()
@@ -45,9 +45,9 @@ def inputs_of(model: Any) -> str | None:
 
 
 def input_specs_of(model: Any) -> Any:
-    """Returns what a model was called with first, as a structure of specs.
+    """Returns the inputs of a model's first call, as a structure of specs.
 
-    None if that is not known, or if the model takes more than one argument.
+    Returns None if they are unknown, or if the call had more than one argument.
     """
     noted = inputs_of(model)
     if noted is None:
@@ -60,14 +60,14 @@ def input_specs_of(model: Any) -> Any:
 
 
 def call_with(model: Any, inputs: str) -> None:
-    """Has a model make whatever it makes for inputs. Nothing is run.
+    """Traces a call of a model, which builds its layers. Nothing is computed.
 
     Args:
         model: A Keras model.
-        inputs: Of `inputs_of`.
+        inputs: A result of `inputs_of`.
 
     Raises:
-        Exception: what the model's `call` raises.
+        Exception: any exception that the model's `call` raises.
     """
     args, kwargs = _structure(json.loads(inputs))
     call = tf.function(lambda args, kwargs: model(*args, **kwargs))
@@ -80,7 +80,7 @@ def _as_text(args: Any, kwargs: Any) -> str | None:
         kwargs["training"] = False
     try:
         return json.dumps(_plain([list(args), kwargs]))
-    except TypeError:  # Of something that JSON has no place for.
+    except TypeError:  # Some argument cannot be written as JSON.
         return None
 
 
@@ -110,7 +110,7 @@ def _spec_of(value: Any) -> tf.TypeSpec:
 def _plain_spec(spec: tf.TypeSpec) -> dict[str, Any]:
     shape = spec.shape.as_list() if spec.shape.rank is not None else None
     if shape:
-        shape[0] = None  # However many there are in a batch.
+        shape[0] = None  # The batch size may vary.
     plain = {"shape": shape, "dtype": spec.dtype.name}
     if isinstance(spec, tf.SparseTensorSpec):
         return {"sparse": plain}

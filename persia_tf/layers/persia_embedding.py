@@ -1,4 +1,4 @@
-"""The layer whose rows live in parameter server shards."""
+"""`PersiaEmbedding`: an embedding layer with rows in parameter server shards."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from persia_tf.ops.redirection import redirection
 from persia_tf.session import TableSettings
 from persia_tf.table import Table
 
-# Of a row, as the core takes it.
+# The most weights per row that the core accepts.
 _MOST_WEIGHTS = 2**16
 
 _ROW_DTYPES = ("float32", "bfloat16", "float16", "int8")
@@ -68,18 +68,18 @@ _AUTOMATIC_NAME = re.compile(r"persia_embedding(_\d+)?$")
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class PersiaEmbedding(keras.layers.Layer):
-    """Turns ids into vectors whose rows live in parameter server (PS) shards.
+    """Turns ids into vectors, with rows that live in parameter server (PS) shards.
 
-    It looks and trains like `keras.layers.Embedding`, but takes any 64-bit id:
-    there is no vocabulary and no `input_dim`, a row is created when training
-    first meets its id. Lookups go to the shards of `cluster`; gradients are summed
-    by id and pushed there asynchronously, where a row optimizer applies them: what
-    equals the optimizer of `compile`, which needs no wrapper, or `optimizer`.
+    It is used and trained like `keras.layers.Embedding`, but accepts any 64-bit id.
+    There is no vocabulary and no `input_dim`: training creates a row when it first
+    looks up its id. Lookups go to the shards of `cluster`. Gradients are summed per id
+    and pushed there asynchronously, and a row optimizer applies them: `optimizer`, or
+    else the equivalent of the optimizer in `compile`, which needs no wrapper.
 
-    A row is stepped only if the optimizer of `compile` really steps this layer:
-    frozen layers, `evaluate`, `predict`, and gradients taken of other weights
-    push nothing. In a custom loop, call the model with `training=True`; within a
-    `train_step` it is the default, for models whose `call` takes no `training`.
+    Rows are updated only if the optimizer of `compile` actually updates this layer:
+    frozen layers, `evaluate`, `predict`, and gradients with respect to other weights
+    push nothing. In a custom loop, call the model with `training=True`; inside a
+    `train_step` that is the default for models whose `call` has no `training` argument.
 
     Example:
 
@@ -92,98 +92,100 @@ class PersiaEmbedding(keras.layers.Layer):
     ```
 
     Args:
-        output_dim: Size of a vector: an integer from 1 to 65536.
-        table: Name of the table. Layers that name one table share its rows.
-            Defaults to the layer's name, which must be explicit on an external
-            cluster: rows outlive the program there.
+        output_dim: Weights per row: an integer from 1 to 65536.
+        table: Name of the table. Layers with the same table share its rows. Defaults
+            to the layer's name, which must then be set explicitly on an external
+            cluster, where rows outlive the program.
         embeddings_initializer: A Keras initializer or its name: zeros, ones,
             constant, uniform, normal, truncated normal or Glorot uniform (with
-            a fan-in of 1, so wider than that of Keras's `Embedding`, which has the
-            number of its rows there). A row's value depends on the seed, the table
-            and the id alone. Defaults to `"uniform"`.
-        optimizer: A `persia_tf.optimizers` object or its name: the rule that
-            steps this table's rows. Defaults to None: rows follow the optimizer that
-            steps the layer, that of `compile` or of a custom loop, with its
-            arguments and its learning rate as it is at each step. Where rows have no
-            equal of it (Nadam, Lion, a class of your own), they are stepped by
-            Adam with its learning rate, which is logged.
-        combiner: None for one vector an id; `"sum"`, `"mean"` or `"sqrtn"` to
-            pool the last axis of ids into one vector. An embedding worker, or a
-            single shard, pools before the wire where that moves less.
+            a fan-in of 1, so its range is wider than in Keras's `Embedding`, where the
+            fan-in is the number of rows). A row's initial value depends only on the
+            seed, the table and the id. Defaults to `"uniform"`.
+        optimizer: The row optimizer of the table: a `persia_tf.optimizers` object or
+            its name. If None, rows follow the optimizer that updates the layer, in
+            `compile` or in a custom loop, with its arguments and with its learning
+            rate at each step. If that optimizer has no equivalent for rows (Nadam,
+            Lion, a class of your own), rows are updated by Adam with its learning
+            rate, and a warning is logged. Defaults to None.
+        combiner: None for one vector per id; `"sum"`, `"mean"` or `"sqrtn"` to pool
+            the last axis of ids into one vector. An embedding worker, or a single
+            shard, pools before it sends the vectors if that reduces the traffic.
         mask_zero: Whether id 0 is padding. With a combiner, 0 is left out of the
-            pool, and has no row (but with a compression, in a batch of nothing
-            else). Without one the output carries a Keras mask; 0 is looked up as
-            any id then, and its row, or with a compression its rows, which other
-            ids share, are stepped by the gradients that the layers behind give
-            it: zeros, if they heed the mask.
-        capacity: The most that the table holds, over all shards: an int, a number
-            of rows, or a str, a number of bytes such as `"64GiB"` or `"500MB"`.
-            Defaults to None: no limit.
-        admission: Which ids get a row: an object of `persia_tf.admission`.
-            Defaults to None: every id that training meets.
-        eviction: Which rows leave: `"lru"`, `"lfu"`, or an object of
-            `persia_tf.eviction`. Defaults to None: LRU with a capacity, else no
-            row leaves.
-        row_dtype: How a row's weights are held: `"float32"`, `"bfloat16"`,
-            `"float16"`, or `"int8"` with a scale a row. The layer's output and
-            the optimizer's state are float32 all the same. Defaults to
+            pool and has no row (except with a compression or with weights, where a
+            batch of only padding does look it up). Without a combiner, the output
+            has a Keras mask, and 0 is looked up like any other id. Its row (with a
+            compression its rows, which other ids share) is then updated with the
+            gradients that it gets from the following layers; these are zero if the
+            layers respect the mask.
+        capacity: The table's limit over all shards: an int for a number of rows, or a
+            str for a number of bytes, such as `"64GiB"` or `"500MB"`. None means no
+            limit. Defaults to None.
+        admission: Which ids get a row: an object of `persia_tf.admission`. None
+            admits every id that training looks up. Defaults to None.
+        eviction: Which rows are evicted: `"lru"`, `"lfu"`, or an object of
+            `persia_tf.eviction`. None means LRU if there is a capacity, else no
+            eviction. Defaults to None.
+        row_dtype: The dtype in which shards store weights: `"float32"`,
+            `"bfloat16"`, `"float16"`, or `"int8"` with one scale per row. The lookup's
+            result and the optimizer state are float32 in any case. Defaults to
             `"float32"`.
-        compression: None for a row an id, or an object of `persia_tf.compression`,
-            which makes each id's vector of several rows out of fewer. Layers that
-            share a table must share it. Defaults to None.
-        absent: What an id that has no row gives outside training: `"zeros"`;
-            `"initial"`, what a new row of it would hold, which is no other id's; or
-            `"oov"`, one row for all such ids, which training makes. Layers on one
-            table may choose differently. Defaults to `"zeros"`.
-        oov_rate: With `absent="oov"`: which share of its ids training replaces by
-            `OOV_ID`, as if they were unknown: so that row learns what ids have in
-            common, and it is what unknown ids get. (Word dropout: Iyyer et al., ACL
-            2015; Kiperwasser and Goldberg, TACL 2016.) Which ones follows from the
-            batch's ids and their places, so shuffle between epochs; padding is never
-            replaced. A number from 1e-6 to 0.5. Defaults to `0.01`.
-        cluster: A `persia_tf.Cluster`, which goes before that of `ptf.use_cluster`
-            around the constructor. Defaults to that one, else to the one of the
-            environment. A layer that is made from a config is on the one of
-            `ptf.use_cluster`, if there is one.
+        compression: None for one row per id, or an object of `persia_tf.compression`,
+            which combines each id's vector from several rows out of a smaller set.
+            Layers that share a table must have the same compression. Defaults to None.
+        absent: What a lookup outside training returns for an id without a row:
+            `"zeros"`; `"initial"`, the value that a new row of this id would have; or
+            `"oov"`, one trained row that all such ids share. Layers on the same table
+            may choose differently. Defaults to `"zeros"`.
+        oov_rate: With `absent="oov"`: the share of ids that training replaces by
+            `OOV_ID`, as if they were unknown. So the row of `OOV_ID`, which unknown
+            ids get, learns what ids have in common. (Word dropout: Iyyer et al., ACL
+            2015; Kiperwasser and Goldberg, TACL 2016.) Which ids are replaced depends
+            on the batch's ids and their positions, so shuffle between epochs. Padding
+            is never replaced. A number from 1e-6 to 0.5. Defaults to `0.01`.
+        cluster: A `persia_tf.Cluster`. Defaults to that of `ptf.use_cluster` around
+            the constructor, else to that of the environment. For a layer that is
+            created from a config, `ptf.use_cluster` takes precedence over the cluster
+            in the config.
         **layer_kwargs: `name`, `trainable` and `dtype`, as for any layer.
 
     Input shape:
-        Integers of any rank, value (negative too) and type but uint64, bools as 0
-        and 1, or strings, which are hashed to 63 bits
-        (`tf.strings.to_hash_bucket_fast`): of `n` different ones, some two share a
-        row with a probability of about `n * n / 2**64`, by the birthday bound. Dense,
-        or a `tf.RaggedTensor`; with a combiner, of rank 2 or more, or a
-        `tf.SparseTensor` of rank 2. The empty string is padding, as id 0 is, with
-        `mask_zero`.
+        Integers of any rank, any value (also negative) and any dtype except uint64;
+        bools, as 0 and 1; or strings, which are hashed to 63 bits
+        (`tf.strings.to_hash_bucket_fast`): among `n` different strings, the
+        probability that any two share a row is about `n * n / 2**64`, by the birthday
+        bound. Ids are dense or a `tf.RaggedTensor`; with a combiner, they have rank 2
+        or more, or are a `tf.SparseTensor` of rank 2. With `mask_zero`, the empty
+        string is padding, like id 0.
 
-        With a combiner a second input may be weights, `layer(ids, weights)`: floats,
-        one for each id, of the ids' shape and kind. A pool is then of the rows
-        times their weights, divided for `"mean"` by the sum of the weights, for
-        `"sqrtn"` by the root of that of their squares, as
-        `tf.nn.embedding_lookup_sparse` does. Gradients reach the weights.
-        Rows are pooled here, and not where they come from.
+        With a combiner, a second input may be weights, `layer(ids, weights)`: floats,
+        one per id, of the same shape and kind as the ids. Each row is then multiplied
+        by its weight, and the sum is divided by the sum of the weights for `"mean"`, or
+        by the square root of the sum of their squares for `"sqrtn"`, as in
+        `tf.nn.embedding_lookup_sparse`. Weights get gradients. Weighted rows are pooled
+        in this process, not on shards or embedding workers.
 
     Output shape:
         `ids.shape + (output_dim,)`, or `ids.shape[:-1] + (output_dim,)` with a
-        combiner; ragged where those axes of `ids` are. float32, or the compute dtype
-        of the layer's policy. An id that training never met gives zeros outside
-        training, unless `absent` says otherwise. The pool of no ids is zeros.
+        combiner; ragged where these axes of `ids` are. The dtype is float32, or the
+        compute dtype of the layer's policy. Outside training, an id without a row
+        gives zeros unless `absent` says otherwise. An empty pool gives zeros.
 
     Raises:
-        TypeError: for an argument of another type, or of `keras.layers.Embedding`
-            alone, such as `input_dim`: it says what to write.
+        TypeError: for an argument of another type, or one that only
+            `keras.layers.Embedding` has, such as `input_dim` (the message says what to
+            write).
         ValueError: for an argument out of its range, ids that are neither integers
-            nor strings, sparse ids or weights without a combiner, weights that are
-            no match for the ids, or an automatic name on an external cluster.
+            nor strings, sparse ids or weights without a combiner, weights that do not
+            match the ids, or an automatic name on an external cluster.
         PersiaError: when the layer is built, if a shard does not answer in time
-            (it is named), if the table has other settings (what differs is shown),
-            or if a shard lost its part of it (those that lack it and those that hold
-            it are named).
-        tf.errors.OpError: in a step, if a shard does not answer in time (it is
-            named), lost its rows (the table is named), or could not be given an
-            earlier update.
+            (the message names it), if the table has other settings (the message shows
+            the difference), or if a shard lost its part of the table (the message names
+            the shards that lack it and those that hold it).
+        tf.errors.OpError: in a step, if a shard does not answer in time (the message
+            names it), if a shard lost its rows (the message names the table), or if an
+            earlier update could not be delivered.
         NotImplementedError: in a step, for an optimizer that accumulates gradients,
-            and for a scaled loss whose scale cannot be found.
+            and for a scaled loss whose scale cannot be determined.
     """
 
     @foreign_arguments.checked
@@ -222,7 +224,7 @@ class PersiaEmbedding(keras.layers.Layer):
         super().__init__(**layer_kwargs)
         self._weight_readers = WeightReaders(self.name)
         self._rebuilding = Rebuilding(self.name)
-        # XLA knows none of its ops. (Keras 3 sets True for every layer that is made.)
+        # XLA cannot compile the custom ops. Keras 3's constructor sets this to True.
         self.supports_jit = False
         self.output_dim = output_dim
         self.table = table
@@ -253,7 +255,8 @@ class PersiaEmbedding(keras.layers.Layer):
         self._layer_table = self._open_table()
         workers = Workers(tf.distribute.get_strategy())
         self._row_saving = RowSaving(self.name, self._layer_table, workers)
-        self._row_state = RowState(self._row_saving)  # TensorFlow finds it.
+        # tf.train.Checkpoint finds it as an attribute.
+        self._row_state = RowState(self._row_saving)
         self._anchor = self.add_weight(
             name="anchor",
             shape=self._loss_scaling.anchor_shape,
@@ -301,7 +304,7 @@ class PersiaEmbedding(keras.layers.Layer):
         return vectors
 
     def _pools_here(self, training: bool | None) -> bool:
-        """Whether bags are pooled by stock ops, of the vectors of their ids."""
+        """Whether bags are pooled here, with stock ops, after a lookup of each id."""
         return (
             self.compression is not None
             or redirection() is not None
@@ -315,7 +318,10 @@ class PersiaEmbedding(keras.layers.Layer):
         return self._absent_ids.is_oov and not self._trains(training)
 
     def _in_compute_dtype(self, vectors: tf.Tensor) -> tf.Tensor:
-        """Casts vectors where they are: rows on the host, what is made of them not."""
+        """Casts vectors on their device.
+
+        Rows are on the host; vectors that are computed from rows are not.
+        """
         if self.compression is not None:
             return tf.cast(vectors, self.compute_dtype)
         return cast_on_host(vectors, tf.as_dtype(self.compute_dtype))
@@ -334,7 +340,7 @@ class PersiaEmbedding(keras.layers.Layer):
     def _combined(
         self, ids: Any, training: bool | None, weights: tf.Tensor | None = None
     ) -> Any:
-        """Pools vectors here, of which each id needs its own."""
+        """Pools in this process, after a lookup of each id's vector."""
         values = flat_values(ids)
         with on_host():
             mask = tf.not_equal(values, 0) if self.mask_zero else None
@@ -384,13 +390,13 @@ class PersiaEmbedding(keras.layers.Layer):
             check_rank(len(shape), self.name, self.combiner)
             shape = shape[:-1]
         shape = (*shape, self.output_dim)
-        # tf_keras asks with its own kind of shape, and expects it back.
+        # tf_keras passes a tf.TensorShape, and expects one back.
         is_of_tf = isinstance(input_shape, tf.TensorShape)
         return tf.TensorShape(shape) if is_of_tf else shape
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        # Keras 3 builds functional models through here, without `call`; tf_keras
-        # traces `call`, which checks too.
+        # Keras 3 builds functional models through here, without `call`. tf_keras
+        # traces `call`, which checks the dtype itself.
         check_dtype(inputs.dtype, self.name)
         spec = super().compute_output_spec(inputs, *args, **kwargs)
         if not inputs.ragged or len(spec.shape) == 2:
@@ -413,13 +419,13 @@ class PersiaEmbedding(keras.layers.Layer):
             self._row_saving.save(store)
 
     def load_own_variables(self, store: Any) -> None:
-        """Loads the rows alone: the anchor's value is none, and its shape varies."""
+        """Loads only the rows: the anchor's value has no meaning, its shape varies."""
         if not store.keys():
             self._load_nothing()
             return
         try:
             self._rebuilding.check(self._row_saving is not None)
-            if self._row_saving is None:  # No call of the model reaches it.
+            if self._row_saving is None:  # No call of the model uses the layer.
                 self.build()
             self._row_saving.load(store)
         except Exception as error:
@@ -428,10 +434,14 @@ class PersiaEmbedding(keras.layers.Layer):
         self._load_error = None
 
     def _load_nothing(self) -> None:
-        """Raises, unless nothing was saved as the layer was not built then either."""
+        """Raises if the layer is built, since a built layer has something to load.
+
+        A layer that was saved before it was built has nothing in the file.
+        """
         if self._load_error is not None:
-            # Keras 3 comes to a layer by every attribute that leads to it, though it
-            # was saved by one, and forgets an error if a later load raises none.
+            # Keras 3 loads a layer once for each attribute that leads to it, though
+            # only one of these has data in the file, and drops an error if a later
+            # one of these loads succeeds.
             raise self._load_error
         if self._row_saving is not None:
             raise ValueError(
@@ -489,7 +499,7 @@ class PersiaEmbedding(keras.layers.Layer):
 
     @property
     def embeddings(self) -> Any:
-        """Raises AttributeError: rows are in no variable."""
+        """Raises AttributeError: rows are not stored in a variable."""
         raise AttributeError(
             f"layer '{self.name}' has no `embeddings`: its rows are in no variable. "
             "Call the layer on the ids whose vectors you need, `layer(ids)`, again "
@@ -540,9 +550,10 @@ class PersiaEmbedding(keras.layers.Layer):
         return table
 
     def _tell_of_rows(self) -> None:
-        """Says what is odd about the rows that it begins to train with.
+        """Warns if the rows at the start of training are probably not as intended.
 
-        Not before it trains: rows that are loaded take the place of others.
+        It is called only when training starts, since rows that are loaded before
+        replace the others.
         """
         self._has_told_of_rows = True
         if self.trainable:
@@ -571,7 +582,7 @@ class PersiaEmbedding(keras.layers.Layer):
             )
 
     def _commit(self, anchor: Any) -> tf.Tensor:
-        """The anchor's constraint: Keras runs it after the optimizer's step."""
+        """Commits the step: the anchor's constraint, which runs after the optimizer."""
         checks_before = []
         if applies_scaled_gradients(self.name):
             checks_before.append(self._loss_scaling.require_known())
@@ -583,6 +594,6 @@ class PersiaEmbedding(keras.layers.Layer):
                 ),
             )
         if self._cluster.staleness == 0:
-            # The next step's rows have the updates of all workers.
+            # So that the next step's lookups see the updates of all workers.
             committed = after_all_workers(committed)
         return self._loss_scaling.restored(committed)

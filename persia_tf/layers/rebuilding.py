@@ -1,10 +1,10 @@
-"""Subclassed models that Keras makes again from a file.
+"""Rebuilds subclassed models from a file.
 
-Keras tells a model that it makes again the shapes of its inputs, and no more: the model
-is called with float32 placeholders. Where that fails, Keras 3 gives a warning and
-leaves out the weights of layers that were not built. So what a model with a
-`PersiaEmbedding` was called with goes into its file too, and a load that has no place
-for all weights is an error.
+When Keras rebuilds such a model, it knows only the shapes of its inputs, and calls the
+model with float32 placeholders. If that fails, Keras 3 logs a warning and skips the
+weights of layers that were not built. So the file of a model with a `PersiaEmbedding`
+also stores the specs of its inputs, and loading raises an error if some saved weights
+have no layer to go to.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from absl import logging
 from persia_tf._keras import keras
 from persia_tf.layers.model_inputs import call_with, inputs_of, note_inputs_of_callers
 
-# In what Keras calls a model's build config.
+# The key in a model's build config.
 _KEY = "persia_tf"
 
 
 class Rebuilding:
-    """A layer's part in making the model again that it belongs to.
+    """A layer's part in rebuilding the model that it belongs to.
 
     Args:
-        layer: Its name.
+        layer: The layer's name.
     """
 
     def __init__(self, layer: str) -> None:
@@ -37,11 +37,11 @@ class Rebuilding:
         self._model: _Remade | None = None
 
     def on_call(self, is_eager: bool) -> None:
-        """Notes what the models were called with that call the layer.
+        """Records the inputs of the models that are calling the layer.
 
         Args:
-            is_eager: Whether the call is not traced: then only the first one is looked
-                at, since each takes time.
+            is_eager: Whether the call is eager, not traced. Of eager calls only the
+                first is inspected, to save time.
         """
         if is_eager and self._is_noted:
             return
@@ -49,17 +49,17 @@ class Rebuilding:
         note_inputs_of_callers()
 
     def belongs_to(self, model: _Remade) -> None:
-        """Says which model it belongs to, one that was made from a file."""
+        """Sets the model that the layer belongs to, which was rebuilt from a file."""
         self._model = model
 
     def check(self, is_built: bool) -> None:
-        """Checks that whatever was saved has a place before any of it is loaded.
+        """Checks, before rows are loaded, that all saved weights have a layer.
 
         Args:
-            is_built: Whether the layer is.
+            is_built: Whether the layer is built.
 
         Raises:
-            ValueError: if there is none for some.
+            ValueError: if layers that have saved weights are not built.
         """
         if self._model is not None:
             self._model.check(self._layer)
@@ -75,12 +75,13 @@ class Rebuilding:
 
 
 class _Remade:
-    """A model that was made from a file.
+    """A model that was rebuilt from a file.
 
     Args:
         model: The model.
-        weights: How many it had when it was saved, but for `PersiaEmbedding` layers'.
-        error: What it raised when it was called; empty if nothing.
+        weights: How many weights it had when it was saved, without those of
+            `PersiaEmbedding` layers.
+        error: The message of the exception that its call raised; empty if none.
     """
 
     def __init__(self, model: Any, weights: int, error: str) -> None:
@@ -116,7 +117,7 @@ def _parts_in(model: Any) -> list[Rebuilding]:
 
 
 def _count_weights(model: Any) -> int:
-    """Counts weights, but for those of `PersiaEmbedding` layers."""
+    """Counts a model's weights without those of `PersiaEmbedding` layers."""
     found, left_out = set(), set()
     for layer in _layers_of(model):
         is_ours = isinstance(getattr(layer, "_rebuilding", None), Rebuilding)
@@ -127,14 +128,14 @@ def _count_weights(model: Any) -> int:
 def _weights_of(layer: Any) -> list[Any]:
     try:
         return layer.weights
-    except ValueError:  # Of a model of tf_keras that is not built.
+    except ValueError:  # Raised by a tf_keras model that is not built.
         return []
 
 
 def _is_made_of_layers(model: Any) -> bool:
-    """Whether Keras makes it again from its layers, and knows their inputs."""
+    """Whether Keras rebuilds a model from its layers and their input specs."""
     if isinstance(model, keras.Sequential):
-        return False  # Perhaps without an Input.
+        return False  # It may have no Input.
     return getattr(model, "inputs", None) is not None
 
 
@@ -143,7 +144,7 @@ def _get_build_config(keras_own: Any, model: Any) -> dict[str, Any] | None:
     if _is_made_of_layers(model) or not _parts_in(model):
         return config
     known = {"inputs": inputs_of(model), "weights": _count_weights(model)}
-    # tf_keras asks for the shape.
+    # tf_keras requires the key `input_shape`.
     return {"input_shape": None, **(config or {}), _KEY: json.dumps(known)}
 
 
@@ -159,7 +160,7 @@ def _build_from_config(keras_own: Any, model: Any, config: dict[str, Any]) -> No
             call_with(model, known["inputs"])
         elif config.get("input_shape") or config.get("shapes_dict"):
             keras_own(model, config)
-    except Exception as raised:  # Whatever the model's own code raises.
+    except Exception as raised:  # The model's own code may raise anything.
         logging.warning(
             "model '%s' could not be called as it is made again: %s", model.name, raised
         )
@@ -170,7 +171,7 @@ def _build_from_config(keras_own: Any, model: Any, config: dict[str, Any]) -> No
 
 
 def _extend(name: str, function: Any) -> None:
-    """Puts a function in the place of a method of `keras.Model`, which it gets."""
+    """Replaces a method of `keras.Model`; `function` gets the original method first."""
     keras_own = getattr(keras.Model, name)
 
     @functools.wraps(keras_own)
@@ -180,7 +181,7 @@ def _extend(name: str, function: Any) -> None:
     setattr(keras.Model, name, method)
 
 
-# Keras asks models alone, and a layer cannot speak for the model that it is part of.
-# Models without a `PersiaEmbedding` get what Keras gives.
+# Keras calls these methods on models only, so a layer cannot override them for its
+# model. For models without a `PersiaEmbedding`, the result is Keras's own.
 _extend("get_build_config", _get_build_config)
 _extend("build_from_config", _build_from_config)

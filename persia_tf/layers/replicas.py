@@ -1,4 +1,4 @@
-"""Replicas of a model, as a distribution strategy makes them, here and elsewhere."""
+"""Model replicas under a distribution strategy, in this process and in others."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import tensorflow as tf
 
 
 def strategy_of(model: Any) -> Any:
-    """Returns the `tf.distribute.Strategy` that a Keras model was made under, or None.
+    """Returns the `tf.distribute.Strategy` in whose scope a model was created, or None.
 
     Args:
-        model: A Keras model, or what is called like one.
+        model: A Keras model, or any callable.
     """
     return getattr(model, "distribute_strategy", None)
 
@@ -29,9 +29,10 @@ def local_replicas(strategy: Any) -> int:
 
 
 def local_replica() -> int:
-    """Returns which of this process's replicas runs the caller: 0 if there is one.
+    """Returns the index of the current replica among those of this process.
 
-    Outside of replicas too, as where a model is only traced, it is 0.
+    It is 0 if there is one replica, and outside of replicas, as when a model is only
+    traced.
     """
     context = tf.distribute.get_replica_context()
     local = local_replicas(context.strategy) if context is not None else 1
@@ -52,13 +53,13 @@ def has_other_workers(strategy: Any) -> bool:
 
 
 def after_all_workers(value: tf.Tensor) -> tf.Tensor:
-    """Returns `value`, once every replica of every worker has come here.
+    """Returns `value` after a barrier over all replicas of all workers.
 
     Args:
-        value: What must be computed before; of any shape.
+        value: A tensor of any shape, which is computed before the barrier.
 
     Raises:
-        NotImplementedError: outside of replicas, where there are other workers.
+        NotImplementedError: outside of replicas, if there are other workers.
     """
     if not has_other_workers(tf.distribute.get_strategy()):
         return value

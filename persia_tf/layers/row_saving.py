@@ -1,4 +1,4 @@
-"""A layer's rows, as the savers of Keras and TensorFlow save and load them."""
+"""Saves and loads a layer's rows through the savers of Keras and TensorFlow."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from persia_tf.saving.replacing import replace_rows, warn_of_missing
 
 
 class RowSaving:
-    """Saves and loads the rows of a layer that is built.
+    """Saves and loads the rows of a built layer.
 
-    Under a strategy of several workers each of them must save or load. All wait for the
-    updates of all, and the chief alone reads or writes rows while the others wait.
+    With several workers, every worker must call `save` or `load`. They all wait until
+    the updates of all workers are applied; then only the chief reads or writes rows,
+    while the others wait.
 
     Args:
-        layer: Its name, for messages.
-        table: Its table.
-        workers: Those that train the layer.
+        layer: The layer's name, for messages.
+        table: The layer's table.
+        workers: The workers that train the layer.
 
     Attributes:
         layer: As given.
@@ -40,11 +41,11 @@ class RowSaving:
         self._workers = workers
 
     def save(self, store: Any) -> None:
-        """Puts the rows into a store of arrays.
+        """Saves the rows to a store of arrays, or beside it in a checkpoint.
 
         Raises:
-            FailedPreconditionError: if they are too many for it, and the cluster has
-                no `checkpoint_root`.
+            FailedPreconditionError: if the rows exceed the cluster's `archive_limit`
+                and it has no `checkpoint_root`.
             PersiaError: if a shard does not answer, or an update could not be
                 delivered.
         """
@@ -54,11 +55,11 @@ class RowSaving:
         self._workers.together(lambda: self._store(store))
 
     def load(self, store: Any) -> None:
-        """Makes the table's rows those of a store, if it has any.
+        """Replaces the table's rows by those of a store, if it has any.
 
         Raises:
-            FailedPreconditionError: if rows of batches to come were looked up.
-            ValueError: if the rows are of another kind of table.
+            FailedPreconditionError: if prefetched batches hold rows from before.
+            ValueError: if the saved rows come from a table with other settings.
             PersiaError: if a shard does not answer.
         """
         if do_rows_stay():

@@ -16,19 +16,19 @@ _SAVED_MODEL = re.compile(r"tensorflow\.python\.saved_model\.")
 
 
 class RowState(tf.train.experimental.PythonState):
-    """The rows, as what a `tf.train.Checkpoint` of the layer saves and restores.
+    """The part of a `tf.train.Checkpoint` that saves and restores a layer's rows.
 
-    A SavedModel holds none: it looks rows up where they live.
+    A SavedModel contains no rows: it looks them up on the shards or in this process.
 
     Args:
-        saving: Of the layer.
+        saving: The layer's `RowSaving`.
     """
 
     def __init__(self, saving: RowSaving) -> None:
         self._saving = saving
 
     def serialize(self) -> bytes:
-        """Returns the rows, on the chief of several workers; none on the others."""
+        """Returns the rows as bytes; on workers other than the chief, a header only."""
         store = BytesStore()
         if any(frames_of(_SAVED_MODEL)):
             logging.warning(
@@ -41,7 +41,7 @@ class RowState(tf.train.experimental.PythonState):
         return store.to_bytes()
 
     def deserialize(self, string_value: bytes) -> None:
-        """Makes the table's rows those of a checkpoint."""
+        """Replaces the table's rows by those of a checkpoint."""
         self._saving.load(read_bytes(string_value))
 
     def __deepcopy__(self, memo: Any) -> RowState:

@@ -1,4 +1,4 @@
-"""What steps a layer's rows: a row optimizer of its own, or what steps its model."""
+"""Chooses the optimizer of a layer's rows: its own, or an equivalent of the model's."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from persia_tf.optimizers.of_keras import (
 )
 from persia_tf.session import UNDECIDED
 
-# What steps rows where nothing is known of what steps the model.
+# Used for rows if the model's optimizer is unknown.
 _UNKNOWN = RowRule(Adam(lazy=False), ("it is not known what steps the model",))
 
 
 class RowStepping:
-    """Steps a layer's rows.
+    """Applies updates to a layer's rows with the right optimizer and learning rate.
 
     Args:
-        layer: The Keras layer. Its `optimizer` is a row optimizer; None: rows follow
-            the optimizer that steps the layer, with its learning rate.
+        layer: The Keras layer. Its `optimizer` is a row optimizer, or None: then rows
+            follow the optimizer that updates the layer, with its learning rate.
     """
 
     def __init__(self, layer: Any) -> None:
@@ -38,24 +38,24 @@ class RowStepping:
 
     @property
     def spec(self) -> str:
-        """What the layer asks of its table, as the core's text."""
+        """The optimizer that the layer requires of its table, as the core's text."""
         optimizer = self._layer.optimizer
         return UNDECIDED if optimizer is None else optimizer.spec()
 
     def commit(
         self, table: LayerTable, commit: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
     ) -> tf.Tensor:
-        """Runs a layer's commit with the learning rate and the number of its step.
+        """Runs a layer's commit with the learning rate and the number of the step.
 
-        To be called by the optimizer that steps the layer.
+        It must be called while the optimizer that updates the layer is on the stack.
 
         Args:
-            table: The layer's.
-            commit: Takes the learning rate, a float32 scalar, and which step it is, an
-                int64 scalar: both are read when the graph runs.
+            table: The layer's table.
+            commit: A function of the learning rate, a float32 scalar, and the step's
+                number, an int64 scalar. Both are read when the graph runs.
 
         Returns:
-            What `commit` returned.
+            The result of `commit`.
         """
         applying = applying_optimizer()
         given = self._layer.optimizer or table.given_optimizer

@@ -1,8 +1,8 @@
-"""Which layers of this process use which tables.
+"""Tracks which layers of this process use which tables.
 
-Rows outlive the model that trained them. So a layer that goes on from rows of another
-model of this process says so, and `keras.utils.clear_session()` frees the tables of the
-process's own stores that no living layer uses.
+Rows outlive the model that trained them. So a layer logs a warning if it continues to
+train the rows of another model of this process, and `keras.utils.clear_session()` frees
+the embedded tables that no existing layer uses.
 """
 
 from __future__ import annotations
@@ -24,26 +24,27 @@ from persia_tf.table import Table
 
 
 class _Use(NamedTuple):
-    """That a layer was built on a table, and in which of Keras's sessions."""
+    """A layer that was built on a table, and the number of Keras's session then."""
 
     layer: weakref.ref[Any]
     keras_session: int
 
 
 class TableUsers:
-    """The layers that were built on tables of this process's stores. Thread-safe."""
+    """The layers that were built on embedded tables. Thread-safe."""
 
     def __init__(self) -> None:
         self._uses: dict[tuple[str, str], list[_Use]] = {}  # By store and table.
         self._keras_session = 0
         self._was_cleared = False
-        # A layer may be collected, or Keras's session cleared, while it is held.
+        # Reentrant: while it is held, garbage collection may run callbacks that lock
+        # it again.
         self._lock = threading.RLock()
         self._watch = ClearSessionWatch(self._on_clear_session)
         session_lib.when_dropped(self._forget)
 
     def home(self, cluster: Cluster) -> Cluster:
-        """Returns the cluster that a layer which is built now has its rows in."""
+        """Returns the cluster for a layer that is being built, bound to its store."""
         if not cluster.is_embedded:
             return cluster
         with self._lock:
@@ -53,7 +54,7 @@ class TableUsers:
         return cluster.at_home()
 
     def add(self, layer: Any, store: str, table: str) -> None:
-        """Notes that a layer was built on a table of a store."""
+        """Records that a layer was built on a table of a store."""
         with self._lock:
             uses = [
                 use
@@ -69,11 +70,11 @@ class TableUsers:
             self._was_cleared = True
             if not self._uses:
                 return
-        gc.collect()  # Models refer to themselves.
+        gc.collect()  # Models are reference cycles.
         self.free_unused()
 
     def free_unused(self) -> None:
-        """Drops the tables whose layers are all gone."""
+        """Drops the tables whose layers have all been garbage-collected."""
         for store, table in self._unused():
             session = session_lib.find_session(store)
             if session is None:
@@ -108,10 +109,10 @@ class TableUsers:
         return (use for use in uses if use.layer() is not None)
 
     def _begin_afresh(self) -> None:
-        """Leaves the store to layers of before that live on, if there are any."""
+        """Begins a new store if layers from before the clearing still exist."""
         self._was_cleared = False
         if self._has_earlier_users():
-            gc.collect()  # It may have been too early when Keras cleared its session.
+            gc.collect()  # Models may have become unused since the session was cleared.
         self.free_unused()
         if self._has_earlier_users():
             embedded.begin_store()
@@ -133,13 +134,13 @@ table_users = TableUsers()
 
 
 class FoundRows:
-    """Rows of a table that a layer finds when it is built, and did not train.
+    """Rows, trained by another model, that a table held when a layer was built.
 
     Args:
         layer: The layer's name.
         table: The table's name.
-        cluster: Where it is.
-        rows: How many there were.
+        cluster: The cluster that holds the table.
+        rows: The number of rows.
     """
 
     def __init__(self, layer: str, table: str, cluster: Cluster, rows: int) -> None:
@@ -149,7 +150,7 @@ class FoundRows:
         self._rows = rows
 
     def tell(self) -> None:
-        """Says that the layer goes on from them, and how not to."""
+        """Warns that the layer continues from these rows, and says how to avoid it."""
         logging.warning(
             "layer '%s' goes on from the %d rows of table '%s', which another model of "
             "this process trained: models that name one table share its rows. For one "
@@ -173,13 +174,13 @@ class FoundRows:
 def rows_of_others(
     layer: str, table: str, cluster: Cluster, rows: int
 ) -> FoundRows | None:
-    """Returns the rows of a table if another model of this process trained them.
+    """Returns a `FoundRows` if another model of this process trained or loaded rows.
 
     Args:
-        layer: The name of the layer that is built.
+        layer: The name of the layer that is being built.
         table: The table's name.
-        cluster: Where it is.
-        rows: How many it holds.
+        cluster: The cluster that holds the table.
+        rows: The number of rows in the table.
     """
     session, full_name = cluster.session, cluster.full_name(table)
     if rows and (full_name in session.loaded or session.has_trained(full_name)):
@@ -188,11 +189,11 @@ def rows_of_others(
 
 
 def tell_of_frozen_rows(layer: str, table: Table) -> None:
-    """Says that a layer which is not trained finds no rows, if so.
+    """Warns if a layer that is not trainable has an empty table.
 
     Args:
         layer: The layer's name.
-        table: Its table.
+        table: The layer's table.
     """
     if len(table):
         return

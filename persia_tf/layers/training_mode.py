@@ -1,27 +1,27 @@
-"""Whether a call is for training, where the model does not say."""
+"""Determines whether a call is for training if `training` is not passed."""
 
 from __future__ import annotations
 
 import inspect
 import re
 
-# As it is written, and as AutoGraph rewrites it.
+# The name in the source, and the name that AutoGraph gives it.
 _TRAIN_STEP = re.compile(r"(tf__)?train_step$")
 
 
 def is_training(training: bool | None) -> bool:
     """Returns whether a layer is called for training.
 
-    A model whose `call` takes no `training` passes none on, and neither does a
-    `compute_loss` that calls models without it: then it is for training if a
-    `train_step` is running.
+    Some callers pass no `training`: a model whose `call` does not have this argument,
+    or a `compute_loss` that calls models without it. Then the call is for training if a
+    `train_step` is on the stack.
 
     Args:
-        training: What the layer was called with. None: nobody said.
+        training: The layer's `training` argument; None if it was not passed.
     """
     if training is not None:
         return bool(training)
-    # Names alone: to read a frame's locals would keep them alive.
+    # It reads only names: reading a frame's locals would keep their objects alive.
     frame = inspect.currentframe()
     while frame is not None:
         if _TRAIN_STEP.match(frame.f_code.co_name):

@@ -1,7 +1,7 @@
-"""Ways to read a model's weights of which Keras tells layers nothing.
+"""Detects functions of Keras that read or write a model's weights without its rows.
 
-They would leave rows behind in silence, so a layer looks for them among its callers
-when its weights are asked for.
+Keras does not call the layer's own saving methods there, so rows would silently be left
+out. The layer looks for these functions on the call stack when its weights are read.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _REMEDY = (
     "`ptf.rows_stay()`.)"
 )
 
-# Models and layers whose weights were passed as arrays, and that were told of.
+# Models and layers for which the warning about arrays was already logged.
 _told: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class WeightReaders:
-    """Tells of readers of a layer's weights that would leave its rows behind.
+    """Warns of readers of a layer's weights that leave out its rows.
 
     Args:
-        layer: Its name.
+        layer: The layer's name.
     """
 
     def __init__(self, layer: str) -> None:
@@ -41,10 +41,10 @@ class WeightReaders:
         self._was_told = False
 
     def look(self) -> None:
-        """Looks at who is asking.
+        """Inspects the callers that read the layer's weights.
 
         Raises:
-            NotImplementedError: if it is what saves `.h5` files.
+            NotImplementedError: if a caller saves a legacy `.h5` file.
         """
         if do_rows_stay():
             return
@@ -73,7 +73,7 @@ class WeightReaders:
             )
 
     def _on_arrays(self, frame: FrameType, is_of_early_stopping: bool) -> None:
-        # A model's layers are asked one after the other: one line is for all of them.
+        # All layers of a model come here one after the other: log once per model.
         asked = frame.f_locals.get("self")
         if asked is None or asked in _told:
             return

@@ -1,4 +1,4 @@
-"""What the workers of a strategy do together, outside of training steps."""
+"""Coordinates the workers of a strategy outside of training steps."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import tensorflow as tf
 from persia_tf import errors
 from persia_tf.layers.replicas import has_other_workers, strategy_of
 
-# How often workers tell one another that they are there, at least: well below any
-# `timeout_seconds` of use.
+# The longest time between two exchanges among waiting workers. It is well below any
+# practical `timeout_seconds`.
 _ROUND_SECONDS = 1.0
 
 
 class Workers:
-    """The workers that train a model, of which this process is one.
+    """The workers that train a model, including this process.
 
     Args:
         strategy: The model's `tf.distribute.Strategy`, or None.
@@ -30,7 +30,7 @@ class Workers:
 
     @classmethod
     def of(cls, model: Any) -> Workers:
-        """Returns those that train a Keras model."""
+        """Returns the workers that train a Keras model."""
         return cls(strategy_of(model))
 
     @property
@@ -40,22 +40,22 @@ class Workers:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this is the one worker that writes, also where there is no other."""
+        """Whether this worker writes files: the chief, or the only worker."""
         return self._strategy is None or self._strategy.extended.should_checkpoint
 
     def together(self, action: Callable[[], None]) -> None:
-        """Runs an action on all workers, and returns when all have.
+        """Runs an action on all workers, and returns when all of them have finished.
 
-        Every worker must call it, as often as the others do. The action may take as
-        long as it takes; a worker that is gone is noticed within the strategy's
-        `timeout_seconds`.
+        Every worker must call it the same number of times. The action may take any
+        time; a worker that is gone is noticed within the strategy's `timeout_seconds`.
 
         Args:
-            action: What this worker does, in a thread of its own if there are others.
+            action: The action of this worker. It runs in another thread if there are
+                other workers.
 
         Raises:
-            FailedPreconditionError: if it failed on another worker.
-            Exception: what `action` raised.
+            FailedPreconditionError: if the action failed on another worker.
+            Exception: any exception that `action` raised here.
         """
         if self._strategy is None:
             action()
@@ -65,7 +65,7 @@ class Workers:
             try:
                 failures = self._wait_for_all(running)
             finally:
-                running.result()  # Where both fail, its error says more.
+                running.result()  # If both failed, the action's error says more.
         if failures:
             raise errors.FailedPreconditionError(
                 "another worker could not save or load, so this one must not go on: "
@@ -73,16 +73,16 @@ class Workers:
             )
 
     def __deepcopy__(self, memo: Any) -> Workers:
-        # A strategy cannot be copied, and a copied layer is under the same.
+        # A strategy cannot be copied; a copy of a layer has the same strategy.
         return self
 
     def _wait_for_all(self, running: futures.Future[None]) -> float:
-        """Returns on how many workers it failed."""
+        """Waits for the action on all workers; returns on how many it failed."""
         while True:
             futures.wait([running], timeout=_ROUND_SECONDS)
             is_over = running.done()
             failed = is_over and running.exception() is not None
-            # All get the same sums, so all leave in the same round.
+            # All workers get the same sums, so all leave the loop in the same round.
             failures, unfinished = self._sum_of_all(float(failed), float(not is_over))
             if not unfinished:
                 return failures
@@ -96,7 +96,7 @@ class Workers:
 
 def _summed(strategy: Any, value: tf.Tensor) -> Any:
     def sum_of_replicas(value: tf.Tensor) -> tf.Tensor:
-        here = tf.identity(value)  # On the replica's device, as all_reduce asks for.
+        here = tf.identity(value)  # all_reduce needs it on the replica's device.
         return tf.distribute.get_replica_context().all_reduce("SUM", here)
 
     return strategy.run(sum_of_replicas, args=(value,))

@@ -1,4 +1,4 @@
-"""What a lookup outside training gives for ids without a row."""
+"""Rows that lookups outside training return for ids without a row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from persia_tf.ops.placement import on_host
 
 @dataclasses.dataclass(frozen=True)
 class AbsentRows:
-    """What a lookup outside training gives for ids without a row.
+    """What a lookup outside training returns for ids without a row.
 
     Attributes:
-        kind: `"zeros"`, the table's default; `"initial"`, what a new row of the id
-            would hold; `"marked"`, NaN, for who knows what to put there.
-        initial: Of `"initial"`: those rows for ids, int64 `(n,)`, by stock ops.
+        kind: `"zeros"`; `"initial"`, the value that a new row of the id would have; or
+            `"marked"`, NaN, which the caller replaces.
+        initial: For `"initial"`: maps ids, int64 `(n,)`, to their initial rows, with
+            stock ops.
     """
 
     kind: Literal["zeros", "initial", "marked"] = "zeros"
@@ -27,12 +28,12 @@ class AbsentRows:
     def put_into(
         self, rows: tf.Tensor, ids: tf.Tensor, are_absent: tf.Tensor
     ) -> tf.Tensor:
-        """Puts what absent ids get into rows, which are zeros there, by stock ops.
+        """Fills in the rows of absent ids, with stock ops.
 
         Args:
-            rows: float32, `ids.shape + (dim,)`.
-            ids: int64.
-            are_absent: bool, of that shape.
+            rows: float32, `ids.shape + (dim,)`, with zeros for absent ids.
+            ids: int64, any shape.
+            are_absent: bool, of the shape of `ids`.
         """
         if self.kind == "zeros":
             return rows
@@ -48,12 +49,12 @@ ZEROS = AbsentRows()
 
 
 def are_marked(rows: tf.Tensor) -> tf.Tensor:
-    """Says which rows are marked as absent.
+    """Returns which rows are marked as absent.
 
     Args:
         rows: float32, `(..., dim)`.
 
     Returns:
-        bool, `(..., 1)`. Exact, however rows travelled: NaN stays NaN.
+        bool, `(..., 1)`. It is exact for every wire dtype: NaN stays NaN.
     """
     return tf.math.is_nan(rows[..., :1])

@@ -1,4 +1,4 @@
-"""Lookup, staging and commit of embedding rows, as differentiable TensorFlow."""
+"""Differentiable lookup of embedding rows; staging and commit of their gradients."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from persia_tf.ops.redirection import redirection
 
 @dataclasses.dataclass(frozen=True)
 class Route:
-    """Where the ops of one layer go.
+    """The session and table that the ops of one layer use.
 
     Attributes:
         session: The session's name in this process.
         layer: A name that no other layer object of this process has.
         table: The table's full name.
-        dim: Weights a row.
-        absent: What ids without a row get where nothing is trained.
+        dim: Weights per row.
+        absent: What lookups that do not train return for ids without a row.
     """
 
     session: str
@@ -48,23 +48,22 @@ def lookup(
     """Looks rows up; in training, their gradients are staged for `commit`.
 
     Args:
-        ids: int64, any shape; duplicates are asked for once. With splits of bags,
-            of rank 1. Where lookups are redirected, there must be no bags.
-        anchor: The layer's anchor, read now: it puts the step's ops in order,
-            and makes TensorFlow ask for gradients.
-        route: Where to look.
+        ids: int64, of any shape, or of rank 1 if the bags have splits. Duplicates are
+            looked up once. If lookups are redirected, there must be no bags.
+        anchor: The value of the layer's anchor: it orders the step's ops, and makes
+            TensorFlow compute gradients.
+        route: The session and table to use.
         training: Whether the model is called for training.
-        trainable: Whether, in training, absent rows are created and gradients may
-            follow.
-        replica: Which replica of the layer this is, in this process.
-        loss_scale: Finds by what the loss is scaled, and takes it out of the
-            gradients. None: they are staged as they come.
-        bags: How the rows are pooled: here, or where they come from, whichever
-            moves less.
+        trainable: Whether training creates absent rows and may push gradients.
+        replica: The index of this replica of the layer within this process.
+        loss_scale: Determines the loss scale and divides gradients by it. None:
+            gradients are staged unchanged.
+        bags: How rows are pooled. That happens either in this process or before rows
+            are sent to it, whichever transfers less.
 
     Returns:
         float32, `ids.shape + (route.dim,)`; with bags, `ids.shape[:-1] +
-        (route.dim,)`, or `(bags, route.dim)` where they have splits.
+        (route.dim,)`, or `(bags, route.dim)` if they have splits.
     """
     recorder = recording.recorder()
     if recorder is not None:
@@ -132,7 +131,8 @@ def lookup(
             return rows, gradient
         return (rows, tf.zeros(())), scaled_gradient
 
-    with on_host():  # Here, as TensorFlow adds ops of its own around such a function.
+    # Not inside: TensorFlow adds ops around a function with a custom gradient.
+    with on_host():
         found = looked_up(anchor)
     if loss_scale is None:
         return found
@@ -144,14 +144,14 @@ def lookup(
 def commit(
     anchor: tf.Tensor, learning_rate: tf.Tensor, step: tf.Tensor, route: Route
 ) -> tf.Tensor:
-    """Turns what the layer staged into an update, and passes `anchor` on.
+    """Turns the layer's staged gradients into an update, and returns `anchor`.
 
     Args:
         anchor: The layer's anchor.
-        learning_rate: Of this update: a float32 scalar.
-        step: Which step of the model it is of, counted from 1; 0 where row optimizers
-            need not know: an int64 scalar.
-        route: Of the layer.
+        learning_rate: The learning rate of this update: a float32 scalar.
+        step: The number of the model's step, from 1, or 0 if the row optimizer does not
+            need it: an int64 scalar.
+        route: The layer's route.
 
     Returns:
         `anchor`, once the push queue has room.

@@ -1,4 +1,4 @@
-"""Functions with gradients of their own, left out of a trace that trains nothing."""
+"""Custom gradients, which can be left out of graphs that are never differentiated."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _current = threading.local()
 
 @contextlib.contextmanager
 def without_gradients() -> Iterator[None]:
-    """While it lasts, functions of `custom_gradient` that this thread calls have none.
+    """Disables custom gradients of functions that this thread calls in the block.
 
-    For graphs that nobody takes gradients of: TensorFlow never forgets the gradient of
-    a function that was called in a graph, nor therefore the graph.
+    It is for graphs that are never differentiated. TensorFlow keeps the gradient of
+    every function that was called in a graph, and with it the graph, forever.
     """
     outer = getattr(_current, "are_left_out", False)
     _current.are_left_out = True
@@ -29,10 +29,12 @@ def without_gradients() -> Iterator[None]:
 
 
 def custom_gradient(function: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
-    """Returns `tf.custom_gradient(function)`, or within `without_gradients` less.
+    """Returns `tf.custom_gradient(function)`, which respects `without_gradients`.
+
+    In a block of `without_gradients`, it only computes the outputs.
 
     Args:
-        function: Returns its outputs, and the function of their gradients.
+        function: Returns its outputs and their gradient function.
     """
 
     @functools.wraps(function)

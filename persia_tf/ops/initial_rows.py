@@ -1,4 +1,4 @@
-"""The values of rows before they are trained, by stock TensorFlow ops."""
+"""The initial values of rows, with stock TensorFlow ops."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ import tensorflow as tf
 
 from persia_tf import splitmix
 
-# FNV-1a, as the core hashes the names of tables.
+# FNV-1a, by which the core hashes the names of tables.
 _FNV_OFFSET = 0xCBF29CE484222325
 _FNV_PRIME = 0x100000001B3
 
 
 class InitialRows:
-    """What a new row of each id of a table would hold.
+    """The initial values of a table's rows.
 
-    As the core computes it (`cc/store/initializer.cc`, `random.h`), but for the last
-    bits: a row's numbers are a stream that hangs on the seed, the table and the id.
+    They equal those of the core (`cc/store/initializer.cc`, `random.h`) up to rounding
+    in the last bits. A row's numbers are a random stream that is determined by the
+    seed, the table and the id.
 
     Args:
-        name: The initializer's, as the core has it.
-        parameters: Its own.
-        seed: 0 to 2**64 - 1.
+        name: The initializer's name in the core.
+        parameters: The initializer's parameters.
+        seed: From 0 to 2**64 - 1.
         table: The table's full name.
-        dim: Weights a row.
+        dim: Weights per row.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class InitialRows:
         return tf.cast(numbers, tf.float32)
 
     def _uniforms(self, ids: tf.Tensor, count: int) -> tf.Tensor:
-        """The first numbers of each id's stream: float64, from 0 to below 1."""
+        """Returns the first `count` numbers of each id's stream: float64, in [0, 1)."""
         hashes = splitmix.mix(splitmix.unsigned(ids))
         seeded = tf.bitwise.bitwise_xor(hashes, splitmix.constant(self._table_seed))
         places = splitmix.unsigned(tf.range(count, dtype=tf.int64))
@@ -83,7 +84,10 @@ class InitialRows:
         return low + (high - low) * uniforms
 
     def _normals(self, ids: tf.Tensor, count: int) -> tf.Tensor:
-        """Standard normals, `count` or one more, by Box and Muller: two from two."""
+        """Returns `count` (or one more, to be even) standard normals per id.
+
+        Box and Muller's method makes each pair of them from two uniform numbers.
+        """
         pairs = -(-count // 2)
         uniforms = tf.reshape(self._uniforms(ids, 2 * pairs), [-1, pairs, 2])
         radii = tf.sqrt(-2 * tf.math.log(1 - uniforms[..., 0]))
@@ -92,8 +96,8 @@ class InitialRows:
         return tf.reshape(both, [-1, 2 * pairs])
 
     def _truncated_normals(self, ids: tf.Tensor) -> tf.Tensor:
-        """The first of the stream's normals that lie within two deviations."""
-        # One of 22 does not: so many are enough, whatever the ids.
+        """Returns each stream's first `dim` normals within two standard deviations."""
+        # One of 22 is not, so this many are enough in practice for all ids.
         normals = self._normals(ids, self._dim + self._dim // 4 + 64)
         count = normals.shape[1]
         places = tf.range(count)

@@ -1,4 +1,4 @@
-"""Loads the op library, and explains it when that fails."""
+"""Loads the op library, with an error message that explains a failure."""
 
 import functools
 import os
@@ -13,10 +13,10 @@ OPS_NAME = "_persia_ops.so"
 
 
 def library_path() -> Path:
-    """Returns where the op library is.
+    """Returns the path of the op library.
 
     Raises:
-        LibraryLoadError: if it is missing.
+        LibraryLoadError: if the library is missing.
     """
     override = os.environ.get(_native.LIBRARY_DIR_VARIABLE)
     path = Path(override or Path(__file__).parent) / OPS_NAME
@@ -30,12 +30,12 @@ def library_path() -> Path:
 
 @functools.cache
 def ops() -> Any:
-    """Returns the module of raw ops, loading the library once a process.
+    """Returns the module of raw ops; loads the library once per process.
 
     Raises:
         LibraryLoadError: if it is missing, or this TensorFlow cannot load it.
     """
-    # First the core: the ops' library finds it as already loaded.
+    # The core first: the op library depends on it, and so finds it already loaded.
     _native.library()
     path = library_path()
     try:

@@ -1,4 +1,4 @@
-"""By what a loss was multiplied, learned from the gradient of a zero in it."""
+"""Determines the scale of a loss from the gradient of a zero that is added to it."""
 
 from __future__ import annotations
 
@@ -14,66 +14,67 @@ class LossScale:
     """The loss scale of a layer's training calls.
 
     Each lookup also returns a zero, which the layer adds to the model's losses. The
-    gradient of the loss by that zero is what any scaler multiplied the loss by, over
-    the number of replicas, as it stands in that very step.
+    gradient of the loss with respect to that zero is the factor by which any loss
+    scaler multiplied the loss in this step, divided by the number of replicas.
 
     Args:
-        layer_name: For messages.
-        add_loss: Takes the zero of a call.
+        layer_name: The layer's name, for messages.
+        add_loss: Adds the zero of a call to the losses.
     """
 
     def __init__(self, layer_name: str, add_loss: Callable[[Any], Any]) -> None:
         self._layer_name = layer_name
         self._add_loss = add_loss
-        # How many gradients since the last call did not know their scale.
+        # The number of gradients with an unknown scale since the last call.
         self._unknown: Cell | None = None
 
     @property
     def is_read(self) -> bool:
-        """Whether any call of the layer was watched yet."""
+        """Whether any call of the layer was watched so far."""
         return self._unknown is not None
 
     def watch(self, zero: tf.Tensor) -> None:
-        """Begins a call.
+        """Starts a call: adds its zero to the losses.
 
         Args:
-            zero: Of the lookup; its gradient goes to `unscale`.
+            zero: The lookup's zero, whose gradient is later passed to `unscale`.
         """
         if self._unknown is None:
             self._unknown = Cell(0, tf.int64)
-        # Gradients that were taken before a call are no part of its step.
+        # Gradients that were computed before this call belong to another step.
         self._unknown.write(tf.zeros((), tf.int64))
         self._add_loss(zero)
 
     def unscale(
         self, gradients: tf.Tensor, of_zero: tf.Tensor | None
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Divides the scale out of gradients.
+        """Divides gradients by the loss scale.
 
-        The replicas' share stays: their gradients sum to that of the global batch.
+        They remain divided by the number of replicas, so that the gradients of all
+        replicas sum to that of the global batch.
 
         Args:
-            gradients: float32, by the lookup's rows.
-            of_zero: The gradient by its zero: None or 0 where that is not in the
-                loss, which is then taken for unscaled.
+            gradients: float32: the gradients with respect to the lookup's rows.
+            of_zero: The gradient with respect to the lookup's zero. None or 0 if the
+                loss does not contain that zero; the loss then counts as unscaled.
 
         Returns:
-            The gradients, and 0 or, if a scaler should skip the step for them,
-            NaN: a scaler halves the scale on overflow, but sees no row.
+            The gradients; and 0, or NaN if they overflowed. The NaN makes the scaler
+            skip the step and reduce the scale, since it does not see rows' gradients.
         """
         replicas = tf.distribute.get_strategy().num_replicas_in_sync
         scale = tf.zeros(()) if of_zero is None else of_zero * float(replicas)
         is_unknown = tf.equal(scale, 0.0)
         self._unknown.add(tf.cast(is_unknown, tf.int64))
         scale = tf.where(is_unknown, 1.0, scale)
-        # Without a scaler nothing skips the step, and a NaN would do harm.
+        # Without a scaler the step is not skipped, and a NaN would reach the weights.
         has_overflowed = tf.not_equal(scale, 1.0) & ~tf.math.is_finite(
             tf.reduce_sum(gradients)
         )
         return gradients / scale, tf.where(has_overflowed, float("nan"), 0.0)
 
     def require_known(self) -> Any:
-        """Returns an op that fails if gradients were staged as they were scaled.
+        """Returns an op that fails if gradients of unknown scale were staged.
 
         Raises:
             NotImplementedError: if the layer's calls were not watched.

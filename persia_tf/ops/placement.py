@@ -1,4 +1,4 @@
-"""Where the ops that look rows up run."""
+"""Places the ops around lookups on the host."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from persia_tf.ops.gradients import custom_gradient
 
 
 def on_host() -> Any:
-    """A scope whose ops run on the host, wherever the model runs.
+    """Returns a scope whose ops run on the host, even if the model is on a GPU.
 
-    For what takes ids or gives rows, which are in the host's memory. Left to
-    TensorFlow, ids would go to a GPU for each op that it has a kernel of, and come
-    back for the lookup; and without soft placement a lookup could not run at all.
+    It is for ops on ids and rows, which are in host memory. TensorFlow's own placement
+    would copy ids to the GPU for each op that has a GPU kernel, and back for the
+    lookup. Without soft placement, a lookup could not run at all.
     """
     return tf.device("CPU:0")
 
 
 def cast_on_host(values: tf.Tensor, dtype: Any) -> tf.Tensor:
-    """Casts floats on the host, and there, too, the gradients that come back."""
+    """Casts floats on the host, and also their gradients."""
     if values.dtype == dtype:
         return values
     return _both_ways_on_host(
@@ -32,7 +32,7 @@ def cast_on_host(values: tf.Tensor, dtype: Any) -> tf.Tensor:
 
 
 def reshape_on_host(values: tf.Tensor, shape: tf.Tensor) -> tf.Tensor:
-    """Reshapes on the host, and there, too, the gradients that come back."""
+    """Reshapes values on the host, and also their gradients."""
     with on_host():
         own_shape = tf.shape(values)
     return _both_ways_on_host(
@@ -55,5 +55,6 @@ def _both_ways_on_host(
 
         return forwards(values), gradient
 
-    with on_host():  # Here, as TensorFlow adds ops of its own around such a function.
+    # Not inside `run`: TensorFlow adds ops around a function with a custom gradient.
+    with on_host():
         return run(values)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _current = threading.local()
 
-# As the core numbers them: `LookupUse`.
+# The core's numbers: `LookupUse`.
 _ALWAYS, _IN_TRAINING, _OUTSIDE = range(3)
 
 
@@ -25,11 +25,11 @@ class RecordedLookup:
     """A lookup that a model would make.
 
     Attributes:
-        route: Where it goes.
-        trainable: Whether it is for training where the model is.
-        combiner: Of its bags.
-        use: When it makes it: whatever it is called for (0), in training (1), or
-            outside of it (2).
+        route: The session and table that it uses.
+        trainable: Whether it trains its rows when the model is called for training.
+        combiner: The combiner of its bags.
+        use: In which calls of the model it happens: in all (0), only in training (1),
+            or only outside training (2).
     """
 
     route: Route
@@ -39,11 +39,11 @@ class RecordedLookup:
 
 
 class Recorder:
-    """What a model looked up while it was traced.
+    """Records the lookups of a model while it is traced.
 
     Attributes:
-        lookups: In the order of the calls.
-        ids: Of each lookup: int64, any shape; and the splits of its bags.
+        lookups: The lookups, in the order of the calls.
+        ids: For each lookup, its ids, int64 of any shape, and the splits of its bags.
     """
 
     def __init__(self) -> None:
@@ -59,14 +59,14 @@ class Recorder:
         training: bool,
         trainable: bool,
     ) -> None:
-        """Notes one lookup, of a layer that is called as for training.
+        """Records one lookup of a layer. The model is traced with `training=True`.
 
-        A layer that looks up other ids outside of training shows these as well, by
-        a lookup that is not for training.
+        A layer that looks up other ids outside training records these as well, by a
+        second lookup with `training=False`.
 
         Raises:
-            ValueError: if it is made in a graph within the one that is traced: that
-                one would keep the zeros for good.
+            ValueError: if the lookup is in a graph nested in the traced one: a cached
+                inner graph would later return the recording's zeros.
         """
         if tf.compat.v1.get_default_graph() is not self._graph:
             raise ValueError(
@@ -78,13 +78,13 @@ class Recorder:
         if route.absent.kind == "marked" and trainable:
             use = _IN_TRAINING if training else _OUTSIDE
         self.lookups.append(RecordedLookup(route, trainable, bags.combiner, use))
-        # Where there are none, they are of no graph.
+        # Missing splits are a NumPy array: convert them to a tensor of this graph.
         self.ids.append((ids, tf.convert_to_tensor(bags.splits_input)))
 
 
 @contextlib.contextmanager
 def recording() -> Iterator[Recorder]:
-    """While it lasts, lookups of this thread are noted, and give zeros."""
+    """Records the lookups of this thread in a `with` block; they return zeros."""
     _current.recorder = recorder = Recorder()
     try:
         yield recorder
@@ -93,5 +93,5 @@ def recording() -> Iterator[Recorder]:
 
 
 def recorder() -> Recorder | None:
-    """The recorder of this thread, if it is recording."""
+    """The active recorder of this thread, or None."""
     return getattr(_current, "recorder", None)

@@ -1,4 +1,4 @@
-"""Redirection: lookups that another function answers, as in a graph to be exported."""
+"""Redirection: another function answers lookups, as in a graph to be exported."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _current = threading.local()
 
 @contextlib.contextmanager
 def redirected_to(answer: Answer) -> Iterator[None]:
-    """While it lasts, lookups of this thread are answered by a function.
+    """Lets a function answer the lookups of this thread in a `with` block.
 
     Args:
-        answer: Gets the ids of each lookup, int64 of any shape, and returns float32
-            of `ids.shape + (route.dim,)`.
+        answer: Gets the route and the ids of each lookup, int64 of any shape; returns
+            float32, `ids.shape + (route.dim,)`.
     """
     _current.answer = answer
     try:
@@ -34,5 +34,5 @@ def redirected_to(answer: Answer) -> Iterator[None]:
 
 
 def redirection() -> Answer | None:
-    """What answers the lookups of this thread, if they are redirected."""
+    """The function that answers the lookups of this thread, or None."""
     return getattr(_current, "answer", None)

@@ -1,12 +1,12 @@
 """Optimizers of embedding rows.
 
-They run where the rows live, on the rows that a step touched, with Keras's
-names, defaults and arithmetic. They are lazy: a row that a step does not touch
-does not move, and what a rule counts are the row's own updates.
+They run where the rows live, on the rows that a step touches, with Keras's names,
+defaults and arithmetic. By default they are lazy: a row that a step does not touch does
+not change, and a rule counts the updates of the row, not the steps of the model.
 
-In their formulas `w` is a row's weights, `g` its gradient, summed over the step and
-after the options of clipping, and `*`, `/`, `**`, `sqrt` and `max` go element by
-element. All is computed in float32, and state is kept in it.
+In the formulas, `w` is a row's weights and `g` its gradient, summed over the step and
+clipped; `*`, `/`, `**`, `sqrt` and `max` are element-wise. Computation and optimizer
+state are in float32.
 """
 
 from __future__ import annotations

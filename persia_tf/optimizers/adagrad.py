@@ -1,4 +1,4 @@
-"""Adagrad, by weight and by row."""
+"""Adagrad, with an accumulator per weight or per row."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Adagrad(Optimizer):
     """Adagrad (Duchi, Hazan and Singer, 2011), as in `keras.optimizers.Adagrad`.
 
     `accumulator += g**2`, then
-    `w -= learning_rate * g / sqrt(accumulator + epsilon)`, weight by weight. State
-    of a row: its accumulators.
+    `w -= learning_rate * g / sqrt(accumulator + epsilon)`, element-wise. State per row:
+    one accumulator per weight.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.
@@ -29,7 +29,7 @@ class Adagrad(Optimizer):
             for `Optimizer`.
 
     Raises:
-        TypeError: for an argument that is no number.
+        TypeError: for an argument that is not a number.
         ValueError: for a number out of its range.
     """
 
@@ -58,12 +58,12 @@ class Adagrad(Optimizer):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class RowWiseAdagrad(Adagrad):
-    """Adagrad with one accumulator a row (Gupta, Bengio and Weston, 2014).
+    """Adagrad with one accumulator per row (Gupta, Bengio and Weston, 2014).
 
     `accumulator += mean(g**2)` over the row's weights, then
-    `w -= learning_rate * g / sqrt(accumulator + epsilon)`: Keras's Adagrad where
-    rows have one weight. It saves nearly all of Adagrad's memory, and gives all
-    weights of a row one step size. State of a row: one number.
+    `w -= learning_rate * g / sqrt(accumulator + epsilon)`. For rows with one weight it
+    equals Keras's Adagrad. It saves nearly all of the memory of Adagrad's state, and
+    all weights of a row have the same step size. State per row: one number.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.
@@ -75,7 +75,7 @@ class RowWiseAdagrad(Adagrad):
             for `Optimizer`.
 
     Raises:
-        TypeError: for an argument that is no number.
+        TypeError: for an argument that is not a number.
         ValueError: for a number out of its range.
     """
 

@@ -1,4 +1,4 @@
-"""Adam and AdamW, lazy."""
+"""Adam and AdamW."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _RANGES = {"beta_1": DECAY, "beta_2": DECAY, "epsilon": POSITIVE, "amsgrad": FLA
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class Adam(Optimizer):
-    """Adam (Kingma and Ba, 2015), lazy, with the arithmetic of Keras's Adam.
+    """Adam (Kingma and Ba, 2015), lazy by default, with the arithmetic of Keras's Adam.
 
     With `t` the number of updates of the row:
     `alpha = learning_rate * sqrt(1 - beta_2**t) / (1 - beta_1**t)`,
     `m += (g - m) * (1 - beta_1)`, `v += (g**2 - v) * (1 - beta_2)`,
     `w -= m * alpha / (sqrt(v) + epsilon)`. With AMSGrad (Reddi, Kale and Kumar,
-    2018), the greatest `v` that each weight had takes the place of `v` in the
-    last. State of a row: `m`, `v`, `t`, and with AMSGrad the greatest `v`.
+    2018), the last formula uses the maximum `v` that each weight ever had instead of
+    `v`. State per row: `m`, `v`, `t`, and with AMSGrad the maximum `v`.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.
@@ -30,7 +30,7 @@ class Adam(Optimizer):
             as for `Optimizer`.
 
     Raises:
-        TypeError: for an argument that is no number.
+        TypeError: for an argument that is not a number.
         ValueError: for a number out of its range.
     """
 
@@ -60,8 +60,8 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 
-    `w -= learning_rate * weight_decay * w`, then Adam's step, on the rows that a
-    step touches: as `keras.optimizers.AdamW` where every row is one.
+    `w -= learning_rate * weight_decay * w`, then Adam's update, on the rows that a
+    step touches. It equals `keras.optimizers.AdamW` if every step touches every row.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.
@@ -74,7 +74,7 @@ class AdamW(Adam):
             `Optimizer`.
 
     Raises:
-        TypeError: for an argument that is no number.
+        TypeError: for an argument that is not a number.
         ValueError: for a number out of its range.
     """
 

@@ -1,4 +1,4 @@
-"""Numbers that graphs read when they run, and that no model counts as its own."""
+"""Numbers that graphs read when they run, and that no model tracks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ _numbers = itertools.count()
 class Cell:
     """A number of this process, outside of models, scopes and strategies.
 
-    A `tf.Variable` would do but for distribution strategies: made under one, it
-    becomes a variable of that strategy, whose updates are agreed upon by all
-    workers, in a step, by communication. A cell is made of the ops that variables
-    are made of, so graphs capture it, and put its reads and writes in order, as
-    they do for variables.
+    A `tf.Variable` does not work under a distribution strategy: created there, it
+    becomes a variable of the strategy, whose updates require communication between all
+    workers in a step. A cell uses the same raw ops as variables, so graphs capture it
+    and order its reads and writes in the same way.
 
     Args:
         value: The first number.
@@ -32,7 +31,7 @@ class Cell:
         self.assign(value)
 
     def assign(self, value: float) -> None:
-        """Sets the number, now: also where a graph is being traced."""
+        """Sets the number immediately, even while a graph is being traced."""
         with tf.init_scope(), tf.device("CPU:0"):
             tf.raw_ops.AssignVariableOp(
                 resource=self._handle, value=tf.constant(value, self._dtype)
@@ -51,7 +50,7 @@ class Cell:
             )
 
     def read(self) -> tf.Tensor:
-        """Returns the number at the time when the graph runs, as a scalar."""
+        """Returns the number, read when the graph runs, as a scalar."""
         with tf.device("CPU:0"):
             value = tf.raw_ops.ReadVariableOp(resource=self._handle, dtype=self._dtype)
         value.set_shape(())

@@ -1,4 +1,4 @@
-"""Follow the regularised leader."""
+"""FTRL: follow the regularized leader."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from persia_tf.optimizers.ranges import LEARNING_RATE_POWER, NOT_NEGATIVE
 class Ftrl(Optimizer):
     """FTRL-Proximal (McMahan et al., 2013), as in `keras.optimizers.Ftrl`.
 
-    With `p = -learning_rate_power`, `n` the accumulator, `z` the linear term and
-    strengths by their short names:
+    With `p = -learning_rate_power`, `n` the accumulator, `z` the linear term, and `l1`,
+    `l2` and `l2_shrinkage` the regularization strengths:
     `sigma = ((n + g**2)**p - n**p) / learning_rate`, `n += g**2`,
     `z += g + 2 * l2_shrinkage * w - sigma * w`,
     `w = (clip(z, -l1, l1) - z) / ((n**p + beta) / learning_rate + 2 * l2)`.
-    State of a row: `n` and `z`.
+    State per row: `n` and `z`.
 
-    Weights follow from `n` and `z` alone, so most of a row's initial weights is
-    gone after its first update, the more the smaller its gradient: zeros are the
-    initializer of the paper. With a learning rate of 0 a step changes nothing,
-    where Keras divides by it.
+    The weights are computed from `n` and `z` only, so a row's initial weights mostly
+    vanish with its first update, and the smaller the gradient, the more they do. The
+    paper's initializer is zeros. With a learning rate of 0 a step changes nothing,
+    while Keras would divide by 0.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.
         learning_rate_power: A float from -2 to 0; 0 for a fixed learning rate.
-            Defaults to `-0.5`; others are slower.
+            Other values than `-0.5` are slower. Defaults to `-0.5`.
         initial_accumulator_value: A new row's `n`, at least 0. Defaults to `0.1`.
         l1_regularization_strength: A float of at least 0. Defaults to `0.0`.
         l2_regularization_strength: A float of at least 0. Defaults to `0.0`.
@@ -37,7 +37,7 @@ class Ftrl(Optimizer):
             for `Optimizer`.
 
     Raises:
-        TypeError: for an argument that is no number.
+        TypeError: for an argument that is not a number.
         ValueError: for a number out of its range.
     """
 

@@ -1,4 +1,4 @@
-"""LAMB, row by row."""
+"""LAMB, applied to each row."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from persia_tf.optimizers.ranges import DECAY, POSITIVE
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class Lamb(Optimizer):
-    """LAMB (You et al., 2020), as in `keras.optimizers.Lamb` on a row.
+    """LAMB (You et al., 2020), as `keras.optimizers.Lamb` applied to each row.
 
     With `t` the number of updates of the row:
     `m += (g - m) * (1 - beta_1)`, `v += (g**2 - v) * (1 - beta_2)`,
     `u = m / (1 - beta_1**t) / (sqrt(v / (1 - beta_2**t)) + epsilon)`,
     `w -= learning_rate * norm(w) / norm(u) * u`, where the ratio is 1 if a norm
-    is 0. The norms are the row's own; Keras takes those of a whole variable, so it
-    does the same where each row is a variable. State of a row: `m`, `v`, `t`.
+    is 0. The norms are those of the row, while Keras uses those of a whole variable; so
+    the two are equal if each row is a variable. State per row: `m`, `v`, `t`.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.
@@ -27,7 +27,7 @@ class Lamb(Optimizer):
             for `Optimizer`.
 
     Raises:
-        TypeError: for an argument that is no number.
+        TypeError: for an argument that is not a number.
         ValueError: for a number out of its range.
     """
 

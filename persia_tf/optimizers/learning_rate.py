@@ -1,4 +1,4 @@
-"""Learning rates of rows: numbers that may be set, and schedules."""
+"""Learning rates of row optimizers: numbers that may be changed, and schedules."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from persia_tf._keras import keras
 from persia_tf.optimizers.cell import Cell
 from persia_tf.optimizers.ranges import FLOAT32_MAX
 
-# Takes a scalar; returns what must be computed for the commit to have run.
+# A function of a scalar; once its result is computed, the commit has run.
 Commit = Callable[[tf.Tensor], tf.Tensor]
 
 
 def is_schedule(learning_rate: Any) -> bool:
-    """Whether it is a Keras `LearningRateSchedule`."""
+    """Whether `learning_rate` is a Keras `LearningRateSchedule`."""
     return isinstance(learning_rate, keras.optimizers.schedules.LearningRateSchedule)
 
 
 class LearningRate:
-    """A learning rate: a number that may be set at any time, or a schedule.
+    """A learning rate: a number that may be changed at any time, or a schedule.
 
     Args:
         value: A number of at least 0, or a Keras schedule.
         rule: The optimizer's class, for messages.
 
     Raises:
-        TypeError: if it is neither, or a variable.
+        TypeError: if the value is neither, or is a variable.
         ValueError: if the number is negative or not finite.
     """
 
@@ -44,8 +44,8 @@ class LearningRate:
                 f"Received: learning_rate={value!r}"
             )
         self._value = value if is_schedule(value) else self._checked(value)
-        # Made when first read: a distribution strategy must be the first to touch
-        # TensorFlow's runtime, and optimizers may be made before it.
+        # Created when it is first read: a distribution strategy must be created before
+        # anything else uses TensorFlow's runtime, and optimizers may be created first.
         self._cell: Cell | None = None
 
     @property
@@ -54,11 +54,11 @@ class LearningRate:
         return self._value
 
     def set(self, value: Any) -> None:
-        """Sets the number, in graphs that were traced before too.
+        """Sets the number; it also takes effect in graphs that were traced before.
 
         Raises:
-            TypeError: if it is no number, or this is a schedule.
-            ValueError: if it is negative or not finite.
+            TypeError: if `value` is not a number, or the learning rate is a schedule.
+            ValueError: if `value` is negative or not finite.
         """
         if is_schedule(self._value) or is_schedule(value):
             raise TypeError(
@@ -72,14 +72,14 @@ class LearningRate:
             self._cell.assign(self._value)
 
     def use(self, steps: StepCounter, commit: Commit) -> tf.Tensor:
-        """Runs a commit with the rate of its step, and counts that step.
+        """Runs a commit with the learning rate of its step.
 
         Args:
-            steps: Of the layer; only schedules look at it, and count.
-            commit: Takes the rate, a float32 scalar.
+            steps: The layer's counter of steps. Only schedules read and increment it.
+            commit: A function of the learning rate, a float32 scalar.
 
         Returns:
-            What `commit` returned.
+            The result of `commit`.
         """
         if is_schedule(self._value):
             return steps.count(lambda step: commit(self._scheduled(step)))
@@ -88,12 +88,12 @@ class LearningRate:
         return commit(self._cell.read())
 
     def _scheduled(self, step: tf.Tensor) -> tf.Tensor:
-        # Where the commit runs: a GPU would send the number back and forth.
+        # On the host, where the commit runs: a GPU would need copies back and forth.
         with tf.device("CPU:0"):
             return self._checked_in_graph(tf.cast(self._value(step), tf.float32))
 
     def _checked_in_graph(self, rate: tf.Tensor) -> tf.Tensor:
-        # Only this op, where `tf.debugging` would have a branch.
+        # A single op; `tf.debugging` would add a conditional.
         checked = tf.raw_ops.Assert(
             condition=(rate >= 0) & (rate < np.inf),
             data=[
@@ -131,10 +131,10 @@ class StepCounter:
         """Runs a commit, and counts it once it has run.
 
         Args:
-            commit: Takes the number of commits before it, an int64 scalar.
+            commit: A function of the number of earlier commits, an int64 scalar.
 
         Returns:
-            What `commit` returned.
+            The result of `commit`.
         """
         if self._cell is None:
             self._cell = Cell(0, tf.int64)

@@ -1,4 +1,4 @@
-"""The row optimizer that does what a Keras optimizer does."""
+"""Finds the row optimizer that is equivalent to a Keras optimizer."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _OPTIONS = ("weight_decay", "clipvalue")
 
 
 class RowRule(NamedTuple):
-    """A row optimizer in place of a Keras optimizer.
+    """The row optimizer for a Keras optimizer.
 
     Attributes:
-        optimizer: The row optimizer. Its learning rate counts for nothing.
-        differences: What it does otherwise, a clause each.
+        optimizer: The row optimizer. Its learning rate is not used.
+        differences: How it differs from the Keras optimizer, one clause per difference.
     """
 
     optimizer: Optimizer
@@ -34,18 +34,18 @@ class RowRule(NamedTuple):
 
 
 def row_rule(optimizer: Any) -> RowRule:
-    """Returns what does to rows what a Keras optimizer does to weights.
+    """Returns the row optimizer that is equivalent to a Keras optimizer.
 
-    Rows have no equal of some optimizers and options: then it is what is nearest.
+    Some optimizers and options have no equivalent for rows: then it is the closest one.
 
     Args:
-        optimizer: A Keras optimizer, of a class of Keras's or one derived from it.
+        optimizer: A Keras optimizer, of one of Keras's classes or a subclass.
 
     Returns:
         A `RowRule`.
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    with tf.init_scope():  # It reads the learning rate.
+    with tf.init_scope():  # `get_config` reads the learning rate's value.
         config = optimizer.get_config()
     name = _nearest_rule(optimizer)
     differences = []
@@ -70,7 +70,7 @@ def row_rule(optimizer: Any) -> RowRule:
 
 
 def learning_rate_of(optimizer: Any) -> tf.Tensor:
-    """Returns the learning rate of the step that an optimizer is taking.
+    """Returns the learning rate of an optimizer's current step.
 
     Args:
         optimizer: A Keras optimizer that is applying gradients.
@@ -78,16 +78,16 @@ def learning_rate_of(optimizer: Any) -> tf.Tensor:
     Returns:
         A float32 scalar, read when the graph runs.
     """
-    if hasattr(optimizer, "_decayed_lr"):  # One of tf_keras.optimizers.legacy.
+    if hasattr(optimizer, "_decayed_lr"):  # A tf_keras.optimizers.legacy optimizer.
         return optimizer._decayed_lr(tf.float32)
     return tf.cast(tf.convert_to_tensor(optimizer.learning_rate), tf.float32)
 
 
 def step_of(optimizer: Any) -> tf.Tensor:
-    """Returns which step an optimizer is taking, counted from 1.
+    """Returns the number of an optimizer's current step, from 1.
 
     Args:
-        optimizer: A Keras optimizer that is applying gradients, and constraints.
+        optimizer: A Keras optimizer that is applying constraints.
 
     Returns:
         An int64 scalar, read when the graph runs.
@@ -98,7 +98,7 @@ def step_of(optimizer: Any) -> tf.Tensor:
 
 
 def _nearest_rule(optimizer: Any) -> str | None:
-    """The name of the class of Keras's that has a row rule and is nearest."""
+    """Returns the closest base class of Keras that has an equivalent rule for rows."""
     for cls in type(optimizer).__mro__:
         name = cls.__name__
         if name in _RULES and cls in _classes_of_keras(name):
@@ -112,7 +112,10 @@ def _classes_of_keras(name: str) -> list[Any]:
 
 
 def _clipping(config: dict[str, Any], differences: list[str]) -> dict[str, float]:
-    """Clipping by a norm: Keras's is of a weight, or of all; here it is a row's."""
+    """Returns `clipnorm` for rows, which bounds the norm of each row's gradient.
+
+    Keras's options bound the norm of each variable's gradient, or of all together.
+    """
     for option in ("clipnorm", "global_clipnorm"):
         if config.get(option):
             differences.append(f"{option} bounds the norm of each row's gradient")

@@ -29,17 +29,17 @@ _OPTIONS: Mapping[str, Range] = {
 
 
 class Optimizer:
-    """Base of the row optimizers: a rule, its numbers and its learning rate.
+    """Base of the row optimizers: a rule, its parameters and its learning rate.
 
-    The learning rate may change while training goes on: set
+    The learning rate may be changed during training: set
     `layer.optimizer.learning_rate`, for instance in a Keras callback, and the next
-    step uses it, compiled or not. Layers may share one optimizer object.
+    step uses it, also in compiled graphs. Layers may share one optimizer object.
 
     Args:
         learning_rate: A float of at least 0, or a
             `keras.optimizers.schedules.LearningRateSchedule`, whose step is the
             number of steps that this program has committed for the layer.
-        parameters: The rule's other numbers, by their Keras names.
+        parameters: The rule's other parameters, by their Keras names.
         weight_decay: None, or a float of at least 0: decoupled weight decay
             (Loshchilov and Hutter, 2019), `w -= learning_rate * weight_decay * w`
             before the rule, on rows that the step touches. Defaults to `None`.
@@ -47,19 +47,19 @@ class Optimizer:
             an L2 norm of at most this, `g * min(1, clipnorm / norm(g))`. Defaults
             to `None`.
         clipvalue: None, or a float above 0: each value of a row's summed
-            gradient is brought into `[-clipvalue, clipvalue]`. Only one of
+            gradient is clipped to `[-clipvalue, clipvalue]`. Only one of
             `clipnorm` and `clipvalue` may be given. Defaults to `None`.
         global_clipnorm: Not supported: must be None.
-        weight_bound: None, or a float above 0: a step's weights are brought into
-            `[-weight_bound, weight_bound]`. Defaults to `None`.
-        lazy: Whether a row stays as it is in steps that do not touch it. False, of
-            rules that have momentum or moving averages: a row that is touched makes
-            up for the steps between, which are counted by the optimizer that steps
-            the model. Defaults to `True`.
+        weight_bound: None, or a float above 0: the weights of updated rows are
+            clipped to `[-weight_bound, weight_bound]`. Defaults to `None`.
+        lazy: Whether a row remains unchanged in steps that do not touch it. False is
+            allowed for rules with momentum or moving averages: when a row is touched,
+            the rule first catches up on the steps since its last update, by the step
+            count of the model's optimizer. Defaults to `True`.
 
     Raises:
-        TypeError: for an argument that is no number, or that the rule has not.
-        ValueError: for a number out of its range; it is named.
+        TypeError: for an argument that is not a number, or that the rule lacks.
+        ValueError: for a number out of its range; the message names the argument.
         NotImplementedError: for `global_clipnorm`.
     """
 
@@ -67,10 +67,10 @@ class Optimizer:
     rule = ""
     ranges: Mapping[str, Range] = {}
 
-    # Whether the rule can make up for steps that do not touch a row.
+    # Whether the rule can catch up on steps that did not touch a row (`lazy=False`).
     can_be_dense = False
 
-    # Whether the rule has a weight decay even if it is 0.
+    # Whether the rule's text includes a weight decay even if it is 0.
     decays_by_default = False
 
     def __init__(
@@ -116,18 +116,18 @@ class Optimizer:
 
     @property
     def lazy(self) -> bool:
-        """Whether a row stays as it is in steps that do not touch it."""
+        """Whether a row remains unchanged in steps that do not touch it."""
         return self._lazy
 
     @property
     def learning_rate(self) -> LearningRateLike:
         """The learning rate: a float, or the schedule that was given.
 
-        A number that is set takes effect at the next step of every layer of this
+        Setting a number takes effect in the next step of every layer that uses this
         optimizer.
 
         Raises:
-            TypeError: when set to what is no number, or in place of a schedule.
+            TypeError: when set to anything but a number, or if it is a schedule.
             ValueError: when set to a number that is negative or not finite.
         """
         return self._learning_rate.value
@@ -141,19 +141,19 @@ class Optimizer:
 
         Args:
             steps: The layer's counter of commits.
-            commit: Takes the learning rate, a float32 scalar that is read when the
-                graph runs.
+            commit: A function of the learning rate, a float32 scalar that is read when
+                the graph runs.
 
         Returns:
-            What `commit` returned.
+            The result of `commit`.
         """
         return self._learning_rate.use(steps, commit)
 
     def spec(self) -> str:
-        """The rule and its numbers, without the learning rate, as one text."""
+        """The rule and its parameters, without learning rate, as the core's text."""
         given = {k: v for k, v in self._options.items() if v is not None}
         if given.get("weight_decay") == 0 and not self.decays_by_default:
-            del given["weight_decay"]  # The same rule, so the same table.
+            del given["weight_decay"]  # It has no effect, so tables need not differ.
         dense = {} if self._lazy else {"dense": 1.0}
         return format_spec(self.rule, {**self._parameters, **given, **dense})
 
@@ -174,7 +174,7 @@ class Optimizer:
         return cls(**config)
 
     def __reduce__(self) -> Any:
-        # A copy has a learning rate of its own to set.
+        # A copy has its own learning rate, which can be set separately.
         return type(self).from_config, (self.get_config(),)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Which numbers an optimizer's arguments may be."""
+"""The allowed ranges of optimizers' arguments."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 @dataclasses.dataclass(frozen=True)
 class Range:
-    """What an argument may be.
+    """The range of an argument.
 
     Attributes:
-        text: Completes "must be".
-        holds: Whether a number is within.
-        kind: What the argument is kept as.
+        text: A description that completes "must be", for messages.
+        holds: Whether a number is in the range.
+        kind: The type to which the argument is converted.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Range:
             value: What was given.
 
         Raises:
-            TypeError: if it is no number.
+            TypeError: if `value` is not a number.
             ValueError: if it is out of range.
         """
         is_flag = self.kind is bool

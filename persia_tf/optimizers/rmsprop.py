@@ -11,25 +11,26 @@ from persia_tf.optimizers.ranges import DECAY, FLAG, MOMENTUM, POSITIVE
 class RMSprop(Optimizer):
     """RMSprop (Hinton, Srivastava and Swersky, 2012), as in Keras's RMSprop.
 
-    `v = rho * v + (1 - rho) * g**2`; centered,
+    `v = rho * v + (1 - rho) * g**2`; if centered,
     `mean = rho * mean + (1 - rho) * g` and `variance = max(v - mean**2, 0)`,
     otherwise `variance = v`; `step = learning_rate * g / sqrt(variance + epsilon)`;
     without momentum `w -= step`; with momentum `move = momentum * move + step`,
-    then `w -= move`. (Keras lacks the `max`, and gives NaN where rounding makes a
-    difference negative.) State of a row: `v`, with momentum `move`, centered `mean`.
+    then `w -= move`. (Keras lacks the `max`, and gives NaN if rounding makes the
+    difference negative.) State per row: `v`; with momentum, `move`; if centered,
+    `mean`.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.
         rho: Decay of the averages, in [0, 1). Defaults to `0.9`.
         momentum: A float from 0 to 1. Defaults to `0.0`.
         epsilon: A float above 0. Defaults to `1e-7`.
-        centered: Whether to divide by the deviation of gradients instead of
+        centered: Whether to divide by the standard deviation of gradients instead of
             their root mean square. Defaults to `False`.
         **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`,
             as for `Optimizer`.
 
     Raises:
-        TypeError: for an argument that is no number.
+        TypeError: for an argument that is not a number.
         ValueError: for a number out of its range.
     """
 

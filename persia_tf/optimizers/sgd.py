@@ -13,18 +13,18 @@ class SGD(Optimizer):
 
     Without momentum `w -= learning_rate * g`; with momentum (Polyak, 1964)
     `v = momentum * v - learning_rate * g`, then `w += v`, or with Nesterov's
-    (Sutskever et al., 2013) `w += momentum * v - learning_rate * g`. State of a row:
-    `v`, with momentum.
+    (Sutskever et al., 2013) `w += momentum * v - learning_rate * g`. State per row:
+    `v`, if there is momentum.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.01`.
-        momentum: A float from 0 to 1. Defaults to `0.0`: no state a row.
+        momentum: A float from 0 to 1. With 0, rows have no state. Defaults to `0.0`.
         nesterov: Whether to apply Nesterov momentum. Defaults to `False`.
         **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`,
             as for `Optimizer`.
 
     Raises:
-        TypeError: for an argument that is no number.
+        TypeError: for an argument that is not a number.
         ValueError: for a number out of its range.
     """
 
@@ -41,5 +41,7 @@ class SGD(Optimizer):
     ) -> None:
         parameters = {"momentum": momentum, "nesterov": nesterov}
         if not momentum:
-            options.pop("lazy", None)  # There is nothing to make up for.
+            options.pop(
+                "lazy", None
+            )  # Without momentum there are no steps to catch up.
         super().__init__(learning_rate, parameters, **options)
