@@ -67,9 +67,9 @@ class ShardChanges:
         self._shard = shard
         self._shards = shards
         # While the shard sends all rows of its tables: the ids received so far, by
-        # table. Once it has sent all, rows of other ids are erased. A table of which
-        # it sent no rows is left alone: the shard does not have it, for instance after
-        # a start without recovery. Its rows keep serving until the shard has the table
+        # table. Once it has sent all, rows of other ids are erased. A table that it
+        # did not name is left alone: the shard does not have it, for instance after a
+        # start without recovery. Its rows keep serving until the shard has the table
         # again, or reports that it was dropped.
         self._told: dict[str, list[np.ndarray]] = {}
 

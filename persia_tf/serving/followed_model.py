@@ -26,7 +26,8 @@ class FollowedModel:
 
     Attributes:
         base_save: The `base_save` for `persia_tf.following.ShardFollower`: the number
-            of the checkpoint that the rows are at least as new as.
+            of the checkpoint that the rows are at least as new as, or `NOW` for a
+            remote export.
 
     Raises:
         ValueError: if `model` is no such export, or another `FollowedModel` writes to
