@@ -112,7 +112,7 @@ def described(compression: Any) -> dict[str, Any] | None:
 
 
 def _kind_of_state(optimizer: str) -> tuple[str, set[str]]:
-    """Returns what determines the layout of a row's state: the rule and its switches."""
+    """Returns what determines the layout of a row's state: rule and switches."""
     rule, _, numbers = optimizer.partition("(")
     parameters = re.findall(r"(\w+)=([^,)]+)", numbers)
     return rule, {k for k, v in parameters if k in _STATE_SWITCHES and float(v)}

@@ -25,7 +25,7 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
         ValueError: if a part of the rows is missing in the store. The table is
             unchanged then.
         PersiaError: if a shard does not answer. Some rows may have their saved values
-            then, but no row was removed.
+            then; no row is removed before all have them.
     """
     stored_rows.read_ids(store, saved)  # Checks that the store is complete.
     before = len(table)
