@@ -69,7 +69,7 @@ class Plan:
         return all(self.is_input_of_ids(tensor) for tensor in layer.inputs)
 
     def is_input_of_ids(self, tensor: Any) -> bool:
-        """Returns whether a tensor is an input that only has ids for converted layers."""
+        """Returns whether a tensor is an input used only as ids by converted layers."""
         layer = tensor._keras_history[0]
         if not isinstance(layer, keras.layers.InputLayer):
             return False
