@@ -1,5 +1,6 @@
-"""A TCP proxy for tests and benchmarks: it delays bytes, cuts connections, and loses,
-changes or duplicates bytes.
+"""A TCP proxy for tests and benchmarks: delays bytes, cuts connections, adds faults.
+
+Faults are bytes that are lost, changed or duplicated.
 
     python tools/tcp_proxy.py --to 127.0.0.1:7000 --port-file port --delay-ms 10
     python tools/tcp_proxy.py --to 127.0.0.1:7000 --cut-bytes 1000000 --seed 1

@@ -1,4 +1,4 @@
-// Ids that an attacker could choose, who knows the store's hash: HashId is
+// Ids that an attacker who knows the store's hash could choose: HashId is
 // public.
 
 #ifndef PERSIA_BENCHMARKS_CHOSEN_IDS_CHOSEN_H_
