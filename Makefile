@@ -1,24 +1,25 @@
 # make demo    trains on MovieLens with two parameter servers
 # make test    builds, and runs the tests
-# Each sets up all that it needs. The others are for those who work on the code.
+# Each target sets up all that it needs. The others are for developers.
 
 PYTHON ?= python3
 VENV := .venv
 OLDEST := .venv-oldest
 DOCS := .venv-docs
-# What runs under both Keras: 3, and tf_keras where TF_USE_LEGACY_KERAS is set.
+# The tests that run with both Keras 3, and tf_keras if TF_USE_LEGACY_KERAS is set.
 BOTH_KERAS ?= $(addprefix tests/,compatibility conversion data distribute layers \
   model_server/exports_test.py ops/placement_test.py serving/export_test.py \
   serving/movielens_test.py serving/remote_test.py serving/tf_example_test.py)
-# What may depend on TensorFlow's version. Of several workers, tests/compatibility.
+# The tests that may depend on TensorFlow's version. For several workers,
+# tests/compatibility has them.
 OF_TENSORFLOW := tests/checkpoint tests/compatibility tests/conversion tests/data \
   tests/examples tests/layers tests/model_server tests/ops tests/serving
-# What docs/compatibility.md tells of.
+# The versions in docs/compatibility.md.
 TENSORFLOWS ?= 2.16 2.18 2.21
-# One more than there are cores: tests leave some idle while processes talk.
+# One process more than there are cores: tests often wait for other processes.
 PYTEST := pytest -q --numprocesses $(shell expr $$(nproc) + 1) --maxprocesses 4 \
   --dist worksteal
-# What test-all runs too. SLOW= runs it anywhere.
+# Excludes slow tests, except in test-all. SLOW= includes them in any target.
 SLOW ?= -m 'not slow'
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 
@@ -34,7 +35,7 @@ demo: build
 
 test: test-native test-python
 
-# With what takes long, and with tf_keras. Some 50 minutes of two cores.
+# Includes slow tests, and tests with tf_keras. Takes about 50 minutes on two cores.
 test-all:
 	$(MAKE) --no-print-directory test test-legacy SLOW=
 
@@ -47,7 +48,7 @@ test-python: build $(VENV)/.test gtest
 test-legacy: build $(VENV)/.test gtest
 	TF_USE_LEGACY_KERAS=1 $(VENV)/bin/$(PYTEST) $(SLOW) $(BOTH_KERAS)
 
-# The wheel that a user would get, under the oldest TensorFlow that it serves.
+# Tests the wheel that users get, with the oldest supported TensorFlow.
 test-oldest: $(OLDEST)
 	$(OLDEST)/bin/$(PYTEST) $(SLOW) $(OF_TENSORFLOW)
 
@@ -67,7 +68,8 @@ wheel: build openssl
 	$(VENV)/bin/python -m pip --quiet wheel --no-deps --no-build-isolation \
 	  --wheel-dir build/wheel .
 
-# Writes docs/compatibility.md: what works with which TensorFlow. Some GB each.
+# Writes docs/compatibility.md: what works with which TensorFlow. Each version takes
+# some GB of disk.
 compatibility: $(TENSORFLOWS:%=beside-tensorflow-%)
 	$(VENV)/bin/python tools/compatibility_table.py $(TENSORFLOWS:%=.venv-tf%)
 
@@ -84,24 +86,25 @@ sanitize: env gtest
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize address
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread
 
-# The store's and the log's threads and bytes, as CI does; and what lies below.
+# As CI does: tests the store, the log, and the layers below them.
 sanitize-store: env gtest
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize address --up-to log
 	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread --up-to log
 
-# Some seconds a target; RUNS=10000000: so many inputs a target; TARGET=server: of one.
+# Takes some seconds per target. RUNS=10000000 sets the number of inputs per target,
+# TARGET=server selects one target.
 fuzz: env clang
 	CXX=clang++-$(CLANG) $(VENV)/bin/python tests/fuzz/run.py \
 	  $(if $(RUNS),--runs $(RUNS)) $(if $(TARGET),--target $(TARGET))
 
-# A shard of each kind gets N mutated frames.
+# Sends N mutated frames to a shard of each kind.
 N ?= 20000
 mutated-frames: build $(VENV)/.test
 	$(VENV)/bin/python cc/ninja_build.py host --sanitize address
 	N=$(N) PERSIA_SHARD_HOST=build/native-address/shard_host \
 	  $(VENV)/bin/pytest -q tests/faults/mutated_frames_test.py
 
-# So many shards are killed while others train on.
+# Kills a shard KILLS times during training.
 KILLS ?= 100
 kills: build $(VENV)/.test
 	KILLS=$(KILLS) $(VENV)/bin/pytest -q tests/faults/kill_test.py
@@ -112,7 +115,7 @@ lint: build $(VENV)/.test $(VENV)/.lint
 format: $(VENV)/.lint
 	tools/lint.sh fix $(VENV)/bin
 
-# The documentation's site, in build/site. It reads sources, and runs none of them.
+# Builds the documentation's site in build/site. Parses sources without running them.
 docs: $(DOCS)/.installed
 	$(DOCS)/bin/python tools/docs_site.py
 
@@ -138,19 +141,19 @@ $(VENV)/.%: $(VENV)/.installed
 	$(VENV)/bin/python $(PIP_INSTALL) --no-build-isolation -e '.[$*]'
 	touch $@
 
-# With OpenSSL, for TLS.
+# Also OpenSSL's headers, for TLS.
 compiler:
 	@tools/system_packages.sh g++ libssl-dev
 
-# And the program, by which tests make certificates.
+# Also the program openssl, with which tests create certificates.
 gtest: compiler openssl
 	@tools/system_packages.sh libgtest-dev
 
 openssl:
 	@tools/system_packages.sh openssl
 
-# Its libFuzzer, and what names functions in its findings. Where there is no such
-# version: make fuzz CLANG=19.
+# Clang with libFuzzer, and llvm for the names of functions in its findings. If there is
+# no package of this version: make fuzz CLANG=19.
 CLANG ?= 14
 clang: compiler
 	@tools/system_packages.sh clang-$(CLANG) libclang-rt-$(CLANG)-dev \
@@ -160,6 +163,6 @@ bazel: compiler
 	@tools/system_packages.sh bazel-bootstrap bazel-rules-java \
 	  bazel-rules-proto bazel-platforms bazel-skylib
 
-# What benchmarks/rows_over_redis.py compares with.
+# Redis, with which benchmarks/rows_over_redis.py compares.
 redis: compiler
 	@tools/system_packages.sh redis-server libhiredis-dev

@@ -1,4 +1,4 @@
-"""Packages persia_tf: pyproject.toml holds the metadata, this the native build."""
+"""Packages persia_tf: runs the native build. The metadata is in pyproject.toml."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,8 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
 _ROOT = Path(__file__).resolve().parent
-sys.path.insert(0, str(_ROOT / "cc"))  # A build backend does not run from here.
+# A build backend does not have this folder in sys.path.
+sys.path.insert(0, str(_ROOT / "cc"))
 
 import ninja_build  # noqa: E402
 
@@ -28,7 +29,7 @@ class BuildNative(build_ext):
         return [str(package / library) for library in ninja_build.LIBRARIES]
 
     def get_source_files(self):
-        return []  # MANIFEST.in names them.
+        return []  # MANIFEST.in lists the sources.
 
 
 class PlatformWheel(bdist_wheel):
@@ -39,7 +40,7 @@ class PlatformWheel(bdist_wheel):
 
 
 setup(
-    # A stand-in: what is built, and from what, is for BuildNative to say.
+    # A placeholder, so that setuptools runs BuildNative, which defines the build.
     ext_modules=[Extension("persia_tf.native", sources=[])],
     cmdclass={"build_ext": BuildNative, "bdist_wheel": PlatformWheel},
 )

@@ -3,11 +3,11 @@
     PERSIA_TF_DATA=... python benchmarks/accuracy.py --write
     python benchmarks/accuracy.py --data-set adult --seeds 1
 
-Rows in two shards. Hybrid training runs lookups ahead, with at most 4 or 16 steps
-between a lookup and its update; asynchronous dense training has dense gradients arrive
-4 or 16 steps late besides. The shards stand behind a delaying proxy then: the staleness
-that was met is told. Each training is a process of its own; --runs keeps a file of
-those that are done, and a rerun goes on from there. With --write,
+Rows are in two shards. Hybrid training prefetches lookups, with a staleness of at most
+4 or 16 steps; asynchronous dense training additionally applies dense gradients 4 or 16
+steps late. In both, the shards are behind a delaying proxy, and the staleness that
+actually occurred is reported. Each training is a process of its own. With --runs,
+finished trainings are stored in a file, and a rerun skips them. With --write,
 benchmarks/RESULTS.md gets a table and a plot (which needs `pip install '.[bench]'`).
 The last line is one JSON object.
 """
@@ -59,14 +59,14 @@ def _run(
 def setup_of(
     arguments: argparse.Namespace, name: str, mode: str, seed: int
 ) -> dict[str, Any]:
-    """Returns what decides a training's result."""
+    """Returns everything that determines the result of a training."""
     facts = {"data_set": name, "mode": mode, "seed": seed, "quick": arguments.quick}
     return {**facts, **common_setup(arguments)}
 
 
 def common_setup(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns what is the same for all trainings."""
-    packages = ("tensorflow", "keras", "numpy")  # Which this process does not load.
+    packages = ("tensorflow", "keras", "numpy")  # This process does not import them.
     return {
         "shards": SHARDS,
         "delay_ms": arguments.delay_ms,
@@ -80,7 +80,7 @@ def common_setup(arguments: argparse.Namespace) -> dict[str, Any]:
 def summary(
     runs: Sequence[dict[str, Any]], references: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Means over the seeds; each seed is compared with itself."""
+    """Returns means over the seeds; differences are between runs of the same seed."""
     aucs = [run["auc"] for run in runs]
     differences = [run["auc"] - other["auc"] for run, other in zip(runs, references)]
     return {

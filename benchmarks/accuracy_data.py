@@ -25,17 +25,17 @@ _TEST_FRACTION = 0.2
 
 @dataclasses.dataclass(frozen=True)
 class DataSet:
-    """What a training run needs to know.
+    """A data set, and how a model is trained on it.
 
     Attributes:
         source: Where its files are.
-        load: `(directory, seed)` to (training, test) tables.
-        build: The model, of a `PersiaRows`.
-        adagrad: Of rows and of the dense weights.
+        load: Takes `(directory, seed)` and returns (training, test) tables.
+        build: Takes a `PersiaRows` and returns the model.
+        adagrad: The parameters of Adagrad, for rows and the dense part.
         scale: New rows are uniform in [-scale, scale].
         epochs: Passes over the training rows.
-        batch: Rows a step.
-        seeds: Of which the mean is taken: more, where trainings differ more.
+        batch: Rows per step.
+        seeds: The number of seeds to average over: more where results vary more.
     """
 
     source: locate.Source
@@ -51,7 +51,7 @@ class DataSet:
 def read_criteo(directory: pathlib.Path) -> Table:
     """Reads the Criteo sample: `numbers`, and C1 to C26 as int64 ids.
 
-    An absent category is an id of its own; counts are shortened by a logarithm.
+    An absent category gets an id of its own; counts are compressed by a logarithm.
 
     Raises:
         ValueError: if a line is not in the publisher's format.
@@ -59,7 +59,7 @@ def read_criteo(directory: pathlib.Path) -> Table:
     labels, counts, categories = criteo_data.read_fields(directory)
     features = {"numbers": criteo_data.shorten(counts)}
     for name, column in categories.items():
-        # Values have 32 bits; no value is as large as what stands for none.
+        # Values have 32 bits, so 1 << 32 is not the id of any value.
         ids = [int(text, 16) if text else 1 << 32 for text in column]
         features[name] = np.array(ids, np.int64)
     return Table(features, labels)
@@ -125,11 +125,11 @@ def directory_of(name: str, root: str | None) -> pathlib.Path:
     """Returns where a data set's files are.
 
     Args:
-        name: Of the data set.
-        root: What `$PERSIA_TF_DATA` says.
+        name: The data set's name.
+        root: The value of `$PERSIA_TF_DATA`.
 
     Raises:
-        SystemExit: if they are not there.
+        SystemExit: if the files do not exist.
     """
     source = DATA_SETS[name].source
     folder = pathlib.Path(root or ".") / source.name

@@ -11,7 +11,7 @@ from results_file import RESULTS, write_section
 
 PLOT = RESULTS.parent / "results" / "accuracy.svg"
 _MARKS = "osd^v"
-# Of the lower plots: what counts as close, and how much of a difference is shown.
+# In the lower plots: which differences are marked as close, and the plotted range.
 _CLOSE, _SHOWN_DIFFERENCE = 0.001, 0.003
 _HEADING = "## Accuracy"
 _FIGURES_HEAD = """\
@@ -45,9 +45,9 @@ def write(
     """Writes the section of RESULTS.md, and its plot.
 
     Args:
-        figures: By data set and mode.
+        figures: The figures by data set and mode.
         setup: How they were measured.
-        titles: Of the modes.
+        titles: The titles of the modes.
     """
     plot(figures, titles)
     write_section("accuracy", text(figures, setup, titles))
@@ -110,11 +110,11 @@ def _data_row(name: str, of_mode: Mapping[str, Any]) -> str:
 
 
 def plot(figures: Figures, titles: Mapping[str, str]) -> None:
-    """Draws test AUC against the steps, and below that over synchronous training."""
-    from matplotlib import pyplot  # Which the other programs do without.
+    """Plots test AUC over steps; below, the difference from synchronous training."""
+    from matplotlib import pyplot  # Imported late: other benchmarks do not need it.
 
     pyplot.switch_backend("Agg")
-    # Equal figures give equal bytes, and text stays text.
+    # Makes the file reproducible, and keeps text as text.
     pyplot.rcParams.update({"svg.hashsalt": "accuracy", "svg.fonttype": "none"})
     size = (3.6 * len(figures), 5.4)
     canvas, panels = pyplot.subplots(2, len(figures), figsize=size, squeeze=False)

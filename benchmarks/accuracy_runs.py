@@ -1,4 +1,4 @@
-"""Trainings that ended, in a file, so that a long comparison can be broken off."""
+"""Stores finished trainings in a file, so that a long comparison can be resumed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 
 class Runs:
-    """What programs said on their last line, a line each.
+    """The results of finished trainings: the last output line of each, one per line.
 
-    A training counts as done if all that it was told is equal; of changes of the
-    code the file knows nothing.
+    A training is not repeated if the file has one with an equal setup. Changes of the
+    code since then are not noticed.
 
     Args:
-        path: Of the file, made as the first training ends; None keeps no file.
+        path: The file, which is created when the first training ends; None: no file.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -24,14 +24,14 @@ class Runs:
         self._said = [json.loads(line) for line in lines]
 
     def find(self, setup: dict[str, Any]) -> dict[str, Any] | None:
-        """Returns the figures of the training of a set-up, if it is done."""
+        """Returns the figures of the training with this setup, or None."""
         for said in self._said:
             if said["setup"] == setup:
                 return said["figures"]
         return None
 
     def add(self, said: dict[str, Any]) -> None:
-        """Keeps what a training said."""
+        """Stores the last output line of a training."""
         self._said.append(said)
         if self._path is not None:
             with self._path.open("a") as file:

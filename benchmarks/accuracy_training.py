@@ -1,4 +1,4 @@
-"""One training of those that accuracy.py compares."""
+"""Runs one of the trainings that accuracy.py compares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from accuracy_data import DATA_SETS, DataSet, directory_of
 
 SHARDS = 2
-# Each training is evaluated so many times, at equal distances.
+# How often each training is evaluated, at equal distances.
 EVALUATIONS = 5
 PREDICT_BATCH = 8192
 QUICK_ROWS = 4096
@@ -20,9 +20,9 @@ class Mode(NamedTuple):
     """How a model is trained.
 
     Attributes:
-        title: For the reader.
-        staleness: Of rows, at most.
-        dense_delay: Steps by which the gradients of dense weights are late.
+        title: The title in reports.
+        staleness: The maximal staleness of rows, in steps.
+        dense_delay: The number of steps by which dense gradients are late.
     """
 
     title: str
@@ -40,7 +40,7 @@ MODES = {
 
 
 def train(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Trains one model; returns its test AUC, and at each evaluation."""
+    """Trains one model; returns its test AUC at each evaluation, and other figures."""
     import tensorflow as tf
     from shard_processes import running_proxies, running_shards
 
@@ -91,7 +91,7 @@ def _model(name: str, mode: Mode, cluster: Any, seed: int) -> Any:
 
 
 def _fit(model: Any, dataset: Any, steps: int, test_rows: Any) -> list[float]:
-    """Trains in EVALUATIONS parts of `steps` steps; the test AUC after each."""
+    """Trains in EVALUATIONS parts of `steps` steps; returns the test AUC after each."""
     import tensorflow as tf
     from common.metrics import roc_auc
 
@@ -114,7 +114,7 @@ def _fit(model: Any, dataset: Any, steps: int, test_rows: Any) -> list[float]:
 
 
 def _dense_optimizer(data: DataSet, mode: Mode) -> Any:
-    """The optimizer of the dense weights, which have the rows' rule."""
+    """Returns the optimizer of the dense part, which has the rule of the rows' one."""
     import tensorflow as tf
     from delayed_gradients import delayed
 
@@ -125,5 +125,5 @@ def _dense_optimizer(data: DataSet, mode: Mode) -> Any:
 
 
 def _mean_of(histogram: Sequence[int]) -> float:
-    """The mean of 0, 1, 2, ... that occurred so many times each."""
+    """Returns the mean of the values 0, 1, 2, ..., given how often each occurred."""
     return sum(value * count for value, count in enumerate(histogram)) / sum(histogram)

@@ -3,15 +3,15 @@
     python benchmarks/checkpoint_bench.py
     python benchmarks/checkpoint_bench.py --folder /mnt/disk
 
-The click model on two shards that hold its whole vocabulary, 10,000,000 rows, and keep
-their checkpoints below one folder. Two figures, each a median of ratios to what was
-measured right beside it:
+The click model is trained on two shards, which hold rows for its whole vocabulary of
+10,000,000 ids and save their checkpoints below the same folder. Each of the two figures
+is a median of ratios to a measurement that was taken immediately before or after:
 
-    training_during_over_without   steps a second while a checkpoint is being saved,
-                                   from the call on, over those of as long a time after
-    write_over_dd                  bytes a second of a save, from its call to its end,
-                                   without training, over those of dd with fsync, which
-                                   writes as many to the same folder
+    training_during_over_without   steps per second during a save, from its call on,
+                                   over those in an equally long time after the save
+    write_over_dd                  bytes per second of a save, from its call to its
+                                   end, without training, over those of dd with fsync,
+                                   which writes as many bytes to the same folder
 
 The last line is one JSON object.
 """
@@ -33,7 +33,7 @@ from shard_processes import running_shards
 
 SHARDS = 2
 WARM_UP_STEPS = 20
-_FILL_ROWS = 200_000  # In one request.
+_FILL_ROWS = 200_000  # Per request.
 
 
 def fill(cluster: Any, vocabularies: list[int]) -> None:
@@ -56,13 +56,13 @@ def fill(cluster: Any, vocabularies: list[int]) -> None:
 def training_ratios(
     model: Any, dataset: Any, cluster: Any, arguments: argparse.Namespace
 ) -> list[dict[str, float]]:
-    """Trains, now and then with a save; each save's figures."""
+    """Trains and saves at intervals; returns the figures of each save."""
     from w1_model import keras
 
     import persia_tf as ptf
 
     class Saves(keras.callbacks.Callback):
-        """Saves, trains for as long without, and again."""
+        """Alternates between training during a save and equally long without one."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -109,7 +109,7 @@ def training_ratios(
 def write_ratios(
     cluster: Any, folder: Path, arguments: argparse.Namespace
 ) -> list[dict[str, float]]:
-    """Saves and runs dd in turn; each turn's figures."""
+    """Saves and runs dd in turn; returns the figures of each turn."""
     import persia_tf as ptf
 
     measured = []
@@ -126,7 +126,7 @@ def write_ratios(
 
 
 def dd_seconds(folder: Path, size: int) -> float:
-    """How long dd takes to write so many bytes, and have the device have them."""
+    """Returns how long dd takes to write and fsync `size` bytes."""
     file = folder / "dd"
     block = 1 << 20
     command = ["dd", "if=/dev/zero", f"of={file}", f"bs={block}", "conv=fsync"]
@@ -136,12 +136,12 @@ def dd_seconds(folder: Path, size: int) -> float:
     )
     seconds = time.monotonic() - begin
     file.unlink()
-    # Of the whole blocks that there were.
+    # dd wrote whole blocks only.
     return seconds * size / (max(1, size // block) * block)
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> tuple[dict, dict]:
-    """Returns figures, and what they were made from."""
+    """Returns the figures, and the measurements that they are computed from."""
     import tensorflow as tf
     import w1_model
     import workload_w1
@@ -203,7 +203,7 @@ def main() -> None:
         "batch": arguments.batch,
         "shards": SHARDS,
         "cores": os.cpu_count(),
-        # Of other work, so about 0 where the machine was ours.
+        # Load by other programs: about 0 on an otherwise idle machine.
         "load_average_before": round(load, 2),
         "seed": 0,
     }

@@ -1,15 +1,15 @@
-"""How long requests take whose ids somebody chose, over those with random ids.
+"""How long requests with maliciously chosen ids take, over those with random ids.
 
     python benchmarks/chosen_ids.py
     python benchmarks/chosen_ids.py --ids 20000 --turns 3
 
-The ids are chosen by the hash that is published in cc/base/hash.h, so that they would
-fall on one place of a table that used it. Measured are their deduplication, and a
-table's creation, lookup and update of their rows (the C++ program in
-benchmarks/chosen_ids), and predictions of a `persia serve` whose model asks a shard,
-over REST and gRPC. Each turn asks for random and for chosen ids, one after the other;
-figures are medians of each turn's ratio. Ends with status 1 if any is above 3. The last
-line is one JSON object.
+The ids are chosen by the hash in cc/base/hash.h, whose code is public, so that all of
+them would collide in a table that used this hash unseeded. The C++ program in
+benchmarks/chosen_ids measures their deduplication, and how a table creates, looks up
+and updates their rows. Then predictions are measured, over REST and gRPC, of a
+`persia serve` whose model asks a shard. Each turn requests random and chosen ids, one
+after the other; figures are medians of the turns' ratios. Exits with status 1 if a
+ratio is above 3. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ import persia_tf as ptf
 from persia_tf._keras import keras
 
 DIM = 16
-MOST = 3.0  # That chosen ids may take over random ones.
+MOST = 3.0  # The largest accepted ratio of chosen to random ids.
 CHOSEN = ("lower_bits", "upper_bits", "sub_shard")
 NAME = "chosen"
-SECONDS = 600  # To start, and for an answer.
+SECONDS = 600  # The time-out of a start, and of a request.
 
 
 class Ports(NamedTuple):
@@ -54,7 +54,7 @@ class Ports(NamedTuple):
 
 
 def native_figures(program: pathlib.Path, ids: int, turns: int) -> dict[str, float]:
-    """What the C++ program measures."""
+    """Returns the figures that the C++ program measures."""
     ran = subprocess.run(
         [str(program), str(ids), str(turns)], stdout=subprocess.PIPE, text=True
     )
@@ -64,7 +64,7 @@ def native_figures(program: pathlib.Path, ids: int, turns: int) -> dict[str, flo
 
 
 def ids_of(program: pathlib.Path, name: str, count: int) -> np.ndarray:
-    """Ids of a kind that the C++ program knows."""
+    """Returns ids of one of the kinds that the C++ program generates."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / name
         subprocess.run([str(program), name, str(count), str(path)], check=True)
@@ -72,7 +72,7 @@ def ids_of(program: pathlib.Path, name: str, count: int) -> np.ndarray:
 
 
 def export(path: pathlib.Path, cluster: ptf.Cluster) -> None:
-    """Writes a model of as many ids as an example has, whose rows stay on shards."""
+    """Exports a model of variable-length id lists whose rows stay on shards."""
     ids = keras.Input((None,), dtype="int64", name="ids")
     vectors = ptf.layers.PersiaEmbedding(DIM, table="chosen", cluster=cluster)(ids)
     score = keras.layers.Dense(1)(keras.layers.GlobalAveragePooling1D()(vectors))
@@ -83,7 +83,7 @@ def export(path: pathlib.Path, cluster: ptf.Cluster) -> None:
 
 @contextlib.contextmanager
 def running_server(model: pathlib.Path) -> Iterator[Ports]:
-    """Runs `persia serve`; ends it on leaving."""
+    """Runs `persia serve` until the block ends."""
     with tempfile.TemporaryDirectory() as folder:
         ports = pathlib.Path(folder) / "ports"
         process = subprocess.Popen(
@@ -106,7 +106,7 @@ def running_server(model: pathlib.Path) -> Iterator[Ports]:
 
 
 def rest_asker(port: int, ids: np.ndarray) -> Callable[[], Any]:
-    """Asks for a prediction over REST."""
+    """Returns a function that requests a prediction over REST."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/models/{NAME}:predict",
         json.dumps({"instances": [ids.tolist()]}).encode(),
@@ -121,7 +121,7 @@ def rest_asker(port: int, ids: np.ndarray) -> Callable[[], Any]:
 
 
 def grpc_asker(port: int, ids: np.ndarray) -> Callable[[], Any]:
-    """Asks for a prediction over gRPC."""
+    """Returns a function that requests a prediction over gRPC."""
     service = prediction_service_pb2_grpc.PredictionServiceStub(
         grpc.insecure_channel(f"127.0.0.1:{port}")
     )
@@ -132,7 +132,7 @@ def grpc_asker(port: int, ids: np.ndarray) -> Callable[[], Any]:
 
 
 def seconds_of(ask: Callable[[], Any]) -> float:
-    """How long one takes."""
+    """Returns how long a call takes."""
     begin = time.monotonic()
     ask()
     return time.monotonic() - begin
@@ -141,11 +141,11 @@ def seconds_of(ask: Callable[[], Any]) -> float:
 def served_figures(
     ports: Ports, kinds: Mapping[str, np.ndarray], turns: int
 ) -> dict[str, float]:
-    """What predictions of each kind of ids take over random ones."""
+    """Returns the time of predictions with each kind of ids, over random ids."""
     figures = {}
     for api, asker in {"rest": rest_asker, "grpc": grpc_asker}.items():
         asks = {name: asker(getattr(ports, api), ids) for name, ids in kinds.items()}
-        asks["random"]()  # It is slower once.
+        asks["random"]()  # Warm-up: the first request is slower.
         ratios: dict[str, list[float]] = {name: [] for name in CHOSEN}
         plain = []
         for _ in range(turns):
@@ -159,13 +159,13 @@ def served_figures(
 
 
 def wait_until_served(ports: Ports) -> None:
-    """Waits until the model is there."""
+    """Waits until the model is served."""
     ask = rest_asker(ports.rest, np.arange(3))
     give_up = time.monotonic() + SECONDS
     while True:
         try:
             return ask()
-        except OSError:  # It has no model yet.
+        except OSError:  # The model is not served yet.
             if time.monotonic() > give_up:
                 raise
             time.sleep(0.05)
@@ -200,7 +200,7 @@ def main() -> None:
     setup = {
         "ids": arguments.ids,
         "turns": arguments.turns,
-        # Of other work, so about 0 where the machine was ours.
+        # Load by other programs: about 0 on an otherwise idle machine.
         "load_average_before": round(load, 2),
         **native_programs.machine(),
         **versions(),
@@ -208,7 +208,7 @@ def main() -> None:
     said = {"benchmark": "chosen_ids", "figures": figures, "setup": setup}
     print(json.dumps(said))
     over = [n for n, value in figures.items() if "_over_" in n and value > MOST]
-    if over and not arguments.quick:  # Which is over before it could tell.
+    if over and not arguments.quick:  # A quick run is too short to judge.
         raise SystemExit(f"above {MOST}: {', '.join(over)}")
 
 

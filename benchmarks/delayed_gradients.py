@@ -1,4 +1,4 @@
-"""Dense gradients that arrive late, as asynchronous training has them."""
+"""Dense gradients that arrive late, as in asynchronous training."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import tensorflow as tf
 
 
 class GradientQueue:
-    """Holds a variable's gradients for as many steps as they are late.
+    """Delays the gradients of a variable by some steps.
+
+    The first `steps` gradients that it returns are zeros.
 
     Args:
-        steps: That a gradient is late, at least 1.
-        like: The variable; the first `steps` gradients that come out are zeros.
+        steps: The delay, at least 1.
+        like: The variable.
     """
 
     def __init__(self, steps: int, like: Any) -> None:
@@ -21,15 +23,15 @@ class GradientQueue:
         self._held = tf.Variable(tf.zeros((steps, *like.shape)), trainable=False)
 
     def exchange(self, gradient: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
-        """Takes a step's gradient, and returns that of `steps` steps before.
+        """Stores a step's gradient, and returns that of `steps` steps before.
 
         Args:
-            gradient: Of the step.
-            step: Its number; each step calls once.
+            gradient: The gradient of the step.
+            step: The number of the step. It must be called once per step.
         """
         place = step % self._steps
-        # The optimizer goes on with another gradient, but not before this one is there:
-        # behind it, rows' gradients are staged.
+        # Although the optimizer applies an older gradient, it must wait until this one
+        # is computed: the gradients of rows are staged after it.
         with tf.control_dependencies([gradient]):
             late = tf.identity(self._held[place])
         with tf.control_dependencies([late]):
@@ -38,19 +40,19 @@ class GradientQueue:
 
 
 def delayed(optimizer: type, steps: int) -> type:
-    """Returns a Keras optimizer's class whose gradients are applied late.
+    """Returns a subclass of a Keras optimizer that applies gradients late.
 
-    A step's gradients, taken at the weights of then, are applied `steps` steps later.
-    That changes nothing where a zero gradient does not, as under SGD or Adagrad, but
-    for the delay. For dense gradients only.
+    The gradients of a step are applied `steps` steps later. The first steps apply zero
+    gradients; with optimizers that these do not affect, such as SGD or Adagrad, the
+    delay is the only difference. For dense gradients only.
 
     Args:
-        optimizer: The class; of either Keras.
-        steps: At least 1.
+        optimizer: The class, of Keras 3 or tf_keras.
+        steps: The delay, at least 1.
     """
 
     class Delayed(optimizer):
-        """The optimizer, behind a queue a variable."""
+        """The optimizer, with a queue of gradients for each variable."""
 
         def apply_gradients(self, grads_and_vars: Iterable[Any], **kwargs: Any) -> Any:
             gradients, variables = zip(*grads_and_vars)

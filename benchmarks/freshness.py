@@ -1,19 +1,19 @@
-"""How soon a model that serves answers with what was trained.
+"""How soon updates of training show in the answers of a model that serves.
 
     python benchmarks/freshness.py
     python benchmarks/freshness.py --write  # And to RESULTS.md.
 
-One process trains the click model on two shards as fast as it goes; another serves its
-standalone export and follows the shards with `ptf.serving.Follower`, asking the model
-again and again. One more row, of one weight, counts the steps: each step's gradient
-adds 1 to it. Now and then the trainer waits for the acknowledgement of all steps so
-far, and notes the time:
+One process trains the click model on two shards as fast as possible. Another serves its
+standalone export, follows the shards with `ptf.serving.Follower`, and calls the model
+repeatedly. An additional row with one weight counts the steps: each step's gradient
+adds 1 to it. At intervals, the trainer waits until all steps so far are acknowledged,
+and records the time. The figures are:
 
-    seconds_p50, _p99, _most  from a step's acknowledgement to the first answer that
-                              has it; 0 where the answer came first
-    steps_per_second          of training meanwhile, and without anybody who follows
-    equal_rows                rows of the follower's that are equal, bit by bit, once
-                              training stopped, over all rows
+    seconds_p50, _p99, _most  from the acknowledgement of a step to the first answer
+                              that includes it; 0 if the answer came first
+    steps_per_second          of training, with and without a follower
+    equal_rows                the share of rows that are equal bit by bit in the
+                              follower after training stopped
 
 The last line is one JSON object.
 """
@@ -52,7 +52,7 @@ COUNTER_ID = 0
 
 
 class AddsOne(keras.layers.Layer):
-    """Has each step add 1 to its inputs' row; its output adds nothing."""
+    """Makes each step add 1 to the row of its input; its output is zero."""
 
     def call(self, row: tf.Tensor) -> tf.Tensor:
         self.add_loss(-tf.reduce_mean(row))
@@ -60,7 +60,7 @@ class AddsOne(keras.layers.Layer):
 
 
 def with_counter(model: Any, cluster: ptf.Cluster) -> tuple[Any, Any]:
-    """The click model with one more row, to train and to serve."""
+    """Returns the click model with the counter's row, for training and for serving."""
     which = keras.Input(shape=(), dtype="int64", name="which")
     row = ptf.layers.PersiaEmbedding(
         *(1,),
@@ -77,10 +77,11 @@ def with_counter(model: Any, cluster: ptf.Cluster) -> tuple[Any, Any]:
 
 
 class Acknowledgements(keras.callbacks.Callback):
-    """Notes, now and then, when all steps so far were acknowledged.
+    """Records, at intervals, when all steps so far were acknowledged.
 
     Attributes:
-        noted: Steps, and when they were, by `time.monotonic()`.
+        noted: Pairs of the number of steps and the time of their acknowledgement, by
+            `time.monotonic()`.
     """
 
     def __init__(self, steps: int) -> None:
@@ -107,13 +108,13 @@ class FollowerProcess:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._told()  # It is current.
+        self._told()  # Waits until it is current.
 
     def stop(self) -> tuple[list[tuple[float, float]], dict[str, Any]]:
-        """Has it come to the end of what was trained.
+        """Waits until it has everything that was trained, and stops it.
 
         Returns:
-            When it first answered with how many steps, and the rows it then has.
+            Pairs of a time and the number of steps first answered then, and its rows.
         """
         self._process.stdin.write("stop\n")
         self._process.stdin.flush()
@@ -134,11 +135,11 @@ class FollowerProcess:
 def delays(
     acknowledged: Sequence[tuple[int, float]], seen: Sequence[tuple[float, float]]
 ) -> list[float]:
-    """Seconds from each acknowledgement to the first answer with its steps.
+    """Returns the seconds from each acknowledgement to the first answer with its steps.
 
     Args:
-        acknowledged: Steps and times, both rising.
-        seen: The same of answers.
+        acknowledged: Numbers of steps and times, both increasing.
+        seen: The same for answers.
     """
     steps = [count for count, _ in seen]
     return [
@@ -148,14 +149,14 @@ def delays(
 
 
 def equal_share(tables: dict[str, Any], cluster: ptf.Cluster) -> float:
-    """Of the rows on shards: how many a follower has just so.
+    """Returns the share of the rows on shards that a follower has exactly.
 
     Args:
-        tables: Of each table, `NAME/ids` and `NAME/rows`.
+        tables: The follower's `NAME/ids` and `NAME/rows`, for each table.
         cluster: The shards.
 
     Returns:
-        The share; less than 1 also where a follower has rows that they have not.
+        The share. It is also less than 1 if the follower has rows that the shards lack.
     """
     equal = total = 0
     for name in {key.rpartition("/")[0] for key in tables}:
@@ -174,7 +175,7 @@ def equal_share(tables: dict[str, Any], cluster: ptf.Cluster) -> float:
 
 
 def measure(arguments: argparse.Namespace) -> tuple[dict[str, float], dict[str, Any]]:
-    """Trains without a follower, and with one; figures, and what they are of."""
+    """Trains without and with a follower; returns the figures and the setup."""
     data = workload_w1.load(arguments.batches, arguments.batch)
     with running_shards(arguments.shards) as shards, tempfile.TemporaryDirectory() as f:
         addresses = [shard.address for shard in shards]

@@ -1,9 +1,10 @@
-"""The follower of freshness.py: serves an export, follows shards, and notes answers.
+"""The follower of freshness.py: serves an export, follows shards, records answers.
 
     python benchmarks/freshness_follower.py EXPORT SHARDS ROWS
 
-It prints a line of JSON once it is current. After a line of input it becomes current
-once more, prints when it first answered with how many steps, and writes its rows.
+It prints a line of JSON once it is current. After a line of input it waits until it is
+current again, prints when it first answered with each number of steps, and writes its
+rows.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _PAUSE_SECONDS = 0.002
 
 
 class Asker(threading.Thread):
-    """Asks the model again and again, and notes each new count of steps.
+    """Calls the model repeatedly, and records each new count of steps.
 
     Attributes:
-        seen: Counts, and when they were first answered.
+        seen: The counts, and when they were first answered.
     """
 
     def __init__(self, serve: object) -> None:

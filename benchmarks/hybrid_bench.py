@@ -1,20 +1,22 @@
-"""What training asynchronously, with lookups that run ahead, brings.
+"""How much faster asynchronous training with prefetched lookups is.
 
     python benchmarks/hybrid_bench.py
     python benchmarks/hybrid_bench.py --only hybrid_over_sync_10ms
 
-Each figure is a ratio of two sides that run in turn, as processes of their own
-(train_throughput.py and rows_over_redis.py say how each is measured):
+Each figure is a ratio of two sides that run in turn, each in processes of its own
+(train_throughput.py and rows_over_redis.py describe the measurements). Unless noted, it
+is a ratio of samples per second:
 
     remote_over_tf_keras     W1, rows in two shards, over tf_keras's own tables
-    remote_over_keras3       the same over Keras 3's
-    embedded_over_tf_keras   W1, rows in the program, over tf_keras's
+    remote_over_keras3       the same over Keras 3's tables
+    embedded_over_tf_keras   W1, rows in the program, over tf_keras's tables
     hybrid_over_sync_10ms    shards 10 ms away each way, batch 512: hybrid over
                              synchronous, which is staleness 0 without prefetch
-    hybrid_hides_10ms        hybrid there, over hybrid with shards at hand
-    rows_over_redis          W2: rows a second of the lookup service over Redis's
-    wire_bytes_over_naive    bytes a step on the wire in float16, over float32 with
-                             all duplicates, which is computed
+    hybrid_hides_10ms        hybrid with these distant shards, over hybrid with shards
+                             without that delay
+    rows_over_redis          W2: rows per second of the lookup service over Redis's
+    wire_bytes_over_naive    bytes per step on the wire in float16, over those of
+                             float32 with all duplicates, which are computed
 
 The last line is one JSON object.
 """
@@ -39,11 +41,11 @@ SIDES = {
     "tf_keras": ("--embedding", "tf_keras"),
     "keras3": ("--embedding", "keras3"),
 }
-Figure = tuple[float, dict[str, Any]]  # And what it was made from.
+Figure = tuple[float, dict[str, Any]]  # The value, and what it is computed from.
 
 
 def over(numerator: str, denominator: str, sides: dict[str, Any], turns: int) -> Figure:
-    """Samples a second of one side over another's."""
+    """Returns the samples per second of one side over those of another."""
     said = in_turn(
         TRAIN, {name: sides[name] for name in (numerator, denominator)}, turns
     )
@@ -52,7 +54,7 @@ def over(numerator: str, denominator: str, sides: dict[str, Any], turns: int) ->
 
 
 def delayed_sides(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Hybrid training near the shards and far from them; synchronous, far."""
+    """Hybrid training with near and with distant shards; synchronous with distant."""
     batch = (*REMOTE, "--batch", DELAYED_BATCH)
     far = (*batch, "--delay-ms", DELAY_MS)
     hybrid = ("--staleness", arguments.delayed_staleness)
@@ -64,24 +66,24 @@ def delayed_sides(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def rows_over_redis(arguments: argparse.Namespace) -> Figure:
-    """As rows_over_redis.py measures it."""
+    """Returns the figure that rows_over_redis.py measures."""
     said = run_program("rows_over_redis.py", *(["--quick"] * arguments.quick))
     return said["figures"]["rows_over_redis"], said
 
 
 def wire_bytes_over_naive(sides: dict[str, Any]) -> Figure:
-    """Bytes that a W1 step really sends and receives, over what it could."""
+    """Returns the bytes of a W1 step on the wire, over those of a naive protocol."""
     said = run_program(TRAIN, *sides["remote"], "--wire-dtype", "float16")
     figures = said["figures"]
     real = figures["bytes_out_per_step"] + figures["bytes_in_per_step"]
     ids = said["setup"]["batch"] * workload_w1.FEATURES
-    # A lookup's id and row, an update's id and gradient.
+    # Both lookup and update: an id, and a row or a gradient.
     naive = ids * 2 * (8 + 4 * workload_w1.DIM)
     return real / naive, {**said, "naive_bytes_per_step": naive}
 
 
 def measure(name: str, arguments: argparse.Namespace) -> Figure:
-    """Returns the figure of a name, and what it was made from."""
+    """Returns the figure of this name, and what it is computed from."""
     sides = {**SIDES, **delayed_sides(arguments)}
     windows = ["--windows", arguments.windows, "--seconds", arguments.seconds]
     options = [*windows, *(["--quick"] * arguments.quick)]
@@ -143,7 +145,7 @@ def main() -> None:
         "turns": arguments.turns,
         "delayed_staleness": arguments.delayed_staleness,
         "cores": os.cpu_count(),
-        # Of other work, so about 0 where the machine was ours.
+        # Load by other programs: about 0 on an otherwise idle machine.
         "load_average_before": round(load, 2),
         "sides": sides,
     }

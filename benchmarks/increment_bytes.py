@@ -1,11 +1,11 @@
-"""How large incremental checkpoints are, over whole ones, under W1's skew.
+"""How large incremental checkpoints are, over full ones, under W1's skew.
 
     python benchmarks/increment_bytes.py
     python benchmarks/increment_bytes.py --steps 1 10 100
 
-Rows lie in this process: all 10 million ids of the click model, 16 float32 with
-Adagrad. So many steps of its batches set their rows, as training would; then an
-increment is saved. The last line is one JSON object.
+Rows are in this process: all 10 million ids of the click model, 16 float32 with
+Adagrad. The rows of a number of steps' batches are set, as training would change them;
+then an increment is saved. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def all_ids():
-    """Every id of every feature, some at a time."""
+    """Yields all ids of each feature, in chunks."""
     for feature, size in enumerate(w1.vocabularies()):
         for begin in range(0, size, _PAGE):
             ranks = np.arange(begin, min(size, begin + _PAGE))
@@ -75,7 +75,7 @@ def all_ids():
 
 
 def save(folder: str, cluster: ptf.Cluster, incremental: bool) -> tuple[int, float]:
-    """Saves; returns the bytes of the checkpoint and how long it took."""
+    """Saves; returns the checkpoint's bytes and the seconds that it took."""
     begin = time.monotonic()
     saved = ptf.checkpoint.save(folder, cluster=cluster, incremental=incremental)
     took = time.monotonic() - begin

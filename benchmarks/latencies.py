@@ -1,4 +1,4 @@
-"""Latencies of models that are asked the same in turn, and their percentiles."""
+"""Latencies of models that are called in turn with the same inputs; percentiles."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ def seconds_in_turn(
     batches: Sequence[Mapping[str, Any]],
     turns: int,
 ) -> dict[str, list[float]]:
-    """Asks each model for all batches, once to warm it, and then so many times.
+    """Calls each model with all batches, once as a warm-up, and then `turns` times.
 
     Args:
-        models: By name, in the order of their turns.
-        batches: Inputs by name.
-        turns: Of each model.
+        models: The models by name, in the order of their turns.
+        batches: The inputs by name.
+        turns: The number of measured turns of each model.
 
     Returns:
-        Of each model: the seconds of every call.
+        The seconds of every call, by model.
     """
     for model in models.values():
         for batch in batches:
@@ -43,9 +43,9 @@ def percentiles_over(
     """Returns 50th and 99th percentiles, and their ratios to one model's.
 
     Args:
-        seconds: Of each model.
-        base: The model that others are compared with.
-        called: What figures call it, as in `p50_over_keras`.
+        seconds: The seconds of each call, by model.
+        base: The model that the others are compared with.
+        called: The name of `base` in figures, such as keras in `p50_over_keras`.
     """
     base50, base99 = np.percentile(seconds[base], [50, 99])
     figures = {}

@@ -1,11 +1,11 @@
-"""What the log costs: records a second against a loop that writes and syncs.
+"""What the log costs: records per second against a loop that writes and syncs.
 
     python benchmarks/log_bench.py
     python benchmarks/log_bench.py --folder /mnt/disk --in-flight 16
 
-Builds and runs the C++ program in benchmarks/log_bench. Each figure is a ratio to what
-a plain loop of write and fdatasync, one a record, does in the same seconds; of several
-rounds it is the median. The last line is one JSON object.
+Builds and runs the C++ program in benchmarks/log_bench. Each figure is a ratio to a
+plain loop with one write and fdatasync per record, measured in the same seconds, and is
+the median of several rounds. The last line is one JSON object.
 """
 
 from __future__ import annotations

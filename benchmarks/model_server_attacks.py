@@ -1,9 +1,9 @@
-"""What model_server_flood.py does to a server, from a process of its own.
+"""The attacks of model_server_flood.py on a server, run in a separate process.
 
     python benchmarks/model_server_attacks.py idle 127.0.0.1:8501 clicks 10000
 
-Says "ready" once it is under way, and goes on until its input ends; then it says, as
-JSON, how often the server closed a connection or refused a request.
+Prints "ready" once the attack is running, and continues until its input ends; then it
+prints, as JSON, how often the server closed a connection or refused a request.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ import threading
 import time
 from collections.abc import Callable
 
-# Ports of one address are fewer than connections may be.
+# Several source addresses, since one has fewer ports than an attack has connections.
 _SOURCES = [f"127.0.0.{last}" for last in range(2, 18)]
 
-# Of connections that the server closed, and that come again.
+# How fast connections that the server closed are opened again.
 _AGAIN_PER_SECOND = 500
 
 _MIB = 1 << 20
@@ -33,12 +33,12 @@ Counts = collections.Counter
 
 
 class Attack:
-    """Where it goes, and until when.
+    """An attack's target, and the counters of its outcome.
 
     Args:
-        address: Of REST: HOST:PORT.
+        address: The server's address for REST: HOST:PORT.
         model: The model's name.
-        count: Connections.
+        count: The number of connections.
     """
 
     def __init__(self, address: str, model: str, count: int) -> None:
@@ -50,7 +50,7 @@ class Attack:
         self.over = threading.Event()
 
     def post(self, body: bytes, **headers: str) -> None:
-        """Asks for a prediction; counts the answer's status."""
+        """Requests a prediction and counts the status of the answer."""
         connection = http.client.HTTPConnection(*self.place, timeout=60)
         try:
             connection.request("POST", self.path, body, headers)
@@ -71,22 +71,22 @@ class Attack:
 
 
 def idle(attack: Attack, ready: Callable[[], None]) -> None:
-    """Connections that say nothing; those that are closed come again."""
+    """Holds connections that send nothing; closed ones are opened again."""
     _hold(attack, ready, begin=b"", drop=b"")
 
 
 def half_headers(attack: Attack, ready: Callable[[], None]) -> None:
-    """Connections that say a header a second, and never all of them."""
+    """Holds connections that send a header per second and never finish them."""
     _hold(attack, ready, begin=b"GET /healthz HTTP/1.1\r\n", drop=b"a: b\r\n")
 
 
 def slow_uploads(attack: Attack, ready: Callable[[], None]) -> None:
-    """Bodies that come in by a byte a second."""
+    """Sends bodies at a byte per second."""
     _hold(attack, ready, begin=attack.head(_MIB), drop=b" ")
 
 
 def compressed(attack: Attack, ready: Callable[[], None]) -> None:
-    """Bodies of 1 MB that are inflated to 1 GiB, and of 8 MB that are to 8 MiB."""
+    """Sends bodies of 1 MB that inflate to 1 GiB, and of 8 MB that inflate to 8 MiB."""
     large = gzip.compress(b" " * (1 << 30), 9)
     random_bytes = random.Random(0).randbytes(6 * _MIB)
     text = b'{"inputs": "' + random_bytes.hex().encode()[: 8 * _MIB - 100] + b'"}'
@@ -95,7 +95,7 @@ def compressed(attack: Attack, ready: Callable[[], None]) -> None:
 
 
 def nested(attack: Attack, ready: Callable[[], None]) -> None:
-    """Bodies of 8 MiB: lists in lists, and as many values as there is room for."""
+    """Sends bodies of 8 MiB: nested lists, and as many values as fit."""
     most = 8 * _MIB - 100
     bodies = [
         b'{"inputs": ' + b"[" * most + b"}",
@@ -110,7 +110,7 @@ def nested(attack: Attack, ready: Callable[[], None]) -> None:
 
 
 def unread(attack: Attack, ready: Callable[[], None]) -> None:
-    """Requests whose answers, of 8 MiB and more, nobody reads."""
+    """Sends requests, and never reads their answers of 8 MiB and more."""
     body = b'{"instances": [' + b"[1,1]," * (5 * _MIB // 6) + b"[1,1]]}"
     begin = attack.head(len(body)) + body
     _hold(attack, ready, begin, drop=b"")
@@ -121,7 +121,7 @@ def _many_names(most: int) -> bytes:
 
 
 def _hold(attack: Attack, ready: Callable[[], None], begin: bytes, drop: bytes) -> None:
-    """Holds connections, each with a beginning, and some more each second."""
+    """Holds connections; sends `begin` on each, and `drop` once per second."""
     poll = select.epoll()
     held: dict[int, socket.socket] = {}
 
@@ -195,7 +195,7 @@ ATTACKS = {
 
 def main() -> None:
     name, address, model, count = sys.argv[1:]
-    # It would be on another machine.
+    # An attacker would not use this machine's processor: leave it to the server.
     os.nice(19)
     attack = Attack(address, model, int(count))
 

@@ -1,14 +1,14 @@
-"""How long predictions take of `persia serve`, beside TensorFlow in the program itself.
+"""How long predictions of `persia serve` take, against TensorFlow in the program.
 
     python benchmarks/model_server_bench.py --write
 
-A click model of 26 features, exported with its rows, is asked over gRPC by several
-connections at a fixed rate, whether answers have come or not; a prediction's time
-begins when it was due. `in_process` calls the same signature of the same SavedModel in
-this program, on as many threads, at the same rate. Then each is asked as fast as it
-answers, with 32 requests under way. Sides run in turn, A B C A B C ...; percentiles are
-of all turns, other figures medians of turns, ratios those of one turn. The last line is
-one JSON object.
+A click model of 26 features, exported with its rows, gets requests over gRPC on several
+connections at a fixed rate, independently of its answers (an open loop). A latency
+counts from when the request was scheduled. `in_process` calls the same signature of the
+same SavedModel in this program, on as many threads, at the same rate. Then each side
+gets requests as fast as it answers, with 32 in flight. Sides run in turn,
+A B C A B C ...; percentiles are over all turns, other figures are medians of turns, and
+ratios compare sides of the same turn. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from persia_tf._keras import keras
 
 FEATURES = 26
 DIM = 16
-VOCABULARY = 10_000  # Of a feature.
+VOCABULARY = 10_000  # Per feature.
 BATCHES = 32
 CONNECTIONS = 4
 NAME = "clicks"
-SECONDS = 120  # To start, and for an answer.
+SECONDS = 120  # The time-out of a start, and of a request.
 _HEADING = """## The model server
 
 `benchmarks/model_server_bench.py --write`: milliseconds from when a prediction was due
@@ -57,11 +57,11 @@ greatest."""
 
 
 class Load(NamedTuple):
-    """What is asked for.
+    """The load on a side.
 
     Attributes:
-        batch: Examples of a request.
-        rate: Requests a second.
+        batch: Examples per request.
+        rate: Requests per second.
     """
 
     batch: int
@@ -70,7 +70,7 @@ class Load(NamedTuple):
 
 LOADS = (Load(256, 20.0), Load(16, 50.0))
 
-# That are under way where it is asked as fast as it answers.
+# Requests in flight when a side is asked as fast as it answers.
 OUTSTANDING = 32
 
 
@@ -78,13 +78,13 @@ class Side(Protocol):
     """Answers requests.
 
     Attributes:
-        pid: The process that does.
+        pid: The process that answers.
     """
 
     pid: int
 
     def ask(self, index: int) -> Any:
-        """Returns the future of an answer to one of the requests."""
+        """Sends one of the requests; returns a future of its answer."""
 
 
 class InProcess:
@@ -111,7 +111,7 @@ class Served:
 
     def __init__(self, server: Server, inputs: Sequence[Mapping[str, Any]]) -> None:
         self.pid = server.pid
-        # Else all of them would share one.
+        # Otherwise all channels would share one connection.
         options = [("grpc.use_local_subchannel_pool", 1)]
         self._services = [
             prediction_service_pb2_grpc.PredictionServiceStub(
@@ -128,7 +128,7 @@ class Served:
 
 
 def export(path: pathlib.Path) -> None:
-    """Writes the model, with a row for each id."""
+    """Exports the model, with a row for each id."""
     inputs = {
         f"c{f}": keras.Input((), dtype="int64", name=f"c{f}") for f in range(FEATURES)
     }
@@ -153,21 +153,24 @@ def make_inputs(batch: int) -> list[dict[str, np.ndarray]]:
 
 
 def warm_up(side: Side) -> None:
-    """Waits until it answers, as fast as it will."""
+    """Sends requests until the side answers at its full speed."""
     give_up = time.monotonic() + SECONDS
     answered = 0
     while answered < BATCHES:
         try:
             side.ask(answered).result()
             answered += 1
-        except grpc.RpcError:  # It has no model yet.
+        except grpc.RpcError:  # The model is not served yet.
             if time.monotonic() > give_up:
                 raise
             time.sleep(0.05)
 
 
 def latencies(side: Side, rate: float, seconds: float) -> np.ndarray:
-    """Asks at a rate; milliseconds from when each was due to its answer."""
+    """Sends requests at a rate; returns their latencies in milliseconds.
+
+    A latency counts from when the request was scheduled.
+    """
     count = round(rate * seconds)
     taken = np.zeros(count)
     left = threading.Semaphore(0)
@@ -186,13 +189,13 @@ def latencies(side: Side, rate: float, seconds: float) -> np.ndarray:
         asked.append(side.ask(index))
         asked[-1].add_done_callback(note(index, due))
     for future in asked:
-        future.result(SECONDS)  # Raises what it failed with.
+        future.result(SECONDS)  # Raises if the request failed.
         left.acquire()
     return taken * 1e3
 
 
 def most_per_second(side: Side, seconds: float) -> float:
-    """Asks as fast as it answers; how many requests a second that is."""
+    """Sends requests as fast as they are answered; returns requests per second."""
     places = threading.Semaphore(OUTSTANDING)
     begin, asked = time.monotonic(), []
     while time.monotonic() - begin < seconds:
@@ -205,7 +208,7 @@ def most_per_second(side: Side, seconds: float) -> float:
 
 
 class Turns:
-    """What a side did, turn by turn."""
+    """Measures a side, turn by turn."""
 
     def __init__(self, side: Side) -> None:
         self._side = side
@@ -217,7 +220,7 @@ class Turns:
         }
 
     def run(self, load: Load, seconds: float) -> dict[str, float]:
-        """Runs one more turn; its figures."""
+        """Runs another turn; returns its figures."""
         begin = cpu_seconds(self._side.pid)
         taken = latencies(self._side, load.rate, seconds)
         cpu = cpu_seconds(self._side.pid) - begin
@@ -232,7 +235,7 @@ class Turns:
         return turn
 
     def summary(self, plain: Turns) -> dict[str, Any]:
-        """All turns together, and over those in the program."""
+        """Returns figures of all turns, and ratios to those of `plain`."""
         p50, p99 = np.percentile(np.concatenate(self.taken), [50, 99])
         said: dict[str, Any] = {}
         for figure, mine in self.figures.items():
@@ -246,7 +249,7 @@ class Turns:
 def measure(
     sides: Mapping[str, Side], load: Load, turns: int, seconds: float
 ) -> list[dict[str, Any]]:
-    """Runs the sides in turn; what each did."""
+    """Runs the sides in turn; returns the summary of each."""
     did = {name: Turns(side) for name, side in sides.items()}
     for turn in range(turns):
         for name, own in did.items():

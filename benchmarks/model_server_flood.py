@@ -1,16 +1,17 @@
-"""Whether `persia serve` answers while others attack it, and what memory that takes.
+"""Whether `persia serve` answers while it is attacked, and what memory it takes then.
 
     python benchmarks/model_server_flood.py --write
 
 A small model is served with the default limits. Each attack comes from a process of its
-own, by REST from 127.0.0.x. Meanwhile three clients ask at a fixed rate: `healthz` by
-REST on a new connection each time, as an orchestrator does; a prediction of 32 rows by
-REST, also on a new one; and one by gRPC. A time begins when a request was due, and ends
-with its answer; what is not answered with what it should be is a failure.
+own, over REST from 127.0.0.x. Meanwhile three clients send requests at a fixed rate:
+`healthz` over REST on a new connection each time, as an orchestrator does; a prediction
+of 32 rows over REST, also on a new connection; and one over gRPC. A latency counts from
+when the request was scheduled to its answer; a missing or wrong answer is a failure.
 
-Where the limit of connections is below those of the attack, those that the server
-closes come again, 500 in a second. Memory is the server's largest resident size while
-it lasts, sampled 20 times a second, over that before. The last line is one JSON object.
+If the server allows fewer connections than the attack has, those that it closes are
+opened again, 500 per second. Memory is the server's largest resident size during the
+attack, sampled 20 times per second, less the size before. The last line is one JSON
+object.
 """
 
 from __future__ import annotations
@@ -42,16 +43,16 @@ from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 from w1_model import versions
 
 NAME = "clicks"
-SECONDS = 120  # To start, and for an answer.
+SECONDS = 120  # The time-out of a start, and of a request.
 ROWS = 32
 _ATTACKS = pathlib.Path(__file__).with_name("model_server_attacks.py")
 
-# What SECURITY.md states for the default limits, in MiB: the memory of bodies, of which
-# the allocator may keep as much again, and that of a connection.
+# The bounds that SECURITY.md states for the default limits, in MiB: the memory of
+# bodies, plus the same amount that the allocator may retain, and that per connection.
 BODY_MEMORY = 256
 CONNECTION_MEMORY = 0.4
 
-# What a client that means well may meet.
+# The failures that a legitimate client may get.
 FAILURES = (OSError, http.client.HTTPException, grpc.RpcError, Wrong)
 
 _HEADING = """## The model server under attack
@@ -64,13 +65,13 @@ the defaults, but for connections where the row says "all held"."""
 
 
 class Attack(NamedTuple):
-    """One that is measured.
+    """An attack to measure.
 
     Attributes:
-        said: What the row says.
-        parts: Of attacks: how many connections each has.
-        options: Of the server.
-        connections: That the server may have by REST.
+        said: The title of its row in the report.
+        parts: The kinds of attacks that run together, and the connections of each.
+        options: Command line options of the server.
+        connections: The server's limit of REST connections.
     """
 
     said: str
@@ -80,7 +81,7 @@ class Attack(NamedTuple):
 
 
 def attacks(idle: int) -> list[Attack]:
-    # A server needs a descriptor for each, by each of gRPC and REST, and some more.
+    # A server needs a descriptor for each connection over gRPC and REST, and some more.
     _, descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = idle
     if descriptors != resource.RLIM_INFINITY:
@@ -110,7 +111,7 @@ def attacks(idle: int) -> list[Attack]:
 
 
 class Words(tf.Module):
-    """Doubles numbers, and writes words in capitals."""
+    """Doubles numbers, and converts words to upper case."""
 
     @tf.function(input_signature=[tf.TensorSpec((None, 2), tf.float32, "x")])
     def double(self, x):
@@ -127,7 +128,7 @@ class Words(tf.Module):
 
 @contextlib.contextmanager
 def running_attacks(server: Server, attack: Attack) -> Iterator[dict[str, Any]]:
-    """Attacks a server until the end of the block, which gets what they counted."""
+    """Attacks a server until the block ends; yields a dict for the attacks' counts."""
     counts: dict[str, Any] = {}
     processes = {
         name: subprocess.Popen(
@@ -153,7 +154,7 @@ def running_attacks(server: Server, attack: Attack) -> Iterator[dict[str, Any]]:
 
 
 class Memory:
-    """The largest resident size of a process, from when it is made to `end`."""
+    """Samples the largest resident size of a process, from its creation to `end`."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -186,7 +187,7 @@ def _get(place: str, method: str, path: str, body: bytes | None = None) -> bytes
 
 
 def clients(server: Server) -> dict[str, tuple[Callable[[], None], float]]:
-    """How each client asks, and how often in a second."""
+    """Returns each client's request function and its rate, in requests per second."""
     x = np.ones((ROWS, 2), np.float32)
     body = json.dumps({"inputs": x.tolist()}).encode()
     expected = {"outputs": (2 * x).tolist()}
@@ -215,11 +216,11 @@ def clients(server: Server) -> dict[str, tuple[Callable[[], None], float]]:
 
 
 def void(_: Any) -> None:
-    """Forgets an answer."""
+    """Discards an answer."""
 
 
 def warm_up(server: Server) -> None:
-    """Asks until it answers."""
+    """Sends requests until the server answers."""
     give_up = time.monotonic() + SECONDS
     for ask, _ in clients(server).values():
         for _ in range(20):
@@ -234,7 +235,7 @@ def warm_up(server: Server) -> None:
 
 
 def measure(model: pathlib.Path, attack: Attack, seconds: float) -> dict[str, Any]:
-    """Attacks a server for so long; what its clients got."""
+    """Attacks a server for some seconds; returns the figures of its clients."""
     with running_server(model, NAME, attack.options) as server:
         warm_up(server)
         before = resident_mb(server.pid)
@@ -304,8 +305,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = pathlib.Path(folder)
         Words().save(model / "1")
-        # Else the clients' own garbage, with all of TensorFlow, would be among their
-        # times: a third of a second.
+        # Otherwise a garbage collection in this process, which takes a third of a
+        # second with all of TensorFlow loaded, would count as latency.
         gc.collect()
         gc.freeze()
         results = []

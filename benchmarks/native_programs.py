@@ -13,14 +13,14 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def can_build() -> bool:
-    """Whether there is a place to build them, and what builds them."""
-    # A sandbox may show the sources, and take nothing that is built from them.
+    """Returns whether the source folder is writable and ninja is installed."""
+    # A sandbox may mount the sources read-only.
     is_ours = os.access(ROOT / "cc", os.W_OK)
     return is_ours and importlib.util.find_spec("ninja") is not None
 
 
 def build(name: str) -> Path:
-    """Builds the program of benchmarks/`name`; returns its path."""
+    """Builds the program in benchmarks/`name`; returns its path."""
     command = [sys.executable, str(ROOT / "cc/ninja_build.py"), "bench"]
     built = subprocess.run(
         [*command, "--program", name], stdout=subprocess.PIPE, text=True
@@ -31,7 +31,7 @@ def build(name: str) -> Path:
 
 
 def machine() -> dict[str, object]:
-    """What the figures depend on: the processor, its memory, the compiler."""
+    """Describes what figures depend on: the processor, its memory, the compiler."""
     cpu = dict(
         line.split(":", 1)
         for line in Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()

@@ -1,4 +1,4 @@
-"""What benchmarks share that are one native program, which measures in rounds."""
+"""Shared code of benchmarks that run one native program, which measures in rounds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def make_parser(doc: str, rounds: int) -> argparse.ArgumentParser:
     """Declares --quick, --rounds and --seconds.
 
     Args:
-        doc: Of the module, whose first line it shows.
-        rounds: The default.
+        doc: The docstring of the module; its first line is the description.
+        rounds: The default of --rounds.
     """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     add = parser.add_argument
@@ -40,9 +40,9 @@ def report(
     """Builds and runs a program, and prints what it measured.
 
     Args:
-        name: Of the benchmark; its program is `name`_bench.
-        options: Of the program's command line.
-        sizes: What the figures depend on, beside the machine.
+        name: The benchmark's name; its program is `name`_bench.
+        options: The program's command line.
+        sizes: What the figures depend on, besides the machine.
     """
     program = native_programs.build(f"{name}_bench")
     load = os.getloadavg()[0]
@@ -56,7 +56,7 @@ def report(
         print(f"{figure:30} {value:10.4g}")
     setup = {
         **sizes,
-        # Of other work, so about 0 where the machine was ours.
+        # Load by other programs: about 0 on an otherwise idle machine.
         "load_average_before": round(load, 2),
         **native_programs.machine(),
     }

@@ -1,16 +1,17 @@
-"""A program of others on Keras's own embedding layer, and with this library's.
+"""Runs a third-party program with Keras's embedding layer, and with this library's.
 
     python benchmarks/public_program.py collaborative_filtering.py
     python benchmarks/public_program.py sas_rec.py --edits edits.py --shards 3
 
-Runs the program twice, each in a process of its own and from the same seed: as it is,
-and with `keras.layers.Embedding` replaced by a `PersiaEmbedding` that has no
+Runs the program twice, each time in a process of its own and from the same seed:
+unchanged, and with `keras.layers.Embedding` replaced by a `PersiaEmbedding` without
 `optimizer=`, on two shards. Prints the last losses and metrics of each `fit` and
 `evaluate`, side by side, and as JSON.
 
-Nothing else of the program is changed, unless `--edits` says so: a Python file with
-`EDITS = [(old, new), ...]`, texts to replace in the program that has this library's
-layer, say where it reads `layer.embeddings`; and `SETUP`, alike, of both.
+Nothing else in the program is changed, except by `--edits`: a Python file with
+`EDITS = [(old, new), ...]`, texts to replace in the run with this library's layer, for
+instance where the program reads `layer.embeddings`; and `SETUP`, a list of the same
+form, for both runs.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def compared(own: dict[str, Any], swapped: dict[str, Any]) -> dict[str, Any]:
-    """Puts the last values of two runs side by side, by fit or evaluation and name."""
+    """Pairs the last values of two runs, by fit or evaluation and by name."""
     pairs = {}
     for kind in ("fit", "evaluate"):
         for number, (one, other) in enumerate(zip(own[kind], swapped[kind]), 1):
@@ -67,7 +68,7 @@ def compared(own: dict[str, Any], swapped: dict[str, Any]) -> dict[str, Any]:
 
 
 def edited(program: str, edits: list[tuple[str, str]]) -> str:
-    """Replaces texts of a program; each must be there."""
+    """Replaces texts in a program; each must occur."""
     for old, new in edits:
         if old not in program:
             raise SystemExit(f"the program has no {old!r}")
@@ -80,7 +81,7 @@ def _difference(own: float, swapped: float) -> str:
 
 
 def _run(args: argparse.Namespace, layer: str) -> dict[str, Any]:
-    """Runs the program with one of the layers; what was seen of it."""
+    """Runs the program with one of the layers; returns the values that it recorded."""
     launcher = ["-m", "persia_tf", "launch", "--ps", str(args.shards), "--"]
     command = [sys.executable, __file__, *sys.argv[1:], "--layer", layer]
     if layer == "persia":
@@ -88,7 +89,7 @@ def _run(args: argparse.Namespace, layer: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
         environment = {**os.environ, _RESULT: str(result)}
-        # What the program prints is no part of the figures.
+        # Output of the program must not mix with the figures on stdout.
         subprocess.run(command, check=True, env=environment, stdout=sys.stderr)
         return json.loads(result.read_text())
 
@@ -115,7 +116,7 @@ def _run_here(args: argparse.Namespace) -> None:
 
 
 def _watch(keras: Any, seen: dict[str, list[Any]]) -> None:
-    """Notes the last values of each `fit`, and those of each `evaluate` outside one."""
+    """Records the last values of each `fit`, and of each `evaluate` outside a `fit`."""
     fit, evaluate = keras.Model.fit, keras.Model.evaluate
     is_within = []
 
@@ -150,13 +151,13 @@ def _numbers(values: dict[str, Any]) -> dict[str, float]:
 
 
 def _swap_layer(keras: Any, layer: type, tables: list[str]) -> None:
-    """Has programs find a layer of this library where they look for Keras's own."""
+    """Replaces Keras's own layer by one of this library in Keras's modules."""
     import tensorflow as tf
 
     numbers = itertools.count(1)
 
     class Embedding(layer):
-        """Takes the arguments of Keras's layer. Its table has a number for a name."""
+        """Accepts the arguments of Keras's layer. Its table's name is a number."""
 
         def __init__(
             self, input_dim: int, output_dim: int, *args: Any, **options: Any

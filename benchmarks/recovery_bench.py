@@ -1,21 +1,22 @@
-"""What a shard that comes back costs: rates with `--recovery` over those without.
+"""What the recovery of shards costs: rates with `--recovery` over those without.
 
     python benchmarks/recovery_bench.py --write
     python benchmarks/recovery_bench.py --folder /mnt/disk
 
-Two shards of each kind run all the time, and one pair works at a time: without
-recovery, with `--recovery checkpoint`, and with `--recovery log` whose records wait for
-the system or for the device. Three rates are measured of each, in turn:
+There are two shards of each kind: without recovery, with `--recovery checkpoint`, and
+with `--recovery log` whose records are acknowledged once the system has them, or once
+the device does. All run the whole time, but only one pair works at a time. Three rates
+of each pair are measured, in turn:
 
-    training  steps a second of the click model, all of whose rows are there
-    lookups   rows a second of training lookups of 26 x 4096 ids, 4 requests under way
-    updates   the same of updates
+    training  steps per second of the click model, all of whose rows exist
+    lookups   rows per second of training lookups of 26 x 4096 ids, 4 requests in flight
+    updates   the same for updates
 
-and the processor time that program and shards take for a step, which other work on the
-machine changes least. Each window is compared with the one without recovery of its
-turn. After a window the device gets what is left to be written, and the shards finish
-what they do of their own, so that no window pays for another. In each turn dd writes to
-the same folder. The last line is one JSON object.
+and also the processor time that the program and the shards take per step, which other
+work on the machine affects least. Each window is compared with the window without
+recovery in the same turn. After a window, the remaining data is synced to the device
+and the shards finish their background work, so that no window pays for another. In each
+turn, dd writes to the same folder. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -49,14 +50,14 @@ SIDES = {
 REQUESTS = {"lookups": "remote", "updates": "remote_update"}
 MEASURES = ("training", *REQUESTS)
 IN_FLIGHT = 4
-TABLES = 1  # Of the requests.
+TABLES = 1  # Per request.
 Rates = dict[str, float]  # By side.
 
 
 class Side(NamedTuple):
-    """Shards of one kind, and what works with them."""
+    """The shards of one kind, and the programs and objects that use them."""
 
-    folder: Path  # Has one of each shard.
+    folder: Path  # Contains a folder of each shard.
     pids: list[int]
     rounds: RoundsProgram
     cluster: Any
@@ -65,19 +66,19 @@ class Side(NamedTuple):
 
 
 class Window(NamedTuple):
-    """What was measured, of each step or request."""
+    """The measurements of one window; all but the rate are per step or request."""
 
-    rate: float  # Steps or rows a second.
+    rate: float  # Steps or rows per second.
     cpu_seconds: float  # Of this program and the shards.
     log_bytes: float
 
 
 class Bench:
-    """All sides, as long as it is entered.
+    """Runs all sides while it is entered.
 
     Args:
-        arguments: Of the command line.
-        folder: For everything that is written.
+        arguments: The command line's.
+        folder: The folder for everything that is written.
     """
 
     def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
@@ -110,7 +111,7 @@ class Bench:
         self._stack.close()
 
     def measure(self, what: str, name: str) -> Window:
-        """One window of a side."""
+        """Measures one window of a side."""
         side = self.sides[name]
         pids = [os.getpid(), *side.pids]
         logged = log_sizes(side.folder)
@@ -135,7 +136,7 @@ class Bench:
             own = [f"--recovery-folder={folder / str(index)}"] if options else []
             shards += stack.enter_context(running_shards(1, [*common, *options, *own]))
         addresses = [shard.address for shard in shards]
-        # Before there are other rows: it counts its own.
+        # Before other rows are created: the program counts its own.
         rounds = stack.enter_context(
             running_program(
                 [native_programs.build("lookup_bench"), self._workload]
@@ -179,7 +180,10 @@ class Bench:
 
 
 def log_sizes(folder: Path) -> dict[Path, int]:
-    """Of the segments of all logs below a folder; a base may remove some just now."""
+    """Returns the sizes of the segments of all logs below a folder.
+
+    Segments may vanish meanwhile: a new log base makes them unnecessary.
+    """
     sizes = {}
     for segment in folder.glob("*/log-*"):
         with contextlib.suppress(FileNotFoundError):
@@ -188,12 +192,12 @@ def log_sizes(folder: Path) -> dict[Path, int]:
 
 
 def growth(before: Mapping[Path, int], after: Mapping[Path, int]) -> int:
-    """By how much segments grew that are still there."""
+    """Returns by how much the segments that still exist have grown."""
     return sum(size - before.get(segment, 0) for segment, size in after.items())
 
 
 def ratios(turns: Sequence[Rates]) -> dict[str, dict[str, float]]:
-    """Of each side, over the plain one of the same turn: what they spread over."""
+    """Returns the spread of each side's ratio to the plain side of the same turn."""
     spreads = {}
     for side in SIDES:
         if side == PLAIN:
@@ -208,12 +212,12 @@ def ratios(turns: Sequence[Rates]) -> dict[str, dict[str, float]]:
 
 
 def run(arguments: argparse.Namespace, folder: Path) -> tuple[dict, dict]:
-    """Returns figures, and what they were made from."""
+    """Returns the figures, and the measurements that they are computed from."""
     turns = []
     dd_speeds = []
     with Bench(arguments, folder) as bench:
         for turn in range(arguments.turns):
-            # To and fro, so that no side is always behind the same one.
+            # Alternate the order, so that no side always follows the same one.
             sides = list(SIDES) if turn % 2 == 0 else list(reversed(SIDES))
             turns.append(
                 {
@@ -324,7 +328,7 @@ def main() -> None:
         "rows": int(sizes.sum()),
         "shards": arguments.shards,
         "dd_mb": arguments.dd_bytes >> 20,
-        # Of other work, so about 0 where the machine was ours.
+        # Load by other programs: about 0 on an otherwise idle machine.
         "load_average_before": round(load, 2),
         "load_average_after": round(os.getloadavg()[0], 2),
         "seed": 0,

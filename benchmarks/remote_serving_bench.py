@@ -1,12 +1,13 @@
-"""What it costs an export to ask shards: latency over that of one with its rows.
+"""What it costs an export to ask shards: latency over that of a standalone export.
 
     python benchmarks/remote_serving_bench.py --write
 
-26 features, a table each, a batch of ids a feature, by `serving_default`: of an export
-that has its rows, of one that asks two shards on this machine, and of the same with
-copies of hot rows. They are asked in turn, A B C A B C ..., with the same ids, in one
-process; the shards are processes of their own. Ids are drawn by a Zipf distribution, so
-that some are hot. The last line is one JSON object.
+Calls `serving_default` of a model with 26 features and a table for each, with a batch
+of ids per feature: of a standalone export, of an export that asks two shards on this
+machine, and of the same with copies of hot rows. They are called in turn,
+A B C A B C ..., with the same ids, in one process; the shards are processes of their
+own. Ids are drawn from a Zipf distribution, so that some are hot. The last line is one
+JSON object.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ that has its rows; asked in turn, with the same ids."""
 
 
 def make_model(cluster: ptf.Cluster, rows: int) -> Any:
-    """A model of an id a feature, whose tables have rows for all ids."""
+    """Returns a model with an id per feature, whose tables have rows for all ids."""
     inputs = [keras.Input((), dtype="int64", name=f"c{i}") for i in range(FEATURES)]
     layers = [
         ptf.layers.PersiaEmbedding(DIM, table=f"c{i}", cluster=cluster)
@@ -56,7 +57,7 @@ def make_model(cluster: ptf.Cluster, rows: int) -> Any:
 
 
 def export_all(model: Any, folder: Path, hot_rows: int) -> dict[str, Any]:
-    """Writes the exports; their signatures, by what they are."""
+    """Writes the exports; returns their signatures, by the kind of export."""
     options = {
         "standalone": {},
         "remote": {"mode": "remote"},
@@ -71,14 +72,14 @@ def export_all(model: Any, folder: Path, hot_rows: int) -> dict[str, Any]:
         ptf.serving.export(model, path, **given)
         loaded = tf.saved_model.load(path)
         served[name] = loaded.signatures["serving_default"]
-        served[name].model = loaded  # Which goes with it else.
+        served[name].model = loaded  # The signature does not keep it alive.
     return served
 
 
 def measure(
     served: dict[str, Callable[..., Any]], arguments: argparse.Namespace
 ) -> dict[str, list[float]]:
-    """Seconds of each call, by what was called."""
+    """Returns the seconds of each call, by the kind of export."""
     random = np.random.default_rng(1)
     shape = (arguments.batches, FEATURES, arguments.batch)
     ids = random.zipf(_ZIPF, shape) % arguments.rows

@@ -1,4 +1,4 @@
-"""RESULTS.md: sections that programs write, each its own."""
+"""Writes sections of RESULTS.md: each benchmark writes its own."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _TITLE = "# Results\n\nWritten by the programs that each section names: rerun th
 
 
 def write_section(name: str, text: str, path: Path = RESULTS) -> None:
-    """Puts a section in place of the one of that name, or at the end.
+    """Replaces the section with this name, or appends it if there is none.
 
     Args:
-        name: Of the section, in marks that a reader of the page does not see.
-        text: Markdown, its heading included.
-        path: Of the file; made if there is none.
+        name: The section's name, which is in comments that the page does not show.
+        text: The section in Markdown, its heading included.
+        path: The file, which is created if it does not exist.
     """
     begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
     section = f"{begin}{text.strip()}\n{end}"

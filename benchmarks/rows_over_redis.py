@@ -1,14 +1,14 @@
-"""Rows a second of the lookup service (W2), over those of Redis on this machine.
+"""Rows per second of the lookup service (W2), over those of Redis on this machine.
 
     make redis                 # redis-server and libhiredis-dev, from Debian
     python benchmarks/rows_over_redis.py
 
-Requests of 26 x 4096 ids of the click model; rows of 16 float32, 10 million of them.
-Ours go through a RemoteService to two `persia ps` on two connections, Redis is asked by
-pipelined MGET, both for the same ids without duplicates. `rows_over_redis_with_dedupe`
-is the same with ours given the ids with duplicates, which it removes first; Redis is
-not charged for that. All on this machine, in turn; figures are medians, ratios of
-medians. The last line is one JSON object.
+Each request has 26 x 4096 ids of the click model; there are 10 million rows of 16
+float32. Our side sends its requests through a RemoteService to two `persia ps` on two
+connections; Redis is asked by pipelined MGET. Both get the same ids without duplicates.
+For `rows_over_redis_with_dedupe`, our side gets the ids with duplicates and removes
+them itself, while Redis still gets them without. All run on this machine, in turn.
+Figures are medians, or ratios of medians. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Round = dict[str, float]
 
 
 class RoundsProgram:
-    """A native program that runs rounds of requests when it is asked to."""
+    """A native program that runs rounds of requests on demand."""
 
     def __init__(self, process: subprocess.Popen) -> None:
         self._process = process
@@ -58,7 +58,7 @@ class RoundsProgram:
 
 @contextlib.contextmanager
 def running_program(command: Sequence[object]) -> Iterator[RoundsProgram]:
-    """Starts a program, and ends it on leaving."""
+    """Runs a program until the block ends."""
     with subprocess.Popen(
         [str(part) for part in command],
         stdin=subprocess.PIPE,
@@ -73,7 +73,7 @@ def running_program(command: Sequence[object]) -> Iterator[RoundsProgram]:
 
 @contextlib.contextmanager
 def running_redis(folder: str) -> Iterator[tuple[int, int]]:
-    """Starts a Redis that keeps nothing; its process id and port."""
+    """Runs a Redis without persistence; yields its process id and port."""
     program = shutil.which("redis-server")
     if program is None:
         raise SystemExit("there is no redis-server: `make redis` installs it")
@@ -109,12 +109,12 @@ def write_workload(path: Path, ranks: np.ndarray, most_rows: int) -> float:
     """Writes the file that benchmarks/support/workload_file.h describes.
 
     Args:
-        path: Of the file.
-        ranks: Of the click model, `(requests, batch, 26)`.
-        most_rows: Of a feature, so that there are fewer in all.
+        path: The file to write.
+        ranks: Ranks of the click model, `(requests, batch, 26)`.
+        most_rows: The most rows per feature, which limits the number of rows in all.
 
     Returns:
-        Distinct ids a request, on average.
+        The mean number of distinct ids per request.
     """
     sizes = np.minimum(workload_w1.vocabularies(), most_rows)
     ranks = ranks % sizes
@@ -131,7 +131,7 @@ def write_workload(path: Path, ranks: np.ndarray, most_rows: int) -> float:
 
 
 def measure(arguments: argparse.Namespace) -> tuple[Round, dict[str, object]]:
-    """Runs everything; returns figures and set-up."""
+    """Runs everything; returns the figures and the setup."""
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         workload = Path(folder) / "workload"
@@ -177,7 +177,7 @@ def measure(arguments: argparse.Namespace) -> tuple[Round, dict[str, object]]:
 def _run_rounds(
     arguments: argparse.Namespace, ours: RoundsProgram, redis: RoundsProgram
 ) -> dict[str, list[Round]]:
-    """Every kind of round in turn, and all again."""
+    """Runs every kind of round in turn, repeatedly; returns the rounds by kind."""
     deep = arguments.in_flight
     plan = {
         "ours": (ours, "remote", 1, deep),
@@ -201,7 +201,7 @@ def _run_rounds(
 
 
 def figures(rounds: dict[str, list[Round]]) -> Round:
-    """The medians that the benchmark is about."""
+    """Returns the benchmark's figures: medians, and ratios of medians."""
 
     def median(name: str, what: str = "rows_per_second") -> float:
         return statistics.median(one[what] for one in rounds[name])

@@ -1,7 +1,7 @@
-"""One worker of worker_scaling.py, on one core: trains the click model in step.
+"""One worker of worker_scaling.py: trains the click model synchronously, on one core.
 
-TF_CONFIG names the workers and the shards. The last line is one JSON object: seconds
-and processor time of each window, of the same steps on all workers.
+TF_CONFIG names the workers and the shards. The last line is one JSON object: the time
+and the processor time of each window. A window has the same steps on all workers.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from processes import cpu_seconds, peak_memory_mb
 
 WARM_UP_STEPS = 20
 STALENESS = 4
-# Each worker's tables are its own to make ready: on one core that takes a while.
+# On one core, it takes a while until a worker has prepared its tables.
 _TIMEOUT_SECONDS = 600
 
 
 class Meter:
-    """Times windows of steps, and counts the processor time of processes in each.
+    """Measures the time of windows of steps, and the processor time of processes.
 
     Args:
-        steps: Of a window.
-        pids: Of the processes, by name.
+        steps: The number of steps per window.
+        pids: The ids of the processes, by name.
     """
 
     def __init__(self, steps: int, pids: Mapping[str, int]) -> None:
@@ -36,7 +36,7 @@ class Meter:
         self._begin: dict[str, float] = {}
 
     def step(self, number: int) -> None:
-        """Takes note of the end of a step; the first has number 1."""
+        """Must be called at the end of each step; the first has number 1."""
         if number < WARM_UP_STEPS or (number - WARM_UP_STEPS) % self._steps:
             return
         end = {name: cpu_seconds(pid) for name, pid in self._pids.items()}
@@ -111,7 +111,7 @@ def parse_arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     arguments = parse_arguments()
-    # Before TensorFlow counts the cores for its threads.
+    # Before TensorFlow counts the cores to size its thread pools.
     os.sched_setaffinity(0, {arguments.core})
     print(json.dumps(train(arguments)))
 

@@ -1,4 +1,4 @@
-"""`persia serve` as a process."""
+"""Runs `persia serve` as a process."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-_SECONDS = 300  # To start.
+_SECONDS = 300  # The time-out of the start.
 
 
 class Server(NamedTuple):
     """A running `persia serve`.
 
     Attributes:
-        pid: Its process.
-        grpc: Where it listens, as HOST:PORT.
-        rest: The same of REST.
-        log: The file of its log.
+        pid: Its process id.
+        grpc: The address of its gRPC API, HOST:PORT.
+        rest: The address of its REST API, HOST:PORT.
+        log: The file that it logs to.
     """
 
     pid: int
@@ -34,12 +34,12 @@ class Server(NamedTuple):
 def running_server(
     model: pathlib.Path, name: str, options: Sequence[str] = ()
 ) -> Iterator[Server]:
-    """Runs a server at free ports, and ends it on leaving.
+    """Runs a server on free ports until the block ends.
 
     Args:
         model: The model's folder.
-        name: What requests call it.
-        options: More of the command line.
+        name: The model's name in requests.
+        options: Further command line options.
     """
     with tempfile.TemporaryDirectory() as folder:
         ports, log = (pathlib.Path(folder) / file for file in ("ports", "log"))

@@ -1,13 +1,13 @@
-"""What a standalone export costs who serves it: latency, bytes, and memory to write it.
+"""What a standalone export costs: latency, bytes, and the memory to write it.
 
     python benchmarks/serving_bench.py --write
 
-Latency: 26 features, a table each, an id a feature, by `serving_default` in a process
-that has TensorFlow alone; over that of a SavedModel with `keras.layers.Embedding` of
-the same size. Models are asked in turn, A B A B ..., with the same ids. Size: a folder
-over its payload, which is 8 bytes of id and the weights a row; and the memory of the
-program that exports it from a shard, at its peak, above what it had before. The last
-line is one JSON object.
+Latency: calls of `serving_default`, in a process with only TensorFlow, of a model with
+26 features, a table for each, and an id per feature; over the latency of a SavedModel
+with `keras.layers.Embedding` of the same size. Models are called in turn, A B A B ...,
+with the same ids. Size: the bytes of an export over its payload, which per row is 8
+bytes for the id and the weights. Memory: the peak of the program that exports the rows
+of a shard, above what it had before. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ its peak, above what it had before and the folder's size."""
 
 
 def served(folder: Path) -> Callable[..., Any]:
-    """The signature of a SavedModel, which stays loaded with it."""
+    """Returns the signature of a SavedModel, which it keeps loaded."""
     loaded = tf.saved_model.load(str(folder))
     signature = loaded.signatures["serving_default"]
     signature.model = loaded
@@ -45,7 +45,7 @@ def served(folder: Path) -> Callable[..., Any]:
 
 
 def measure_latency(folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Asks each SavedModel of a folder in turn."""
+    """Calls each SavedModel in a folder in turn."""
     models = {path.name: served(path) for path in sorted(folder.iterdir())}
     _, named = models[BASELINE].structured_input_signature
     random = np.random.default_rng(0)

@@ -1,11 +1,11 @@
-"""Makes the exports that serving_bench.py measures, in a process of its own.
+"""Writes the exports that serving_bench.py measures, in a process of its own.
 
     python benchmarks/serving_exports.py latency FOLDER     # a model of each kind
-    python benchmarks/serving_exports.py size FOLDER        # one of many rows, a type
+    python benchmarks/serving_exports.py size FOLDER        # many rows, for each dtype
 
-`latency`: models of 26 features, a table each, and one Dense(1). `size`: a table on a
-shard; what the folder takes, and what the program took to write it. The last line is
-one JSON object.
+`latency`: models of 26 features, a table for each, and one Dense(1). `size`: a table on
+a shard; measures the bytes of the folder and the memory that the program took to write
+it. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from persia_tf._keras import keras
 FEATURES = 26
 DIM = 16
 ROW_DTYPES = ("float32", "float16", "int8")
-_FILL_ROWS = 200_000  # In one request.
+_FILL_ROWS = 200_000  # Per request.
 
 
 def model_of(embeddings: list[Any]) -> Any:
-    """A model of an id a feature."""
+    """Returns a model with an id per feature."""
     ids = [keras.Input((), dtype="int64", name=f"c{i}") for i in range(len(embeddings))]
     vectors = [embedding(one) for embedding, one in zip(embeddings, ids)]
     joined = keras.layers.Concatenate()(vectors) if len(ids) > 1 else vectors[0]
@@ -50,7 +50,7 @@ def fill(table: Any, rows: int) -> None:
 
 
 def make_latency(folder: Path, rows: int) -> dict[str, Any]:
-    """Writes a SavedModel of Keras's own embeddings, and an export of each type."""
+    """Writes a SavedModel of Keras's own embeddings, and an export for each dtype."""
     plain = model_of([keras.layers.Embedding(rows, DIM) for _ in range(FEATURES)])
     plain.export(str(folder / "keras"))
     cluster = ptf.Cluster.embedded()
@@ -64,7 +64,7 @@ def make_latency(folder: Path, rows: int) -> dict[str, Any]:
 
 
 def make_size(folder: Path, rows: int) -> dict[str, Any]:
-    """Exports a table of a shard; bytes and memory by type."""
+    """Exports a table of a shard; returns bytes and memory by dtype."""
     figures = {}
     with running_shards(1) as [shard]:
         layer = embedding_of("t", ptf.Cluster([shard.address]))
@@ -77,7 +77,7 @@ def make_size(folder: Path, rows: int) -> dict[str, Any]:
 
 def _export(model: Any, path: Path, row_dtype: str) -> dict[str, float]:
     before = resident_mb(os.getpid())
-    Path("/proc/self/clear_refs").write_text("5")  # The peak is of now on.
+    Path("/proc/self/clear_refs").write_text("5")  # Resets the peak.
     payload = sum(
         table.bytes
         for table in ptf.serving.export(model, path, row_dtype=row_dtype).tables

@@ -1,4 +1,4 @@
-"""Parameter server shards as processes of a benchmark, and a distance to them."""
+"""Runs parameter server shards for a benchmark, optionally behind delaying proxies."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ import native_programs
 _START_SECONDS = 60
 _SHARD = (sys.executable, "-m", "persia_tf.commands.main", "ps")
 _SHARD += ("--log-level", "warning")
-# Not resolved: a sandboxed run sees its sources through links.
+# Not resolved: a sandboxed run accesses its sources through symbolic links.
 _PROXY = Path(__file__).absolute().parents[1] / "tools/tcp_proxy.py"
 
 
 class ShardProcess(NamedTuple):
-    """A running `persia ps`, or what stands before one."""
+    """A running `persia ps`, or a proxy before one."""
 
     pid: int
     address: str
@@ -31,11 +31,11 @@ class ShardProcess(NamedTuple):
 def running_shards(
     count: int, options: Sequence[str] = ()
 ) -> Iterator[list[ShardProcess]]:
-    """Starts `count` shards on free ports of loopback; ends them on leaving.
+    """Runs shards on free ports of loopback until the block ends.
 
     Args:
-        count: How many.
-        options: Of each, more of its command line.
+        count: The number of shards.
+        options: Further command line options of each.
     """
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -49,13 +49,13 @@ def running_shards(
 def running_proxies(
     shards: Sequence[ShardProcess], delay_ms: float, native: bool = False
 ) -> Iterator[list[str]]:
-    """Puts a distance before each shard; the addresses at its end.
+    """Runs a delaying proxy before each shard; yields the proxies' addresses.
 
     Args:
         shards: The shards.
-        delay_ms: Of each direction. At 0 there is no proxy.
-        native: By benchmarks/delay_proxy, which is built for it, and leaves more of
-            the processor to what is measured.
+        delay_ms: The delay of each direction. At 0 there is no proxy.
+        native: Whether to build and use benchmarks/delay_proxy, which needs less
+            processor time than the proxy in Python.
     """
     if not delay_ms:
         yield [shard.address for shard in shards]
@@ -75,8 +75,8 @@ def running_proxies(
 
 @contextlib.contextmanager
 def _listening(command: Sequence[str], port_file: Path) -> Iterator[ShardProcess]:
-    """Starts a program that writes its port; ends it on leaving."""
-    # Its port is told by the file.
+    """Runs a program that writes its port to a file, until the block ends."""
+    # The output is not needed: the port is read from the file.
     process = subprocess.Popen(
         [*command, "--port", "0", "--port-file", str(port_file)],
         stdout=subprocess.DEVNULL,

@@ -1,14 +1,15 @@
-"""Whether memory stays flat: training on capped tables that evict, for a long time.
+"""Whether memory stays flat in a long training on tables with a capacity that evict.
 
     python benchmarks/soak.py                    # Half an hour.
     python benchmarks/soak.py --minutes 1 --bound 0.1
 
-The click model on two shards, with tables that hold fewer rows than its batches have
-ids, so that rows are made and evicted in every step. The resident memory of the
-training program and of each shard is sampled each second. After a warm-up, its growth
-is the median of the last fifth of the samples over that of the first fifth, less 1.
-Ends with status 1 if one grew, or shrank, by more than the bound, or if nothing was
-evicted; an error of training ends it too. The last line is one JSON object.
+Trains the click model on two shards, with tables that hold fewer rows than its data has
+ids, so that rows are created and evicted in every step. The resident memory of the
+training program and of each shard is sampled each second. After a warm-up, the growth
+of a process is the median of the last fifth of its samples over that of the first
+fifth, minus 1. Exits with status 1 if a process grew or shrank by more than the bound,
+or if nothing was evicted; an error in training ends the program too. The last line is
+one JSON object.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ class MemorySamples:
     """Samples the resident memory of processes on a thread, while it is entered.
 
     Args:
-        pids: Of the processes, by name.
+        pids: The ids of the processes, by name.
 
     Attributes:
-        taken: For each process its megabytes, one a second.
+        taken: The samples of each process, in megabytes, one per second.
     """
 
     def __init__(self, pids: Mapping[str, int]) -> None:
@@ -63,18 +64,18 @@ class MemorySamples:
 
 
 def growth(samples: Sequence[float]) -> float:
-    """How much more the end of a series is than its beginning, as a share."""
+    """Returns the relative growth from the beginning of a series to its end."""
     fifth = max(1, len(samples) // 5)
     return median(samples[-fifth:]) / median(samples[:fifth]) - 1
 
 
 def spread(samples: Sequence[float]) -> float:
-    """How much more the greatest of a series is than the least, as a share."""
+    """Returns by how much the largest sample exceeds the smallest, relatively."""
     return max(samples) / min(samples) - 1
 
 
 def soak(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Trains for the time; returns figures."""
+    """Trains for the given time; returns the figures."""
     import tensorflow as tf
     import w1_model
     import workload_w1
@@ -111,7 +112,7 @@ def soak(arguments: argparse.Namespace) -> dict[str, Any]:
         "bad_frames": sum(shard.bad_frames for shard in stats),
         "retries": ptf.metrics()["retries"],
     }
-    # From the end, since nobody knows how long the first step takes.
+    # Counted from the end, since the duration of the first step is not known.
     measured = seconds - min(_LONGEST_WARM_UP_SECONDS, seconds / 2)
     for name, taken in memory.taken.items():
         warm = taken[-int(measured / _SAMPLE_SECONDS) :]
@@ -122,7 +123,7 @@ def soak(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def failures(figures: Mapping[str, float], bound: float) -> list[str]:
-    """Says what is not as it should be."""
+    """Returns messages about figures that are out of bounds."""
     found = [
         f"{name} is {value:+.2%}, beyond {bound:.2%}"
         for name, value in figures.items()

@@ -1,4 +1,4 @@
-"""A client that asks at a rate, whatever becomes of its requests."""
+"""A client that sends requests at a fixed rate, whether or not they succeed."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import numpy as np
 
 
 class Wrong(Exception):
-    """An answer that is none."""
+    """Raised for an answer that is not the expected one."""
 
 
 class SteadyClient:
-    """Asks at a rate, from a thread of its own, until `end`.
+    """Sends requests at a fixed rate, from a thread of its own, until `end`.
 
-    A time begins when a request was due: one that is late makes the next one late.
+    A latency counts from when the request was scheduled, so a slow answer also adds to
+    the latency of requests that were scheduled meanwhile.
 
     Args:
-        ask: Asks; raises if there is no answer, or if it is not what it should be.
-        rate: Times in a second.
-        failures: What it may raise.
+        ask: Sends a request and waits; raises if the answer is missing or wrong.
+        rate: Requests per second.
+        failures: The exceptions of `ask` that count as failures.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class SteadyClient:
         self._thread.start()
 
     def end(self) -> dict[str, Any]:
-        """Asks no more; returns its figures."""
+        """Stops the client and returns its figures."""
         self._over.set()
         self._thread.join()
         p50, p99 = np.percentile(self._taken, [50, 99])

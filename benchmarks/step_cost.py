@@ -1,13 +1,13 @@
-"""What a training step costs, against the number of tables, shards and examples.
+"""What a training step costs, by the number of tables, shards and examples.
 
     python benchmarks/step_cost.py --write
 
-A model of embeddings and next to nothing else, rows in external shards, lookups that
-run ahead. One of the three numbers changes at a time, from 26 tables, 2 shards and the
-batch of the sweep. A table brings a column of ids; in a sweep of its own the same 200
-columns are spread over more tables, so that only the tables change. Points run in turn,
-all once and then all again; each is a process of its own. The last line is one JSON
-object.
+The model has embeddings and almost nothing else; rows are in external shards, and
+lookups are prefetched. Each sweep changes one of the three numbers, starting from 26
+tables, 2 shards and the sweep's batch size. Normally each table adds a column of ids;
+in a separate sweep, 200 columns are spread over more and more tables, so that only the
+number of tables changes. All points run in turn, repeatedly; each is a process of its
+own. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ that run ahead, shards and training program on one machine."""
 
 
 class Point(NamedTuple):
-    """One place of the three axes."""
+    """A point of a sweep."""
 
-    columns: int  # Of ids, which an example has one of in each.
+    columns: int  # Columns of ids: an example has an id in each.
     tables: int
     shards: int
     batch: int
@@ -55,7 +55,7 @@ QUICK_SWEEPS = {
 
 
 def train(point: Point, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Trains at a point; returns its figures."""
+    """Trains with the numbers of a point; returns its figures."""
     import tensorflow as tf
     import w1_model
     from shard_processes import running_shards
@@ -87,7 +87,7 @@ def train(point: Point, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def make_ids(point: Point) -> Any:
-    """Ids of `(batches, batch, columns)`, distributed as those of W1."""
+    """Returns ids, `(batches, batch, columns)`, distributed as those of W1."""
     import numpy as np
     import workload_w1
 
@@ -97,7 +97,7 @@ def make_ids(point: Point) -> Any:
 
 
 def make_model(point: Point, cluster: Any) -> Any:
-    """Sums all rows of an example; a logit."""
+    """Returns a model that sums all rows of an example and outputs a logit."""
     import persia_tf as ptf
     from persia_tf._keras import keras
 
@@ -116,7 +116,7 @@ def make_model(point: Point, cluster: Any) -> Any:
 
 
 def run_sweeps(arguments: argparse.Namespace) -> dict[str, list[dict[str, Any]]]:
-    """Runs every point, and again; the medians, by sweep."""
+    """Runs all points in turn, repeatedly; returns the medians, by sweep."""
     sweeps = QUICK_SWEEPS if arguments.quick else SWEEPS
     options = ["--staleness", arguments.staleness, "--windows", arguments.windows]
     options += ["--seconds", arguments.seconds]

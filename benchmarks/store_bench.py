@@ -3,10 +3,10 @@
     python benchmarks/store_bench.py
     python benchmarks/store_bench.py --only lookup,update --rounds 15
 
-Builds and runs the C++ program in benchmarks/store_bench. Each figure is a ratio to
-what a plain loop over a flat array on huge pages does in the same seconds, so it
-holds on a busy machine too; of several rounds it is the median. The last line is one
-JSON object.
+Builds and runs the C++ program in benchmarks/store_bench. Each figure is a ratio to a
+plain loop over a flat array on huge pages, measured in the same seconds, so that it is
+meaningful on a busy machine too; it is the median of several rounds. The last line is
+one JSON object.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def main() -> None:
         "growth_batch": 4096,
         "growth_threads": 1,
         "minutes": round((time.monotonic() - begin) / 60, 2),
-        # Of other work, so about 0 where the machine was ours.
+        # Load by other programs: about 0 on an otherwise idle machine.
         "load_average_before": round(load, 2),
         **native_programs.machine(),
     }
@@ -92,7 +92,7 @@ def run(program: Path, parts: str, sizes: dict[str, float]) -> dict[str, float]:
     """Runs the program; returns the figures of all its parts."""
     options = [f"{name}={value}" for name, value in sizes.items()]
     figures: dict[str, float] = {}
-    # So that each round of a part has the index do the same.
+    # A fixed seed: the index then does the same work in each round of a part.
     env = {**os.environ, "PERSIA_HASH_SEED": "store_bench"}
     with subprocess.Popen(
         [str(program), parts, *options], stdout=subprocess.PIPE, text=True, env=env

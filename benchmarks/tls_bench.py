@@ -2,10 +2,11 @@
 
     python benchmarks/tls_bench.py
 
-Builds and runs the C++ program in benchmarks/tls_bench: a server and a client of each
-kind in one process, on loopback, in turn. `lookups_over_plain` is of 25,000 rows of 16
-float32, four requests under way; `small_lookups_over_plain` of 100 rows. Figures are
-medians of rounds. The last line is one JSON object.
+Builds and runs the C++ program in benchmarks/tls_bench: a server and a client with TLS
+and the same without, in one process, on loopback, measured in turn. Requests for
+`lookups_over_plain` have 25,000 rows of 16 float32, with four in flight; those for
+`small_lookups_over_plain` have 100 rows. Figures are medians of rounds. The last line
+is one JSON object.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ _EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]
 
 
 def make_certificate(folder: str) -> list[str]:
-    """Makes an authority that is its own only server, of 127.0.0.1.
+    """Creates a self-signed certificate for a server at 127.0.0.1.
 
     Args:
-        folder: For its files.
+        folder: The folder for the files.
 
     Returns:
-        The files of the certificate, its key and the authority.
+        The files of the certificate, its key and the certificate authority.
     """
     certificate, key = f"{folder}/own.pem", f"{folder}/own.key"
     command = ["openssl", "req", "-x509", *_EC, "-keyout", key, "-out", certificate]

@@ -1,12 +1,12 @@
-"""Samples a second of one training program on the click model.
+"""Samples per second of one training program on the click model.
 
     python benchmarks/train_throughput.py --embedding persia-remote
     python benchmarks/train_throughput.py --embedding persia-remote --delay-ms 10 \\
       --staleness 0 --no-prefetch  # Synchronous, with a distance to the shards.
     TF_USE_LEGACY_KERAS=1 is set for `tf_keras`, whatever the environment says.
 
-The last line is one JSON object. Figures of several runs compare only as ratios,
-taken in turn on one machine.
+The last line is one JSON object. Compare figures of several runs only as ratios of runs
+that were taken in turn on one machine.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ def external_shards(arguments: argparse.Namespace) -> Iterator[list[int]]:
     """Starts shards for `persia-remote` and names them in the environment.
 
     Args:
-        arguments: Of the command line.
+        arguments: The command line's.
 
     Yields:
-        Their process ids.
+        The process ids of the shards.
     """
     if arguments.embedding != "persia-remote":
         yield []
@@ -85,7 +85,7 @@ def external_shards(arguments: argparse.Namespace) -> Iterator[list[int]]:
 def run(
     arguments: argparse.Namespace, pids: list[int]
 ) -> tuple[dict[str, float], dict[str, object]]:
-    """Trains for the windows; returns figures and set-up."""
+    """Trains for all windows; returns the figures and the setup."""
     import tensorflow as tf
     import w1_model
     import workload_w1
@@ -97,7 +97,7 @@ def run(
     data = workload_w1.load(batches, arguments.batch)
     is_persia = arguments.embedding.startswith("persia")
     ids = data.ids() if is_persia else data.indices()
-    # One slice a batch, so that no input pipeline is measured.
+    # One slice per batch, so that the cost of an input pipeline is not measured.
     dataset = tf.data.Dataset.from_tensor_slices(((ids, data.dense), data.labels))
     dataset = dataset.repeat()
     if is_persia:
@@ -127,7 +127,7 @@ def run(
         "cpus_used": used / wall,
     }
     if is_persia:
-        # Of the warm-up too: a step's bytes do not depend on how fast it was.
+        # Includes the warm-up: the bytes of a step do not depend on its speed.
         figures.update(w1_model.traffic(windows.total_steps))
     for index, pid in enumerate(pids):
         figures[f"peak_memory_mb_shard_{index}"] = peak_memory_mb(pid)

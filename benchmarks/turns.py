@@ -1,4 +1,4 @@
-"""Programs of this folder run in turn, so that a busy minute is in each of them."""
+"""Runs benchmarks in turn, so that a busy minute of the machine affects all sides."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _HERE = Path(__file__).resolve().parent
 
 
 def run_program(name: str, *arguments: object) -> dict[str, Any]:
-    """Runs a benchmark in a process of its own; what its last line says.
+    """Runs a benchmark in a process of its own; returns what its last line says.
 
     Args:
-        name: Of its file in this folder.
-        *arguments: Of its command line.
+        name: The name of its file in this folder.
+        *arguments: Its command line.
 
     Returns:
-        Its `benchmark`, `figures` and `setup`.
+        A dict with its `benchmark`, `figures` and `setup`.
     """
     command = [sys.executable, str(_HERE / name), *map(str, arguments)]
     ended = subprocess.run(command, stdout=subprocess.PIPE, text=True)
@@ -36,12 +36,12 @@ def in_turn(
     """Runs a benchmark with each side's arguments, A B A B ...
 
     Args:
-        name: Of its file in this folder.
-        sides: Arguments, by side.
-        turns: Of each side.
+        name: The name of its file in this folder.
+        sides: The command line of each side.
+        turns: The number of turns of each side.
 
     Returns:
-        What each turn said, by side.
+        The result of each turn, by side.
     """
     said: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
     for turn in range(turns):
@@ -53,5 +53,5 @@ def in_turn(
 
 
 def median(turns: Sequence[Mapping[str, Any]], figure: str) -> float:
-    """The median of a figure over the turns of a side."""
+    """Returns the median of a figure over the turns of a side."""
     return statistics.median(turn["figures"][figure] for turn in turns)

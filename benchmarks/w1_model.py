@@ -19,7 +19,7 @@ DENSE_LEARNING_RATE = 0.001
 
 
 def cluster(arguments: argparse.Namespace) -> ptf.Cluster:
-    """The cluster that a command line and the environment describe."""
+    """Returns the cluster that a command line and the environment describe."""
     if arguments.embedding == "persia-embedded":
         return ptf.Cluster.embedded(staleness=arguments.staleness)
     return ptf.Cluster(staleness=arguments.staleness, wire_dtype=arguments.wire_dtype)
@@ -28,12 +28,12 @@ def cluster(arguments: argparse.Namespace) -> ptf.Cluster:
 def make_persia(
     vocabularies: Sequence[int], cluster: ptf.Cluster, **layer_options: Any
 ) -> Any:
-    """The model with rows on a cluster, compiled as any Keras model.
+    """Returns the model with rows on a cluster, compiled like any Keras model.
 
     Args:
-        vocabularies: Of each feature.
-        cluster: Where rows are.
-        **layer_options: More of every `PersiaEmbedding`.
+        vocabularies: The number of distinct ids of each feature.
+        cluster: The cluster that holds the rows.
+        **layer_options: Further arguments of every `PersiaEmbedding`.
     """
 
     def embed(feature: int) -> Any:
@@ -51,10 +51,10 @@ def make_persia(
 
 
 def make_keras(vocabularies: Sequence[int]) -> Any:
-    """The model with Keras's own tables, in this process."""
+    """Returns the model with Keras's own tables, in this process."""
 
     class TwoOptimizers(keras.Model):
-        """Steps tables by Adagrad and the dense layers by Adam."""
+        """Updates tables by Adagrad and the dense layers by Adam."""
 
         def train_step(self, data: Any) -> dict[str, Any]:
             inputs, labels = data
@@ -81,7 +81,7 @@ class Windows(keras.callbacks.Callback):
 
     Attributes:
         measured: `(steps, seconds)` of each window.
-        total_steps: Of the warm-up too.
+        total_steps: The number of steps, including the warm-up.
     """
 
     def __init__(self, count: int, seconds: float, warm_up_steps: int) -> None:
@@ -110,7 +110,7 @@ class Windows(keras.callbacks.Callback):
 
 
 def traffic(steps: int) -> dict[str, float]:
-    """What this process's steps did on the wire so far."""
+    """Returns the traffic of this process's steps on the wire so far."""
     metrics = ptf.metrics()
     return {
         "staleness_max": metrics["staleness_max"],

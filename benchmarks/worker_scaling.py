@@ -1,17 +1,17 @@
-"""What a second worker brings: training with two, a core each, over one on one core.
+"""The speed-up by a second worker: two workers, on a core each, over one on one core.
 
     python benchmarks/worker_scaling.py
     python benchmarks/worker_scaling.py --write  # And to RESULTS.md.
 
 Each worker trains the click model on batches of its own, under
-`ptf.distribute.MultiWorkerMirroredStrategy`, pinned to a core of its own; rows are in
-shards that run on whichever core has time. Sides take turns, A B A B, each on new
-shards and with new processes:
+`ptf.distribute.MultiWorkerMirroredStrategy`, pinned to a core of its own; the shards
+with the rows are not pinned. Sides take turns, A B A B, each with new shards and new
+processes:
 
-    two_workers_over_one    samples a second of both together, over those of one
-    cpus                    of each process: processor time over time
-    cpu_us_per_sample       processor time of all processes for a sample, in
-                            microseconds, which other work on the machine changes least
+    two_workers_over_one    samples per second of both together, over those of one
+    cpus                    processor time over elapsed time, of each process
+    cpu_us_per_sample       processor time of all processes per sample, in
+                            microseconds, which other work on the machine affects least
 
 The last line is one JSON object.
 """
@@ -40,7 +40,10 @@ _RUN_SECONDS = 1800
 
 
 def run_side(count: int, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Trains with so many workers; samples a second and who used how much processor."""
+    """Trains with `count` workers.
+
+    Returns the samples per second and the processor use of each process.
+    """
     with running_shards(arguments.shards) as shards:
         cluster = {
             "worker": [f"127.0.0.1:{port}" for port in free_ports(count)],
@@ -51,7 +54,7 @@ def run_side(count: int, arguments: argparse.Namespace) -> dict[str, Any]:
                 index,
                 cluster,
                 arguments,
-                # Of one worker only: they tell it of the same windows.
+                # Only one worker measures the shards: all have the same windows.
                 [shard.pid for shard in shards] if index == 0 else [],
             )
             for index in range(count)
@@ -112,7 +115,7 @@ def last_line(worker: subprocess.Popen) -> dict[str, Any]:
 
 
 def figures_of(turns: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
-    """Returns figures of what each turn of each side measured."""
+    """Returns the figures computed from the turns of each side."""
 
     def median(side: str) -> float:
         return statistics.median(turn["samples_per_second"] for turn in turns[side])
@@ -213,7 +216,7 @@ def main() -> None:
         **{name: getattr(arguments, name) for name in names},
         **turns["one_worker"][0]["versions"],
         "measured": turns,
-        # Of other work, so about 0 where the machine was ours.
+        # Load by other programs: about 0 on an otherwise idle machine.
         "load_average_before": round(load, 2),
         "load_average_after": round(os.getloadavg()[0], 2),
         "seed": 0,

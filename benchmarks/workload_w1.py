@@ -1,8 +1,9 @@
-"""The click model's training data (Criteo-like), made once and cached.
+"""The click model's training data (Criteo-like), generated once and cached.
 
-26 categorical features of Criteo-Kaggle's cardinalities (those above 100,000 scaled
-so that all sum to 10,000,000), bounded Zipf ranks of exponent 1.05, 13 normal
-floats, labels drawn from a logistic model of ids and floats.
+26 categorical features with the cardinalities of Criteo-Kaggle (those above 100,000
+scaled so that all sum to 10,000,000), whose ranks follow a bounded Zipf law of exponent
+1.05; 13 normally distributed floats; and labels drawn from a logistic model of ids and
+floats.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _CARDINALITIES = (
 
 @dataclasses.dataclass(frozen=True)
 class Batches:
-    """Training data, batch after batch.
+    """Training data in batches.
 
     Attributes:
-        ranks: int64 `(batches, batch, 26)`, from 0 to the vocabulary's size.
+        ranks: int64 `(batches, batch, 26)`, from 0 to the vocabulary's size - 1.
         dense: float32 `(batches, batch, 13)`.
         labels: float32 `(batches, batch, 1)`.
     """
@@ -41,13 +42,13 @@ class Batches:
     labels: np.ndarray
 
     def ids(self) -> np.ndarray:
-        """63-bit positive ids, as a parameter server sees them."""
+        """Returns 63-bit non-negative ids, as a parameter server gets them."""
         return ids_of(self.ranks)
 
     def indices(self) -> np.ndarray:
-        """A bijection of the ranks onto 0..vocabulary-1, as a table needs them."""
+        """Returns the ranks permuted within 0..vocabulary-1, as a Keras table needs."""
         sizes = np.array(vocabularies())
-        # Odd steps without a common factor with the size spread hot rows.
+        # Odd steps that are coprime to the size spread hot rows.
         steps = np.array([_coprime_step(size) for size in sizes])
         return self.ranks * steps % sizes
 
@@ -61,7 +62,7 @@ def vocabularies() -> list[int]:
 
 
 def splitmix64(x: np.ndarray) -> np.ndarray:
-    """The splitmix64 generator's output function, on uint64."""
+    """Applies the output function of the splitmix64 generator to uint64 values."""
     with np.errstate(over="ignore"):
         x = x.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -74,7 +75,8 @@ def ids_of(ranks: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
 
     Args:
         ranks: `(..., 26)`, or any shape that `features` broadcasts to.
-        features: Of the ranks; all of them in the last axis unless given.
+        features: The feature of each rank. Defaults to None: the last axis of `ranks`
+            is the features.
     """
     if features is None:
         features = np.arange(FEATURES)
@@ -84,7 +86,7 @@ def ids_of(ranks: np.ndarray, features: np.ndarray | None = None) -> np.ndarray:
 
 
 def load(batches: int = 200, batch: int = BATCH) -> Batches:
-    """Returns the workload, from `$XDG_CACHE_HOME/persia_tf` if it lies there."""
+    """Returns the workload, from `$XDG_CACHE_HOME/persia_tf` if it is cached there."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     path = Path(home) / "persia_tf" / f"w1-{batches}x{batch}.npz"
     if not path.exists():
@@ -114,7 +116,7 @@ def _make(batches: int, batch: int) -> Batches:
 
 
 def _zipf(random: np.random.Generator, size: int, count: int) -> np.ndarray:
-    """Ranks from 0 of a bounded Zipf law, by its inverse distribution."""
+    """Returns ranks from 0 of a bounded Zipf law, by inverting its distribution."""
     cumulative = np.cumsum(np.arange(1, size + 1, dtype=np.float64) ** -ZIPF_EXPONENT)
     drawn = random.random(count) * cumulative[-1]
     return np.searchsorted(cumulative, drawn).astype(np.int64)

@@ -1,14 +1,14 @@
-"""What XLA brings where it compiles the dense part of a model, and that alone.
+"""The speed-up by XLA if it compiles only the dense part of a model.
 
     python benchmarks/xla_dense.py --write
 
 Two models of each kind train in turn in one process, A B A B ...; in one of them the
 call of the nested dense model is a `tf.function(jit_compile=True)`. Rows are in the
-program, and lookups run ahead. `mlp` is Dense 256-128-1; `cross` has three cross layers
-of DCN-v2 before it, with layer normalization: many small ops that XLA joins. Figures
-are steps a second of compiled over plain, and the processor time of plain over
-compiled, which other programs of the machine change less; medians of turns. The last
-line is one JSON object.
+program, and lookups are prefetched. `mlp` is Dense 256-128-1; `cross` has three cross
+layers of DCN-v2 before it, with layer normalization: many small ops that XLA fuses.
+Figures are steps per second of the compiled model over those of the plain one, and the
+processor time of the plain model over that of the compiled one, which other programs on
+the machine affect less. They are medians of turns. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from persia_tf._keras import keras
 
 FEATURES = 26
 DIM = 16
-VOCABULARY = 10_000  # Of a feature.
+VOCABULARY = 10_000  # Per feature.
 BATCHES = 8
 _HEADING = """## XLA for the dense part
 
@@ -85,7 +85,7 @@ class Side:
         self._data = ptf.data.prefetch(data, self.model)
 
     def seconds(self, steps: int) -> tuple[float, float]:
-        """Trains; how long it took, and how much time of processors."""
+        """Trains; returns the elapsed time and the processor time."""
         begin, cpu_begin = time.monotonic(), time.process_time()
         self.model.fit(self._data, steps_per_epoch=steps, shuffle=False, verbose=0)
         return time.monotonic() - begin, time.process_time() - cpu_begin
@@ -112,7 +112,7 @@ def measure(kind: str, batch: int, arguments: argparse.Namespace) -> dict[str, A
         sides[name] = Side(f"{kind}_{batch}_{name}", dense, data)
     first = {name: side.seconds(1)[0] for name, side in sides.items()}
     for side in sides.values():
-        side.seconds(5)  # Warm.
+        side.seconds(5)  # Warm-up.
     ratios, cpu_ratios, plain = [], [], []
     for _ in range(arguments.turns):
         took = {name: side.seconds(arguments.steps) for name, side in sides.items()}

@@ -1,4 +1,4 @@
-"""The picture of the processes: which there are, and which wait for which."""
+"""Draws the picture of all processes, and of which waits for which."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
     python tools/compatibility_table.py .venv-tf2.16 .venv-tf2.21  # Environments.
 
-Each environment has a TensorFlow, and the same wheel of this library. A cell that
-fails, or other binaries than in the first environment, end the program, and the page
-stays as it was. `make compatibility` makes the environments first.
+Each environment has a version of TensorFlow, and the same wheel of this library. If a
+cell fails, or the binaries differ from those in the first environment, the program ends
+and the page is not changed. `make compatibility` creates the environments first.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ PASSED, FAILED, IMPOSSIBLE = "yes", "failed", "no"
 
 @dataclass(frozen=True)
 class Cell:
-    """What one test said.
+    """The result of one test.
 
     Attributes:
-        properties: That it recorded.
-        outcome: `PASSED`, `FAILED`, or, where it fails as it is expected to,
-            `IMPOSSIBLE`.
+        properties: The properties that it recorded.
+        outcome: `PASSED`, `FAILED`, or `IMPOSSIBLE` for an expected failure.
         reason: Why it does not pass.
     """
 
@@ -45,7 +44,7 @@ class Cell:
     reason: str = ""
 
     def starting(self, prefix: str) -> dict[str, str]:
-        """Properties whose names start so, by the rest of their names."""
+        """Returns the properties with this prefix, by the rest of their names."""
         return {
             name[len(prefix) :]: value
             for name, value in self.properties.items()
@@ -70,10 +69,10 @@ def _cell(case: ElementTree.Element) -> Cell:
 
 
 def check(cells: Sequence[Cell]) -> None:
-    """Refuses cells that failed, or that ran other binaries than the first did.
+    """Checks that no cell failed, and that all ran the same binaries as the first.
 
     Raises:
-        ValueError: naming what is wrong.
+        ValueError: if not. The message names the cell.
     """
     if not cells:
         raise ValueError("no test of tests/compatibility ran")
@@ -131,12 +130,12 @@ def _unique(values: Iterable) -> list:
 def run_cells(environment: Path, legacy_keras: bool) -> list[Cell]:
     """Runs the tests of all cells in a virtual environment."""
     variables = {**os.environ, "TF_USE_LEGACY_KERAS": str(int(legacy_keras))}
-    # Else the sources here would come before what is installed there.
+    # Otherwise these sources would take precedence over the installed package.
     variables.pop("PYTHONPATH", None)
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [environment.absolute() / "bin/pytest", "-q", "tests/compatibility"]
-        # What a test records stands in no newer format.
+        # Newer formats do not include the properties that tests record.
         command += ["-o", "junit_family=xunit1"]
         subprocess.run(
             [*command, f"--junitxml={report}"],

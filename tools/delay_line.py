@@ -1,4 +1,4 @@
-"""Bytes on their way through a delay: a ring that every byte leaves in turn."""
+"""A ring buffer that passes bytes on after a delay."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ import socket
 
 from stream_faults import FaultyStream
 
-# A faulty stream is copied on its way: more at once would gain nothing.
+# The bytes of a faulty stream are copied anyway: larger reads would gain nothing.
 _FAULTY_READ_BYTES = 1 << 16
-# What arrives within it leaves together, so that a stream of small reads does not
-# wake the proxy for each of them. Too small to matter to a delay of a millisecond.
+# Bytes that arrive within this time leave together, so that the proxy does not wake up
+# for each of many small reads. Negligible against a delay of a millisecond.
 _SAME_SECONDS = 100e-6
 
 
 class DelayLine:
     """One direction of a connection. Not thread-safe.
 
-    A ring, and not a list of buffers: fresh memory costs more than the copy into
-    it. It is not a limit of throughput as long as it holds what arrives within the
-    delay; a full one stops reading, as a full socket does.
+    It is a ring rather than a list of buffers, since allocating fresh memory costs more
+    than the copy into it. The ring does not limit the throughput as long as it can hold
+    all bytes that arrive within the delay; if it is full, it stops reading, as a full
+    socket buffer would.
 
     Args:
-        delay: Seconds that each byte stays at least.
-        capacity: Bytes on their way at once.
-        faulty: What becomes of the bytes before their delay, or None.
+        delay: The least time that each byte stays, in seconds.
+        capacity: The most bytes that it can hold.
+        faulty: Applies faults to the bytes before the delay, or None.
 
     Attributes:
-        passed: Bytes that have left.
+        passed: The number of bytes that have left.
     """
 
     def __init__(
@@ -37,10 +38,11 @@ class DelayLine:
         self._delay = delay
         self._faulty = faulty
         self._memory = memoryview(bytearray(capacity))
-        self._begin = 0  # Of what is held, which goes round at the memory's end.
+        self._begin = 0  # Where the held bytes begin; they wrap around at the end.
         self._held = 0
-        self._due = 0  # Of what is held, the part that may leave.
-        # (when it is due, bytes) of the rest; at last maybe (when, 0): the end.
+        self._due = 0  # How many of the held bytes may leave now.
+        # (when they are due, number) of the other bytes; (when, 0) stands for the end
+        # of the stream.
         self._waiting: collections.deque[tuple[float, int]] = collections.deque()
         self._ended = False
 
@@ -52,27 +54,27 @@ class DelayLine:
 
     @property
     def has_due_bytes(self) -> bool:
-        """Whether `drain` found its socket full."""
+        """Whether due bytes remain, since `drain` found its socket full."""
         return self._due > 0
 
     @property
     def next_due(self) -> float | None:
-        """When `drain` can next do more than now; None: not by time alone."""
+        """When more bytes become due for `drain`; None if not by time alone."""
         return self._waiting[0][0] if self._waiting else None
 
     @property
     def is_done(self) -> bool:
-        """Whether the end came, and everything before it left."""
+        """Whether the stream has ended and all of its bytes have left."""
         return self._ended and not self._held and not self._waiting
 
     def fill(self, source: socket.socket, now: float) -> None:
-        """Takes what `source`, which must be readable, has: bytes, or its end.
+        """Reads bytes, or the end of the stream, from `source`, which must be readable.
 
         Raises:
-            OSError: as `recv_into` does.
+            OSError: if `recv_into` does.
         """
         if not self._held:
-            self._begin = 0  # What the processor's cache holds is used again.
+            self._begin = 0  # Reuse memory that is in the processor's cache.
         if self._faulty:
             count = self._fill_by(self._faulty, source)
         else:
@@ -80,7 +82,7 @@ class DelayLine:
             self._ended = count == 0
         self._held += count
         if not count and not self._ended:
-            return  # All of it was lost.
+            return  # A fault dropped all bytes.
         due = now + self._delay
         if count and self._waiting and due - self._waiting[-1][0] < _SAME_SECONDS:
             due, before = self._waiting.pop()
@@ -88,7 +90,7 @@ class DelayLine:
         self._waiting.append((due, count))
 
     def _free_piece(self) -> memoryview:
-        """Where the next bytes go, as far as that is in one piece."""
+        """Returns the contiguous free memory for the next bytes."""
         size = len(self._memory)
         free = (self._begin + self._held) % size
         return self._memory[free : free + min(size - free, size - self._held)]
@@ -104,15 +106,15 @@ class DelayLine:
         return len(data)
 
     def drain(self, sink: socket.socket, now: float, limit: int | None) -> None:
-        """Passes to `sink` what is due, as much as it takes.
+        """Sends due bytes to `sink`, as many as it accepts.
 
         Args:
-            sink: A socket that does not block.
-            now: The time.
-            limit: What `passed` may rise to; None: no limit.
+            sink: A non-blocking socket.
+            now: The current time.
+            limit: The largest value that `passed` may reach; None: no limit.
 
         Raises:
-            OSError: as `send` does.
+            OSError: if `send` does.
         """
         while self._waiting and self._waiting[0][0] <= now:
             count = self._waiting.popleft()[1]

@@ -2,10 +2,10 @@
 
     python tools/docs_site.py
 
-Pages are those of the repository, which read well there too: this program copies them,
-with every file that they link to, to build/docs, beside the generated reference. Then
-MkDocs builds build/site, where a broken link, a page that nothing leads to and a public
-name without a docstring are errors.
+The site has the Markdown pages of the repository, which can be read there as well. This
+program copies them, with every file that they link to, to build/docs, beside the
+generated reference. Then MkDocs builds build/site. A broken link, a page without links
+to it, and a public name without a docstring are errors.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FROM_ELSEWHERE = re.compile(
 
 
 def gather(folder: Path) -> None:
-    """Copies the pages, and what they link to, to a folder."""
+    """Copies the pages, and all files that they link to, to a folder."""
     waiting = [path for pattern in PAGES for path in sorted(ROOT.glob(pattern))]
     copied = set()
     while waiting:
@@ -56,7 +56,7 @@ def gather(folder: Path) -> None:
 
 
 def _to_file(source: Path, link: re.Match[str]) -> str:
-    """A link to a folder, as one to the page that hosts show for it."""
+    """Converts a link to a folder to a link to the page shown for the folder."""
     path = link[2].rstrip("/")
     is_page_of_folder = (source.parent / path / "README.md").is_file()
     return f"{link[1]}{path}/README.md" if is_page_of_folder else link[0]
@@ -86,7 +86,7 @@ def undocumented_names() -> list[str]:
 
 
 def absent_names(site: Path) -> list[str]:
-    """The public names that the reference has not."""
+    """Returns the public names that the reference lacks."""
     inventory = (site / "objects.inv").read_bytes()
     lines = zlib.decompress(inventory.split(b"\n", 4)[4]).decode().splitlines()
     listed = {line.split(" ", 1)[0] for line in lines}
@@ -111,7 +111,7 @@ def main() -> None:
     shutil.rmtree(GATHERED, ignore_errors=True)
     gather(GATHERED)
     write_reference(GATHERED / "docs" / "reference")
-    # It looks for the folder.
+    # After the folder is created: `load_config` checks that it exists.
     config = load_config(str(ROOT / "mkdocs.yml"), docs_dir=str(GATHERED))
     site = Path(config.site_dir)
     try:

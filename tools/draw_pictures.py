@@ -12,7 +12,8 @@ import architecture_picture
 import plots
 import timeline_picture
 
-_ROOT = Path(os.path.abspath(__file__)).parents[1]  # A sandbox sees it through links.
+# Not resolved: a sandbox accesses the sources through symbolic links.
+_ROOT = Path(os.path.abspath(__file__)).parents[1]
 PICTURES = _ROOT / "docs" / "pictures"
 
 

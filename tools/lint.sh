@@ -1,6 +1,6 @@
 #!/bin/bash
-# lint.sh check|fix [FOLDER]: checks the style of every source, or mends what a
-# tool can mend. FOLDER (.venv/bin) holds clang-format, ruff and pytest.
+# lint.sh check|fix [FOLDER]: checks the style of all sources, or fixes what the
+# tools can fix. FOLDER (default: .venv/bin) holds clang-format, ruff and pytest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 mode=$1 bin=${2:-.venv/bin}
@@ -17,7 +17,7 @@ elif command -v npx >/dev/null; then
   if "${npm[@]}" --version &>/dev/null; then buildifier=("${npm[@]}"); fi
 fi
 
-# Debian's Bazel has these rules of its own, and no rules_python to load.
+# Debian's Bazel has these rules built in, and has no rules_python to load.
 warnings=-native-cc-binary,-native-cc-library,-native-cc-test,-native-py
 
 case $mode in

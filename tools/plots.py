@@ -1,6 +1,6 @@
-"""Plots of the figures that docs/benchmarks.md and benchmarks/RESULTS.md hold.
+"""Plots of the figures in docs/benchmarks.md and benchmarks/RESULTS.md.
 
-They are drawn from the tables of those pages, so that a plot cannot say anything else.
+They are drawn from the tables in these pages, so that plots and tables always agree.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from pathlib import Path
 
 from svg import Picture
 
-_ROOT = Path(os.path.abspath(__file__)).parents[1]  # A sandbox sees it through links.
+# Not resolved: a sandbox accesses the sources through symbolic links.
+_ROOT = Path(os.path.abspath(__file__)).parents[1]
 _PAGE = _ROOT / "docs" / "benchmarks.md"
 _RESULTS = _ROOT / "benchmarks" / "RESULTS.md"
 _WIDTH = 760

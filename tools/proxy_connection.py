@@ -1,4 +1,4 @@
-"""A connection through the TCP proxy: two sockets, a line each way, maybe a cut."""
+"""A connection through the TCP proxy: two sockets, and a delay line each way."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ import struct
 from delay_line import DelayLine
 from stream_faults import Fault, FaultyStream
 
-# Bytes a second that a line of `delay` can hold the bytes of, and the least a line
-# holds: more than one machine's loopback does.
+# The capacity of a line suffices for this throughput, which is more than loopback has,
+# within limits.
 _BYTES_PER_SECOND = 1 << 30
-_MOST_BYTES = 1 << 28  # Longer delays are those of a narrower road.
+_MOST_BYTES = 1 << 28  # With longer delays, this limits the throughput.
 _LEAST_BYTES = 4 << 20
-# Linger for no time: the kernel drops what is unsent, and resets the connection.
+# SO_LINGER with time 0: close drops unsent bytes and resets the connection.
 _RESET = struct.pack("ii", 1, 0)
 
 
 @dataclasses.dataclass(frozen=True)
 class Cut:
-    """Where one connection is cut.
+    """Where and how one connection is cut.
 
     Attributes:
-        direction: 0: from the client, 1: to it.
-        after: Bytes of that direction that pass before.
-        reset: By a reset; else by an end of stream, whatever it is in the midst of.
-        hold: Seconds that all bytes are held back before.
+        direction: 0: from the client, 1: to the client.
+        after: How many bytes pass in that direction before the cut.
+        reset: Whether to reset the connection; otherwise the stream ends, even in the
+            middle of a message.
+        hold: For how many seconds all bytes are held back before the cut.
     """
 
     direction: int
@@ -40,11 +41,11 @@ class Cut:
 
 @dataclasses.dataclass(frozen=True)
 class Cuts:
-    """Cuts every connection, at random and alike for equal seeds.
+    """Random cuts, one for every connection, which the seed determines.
 
     Attributes:
-        seed: Of the cuts.
-        mean_bytes: Which pass on average before a connection is cut.
+        seed: The seed of the cuts.
+        mean_bytes: How many bytes pass on average before a connection is cut.
         hold: The most seconds that bytes are held back before a cut.
     """
 
@@ -64,15 +65,15 @@ class Cuts:
 
 
 class Connection:
-    """Passes bytes between two sockets until both directions ended. Not thread-safe.
+    """Passes bytes between two sockets until both directions end. Not thread-safe.
 
     Args:
-        selector: Where it registers its sockets, with itself as data.
-        client: The accepted socket, owned from now on.
-        server: A socket that is connected or about to be, owned from now on.
-        delay: Of each direction, seconds.
-        cut: Where it is cut, or None.
-        fault: What happens to its bytes, or None.
+        selector: The selector at which it registers its sockets, with itself as data.
+        client: The accepted socket, which the connection owns from now on.
+        server: A connected or connecting socket, which it owns from now on.
+        delay: The delay of each direction, in seconds.
+        cut: Where the connection is cut, or None.
+        fault: The fault of its bytes, or None.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Connection:
         self._cut = cut
         self._cut_at: float | None = None
         self._faulty = FaultyStream(fault) if fault else None
-        # Socket, the line that it fills, the line that it drains.
+        # (socket, the line that it is the source of, the line that it is the sink of)
         lines = tuple(
             DelayLine(
                 delay,
@@ -113,17 +114,17 @@ class Connection:
 
     @property
     def bytes(self) -> int:
-        """Bytes that passed, both ways."""
+        """The number of bytes that passed, in both directions."""
         return sum(line.passed for line in self._lines)
 
     @property
     def had_fault(self) -> bool:
-        """Whether a fault happened to its bytes."""
+        """Whether its fault has happened."""
         return self._faulty is not None and self._faulty.happened
 
     @property
     def wakes_at(self) -> float | None:
-        """When `advance` must be called though no socket is ready."""
+        """When `advance` must be called even if no socket is ready, or None."""
         if self._discards:
             return None
         if self._cut_at is not None:
@@ -132,7 +133,7 @@ class Connection:
         return min((time for time in times if time is not None), default=None)
 
     def read(self, sock: socket.socket, now: float) -> None:
-        """Takes what a readable socket has."""
+        """Reads from a readable socket."""
         if self._discards:
             self._discard(sock)
             return
@@ -141,7 +142,7 @@ class Connection:
                 self._guarded(fills.fill, sock, now)
 
     def advance(self, now: float) -> None:
-        """Passes what is due, cuts if that is due, closes what has ended."""
+        """Passes due bytes on, cuts if that is due, and closes ended directions."""
         if not self.is_open or self._discards:
             return
         if self._cut_at is not None:
@@ -166,12 +167,12 @@ class Connection:
             self._set_interest()
 
     def cut(self, reset: bool = True) -> None:
-        """Ends both ends at once, in the midst of whatever they say."""
+        """Ends both sides at once, even in the middle of a message."""
         if not self.is_open:
             return
         self.was_cut = True
         if not reset:
-            # Closing would reset where bytes came that were not read.
+            # A close with unread bytes would reset the connection: discard them.
             self._discards = True
             for sock in self._interest:
                 with contextlib.suppress(OSError):
@@ -199,7 +200,7 @@ class Connection:
         return bool(cut) and self._lines[cut.direction].passed >= cut.after
 
     def _guarded(self, call, *arguments) -> None:
-        """Passes a broken connection on: the other end sees a reset, too."""
+        """Calls a function; if a connection is broken, resets the other side too."""
         try:
             call(*arguments)
         except BlockingIOError:

@@ -1,7 +1,8 @@
-"""Pages of the API reference: every public name of persia_tf, from its source alone.
+"""Generates the API reference: all public names of persia_tf, from the sources alone.
 
-What is public is what `__all__` lists, in `persia_tf/__init__.py` and in the modules
-that its `_MODULES` names. Reads sources and imports none, so it needs no TensorFlow.
+Public names are those that `__all__` lists, in `persia_tf/__init__.py` and in the
+modules that its `_MODULES` names. Sources are parsed and not imported, so this does not
+need TensorFlow.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(os.path.abspath(__file__)).parents[1]  # A sandbox sees it through links.
+# Not resolved: a sandbox accesses the sources through symbolic links.
+ROOT = Path(os.path.abspath(__file__)).parents[1]
 PACKAGE = "persia_tf"
 
-# Not made by users, but given to them: by `ptf.convert`, `ptf.local_cluster`,
-# `Cluster.stats`, and `Table.export`.
+# Classes that users do not create, but get as results of `ptf.convert`,
+# `ptf.local_cluster`, `Cluster.stats`, and `Table.export`.
 RETURNED = (
     "persia_tf.conversion.Conversion",
     "persia_tf.conversion.ConvertedLayer",
@@ -29,7 +31,7 @@ RETURNED = (
 
 
 def public_names() -> dict[str, list[str]]:
-    """Returns the public names, in full, by the module whose page they are on.
+    """Returns the full public names, by the module whose page has them.
 
     Raises:
         ValueError: if a module has no `__all__`, or a computed one.
@@ -47,15 +49,15 @@ def public_names() -> dict[str, list[str]]:
 
 
 def definition(name: str) -> str:
-    """Returns the name by which sources lead to what a public name is.
+    """Returns the full name under which the sources define a public name.
 
-    A function hides the module of its name, and sources do not say so.
+    A function may hide the module of the same name, which the sources do not show.
     """
     return f"{name}.{name.rpartition('.')[2]}" if _source(name).is_file() else name
 
 
 def pages() -> dict[str, str]:
-    """Returns the reference as Markdown, by file name."""
+    """Returns the pages of the reference in Markdown, by file name."""
     return {
         f"{module}.md": _page(module, names) for module, names in public_names().items()
     }

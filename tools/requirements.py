@@ -1,10 +1,10 @@
-"""Prints requirements out of pyproject.toml, one a line.
+"""Prints requirements from pyproject.toml, one per line.
 
-    python tools/requirements.py         # Of a build.
-    python tools/requirements.py docs    # Of an extra, without the package's own.
+    python tools/requirements.py         # Those of a build.
+    python tools/requirements.py docs    # Those of an extra, without the package's own.
 
-Building in an environment that has them keeps pip from making one of its own,
-with a TensorFlow of its own, for every build.
+If an environment has the build's requirements, pip can build in it, and need not create
+an isolated environment with another TensorFlow for each build.
 """
 
 import sys

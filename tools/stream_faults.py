@@ -1,4 +1,4 @@
-"""Faults of a stream of bytes: they are lost, changed, or come twice, by a seed."""
+"""Random faults of a byte stream: bytes are lost, changed or duplicated, by a seed."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import dataclasses
 import random
 from collections.abc import Sequence
 
-CORRUPT = "corrupt"  # The stretch's bytes are others.
-TRUNCATE = "truncate"  # The stretch is left out; what follows comes.
-DUPLICATE = "duplicate"  # The stretch comes twice.
-DROP = "drop"  # From the stretch's begin on nothing comes; the connection stays.
+# A fault affects a stretch of bytes.
+CORRUPT = "corrupt"  # The bytes of the stretch are changed.
+TRUNCATE = "truncate"  # The stretch is left out; later bytes arrive.
+DUPLICATE = "duplicate"  # The stretch arrives twice.
+DROP = "drop"  # Nothing arrives from the stretch on; the connection stays open.
 KINDS = (CORRUPT, TRUNCATE, DUPLICATE, DROP)
 
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """What happens to one connection.
+    """The fault of one connection.
 
     Attributes:
         kind: One of `KINDS`.
-        direction: 0: from the client, 1: to it.
-        after: Bytes of that direction that pass before, as they are.
-        length: Bytes of the stretch that it happens to.
-        mask: 1 to 255: what changed bytes are changed by.
+        direction: 0: from the client, 1: to the client.
+        after: How many bytes pass unchanged in that direction before the fault.
+        length: The number of bytes in the affected stretch.
+        mask: 1 to 255: the mask that corrupted bytes are XORed with.
     """
 
     kind: str
@@ -34,13 +35,13 @@ class Fault:
 
 @dataclasses.dataclass(frozen=True)
 class Faults:
-    """One fault for every connection, at random and alike for equal seeds.
+    """Random faults, one for every connection, which the seed determines.
 
     Attributes:
-        seed: Of the faults.
-        mean_bytes: Which pass on average before a connection's fault.
-        kinds: Those to draw from.
-        most_length: The longest stretch that a fault happens to.
+        seed: The seed of the faults.
+        mean_bytes: How many bytes pass on average before a connection's fault.
+        kinds: The kinds of faults to draw from.
+        most_length: The longest stretch that a fault affects.
     """
 
     seed: int
@@ -68,9 +69,9 @@ class Faults:
 
 
 class FaultyStream:
-    """Has a fault happen to the bytes of one direction. Not thread-safe.
+    """Applies a fault to the bytes of one direction. Not thread-safe.
 
-    What comes out does not depend on the pieces that the bytes come in.
+    The result does not depend on how the stream is split into pieces.
 
     Attributes:
         happened: Whether the fault has touched a byte.
@@ -81,15 +82,15 @@ class FaultyStream:
         self._fault = fault
         self._end = fault.after + fault.length
         self._passed = 0
-        self._stretch = b""  # Of a duplicate: what must come again.
+        self._stretch = b""  # For a duplicate: the bytes to repeat.
 
     @property
     def most_added(self) -> int:
-        """Bytes by which what comes out of one `pass_on` may be longer."""
+        """The most bytes by which `pass_on` may return more than it got."""
         return self._fault.length if self._fault.kind == DUPLICATE else 0
 
     def pass_on(self, data: bytes) -> bytes:
-        """Returns what becomes of the stream's next bytes."""
+        """Returns the stream's next bytes after the fault was applied."""
         fault = self._fault
         begin = _within(fault.after - self._passed, data)
         end = _within(self._end - self._passed, data)

@@ -1,7 +1,7 @@
-"""SVG that is legible in light and in dark mode: what pictures and plots are made of.
+"""Draws SVG that is legible in light and in dark mode, for pictures and plots.
 
-A picture has a background of its own, and its colours follow the reader's mode. Equal
-drawings give equal bytes.
+A picture has its own background, and its colours follow the reader's mode. The output
+is reproducible: equal drawings give equal bytes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-# By the name of a class: light, dark. Fills, and the strokes of lines.
+# (light, dark) by class name, for fills and for the strokes of lines.
 _COLOURS = {
     "paper": ("#ffffff", "#0d1117"),
     "ink": ("#1f2328", "#e6edf3"),
@@ -32,9 +32,9 @@ class Picture:
     """A drawing in pixels, from the upper left.
 
     Args:
-        width: Of the picture.
-        height: Of the picture.
-        title: What it shows, for those who cannot see it.
+        width: The width of the picture.
+        height: The height of the picture.
+        title: What it shows, for readers who cannot see it.
     """
 
     def __init__(self, width: int, height: int, title: str) -> None:
@@ -72,7 +72,7 @@ class Picture:
         anchor: str = "middle",
         bold: bool = False,
     ) -> None:
-        """Writes a line; `y` is that of its foot."""
+        """Writes a line of text; `y` is that of its baseline."""
         weight = ' font-weight="600"' if bold else ""
         self._parts.append(
             f'<text x="{x:g}" y="{y:g}" class="{colour}" font-size="{size:g}" '
@@ -82,7 +82,7 @@ class Picture:
     def lines_of_text(
         self, x: float, y: float, lines: Iterable[str], colour: str = "quiet", **options
     ) -> None:
-        """Writes lines, one below the other; `y` is that of the first one's foot."""
+        """Writes lines of text below each other; `y` is the first one's baseline."""
         for number, line in enumerate(lines):
             self.text(x, y + 16 * number, line, colour, **options)
 
@@ -94,7 +94,7 @@ class Picture:
         dashed: bool = False,
         both_ends: bool = False,
     ) -> None:
-        """Draws a line through points, with a head at its end."""
+        """Draws a line through points, with an arrow head at its end."""
         path = " ".join(f"{x:g},{y:g}" for x, y in points)
         dashes = ' stroke-dasharray="6 4"' if dashed else ""
         start = f' marker-start="url(#{colour})"' if both_ends else ""

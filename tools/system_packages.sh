@@ -1,11 +1,11 @@
 #!/bin/bash
-# system_packages.sh PACKAGE...: installs those Debian packages that are missing,
-# and does nothing where none is.
+# system_packages.sh PACKAGE...: installs the Debian packages that are missing;
+# does nothing if none is.
 set -euo pipefail
 
 have() {
   case $1 in
-    # These may well have come another way than by a package.
+    # These are often installed by other means than a package.
     g++) command -v "${CXX:-g++}" ;;
     openssl) command -v openssl ;;
     libgtest-dev) [[ -e /usr/include/gtest/gtest.h ]] || dpkg -s "$1" ;;

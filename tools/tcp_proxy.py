@@ -1,13 +1,14 @@
-"""A TCP proxy for tests and benchmarks: it delays bytes, cuts connections, and has
-bytes lost, changed, or come twice.
+"""A TCP proxy for tests and benchmarks: delays bytes, cuts connections, adds faults.
+
+Faults are bytes that are lost, changed or duplicated.
 
     python tools/tcp_proxy.py --to 127.0.0.1:7000 --port-file port --delay-ms 10
     python tools/tcp_proxy.py --to 127.0.0.1:7000 --cut-bytes 1000000 --seed 1
     python tools/tcp_proxy.py --to 127.0.0.1:7000 --fault-bytes 100000 --faults drop
 
-A delay is a distance, not a narrow road: bytes that come within it are all on their
-way at once. As a program it ends by SIGTERM or SIGINT, and cuts every connection by
-SIGUSR1. In a test:
+A delay adds latency without limiting the throughput: all bytes that arrive within the
+delay are in flight at once. As a program, the proxy ends at SIGTERM or SIGINT, and cuts
+every connection at SIGUSR1. In a test:
 
     with TcpProxy("127.0.0.1:7000", cuts=Cuts(seed=1, mean_bytes=100_000)) as proxy:
         connect_to(proxy.address)
@@ -33,28 +34,28 @@ __all__ = ["Cuts", "Faults", "TcpProxy"]
 
 _BACKLOG = 128
 _JOIN_SECONDS = 30
-_SELECTABLE = 1024  # select() takes no file with a higher number.
+_SELECTABLE = 1024  # select() only accepts descriptors below this number.
 
 
 class TcpProxy:
     """Listens on loopback and connects each client to one server.
 
-    One thread moves all bytes: `run`'s caller, or, in a `with` block, one of its
-    own. Methods and properties may be used from any thread.
+    One thread moves all bytes: the caller of `run`, or in a `with` block a thread of
+    the proxy. Methods and properties may be used from any thread.
 
     Args:
         to: "host:port" of the server.
-        delay: Seconds that each direction takes.
+        delay: The delay of each direction, in seconds.
         cuts: Where connections are cut; None: only when `cut` is called.
-        faults: What happens to connections' bytes; None: nothing.
-        port: To listen on; 0: any free one.
+        faults: The faults of connections; None: no faults.
+        port: The port to listen on; 0: any free port.
 
     Attributes:
-        port: Where it listens.
-        connections: Accepted so far.
-        cut_connections: Of those, cut.
-        faulty_connections: Of those that have ended, with bytes that a fault met.
-        passed_bytes: Of connections that have ended, both ways.
+        port: The port that it listens on.
+        connections: The number of connections accepted so far.
+        cut_connections: How many of them were cut.
+        faulty_connections: How many of those that have ended had a fault.
+        passed_bytes: The bytes of ended connections, in both directions.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class TcpProxy:
         self._listener = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
         self._listener.setblocking(False)
         self.port = self._listener.getsockname()[1]
-        # What other threads (and signals) ask of the one that runs.
+        # Calls that other threads and signal handlers request of the running thread.
         self._asked: list[Callable[[], None]] = []
         self._waker, self._woken = socket.socketpair()
         self._woken.setblocking(False)
@@ -93,10 +94,10 @@ class TcpProxy:
         return f"127.0.0.1:{self.port}"
 
     def cut(self, reset: bool = True) -> None:
-        """Has every open connection cut; returns when that is done.
+        """Cuts every open connection, and returns once that is done.
 
         Args:
-            reset: By resets; else by ends of stream.
+            reset: Whether to reset connections; otherwise their streams end.
         """
         done = threading.Event()
         self.post_cut(reset, done)
@@ -104,7 +105,7 @@ class TcpProxy:
             raise TimeoutError("the proxy does not run: it could not cut")
 
     def post_cut(self, reset: bool = True, done: threading.Event | None = None) -> None:
-        """Asks for what `cut` does, and returns at once."""
+        """Requests what `cut` does, without waiting; sets `done` once it is done."""
 
         def cut_all() -> None:
             for connection in list(self._open):
@@ -116,7 +117,7 @@ class TcpProxy:
         self._ask(cut_all)
 
     def stop(self) -> None:
-        """Has `run` return."""
+        """Makes `run` return."""
         self._ask(lambda: setattr(self, "_stopping", True))
 
     def run(self) -> None:
@@ -160,11 +161,11 @@ class TcpProxy:
         try:
             client, _ = self._listener.accept()
         except OSError:
-            return  # The client has gone again.
+            return  # The client has disconnected already.
         family = socket.AF_INET6 if ":" in self._to[0] else socket.AF_INET
         server = socket.socket(family, socket.SOCK_STREAM)
         server.setblocking(False)
-        server.connect_ex(self._to)  # If it fails, the first use of it does.
+        server.connect_ex(self._to)  # If it fails, the first use of the socket fails.
         cut = self._cuts.of(self.connections) if self._cuts else None
         fault = self._faults.of(self.connections) if self._faults else None
         self.connections += 1
@@ -177,7 +178,7 @@ class TcpProxy:
         try:
             self._waker.send(b"w")
         except OSError:
-            pass  # It has ended.
+            pass  # The connection has ended.
 
     def _do_what_was_asked(self) -> None:
         self._woken.recv(1 << 12)
@@ -193,7 +194,10 @@ class TcpProxy:
 
 
 def wait_to_read(fileno: int, timeout: float | None) -> None:
-    """Waits, if it can be, for less than a millisecond, as epoll itself does not."""
+    """Waits until a file is readable, if possible with a precision below 1 ms.
+
+    epoll itself only waits for whole milliseconds.
+    """
     if fileno < _SELECTABLE:
         select.select([fileno], [], [], timeout)
         return
@@ -223,7 +227,7 @@ def main() -> None:
     if arguments.port_file:
         partial = arguments.port_file.with_suffix(".part")
         partial.write_text(f"{proxy.port}\n")
-        partial.replace(arguments.port_file)  # Nobody may read half of it.
+        partial.replace(arguments.port_file)  # Atomic: readers wait for the file.
     print(proxy.port, flush=True)
     proxy.run()
 

@@ -1,4 +1,4 @@
-"""The picture of a step: what of it runs beside other steps, and what waits."""
+"""Draws the picture of a step: what overlaps with other steps, and what waits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _TITLE = (
     "train, and its update is sent while batch 5 trains, so the dense layers never "
     "wait. With a staleness of 0 each batch waits for its lookup and its update."
 )
-# One step of the dense layers, and a lookup or an update, in pixels.
+# The widths of a step of the dense part, and of a lookup or an update, in pixels.
 _STEP, _REQUEST = 112, 76
-# Where batch 1 begins to train, and what is drawn.
+# Where batch 1 begins to train, and the limits of the drawing.
 _BEGIN, _LEFT, _RIGHT = 232, 136, 846
 _LANES = {"lookup": 96, "dense": 158, "update": 220}
 _HEIGHT = 34
@@ -36,7 +36,10 @@ def _updates(batch: int) -> float:
 
 
 def _looks_up(batch: int) -> float:
-    """When its place in the window is free: an earlier update is acknowledged."""
+    """Returns when a batch is looked up: once an earlier update is acknowledged.
+
+    The acknowledgement frees a place in the staleness window.
+    """
     return _updates(batch - _STALENESS - 1) + _REQUEST
 
 
@@ -82,7 +85,7 @@ def _block(picture: Picture, lane: str, x: float, width: float, batch: int) -> N
 
 
 def _free_place(picture: Picture) -> None:
-    """What the chosen batch's lookup waits for; it passes behind the dense layers."""
+    """Draws what the chosen batch's lookup waits for, behind the dense layers."""
     x, lookup, update = _looks_up(_CHOSEN), _LANES["lookup"], _LANES["update"]
     picture.arrow([(x, update), (x, lookup + _HEIGHT + 2)], "orange", dashed=True)
 
@@ -90,7 +93,7 @@ def _free_place(picture: Picture) -> None:
 def _path_of_the_chosen(picture: Picture) -> None:
     lookup, dense, update = (_LANES[name] for name in ("lookup", "dense", "update"))
     rows_come = _looks_up(_CHOSEN) + _REQUEST
-    # Its rows wait for the model.
+    # The rows wait until the model is ready.
     picture.arrow(
         [
             (rows_come, lookup + _HEIGHT),

@@ -34,7 +34,7 @@ std::vector<int64_t> IdsOf(const std::string& name, size_t count,
                            uint64_t seed) {
   std::vector<int64_t> ids;
   for (uint64_t i = 0; i < count; ++i) {
-    // A bijection of i, so that no two are the same.
+    // A bijection of i, so that all ids are distinct.
     const uint64_t number = seed << 32 | i;
     if (name == "random") {
       ids.push_back(static_cast<int64_t>(Mix64(Mix64(number))));

@@ -1,4 +1,5 @@
-// Ids that somebody chose, who knows how the store hashes: HashId is published.
+// Ids that an attacker who knows the store's hash could choose: HashId is
+// public.
 
 #ifndef PERSIA_BENCHMARKS_CHOSEN_IDS_CHOSEN_H_
 #define PERSIA_BENCHMARKS_CHOSEN_IDS_CHOSEN_H_
@@ -10,12 +11,14 @@
 
 namespace persia::bench {
 
-// By their name, `count` distinct ids of 63 bits or fewer and a sign:
-//   random      what others are compared with
-//   lower_bits  their hashes share the lower 32 bits
-//   upper_bits  the upper 12 bits, and the lower 12 too
-//   sub_shard   the lower 12 bits: they are all in one sub-shard
-// Others than those make an empty list.
+// Returns `count` distinct ids of at most 63 bits and a sign, of the kind
+// `name`:
+//   random      random ids, which the others are compared with
+//   lower_bits  ids whose hashes share the lower 32 bits
+//   upper_bits  ids whose hashes share the upper 12 and the lower 12 bits
+//   sub_shard   ids whose hashes share the lower 12 bits: all are in one
+//               sub-shard
+// Returns an empty list for any other name.
 std::vector<int64_t> IdsOf(const std::string& name, size_t count,
                            uint64_t seed);
 

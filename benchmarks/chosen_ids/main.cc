@@ -1,11 +1,13 @@
-// chosen_ids: how long chosen ids take beside random ones of the same number.
-// Run by benchmarks/chosen_ids.py:
+// chosen_ids: how long chosen ids take over as many random ids. Run by
+// benchmarks/chosen_ids.py:
 //
 //   chosen_ids IDS ROUNDS
+//   chosen_ids NAME COUNT FILE
 //
-// Prints, of each kind of ids, what it takes over random ones: to deduplicate
-// them; and in a table, to create their rows, to look them up and to update
-// them. Then chosen_ids NAME COUNT FILE writes such ids, as they lie in memory.
+// The first form prints, for each kind of ids, the ratio of its time to that
+// of random ids: for deduplicating the ids, and for creating, looking up and
+// updating their rows in a table. The second form writes COUNT ids of the kind
+// NAME to FILE, as they are in memory.
 
 #include <cstdio>
 #include <cstdlib>
@@ -38,7 +40,7 @@ std::shared_ptr<Table> NewTable() {
   return std::move(*table);
 }
 
-// By the name of the ids and of what was done to them, in seconds.
+// In seconds, by the kind of ids and the operation.
 using Times = std::map<std::string, std::map<std::string, std::vector<double>>>;
 
 void Measure(const std::string& name, const std::vector<int64_t>& ids,

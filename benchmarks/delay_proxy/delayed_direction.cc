@@ -8,7 +8,8 @@ namespace {
 
 constexpr size_t kChunkBytes = 256u << 10;
 
-// Without it Asio moves at most 64 KiB a system call.
+// A completion condition: by default, Asio moves at most 64 KiB per system
+// call.
 size_t UntilDone(const ErrorCode& error, size_t /*transferred*/) {
   return error ? 0 : SIZE_MAX;
 }

@@ -1,5 +1,4 @@
-// DelayedDirection: passes bytes from one socket to another, each some time
-// after it came.
+// DelayedDirection: passes bytes from one socket to another with a delay.
 
 #ifndef PERSIA_BENCHMARKS_DELAY_PROXY_DELAYED_DIRECTION_H_
 #define PERSIA_BENCHMARKS_DELAY_PROXY_DELAYED_DIRECTION_H_
@@ -23,9 +22,10 @@ struct SocketPair {
   void Close();
 };
 
-// Belongs to the sockets' loop. It keeps itself alive until its source has
-// ended and all of it was passed on, or a socket failed, which closes both. As
-// much as comes within the delay is held.
+// Runs on the event loop of the sockets. It keeps itself alive until its source
+// has ended and all bytes were passed on, or a socket failed; a failure closes
+// both sockets. It buffers all bytes that arrive within the delay, without a
+// limit.
 class DelayedDirection : public std::enable_shared_from_this<DelayedDirection> {
  public:
   DelayedDirection(std::shared_ptr<SocketPair> pair, Socket* from, Socket* to,
@@ -54,9 +54,9 @@ class DelayedDirection : public std::enable_shared_from_this<DelayedDirection> {
   Chunk reading_;
   std::deque<Chunk> waiting_;
   std::vector<std::vector<uint8_t>>
-      idle_;                 // Memory of chunks, warm at the back.
-  bool passing_on_ = false;  // The timer or a write is under way.
-  bool ended_ = false;       // Nothing more comes.
+      idle_;                 // Free chunks; the last used ones are at the back.
+  bool passing_on_ = false;  // The timer or a write is pending.
+  bool ended_ = false;       // The source has ended.
 };
 
 }  // namespace persia::bench

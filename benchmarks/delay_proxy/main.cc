@@ -1,6 +1,6 @@
-// delay_proxy: stands before a server, and adds a distance to it. It takes less
-// of the processor, which a benchmark's programs share, than tools/tcp_proxy.py
-// does; that one can cut connections, too.
+// delay_proxy: a proxy before a server that delays both directions. It needs
+// less processor time, which it shares with a benchmark's programs, than
+// tools/tcp_proxy.py. That one can also cut connections.
 //
 //   delay_proxy --to HOST:PORT --delay-ms MS --port PORT --port-file FILE
 //
@@ -65,7 +65,7 @@ class DelayProxy {
   Acceptor acceptor_;
 };
 
-// As the usage says; ends the program otherwise.
+// Parses the flags of the usage above; ends the program if they are wrong.
 std::map<std::string, std::string> ParseFlags(int argc, char** argv) {
   std::map<std::string, std::string> flags;
   for (int i = 1; i + 1 < argc; i += 2) flags[argv[i]] = argv[i + 1];
@@ -85,7 +85,7 @@ Tcp::endpoint ParseEndpoint(const std::string& text) {
   return {host, static_cast<uint16_t>(std::stoi(text.substr(colon + 1)))};
 }
 
-// Nobody may read half of it.
+// Writes the file atomically, since its reader waits for the file to exist.
 void WritePort(uint16_t port, const std::string& path) {
   const std::string partial = path + ".part";
   std::ofstream(partial) << port << "\n";

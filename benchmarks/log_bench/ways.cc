@@ -10,7 +10,7 @@
 namespace persia::bench {
 namespace {
 
-// Lets a fixed number of records be under way.
+// Limits the number of records in flight.
 class Window {
  public:
   explicit Window(size_t size) : size_(size) {}

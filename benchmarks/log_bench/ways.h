@@ -1,4 +1,4 @@
-// Ways to put records into a folder, each for about as long as asked.
+// Ways to write records to a folder. Each runs for about the given time.
 
 #ifndef PERSIA_BENCHMARKS_LOG_BENCH_WAYS_H_
 #define PERSIA_BENCHMARKS_LOG_BENCH_WAYS_H_
@@ -13,18 +13,18 @@
 namespace persia::bench {
 
 struct Load {
-  std::string folder;  // There, and empty.
+  std::string folder;  // Must exist and be empty.
   std::vector<uint8_t> record;
-  size_t in_flight = 1;  // Records that are not acknowledged.
+  size_t in_flight = 1;  // The most records that are not acknowledged.
   double seconds = 1;
 };
 
-// Bytes of records a second, of those that were acknowledged. What was written
-// is gone afterwards.
+// Writes records to the log. Like PlainLoop, it returns the bytes per second of
+// acknowledged records, and removes what it wrote.
 double Log(const Load& load, SyncMode sync);
 
-// The limit: a loop that writes each record to a file and, where it syncs,
-// syncs each.
+// The limit to compare with: a loop that writes each record to a file and, if
+// `syncs`, syncs it.
 double PlainLoop(const Load& load, bool syncs);
 
 }  // namespace persia::bench

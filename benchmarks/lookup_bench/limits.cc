@@ -26,7 +26,7 @@ class GatherRequester : public Requester {
     for (size_t r = 0; r < workload->requests(); ++r) {
       const auto places = workload->places(r);
       std::vector<uint32_t> distinct(places.begin(), places.end());
-      // In order of first appearance, as the service is asked.
+      // In order of first appearance, as in requests to the service.
       std::vector<char> seen(workload->rows());
       const auto is_repeated = [&seen](uint32_t place) {
         return std::exchange(seen[place], 1) != 0;

@@ -1,6 +1,6 @@
-// lookup_bench: lookups and updates through RemoteService, and what limits
-// lookups. Run by benchmarks/rows_over_redis.py and recovery_bench.py, which
-// ask for rounds on standard input:
+// lookup_bench: measures lookups and updates through RemoteService, and the
+// limits of lookups. Run by benchmarks/rows_over_redis.py and
+// recovery_bench.py, which request rounds on standard input:
 //
 //   lookup_bench WORKLOAD_FILE TABLES HOST:PORT,HOST:PORT
 

@@ -79,14 +79,14 @@ class RemoteRequester : public Requester {
   }
 
  private:
-  // A request under way, and what it needs until it is answered.
+  // A request in flight, with the memory that it needs until it is answered.
   struct Slot {
     explicit Slot(size_t rows) : memory(rows * kDim * sizeof(float)) {
       std::fill_n(memory.floats(), rows * kDim, kGradient);
     }
 
     RequestIds::OfTables deduped;
-    HugeArray memory;  // Of the rows, or their gradients.
+    HugeArray memory;  // The rows, or their gradients.
     LookupRequest lookup;
     UpdateRequest update;
     size_t rows = 0;
@@ -137,7 +137,8 @@ class RemoteRequester : public Requester {
   DoneCallback Answered(Slot* slot) {
     return [this, slot](Status status) {
       const double end = Now();
-      // Under the lock, lest this object goes while it is told.
+      // Notify under the lock: otherwise this object could be destroyed
+      // meanwhile.
       std::lock_guard<std::mutex> lock(mutex_);
       slot->end = end;
       slot->status = std::move(status);
@@ -184,7 +185,7 @@ class RemoteRequester : public Requester {
   std::condition_variable changed_;
   std::vector<Slot*> answered_;  // Guarded by mutex_.
 
-  // Last, so that it is gone before what its callbacks use.
+  // The last member, so that it is destroyed before what its callbacks use.
   std::unique_ptr<EmbeddingService> service_;
 };
 
@@ -256,7 +257,7 @@ void FillShards(const Workload& workload,
     CreateRows(service.get(), std::min(feature, tables - 1),
                workload.rows_of(feature));
   }
-  // Fewer rows would be fast, and another measurement.
+  // With fewer rows, lookups would be faster and not comparable.
   const uint64_t rows = CountRows(service.get());
   if (rows != workload.rows()) {
     Fail("the shards should hold " + std::to_string(workload.rows()) +

@@ -17,17 +17,18 @@ class RequestIds {
  public:
   using OfTables = std::vector<UniqueIds>;
 
-  // `tables` is 1, or one a feature. The ids are in order of their shards.
+  // `tables` is 1, or the number of features. The ids are in order of their
+  // shards.
   RequestIds(const Workload* workload, size_t tables, size_t shards);
 
   size_t requests() const { return unique_.size(); }
   size_t tables() const { return tables_; }
 
-  // Those of a request, from when this was made.
+  // The ids of a request, deduplicated by the constructor.
   const OfTables& unique(size_t request) const { return unique_[request]; }
   static size_t CountRows(const OfTables& unique);
 
-  // The same, by removing the duplicates now.
+  // The same ids, deduplicated by this call.
   OfTables Dedupe(size_t request) const;
 
  private:

@@ -1,6 +1,6 @@
-// What the rounds of lookup_bench are made of: the service, and the limits to
-// compare it with. Each cycles through the workload's requests, a thread's
-// beginning elsewhere than another's.
+// The requesters for the rounds of lookup_bench: of the service, and of the
+// limits to compare it with. Each cycles through the workload's requests; every
+// thread begins at a different one.
 
 #ifndef PERSIA_BENCHMARKS_LOOKUP_BENCH_REQUESTERS_H_
 #define PERSIA_BENCHMARKS_LOOKUP_BENCH_REQUESTERS_H_
@@ -21,33 +21,35 @@ namespace persia::bench {
 inline constexpr size_t kDim = 16;
 
 // Creates the tables on the shards, and every row of the workload. `tables`
-// is 1, or one a feature.
+// is 1, or the number of features.
 void FillShards(const Workload& workload,
                 const std::vector<std::string>& shards, size_t tables);
 
 // What a remote requester does with each request's ids.
 enum class RemoteWork {
-  kLookup,           // Their duplicates were removed before.
-  kDedupeAndLookup,  // It removes them first.
-  kUpdate,           // As for kLookup.
+  kLookup,           // Looks them up; they were deduplicated in advance.
+  kDedupeAndLookup,  // Deduplicates them and looks them up.
+  kUpdate,           // Updates their rows; deduplicated in advance, too.
 };
 
-// Works through a RemoteService of its own, so on one connection a shard; up
-// to `in_flight` requests at once. Lookups are those of training.
+// Uses a RemoteService of its own, and so one connection per shard, with up to
+// `in_flight` requests in flight. Its lookups are training lookups.
 std::unique_ptr<Requester> MakeRemoteRequester(
     const RequestIds* ids, RemoteWork work,
     const std::vector<std::string>& shards, size_t first, int in_flight);
 
-// Removes duplicates, and nothing else.
+// Deduplicates ids, and does nothing else.
 std::unique_ptr<Requester> MakeDedupeRequester(const RequestIds* ids,
                                                size_t first);
 
-// Copies each distinct row of a request from `flat`, at places found before.
+// Copies each distinct row of a request from `flat`, at indices that were
+// computed in advance.
 std::unique_ptr<Requester> MakeGatherRequester(const Workload* workload,
                                                HugeArray* flat, size_t first);
 
-// Processes that answer with bytes of a request's reply, and no more: what one
-// of `connections` carries of requests of `rows` rows.
+// Processes that only send as many bytes as a reply has, without any lookup:
+// per connection, the share that one of two connections has of a reply of
+// `rows` rows.
 class TransportServers {
  public:
   // Forks, so no thread may run yet.
@@ -56,7 +58,8 @@ class TransportServers {
   TransportServers(const TransportServers&) = delete;
   TransportServers& operator=(const TransportServers&) = delete;
 
-  // The share of a request that one of two connections has.
+  // A requester of one server, which gets the share of each request that one of
+  // two connections has.
   std::unique_ptr<Requester> MakeRequester(size_t server) const;
 
  private:

@@ -1,10 +1,10 @@
-// redis_bench: the distinct rows of each request out of Redis, by MGET. Run by
-// benchmarks/rows_over_redis.py, which asks for rounds on standard input:
+// redis_bench: gets the distinct rows of each request from Redis, by MGET. Run
+// by benchmarks/rows_over_redis.py, which requests rounds on standard input:
 //
 //   redis_bench WORKLOAD_FILE PORT KEYS
 //
-// KEYS is how many keys one MGET names: a request is a pipeline of them. Keys
-// are ids of 8 bytes, values rows of 64.
+// KEYS is the number of keys per MGET: a request is a pipeline of MGETs. Keys
+// are ids of 8 bytes, values are rows of 64 bytes.
 
 #include <hiredis/hiredis.h>
 
@@ -37,7 +37,7 @@ class Redis {
   Redis(const Redis&) = delete;
   Redis& operator=(const Redis&) = delete;
 
-  // Arguments of one command, which must outlive the call.
+  // Appends a command with these arguments.
   void Append(const std::vector<const char*>& arguments,
               const std::vector<size_t>& sizes) {
     if (redisAppendCommandArgv(context_, arguments.size(),
@@ -47,7 +47,7 @@ class Redis {
     }
   }
 
-  // Writes what was appended, whole.
+  // Writes all commands that were appended.
   void Flush() {
     for (int done = 0; done == 0;) {
       if (redisBufferWrite(context_, &done) != REDIS_OK) Fail(context_->errstr);
@@ -70,7 +70,7 @@ class Redis {
   redisContext* const context_;
 };
 
-// A command of a name and keys, each with a value or without.
+// A command: a name and keys, each with or without a value.
 class Command {
  public:
   explicit Command(const char* name) { Add(name, std::strlen(name)); }
@@ -146,7 +146,8 @@ class RedisRequester : public Requester {
     size_t rows;
   };
 
-  // The rows are copied to where a model would want them.
+  // Receives a request's replies, and copies the rows to one array, as a model
+  // needs them.
   size_t TakeRequest() {
     const Request request = under_way_.front();
     under_way_.pop_front();

@@ -10,7 +10,8 @@ namespace {
 
 constexpr float kLearningRate = 0.05f;
 
-// What a thread asks and where its answers go: the same for store and array.
+// A thread's requests and the memory for its answers, used for both the store
+// and the array.
 struct Client {
   Client(const Options& options, const Requests::Plan& plan)
       : requests(plan), rows(options.batch * kAdagradStride / 2) {}
@@ -23,8 +24,8 @@ struct Client {
   HugeArray rows;
 };
 
-// Threads of `disjoint` clients never ask for one row, so that they can step
-// rows of the array without locks.
+// If `disjoint`, no two clients request the same row, so that their threads can
+// update rows of the array without locks.
 std::vector<std::unique_ptr<Client>> MakeClients(const Options& options,
                                                  bool disjoint) {
   std::vector<std::unique_ptr<Client>> clients;

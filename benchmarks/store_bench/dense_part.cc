@@ -10,8 +10,8 @@
 namespace persia::bench {
 namespace {
 
-// A table, and the training of it by one thread: each request is the next step
-// of a model, so a row has missed as many steps as it was not asked for.
+// A table that one thread trains. Each request is the next step of a model, so
+// a row has missed all steps since it was last requested.
 class Training {
  public:
   Training(const Options& options, std::shared_ptr<Table> table)

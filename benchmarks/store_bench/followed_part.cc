@@ -17,7 +17,7 @@ std::unique_ptr<RowFeed> FollowFromNow(Table* table) {
   return std::move(*feed);
 }
 
-// Takes what a request changed: all of its rows.
+// Takes the changes of a request, which are all of its rows.
 void TakeAll(const Requests& requests, RowFeed* feed, RowDelta* delta) {
   delta->ids.clear();
   delta->weights.clear();
@@ -30,8 +30,8 @@ void TakeAll(const Requests& requests, RowFeed* feed, RowDelta* delta) {
 
 }  // namespace
 
-// One thread does all the work, so that what following costs is the store's
-// work for it, whoever does it: noting which rows change, and reading them.
+// One thread does all the work, so that the measured cost of following includes
+// all work of the store: recording which rows change, and reading them.
 void RunFollowedPart(const Options& options) {
   const auto table = MakeAdagradTable();
   Fill(options, 0, options.small_rows, table.get());

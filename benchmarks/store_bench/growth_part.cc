@@ -11,15 +11,16 @@ namespace {
 
 constexpr size_t kBatch = 4096;
 
-// What `share` of the times are at most.
+// The quantile `share` of the times.
 double Quantile(std::vector<double> times, double share) {
   const auto place = static_cast<size_t>(share * (times.size() - 1) + 0.5);
   std::nth_element(times.begin(), times.begin() + place, times.end());
   return times[place];
 }
 
-// How the machine itself stalls: gathers that take about as long as a lookup of
-// kBatch new rows, as many of them, from an array as large as the grown table.
+// Measures how the machine itself stalls: runs as many gathers as the table
+// gets lookups, each about as long as a lookup of kBatch new rows, from an
+// array as large as the grown table.
 std::vector<double> Gather(const Options& options, size_t times) {
   constexpr size_t kGathered = 7 * kBatch;
   Requests requests({options.growth_last, kGathered, 64, options.seed});
@@ -55,7 +56,7 @@ std::vector<double> Grow(const Options& options) {
   return times;
 }
 
-// The largest of what each lookup took at least.
+// The maximum, over all lookups, of a lookup's minimum over the rounds.
 double WorstOfLeast(const std::vector<std::vector<double>>& rounds) {
   double worst = 0;
   for (size_t i = 0; i < rounds[0].size(); ++i) {
@@ -68,10 +69,10 @@ double WorstOfLeast(const std::vector<std::vector<double>>& rounds) {
 
 }  // namespace
 
-// Every round asks for the same ids, so what the table does in a lookup it does
-// in that lookup of each round, and what stalls in one round only was the
-// machine. So the worst is that of the least; quantiles are medians of the
-// rounds as they were, and so are the figures "as met".
+// Every round requests the same ids, so a stall that the table causes is in the
+// same lookup of each round, and a stall in one round only is the machine's.
+// Therefore the worst time is that of each lookup's minimum over the rounds.
+// Quantiles, and the figures "as met", are medians over the unchanged rounds.
 void RunGrowthPart(const Options& options) {
   std::vector<std::vector<double>> rounds;
   std::vector<double> p50, p99, p999, p999_over_p50, worst_as_met;

@@ -8,7 +8,7 @@
 namespace persia::bench {
 namespace {
 
-// A table of some size, an array of the same rows, and who asks them.
+// A table of some size, an array of the same rows, and the requests to both.
 class Contestants {
  public:
   Contestants(const Options& options, uint64_t rows)

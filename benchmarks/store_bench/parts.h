@@ -1,5 +1,5 @@
-// The benchmark's parts. Each makes its tables, prints its figures on a line,
-// and gives its memory back.
+// The benchmark's parts. Each creates its tables, prints its figures on a line,
+// and frees its memory.
 
 #ifndef PERSIA_BENCHMARKS_STORE_BENCH_PARTS_H_
 #define PERSIA_BENCHMARKS_STORE_BENCH_PARTS_H_
@@ -20,10 +20,10 @@ struct Options {
   uint64_t growth_last = uint64_t{1} << 25;
   int growth_rounds = 3;
   size_t batch = 25'000;
-  size_t requests = 200;  // A thread's, cycled.
+  size_t requests = 200;  // Per thread, which cycles through them.
   int threads = 2;
   int rounds = 7;
-  double seconds = 0.25;  // Of a measurement.
+  double seconds = 0.25;  // Per measurement.
   uint64_t seed = 1;
 };
 
@@ -35,15 +35,18 @@ void RunAdagradParts(const Options& options, bool lookup, bool update);
 // large_over_small: two tables of bfloat16 rows.
 void RunLargePart(const Options& options);
 
-// growth_p999_over_p50, growth_worst_ms: one thread.
+// growth_p999_over_p50, growth_worst_ms: latencies of one thread's lookups that
+// grow a table.
 void RunGrowthPart(const Options& options);
 
-// followed_over_alone: training, one thread, with a follower that takes every
-// row that a step trained before the next one, over training without.
+// followed_over_alone: the speed of training in one thread, with a follower
+// that takes every row that a step trained before the next step, over training
+// without a follower.
 void RunFollowedPart(const Options& options);
 
-// dense_over_lazy_adam: training, one thread, where Adam makes up for the steps
-// in which a row had no gradient, over training where it does not.
+// dense_over_lazy_adam: the speed of training in one thread with dense Adam,
+// which makes up for the steps in which a row had no gradient, over lazy Adam,
+// which does not.
 void RunDensePart(const Options& options);
 
 // Tables without capacity, admission or eviction. Ends the program on an error.
@@ -51,11 +54,11 @@ std::shared_ptr<Table> MakeAdagradTable();
 std::shared_ptr<Table> MakeAdamTable(bool dense);
 std::shared_ptr<Table> MakeBfloat16Table();
 
-// Creates the rows of IdOf(begin), ..., IdOf(end - 1), by all threads.
+// Creates the rows of IdOf(begin), ..., IdOf(end - 1), with all threads.
 void Fill(const Options& options, uint64_t begin, uint64_t end, Table* table);
 
-// Ends the program if the table does not hold `rows` rows: it would be fast,
-// and measure nothing.
+// Ends the program if the table does not hold `rows` rows: with fewer, the
+// figures would be meaningless.
 void CheckRows(const Table& table, uint64_t rows);
 
 }  // namespace persia::bench

@@ -1,5 +1,5 @@
-// Requests made before anything is timed: what the store is asked by id, and
-// the flat array by index.
+// Requests that are generated before anything is timed: by id for the store,
+// and by index for the flat array.
 
 #ifndef PERSIA_BENCHMARKS_STORE_BENCH_REQUESTS_H_
 #define PERSIA_BENCHMARKS_STORE_BENCH_REQUESTS_H_
@@ -13,15 +13,15 @@
 
 namespace persia::bench {
 
-// Id of the `rank`-th row: 63 bits without a pattern.
+// The id of the `rank`-th row: 63 pseudo-random bits.
 inline int64_t IdOf(uint64_t rank) {
   return static_cast<int64_t>(Mix64(rank) >> 1);
 }
 
-// One thread's requests, `batch` different rows each, cycled.
+// One thread's requests, of `batch` distinct rows each, used cyclically.
 class Requests {
  public:
-  // Rows are uniform among `first`, `first` + `step`, ... below `rows`.
+  // Rows are drawn uniformly from `first`, `first` + `step`, ... below `rows`.
   struct Plan {
     uint64_t rows;
     size_t batch;
@@ -35,8 +35,8 @@ class Requests {
 
   size_t batch() const { return batch_; }
 
-  // The next request. Calls go on where the last one was, so that no
-  // measurement finds the rows of the one before in a cache.
+  // Moves to the next request. A measurement continues where the last one
+  // stopped, so that it does not find the same rows in a cache.
   void Advance() { turn_ = (turn_ + 1) % (ids_.size() / batch_); }
   Span<const int64_t> ids() const {
     return Span<const int64_t>(ids_.data() + turn_ * batch_, batch_);

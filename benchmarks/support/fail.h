@@ -1,4 +1,4 @@
-// How a benchmark ends that cannot go on.
+// Ends a benchmark that cannot continue.
 
 #ifndef PERSIA_BENCHMARKS_SUPPORT_FAIL_H_
 #define PERSIA_BENCHMARKS_SUPPORT_FAIL_H_

@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
 
-// Rows ahead: enough to have every line-fill buffer busy, few enough that what
-// was fetched is still in the nearest cache.
+// How many rows ahead to prefetch: enough to keep all line-fill buffers busy,
+// and few enough that prefetched lines are still in the L1 cache when used.
 constexpr size_t kAhead = 32;
 
 }  // namespace

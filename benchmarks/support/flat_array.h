@@ -1,5 +1,5 @@
 // The limit to compare a store with: rows in one flat array on huge pages, at
-// known indices. Nothing to find, nothing to lock.
+// known indices, without any search or lock.
 
 #ifndef PERSIA_BENCHMARKS_SUPPORT_FLAT_ARRAY_H_
 #define PERSIA_BENCHMARKS_SUPPORT_FLAT_ARRAY_H_
@@ -10,7 +10,8 @@
 
 namespace persia::bench {
 
-// Zeroed memory, aligned to huge pages and on them where the kernel gives them.
+// Zeroed memory, aligned to huge pages, and on huge pages if the kernel has
+// them.
 class HugeArray {
  public:
   explicit HugeArray(size_t bytes);
@@ -43,7 +44,7 @@ void GatherRows(const char* flat, const uint32_t* indices, size_t count,
 void GatherBfloat16Rows(const char* flat, const uint32_t* indices, size_t count,
                         float* out);
 
-// Steps the rows at `indices` as adagrad(epsilon=1e-07) does.
+// Updates the rows at `indices` as adagrad(epsilon=1e-07) does.
 void AdagradRows(char* flat, const uint32_t* indices, size_t count,
                  const float* gradients, float learning_rate);
 

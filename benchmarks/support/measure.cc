@@ -66,7 +66,7 @@ std::vector<double> Ratios(const std::vector<double>& numerators,
 }
 
 double ResidentBytes() {
-  unsigned long long total = 0, resident = 0;  // NOLINT: as scanf has them.
+  unsigned long long total = 0, resident = 0;  // NOLINT: the types for scanf.
   std::FILE* file = std::fopen("/proc/self/statm", "r");
   if (file == nullptr) return 0;
   const int read = std::fscanf(file, "%llu %llu", &total, &resident);
@@ -74,7 +74,7 @@ double ResidentBytes() {
   return read == 2 ? static_cast<double>(resident) * sysconf(_SC_PAGESIZE) : 0;
 }
 
-// In KiB.
+// The anonymous huge pages of this process, in KiB.
 static long AnonHugePages() {
   std::FILE* file = std::fopen("/proc/self/smaps_rollup", "r");
   if (file == nullptr) return 0;

@@ -11,14 +11,14 @@
 
 namespace persia::bench {
 
-// Seconds on a clock that never goes back.
+// Seconds on a monotonic clock.
 double Now();
 
-// Handles one request as one thread; returns how many rows it had.
+// Handles one request on behalf of a thread; returns its number of rows.
 using Body = std::function<size_t(int thread)>;
 
-// Rows a second of `threads` threads that start together and call `body` for
-// about `seconds`: all their rows over the time from the start to the last end.
+// Rows per second of `threads` threads that start together and call `body` for
+// about `seconds`: the rows of all, over the time until the last one ends.
 double RowsPerSecond(int threads, double seconds, const Body& body);
 
 // Calls body(thread) once in each thread.
@@ -26,16 +26,16 @@ void OnThreads(int threads, const std::function<void(int)>& body);
 
 double Median(std::vector<double> values);
 
-// Of each place, numerators[i] / denominators[i]: what ran side by side is
-// compared with each other, so that a slow phase of the machine is in both.
+// Returns numerators[i] / denominators[i] for each i: compares what ran side by
+// side, so that a slow phase of the machine affects both.
 std::vector<double> Ratios(const std::vector<double>& numerators,
                            const std::vector<double>& denominators);
 
-// Waits until the kernel joins no more small pages of this process to huge
-// ones, as it does for a while after memory grew fast; a minute at most.
+// Waits, at most a minute, until the kernel has stopped merging small pages of
+// this process into huge ones, as it does for a while after memory grew fast.
 void WaitForHugePages();
 
-// Bytes of this process in memory.
+// The resident memory of this process, in bytes.
 double ResidentBytes();
 
 // Prints {"part": ..., "figures": {...}} on a line of its own.

@@ -31,7 +31,8 @@ void ServeRounds(const MakeRequester& make) {
     for (int thread = 0; thread < threads; ++thread) {
       auto& requester = kept[{kind, thread, in_flight}];
       if (requester == nullptr) requester = make(kind, thread, in_flight);
-      requester->Next();  // What a first request sets up is not measured.
+      requester
+          ->Next();  // Warm-up: the first request's set-up is not measured.
       requester->Drain();
       requester->seconds.clear();
       requesters.push_back(requester.get());

@@ -1,6 +1,5 @@
-// Rounds of requests, run one by one as standard input asks for them: so that
-// a driver can run programs in turn, each with its memory and its connections
-// warm.
+// Runs rounds of requests on demand, as standard input requests them, so that a
+// driver can run programs in turn, with warm memory and connections.
 
 #ifndef PERSIA_BENCHMARKS_SUPPORT_ROUNDS_H_
 #define PERSIA_BENCHMARKS_SUPPORT_ROUNDS_H_
@@ -13,29 +12,30 @@
 
 namespace persia::bench {
 
-// What one thread asks for, request after request.
+// The source of one thread's requests.
 class Requester {
  public:
   virtual ~Requester() = default;
 
-  // Sends a request, once fewer than the most that may be under way are.
-  // Returns the rows of those that were answered meanwhile.
+  // Sends a request; blocks first while the maximal number is in flight.
+  // Returns the number of rows of requests that were answered meanwhile.
   virtual size_t Next() = 0;
 
-  // Waits for those under way.
+  // Waits for all requests in flight.
   virtual void Drain() {}
 
   // Seconds that each answered request took; the caller may clear it.
   std::vector<double> seconds;
 };
 
-// Makes the requester of thread `thread` for a kind of round.
+// Creates the requester of thread `thread` for a kind of round.
 using MakeRequester = std::function<std::unique_ptr<Requester>(
     const std::string& kind, int thread, int in_flight)>;
 
-// Says {"ready": 1}, then for each line "KIND THREADS IN_FLIGHT SECONDS" runs
-// such a round, on requesters that are kept, and prints a line of JSON:
-// rows_per_second, p50_ms, p99_ms, requests. Returns at the end of input.
+// Prints {"ready": 1}. Then, for each line "KIND THREADS IN_FLIGHT SECONDS",
+// runs such a round, with requesters that are kept for later rounds, and prints
+// a line of JSON: rows_per_second, p50_ms, p99_ms, requests. Returns at the end
+// of input.
 void ServeRounds(const MakeRequester& make);
 
 }  // namespace persia::bench

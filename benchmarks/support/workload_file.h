@@ -1,7 +1,9 @@
-// The rows of a service and requests for them, as a driver wrote them: u64
-// requests, u64 lists a request (one a feature), u64 ids a list, of each
-// feature its u64 rows; then every row's id, i64, feature by feature; then the
-// requests, u32 each: places among those ids. In the machine's byte order.
+// Reads a file, written by a driver, with the rows of a service and requests
+// for them. The file has, in the machine's byte order: the number of requests,
+// the number of features, and the number of ids per feature and request, u64
+// each; the number of rows of each feature, u64; the id of every row, i64,
+// feature by feature; and the requests, whose ids are u32 indices into these
+// rows.
 
 #ifndef PERSIA_BENCHMARKS_SUPPORT_WORKLOAD_FILE_H_
 #define PERSIA_BENCHMARKS_SUPPORT_WORKLOAD_FILE_H_
@@ -28,11 +30,11 @@ class Workload {
   // The ids of a feature's rows.
   Span<const int64_t> rows_of(size_t feature) const;
 
-  // What a request asks of one feature, and of all; duplicates and all.
+  // The ids of a request, for one feature and for all, duplicates included.
   Span<const int64_t> ids(size_t request, size_t feature) const;
   Span<const int64_t> ids(size_t request) const;
 
-  // Where the rows of ids(request) lie in a flat array of all rows.
+  // The indices of the rows of ids(request) in a flat array of all rows.
   Span<const uint32_t> places(size_t request) const;
 
  private:

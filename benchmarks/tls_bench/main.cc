@@ -44,8 +44,8 @@ std::string ReadText(const char* path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What something took: of the clock, and of all the process's processors, which
-// other programs of the machine change less.
+// The elapsed time, and the processor time of the process, which other programs
+// on the machine affect less.
 struct Cost {
   double seconds = 0;
   double cpu_seconds = 0;
@@ -54,7 +54,7 @@ struct Cost {
 class CostMeter {
  public:
   double seconds() const { return Now() - begin_; }
-  // Of each of `count`.
+  // The cost per item of `count` items.
   Cost Each(size_t count) const {
     const double cpu =
         static_cast<double>(std::clock() - cpu_begin_) / CLOCKS_PER_SEC;
@@ -89,7 +89,8 @@ class Side {
     LookupCost(kRows, 0);
   }
 
-  // Of a row, in lookups of `count` ids, kInFlight at once, for `seconds`.
+  // The cost per row of lookups of `count` ids, with kInFlight in flight,
+  // measured for `seconds`.
   Cost LookupCost(size_t count, double seconds) {
     std::vector<int64_t> ids(count);
     std::iota(ids.begin(), ids.end(), 0);
@@ -131,7 +132,8 @@ class Side {
     return meter.Each(answered * count);
   }
 
-  // Of each of `count` clients, from nothing to the first answer of the server.
+  // The cost per client of creating `count` clients, each until the server's
+  // first answer.
   Cost ConnectionCost(size_t count) {
     const CostMeter meter;
     for (size_t i = 0; i < count; ++i) {
@@ -161,7 +163,7 @@ class Side {
   std::unique_ptr<EmbeddingService> client_;
 };
 
-// Of the rounds, without TLS and with it.
+// The costs of all rounds, without and with TLS.
 struct Costs {
   void Add(bool is_secure, const Cost& cost) {
     seconds[is_secure].push_back(cost.seconds);

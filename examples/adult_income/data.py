@@ -49,9 +49,10 @@ def read(directory: pathlib.Path) -> tuple[Table, Table]:
         directory: holds the two files.
 
     Returns:
-        Two tables: CATEGORICAL as int64 ids ("?", which stands for a missing
-        value, is an id like others), and `numbers`, the NUMERIC columns at
-        mean 0 and deviation 1 over the training rows.
+        Two tables with the features CATEGORICAL as int64 ids ("?", which stands
+        for a missing value, has an id like any other value), and `numbers`: the
+        NUMERIC columns, scaled to mean 0 and standard deviation 1 over the
+        training rows.
 
     Raises:
         ValueError: if a file is not in the publisher's format.
@@ -61,7 +62,7 @@ def read(directory: pathlib.Path) -> tuple[Table, Table]:
 
 
 def standardize(train: Table, test: Table) -> tuple[Table, Table]:
-    """Returns the tables with `numbers` scaled, by the training rows' moments."""
+    """Returns the tables with `numbers` scaled by the training rows' moments."""
     long_tailed = np.isin(NUMERIC, _LONG_TAILED)
 
     def shorten(numbers):
@@ -69,7 +70,7 @@ def standardize(train: Table, test: Table) -> tuple[Table, Table]:
 
     shortened = shorten(train.features["numbers"])
     mean, deviation = shortened.mean(axis=0), shortened.std(axis=0)
-    # A column that never varies says nothing: it becomes 0, not NaN.
+    # Makes a constant column 0 instead of NaN.
     deviation[deviation == 0] = 1
 
     def scale(numbers):
@@ -81,7 +82,7 @@ def standardize(train: Table, test: Table) -> tuple[Table, Table]:
 def _read_file(path: pathlib.Path) -> Table:
     rows = []
     for number, line in enumerate(path.read_text("utf-8").split("\n"), 1):
-        # The test file opens with a comment, and ends its labels with a dot.
+        # The test file begins with a comment, and its labels end with a dot.
         if not line.strip() or line.startswith("|"):
             continue
         row = [field.strip() for field in line.strip().rstrip(".").split(",")]

@@ -18,10 +18,10 @@ def build(
     """Returns the model.
 
     Args:
-        rows: a `PersiaRows` or a `KerasRows`, which gives a feature's layer.
-        dim: entries of a category's row.
-        hidden: the network's layers.
-        dropout: after each of them.
+        rows: a `PersiaRows` or a `KerasRows`, which creates the layers of features.
+        dim: weights per row.
+        hidden: the widths of the network's layers.
+        dropout: the rate of the dropout after each of them.
     """
     inputs = {
         name: keras.Input(shape=(), dtype="int64", name=name) for name in CATEGORICAL

@@ -1,4 +1,4 @@
-"""People drawn from a known logistic model, to stand in for UCI Adult."""
+"""Generates people from a known logistic model, as a substitute for UCI Adult."""
 
 import numpy as np
 from common.generated import draw_labels, id_effects
@@ -17,7 +17,7 @@ def generate(seed: int, rows: int = 48_000) -> tuple[Table, Table]:
 
     Args:
         seed: equal seeds give equal samples.
-        rows: how many people, for training and test.
+        rows: the number of people, for training and test together.
 
     Returns:
         (training, test) tables with the probabilities that their labels were

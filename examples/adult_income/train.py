@@ -16,10 +16,10 @@ _ADAGRAD = {"learning_rate": 0.02, "initial_accumulator_value": 1e-5}
 
 
 def main(argv: Optional[Sequence[str]] = None) -> float:
-    """Trains as the command line says, and returns the test AUC.
+    """Trains according to the command line, and returns the test AUC.
 
     Args:
-        argv: the arguments, or None for the process's own.
+        argv: the arguments; None for those of the process.
     """
     options = training.parse_options(__doc__, argv, epochs=20, batch_size=512)
     train, test = training.load(

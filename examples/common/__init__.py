@@ -1,1 +1,1 @@
-"""What the examples share: data directories, tables, embeddings, training."""
+"""The code that the examples share: data directories, tables, embeddings, training."""

@@ -1,6 +1,6 @@
-"""The layer that an example's ids go through: PERSIA's, or Keras's as the check.
+"""The embedding layers of the examples: PERSIA's, or Keras's as a check.
 
-Both are used alike, so that a model is one code for either:
+Both have the same interface, so that one model works with either:
 
     rows = embeddings.KINDS["persia"](settings)
     train, test = rows.encode(train, test)
@@ -21,14 +21,15 @@ keras = tf.keras
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What both kinds of rows have in common.
+    """The settings of both kinds of rows.
 
     Args:
-        example: goes before the names of the tables.
+        example: the prefix of the tables' names.
         adagrad: the arguments of the optimizer, an Adagrad.
         scale: new rows are uniform in [-scale, scale].
-        seed: of the new rows.
-        tables: of features that have the ids of another one: its name.
+        seed: the seed of new rows.
+        tables: for each feature that shares the table of another feature, the name
+            of that feature.
     """
 
     example: str
@@ -39,10 +40,10 @@ class Settings:
 
 
 class PersiaRows:
-    """Rows in parameter servers: any int64 is an id, there is no vocabulary.
+    """Rows in parameter servers: any int64 is an id, without a vocabulary.
 
     Args:
-        settings: of the rows.
+        settings: the settings of the rows.
         cluster: a `persia_tf.Cluster`, or None for the environment's.
     """
 
@@ -51,7 +52,7 @@ class PersiaRows:
         self._cluster = cluster
 
     def encode(self, train: Table, test: Table) -> tuple[Table, Table]:
-        """Returns the tables as they are."""
+        """Returns the tables unchanged."""
         return train, test
 
     def layer(
@@ -60,12 +61,13 @@ class PersiaRows:
         """Returns the layer of one feature.
 
         Args:
-            feature: names the table.
-            dim: entries a row.
-            pooled: several ids an example, of which 0 is padding: their mean.
-            masked: 0 is padding, which a mask tells the layers behind.
+            feature: the feature's name, which determines the table.
+            dim: weights per row.
+            pooled: whether an example has several ids, padded with 0, whose rows
+                are averaged.
+            masked: whether 0 is padding, which later layers get as a mask.
         """
-        import persia_tf as ptf  # The check runs without it.
+        import persia_tf as ptf  # Not needed for the check with Keras.
 
         settings = self._settings
         return ptf.layers.PersiaEmbedding(
@@ -83,18 +85,18 @@ class PersiaRows:
 
 
 class KerasRows:
-    """Rows in `keras.layers.Embedding`: ids become places in a vocabulary."""
+    """Rows in `keras.layers.Embedding`: ids become indices into a vocabulary."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._sizes: dict[str, int] = {}
 
     def encode(self, train: Table, test: Table) -> tuple[Table, Table]:
-        """Returns the tables with places in the vocabulary as ids."""
+        """Returns the tables with ids replaced by indices into the vocabulary."""
         vocabularies: dict[str, np.ndarray] = {}
         of_ids = [k for k, v in train.features.items() if v.dtype.kind in "iu"]
         for name in of_ids:
-            # Sorted, so that padding, 0, which no id is below, stays 0.
+            # Sorted, so that 0, which is padding and less than all ids, stays 0.
             ids = np.union1d(train.features[name], test.features[name])
             known = vocabularies.get(self._table(name), ids)
             vocabularies[self._table(name)] = np.union1d(known, ids)
@@ -127,11 +129,12 @@ class KerasRows:
 
 
 class _SummedEmbedding(keras.layers.Embedding):
-    """Hands the optimizer one gradient an id, as PERSIA does.
+    """Gives the optimizer one gradient per id, as PERSIA does.
 
-    Keras 3 squares each occurrence of a repeated id by itself, PERSIA (and
-    Keras 2) their sum: another update rule, which would blur the comparison.
-    The product makes the gradient dense, and so summed.
+    For an id that occurs several times in a batch, Adagrad of Keras 3 adds the
+    square of each occurrence's gradient, while PERSIA (and Keras 2) adds the
+    square of their sum. To compare the same update rule, the multiplication
+    below makes the gradient dense, which sums the occurrences.
     """
 
     def call(self, inputs: Any) -> Any:

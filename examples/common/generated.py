@@ -1,4 +1,4 @@
-"""Pieces of the known models that generated samples are drawn from."""
+"""Functions for the known models that samples are generated from."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ import numpy as np
 def id_effects(
     ids: np.ndarray, scale: float, rng: np.random.Generator, dim: int = 1
 ) -> np.ndarray:
-    """Returns a normal effect a distinct id, laid out as the ids are.
+    """Returns each id's effect: a normal vector, equal for equal ids.
 
     Args:
         ids: int64, any shape.
-        scale: the effects' standard deviation.
-        rng: draws them.
-        dim: entries an effect.
+        scale: the standard deviation of the effects.
+        rng: the generator that draws them.
+        dim: the size of an effect.
 
     Returns:
         float64 of shape `ids.shape + (dim,)`.

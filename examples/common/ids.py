@@ -2,7 +2,7 @@
 
 import hashlib
 
-# No string's id: layers take it for padding.
+# Never the id of a string: layers treat it as padding.
 PADDING = 0
 
 

@@ -1,7 +1,7 @@
-"""How the vectors of features meet, for both Keras.
+"""Feature interactions, for both Keras 3 and tf_keras.
 
-For Keras 3 alone, `keras_rs.layers` has such layers too (`DotInteraction`,
-`FeatureCross`), and they take the vectors of a `PersiaEmbedding` as they are.
+For Keras 3 only, `keras_rs.layers` has such layers too (`DotInteraction`,
+`FeatureCross`), which also accept the outputs of a `PersiaEmbedding`.
 """
 
 from typing import Any

@@ -8,8 +8,8 @@ import zipfile
 from collections.abc import Sequence
 from typing import NamedTuple, Optional
 
-# Applies to every connection and read of the one attempt at a download, so
-# that a machine without a network goes on to the generated sample at once.
+# Applies to each connection and read of the only download attempt, so that a
+# machine without a network soon continues with the generated sample.
 _TIMEOUT_SECONDS = 5.0
 
 
@@ -18,10 +18,10 @@ class Source(NamedTuple):
 
     Args:
         name: the folder's name under `$PERSIA_TF_DATA` and in Keras's cache.
-        files: the files that are read, named as their publisher does.
-        url: the publisher's zip archive; None where it is not to be had without its
-            publisher's consent, so that nothing is downloaded.
-        md5: the archive's checksum, where the publisher states one.
+        files: the files to read, with the publisher's names.
+        url: the publisher's zip archive; None if it is only available with the
+            publisher's consent: then nothing is downloaded.
+        md5: the archive's checksum, if the publisher states one.
     """
 
     name: str
@@ -37,17 +37,17 @@ def directory(
 ) -> Optional[pathlib.Path]:
     """Returns the directory that holds the source's files.
 
-    The first of these that has them: `data`, `$PERSIA_TF_DATA/<name>`, Keras's
-    cache, the publisher's archive (these two if the source has a `url`).
+    It is the first of these that has the files: `data`, `$PERSIA_TF_DATA/<name>`,
+    and, if the source has a `url`, Keras's cache and the publisher's archive.
 
     Args:
         source: the data set.
-        data: a directory that must hold the files; nothing else is tried.
-        cache_dir: in place of Keras's own (`~/.keras`).
+        data: a directory that must hold the files; if given, no other is tried.
+        cache_dir: replaces Keras's own cache directory (`~/.keras`).
 
     Returns:
-        The directory, or None if the archive cannot be had: the reason goes to
-        stderr.
+        The directory, or None if the archive cannot be downloaded: the reason is
+        printed to stderr.
 
     Raises:
         FileNotFoundError: if `data` is given and lacks a file.
@@ -107,7 +107,7 @@ def _download(source: Source, cache_dir: Optional[str]) -> pathlib.Path:
         try:
             _extract(archive, target, source)
         except (zipfile.BadZipFile, KeyError):
-            archive.unlink()  # Else the cache would give it to every later run.
+            archive.unlink()  # Otherwise every later run would get it from the cache.
             raise
     return target
 
@@ -117,8 +117,8 @@ def _extract(archive: pathlib.Path, target: pathlib.Path, source: Source) -> Non
     with zipfile.ZipFile(archive) as members:
         paths = {pathlib.PurePosixPath(m).name: m for m in members.namelist()}
         for name in source.files:
-            # Renamed when whole: an interrupted run leaves no half file that
-            # the next would take for the data.
+            # Renamed once complete, so that an interrupted run leaves no partial
+            # file that the next run would use.
             part = target / f"{name}.part"
             part.write_bytes(members.read(paths[name]))
             part.replace(target / name)

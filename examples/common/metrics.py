@@ -4,7 +4,7 @@ import numpy as np
 
 
 def roc_auc(labels: np.ndarray, scores: np.ndarray) -> float:
-    """Returns the chance that a positive row outscores a negative one.
+    """Returns the probability that a positive row outscores a negative one.
 
     Ties count one half. `keras.metrics.AUC` approximates this with buckets.
 

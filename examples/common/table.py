@@ -9,12 +9,12 @@ import numpy as np
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Rows of features with a binary label each.
+    """Rows of features, each with a binary label.
 
     Args:
-        features: arrays with one entry a row, by feature name.
-        labels: 0 or 1 a row, float32.
-        probabilities: those that the labels were drawn with, if they are known.
+        features: arrays with one entry per row, by feature name.
+        labels: 0 or 1 for each row, float32.
+        probabilities: the probabilities that the labels were drawn with, if known.
     """
 
     features: dict[str, np.ndarray]
@@ -36,7 +36,7 @@ class Table:
     def map(
         self, feature: str, function: Callable[[np.ndarray], np.ndarray]
     ) -> "Table":
-        """Returns the table with one feature replaced by the function of it."""
+        """Returns the table with a function applied to one feature."""
         column = function(self.features[feature])
         return dataclasses.replace(self, features={**self.features, feature: column})
 
@@ -49,12 +49,13 @@ class Table:
     def batches(self, batch_size: int, shuffle_seed: Optional[int] = None):
         """Returns a `tf.data.Dataset` of (features, labels) batches.
 
-        Rows are gathered a batch at a time from the whole columns: slicing
+        The rows of a batch are gathered at once from the whole columns: slicing
         them one by one would cost more than the training step.
 
         Args:
-            batch_size: rows a batch; the last may have fewer.
-            shuffle_seed: shuffles each epoch anew; None keeps the order.
+            batch_size: rows per batch; the last batch may have fewer.
+            shuffle_seed: the seed for shuffling, anew in each epoch; None keeps the
+                order.
         """
         import tensorflow as tf
 

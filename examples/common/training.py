@@ -15,7 +15,7 @@ from common.table import Table
 
 keras = tf.keras
 
-# Large enough that the passes over the test rows cost little.
+# Large, so that predicting the test rows takes little time.
 _PREDICT_BATCH_SIZE = 8192
 
 
@@ -29,8 +29,8 @@ def parse_options(
     """Returns the options of an example's command line.
 
     Args:
-        description: what the example says of itself.
-        argv: the arguments, or None for the process's own.
+        description: the description of the example.
+        argv: the arguments; None for those of the process.
         epochs: the default of `--epochs`.
         batch_size: the default of `--batch_size`.
     """
@@ -68,13 +68,13 @@ def load(
     read: Callable[[pathlib.Path], tuple[Table, Table]],
     generate: Callable[[], tuple[Table, Table]],
 ) -> tuple[Table, Table]:
-    """Returns (training, test) tables: the source's, else generated ones.
+    """Returns (training, test) tables: of the source if available, else generated.
 
     Args:
-        options: of the command line.
+        options: the command line's options.
         source: the data set.
-        read: reads it from its directory.
-        generate: draws the sample that stands in for it.
+        read: reads the data set from its directory.
+        generate: generates a sample as a substitute.
     """
     directory = None
     if not options.generated:
@@ -106,25 +106,25 @@ def run(
     """Trains a model, and prints and returns its test AUC.
 
     Args:
-        options: of the command line.
-        settings: of the embedding rows.
+        options: the command line's options.
+        settings: the settings of the embedding rows.
         train: the training rows.
         test: the test rows.
-        build: makes the model of a `PersiaRows` or a `KerasRows`.
-        staleness: of rows that are looked up ahead; None: nothing is ahead.
+        build: takes a `PersiaRows` or a `KerasRows` and returns the model.
+        staleness: the staleness of prefetched lookups; None disables prefetching.
     """
     keras.utils.set_random_seed(options.seed)
     rows = KINDS[options.embedding](settings)
     train, test = rows.encode(train, test)
     model = build(rows)
     model.compile(
-        # For PERSIA, this steps the dense weights only.
+        # With PERSIA, this updates the dense part only.
         optimizer=keras.optimizers.Adagrad(**settings.adagrad),
         loss="binary_crossentropy",
     )
     batches = train.batches(options.batch_size, shuffle_seed=options.seed)
     if staleness is not None and options.embedding == "persia":
-        import persia_tf as ptf  # The check runs without it.
+        import persia_tf as ptf  # Not needed for the check with Keras.
 
         batches = ptf.data.prefetch(batches, model, staleness)
     model.fit(

@@ -23,9 +23,9 @@ def read(directory: pathlib.Path) -> Table:
         directory: holds the file.
 
     Returns:
-        A table with a row an ad: CATEGORICAL as int64 ids, each the hash of its text
-        (no text, which stands for a missing value, is one like others), and
-        `numbers`, the COUNTS as `shorten` makes them.
+        A table with a row per ad. Its features are CATEGORICAL as int64 ids, which
+        are hashes of the texts (the empty text, which stands for a missing value,
+        has an id like any other), and `numbers`: the COUNTS after `shorten`.
 
     Raises:
         ValueError: if the file is not in the publisher's format.
@@ -38,14 +38,14 @@ def read(directory: pathlib.Path) -> Table:
 def read_fields(
     directory: pathlib.Path,
 ) -> tuple[np.ndarray, np.ndarray, dict[str, tuple[str, ...]]]:
-    """Reads the fields as they are.
+    """Reads the fields unchanged.
 
     Args:
         directory: holds the file.
 
     Returns:
         The labels; the counts, `(rows, 13)`, 0 where they are missing; and the texts
-        of each category.
+        by categorical feature.
 
     Raises:
         ValueError: if the file is not in the publisher's format.

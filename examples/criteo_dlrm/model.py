@@ -1,4 +1,4 @@
-"""DLRM (Naumov et al., 2019): networks below and above dot products of features."""
+"""DLRM (Naumov et al., 2019): dot products of features between two networks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,10 +20,10 @@ def build(
     """Returns the model.
 
     Args:
-        rows: a `PersiaRows` or a `KerasRows`, which gives a feature's layer.
-        dim: entries of a category's row, and of the vector that the numbers become.
-        bottom: the layers of the network below, without its last.
-        top: those of the network above.
+        rows: a `PersiaRows` or a `KerasRows`, which creates the layers of features.
+        dim: weights per row, and the size of the bottom network's output.
+        bottom: the widths of the bottom network's layers, without its last.
+        top: the widths of the top network's layers.
     """
     inputs = {
         name: keras.Input(shape=(), dtype="int64", name=name) for name in CATEGORICAL

@@ -1,4 +1,4 @@
-"""Ads drawn from a known logistic model, to stand in for Criteo's."""
+"""Generates ads from a known logistic model, as a substitute for Criteo's."""
 
 import numpy as np
 from common.generated import draw_labels, id_effects
@@ -9,7 +9,7 @@ from criteo_dlrm.data import CATEGORICAL, COUNTS, shorten
 
 _EFFECT = 0.35
 _VALUES = 40
-# So many of the features matter; the others are noise.
+# The number of features that the labels depend on; the others are noise.
 _TELLING = 8
 
 
@@ -18,7 +18,7 @@ def generate(seed: int, rows: int = 120_000) -> Table:
 
     Args:
         seed: equal seeds give equal samples.
-        rows: how many ads.
+        rows: the number of ads.
 
     Returns:
         A table with the probabilities that its labels were drawn with.

@@ -20,10 +20,10 @@ ADAGRAD = {"learning_rate": 0.04, "initial_accumulator_value": 1e-5}
 
 
 def main(argv: Optional[Sequence[str]] = None) -> float:
-    """Trains as the command line says, and returns the test AUC.
+    """Trains according to the command line, and returns the test AUC.
 
     Args:
-        argv: the arguments, or None for the process's own.
+        argv: the arguments; None for those of the process.
     """
     options = training.parse_options(__doc__, argv, epochs=1, batch_size=256)
     train, test = load(options)
@@ -33,7 +33,7 @@ def main(argv: Optional[Sequence[str]] = None) -> float:
 
 
 def load(options: argparse.Namespace) -> tuple[Table, Table]:
-    """Returns (training, test) tables, as the command line says."""
+    """Returns the (training, test) tables that the command line selects."""
 
     def split(table):
         return table.split(_TEST_FRACTION, options.seed)

@@ -1,1 +1,1 @@
-"""A DIN: what a user liked, as far as it concerns the film in question."""
+"""A DIN: attends to the films that a user liked, depending on the candidate film."""

@@ -21,7 +21,7 @@ def read(directory: pathlib.Path) -> tuple[Table, Table]:
         directory: holds the file.
 
     Returns:
-        (training, test) tables, as `split` makes them.
+        (training, test) tables, as returned by `split`.
 
     Raises:
         ValueError: if the file is not in the publisher's format.
@@ -39,17 +39,17 @@ def split(
     liked: np.ndarray,
     probabilities: np.ndarray = None,
 ) -> tuple[Table, Table]:
-    """Makes tables of ratings; the last fifth of each user's is for the test.
+    """Splits ratings into tables: the last fifth of each user's is the test part.
 
     Args:
-        user: users, int64: all ratings of one after the other, in order of time.
-        movie: films, int64, above 0.
-        liked: 0 or 1 a rating.
-        probabilities: those that `liked` was drawn with, if they are known.
+        user: the user of each rating, int64, sorted by user and then by time.
+        movie: the film of each rating, int64, above 0.
+        liked: 0 or 1 for each rating.
+        probabilities: the probabilities that `liked` was drawn with, if known.
 
     Returns:
         (training, test) tables of `movie` and `history`: the last MAX_HISTORY films
-        that the user had liked by then, padded with 0 in front.
+        that the user had liked before this rating, padded with 0 in front.
     """
     features = {"movie": movie, "history": histories(user, movie, liked)}
     table = Table(features, liked, probabilities)
@@ -59,19 +59,19 @@ def split(
 
 
 def histories(user: np.ndarray, movie: np.ndarray, liked: np.ndarray) -> np.ndarray:
-    """Returns what the user of each rating had liked before it, `(n, MAX_HISTORY)`."""
+    """Returns the films that each rating's user liked before, `(n, MAX_HISTORY)`."""
     likes = liked > 0
     before = np.cumsum(likes) - likes
     first, _, _ = _runs(user)
     places = before[:, np.newaxis] + np.arange(-MAX_HISTORY, 0)
     is_own = places >= before[first][:, np.newaxis]
-    # One more, for users who liked nothing at all.
+    # One more entry, in case no user liked any film.
     films = np.append(movie[likes], PADDING)
     return np.where(is_own, films[np.where(is_own, places, 0)], PADDING)
 
 
 def _runs(user: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each rating: its user's first rating, that user's number, how many in all."""
+    """Returns, for each rating, its user's first rating, number, and rating count."""
     _, first, number, count = np.unique(
         user, return_index=True, return_inverse=True, return_counts=True
     )

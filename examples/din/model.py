@@ -11,14 +11,14 @@ keras = tf.keras
 
 
 class InterestPooling(keras.layers.Layer):
-    """Sums a history, each film by a weight that a network gives it.
+    """Computes a weighted sum of a history of films, with weights by a network.
 
-    The network sees the film and the candidate, their difference and their product.
-    Weights do not add up to 1, so that the sum tells how strong an interest is. Films
-    that the mask leaves out weigh nothing.
+    The inputs of the network are the film, the candidate, their difference and their
+    product. Weights do not add up to 1, so that the sum also represents how strong an
+    interest is. Films that are masked have the weight 0.
 
     Args:
-        hidden: the network's layers, without its last.
+        hidden: the widths of the network's layers, without its last.
 
     Input shape: `(batch, dim)` and `(batch, films, dim)`. Output shape: `(batch, dim)`.
     """
@@ -65,17 +65,17 @@ def build(
     """Returns the model.
 
     Args:
-        rows: a `PersiaRows` or a `KerasRows`, which gives a feature's layer.
-        dim: entries of a row.
-        hidden: the network's layers.
-        dropout: after each of them.
+        rows: a `PersiaRows` or a `KerasRows`, which creates the layers of features.
+        dim: weights per row.
+        hidden: the widths of the network's layers.
+        dropout: the rate of the dropout after each of them.
     """
     shapes = {"movie": (), "history": (MAX_HISTORY,)}
     inputs = {
         name: keras.Input(shape=shape, dtype="int64", name=name)
         for name, shape in shapes.items()
     }
-    # One layer for both, so that a film is one row.
+    # One layer for candidates and histories, so that each film has one row.
     films = rows.layer("movie", dim, masked=True)
     candidate, history = films(inputs["movie"]), films(inputs["history"])
     interest = InterestPooling()([candidate, history])

@@ -1,4 +1,4 @@
-"""Ratings of users with a taste, to stand in for MovieLens."""
+"""Generates ratings by users with a taste, as a substitute for MovieLens."""
 
 import numpy as np
 from common.generated import draw_labels, id_effects
@@ -7,7 +7,7 @@ from common.table import Table
 from din.data import split
 
 _POPULARITY = 1.0
-# Of users' and films' places in the space of tastes.
+# The spread of users' and films' positions in the space of tastes.
 _TASTE = 0.9
 _TASTE_DIM = 3
 
@@ -19,9 +19,9 @@ def generate(
 
     Args:
         seed: equal seeds give equal samples.
-        rows: how many ratings.
-        users: how many users there are to draw from.
-        movies: how many films there are to draw from.
+        rows: the number of ratings.
+        users: the number of users to draw from.
+        movies: the number of films to draw from.
 
     Returns:
         (training, test) tables with the probabilities that their labels were drawn

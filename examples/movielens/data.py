@@ -27,8 +27,8 @@ def read(directory: pathlib.Path) -> Table:
         directory: holds the three files.
 
     Returns:
-        A table with a row a rating: FEATURES as int64 ids, of which `genres`
-        has MAX_GENRES a row, padded with 0.
+        A table with a row per rating: FEATURES as int64 ids. `genres` has
+        MAX_GENRES ids per row, padded with 0.
 
     Raises:
         ValueError: if a file is not in the publisher's format.
@@ -46,11 +46,12 @@ def look_up(ids: np.ndarray, entities: dict[str, np.ndarray]) -> dict[str, np.nd
     """Returns the features of each id's entity.
 
     Args:
-        ids: of users, or of movies.
-        entities: their features; the first is their ids, all different.
+        ids: ids of users, or of movies.
+        entities: the features of all users or movies; the first one is their ids,
+            which are distinct.
 
     Raises:
-        ValueError: if an id has no entity.
+        ValueError: if there is no entity with an id.
     """
     name, known = next(iter(entities.items()))
     order = np.argsort(known)
@@ -77,13 +78,13 @@ def read_ratings(path: pathlib.Path) -> np.ndarray:
     """Returns four rows: users, movies, ratings, times.
 
     Args:
-        path: of the file of ratings.
+        path: the file of ratings.
 
     Raises:
         ValueError: if the file is not in the publisher's format.
     """
     try:
-        # Every second field is the empty one inside of a "::".
+        # Every second field is the empty text within a "::".
         return np.loadtxt(
             path, np.int64, delimiter=":", usecols=(0, 2, 4, 6), ndmin=2, unpack=True
         )
@@ -96,7 +97,7 @@ def read_ratings(path: pathlib.Path) -> np.ndarray:
 
 def _read_users(path: pathlib.Path) -> dict[str, np.ndarray]:
     users = [
-        # A zip code's first five digits name a place; some go on to a street.
+        # The first five digits of a zip code are the area; some codes have more.
         (int(user), string_id(gender), int(age), int(job), string_id(zip_code[:5]))
         for user, gender, age, job, zip_code in _fields(path, 5)
     ]

@@ -1,4 +1,4 @@
-"""DeepFM (Guo et al., 2017): a factorisation machine and a network, one input."""
+"""DeepFM (Guo et al., 2017): a factorisation machine and a network share an input."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ keras = tf.keras
 
 
 class FactorizationMachine(keras.layers.Layer):
-    """Logits of first and second order from a row a feature.
+    """Computes logits of first and second order from one row per feature.
 
-    A row's first entry is the feature's own weight, the others are its factors:
-    each pair of features adds the product of their factors. So one lookup a
-    feature serves both.
+    A row's first entry is the feature's own weight, and the others are its factors:
+    each pair of features adds the dot product of their factors. So one lookup per
+    feature suffices for both orders.
 
     Input shape: `(batch, features, 1 + factors)`. Output shape: `(batch, 1)`.
     """
@@ -36,10 +36,10 @@ def build(
     """Returns the model.
 
     Args:
-        rows: a `PersiaRows` or a `KerasRows`, which gives a feature's layer.
-        factors: entries of a row for the second order.
-        hidden: the network's layers.
-        dropout: after each of them.
+        rows: a `PersiaRows` or a `KerasRows`, which creates the layers of features.
+        factors: the number of a row's weights for the second order.
+        hidden: the widths of the network's layers.
+        dropout: the rate of the dropout after each of them.
     """
     inputs, vectors = {}, []
     for name in FEATURES:

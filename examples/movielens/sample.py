@@ -1,4 +1,4 @@
-"""Ratings drawn from a known factorisation model, to stand in for MovieLens."""
+"""Generates ratings from a known factorisation model, as a substitute for MovieLens."""
 
 import numpy as np
 from common.generated import draw_labels, id_effects
@@ -16,7 +16,7 @@ from movielens.data import (
 _GENRES = ("Action", "Comedy", "Crime", "Drama", "Horror", "Musical", "Western")
 # The spread of each feature's effect on the logit.
 _EFFECTS = {"user": 0.6, "movie": 1.0, "gender": 0.2, "occupation": 0.2, "genres": 0.5}
-# The spread of a user's or a movie's place in the space of tastes.
+# The spread of users' and movies' positions in the space of tastes.
 _TASTE = 0.6
 _TASTE_DIM = 4
 
@@ -28,9 +28,9 @@ def generate(
 
     Args:
         seed: equal seeds give equal samples.
-        rows: how many ratings.
-        users: how many users there are to draw from.
-        movies: how many movies there are to draw from, a few of them popular.
+        rows: the number of ratings.
+        users: the number of users to draw from.
+        movies: the number of movies to draw from, a few of them popular.
 
     Returns:
         A table with the probabilities that its labels were drawn with.
@@ -72,7 +72,7 @@ def _logits(features: dict[str, np.ndarray], rng: np.random.Generator) -> np.nda
     logits = np.full(len(features["user"]), 0.3)
     for name, scale in _EFFECTS.items():
         effects = id_effects(features[name], scale, rng)
-        # Genres: the mean of six, where padding counts as one more genre.
+        # Genres: the mean over all six places; padding counts as a genre.
         logits += effects.reshape(len(logits), -1).mean(axis=1)
     user = id_effects(features["user"], _TASTE, rng, _TASTE_DIM)
     movie = id_effects(features["movie"], _TASTE, rng, _TASTE_DIM)

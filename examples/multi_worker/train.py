@@ -21,18 +21,18 @@ _EVALUATION_BATCH_SIZE = 8192
 
 
 def main(argv: Optional[Sequence[str]] = None) -> float:
-    """Trains as the command line says, and returns the test AUC of all workers.
+    """Trains according to the command line; returns the test AUC over all workers.
 
     Args:
-        argv: the arguments, or None for the process's own.
+        argv: the arguments; None for those of the process.
     """
     parser = training.training_parser(__doc__, epochs=1, batch_size=256)
     options = parser.parse_args(argv)
-    # Before anything else of TensorFlow: it starts the connections between workers.
+    # Must precede all other use of TensorFlow: it connects the workers.
     strategy = ptf.distribute.MultiWorkerMirroredStrategy()
     keras.utils.set_random_seed(options.seed)
     train, test = criteo.load(options)
-    # Every worker has as many steps: tf_keras asks for that.
+    # tf_keras requires the same number of steps on all workers.
     steps = len(train) // (options.batch_size * strategy.num_replicas_in_sync)
     with strategy.scope():
         model = dlrm.build(PersiaRows(criteo.settings(options.seed)))

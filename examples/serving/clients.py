@@ -1,4 +1,4 @@
-"""Programs that ask a model server: what they need is not persia_tf."""
+"""Clients of a model server, which do not need persia_tf."""
 
 import json
 import time
@@ -16,11 +16,11 @@ _SECONDS = 60
 
 
 class GrpcClient:
-    """Asks for predictions by gRPC.
+    """Requests predictions over gRPC.
 
     Args:
-        address: of the server.
-        model: its name there.
+        address: the address of the server.
+        model: the model's name on the server.
     """
 
     def __init__(self, address: str, model: str) -> None:
@@ -29,7 +29,7 @@ class GrpcClient:
         self._model = model
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
         self._channel.close()
 
     def predict(
@@ -38,8 +38,8 @@ class GrpcClient:
         """Returns the version that answered, and its only output.
 
         Args:
-            inputs: arrays by name, a row an example.
-            version: the one to ask; None: the newest.
+            inputs: arrays by name, with a row per example.
+            version: the version to use; None: the newest.
         """
         request = predict_pb2.PredictRequest()
         request.model_spec.name = self._model
@@ -55,12 +55,12 @@ class GrpcClient:
 def rest_predict(
     address: str, model: str, inputs: Mapping[str, np.ndarray]
 ) -> np.ndarray:
-    """Returns a model's only output, by REST.
+    """Requests a model's only output over REST.
 
     Args:
-        address: of the server.
-        model: its name there.
-        inputs: arrays by name, a row an example.
+        address: the address of the server.
+        model: the model's name on the server.
+        inputs: arrays by name, with a row per example.
     """
     body = {"inputs": {name: array.tolist() for name, array in inputs.items()}}
     request = urllib.request.Request(
@@ -71,14 +71,14 @@ def rest_predict(
 
 
 def wait_until_serving(address: str, seconds: float = 120) -> None:
-    """Waits until a server says that it has a model.
+    """Waits until a server reports that it serves a model.
 
     Args:
-        address: its address for REST.
-        seconds: how long to wait at most.
+        address: the server's address for REST.
+        seconds: the longest wait.
 
     Raises:
-        TimeoutError: if it has none by then.
+        TimeoutError: if it serves no model by then.
     """
     give_up = time.monotonic() + seconds
     while True:

@@ -1,4 +1,4 @@
-"""Trains, serves by gRPC and REST, trains on, and serves what it has become.
+"""Trains a model, serves it over gRPC and REST, trains on, and serves the new version.
 
 persia launch --ps 2 -- python examples/serving/run.py
 """
@@ -34,10 +34,10 @@ _LIVE_SECONDS = 60
 
 
 def main(argv: Optional[Sequence[str]] = None) -> None:
-    """Does as the command line says.
+    """Runs the example.
 
     Args:
-        argv: the arguments, or None for the process's own.
+        argv: the arguments; None for those of the process.
     """
     parser = training.training_parser(__doc__, epochs=1, batch_size=2048)
     options = parser.parse_args(argv)
@@ -67,7 +67,7 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
 
 
 def following() -> list[str]:
-    """Has the server follow the shards, if there are any."""
+    """Returns server options that make it follow the shards, if there are any."""
     shards = ptf.Cluster().shards
     return ["--follow", ",".join(shards)] if shards else []
 
@@ -87,7 +87,7 @@ def fit(model: Any, table: Table, options: argparse.Namespace) -> None:
 
 
 def export(model: Any, versions: pathlib.Path, version: int) -> None:
-    """Puts a version beside the others: a server sees it once it is whole."""
+    """Exports a version beside the others; a server sees it only once complete."""
     exported = ptf.serving.export(model, versions / str(version))
     rows = sum(table.rows for table in exported.tables)
     print(f"version {version}: {rows:,} rows exported")
@@ -100,10 +100,10 @@ def compare(
     asked: dict[str, np.ndarray],
     version: int,
 ) -> np.ndarray:
-    """Returns what the server predicts, and tells how far it is from the model.
+    """Returns the server's predictions, and prints how far they are from the model's.
 
     Raises:
-        AssertionError: if it is another version, or is off by more than 1e-6.
+        AssertionError: if another version answers, or is off by more than 1e-6.
     """
     expected = np.asarray(model(tf.nest.map_structure(tf.constant, asked)))
     found, by_grpc = client.predict(asked)
@@ -124,10 +124,10 @@ def wait_until_live(
     client: clients.GrpcClient,
     asked: dict[str, np.ndarray],
 ) -> None:
-    """Waits until version 1 has the rows of now; its dense layers are as they were.
+    """Waits until version 1 has the current rows; its dense part does not change.
 
     Raises:
-        AssertionError: if it has not within a minute.
+        AssertionError: if that takes more than a minute.
     """
     ptf.flush()
     begin = time.monotonic()
@@ -153,7 +153,7 @@ def dense_weights(model: Any) -> dict[str, list[np.ndarray]]:
 
 
 def set_dense_weights(model: Any, weights: dict[str, list[np.ndarray]]) -> None:
-    """Sets what `dense_weights` gave."""
+    """Sets weights that `dense_weights` returned."""
     for layer in dense_layers(model):
         layer.set_weights(weights[layer.name])
 
@@ -165,10 +165,10 @@ def dense_layers(model: Any) -> list[Any]:
 
 
 class Answers:
-    """What a client gets that asks all the time.
+    """The answers to a client that sends requests continuously.
 
     Attributes:
-        count: how many answers there were.
+        count: the number of answers.
     """
 
     def __init__(self) -> None:
@@ -178,14 +178,14 @@ class Answers:
         self._changed = threading.Condition()
 
     def add(self, version: int) -> None:
-        """Takes an answer."""
+        """Records an answer."""
         with self._changed:
             self.count += 1
             self._newest = max(self._newest, version)
             self._changed.notify_all()
 
     def fail(self, failure: Exception) -> None:
-        """Takes what there was instead of one."""
+        """Records the failure of a request."""
         with self._changed:
             self._failure = failure
             self._changed.notify_all()
@@ -199,7 +199,7 @@ class Answers:
             assert self._newest >= version, f"version {version} does not answer"
 
     def check(self) -> None:
-        """Raises what a request failed with, if one did."""
+        """Raises the exception of a failed request, if any."""
         if self._failure:
             raise self._failure
 
@@ -208,7 +208,7 @@ class Answers:
 def asking(
     client: clients.GrpcClient, asked: dict[str, np.ndarray]
 ) -> Iterator[Answers]:
-    """Asks again and again, beside what else is done."""
+    """Sends requests continuously, in parallel with the block."""
     answers, enough = Answers(), threading.Event()
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""`persia serve` as a process of this program's."""
+"""Runs `persia serve` as a child process."""
 
 import contextlib
 import os
@@ -28,11 +28,11 @@ class Server(NamedTuple):
 
 @contextlib.contextmanager
 def running(model: pathlib.Path, options: Sequence[str] = ()) -> Iterator[Server]:
-    """Serves a model's folder on free ports of this machine; ends it on leaving.
+    """Serves a model on free ports of this machine until the block ends.
 
     Args:
-        model: holds the versions.
-        options: more of the command line.
+        model: the folder that holds the versions.
+        options: further command line options.
     """
     with tempfile.TemporaryDirectory() as folder:
         ports = pathlib.Path(folder) / "ports"
@@ -40,7 +40,7 @@ def running(model: pathlib.Path, options: Sequence[str] = ()) -> Iterator[Server
             [
                 *(*_SERVE, "--model", model, "--poll-seconds=0.2", *options),
                 *("--grpc-port=0", "--rest-port=0", "--port-file", ports),
-                # It ends with this program, however that ends.
+                # The server exits when this program does, even if that crashes.
                 *("--parent", str(os.getpid()), "--log-level=warning"),
             ]
         )

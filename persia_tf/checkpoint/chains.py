@@ -1,4 +1,4 @@
-"""Chains: a checkpoint and those that it is an increment of."""
+"""Chains: a checkpoint with the earlier ones that it is an increment of."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Link(NamedTuple):
     """One checkpoint of a chain.
 
     Attributes:
-        folder: Where it is.
-        manifest: What it consists of.
+        folder: The checkpoint's folder.
+        manifest: The checkpoint's manifest.
     """
 
     folder: str
@@ -27,14 +27,15 @@ class Link(NamedTuple):
 
 
 def read(files: Files, folder: str) -> list[Link]:
-    """Returns what a checkpoint consists of, the oldest first and itself last.
+    """Returns the chain of a checkpoint, the oldest link first, its own last.
 
     Args:
-        files: Where it is.
-        folder: The checkpoint, an increment or not.
+        files: Reads the files of checkpoints.
+        folder: The checkpoint's folder. It need not be an increment.
 
     Raises:
-        DataLossError: if one that it needs is missing, damaged or another one now.
+        DataLossError: if a checkpoint that it needs is missing, damaged or has been
+            replaced by another one.
     """
     chain = [Link(folder, folders.read_manifest(files, folder))]
     while chain[0].manifest.parent is not None:
@@ -48,15 +49,15 @@ def read(files: Files, folder: str) -> list[Link]:
 
 
 def paths_of(chain: Sequence[Link]) -> list[str]:
-    """Returns where the files are that restore a chain, as shards take them."""
+    """Returns the paths of a chain's files, in the order in which shards read them."""
     return [f"{link.folder}/{file}" for link in chain for file in link.manifest.files]
 
 
 def parent_of(files: Files, link: Link) -> Link:
-    """Returns what an increment adds to.
+    """Returns the checkpoint that an increment adds to.
 
     Raises:
-        DataLossError: if it is missing, damaged or another one now.
+        DataLossError: if it is missing, damaged or has been replaced by another one.
     """
     parent = link.manifest.parent
     folder = os.path.join(os.path.dirname(link.folder), parent.name)
@@ -78,12 +79,12 @@ def parent_of(files: Files, link: Link) -> Link:
 
 
 def keep_newest(files: Files, path: str, count: int) -> list[str]:
-    """Removes all but the newest checkpoints in `path`, and those that they need.
+    """Removes the checkpoints in `path`, except the newest and those that these need.
 
-    Removes nothing if it cannot tell what they need.
+    Removes nothing if it cannot find out which ones are needed.
 
     Returns:
-        Those that stay, the oldest first.
+        The folders of those that stay, the oldest first.
     """
     found = folders.complete(files, path)
     if len(found) <= count:
@@ -93,7 +94,7 @@ def keep_newest(files: Files, path: str, count: int) -> list[str]:
     except errors.PersiaError as error:
         logging.warning("no old checkpoint is removed from %s: %s", path, error)
         return found
-    # Increments go before what they need.
+    # Increments are removed before the checkpoints that they need.
     for folder in reversed(found):
         if folder not in needed:
             folders.remove(files, folder)

@@ -1,4 +1,4 @@
-"""Compaction: makes an increment a checkpoint that needs no other."""
+"""Compaction: turns an increment into a checkpoint that needs no other."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from persia_tf.checkpoint.reached_files import ReachedFiles
 
 
 def compact(path: str | os.PathLike[str]) -> str:
-    """Makes an increment a checkpoint that has all rows itself.
+    """Turns an increment into a checkpoint that holds all rows itself.
 
-    Works on files alone, which this program must reach, so training goes on; and takes
-    little memory.
-    The checkpoint stays what it is: increments that build on it still do, the cluster
-    goes on adding to it, and a save that is being made is not disturbed. What it
-    needed before stays, since a shard that is restarted may be about to read it: the
-    checkpoints before it until the next `save` removes them, its own files as an
-    increment until it is removed itself.
+    It only reads and writes files, which this program must be able to access, and
+    involves no shard: training can continue. It needs little memory.
+
+    The checkpoint keeps its folder and identity: later increments still build on it,
+    and a save that is in progress is not disturbed. The files that it needed before are
+    not removed, since a restarting shard may be about to read them: earlier checkpoints
+    stay until a later `save` removes them, and its own files as an increment until the
+    checkpoint itself is removed.
 
     Example:
 
@@ -33,16 +34,16 @@ def compact(path: str | os.PathLike[str]) -> str:
     ```
 
     Args:
-        path: A checkpoint, or the folder of several, of which the newest complete one
-            is taken.
+        path: The folder of a checkpoint, or one with several checkpoints, of which the
+            newest complete one is compacted.
 
     Returns:
         The checkpoint's folder.
 
     Raises:
-        NotFoundError: if there is no complete checkpoint that this program reaches.
-        DataLossError: if it, or one that it needs, is damaged or missing. Then it
-            stays as it was.
+        NotFoundError: if this program finds no complete checkpoint at `path`.
+        DataLossError: if the checkpoint, or one that it needs, is damaged or missing.
+            The checkpoint is unchanged then.
     """
     reached = ReachedFiles()
     folder = folders.find(reached, _reached(os.fspath(path)))
@@ -77,7 +78,7 @@ def _reached(path: str) -> str:
 
 
 def _compact_shard(chain: list[Link], index: int, name: str) -> int:
-    """Writes one shard's file; returns how many rows it has."""
+    """Writes one shard's file; returns the number of its rows."""
     paths = [
         _native.utf8(f"{link.folder}/{link.manifest.files[index]}") for link in chain
     ]
@@ -89,7 +90,7 @@ def _compact_shard(chain: list[Link], index: int, name: str) -> int:
         chain[-1].manifest.save_id,
         out,
     )
-    # Nothing is taken for written that cannot be read.
+    # Reads the file again to verify it.
     counts = _native.ShardFile()
     library.persia_checkpoint_read_file(out, ctypes.byref(counts))
     return counts.rows

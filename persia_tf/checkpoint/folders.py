@@ -1,4 +1,4 @@
-"""Where checkpoints are: numbered folders beside each other."""
+"""The folders of checkpoints: numbered, beside each other."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _NAME = re.compile(r"ckpt-(\d{8})$")
 
 
 class Files(Protocol):
-    """Small files in folders: the shards', or this machine's."""
+    """Access to small files in folders: through the shards, or directly."""
 
     def list_folder(self, folder: str) -> list[str]:
-        """Lists the names in a folder; none if it is not there."""
+        """Lists the names in a folder; empty if there is no such folder."""
 
     def read_file(self, folder: str, name: str) -> bytes:
         """Reads a small file."""
 
     def write_file(self, folder: str, name: str, contents: bytes) -> None:
-        """Writes a small file, in one step."""
+        """Writes a small file atomically."""
 
     def remove_files(self, folder: str, names: Sequence[str]) -> None:
-        """Removes files, and the folder if it is empty then."""
+        """Removes files. May remove the folder too if it is then empty."""
 
 
 def next_folder(files: Files, path: str) -> str:
-    """Returns a folder for a checkpoint that comes after all in `path`."""
+    """Returns a folder for a checkpoint that is newer than all in `path`."""
     numbers = [
         int(match[1]) for match in map(_NAME.match, files.list_folder(path)) if match
     ]
@@ -37,9 +37,10 @@ def next_folder(files: Files, path: str) -> str:
 
 
 def complete(files: Files, path: str) -> list[str]:
-    """Returns the folders of the checkpoints in `path`, the oldest first.
+    """Returns the folders of the complete checkpoints in `path`, the oldest first.
 
-    Those that have a manifest: others are being made, or were never finished.
+    A checkpoint is complete if it has a manifest: others are still being written, or
+    were never finished.
     """
     names = [name for name in files.list_folder(path) if _NAME.match(name)]
     folders = [f"{path}/{name}" for name in sorted(names)]
@@ -47,12 +48,12 @@ def complete(files: Files, path: str) -> list[str]:
 
 
 def is_complete(files: Files, folder: str) -> bool:
-    """Whether `folder` is a checkpoint."""
+    """Returns whether `folder` is a complete checkpoint."""
     return manifest_lib.FILE_NAME in files.list_folder(folder)
 
 
 def find(files: Files, path: str) -> str:
-    """Returns `path` if it is a checkpoint, else the newest one in it.
+    """Returns `path` if it is a checkpoint, else the newest checkpoint in it.
 
     Raises:
         NotFoundError: if there is none.
@@ -75,7 +76,11 @@ def read_manifest(files: Files, folder: str) -> manifest_lib.Manifest:
 
 
 def remove(files: Files, folder: str) -> None:
-    """Removes a checkpoint: its manifest first, so that no part of one is left."""
+    """Removes a checkpoint.
+
+    Its manifest is removed first, so that a checkpoint which is only partly removed
+    never counts as complete.
+    """
     names = files.list_folder(folder)
     if manifest_lib.FILE_NAME in names:
         files.remove_files(folder, [manifest_lib.FILE_NAME])

@@ -1,4 +1,4 @@
-"""Manifests: what makes a folder a checkpoint. They are written last."""
+"""Manifests of checkpoints. They are written last: a folder without is incomplete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE_NAME = "MANIFEST.json"
 
 _FORMAT = 2
 
-# What a file that is no manifest raises; the last, one that is nested too deep.
+# Raised when parsing a damaged manifest; RecursionError by one nested too deeply.
 _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
@@ -21,8 +21,9 @@ class Parent:
     """The checkpoint that an increment adds to.
 
     Attributes:
-        name: Its folder's, beside the increment's.
-        save_id: Its number: another checkpoint may have come to its place.
+        name: The name of its folder, which is beside the increment's.
+        save_id: Its `save_id`, which tells it from another checkpoint that may have
+            replaced it in the same folder.
     """
 
     name: str
@@ -31,15 +32,15 @@ class Parent:
 
 @dataclasses.dataclass(frozen=True)
 class Manifest:
-    """What a checkpoint consists of.
+    """Describes the files of a checkpoint.
 
     Attributes:
-        save_id: The number that its files share, and no others have.
-        files: Their names, one a shard.
-        rows: How many rows they hold.
-        bytes: How long they are together.
-        created: When it was begun, as ISO 8601, in UTC.
-        parent: What it is an increment of; None: it has all rows itself.
+        save_id: The checkpoint's unique number, which all of its files contain.
+        files: The names of its files, one per shard.
+        rows: The number of rows in all files.
+        bytes: The size of all files.
+        created: When the save was begun, in ISO 8601, in UTC.
+        parent: The checkpoint that it is an increment of; None if it holds all rows.
     """
 
     save_id: int
@@ -50,21 +51,21 @@ class Manifest:
     parent: Parent | None = None
 
     def to_bytes(self) -> bytes:
-        """Returns what is written to the file."""
+        """Returns the contents of the manifest's file."""
         fields = {"format": _FORMAT, **dataclasses.asdict(self)}
         return json.dumps(fields, indent=1).encode() + b"\n"
 
     @staticmethod
     def from_bytes(text: bytes, where: str) -> Manifest:
-        """Reads a file's contents.
+        """Parses the contents of a manifest's file.
 
         Args:
             text: The contents.
-            where: The checkpoint, for messages.
+            where: The checkpoint's folder, for messages.
 
         Raises:
-            DataLossError: if they are no manifest.
-            FailedPreconditionError: if they are one of a later format.
+            DataLossError: if the contents are not a valid manifest.
+            FailedPreconditionError: if the manifest has another format version.
         """
         try:
             fields = json.loads(text)
@@ -101,5 +102,5 @@ def _checked(manifest: Manifest) -> Manifest:
 
 
 def _is_name(text: Any) -> bool:
-    """Whether it is the name of a file in a folder, and no path."""
+    """Returns whether `text` is a plain file name, and not a path."""
     return isinstance(text, str) and "/" not in text and text not in ("", ".", "..")

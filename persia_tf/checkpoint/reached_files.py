@@ -1,4 +1,4 @@
-"""Checkpoints' files that this program reaches, as `Shards` has those of the shards."""
+"""Files of checkpoints that this program accesses itself, not through the shards."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from persia_tf import files
 class ReachedFiles:
     """Small files on this machine or at URLs: a `persia_tf.checkpoint.folders.Files`.
 
-    Every method raises a `PersiaError` that names the file if it cannot be done. What
-    `files.reach_urls` is for must be done before.
+    Every method that fails raises a `PersiaError` that names the file. For URLs,
+    `files.reach_urls` must be called before.
     """
 
     def list_folder(self, folder: str) -> list[str]:
-        """Lists the names in a folder; none if it is not there."""
+        """Lists the names in a folder; empty if there is no such folder."""
         return files.list_folder(folder)
 
     def read_file(self, folder: str, name: str) -> bytes:
@@ -23,7 +23,7 @@ class ReachedFiles:
         return files.read_file(f"{folder}/{name}")
 
     def write_file(self, folder: str, name: str, contents: bytes) -> None:
-        """Writes a small file, in one step."""
+        """Writes a small file atomically."""
         files.write_file(f"{folder}/{name}", contents)
 
     def remove_files(self, folder: str, names: Sequence[str]) -> None:

@@ -24,20 +24,21 @@ def restore(
 ) -> str:
     """Restores the rows of a checkpoint, with their optimizer state.
 
-    The cluster may have another number of shards than the one that was saved, and its
-    tables another capacity or `row_dtype`. A table that there is not yet gets the
-    checkpoint's settings; tables that the checkpoint lacks stay as they are. A table
-    whose optimizer is another one keeps its weights, and begins with new state.
+    The number of shards may differ from that of the cluster that was saved, and so may
+    the capacity and `row_dtype` of a table. A table that does not exist yet is created
+    with the checkpoint's settings; tables that the checkpoint lacks are not changed. If
+    a table now has another optimizer, its weights are restored, and its optimizer state
+    is initialized anew.
 
     Shards with `--recovery log` write the rows to their recovery folders before this
-    returns, so that they come back if they are killed, whatever becomes of the
-    checkpoint. Those with `--recovery checkpoint` come back from the checkpoint itself:
-    keep it until a newer one was saved.
+    returns, so that they recover them after a crash even if the checkpoint was removed.
+    Shards with `--recovery checkpoint` recover from the checkpoint itself: keep it
+    until a newer one is saved.
 
-    An increment is restored with those that it adds to. All shards read the whole
-    checkpoint first, and then change all at once: if one cannot, none does. Updates of
-    lookups from before are refused afterwards, so restore between two calls of `fit`
-    and not within one.
+    An increment is restored together with the checkpoints that it adds to. All shards
+    first read the whole checkpoint, and replace their rows only once all have read it:
+    if one cannot read it, no shard changes. Updates that belong to lookups from before
+    the restore are refused, so restore between two calls of `fit`, not within one.
 
     Example:
 
@@ -47,24 +48,25 @@ def restore(
     ```
 
     Args:
-        path: A checkpoint, or the folder of several, of which the newest complete one
-            is taken. See `save` for where it is.
+        path: The folder of a checkpoint, or one with several checkpoints, of which the
+            newest complete one is restored. See `save` for where such folders are.
         cluster: The `persia_tf.Cluster`. Defaults to that of `ptf.use_cluster`, else to
             the one of the environment.
-        progress: Whether to show a progress bar; or a function that is told instead,
-            again and again, how many rows are done, of how many. Defaults to False.
+        progress: Whether to show a progress bar; or a function that is called
+            repeatedly instead, with the number of rows done and in total. Defaults to
+            False.
 
     Returns:
         The checkpoint's folder.
 
     Raises:
         NotFoundError: if there is no complete checkpoint.
-        DataLossError: if a file of it is damaged or missing, or of a checkpoint that
-            it is an increment of.
+        DataLossError: if a file of the checkpoint, or of one that it is an increment
+            of, is damaged or missing.
         InvalidArgumentError: if a table has another `output_dim`.
         PersiaError: if a shard does not answer (it is named), or cannot write the rows
-            to its recovery folder: then they are restored, and the shard needs the
-            checkpoint until it can.
+            to its recovery folder. In the second case the rows are restored, and the
+            shard needs the checkpoint to recover until it could write them.
     """
     cluster = cluster if cluster is not None else current_cluster()
     cluster.flush()
@@ -76,7 +78,7 @@ def restore(
     show = progress_bar.shower(progress, "Restoring")
 
     def tell(shards: list[Progress]) -> None:
-        # Each reads every file.
+        # Each shard reads every file.
         if show is not None:
             rows = sum(shard.rows for shard in shards)
             show(rows, total * max(1, len(shards)))
@@ -84,8 +86,7 @@ def restore(
     try:
         shards.restore(folder, manifest.save_id, chains.paths_of(chain))
         wait_for_all(shards, tell)
-        # It must rise from restore to restore, also of programs that know nothing of
-        # each other.
+        # The generation must increase with every restore, whichever program restores.
         shards.swap(manifest.save_id, generation=time.time_ns())
     except errors.PersiaError:
         shards.forget(manifest.save_id)

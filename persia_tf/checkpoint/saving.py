@@ -24,7 +24,7 @@ _MOST_KEPT = 10**6
 
 
 class SaveOptions(TypedDict, total=False):
-    """Of `save`, for callers that save again and again: those of every save."""
+    """The arguments of `save` that callers which save repeatedly use for each save."""
 
     max_to_keep: int | None
 
@@ -40,22 +40,22 @@ def save(
 ) -> Save:
     """Saves the rows of all tables of a cluster, with their optimizer state.
 
-    A checkpoint holds what this program had trained when `save` was called: it first
-    waits for the program's updates, so that all shards are at one step. Then each
-    shard writes its own file, in parallel, while training may go on; rows that change
-    before they are written are kept as they were. A manifest is written last: a
-    checkpoint without one was never finished, and counts as none. Dense weights are
-    Keras's to save.
+    A checkpoint holds what this program had trained when `save` was called: `save`
+    first waits for the program's updates, so that all shards are at the same step. Then
+    each shard writes its own file, in parallel, while training may continue: if a row
+    changes before it is written, its value from the time of the call is saved. A
+    manifest is written last: a checkpoint without one was never finished, and is
+    ignored. The dense part is not saved: that is left to Keras.
 
-    An incremental one has only the rows that were trained, set, made or removed since
-    the newest checkpoint in `path`, which it needs to be restored. Rows that were only
-    looked up count as used when they were before, if the table evicts. It is a whole
-    one, and says so in the log, if a shard does not know what changed since: after a
-    restart, a `restore`, a table that was cleared or dropped, or a save to another
-    folder.
+    An incremental checkpoint holds only the rows that were trained, set, created or
+    removed since the newest checkpoint in `path`, and needs that one to be restored.
+    For eviction, rows that were only looked up since then keep the time of last use
+    that they had before. A full checkpoint is saved instead, with a warning in the
+    log, if a shard does not know what changed: after a restart, a `restore`, clearing
+    or dropping a table, or a save to another folder.
 
-    Where several programs train one cluster, one of them saves, while the others do
-    not step.
+    If several programs train one cluster, one of them must save while the others do not
+    step.
 
     Example:
 
@@ -68,26 +68,27 @@ def save(
     ```
 
     Args:
-        path: The folder for this run's checkpoints. Where rows are in shards, it is
-            on the shards' machines, within their `--checkpoint-root`: relative to
-            that, or absolute, or a URL where that is one. All shards must see the
+        path: The folder for this run's checkpoints. If rows are on shards, it is a
+            folder on the shards' machines, within their `--checkpoint-root`: relative
+            to it, or absolute, or a URL if the root is one. All shards must see the
             same files.
         cluster: The `persia_tf.Cluster`. Defaults to that of `ptf.use_cluster`, else to
             the one of the environment.
         incremental: Whether to save only what changed. Defaults to False.
-        max_to_keep: How many checkpoints stay in `path`; older ones are removed, but
-            for those that these need. None: all. Defaults to `5`.
+        max_to_keep: How many checkpoints to keep in `path`: older ones are removed,
+            except those that the kept ones need. None keeps all. Defaults to `5`.
         block: Whether to wait until the checkpoint is complete. Defaults to True.
         progress: If `block`, whether to show a progress bar; or a function that is
-            told instead, again and again, how many rows are done, of about how many.
-            Defaults to False.
+            called repeatedly instead, with the number of rows done and approximately in
+            total. Defaults to False.
 
     Returns:
-        The save: `wait` for its end. Its `folder` is what `restore` takes too.
+        A `Save`, whose `wait` blocks until it has ended. Its `folder` can be given to
+        `restore`.
 
     Raises:
         TypeError: if `max_to_keep` is neither None nor an integer.
-        ValueError: if `max_to_keep` is below 1.
+        ValueError: if `max_to_keep` is out of its range.
         FailedPreconditionError: if a shard was started without
             `--checkpoint-root`, an earlier save has not ended, or a shard lost its
             part of a table (it is named).
@@ -107,7 +108,7 @@ def save(
 
 
 def checked_max_to_keep(value: Any) -> int | None:
-    """Returns how many checkpoints stay, if `value` says that.
+    """Returns `value` if it is valid as `max_to_keep`.
 
     Raises:
         TypeError: if it is neither None nor an integer.
@@ -119,7 +120,7 @@ def checked_max_to_keep(value: Any) -> int | None:
 
 
 def location(path: str | os.PathLike[str], cluster: Cluster) -> str:
-    """Returns a path as the cluster's shards take it."""
+    """Returns a path in the form that the cluster's shards accept."""
     text = os.fspath(path).rstrip("/") or "/"
     if not cluster.is_embedded:
         return text
@@ -130,12 +131,12 @@ def location(path: str | os.PathLike[str], cluster: Cluster) -> str:
 
 
 def _parent_in(shards: Shards, path: str) -> Parent | None:
-    """Returns what an increment in `path` can add to, or None."""
+    """Returns the checkpoint that an increment in `path` can add to, or None."""
     found = folders.complete(shards, path)
     if not found:
         return None
     try:
-        # All of it: what adds to a chain that is broken would be of no use.
+        # The whole chain: an increment of a broken chain could not be restored.
         parent_id = chains.read(shards, found[-1])[-1].manifest.save_id
     except (errors.DataLossError, errors.FailedPreconditionError) as error:
         logging.warning("the next checkpoint will be a whole one: %s", error)
@@ -152,15 +153,15 @@ def _parent_in(shards: Shards, path: str) -> Parent | None:
 
 
 class Save:
-    """A checkpoint in the making; `save` makes it. Thread-safe.
+    """A save in progress, started by `save`. Thread-safe.
 
     Attributes:
-        folder: Where it will be.
-        save_id: The number that its files share, and no others have.
-        is_incremental: Whether it has only what changed.
-        rows: Once it is complete, how many it has.
-        kept: Once it has ended, the checkpoints that stay beside it, and itself, the
-            oldest first. None: no other one was removed.
+        folder: The checkpoint's folder.
+        save_id: The checkpoint's unique number, which all of its files contain.
+        is_incremental: Whether it holds only what changed.
+        rows: Its number of rows, once it is complete; None until then.
+        kept: Once the save has ended, the folders of the checkpoints that were kept,
+            its own included, the oldest first. None if no old ones were to be removed.
     """
 
     def __init__(
@@ -177,7 +178,7 @@ class Save:
         self._parent = parent
         self.is_incremental = parent is not None
         self.kept: list[str] | None = None
-        # Never 0, which is no id.
+        # Never 0, which means no checkpoint.
         self.save_id = secrets.randbits(63) + 1
         self._created = datetime.datetime.now(datetime.timezone.utc)
         self.rows: int | None = None
@@ -187,14 +188,14 @@ class Save:
             parent_id = parent.save_id if parent is not None else 0
             shards.save(self.folder, self.save_id, parent_id)
         except errors.PersiaError:
-            self._clean_up()  # Some shards may have begun.
+            self._clean_up()  # Some shards may have begun to save.
             raise
-        # The program may end before the save has.
+        # Not a daemon: a program that ends waits for the save.
         self._thread = threading.Thread(target=self._finish, name="persia-save")
         self._thread.start()
 
     def done(self) -> bool:
-        """Returns whether it has ended, well or not."""
+        """Returns whether the save has ended, successfully or not."""
         return not self._thread.is_alive()
 
     def wait(self, *, progress: progress_bar.Progress = False) -> str:
@@ -204,11 +205,11 @@ class Save:
             progress: As for `save`. Defaults to False.
 
         Returns:
-            Its folder.
+            The checkpoint's folder.
 
         Raises:
-            PersiaError: if it failed. Then there is no such checkpoint, and the
-                earlier ones are as they were.
+            PersiaError: if the save failed. The checkpoint does not exist then, and
+                earlier ones are unchanged.
         """
         self._show = progress_bar.shower(progress, "Saving")
         self._thread.join()
@@ -230,7 +231,7 @@ class Save:
         try:
             self._commit()
         except errors.PersiaError as error:
-            # It can be restored all the same.
+            # The checkpoint is complete, and can be restored.
             logging.warning(
                 "after checkpoint %s older ones may be left, and the next one may be "
                 "a whole one: %s",
@@ -252,7 +253,8 @@ class Save:
         return manifest
 
     def _commit(self) -> None:
-        # A shard may need an older one until it knows of this.
+        # Commit before old checkpoints are removed: until a shard knows of this one, it
+        # may need an older one to recover.
         paths = chains.paths_of(chains.read(self._shards, self.folder))
         self._shards.commit(self.folder, self.save_id, paths)
         self._shards.forget(self.save_id)

@@ -1,4 +1,4 @@
-"""What shards can be asked about checkpoints."""
+"""The requests about checkpoints that shards answer."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import NamedTuple
 from persia_tf import _native, errors
 from persia_tf.session import Session
 
-# States, as the core numbers them.
+# States, numbered as in the native core.
 _IDLE, _RUNNING = 0, 1
 
 
 class _Action(enum.IntEnum):
-    """As the core numbers them."""
+    """The kinds of requests, numbered as in the native core."""
 
     SAVE = 1
     RESTORE = 2
@@ -30,17 +30,18 @@ class _Action(enum.IntEnum):
 
 
 class Progress(NamedTuple):
-    """How far a shard is.
+    """A shard's progress in saving or restoring.
 
     Attributes:
-        file: Its file in the folder.
-        has_ended: Whether it has saved or restored, or failed to.
+        file: The name of the shard's file in the checkpoint's folder.
+        has_ended: Whether the shard has finished, or failed.
         error: Why it failed, or None.
-        rows: Written or read so far.
-        total_rows: How many a save will write, about; 0 of a restore.
-        bytes: Written or read so far.
-        base_id: The save that it can add an increment to; 0: none.
-        need: The checkpoint that it needs to come back, or None.
+        rows: Rows written or read so far.
+        total_rows: For a save, approximately how many rows it will write; for a
+            restore, 0.
+        bytes: Bytes written or read so far.
+        base_id: The save that the shard can add an increment to; 0 if there is none.
+        need: The checkpoint that the shard needs to recover after a crash, or None.
     """
 
     file: str
@@ -54,12 +55,13 @@ class Progress(NamedTuple):
 
 
 class Need(NamedTuple):
-    """That a shard needs the checkpoint which it restored, to come back if it ends.
+    """A restored checkpoint that a shard needs to recover after a crash.
 
     Attributes:
-        shard: Its file in a checkpoint's folder, which names it.
-        folder: The checkpoint.
-        error: Why it could not write its rows to its log's folder so far, or None.
+        shard: The name of the shard's file in a checkpoint, which identifies the shard.
+        folder: The checkpoint's folder.
+        error: Why the shard's last attempt to write the rows to its recovery folder
+            failed, or None.
     """
 
     shard: str
@@ -74,60 +76,63 @@ class _Reply(NamedTuple):
 
 
 class Shards:
-    """Asks the shards of a session. See `cc/service/checkpoint_request.h`.
+    """Sends the shards of a session requests: see `cc/service/checkpoint_request.h`.
 
-    Every method blocks for at most the session's time-out, and raises a
-    `PersiaError` that names the shard if it cannot be done.
+    Every method blocks for at most the session's time-out. On failure, it raises a
+    `PersiaError` that names the shard.
     """
 
     def __init__(self, session: Session) -> None:
         self._key = _native.utf8(session.name)
 
     def save(self, folder: str, save_id: int, parent_id: int = 0) -> None:
-        """Begins to save the rows as they are now, or what changed since a save."""
+        """Begins to save the rows as they are now.
+
+        If `parent_id` is not 0, only what changed since that save.
+        """
         self._ask(_Action.SAVE, save_id=save_id, parent_id=parent_id, folder=folder)
 
     def commit(self, folder: str, save_id: int, paths: Sequence[str]) -> None:
-        """Says that a save is complete: its manifest is written.
+        """Tells the shards that a save is complete: its manifest is written.
 
         Args:
-            folder: Where it is.
-            save_id: Its number.
-            paths: What `restore` would be given.
+            folder: The checkpoint's folder.
+            save_id: The checkpoint's number.
+            paths: The files that restore the checkpoint, as for `restore`.
         """
         self._ask(_Action.COMMIT, save_id=save_id, folder=folder, files=paths)
 
     def base_ids(self) -> set[int]:
-        """The save that each shard can add an increment to; 0: none."""
+        """Returns the saves that shards can add an increment to; 0 stands for none."""
         return {shard.base_id for shard in self._ask(_Action.PROGRESS).shards}
 
     def restore(self, folder: str, save_id: int, paths: Sequence[str]) -> None:
-        """Begins to read files: a checkpoint's, and before them its parents'."""
+        """Begins to read files: those of a checkpoint, preceded by its parents'."""
         self._ask(_Action.RESTORE, save_id=save_id, folder=folder, files=paths)
 
     def swap(self, save_id: int, generation: int) -> None:
-        """Puts what was read in place."""
+        """Replaces the rows of the shards by those that were read."""
         self._ask(_Action.SWAP, save_id=save_id, generation=generation)
 
     def forget(self, save_id: int = 0) -> None:
-        """Ends a save or restore and forgets it; 0: whichever was begun."""
+        """Ends a save or restore and forgets it; 0: whichever the shard works on."""
         self._ask(_Action.FORGET, save_id=save_id)
 
     def progress(self) -> list[Progress]:
-        """How far each shard is, in their order."""
-        # Several embedding workers tell of the same shards.
+        """Returns the progress of each shard, in the order of the shards."""
+        # Several embedding workers report the same shards.
         first: dict[str, Progress] = {}
         for shard in self._ask(_Action.PROGRESS).shards:
             first.setdefault(shard.file, shard)
         return list(first.values())
 
     def needs(self) -> list[Need]:
-        """The shards that need a checkpoint which they restored."""
+        """Returns a `Need` for each shard that needs the checkpoint it restored."""
         progress = self._ask(_Action.PROGRESS).shards
         return [shard.need for shard in progress if shard.need is not None]
 
     def write_file(self, folder: str, name: str, contents: bytes) -> None:
-        """Writes a small file, in one step."""
+        """Writes a small file atomically."""
         self._ask(_Action.WRITE_FILE, folder=folder, files=[name], contents=contents)
 
     def read_file(self, folder: str, name: str) -> bytes:
@@ -135,11 +140,11 @@ class Shards:
         return self._ask(_Action.READ_FILE, folder=folder, files=[name]).contents
 
     def list_folder(self, folder: str) -> list[str]:
-        """Lists the names in a folder; none if it is not there."""
+        """Lists the names in a folder; empty if there is no such folder."""
         return self._ask(_Action.LIST_FOLDER, folder=folder).names
 
     def remove_files(self, folder: str, names: Sequence[str]) -> None:
-        """Removes files, and the folder if it is empty then."""
+        """Removes files, and the folder if it is then empty."""
         self._ask(_Action.REMOVE_FILES, folder=folder, files=names)
 
     def _ask(

@@ -13,17 +13,18 @@ _POLL_SECONDS = 0.05
 def wait_for_all(
     shards: Shards, tell: Callable[[list[Progress]], None] | None = None
 ) -> list[Progress]:
-    """Waits until every shard has ended.
+    """Waits until every shard has finished its save or restore.
 
     Args:
-        shards: Whom to ask.
-        tell: Is told how far they are, again and again.
+        shards: The shards.
+        tell: Called repeatedly with their progress.
 
     Returns:
-        What each says in the end.
+        The final progress of each shard.
 
     Raises:
-        PersiaError: the error of the first that failed, or if one does not answer.
+        PersiaError: if a shard failed (the first one's error is raised), or does not
+            answer.
     """
     while True:
         progress = shards.progress()
@@ -38,14 +39,14 @@ def wait_for_all(
 
 
 def wait_until_not_needed(shards: Shards) -> None:
-    """Waits until no shard needs the checkpoint that it restored, to come back.
+    """Waits until no shard needs the checkpoint that it restored for its recovery.
 
     Args:
-        shards: Whom to ask.
+        shards: The shards.
 
     Raises:
-        PersiaError: the error of the first that could not write its rows, or if one
-            does not answer.
+        PersiaError: if a shard could not write its rows to its recovery folder (the
+            first one's error is raised), or does not answer.
     """
     while needs := shards.needs():
         for need in needs:

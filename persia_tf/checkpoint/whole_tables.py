@@ -1,4 +1,4 @@
-"""Whether every shard has its part of every table."""
+"""Checks that every shard has its part of every table."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from persia_tf.stats import ProcessStats
 def check(cluster: Cluster) -> None:
     """Raises `FailedPreconditionError` if a shard lost its part of a table.
 
-    A table without rows may be in the making. One that was made and trained between
-    the shards' answers is on all of them when they are asked again.
+    Tables without rows are ignored, since they may still be in creation. If a table
+    seems to be missing, the shards are asked again: it may have been created and
+    trained between their answers.
     """
     if _torn_table(cluster.shard_stats()) is None:
         return
@@ -24,7 +25,7 @@ def check(cluster: Cluster) -> None:
 
 
 def _torn_table(shards: Sequence[ProcessStats]) -> str | None:
-    """The first table that has rows on some shards, and is not on others."""
+    """Returns the first table with rows that is missing on some shards, or None."""
     parts = [part for shard in shards for part in shard.tables]
     for name in sorted({part.name for part in parts if part.rows}):
         if sum(part.name == name for part in parts) < len(shards):

@@ -1,4 +1,4 @@
-"""Plain Keras models made over, so that their large tables live in shards."""
+"""Converts plain Keras models, so that their large tables live in shards."""
 
 from persia_tf.conversion.converting import Conversion, convert
 from persia_tf.conversion.report import ConvertedLayer, LeftLayer, Report

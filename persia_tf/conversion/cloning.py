@@ -1,4 +1,4 @@
-"""Clones Functional and Sequential models, with other layers in place of some."""
+"""Clones Functional and Sequential models, and replaces some of their layers."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from persia_tf.layers.ids import DTYPES
 
 
 class Cloner:
-    """Clones a model and those nested in it; a layer that they share stays shared.
+    """Clones a model and the models nested in it. Shared layers stay shared.
 
     Args:
-        replace: Takes a layer; returns what stands in its place, or None for a copy.
-        is_input_of_ids: Whether an input, as a tensor, becomes int64.
+        replace: Takes a layer, and returns the layer that replaces it; None for a copy.
+        is_input_of_ids: Takes the tensor of an input, and returns whether the input
+            becomes int64.
     """
 
     def __init__(
@@ -27,17 +28,17 @@ class Cloner:
     ) -> None:
         self._replace = replace
         self._is_input_of_ids = is_input_of_ids
-        # The original is kept too, so that its id stays its own.
+        # By the `id` of the original, which is kept alive so that its `id` is unique.
         self._clones: dict[int, tuple[Any, Any]] = {}
 
     def clone(self, layer: Any) -> Any:
-        """Returns the clone of a model or a layer, made when it is first asked for.
+        """Returns the clone of a model or a layer, which the first call creates.
 
         Args:
             layer: A Keras model, layer, or operation of Keras 3.
 
         Raises:
-            ValueError: for a layer that cannot be made from its config.
+            ValueError: if a layer cannot be created from its config.
         """
         if id(layer) not in self._clones:
             self._clones[id(layer)] = (layer, self._new(layer))
@@ -48,8 +49,9 @@ class Cloner:
             if isinstance(layer, keras.Sequential):
                 return self._sequential(layer)
             return self._functional(layer)
-        # They have no weights. And a Lambda's config is its code, which would run
-        # without the names of the module that it is from.
+        # Operations and Lambdas have no weights, so the clone uses the same object. A
+        # Lambda must not be copied: its config is its code, which in a copy could not
+        # access the names of the module that it comes from.
         if not isinstance(layer, keras.layers.Layer) or _is_lambda(layer):
             return layer
         return self._replace(layer) or _copy(layer)
@@ -67,8 +69,9 @@ class Cloner:
         inputs = keras.tree.map_structure(
             lambda tensor: self._input_layer(tensor).output, model.input
         )
-        # Another model of the same graph: Keras would compile the clone of one that
-        # is compiled, with what can be made from a config only.
+        # Clone a new model of the same graph, which is not compiled: Keras would also
+        # compile the clone of a compiled model, which fails if a part of what it was
+        # compiled with cannot be created from a config.
         graph = keras.Model(model.input, model.output, name=model.name)
         return clone_model(graph, inputs, clone_function=self.clone)
 

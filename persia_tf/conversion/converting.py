@@ -42,21 +42,21 @@ def convert(
     cluster: Cluster | None = None,
     regularizers: Literal["leave", "drop", "weight_decay"] = "leave",
 ) -> Conversion:
-    """Clones a Keras model, with its large `Embedding` layers as `PersiaEmbedding`.
+    """Clones a Keras model, and makes its large `Embedding` layers `PersiaEmbedding`.
 
-    The clone predicts what the model predicts: the rows of ids 0 to `input_dim - 1`
-    are carried over to tables of the cluster, and all other weights, names,
-    vocabularies and `trainable` flags are copied. The model stays as it is.
+    The clone predicts what the model predicts: the rows of ids 0 to `input_dim - 1` are
+    copied to tables of the cluster, and all other weights, names, vocabularies and
+    `trainable` flags are copied too. The model is not changed.
 
     Under a `tf.distribute` strategy, call it within the strategy's scope.
 
-    The clone must be compiled. The optimizer of `compile` then steps the dense
-    weights, and rows follow it unless there is an `optimizer` for them; state that the
-    model's optimizer had is not carried over.
+    The clone must be compiled before it is trained. The optimizer of `compile` then
+    updates the dense part, and also the rows unless `optimizer` is given for them. The
+    state of the model's optimizer is not copied.
 
-    An input that only ids go through becomes int64, whatever its dtype was, as floats
-    lose ids beyond `2**24`. Where ids are computed as floats, the layer that takes
-    their place is a `CastingPersiaEmbedding`.
+    An input that only feeds ids to converted layers becomes int64, whatever its dtype
+    was, since float32 cannot represent all ids beyond `2**24`. Where the model computes
+    ids as floats, an `Embedding` becomes a `CastingPersiaEmbedding`.
 
     Example:
 
@@ -69,33 +69,35 @@ def convert(
     ```
 
     Args:
-        model: A Functional or Sequential model, with whatever models nested in it.
-            It must be built.
-        min_rows: An int of at least 1: `Embedding` layers of fewer rows
-            (`input_dim`) are left. Defaults to `100_000`.
-        optimizer: What steps the rows: a `persia_tf.optimizers` object or its name.
-            Defaults to None: rows follow the optimizer that the clone is compiled
-            with, as those of `PersiaEmbedding` do.
-        table_prefix: Goes before the names of the tables, which are those of the
-            layers, after the models that they are nested in: `"user_embedding"`,
-            `"tower/user_embedding"`. Defaults to `""`.
+        model: A Functional or Sequential model, which must be built. Other models may
+            be nested in it.
+        min_rows: An int of at least 1: `Embedding` layers with fewer rows
+            (`input_dim`) are not converted. Defaults to `100_000`.
+        optimizer: The optimizer of the rows: a `persia_tf.optimizers` object or its
+            name. Defaults to None: rows follow the optimizer that the clone is compiled
+            with, as for any `PersiaEmbedding`.
+        table_prefix: A prefix of the tables' names. Without it, a table is named like
+            its layer, preceded by the names of the models that the layer is nested in:
+            `"user_embedding"`, `"tower/user_embedding"`. Defaults to `""`.
         cluster: The `persia_tf.Cluster` that holds the tables. Defaults to that of
             `ptf.use_cluster`, else to the one of the environment.
-        regularizers: What becomes of an `Embedding` with an `embeddings_regularizer`,
-            which rows do not have: `"leave"` it as it is; `"drop"` the regularizer; or
-            `"weight_decay"`, which gives its rows' optimizer a decoupled weight decay
-            of `2 * l2` in place of `L2(l2)`: that shrinks the rows that a step touches,
-            where Keras shrinks all of them. A regularizer of zero, as `L2(0.0)`, counts
-            as none. Defaults to `"leave"`.
+        regularizers: What to do with an `Embedding` that has an
+            `embeddings_regularizer`, which tables do not support. `"leave"` does not
+            convert the layer. `"drop"` converts it without the regularizer.
+            `"weight_decay"` converts it and replaces `L2(l2)` by a decoupled weight
+            decay of `2 * l2` in the optimizer of its rows: this shrinks only the rows
+            that a step updates, where Keras shrinks all rows. A regularizer of zero,
+            such as `L2(0.0)`, counts as none. Defaults to `"leave"`.
 
     Returns:
         A `Conversion`: `(model, report)`.
 
     Raises:
-        TypeError: for an argument of another type.
-        ValueError: for a model that is subclassed or not built, a layer that cannot
-            be made from its config, or a table that holds other rows.
-        PersiaError: if a shard does not answer in time, or a table is there with
+        TypeError: if an argument has the wrong type.
+        ValueError: if the model is subclassed or not built, a layer cannot be created
+            from its config, a table holds rows that differ from the layer's, or
+            `regularizers="weight_decay"` is given without an `optimizer`.
+        PersiaError: if a shard does not answer in time, or a table exists already with
             other settings.
     """
     _check_model(model)
@@ -116,7 +118,7 @@ def convert(
 
 
 class _Replacements:
-    """The layers that take the place of others, and what there is to say of them."""
+    """Creates the layers that replace others, and what the report says of them."""
 
     def __init__(
         self,
@@ -133,7 +135,7 @@ class _Replacements:
         self.report: list[ConvertedLayer] = []
 
     def replacement(self, layer: Any) -> Any:
-        """Returns the layer that takes the place of one, or None."""
+        """Returns the layer that replaces `layer`, or None if it is not converted."""
         if not self._plan.converts(layer):
             return None
         path = self._plan.path(layer)
@@ -160,7 +162,7 @@ class _Replacements:
         return new
 
     def carry_over(self) -> None:
-        """Fills the tables, once the layers are built."""
+        """Fills the tables. The new layers must be built."""
         for layer, table in self._tables:
             rows.refuse_other_rows(table, layer)
         for layer, table in self._tables:
@@ -178,7 +180,7 @@ class _Replacements:
 
 
 def _copy_states(model: Any, clone: Any, cloner: Cloner, plan: Plan) -> None:
-    # Outer models first: what they say of `trainable` holds for all within.
+    # Outer models first: setting `trainable` of a model sets it for all of its layers.
     clone.trainable = model.trainable
     for layer in model.layers:
         if is_model_of_layers(layer):

@@ -1,4 +1,4 @@
-"""Which layers of a model are converted, and why the others are not."""
+"""Decides which layers of a model are converted, and why the others are not."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ _ROW_DTYPES = ("float32", "bfloat16", "float16")
 
 
 def is_model_of_layers(layer: Any) -> bool:
-    """Whether a layer is a Functional or Sequential model, and no class of a user's."""
+    """Returns whether a layer is a Functional or Sequential model, not a subclass."""
     return isinstance(layer, keras.Model) and (
         type(layer) is keras.Sequential or _is_functional(type(layer))
     )
 
 
 def _is_functional(cls: type) -> bool:
-    # tf_keras has no public name for it.
+    # tf_keras has no public name for the class Functional.
     return cls.__name__ == "Functional" and cls.__module__.startswith(
         ("keras.", "tf_keras.")
     )
 
 
 class Plan:
-    """What is to become of each `keras.layers.Embedding` of a model.
+    """The decision for each `keras.layers.Embedding` of a model: converted or left.
 
     Args:
         model: A Functional or Sequential Keras model.
-        min_rows: Smaller tables are left.
-        regularizers: Says what becomes of those of layers.
+        min_rows: Layers with fewer rows are left.
+        regularizers: Decides what to do with the regularizers of layers.
     """
 
     def __init__(self, model: Any, min_rows: int, regularizers: Regularizers) -> None:
@@ -51,25 +51,25 @@ class Plan:
                 self._decide(path, layer)
 
     def converts(self, layer: Any) -> bool:
-        """Whether the layer becomes a `PersiaEmbedding`."""
+        """Returns whether the layer becomes a `PersiaEmbedding`."""
         return id(layer) in self._paths
 
     def path(self, layer: Any) -> str:
-        """The name of a layer that is converted, after those of its models."""
+        """Returns a converted layer's name, preceded by the names of its models."""
         return self._paths[id(layer)]
 
     def regularization(self, layer: Any) -> Regularization:
-        """What becomes of the regularizer of a layer that is converted."""
+        """Returns what replaces the regularizer of a converted layer."""
         return self._regularization[id(layer)]
 
     def takes_ids(self, layer: Any) -> bool:
-        """Whether all that goes into a layer are ids of layers that are converted."""
+        """Returns whether all inputs of a layer are ids for converted layers."""
         if not is_model_of_layers(layer):
             return self.converts(layer)
         return all(self.is_input_of_ids(tensor) for tensor in layer.inputs)
 
     def is_input_of_ids(self, tensor: Any) -> bool:
-        """Whether a tensor is an input that only ids go through."""
+        """Returns whether a tensor is an input used only as ids by converted layers."""
         layer = tensor._keras_history[0]
         if not isinstance(layer, keras.layers.InputLayer):
             return False
@@ -99,7 +99,7 @@ class Plan:
 
 
 def why_left(layer: Any, min_rows: int) -> str | None:
-    """Returns why an `Embedding` is left, its regularizer apart; None if it is not."""
+    """Returns why an `Embedding` is not converted, or None. Ignores its regularizer."""
     if type(layer) is not keras.layers.Embedding:
         return f"{type(layer).__name__} may do more than keras.layers.Embedding"
     if layer.input_dim < min_rows:
@@ -129,16 +129,17 @@ def row_initializer(layer: Any) -> tuple[Any, tuple[str, ...]]:
         name = type(layer.embeddings_initializer).__name__
         return "uniform", (f"rows of new ids are uniform, as there is no {name}",)
     if type(initializer).__name__ == "GlorotUniform":
-        # As wide as Keras made the layer's rows: a table's would be wider.
+        # The limit that Keras used for the layer. It depends on `input_dim`, which a
+        # table does not have: the table's own limit would be larger.
         limit = (6 / (layer.input_dim + layer.output_dim)) ** 0.5
         return keras.initializers.RandomUniform(-limit, limit), ()
     return initializer, ()
 
 
 def _layers(model: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    """The layers of a model and of those nested in it, with their paths."""
+    """Yields the layers of a model and of models nested in it, with their paths."""
     for layer in model.layers:
-        # Keras 3's operations are no layers.
+        # `layers` of Keras 3 may have operations too, which are not Layers.
         if is_model_of_layers(layer):
             yield from _layers(layer, f"{prefix}{layer.name}/")
         elif isinstance(layer, keras.layers.Layer):

@@ -1,4 +1,4 @@
-"""What becomes of the regularizer of an `Embedding` that is converted."""
+"""Decides what replaces the regularizer of an `Embedding` that is converted."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 from persia_tf import optimizers
 from persia_tf.regularizers import Penalty, penalty_of
 
-# Of `convert(regularizers=)`.
+# The choices for `convert(regularizers=)`.
 LEAVE, DROP, WEIGHT_DECAY = CHOICES = ("leave", "drop", "weight_decay")
 
 
 class Regularization(NamedTuple):
-    """What stands for the regularizer of one layer.
+    """What replaces the regularizer of one layer.
 
     Attributes:
-        reason: Why the layer is left as it is; None if it is converted.
-        weight_decay: Of the layer's row optimizer; 0: as it is.
-        notes: What is not as it was, for the report.
+        reason: Why the layer is not converted; None if it is.
+        weight_decay: The weight decay for the optimizer of the layer's rows; 0 leaves
+            the optimizer unchanged.
+        notes: What differs from the original layer, for the report.
     """
 
     reason: str | None = None
@@ -26,15 +27,16 @@ class Regularization(NamedTuple):
 
 
 class Regularizers:
-    """Says what becomes of regularizers.
+    """Decides what replaces the regularizers of layers.
 
     Args:
         choice: One of `CHOICES`.
-        optimizer: What steps the rows of layers without one; None: they follow the
-            optimizer that steps the model.
+        optimizer: The optimizer of the rows of layers without a regularizer; None: rows
+            follow the optimizer of the model.
 
     Raises:
-        ValueError: for `WEIGHT_DECAY` without an optimizer, which would have it.
+        ValueError: if `choice` is `WEIGHT_DECAY` and there is no optimizer to add the
+            weight decay to.
     """
 
     def __init__(self, choice: str, optimizer: optimizers.Optimizer | None) -> None:
@@ -50,7 +52,7 @@ class Regularizers:
         self._with_decay: dict[float, Any] = {0.0: optimizer}
 
     def of(self, layer: Any) -> Regularization:
-        """Returns what becomes of the regularizer of an `Embedding`."""
+        """Returns what replaces the regularizer of an `Embedding`."""
         regularizer = layer.embeddings_regularizer
         penalty = penalty_of(regularizer)
         if penalty == Penalty(0.0, 0.0):
@@ -76,7 +78,7 @@ class Regularizers:
         )
 
     def optimizer(self, weight_decay: float) -> optimizers.Optimizer | None:
-        """Returns the row optimizer with a weight decay, one object for each decay."""
+        """Returns the row optimizer with a weight decay: one object per decay."""
         if weight_decay not in self._with_decay:
             config = {**self._optimizer.get_config(), "weight_decay": weight_decay}
             self._with_decay[weight_decay] = type(self._optimizer).from_config(config)

@@ -1,4 +1,4 @@
-"""What a conversion did, for people and for programs."""
+"""The report on a conversion, for people and for programs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class ConvertedLayer:
     """An `Embedding` whose rows now live in a table.
 
     Attributes:
-        path: The layer's name, after those of the models that it is nested in.
-        table: Its table's name.
-        rows: How many rows it had: its `input_dim`.
-        dim: Size of a row's vector.
-        notes: What is not as it was.
+        path: The layer's name, preceded by those of the models that it is nested in.
+        table: The name of its table.
+        rows: The number of its rows: its `input_dim`.
+        dim: Weights per row.
+        notes: What differs from the original layer.
     """
 
     path: str
@@ -27,13 +27,14 @@ class ConvertedLayer:
 
 @dataclasses.dataclass(frozen=True)
 class LeftLayer:
-    """An `Embedding` that is still one.
+    """An `Embedding` that was not converted.
 
     Attributes:
-        path: The layer's name, after those of the models and layers that it is in.
-        rows: How many rows it has: its `input_dim`.
-        dim: Size of a row's vector.
-        reason: Why it was left.
+        path: The layer's name, preceded by those of the models and layers that it is
+            nested in.
+        rows: The number of its rows: its `input_dim`.
+        dim: Weights per row.
+        reason: Why it was not converted.
     """
 
     path: str
@@ -44,12 +45,12 @@ class LeftLayer:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What became of each `Embedding` of a model.
+    """What a conversion did with each `Embedding` of a model.
 
     Attributes:
-        converted: Those that became `PersiaEmbedding`.
-        left: Those that did not, and why.
-        optimizer: The `persia_tf.optimizers` object that steps the converted rows;
+        converted: The layers that became `PersiaEmbedding`.
+        left: The layers that did not, and why.
+        optimizer: The `persia_tf.optimizers` object that updates the converted rows;
             None: they follow the optimizer of `compile`.
     """
 

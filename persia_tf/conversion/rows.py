@@ -1,4 +1,4 @@
-"""Carries the weights of an `Embedding` over to the rows of a table."""
+"""Copies the weights of an `Embedding` to the rows of a table."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _CHUNK_ROWS = 2**16
 
 
 def refuse_other_rows(table: Table, embedding: Any) -> None:
-    """Raises ValueError if a table holds rows that are not the layer's.
+    """Raises ValueError if a table holds rows that differ from the layer's.
 
     Args:
-        table: Of the layer's dim.
+        table: A table of the layer's dim.
         embedding: The `keras.layers.Embedding`.
     """
     if not len(table):
         return
     for ids, rows in _chunks(embedding):
         held = table.lookup(ids)
-        # An id without a row gives zeros.
+        # Zeros are ignored: the lookup returns them for ids without a row.
         other = (held != rows).any(axis=1) & held.any(axis=1)
         if other.any():
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Copies what a layer has learnt to a clone of it."""
+"""Copies the state of a layer to its clone."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from persia_tf.saving.contexts import rows_stay
 
 
 def copy_state(layer: Any, clone: Any) -> None:
-    """Copies the weights of a layer, and what else Keras saves of it.
+    """Copies the weights of a layer, and all other state that Keras saves.
 
-    By the hooks that Keras saves layers with, so that vocabularies and statistics
-    come along. A clone of a `PersiaEmbedding` is of the same table: its rows stay.
+    It uses the hooks with which Keras saves layers, so that vocabularies and statistics
+    are copied too. The rows of a `PersiaEmbedding` are not: its clone uses the same
+    table.
 
     Args:
-        layer: A layer that is built.
-        clone: Made from its config, and built.
+        layer: A built layer.
+        clone: A built layer that was created from the config of `layer`.
 
     Raises:
-        ValueError: if the clone has more or fewer layers inside.
+        ValueError: if the clone contains more or fewer layers than `layer`.
     """
     inside, clone_inside = list(layer._flatten_layers()), list(clone._flatten_layers())
     _check_same(layer, inside, clone_inside)

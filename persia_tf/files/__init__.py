@@ -1,6 +1,6 @@
 """Files of checkpoints: on this machine, and at URLs such as s3://bucket/folder.
 
-URLs are fsspec's (the extra `remote`); this package imports it when it is needed.
+URLs are accessed with fsspec (the extra `remote`), which is imported on first use.
 """
 
 from persia_tf.files.paths import (

@@ -1,4 +1,4 @@
-"""What the native core calls for files at URLs, as ctypes takes it."""
+"""The ctypes callbacks through which the native core accesses files at URLs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from persia_tf.files.remote import NewFile, OpenFile, RemoteFiles
 
 
 class Callbacks:
-    """A `persia_files` of what a `RemoteFiles` does.
+    """A `persia_files`, the core's table of callbacks, on top of a `RemoteFiles`.
 
     Args:
-        files: Does the work.
+        files: Accesses the files.
     """
 
     def __init__(self, files: RemoteFiles) -> None:
         self._files = files
-        # Adding, finding and removing one entry need no lock.
+        # No lock: adding, finding and removing one entry of a dict are atomic.
         self._handles: dict[int, NewFile | OpenFile] = {}
         self._numbers = itertools.count(1)
         self._native = _native.Files(
@@ -36,7 +36,7 @@ class Callbacks:
         )
 
     def register(self, library: ctypes.CDLL) -> None:
-        """Has the native core call this, which must live for ever."""
+        """Registers the callbacks with the native core. This object must never die."""
         library.persia_set_files(ctypes.byref(self._native))
 
     def _create(self, url: bytes, file: Any) -> None:
@@ -77,7 +77,7 @@ class Callbacks:
             for name in self._files.names(url.decode()):
                 add(names, _native.utf8(name))
         except FileNotFoundError:
-            pass  # It has none.
+            pass  # A folder that does not exist has no names.
 
     def _make_folder(self, url: bytes) -> None:
         self._files.make_folder(url.decode())
@@ -92,7 +92,7 @@ class Callbacks:
 
 
 def _guarded(work: Callable[..., None]) -> Callable[..., int]:
-    """Gives a status code for what is raised: ctypes would take it for success."""
+    """Converts exceptions to status codes: ctypes would ignore them, as successes."""
 
     def call(*arguments: Any) -> int:
         *others, message = arguments

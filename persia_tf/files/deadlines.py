@@ -1,4 +1,4 @@
-"""Calls that end in time, of libraries that know no deadline."""
+"""Calls with a time-out, for libraries that do not support deadlines."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ _Value = TypeVar("_Value")
 
 
 class TimedCalls:
-    """Makes calls, each on a thread of its own. Thread-safe.
+    """Makes calls with a time-out, each on its own thread. Thread-safe.
 
     Args:
-        seconds: How long each may take.
+        seconds: The time-out of each call.
     """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._changed = threading.Condition()
-        self._end = math.inf  # Of all calls. Guarded by _changed.
+        self._end = math.inf  # The deadline of all calls. Guarded by _changed.
 
     def call(self, function: Callable[..., _Value], *arguments: Any) -> _Value:
         """Calls a function.
 
         Args:
-            function: What to call. If it is late, it goes on, and nobody learns of its
-                outcome.
-            *arguments: For the function.
+            function: The function. After a time-out it keeps running, and its outcome
+                is ignored.
+            *arguments: The function's arguments.
 
         Returns:
             What the function returns.
 
         Raises:
-            TimeoutError: if it took too long.
-            BaseException: what the function raises.
+            TimeoutError: if it takes too long.
+            BaseException: whatever the function raises.
         """
         late = time.monotonic() + self._seconds
         outcome: list[tuple[Any, BaseException | None]] = []
@@ -50,7 +50,7 @@ class TimedCalls:
                 outcome.append(result)
                 self._changed.notify_all()
 
-        # A daemon: one that hangs must not keep the program from ending.
+        # A daemon: a call that hangs must not keep the program from ending.
         threading.Thread(target=run, name="persia-files", daemon=True).start()
         with self._changed:
             while not outcome:
@@ -66,7 +66,7 @@ class TimedCalls:
         return value
 
     def end_within(self, seconds: float) -> None:
-        """Limits all calls, also those that wait already, to some time from now."""
+        """Makes all calls, current and future, end within `seconds` from now."""
         with self._changed:
             self._end = min(self._end, time.monotonic() + seconds)
             self._changed.notify_all()

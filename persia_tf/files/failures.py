@@ -1,4 +1,4 @@
-"""What file systems raise, as persia_tf tells it."""
+"""Converts the exceptions of file systems to the errors of persia_tf."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def code_of(error: BaseException) -> int:
-    """Returns the status code that stands for what a file system raised."""
+    """Returns the status code for an exception of a file system."""
     if isinstance(error, errors.PersiaError):
         return error.code
     if isinstance(error, FileNotFoundError):
@@ -27,16 +27,16 @@ def code_of(error: BaseException) -> int:
 
 
 def text_of(error: BaseException) -> str:
-    """Returns what it says, in one line."""
+    """Returns the message of an exception, in one line."""
     if isinstance(error, errors.PersiaError):
         return str(error)
-    # FileNotFoundError("bucket/key") and KeyError say too little without the class.
+    # With the class: FileNotFoundError("bucket/key") and KeyError say too little alone.
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 @contextlib.contextmanager
 def as_errors(action: str, path: str) -> Iterator[None]:
-    """Raises a `PersiaError` that names the path for what is raised within."""
+    """Converts exceptions within it to a `PersiaError` that names the path."""
     try:
         yield
     except errors.PersiaError:

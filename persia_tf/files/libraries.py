@@ -1,4 +1,4 @@
-"""The libraries that reach URLs: fsspec, and what it finds for each scheme."""
+"""The libraries that access URLs: fsspec, and its file systems for each scheme."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import Any
 
 from persia_tf import errors
 
-# This machine's files, which the native core keeps, and syncs.
+# This machine's files, which the native core accesses itself, with fsync.
 _LOCAL = {"file", "local"}
 
 
 def find(url: str) -> Any:
-    """Returns fsspec's file system of a URL; its credentials are the environment's.
+    """Returns fsspec's file system for a URL; it gets credentials from the environment.
 
     Raises:
-        FailedPreconditionError: if its library is not installed.
-        InvalidArgumentError: if there is none for such URLs.
+        FailedPreconditionError: if the library for the URL is not installed.
+        InvalidArgumentError: if no library supports the URL.
     """
     scheme, _, rest = url.partition("://")
     user, at, _ = rest.partition("/")[0].rpartition("@")
@@ -33,7 +33,7 @@ def find(url: str) -> Any:
     try:
         import fsspec
 
-        # Its own cache would keep one for each thread that asks.
+        # fsspec's own cache would keep an instance for each thread.
         return fsspec.core.url_to_fs(url, skip_instance_cache=True)[0]
     except ImportError as error:
         raise errors.FailedPreconditionError(

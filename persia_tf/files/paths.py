@@ -1,4 +1,4 @@
-"""What programs and commands read themselves, on this machine or at a URL."""
+"""Access to files on this machine or at a URL, for programs and commands."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from persia_tf.files.remote import RemoteFiles
 
 
 def is_url(path: str) -> bool:
-    """Whether a path is a URL, as the native core tells them."""
+    """Returns whether a path is a URL, by the same rule as the native core."""
     return "://" in path
 
 
 def list_folder(path: str) -> list[str]:
-    """Lists the names in a folder, in order; none if it is not there.
+    """Lists the names in a folder, sorted; empty if there is no such folder.
 
     Raises:
-        PersiaError: if it cannot be told.
+        PersiaError: if the folder cannot be listed.
     """
     with failures.as_errors("list", path):
         try:
@@ -33,7 +33,7 @@ def read_file(path: str) -> bytes:
     """Reads a small file.
 
     Raises:
-        NotFoundError: if there is none.
+        NotFoundError: if the file does not exist.
         PersiaError: if it cannot be read.
     """
     with failures.as_errors("read", path):
@@ -44,10 +44,10 @@ def read_file(path: str) -> bytes:
 
 
 def size_of(path: str) -> int:
-    """Returns how many bytes a file has.
+    """Returns the size of a file in bytes.
 
     Raises:
-        PersiaError: if it cannot be told.
+        PersiaError: if the size cannot be read.
     """
     with failures.as_errors("look at", path):
         if is_url(path):
@@ -56,7 +56,7 @@ def size_of(path: str) -> int:
 
 
 def write_file(path: str, contents: bytes) -> None:
-    """Writes a small file, in one step that survives a loss of power.
+    """Writes a small file atomically and durably: it survives a loss of power.
 
     Raises:
         PersiaError: if it cannot be written.
@@ -74,7 +74,7 @@ def write_file(path: str, contents: bytes) -> None:
 
 
 def remove_file(path: str) -> None:
-    """Removes a file, if it is there.
+    """Removes a file, if it exists.
 
     Raises:
         PersiaError: if it cannot be removed.

@@ -1,4 +1,4 @@
-"""Makes the native core reach URLs: see `persia_files` in cc/capi/persia.h."""
+"""Lets the native core access URLs: see `persia_files` in cc/capi/persia.h."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from persia_tf.files.remote import RemoteFiles
 
 
 def reach_urls(url: str) -> None:
-    """Lets the native core of this process reach URLs. Asks nobody yet.
+    """Lets the native core of this process access URLs. Makes no request itself.
 
     Args:
-        url: One of those that will be used.
+        url: One of the URLs that will be used.
 
     Raises:
-        FailedPreconditionError: if its library is not installed.
-        InvalidArgumentError: if there is none for such URLs.
+        FailedPreconditionError: if the library for the URL is not installed.
+        InvalidArgumentError: if no library supports the URL.
     """
     RemoteFiles.shared().check(url)
     _register()
 
 
 def end_within(seconds: float) -> None:
-    """Has every request to a URL fail that has no answer in so many seconds from now.
+    """Makes all requests to URLs fail that are not answered within `seconds` from now.
 
-    For the end of a process, which storage that hangs must not hold up.
+    For the end of a process, which must not be delayed by storage that hangs.
     """
     RemoteFiles.shared().end_within(seconds)
 
 
 @functools.cache
 def _register() -> Callbacks:
-    # Kept for ever: the core calls them as long as the process lives.
+    # The cache keeps it alive: the core may call it as long as the process lives.
     callbacks = Callbacks(RemoteFiles.shared())
     callbacks.register(_native.library())
     return callbacks

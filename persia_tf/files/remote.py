@@ -13,22 +13,24 @@ from persia_tf.files.deadlines import TimedCalls
 
 _Value = TypeVar("_Value")
 
-# Of one request, with what its library tries again: some megabytes at most.
+# The time-out of a request, including retries by its library. A request transfers at
+# most some megabytes.
 _SECONDS = 120.0
 
-# Buckets: a folder is there as soon as something is in it, making one could make a
-# bucket, and a file is put in one step. Others have folders, and rename.
+# Schemes of object stores. There, a folder exists as soon as it contains an object,
+# creating one could create a bucket, and writing an object is atomic. Other schemes
+# have real folders, and files are written atomically by renaming them.
 _OBJECT_STORES = {"abfs", "abfss", "az", "gcs", "gs", "oci", "oss", "r2", "s3", "s3a"}
 
 
 class RemoteFiles:
-    """What the native core and the commands do with files at URLs. Thread-safe.
+    """Accesses files at URLs, for the native core and for commands. Thread-safe.
 
     Every method blocks for at most the given time, and raises what the URL's library
     raises, or TimeoutError.
 
     Args:
-        seconds: How long each may take.
+        seconds: The time-out of each method, in seconds.
     """
 
     def __init__(self, seconds: float = _SECONDS) -> None:
@@ -39,15 +41,15 @@ class RemoteFiles:
     @staticmethod
     @functools.cache
     def shared() -> RemoteFiles:
-        """Returns that of this process."""
+        """Returns the instance that all of this process shares."""
         return RemoteFiles()
 
     def check(self, url: str) -> None:
-        """Finds the URL's library. Asks nobody.
+        """Finds the URL's library. Makes no request.
 
         Raises:
-            FailedPreconditionError: if it is not installed.
-            InvalidArgumentError: if there is none for such URLs.
+            FailedPreconditionError: if the library for the URL is not installed.
+            InvalidArgumentError: if no library supports the URL.
         """
         self._system(url)
 
@@ -56,13 +58,13 @@ class RemoteFiles:
 
         def names(system: Any, path: str) -> list[str]:
             found = {name.rstrip("/") for name in system.ls(path, detail=False)}
-            # A bucket may have an object that stands for the folder itself.
+            # A bucket may contain an object that represents the folder itself.
             return [name.rsplit("/", 1)[-1] for name in found - {path.rstrip("/")}]
 
         return self._on(url, names)
 
     def size(self, url: str) -> int:
-        """Returns how many bytes a file has."""
+        """Returns the size of a file in bytes."""
         return self._on(url, lambda system, path: system.size(path))
 
     def contents(self, url: str) -> bytes:
@@ -70,7 +72,7 @@ class RemoteFiles:
         return self._on(url, lambda system, path: system.cat_file(path))
 
     def write_whole(self, url: str, contents: bytes) -> None:
-        """Writes a small file in one step."""
+        """Writes a small file atomically."""
 
         def write(system: Any, path: str) -> None:
             if _scheme(url) in _OBJECT_STORES:
@@ -82,7 +84,7 @@ class RemoteFiles:
         self._on(url, write)
 
     def remove(self, url: str) -> None:
-        """Removes a file, if it is there."""
+        """Removes a file, if it exists."""
 
         def remove(system: Any, path: str) -> None:
             with contextlib.suppress(FileNotFoundError):
@@ -91,12 +93,12 @@ class RemoteFiles:
         self._on(url, remove)
 
     def make_folder(self, url: str) -> None:
-        """Makes a folder, with those that it lies in."""
+        """Creates a folder and its parents. Does nothing in object stores."""
         if _scheme(url) not in _OBJECT_STORES:
             self._on(url, lambda system, path: system.makedirs(path, exist_ok=True))
 
     def remove_folder(self, url: str) -> None:
-        """Removes an empty folder, if it is there."""
+        """Removes an empty folder, if it exists. Does nothing in object stores."""
 
         def remove(system: Any, path: str) -> None:
             with contextlib.suppress(FileNotFoundError):
@@ -106,28 +108,28 @@ class RemoteFiles:
             self._on(url, remove)
 
     def create(self, url: str) -> NewFile:
-        """Begins a file."""
+        """Creates a file, to be written in pieces."""
         opened = self._on(url, lambda system, path: system.open(path, "wb"))
         return NewFile(self, opened, lambda: self.remove(url))
 
     def open(self, url: str) -> OpenFile:
-        """Opens a file to be read."""
+        """Opens a file for reading."""
         opened = self._on(url, lambda system, path: system.open(path, "rb"))
         return OpenFile(self, opened)
 
     def within_time(self, function: Callable[..., _Value], *arguments: Any) -> _Value:
-        """Calls a function, for as long as a request may take."""
+        """Calls a function with the time-out of a request."""
         return self._calls.call(function, *arguments)
 
     def end_within(self, seconds: float) -> None:
-        """Has all requests end by then, also those that wait: the process ends."""
+        """Makes all requests, current and future, end within `seconds` from now."""
         self._calls.end_within(seconds)
 
     def _on(self, url: str, use: Callable[[Any, str], _Value]) -> _Value:
         system = self._system(url)
 
         def call() -> _Value:
-            system.invalidate_cache()  # Others write there too.
+            system.invalidate_cache()  # Other programs write there too.
             return use(system, system._strip_protocol(url))
 
         return self.within_time(call)
@@ -141,12 +143,12 @@ class RemoteFiles:
 
 
 class NewFile:
-    """A file that is being written. Its methods block, and raise, as `RemoteFiles`.
+    """A file being written. Its methods block and raise as those of `RemoteFiles` do.
 
     Args:
-        files: Where it is.
-        opened: What its library gave.
-        remove: Removes what there is of it.
+        files: Makes the requests.
+        opened: The library's file object.
+        remove: Removes the parts of the file that were written.
     """
 
     def __init__(
@@ -158,7 +160,7 @@ class NewFile:
         self._is_finished = False
 
     def append(self, contents: bytes) -> None:
-        """Writes all of the bytes."""
+        """Appends bytes."""
         self._files.within_time(self._opened.write, contents)
 
     def finish(self) -> None:
@@ -167,33 +169,33 @@ class NewFile:
         self._is_finished = True
 
     def release(self) -> None:
-        """Gives it up, unless it is finished."""
+        """Discards the file and removes it, unless it is finished."""
         if not self._is_finished:
             self._files.within_time(_discard, self._opened)
             self._remove()
 
 
 class OpenFile:
-    """A file that is being read. Its methods block, and raise, as `RemoteFiles`."""
+    """A file being read. Its methods block and raise as those of `RemoteFiles` do."""
 
     def __init__(self, files: RemoteFiles, opened: Any) -> None:
         self._files = files
         self._opened = opened
 
     def read(self, size: int) -> bytes:
-        """Reads on; nothing at the end."""
+        """Reads up to `size` further bytes; returns none at the end of the file."""
         return self._files.within_time(self._opened.read, size)
 
     def release(self) -> None:
-        """Closes it."""
+        """Closes the file."""
         self._files.within_time(self._opened.close)
 
 
 def _discard(opened: Any) -> None:
-    # Ends an upload, so that it never becomes a file.
+    # Aborts an upload, so that it never becomes a file.
     with contextlib.suppress(Exception):
         opened.discard()
-    # Lest its destructor completes it.
+    # Otherwise the destructor would complete the file.
     with contextlib.suppress(AttributeError):
         opened.closed = True
 

@@ -1,1 +1,1 @@
-"""Rows within what Keras and TensorFlow save of a model."""
+"""Saves and loads rows within the files that Keras and TensorFlow write of a model."""

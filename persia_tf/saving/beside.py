@@ -1,7 +1,8 @@
-"""Checkpoints beside a model's file, for rows that are too many for it.
+"""Checkpoints beside a model's file, for rows that are too large for the file.
 
-A checkpoint has all tables of a cluster. So layers that are saved one after the other,
-while nothing is trained, share one; and so they do when they are loaded.
+A checkpoint holds all tables of a cluster. So if several layers are saved, or loaded,
+one after the other and nothing is trained meanwhile, one checkpoint is saved, or
+restored, for all of them.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from persia_tf.checkpoint.shards import Shards
 from persia_tf.cluster import Cluster
 from persia_tf.stats import ProcessStats
 
-# `max_to_keep` of the user's own saves looks at what lies in their folder alone.
+# A folder of their own, so that `max_to_keep` of the user's saves never removes them.
 _FOLDER = "models"
 
 
 class _Known(NamedTuple):
-    """A checkpoint, and when a session's rows were those that it has."""
+    """A checkpoint, and the `_time` at which a session's rows equalled it."""
 
     reference: dict[str, Any]
     time: tuple[Any, ...]
@@ -33,10 +34,10 @@ _known: dict[tuple[str, str], _Known] = {}
 
 
 def save_beside(cluster: Cluster) -> dict[str, Any]:
-    """Saves a checkpoint, if the last one is not of the rows as they are.
+    """Saves a checkpoint, unless the last one still equals the rows.
 
     Returns:
-        What `restore_beside` finds it by, as JSON has it.
+        The reference for `restore_beside`, which JSON can represent.
 
     Raises:
         PersiaError: as `ptf.checkpoint.save` does.
@@ -45,7 +46,7 @@ def save_beside(cluster: Cluster) -> dict[str, Any]:
     where = location(f"{cluster.checkpoint_root}/{_FOLDER}", cluster)
     known = _known.get((session.name, where))
     cluster.flush()
-    # Before the save, lest rows that change during it count as saved.
+    # Taken before the save, so that rows that change during it do not count as saved.
     time = _time(cluster)
     if known is not None and known.time == time:
         if folders.is_complete(Shards(session), known.reference["folder"]):
@@ -57,10 +58,11 @@ def save_beside(cluster: Cluster) -> dict[str, Any]:
 
 
 def restore_beside(cluster: Cluster, reference: dict[str, Any]) -> None:
-    """Restores a checkpoint, if the rows are not those that it has.
+    """Restores a checkpoint, unless the rows still equal it.
 
     Raises:
-        DataLossError: if another checkpoint lies in its place.
+        NotFoundError: if the checkpoint does not exist.
+        DataLossError: if another checkpoint has replaced it in its folder.
         PersiaError: as `ptf.checkpoint.restore` does.
     """
     session = cluster.session
@@ -97,15 +99,15 @@ def restore_beside(cluster: Cluster, reference: dict[str, Any]) -> None:
 
 
 def _updates(cluster: Cluster) -> list[int]:
-    """How many updates each process has applied, which a restore leaves as it is."""
+    """Returns how many updates each process has applied; a restore keeps the counts."""
     return [process.updates for process in cluster.stats()]
 
 
 def _time(cluster: Cluster) -> tuple[Any, ...]:
-    """What changes whenever rows do.
+    """Returns a value that differs after any change of rows.
 
-    But for rows that other processes, other workers too, set by `Table.assign`
-    meanwhile in place of rows that there were.
+    One change is not noticed: another process, such as another worker, overwrites
+    existing rows by `Table.assign`.
     """
     return cluster.session.writes, *map(_time_of_process, cluster.stats())
 

@@ -1,4 +1,4 @@
-"""A store of arrays, as Keras's, in the bytes of one string, or in a file."""
+"""A store of arrays, like Keras's, that writes to memory or to a file."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 
 class BytesStore:
-    """Takes arrays by name, and holds them as an `.npz` file does.
+    """Stores arrays by name, in the format of an `.npz` file.
 
-    Each array is written when it is set, so that none is held twice.
+    Each array is written as soon as it is set, so that no second copy is held.
 
     Args:
-        file: Open for writing bytes; None: it is held in memory.
+        file: A file that is open for writing bytes. None: the store is in memory.
     """
 
     def __init__(self, file: IO[bytes] | None = None) -> None:
@@ -27,15 +27,15 @@ class BytesStore:
             np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
     def close(self) -> None:
-        """Ends it: no more can be set."""
+        """Completes the store: no further array can be set."""
         self._archive.close()
 
     def to_bytes(self) -> bytes:
-        """Ends it, and returns all of it, if it was held in memory."""
+        """Completes a store in memory and returns its contents."""
         self.close()
         return self._file.getvalue()
 
 
 def read_bytes(value: bytes) -> Any:
-    """Returns what `BytesStore.to_bytes` gave as a mapping that reads lazily."""
+    """Returns a mapping that lazily reads arrays from `BytesStore.to_bytes`' result."""
     return np.load(io.BytesIO(value), allow_pickle=False)

@@ -1,4 +1,4 @@
-"""What the program says about saving, around calls of Keras that take no options."""
+"""Context managers with options for Keras's saving, whose functions accept none."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _rows_stay: contextvars.ContextVar[bool] = contextvars.ContextVar(
 def rows_stay() -> Iterator[None]:
     """Within it, models are saved and loaded without their rows.
 
-    What is saved holds the dense weights only, and what is loaded leaves the rows of
-    the cluster as they are. So a program that only evaluates can load a model whose
-    rows others train meanwhile, and a model whose rows `ptf.checkpoint.save` saves
-    need not hold them too.
+    What is saved holds the dense part only, and loading leaves the rows of the cluster
+    as they are. So a program that only evaluates can load a model while other programs
+    train its rows, and a model whose rows are saved by `ptf.checkpoint.save` does not
+    store them a second time.
 
     Example:
 
@@ -34,5 +34,5 @@ def rows_stay() -> Iterator[None]:
 
 
 def do_rows_stay() -> bool:
-    """Whether `rows_stay` was entered here."""
+    """Returns whether the caller runs within `rows_stay`."""
     return _rows_stay.get()

@@ -1,4 +1,4 @@
-"""What is saved of a table beside its rows, to be checked when they are loaded."""
+"""The description of a table that is saved with its rows and checked at loading."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ import numpy as np
 
 VERSION = 1
 
-# Of optimizers: the parameters that, where they are not 0, give a row more state.
+# The parameters of optimizers that give each row more state if they are not 0.
 _STATE_SWITCHES = ("momentum", "amsgrad", "centered", "dense")
 
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """Describes a table that was saved.
+    """Describes a saved table.
 
     Attributes:
         table: Its name, for messages.
-        dim: Weights a row.
-        optimizer: Its rule and numbers, as `Optimizer.spec` gives them.
-        compression: The layer's, as `described` gives it: it says which ids rows have.
-        rows: How many rows there are.
-        batches: In how many pieces they are stored.
-        checkpoint: The checkpoint that holds them instead, or None.
-        by_chief: Whether the one worker wrote it that writes rows.
-        full_name: The table's name in its cluster, by which a checkpoint has it. Empty
-            of a file of an earlier version.
+        dim: Weights per row.
+        optimizer: The optimizer's rule and parameters, as `Optimizer.spec` returns
+            them.
+        compression: The layer's compression, as `described` returns it. It determines
+            which ids have rows.
+        rows: The number of rows.
+        batches: The number of batches that the rows are stored in.
+        checkpoint: A reference to the checkpoint that holds the rows instead, or None.
+        by_chief: Whether the chief wrote this: the one worker that writes rows.
+        full_name: The table's full name in its cluster, which checkpoints use. Empty in
+            files of earlier versions.
     """
 
     table: str
@@ -43,13 +45,13 @@ class Header:
     full_name: str = ""
 
     def to_array(self) -> np.ndarray:
-        """Returns it as uint8 of rank 1."""
+        """Returns the description as a uint8 array of rank 1."""
         fields = {"version": VERSION, **dataclasses.asdict(self)}
         return np.frombuffer(json.dumps(fields).encode(), np.uint8)
 
     @classmethod
     def from_array(cls, array: Any) -> Header:
-        """Reads what `to_array` gave.
+        """Parses an array that `to_array` returned.
 
         Raises:
             ValueError: if a later version of this library wrote it.
@@ -64,7 +66,7 @@ class Header:
         return cls(**fields)
 
     def check_fits(self, other: Header) -> None:
-        """Raises ValueError if its rows would not be those of `other`'s table."""
+        """Raises ValueError if these rows cannot be loaded into `other`'s table."""
         if not self.by_chief:
             raise ValueError(
                 f"the rows of table '{other.table}' are not in what is being loaded, "
@@ -86,7 +88,7 @@ class Header:
             self._check_checkpoint_has(other)
 
     def keeps_state(self, other: Header) -> bool:
-        """Whether the optimizer's state means the same in `other`'s table."""
+        """Returns whether `other`'s table can use the optimizer state of the rows."""
         return _kind_of_state(self.optimizer) == _kind_of_state(other.optimizer)
 
     def _check_checkpoint_has(self, other: Header) -> None:
@@ -103,14 +105,14 @@ class Header:
 
 
 def described(compression: Any) -> dict[str, Any] | None:
-    """Returns a layer's compression as JSON has it."""
+    """Returns a layer's compression in a form that JSON can represent."""
     if compression is None:
         return None
     return {"class": type(compression).__name__, **compression.get_config()}
 
 
 def _kind_of_state(optimizer: str) -> tuple[str, set[str]]:
-    """What says which numbers a row's state has: the rule, and its switches."""
+    """Returns what determines the layout of a row's state: rule and switches."""
     rule, _, numbers = optimizer.partition("(")
     parameters = re.findall(r"(\w+)=([^,)]+)", numbers)
     return rule, {k for k, v in parameters if k in _STATE_SWITCHES and float(v)}

@@ -1,4 +1,4 @@
-"""Makes a table's rows those that were saved."""
+"""Replaces the rows of a table by those that were saved."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from persia_tf.table import Table
 
 
 def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
-    """Assigns the rows that a store has, and then removes the others.
+    """Assigns the rows of a store, and then removes all other rows of the table.
 
     Args:
         table: The table.
-        own: Describes it.
-        store: What `stored_rows.store_rows` filled.
-        saved: Describes what is in it.
+        own: Describes the table.
+        store: A store that `stored_rows.store_rows` filled.
+        saved: Describes the rows in the store.
 
     Raises:
-        ValueError: if a part of the rows is missing. The table is as it was then.
-        PersiaError: if a shard does not answer. Some rows may be as saved then, but
-            none is gone.
+        ValueError: if a part of the rows is missing in the store. The table is
+            unchanged then.
+        PersiaError: if a shard does not answer. Some rows may have their saved values
+            then; no row is removed before all have them.
     """
-    stored_rows.read_ids(store, saved)  # Before anything changes: is it whole?
+    stored_rows.read_ids(store, saved)  # Checks that the store is complete.
     before = len(table)
     changed = _count_others(table, store, saved) if before else 0
     removed = set_rows(table, own, store, saved)
@@ -41,7 +42,7 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
 
 
 def _count_others(table: Table, store: Any, saved: Header) -> int:
-    """Counts the ids that were saved with another vector than they have."""
+    """Counts the ids whose saved vector differs from the current one."""
     return sum(
         int((table.lookup(batch.ids) != batch.rows).any(axis=1).sum())
         for batch in stored_rows.read_rows(store, saved)
@@ -49,7 +50,7 @@ def _count_others(table: Table, store: Any, saved: Header) -> int:
 
 
 def set_rows(table: Table, own: Header, store: Any, saved: Header) -> int:
-    """Does as `replace_rows`, and tells nothing.
+    """Does what `replace_rows` does, without messages.
 
     Returns:
         How many rows were removed.
@@ -59,7 +60,8 @@ def set_rows(table: Table, own: Header, store: Any, saved: Header) -> int:
     _write(table, own, store, saved)
     removed = _remove_others(table, ids) if before else 0
     if before and len(table) < saved.rows:
-        # A table that is full may have kept others, which were used more often.
+        # A full table may have rejected some, in favor of rows that were used more
+        # often and are removed now.
         _write(table, own, store, saved)
     return removed
 
@@ -102,7 +104,7 @@ def _tell(table: Table, before: int, changed: int, removed: int, saved: Header) 
 
 
 def warn_of_missing(table: Table, saved: Header) -> None:
-    """Tells of rows that were saved and found no place."""
+    """Logs a warning if the table does not hold all rows that were saved."""
     held = len(table)
     if held < saved.rows:
         logging.warning(

@@ -1,4 +1,4 @@
-"""Rows of a table in a store of Keras, which holds arrays by name."""
+"""Stores rows of a table in Keras's store, which holds arrays by name."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _HEADER = "persia_rows"
 
 
 def stored_bytes(table: Table) -> int:
-    """Returns how many bytes `store_rows` would store, about."""
+    """Returns approximately how many bytes `store_rows` would store."""
     rows = len(table)
     batch = next(table.export(1), None)
-    if batch is None:  # Also where all that are counted have had their time.
+    if batch is None:  # The table is empty, or all of its rows have expired.
         return 0
     return rows * (8 + 4 * (batch.rows.shape[1] + batch.state.shape[1]))
 
 
 def store_rows(store: Any, table: Table, header: Header) -> None:
-    """Stores a table's rows and what describes them, a batch at a time.
+    """Stores a table's rows in batches, and then the header that describes them.
 
     Args:
-        store: Takes arrays by name, and what else is in it stays.
+        store: Stores arrays by name. Its other entries are not changed.
         table: The table.
-        header: Describes it; how many rows there are is not known yet.
+        header: Describes the table. Its `rows` and `batches` are set here.
     """
     rows = batches = 0
     for batch in table.export():
@@ -44,13 +44,13 @@ def store_rows(store: Any, table: Table, header: Header) -> None:
 
 
 def store_header(store: Any, header: Header) -> None:
-    """Stores what describes a table whose rows are not in the store."""
+    """Stores a header. Call it directly for a table whose rows are stored elsewhere."""
     store[_HEADER] = header.to_array()
 
 
 def read_header(store: Any) -> Header | None:
-    """Returns what describes the rows in a store; None if it has none."""
-    # Stores of some Keras know no `in`.
+    """Returns the header of the rows in a store, or None if there is none."""
+    # The stores of some versions of Keras do not support `in`.
     return Header.from_array(store[_HEADER]) if _HEADER in set(store.keys()) else None
 
 
@@ -73,7 +73,7 @@ def read_ids(store: Any, header: Header) -> np.ndarray:
 
 
 def read_rows(store: Any, header: Header) -> Iterator[Rows]:
-    """Gives the rows, a batch at a time."""
+    """Yields the rows in batches."""
     for batch in range(header.batches):
         ids, rows, state = (np.asarray(store[name]) for name in _names(batch))
         yield Rows(

@@ -1,4 +1,4 @@
-"""Serving: models for programs that know TensorFlow, and nothing of training."""
+"""Serving: exports of models for programs that need TensorFlow and do not train."""
 
 from persia_tf.serving.exporting import Export, export
 from persia_tf.serving.follower import Follower, FollowerStatus

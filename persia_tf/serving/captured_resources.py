@@ -1,4 +1,4 @@
-"""Resources that traced functions use, for a SavedModel to hold them."""
+"""Finds the resources that traced functions use, so that a SavedModel tracks them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ _Resource = tf.saved_model.experimental.TrackableResource
 
 
 def captured_resources(functions: Iterable[Any], module: tf.Module) -> list[Any]:
-    """Returns the objects of which functions use resources, such as hash tables.
+    """Returns the objects that own the resources which functions captured.
 
-    TensorFlow writes no SavedModel that uses a resource whose object is no part of it.
-    Layers such as `StringLookup` do not tell of theirs, and a closure may have any. So
-    what the functions captured says which ones there are, wherever they are kept.
+    A SavedModel must track the object of each resource that it uses, such as a hash
+    table: otherwise TensorFlow refuses to write it. Layers such as `StringLookup` do
+    not expose their tables, and a closure may hold any. So the resources are found
+    from the captured inputs of the functions, and their objects by a search of all
+    objects of this process.
 
     Args:
         functions: Concrete functions.
-        module: What is to be a SavedModel. What it holds already is left out.
+        module: The module that will be saved. Objects that it tracks already are left
+            out.
 
     Returns:
-        Tables and variables, each once. A resource whose object is gone is left out:
-        TensorFlow names it when it refuses.
+        Tables and variables, each once. A resource whose object was destroyed is left
+        out: `tf.saved_model.save` fails then, with an error that names it.
     """
     wanted = {
         id(captured)
@@ -40,22 +43,22 @@ def captured_resources(functions: Iterable[Any], module: tf.Module) -> list[Any]
 
 
 def _owners() -> Iterator[Any]:
-    """All objects of this process that may have resources.
+    """Yields all objects of this process that may own resources.
 
-    TensorFlow knows no way from a handle to its object, and no attributes lead to what
-    a closure has.
+    TensorFlow cannot find the object of a handle, and objects that only a closure
+    holds are not reachable by attributes.
     """
     for each in gc.get_objects():
-        # By its type: `isinstance` would ask proxies what they stand for.
+        # Not `isinstance`, which would resolve proxies by their `__class__`.
         if issubclass(type(each), (_Resource, tf.Variable)):
             yield each
 
 
 def _handles(owner: Any) -> Iterator[int]:
-    """The handles of an object, each by its `id`."""
+    """Yields the `id` of each resource handle that an object owns."""
     if isinstance(owner, tf.Variable):
-        # What a strategy made has one for each replica.
+        # A variable of a `tf.distribute` strategy has a handle for each replica.
         yield from (id(each.handle) for each in getattr(owner, "values", [owner]))
     elif isinstance(owner, _Resource):
-        # Not by `resource_handle`, which would make it where there is none yet.
+        # Not `resource_handle`, which would create a handle where none exists yet.
         yield from map(id, vars(owner).values())

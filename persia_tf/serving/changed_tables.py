@@ -1,4 +1,4 @@
-"""The tables of a model, as the changes of shards reach them."""
+"""Applies the changes that shards report to the tables of a model."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from persia_tf.following import ChangedTable, Changes, shards_of
 
 
 class WritableTable(Protocol):
-    """A table that takes changes, from one thread at a time."""
+    """A table that accepts changes, from one thread at a time."""
 
     @property
     def dim(self) -> int:
-        """Weights a row."""
+        """Weights per row."""
 
     def set(self, ids: np.ndarray, rows: np.ndarray) -> None:
         """Sets rows, `(n, dim)`, each id once."""
 
     def erase(self, ids: np.ndarray) -> None:
-        """Erases the rows of those ids that have one."""
+        """Erases the rows of ids; ids without a row are ignored."""
 
     def ids(self) -> np.ndarray:
         """Returns the ids that have rows."""
 
 
 class ChangedTables:
-    """Applies what shards tell to tables. Thread-safe.
+    """Applies the changes of shards to tables. Thread-safe.
 
     Args:
-        tables: By their full names. Changes of other tables are passed over.
-        shards: How many shards the rows live on.
+        tables: The tables by full name. Changes of other tables are ignored.
+        shards: How many shards the rows are spread over.
     """
 
     def __init__(self, tables: Mapping[str, WritableTable], shards: int) -> None:
@@ -42,12 +42,12 @@ class ChangedTables:
         self._tables = {name: _Guarded(table) for name, table in tables.items()}
 
     def of_shard(self, shard: int) -> ShardChanges:
-        """Returns what one shard's changes go to."""
+        """Returns the object that applies the changes of one shard."""
         return ShardChanges(self._tables, shard, self._shards)
 
 
 class _Guarded:
-    """A table, and the lock of who writes to it."""
+    """A table with the lock that serializes its writers."""
 
     def __init__(self, table: WritableTable) -> None:
         self.lock = threading.Lock()
@@ -66,20 +66,22 @@ class ShardChanges:
         self._tables = tables
         self._shard = shard
         self._shards = shards
-        # The ids that it told of each table of which it has all rows to tell. A table
-        # that it does not tell of it does not have, as after a start without recovery:
-        # the rows serve on until it has that table again, or says that it was dropped.
+        # While the shard sends all rows of its tables: the ids received so far, by
+        # table. Once it has sent all, rows of other ids are erased. A table that it
+        # did not name is left alone: the shard does not have it, for instance after a
+        # start without recovery. Its rows keep serving until the shard has the table
+        # again, or reports that it was dropped.
         self._told: dict[str, list[np.ndarray]] = {}
 
     def apply(self, changes: Changes) -> tuple[int, int]:
-        """Applies what a poll gave.
+        """Applies the changes that one poll returned.
 
         Returns:
-            How many rows were set, and how many were erased at most.
+            The number of rows set, and an upper bound of the number of rows erased.
 
         Raises:
-            PersiaError: if a table's rows are of another size than the model's, or
-                are another shard's: then nothing changed.
+            PersiaError: if the rows of a table have another dim than in the model, or
+                belong to another shard. Nothing is changed then.
         """
         for changed in changes.tables:
             self._check(changed)
@@ -106,7 +108,7 @@ class ShardChanges:
         return rows, erased
 
     def lost(self) -> None:
-        """The shard could not be asked: the tables stay as they are."""
+        """Does nothing: while the shard is unreachable, the tables stay as they are."""
 
     def _check(self, changed: ChangedTable) -> None:
         guarded = self._tables.get(changed.name)
@@ -136,7 +138,7 @@ class ShardChanges:
                 guarded.table.erase(changed.erased)
 
     def _erase_untold(self, name: str, told: list[np.ndarray]) -> int:
-        """Erases what the shard no longer has; it did not tell when that went."""
+        """Erases this shard's rows that it did not send among all of its rows."""
         guarded = self._tables[name]
         with guarded.lock:
             ids = guarded.table.ids()

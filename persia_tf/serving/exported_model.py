@@ -1,4 +1,4 @@
-"""A model in a graph that does without the layers of its tables."""
+"""A model traced with other tables in place of those that its layers look up in."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ TF_EXAMPLE = "tf_example"
 
 
 class LooksUp(Protocol):
-    """A table, as a graph asks it: a `tf.Module`."""
+    """A table with lookups in a graph: a `tf.Module`."""
 
     def lookup(self, ids: tf.Tensor, absent: AbsentRows) -> tf.Tensor:
-        """Takes ids, int64, and what those without a row get.
+        """Returns the rows of ids (int64): float32, `ids.shape + (dim,)`.
 
-        Gives float32, `ids.shape + (dim,)`.
+        `absent` says what ids without a row get.
         """
 
 
 class ExportedModel(tf.Module):
-    """A model whose lookups are answered by tables of its own.
+    """A model whose lookups are answered by the given tables.
 
     Args:
         model: The Keras model.
         inputs: Its inputs.
-        tables: By their full names.
-        tf_example: Whether it also takes tf.Examples.
+        tables: The tables that answer lookups, by full name.
+        tf_example: Whether to add a signature that accepts tf.Examples.
 
     Attributes:
         tables: As given. A SavedModel keeps their functions.
-        resources: What else the model uses and a SavedModel must hold.
-        served: By the names of signatures: functions of named tensors.
+        resources: Other objects that the model uses and a SavedModel must track.
+        served: The functions of named tensors, by the names of their signatures.
 
     Raises:
-        ValueError: if the model calls a layer that is none of its own, or a tf.Example
+        ValueError: if the model calls a layer that it does not track, or a tf.Example
             cannot hold an input.
     """
 
@@ -57,9 +57,10 @@ class ExportedModel(tf.Module):
         tf_example: bool,
     ) -> None:
         super().__init__()
-        # TensorFlow saves what it finds here: of the model, its variables only, and
-        # of those that are Keras's TensorFlow's own. Else it would restore copies of
-        # them, where it is not Python that loads the SavedModel.
+        # TensorFlow saves what the attributes of this module hold. Of the model that
+        # is its variables only, and of a Keras 3 variable the `tf.Variable` inside:
+        # otherwise programs that load the SavedModel without Python would restore
+        # copies of the variables.
         self.variables_of_model = [
             variable.value if IS_KERAS_3 else variable for variable in model.variables
         ]
@@ -67,7 +68,7 @@ class ExportedModel(tf.Module):
         self.served = {SERVING: self._of_tensors(model, inputs)}
         if tf_example:
             self.served[TF_EXAMPLE] = self._of_examples(model, inputs)
-        # Vocabularies and whatever else the model uses. TensorFlow initialises them.
+        # Such as vocabularies. TensorFlow initializes them when it loads the model.
         self.resources = captured_resources(self.served.values(), self)
 
     def _of_tensors(self, model: Any, inputs: Inputs) -> Any:

@@ -1,4 +1,7 @@
-"""The checkpoint that an export's rows are as new as, kept in the export."""
+"""The number of the checkpoint that an export's rows are at least as new as.
+
+It is stored in the export, so that a follower can begin from that checkpoint.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ _NAME = "base_save"
 
 
 def keep_save(module: tf.Module, save_id: int) -> None:
-    """Keeps a checkpoint's number, 0 to 2**64 - 1, in what is to be a SavedModel."""
-    # Of unsigned numbers TensorFlow has few kernels.
+    """Stores a checkpoint's number, 0 to 2**64 - 1, in a module that will be saved."""
+    # As int64: TensorFlow has few kernels for unsigned integers.
     setattr(module, _NAME, tf.Variable(_as(np.int64, save_id), trainable=False))
 
 
 def read_save(loaded: Any) -> int:
-    """Returns the number that a loaded SavedModel keeps; 0: it keeps none."""
+    """Returns the number that a loaded SavedModel stores, or 0 if it stores none."""
     kept = getattr(loaded, _NAME, None)
     return 0 if kept is None else int(_as(np.uint64, kept.numpy()))
 

@@ -1,4 +1,4 @@
-"""Export of models with their rows."""
+"""Export of models as SavedModels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from persia_tf.serving.signature import Inputs
 from persia_tf.serving.standalone_tables import StandaloneTables
 from persia_tf.serving.warmup import warmup_records, warmup_requests, write_warmup
 
-# Of a SavedModel: what is of no concern to TensorFlow.
+# The folder of a SavedModel for files that TensorFlow does not read.
 _EXTRA = "assets.extra"
 
 _MODES = ("standalone", "remote")
@@ -34,11 +34,11 @@ _MOST_STEPS = 2**63 - 1
 
 
 class Export(NamedTuple):
-    """What `export` wrote.
+    """Describes what `export` wrote.
 
     Attributes:
         path: The SavedModel's folder.
-        tables: The tables that it holds.
+        tables: The tables that the model looks up in.
     """
 
     path: str
@@ -59,19 +59,20 @@ def export(
     step: int | None = None,
     progress: bool = False,
 ) -> Export:
-    """Writes a model as a SavedModel, with its rows or with the way to them.
+    """Writes a model as a SavedModel that holds its rows, or looks them up remotely.
 
-    With its rows, its graph is of TensorFlow's own ops: TensorFlow Serving loads it as
-    it is, and so does a program that has no `persia_tf`. Each table is in it with its
-    ids and rows, without optimizer state. With `mode="remote"` it asks the shards, as
-    they are at that moment, by an op of this library's: see `ptf.serving.Remote`. An id
-    without a row gives what it does in `predict`. Strings, ragged and sparse ids,
-    weights, combiners and compressions are as in the model.
+    With `mode="standalone"`, the SavedModel holds the ids and rows of each table,
+    without optimizer state, and its graph has only TensorFlow's own ops: TensorFlow
+    Serving loads it unchanged, and so does a program without `persia_tf`. With
+    `mode="remote"`, it holds no rows: an op of this library asks the shards for their
+    current rows at each call; see `ptf.serving.Remote`. In both modes, an id without a
+    row gives what it gives in `predict`, and string, ragged and sparse ids, weights,
+    combiners and compressions work as in the model.
 
-    It holds what was trained when it is called; training may go on meanwhile, and rows
-    that come or change meanwhile may be in it or not. Memory: that of the rows that are
-    exported, and a few batches of them. The model stays as it is. The folder appears
-    once it is whole.
+    The export holds what was trained before this call. Training may continue
+    meanwhile; rows that are created or changed during the call may be in the export or
+    not. The call needs memory for the exported rows and a few batches of them. It does
+    not change the model. The folder appears only once it is complete.
 
     Example:
 
@@ -83,45 +84,46 @@ def export(
     ```
 
     Args:
-        model: A Keras model, which is built.
+        model: A built Keras model.
         path: The folder to write, which must be absent or empty. For TensorFlow
-            Serving, a number in the model's folder.
-        mode: `"standalone"`: all rows are in the SavedModel; `"remote"`: none are.
-            Defaults to `"standalone"`.
-        row_dtype: How weights are held: `"float32"`, `"float16"`, or `"int8"` with a
-            scale a row, off by a 254th of the row's largest weight at most. They are
-            made float32 in the graph. Defaults to `"float32"`.
+            Serving, it must be a numbered folder within the model's folder.
+        mode: `"standalone"`: the SavedModel holds all rows; `"remote"`: it holds none
+            and asks the shards. Defaults to `"standalone"`.
+        row_dtype: How weights are stored: `"float32"`, `"float16"`, or `"int8"` with a
+            scale per row, where a weight is off by at most 1/254 of the row's largest
+            weight. The graph converts them to float32. Defaults to `"float32"`.
         inputs: What the model is called with: a structure of `tf.TensorSpec`,
             `tf.RaggedTensorSpec` or `tf.SparseTensorSpec`. Defaults to None: the
-            model's own inputs, or what a subclassed model was called with first, with
-            any number of examples. The signature takes them by name: an input's key,
-            where the model takes a dict, else its own name.
-        rows: Which rows are taken, by their use: a `KeepRows` for all tables, or a dict
-            of them by the names of some. Defaults to None: all rows.
-        remote: With `mode="remote"`: how shards are asked. Defaults to None: as
-            `Remote()` says.
-        tf_example: Whether there is another signature, `tf_example`, which takes
-            serialized tf.Examples as `examples`: each input is the feature of its
-            name. Defaults to False.
-        warmup: Batches, as the model is called with them, which TensorFlow Serving
-            answers itself before the version serves: 1000 at most. Needs
+            model's own inputs, or, for a subclassed model, what it was first called
+            with, for any batch size. The signature names each input by its key if the
+            model is called with a dict, else by the input's own name.
+        rows: Which rows to export, by how they were used: a `KeepRows` for all tables,
+            or a dict from names of tables to `KeepRows`. Defaults to None: all rows.
+        remote: How shards are asked with `mode="remote"`. Defaults to None:
+            `Remote()`.
+        tf_example: Whether to add a signature `tf_example`, which takes serialized
+            tf.Examples as `examples`: each input is the feature of its name. Defaults
+            to False.
+        warmup: Batches, as the model is called with them: at most 1000. TensorFlow
+            Serving runs them when it loads the version, before it serves it. Needs
             `persia_tf[serving]`. Defaults to none.
-        step: How many steps the model was trained for, as the manifest tells it.
-            Defaults to None: those of the model's optimizer, if it has one.
+        step: How many steps the model was trained for, to be stored in the manifest.
+            Defaults to None: the step count of the model's optimizer, if it has one.
         progress: Whether to show a progress bar. Defaults to False.
 
     Returns:
-        An `Export`: where it is, and the tables that it holds.
+        An `Export`: the folder, and the tables that the model looks up in.
 
     Raises:
-        ValueError: for a `mode` or `row_dtype` that is unknown, a `path` with files in
-            it, a model that is not built, or one that does not tell its inputs; for
-            `rows` of unknown tables or by a time that they do not count, inputs that a
-            tf.Example cannot hold, or `warmup` that the model does not take; for
-            `remote` without its mode, or that mode with `row_dtype`, `rows` or tables
-            that are embedded in this process.
-        FailedPreconditionError: if `rows` ask a table that notes no use.
-        ImportError: if `warmup` needs what is not installed.
+        ValueError: if `mode` or `row_dtype` is unknown; `path` has files in it; the
+            model is not built, or its inputs are not known; `rows` names an unknown
+            table, or a time that a table does not count; a tf.Example cannot hold an
+            input; the model cannot be called with a batch of `warmup`; `remote` is
+            given without `mode="remote"`; or `mode="remote"` is given with `row_dtype`
+            or `rows`, or for tables that are embedded in this process.
+        FailedPreconditionError: if `rows` is given for a table that does not record
+            how its rows are used.
+        ImportError: if `warmup` needs a package that is not installed.
         PersiaError: if a shard does not answer in time (it is named), or an update
             could not be delivered.
     """
@@ -151,7 +153,7 @@ def export(
         exported = ExportedModel(model, known, tables.by_name, tf_example)
         if mode == "standalone":
             keep_save(exported, tables.base_save)
-        for tensors in requests:  # What fails here would fail in a server.
+        for tensors in requests:  # Fail here rather than when a server loads it.
             exported.served[SERVING](**tensors)
         tf.saved_model.save(exported, folder, dict(exported.served))
         manifest = Manifest(

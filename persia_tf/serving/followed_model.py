@@ -1,4 +1,4 @@
-"""What of a loaded SavedModel follows shards."""
+"""The parts of a loaded SavedModel that follow shards."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from persia_tf.serving.table_writer import TableWriter
 
 
 class FollowedModel:
-    """The tables of a loaded export, or the copies of those that it asks shards for.
+    """The tables of a standalone export, or the copies of hot rows of a remote one.
 
-    Tables have one writer at a time: it is theirs until it is closed.
+    Tables have one writer at a time: a `FollowedModel` of a standalone export is the
+    writer of its tables until it is closed.
 
     Args:
         model: What `tf.saved_model.load` gave for an export of `ptf.serving.export`.
 
     Attributes:
-        base_save: Which earlier rows it has, as `persia_tf.following.ShardFollower`
-            takes it.
+        base_save: The `base_save` for `persia_tf.following.ShardFollower`: the number
+            of the checkpoint that the rows are at least as new as, or `NOW` for a
+            remote export.
 
     Raises:
-        ValueError: if it is no such export, or its tables are another one's.
+        ValueError: if `model` is no such export, or another `FollowedModel` writes to
+            its tables.
     """
 
     def __init__(self, model: Any) -> None:
@@ -44,21 +47,23 @@ class FollowedModel:
         self.base_save = NOW
         if all(hasattr(table, "write") for table in tables.values()):
             _written.add(model)
-            # Once, however often: by then they may be another one's.
+            # A finalizer runs once only: a second `close` must not release tables
+            # that another `FollowedModel` writes to by then.
             self._leave = weakref.finalize(self, _written.discard, model)
             self._writers = {name: TableWriter(each) for name, each in tables.items()}
             self.base_save = read_save(model)
 
     def close(self) -> None:
-        """Leaves the tables to others. Nothing goes to the sinks any more."""
+        """Frees the tables for another writer. The sinks must not be used any more."""
         self._leave()
 
     def sinks(self, shards: Sequence[str], servers: Sequence[str]) -> Sequence[Sink]:
-        """Returns what the changes of each shard go to.
+        """Returns the sink for the changes of each shard.
 
         Args:
-            shards: Their addresses.
-            servers: The addresses at which they were asked for.
+            shards: The addresses of the shards.
+            servers: The addresses that the cluster was given: of the shards, or of
+                embedding workers before them.
         """
         if self._writers is None:
             changed = RemoteCopies(shards, servers)
@@ -68,7 +73,7 @@ class FollowedModel:
 
 
 class _WrittenModels:
-    """The loaded models whose tables somebody writes to. Thread-safe."""
+    """The loaded models whose tables have a writer. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""Models that follow training while they serve."""
+"""Keeps loaded models up to date with training while they serve."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from persia_tf.following import ShardFollower
 from persia_tf.serving.followed_model import FollowedModel
 from persia_tf.serving.shard_reader import Pauses, ShardProgress, ShardReader
 
-# How long shards that do not answer may keep `close`.
+# How long `close` waits for shards that do not answer.
 _CLOSE_SECONDS = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
 class FollowerStatus:
-    """How far a `Follower` has come.
+    """The progress of a `Follower`.
 
     Attributes:
-        shards: A `ShardProgress` for each; none before it knows which there are.
-        seconds_behind: How old the oldest of what the shards told is: training before
-            that shows in the model. None: some shard has not told all yet.
-        error: Why it does not know which shards there are; empty: it does.
+        shards: A `ShardProgress` for each shard; empty until the shards are known.
+        seconds_behind: The staleness of the model, in seconds: it has all updates that
+            are older. None if some shard has not sent all of its changes once yet.
+        error: Why the shards could not be found out yet; else empty.
     """
 
     shards: tuple[ShardProgress, ...]
@@ -35,16 +35,16 @@ class FollowerStatus:
 
 
 class Follower:
-    """Brings what shards train to a loaded SavedModel, while it serves.
+    """Applies the changes of shards that train to a loaded SavedModel while it serves.
 
-    A standalone export gets the rows that changed, new ones and those that are gone; a
-    remote one has its copies of hot rows set right. Each row is seen as it was before
-    or after a change; rows of one step may come one after the other. Dense layers stay
-    as they were exported.
+    In a standalone export, rows are set, added and erased as on the shards; in a remote
+    export, the copies of hot rows are updated. A lookup sees each row as it was before
+    or after a change, never in between; but rows of one training step may change one
+    after the other. The dense part stays as it was exported.
 
-    A follower of an export that is older than what the shards remember is first told
-    all rows. One that lost its connection goes on where it was, or from the shards'
-    last checkpoint. Until then the model serves what it has.
+    If the export is older than the changes that the shards still remember, they first
+    send all rows. After a lost connection, following continues where it was, or from
+    the shards' last checkpoint. Meanwhile the model serves the rows that it has.
 
     Example:
 
@@ -57,15 +57,15 @@ class Follower:
 
     Args:
         model: What `tf.saved_model.load` gives for an export.
-        cluster: The shards that train: a `ptf.Cluster`, or a list of `"host:port"`. Of
-            the cluster, of embedding workers before it, or of read replicas of it;
-            there may be more or fewer than when the model was exported.
-        poll_seconds: How long a shard is left alone after it told all that it has.
-            Defaults to `0.1`.
+        cluster: The cluster that trains: a `ptf.Cluster`, or a list of `"host:port"`
+            of its shards, of embedding workers before them, or of their read replicas.
+            The number of shards may differ from that at the export.
+        poll_seconds: The pause, in seconds, after a shard has sent all of its changes,
+            until it is polled again. Defaults to `0.1`.
 
     Raises:
-        ValueError: if the model is no export, an argument is out of its range, or
-            another follower of this standalone model is open.
+        ValueError: if the model is no export, an argument is out of its range, or the
+            model is standalone and another open follower writes to it.
     """
 
     def __init__(
@@ -76,14 +76,14 @@ class Follower:
         self._followed = FollowedModel(model)
         self._readers: list[ShardReader] = []
         self._error = ""
-        self._changed = threading.Condition()  # Guards these two.
+        self._changed = threading.Condition()  # Guards _readers and _error.
         self._stop = threading.Event()
         self._opener = threading.Thread(target=self._open, daemon=True)
         self._opener.start()
 
     @property
     def status(self) -> FollowerStatus:
-        """A `FollowerStatus`: how far it has come."""
+        """The progress so far, a `FollowerStatus`."""
         with self._changed:
             shards = tuple(reader.progress for reader in self._readers)
             error = self._error
@@ -92,14 +92,14 @@ class Follower:
         return FollowerStatus(shards, behind, error)
 
     def wait_until_current(self, timeout: float = 60.0) -> None:
-        """Waits until the model has all that the shards had when this was called.
+        """Waits until the model has all changes that the shards had at this call.
 
         Args:
-            timeout: For how long, in seconds. Defaults to `60.0`.
+            timeout: The longest wait, in seconds. Defaults to `60.0`.
 
         Raises:
-            DeadlineExceededError: if it took longer; it names a shard that is behind,
-                and why, if asking it failed.
+            DeadlineExceededError: if it took longer. The message names a shard that is
+                behind, and its last error if polling it failed.
         """
         deadline = time.monotonic() + checks.positive("timeout", timeout)
         with self._changed:
@@ -119,10 +119,11 @@ class Follower:
             )
 
     def close(self) -> None:
-        """Stops following, and frees its places at the shards.
+        """Stops following, and frees this follower's slots on the shards.
 
-        Waits a few seconds at most for shards that do not answer; they free the place
-        themselves after 10 minutes. The model serves on with what it has.
+        Waits at most a few seconds for shards that do not answer; such a shard frees
+        the slot by itself after 10 minutes. The model continues to serve the rows that
+        it has.
         """
         deadline = time.monotonic() + _CLOSE_SECONDS
         with self._changed:
@@ -135,11 +136,11 @@ class Follower:
         self._followed.close()
 
     def _open(self) -> None:
-        """Finds out which shards there are, however long that takes."""
+        """Asks the cluster for its shards, and retries until it answers."""
         pauses = Pauses()
         while not self._stop.is_set():
             try:
-                # Workers say which shards are behind them.
+                # Embedding workers report the shards behind them.
                 shards = [shard.address for shard in self._cluster.shard_stats()]
                 break
             except Exception as error:

@@ -1,4 +1,4 @@
-"""Rows in a graph, as they are held there: as floats, or as int8 with a scale a row."""
+"""Rows in a variable of a graph: as floats, or as int8 with a scale per row."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ import tensorflow as tf
 
 ROW_DTYPES = ("float32", "float16", "int8")
 
-# A division by a constant gives other bits in a graph than out of it.
+# Multiply by this: a division by a constant rounds differently in a graph than eagerly.
 _INT8_STEP = 1 / 127
 _MOST_FLOAT16 = float(tf.float16.max)
 
 
 class FrozenRows(tf.Module):
-    """Rows in a variable of TensorFlow, by their places: 0, 1, ...
+    """Rows in a `tf.Variable`, indexed by their places: 0, 1, ...
 
-    A row is gathered as it was before or after a write, never in between: a row is
-    whole in one variable, whose lock a gather shares and a write has for itself. One
-    thread writes and grows at a time; any may gather meanwhile.
+    A gather never sees a torn row: all of a row is in one variable, whose lock a gather
+    holds shared and a write holds exclusively. Only one thread at a time may write or
+    grow; any thread may gather meanwhile.
 
     Args:
-        count: How many rows there are at first, which are zeros.
-        dim: Weights a row.
-        dtype: One of `ROW_DTYPES`. `"float16"` takes what is too large for it as its
-            largest number. With `"int8"`, a row `w` is held as `round(w / scale)`,
-            with `scale = max(|w|) / 127`, and the scale as float32 behind it: each
-            weight is off by half a scale at most.
+        count: The initial number of rows, which are zeros.
+        dim: Weights per row.
+        dtype: One of `ROW_DTYPES`. `"float16"` clips weights to its range. With
+            `"int8"`, a row `w` is stored as `round(w / scale)` with
+            `scale = max(|w|) / 127`, followed by the scale as float32: each weight is
+            off by at most half a scale.
     """
 
     def __init__(self, count: int, dim: int, dtype: str) -> None:
@@ -32,7 +32,7 @@ class FrozenRows(tf.Module):
         self._dim = dim
         self._is_int8 = dtype == "int8"
         width = dim + tf.float32.size if self._is_int8 else dim
-        # There are no kernels for all that is done to int8 variables elsewhere.
+        # On other devices, some of the ops below have no kernels for int8.
         with tf.device("CPU:0"):
             self._rows = tf.Variable(
                 tf.zeros((count, width), tf.as_dtype(dtype)),
@@ -42,11 +42,11 @@ class FrozenRows(tf.Module):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a row."""
+        """Bytes per row."""
         return self._rows.shape[1] * self._rows.dtype.size
 
     def count(self) -> tf.Tensor:
-        """Returns how many places there are: int64, a scalar."""
+        """Returns the number of places: int64, a scalar."""
         return tf.shape(self._rows, tf.int64)[0]
 
     def gather(self, places: tf.Tensor) -> tf.Tensor:
@@ -65,7 +65,8 @@ class FrozenRows(tf.Module):
             places: int64, `(n,)`, each once.
             rows: float32, `(n, dim)`.
         """
-        # A scatter_update of a variable shares its lock with gathers, and tears rows.
+        # `scatter_update` holds the lock shared, as gathers do: they could see torn
+        # rows.
         tf.raw_ops.ResourceScatterNdUpdate(
             ref=self._rows.handle,
             indices=places[:, tf.newaxis],
@@ -74,14 +75,17 @@ class FrozenRows(tf.Module):
         )
 
     def grow(self, count: tf.Tensor) -> None:
-        """Makes it so many places at least, int64: by an eighth, or not at all."""
+        """Grows to at least `count` places, int64.
+
+        Grows by at least an eighth, or not at all if there are enough.
+        """
         places = self.count()
 
         def longer() -> tf.Tensor:
             more = tf.maximum(count - places, places // 8)
             zeros = tf.zeros(tf.stack([more, self._rows.shape[1]]), self._rows.dtype)
             rows = tf.concat([self._rows, zeros], axis=0)
-            # Else the assignment copies them once more, and gathers wait for that.
+            # Otherwise the assignment copies all rows once more, while gathers wait.
             with tf.control_dependencies([rows]):
                 moves = tf.raw_ops.DisableCopyOnRead(resource=self._rows.handle)
             with tf.control_dependencies([moves] if moves is not None else []):

@@ -13,7 +13,7 @@ from persia_tf import splitmix
 from persia_tf.ops.absent_rows import ZEROS, AbsentRows
 from persia_tf.serving.frozen_rows import FrozenRows
 
-# The place of ids that have none: its row stays as it is.
+# The place of ids without a row: its own row is never written and stays zero.
 ABSENT = 0
 
 _IDS = tf.TensorSpec((None,), tf.int64)
@@ -21,11 +21,11 @@ _COUNT = tf.TensorSpec((), tf.int64)
 
 
 class FrozenTable(tf.Module):
-    """Rows by id, which a program that has TensorFlow alone can look up and change.
+    """Rows by id, which a program with only TensorFlow can look up and change.
 
-    An id is linked to a place, and the place has a row. The functions among its
-    attributes are kept in a SavedModel, so that whoever loads one can bring rows up
-    to date while it serves:
+    An id is linked to a place, and each place has a row. A SavedModel keeps the
+    functions among the attributes, so that a program that loads it can update rows
+    while it serves:
 
     ```python
     table = tf.saved_model.load(path).tables["user"]
@@ -34,37 +34,41 @@ class FrozenTable(tf.Module):
     table.link([id], [place])
     ```
 
-    Lookups may run meanwhile; one thread at a time changes the table. A lookup finds
-    an id's place first and its row then. So a row is written before its id is linked,
-    and a place whose id was unlinked is written again only once the lookups that
-    found it are over.
+    Only one thread at a time may change the table; lookups may run meanwhile. A lookup
+    finds the place of an id first and reads its row afterwards. So a row must be
+    written before its id is linked, and the place of an unlinked id must not be written
+    again before the lookups that found it have ended.
 
-    A hash table finds places, and not a search in sorted ids: a lookup takes a fifth
-    longer than one by known places then, and not more than twice as long. Its hash
-    is the id itself modulo a prime, so whoever chooses ids that are trained could have
-    all of them share a bucket: what it finds places by is the id times a random odd
-    number, modulo 2^64, which no two ids share.
+    Places are found by a hash table rather than by a search in sorted ids: such a
+    lookup takes a fifth longer than a gather at known places, where a search takes more
+    than twice as long. TensorFlow's hash of an id is the id modulo a prime, so an
+    attacker who chooses ids that are trained could make all of them share a bucket.
+    Therefore the key is not the id but its product with a random odd number, modulo
+    2^64, which is unique for each id.
 
     Args:
-        places: How many there are at first: at least 1, place 0 being that of ids
+        places: The initial number of places, at least 1: place 0 is that of ids
             without a row.
-        dim: Weights a row.
-        row_dtype: How weights are held: one of `frozen_rows.ROW_DTYPES`.
+        dim: Weights per row.
+        row_dtype: How weights are stored: one of `frozen_rows.ROW_DTYPES`.
 
     Attributes:
-        dim: Weights a row.
-        find: The places of ids, int64 `(n,)`: int64 `(n,)`, 0 for an id without one.
-        write: Sets the rows of places, int64 `(n,)`, each once and none of them 0, to
-            rows, float32 `(n, dim)`, made numbers of the table's type here.
-        link: Gives ids, int64 `(n,)`, places, int64 `(n,)`.
-        unlink: Takes ids, int64 `(n,)`, their places.
-        grow: Makes it a count of places at least, int64 `()`: with an eighth to
-            spare, since it copies all rows, and lookups wait meanwhile.
-        ids: All ids that have a place: int64 `(n,)`.
-        read: The rows of ids, int64 `(n,)`: float32 `(n, dim)`; zeros for an id
-            without one.
-        size: A dict of int64 `()`: `"ids"`, how many have a place, and `"places"`, how
-            many there are, place 0 included.
+        dim: Weights per row.
+        find: Takes ids, int64 `(n,)`, and returns their places, int64 `(n,)`: 0 for an
+            id without one.
+        write: Takes places, int64 `(n,)`, each once and none of them 0, and sets their
+            rows to rows, float32 `(n, dim)`, which it converts to the table's dtype.
+        link: Takes ids, int64 `(n,)`, and places, int64 `(n,)`, and gives each id its
+            place.
+        unlink: Takes ids, int64 `(n,)`, and removes their places from them.
+        grow: Takes a number of places, int64 `()`, and grows the table to at least
+            that many. It copies all rows, while lookups wait; so it grows by at least
+            an eighth.
+        ids: Returns all ids that have a place, int64 `(n,)`.
+        read: Takes ids, int64 `(n,)`, and returns their rows, float32 `(n, dim)`; zeros
+            for an id without a row.
+        size: Returns a dict of int64 `()`: `"ids"`, the number of ids that have a
+            place, and `"places"`, the number of places, place 0 included.
     """
 
     def __init__(self, places: int, dim: int, row_dtype: str) -> None:
@@ -87,12 +91,12 @@ class FrozenTable(tf.Module):
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return int(self._places.size())
 
     @property
     def bytes(self) -> int:
-        """Bytes of the ids and their rows."""
+        """The bytes of all ids and their rows."""
         return self.rows * (8 + self._rows.row_bytes)
 
     def lookup(self, ids: tf.Tensor, absent: AbsentRows = ZEROS) -> tf.Tensor:
@@ -110,7 +114,7 @@ class FrozenTable(tf.Module):
         return absent.put_into(rows, ids, tf.equal(places, ABSENT))
 
     def append(self, ids: np.ndarray, rows: np.ndarray) -> None:
-        """Adds rows of ids that have none, where no id was unlinked.
+        """Adds rows for ids that have none, to a table from which none was unlinked.
 
         Args:
             ids: int64, `(n,)`, each once.
@@ -141,7 +145,7 @@ class FrozenTable(tf.Module):
 
 
 def _product(ids: tf.Tensor, factor: int) -> tf.Tensor:
-    """Returns int64, modulo 2^64."""
+    """Returns the products modulo 2^64, as int64."""
     return splitmix.signed(splitmix.unsigned(ids) * splitmix.constant(factor))
 
 

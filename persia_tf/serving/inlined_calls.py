@@ -1,4 +1,4 @@
-"""Layers whose `call` is a `tf.function`, as a graph that takes its body instead."""
+"""Inlines layers whose `call` is a `tf.function` when a model is traced."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import tensorflow as tf
 
 @contextlib.contextmanager
 def inlined_calls(model: Any) -> Iterator[None]:
-    """Within it, such layers of a model are traced anew wherever they are called.
+    """Within it, calls of a model's layers whose `call` is a `tf.function` are inlined.
 
-    A `tf.function` keeps the graphs that it traced, as for training, and would give one
-    with the layers' own lookups.
+    A `tf.function` caches the graphs that it traced, for instance in training: such a
+    graph would look rows up in the layers' own tables.
 
     Args:
         model: A Keras model.
@@ -34,7 +34,7 @@ def _calling(layer: Any, body: Any) -> Iterator[None]:
     own = vars(layer).get("call")
     if not inspect.ismethod(body):
         body = types.MethodType(body, layer)
-    # As Python does it: Keras would look at what is set, and track it.
+    # Bypasses Keras's `__setattr__`, which would track the attribute.
     object.__setattr__(layer, "call", body)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Which rows of a table an export takes."""
+"""Selects the rows of a table that an export takes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _ORDERS = ("count", "recency")
 
 @dataclasses.dataclass(frozen=True)
 class KeepRows:
-    """A rule of which rows an export takes, by how they were used.
+    """Selects the rows that an export takes, by how they were used.
 
-    Rows are used by training lookups, and by assigning them. A table notes it if its
-    layer has a `capacity` or an `eviction`: other tables cannot be asked. All that is
-    given must hold of a row; `top` are taken of those that are left.
+    Training lookups and assignments count as uses of a row. A table records them only
+    if its layer has a `capacity` or an `eviction`: the rule fails for other tables. A
+    row must satisfy all conditions that are given; `top` then limits the rows that do.
 
     Example:
 
@@ -33,24 +33,24 @@ class KeepRows:
     ```
 
     Args:
-        min_count: Uses that a row must have had, at least: an integer from 1 to
-            2**32 - 1. Defaults to None: any.
-        within_steps: A row must have been used in so many of the last training lookups
-            of the table, as its shard counts them: an integer from 1 to 2**32 - 1, for
-            tables that count time so: those without `TTL(seconds=...)`. Defaults to
+        min_count: The least number of uses of a row: an integer from 1 to 2**32 - 1.
+            Defaults to None: any.
+        within_steps: A row must have been used within this many of the table's last
+            training lookups, as counted by the row's shard: an integer from 1 to
+            2**32 - 1. For tables that count time in steps, which are all tables without
+            `TTL(seconds=...)`. Defaults to None.
+        within_seconds: A row must have been used within this many last seconds: an
+            integer from 1 to 2**32 - 1. For tables with `TTL(seconds=...)`. Defaults to
             None.
-        within_seconds: A row must have been used in the last so many seconds: an
-            integer from 1 to 2**32 - 1, for tables with `TTL(seconds=...)`. Defaults to
-            None.
-        top: The most rows: an integer of at least 1. Defaults to None: all.
-        by: Which ones come first: `"count"`, those used most often, or `"recency"`,
-            those used last. Among equal ones, those of smaller ids do. Defaults to
-            `"count"`.
+        top: The maximal number of rows: an integer of at least 1. Defaults to None:
+            all.
+        by: Which rows `top` prefers: `"count"`, those used most often, or `"recency"`,
+            those used most recently. Ties go to smaller ids. Defaults to `"count"`.
 
     Raises:
-        TypeError: if a number is no integer.
-        ValueError: if a number is out of its range, both times are given, `by` is
-            unknown, or nothing is given.
+        TypeError: if a number is not an integer.
+        ValueError: if a number is out of its range, both `within_steps` and
+            `within_seconds` are given, `by` is unknown, or nothing is given.
     """
 
     min_count: int | None = None
@@ -77,20 +77,21 @@ class KeepRows:
 
     @property
     def time(self) -> str | None:
-        """What ages it asks for: `"steps"`, `"seconds"` or None."""
+        """The unit of the ages that the rule needs: `"steps"`, `"seconds"` or None."""
         if self.within_steps is not None:
             return "steps"
         return "seconds" if self.within_seconds is not None else None
 
 
 class AllRows:
-    """Takes every row.
+    """Takes every row of a table.
 
     Attributes:
-        dim: Weights a row.
-        cluster: That of the table.
-        count: About how many there are.
-        left_out: How many rows are not taken, by the rule's argument that says so.
+        dim: Weights per row.
+        cluster: The table's cluster.
+        count: The number of rows that are taken, approximately.
+        left_out: How many rows are left out, by the argument of the rule that excluded
+            them.
     """
 
     def __init__(self, table: Table) -> None:
@@ -101,24 +102,25 @@ class AllRows:
         self.left_out: dict[str, int] = {}
 
     def batches(self) -> Iterator[Rows]:
-        """Walks the rows that are taken."""
+        """Yields the rows that are taken, in batches."""
         yield from self._table.export()
 
 
 class ChosenRows(AllRows):
-    """Takes those rows that a rule keeps as it looks at all, once, when it is made.
+    """Takes the rows of a table that satisfy a rule.
 
-    The row of ids without one it takes in any case, where there is one.
+    The constructor reads all rows once and chooses. The row of out-of-vocabulary ids
+    (`OOV_ID`), if there is one, is always taken.
 
-    Holds 8 bytes of each row that it takes; while it looks, 32 at most.
+    Holds 8 bytes per row that is taken, and at most 32 while it chooses.
 
     Args:
         table: The table.
-        rule: What is kept.
+        rule: Which rows to take.
 
     Raises:
-        FailedPreconditionError: if the table notes no use.
-        ValueError: if it does not count time as the rule does.
+        FailedPreconditionError: if the table does not record how rows are used.
+        ValueError: if the table counts time in another unit than the rule.
     """
 
     def __init__(self, table: Table, rule: KeepRows) -> None:
@@ -143,7 +145,7 @@ class ChosenRows(AllRows):
             self.left_out["top"] = best.seen - len(chosen)
 
     def batches(self) -> Iterator[Rows]:
-        """Walks the rows that are taken; those that are gone meanwhile are not."""
+        """Yields the rows that are taken, in batches. Skips rows removed meanwhile."""
         for batch in self._table.export():
             places = np.searchsorted(self._ids, batch.ids)
             places[places == len(self._ids)] = 0
@@ -153,16 +155,16 @@ class ChosenRows(AllRows):
 
 
 def choices(tables: Mapping[str, Table], rows: Any) -> dict[str, AllRows]:
-    """Returns which rows of each table are taken.
+    """Returns the selection of rows for each table, by full name.
 
     Args:
-        tables: By their full names.
-        rows: None, a `KeepRows` for all of them, or a dict of them by the names of
-            some.
+        tables: The tables by full name.
+        rows: None, a `KeepRows` for all tables, or a dict from names of tables to
+            `KeepRows`.
 
     Raises:
         TypeError: if `rows` is none of these.
-        ValueError: if it names a table that there is not.
+        ValueError: if it names an unknown table.
     """
     rules = _rules(tables, rows)
     return {
@@ -194,7 +196,7 @@ def _rules(tables: Mapping[str, Table], rows: Any) -> dict[str, KeepRows]:
 
 
 class _Best:
-    """The ids of the highest ranks, of any number of them; all if `most` is None."""
+    """Collects the `most` ids with the highest ranks; all if `most` is None."""
 
     def __init__(self, most: int | None) -> None:
         self._most = most
@@ -243,7 +245,7 @@ def _reasons(rule: KeepRows) -> list[str]:
 
 
 def _passes(rule: KeepRows, batch: UsedRows) -> Iterator[tuple[str, np.ndarray]]:
-    """Whether each row of a batch passes, by the rule's argument that says so."""
+    """Yields, for each argument of the rule, which rows of the batch satisfy it."""
     if rule.min_count is not None:
         yield "min_count", batch.counts >= rule.min_count
     if rule.within_steps is not None:

@@ -1,4 +1,4 @@
-"""What an export holds, for people and for programs."""
+"""The manifest of an export: what it holds, for people and for programs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class ExportedTable:
 
     Attributes:
         name: Its full name.
-        dim: Weights a row.
-        row_dtype: How weights are held.
-        rows: How many rows there are.
-        bytes: Of their ids and weights.
-        left_out: How many rows were not taken, by the argument of `KeepRows` that they
-            did not pass; empty if all were.
-        cluster: The name of the cluster that has its rows; empty: they are in the
-            export, which has none of the rows else.
+        dim: Weights per row.
+        row_dtype: How weights are stored.
+        rows: The number of rows in the export.
+        bytes: The bytes of their ids and weights.
+        left_out: How many rows were left out, by the argument of `KeepRows` that they
+            did not satisfy; empty if none was.
+        cluster: The name of the cluster that holds its rows; the export holds none of
+            them then. Empty if the rows are in the export.
     """
 
     name: str
@@ -35,12 +35,12 @@ class ExportedTable:
 
 @dataclasses.dataclass(frozen=True)
 class ExportedCluster:
-    """A cluster that an export asks for rows.
+    """A cluster that an export looks rows up in.
 
     Attributes:
-        name: What the export calls it.
-        addresses: Those that it asks unless it is told others.
-        variable: The environment variable by which it is told.
+        name: The export's name for the cluster.
+        addresses: The default addresses of its servers.
+        variable: The environment variable that overrides the addresses.
     """
 
     name: str
@@ -53,14 +53,14 @@ class Manifest:
     """The file `assets.extra/persia_export.json` of an export.
 
     Attributes:
-        mode: As `export` takes it.
-        created: When it was begun, by ISO 8601.
-        tables: By their order in the model.
-        step: How many steps the model was trained for, if that is known.
-        tensorflow: The version that wrote it.
+        mode: The `mode` of `export`.
+        created: When the export was begun, in ISO 8601.
+        tables: The tables, in the order of the model.
+        step: How many steps the model was trained for; None if unknown.
+        tensorflow: The version of TensorFlow that wrote it.
         signatures: The names of its signatures.
-        clusters: Those that it asks for rows; none if it has them itself.
-        needs: What a program must do before it loads it; empty: nothing.
+        clusters: The clusters that it looks rows up in; empty if it holds the rows.
+        needs: What a program must do before it loads the export; empty if nothing.
     """
 
     mode: str
@@ -81,7 +81,7 @@ class Manifest:
         """Reads the file's text.
 
         Raises:
-            ValueError: if it is not JSON, or nested too deep to be a manifest.
+            ValueError: if it is not JSON, or is nested too deeply.
         """
         try:
             fields = json.loads(text)

@@ -15,7 +15,8 @@ def tables_of(model: Any) -> dict[str, Table]:
         model: A Keras model.
 
     Raises:
-        ValueError: if a layer is not built, or two clusters have tables of one name.
+        ValueError: if a layer is not built, or tables of two clusters have the same
+            name.
     """
     tables: dict[str, Table] = {}
     for layer in model._flatten_layers():

@@ -1,4 +1,4 @@
-"""Folders that come whole or not at all."""
+"""Folders that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def new_folder(path: str) -> Iterator[str]:
-    """Gives a folder to fill, which is renamed once that is done.
+    """Yields a temporary folder to fill, and renames it to `path` afterwards.
 
-    It lies beside `path`, under a name that is no number: so a server that looks for
-    new versions sees it whole. If filling it fails, it is removed; if the program is
-    killed, it is left behind, as `NAME.unfinished-...`.
+    The temporary folder is beside `path`, and its name is not a number, so that a
+    server that looks for new versions never sees an incomplete one. If the block
+    raises, the folder is removed; if the program is killed, it is left behind as
+    `NAME.unfinished-...`.
 
     Args:
-        path: What it is in the end: absent or an empty folder until then.
+        path: The final path, which must be absent or an empty folder.
 
     Raises:
         ValueError: if `path` has files in it.
@@ -49,4 +50,5 @@ def _check_is_free(path: str) -> None:
 def _let_others_read(folder: str) -> None:
     mask = os.umask(0)
     os.umask(mask)
-    os.chmod(folder, 0o777 & ~mask)  # As other new folders; a temporary one is not.
+    # `mkdtemp` creates folders that only their owner can read.
+    os.chmod(folder, 0o777 & ~mask)

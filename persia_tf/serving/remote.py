@@ -1,4 +1,4 @@
-"""How an export asks shards, and the op that it needs for that."""
+"""Options of exports that ask shards for rows, and the op library that they need."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_SECONDS = 1e6
 
 @dataclasses.dataclass(frozen=True)
 class Remote:
-    """How `ptf.serving.export(..., mode="remote")` asks shards for rows.
+    """Options for how a model exported with `mode="remote"` asks shards for rows.
 
     Example:
 
@@ -27,22 +27,23 @@ class Remote:
     ```
 
     Args:
-        timeout: Seconds until a lookup that a shard does not answer fails: from 0.001.
-            Defaults to `1.0`.
-        on_failure: What becomes of rows whose shard cannot be reached in time:
-            `"error"`, the call fails, with an error that names the shard; or
-            `"default"`, they are zeros, as of ids without a row, and are counted: see
-            `remote_stats`. What a shard refuses is an error either way. Defaults to
-            `"error"`.
-        hot_rows: How many rows of each table the serving process keeps copies of, those
-            of absent ids included: an integer from 0 to 2**32. Defaults to `0`.
-        hot_seconds: How long a copy answers instead of the shard, so that a change
-            shows as late as that. With `0` it does only while something in the process
-            follows changes. Defaults to `0.0`.
+        timeout: Seconds until a lookup fails that a shard does not answer: at least
+            0.001. Defaults to `1.0`.
+        on_failure: What happens to rows whose shard cannot be reached in time. With
+            `"error"`, the call fails, and the error names the shard. With `"default"`,
+            the rows are zeros, and are counted: see `remote_stats`. A request that a
+            shard refuses is an error in both cases. Defaults to `"error"`.
+        hot_rows: The number of hot rows of each table that the serving process caches
+            copies of, including copies of what ids without a row get: an integer from 0
+            to 2**32. Defaults to `0`.
+        hot_seconds: How long a copy is used instead of asking the shard: changes of the
+            row may show this much later. With `0`, copies are used only while a
+            `Follower` in the process keeps them up to date. Defaults to `0.0`.
 
     Raises:
-        TypeError: for an argument of another type.
-        ValueError: for one out of its range, or `hot_seconds` without `hot_rows`.
+        TypeError: if an argument has the wrong type.
+        ValueError: if an argument is out of its range, or `hot_seconds` is given
+            without `hot_rows`.
     """
 
     timeout: float = 1.0
@@ -66,11 +67,12 @@ class Remote:
 def op_library() -> str:
     """Returns the path of the op library that exports with `mode="remote"` need.
 
-    For `tf.load_op_library` in a program without `persia_tf`, or another loader.
-    `libpersia.so` must be in the folder above it, as it is here.
+    Use it with `tf.load_op_library` in a program without `persia_tf`, or with another
+    loader. If the library is copied, `libpersia.so` must be in the folder above it, as
+    it is where `persia_tf` is installed.
 
     Raises:
-        LibraryLoadError: if it is missing.
+        LibraryLoadError: if the library is missing.
     """
     return os.fspath(load.library_path())
 
@@ -86,6 +88,7 @@ def load_ops() -> None:
     ```
 
     Raises:
-        LibraryLoadError: if it is missing, or this TensorFlow cannot load it.
+        LibraryLoadError: if the library is missing, or this version of TensorFlow
+            cannot load it.
     """
     load.ops()

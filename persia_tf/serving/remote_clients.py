@@ -1,4 +1,4 @@
-"""The clients by which exported models of this process ask shards."""
+"""The clients through which exported models in this process ask shards."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ from persia_tf import _native, native_arrays
 
 @dataclasses.dataclass(frozen=True)
 class RemoteStats:
-    """What passed through one client by which models of this process ask shards.
+    """Counters of one client through which models in this process ask shards.
 
-    Models that were exported for the same cluster, with the same options, share one.
+    Models that were exported for the same cluster, with the same options, share a
+    client.
 
     Attributes:
-        number: No other client of this process has it.
+        number: The client's number, unique in this process.
         cluster: The export's name for the cluster.
-        addresses: `"host:port"` of each shard that it asks.
-        lookups: Lookups of layers.
-        ids: That they had, duplicates included.
-        unique_ids: The same, each once a lookup.
-        requests: Lookups go together, so these are fewer; copies may answer some.
-        failures: Requests that a shard failed.
-        zeros: Rows that were given as zeros because of that.
-        hot_hits: Rows that copies gave.
-        hot_misses: Rows that there was no copy of, or one that was too old.
-        hot_rows: Copies there are.
-        hot_bytes: Memory that they take.
-        latencies: Lookups by how long they took: entry `b` counts those of less than
-            `2**b` microseconds, and not less than half of that.
+        addresses: `"host:port"` of each server that it asks.
+        lookups: The number of lookups by layers.
+        ids: The ids in these lookups, duplicates included.
+        unique_ids: The ids in these lookups, each counted once per lookup.
+        requests: Requests to shards. They can be fewer than the lookups, which are
+            combined, and may be answered from copies.
+        failures: Requests that failed.
+        zeros: Rows that were returned as zeros because their request failed.
+        hot_hits: Rows that were answered from copies.
+        hot_misses: Rows that had no copy, or only one that had expired.
+        hot_rows: The number of copies held.
+        hot_bytes: The memory that they take, in bytes.
+        latencies: A histogram of lookups by duration: entry `b` counts those that took
+            less than `2**b` microseconds, but at least half of that.
     """
 
     number: int
@@ -52,9 +54,9 @@ class RemoteStats:
 
 
 class RemoteClient:
-    """One client, for who follows the changes of rows and tells it of them.
+    """A handle of one client, through which a follower updates its copies of rows.
 
-    Keeps the client's memory as long as it lives. Thread-safe.
+    The client's memory is not freed while the handle lives. Thread-safe.
     """
 
     def __init__(self, handle: _native.RemoteHandle) -> None:
@@ -64,7 +66,7 @@ class RemoteClient:
         _native.library().persia_remote_free(self._handle)
 
     def stats(self) -> RemoteStats:
-        """Returns what passed through it."""
+        """Returns the client's counters."""
         counters = _native.RemoteCounters()
         _native.library().persia_remote_get_counters(
             self._handle, ctypes.byref(counters)
@@ -78,17 +80,18 @@ class RemoteClient:
         return RemoteStats(**fields)
 
     def set_followed(self, followed: bool) -> None:
-        """Says whether it is told of every change from now on.
+        """Says whether the client is notified of every change from now on.
 
-        Copies do not grow old meanwhile.
+        If so, copies that it makes from now on do not expire. Copies from before this
+        call still do.
         """
         _native.library().persia_remote_set_followed(self._handle, followed)
 
     def refresh(self, table: str, ids: np.ndarray, rows: np.ndarray) -> None:
-        """Tells of rows that changed; copies that there are become these.
+        """Notifies the client of changed rows: it updates the copies that it has.
 
         Args:
-            table: Its full name.
+            table: The table's full name.
             ids: int64, `(n,)`.
             rows: float32, `(n, dim)`.
         """
@@ -106,10 +109,10 @@ class RemoteClient:
         )
 
     def erase(self, table: str, ids: np.ndarray) -> None:
-        """Tells of rows that are gone: copies of them answer no more.
+        """Notifies the client of erased rows: it drops the copies that it has.
 
         Args:
-            table: Its full name.
+            table: The table's full name.
             ids: int64, `(n,)`.
         """
         ids = np.ascontiguousarray(ids, np.int64)
@@ -119,10 +122,10 @@ class RemoteClient:
         )
 
     def close(self) -> None:
-        """Has models that are loaded from now on ask through another one.
+        """Makes models that are loaded from now on use a new client.
 
         Raises:
-            NotFoundError: if that was done before.
+            NotFoundError: if this was done before.
         """
         _native.library().persia_remote_close(self.stats().number)
 
@@ -140,10 +143,10 @@ def remote_clients() -> list[RemoteClient]:
 
 
 def remote_stats() -> list[RemoteStats]:
-    """Returns what models that ask shards did in this process.
+    """Returns counters of the models in this process that ask shards for rows.
 
     Returns:
-        A `RemoteStats` for each client, the oldest first; none if no such model was
-        called yet.
+        A list with a `RemoteStats` for each client, the oldest first; empty if no such
+        model was called yet.
     """
     return [client.stats() for client in remote_clients()]

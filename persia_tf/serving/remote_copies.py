@@ -1,4 +1,4 @@
-"""The copies of hot rows that models which ask shards keep, as changes reach them."""
+"""Applies the changes of shards to the copies of hot rows that remote models keep."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from persia_tf.serving.remote_clients import RemoteClient, remote_clients
 
 
 class RemoteCopies:
-    """Sets right what clients of this process copied of shards. Thread-safe.
+    """Updates the copies of rows that clients in this process hold. Thread-safe.
 
-    It is about the clients that ask who is followed. Their copies do not grow old while
-    all shards are followed. Those from before count no more then: what happened to
-    their rows was not told.
+    Updates the clients that ask the followed shards or servers. Their copies do not
+    expire while all shards are followed. Copies from before still do, since changes of
+    their rows may have been missed.
 
-    Where all clients ask the same servers, it is about them, whoever is followed. But
-    these servers may know of a change later than who is followed, as replicas do, and
-    an old row may be copied after the change was told: so their copies grow old.
+    If all clients ask the same servers, it updates them even if these servers are not
+    the followed ones. But such servers, for instance replicas, may get a change later
+    than the follower, so that a client copies the old row after it was notified of the
+    change. Therefore the copies of these clients still expire.
 
     Args:
-        shards: The addresses of those that are followed.
-        servers: The addresses at which they were asked for, such as embedding workers'.
+        shards: The addresses of the followed shards.
+        servers: The addresses that the followed cluster was given, such as those of
+            embedding workers.
     """
 
     def __init__(self, shards: Sequence[str], servers: Sequence[str]) -> None:
@@ -31,39 +33,39 @@ class RemoteCopies:
         self._is_followed = [False] * len(shards)
 
     def of_shard(self, shard: int) -> ShardCopies:
-        """Returns what one shard's changes go to."""
+        """Returns the object that applies the changes of one shard."""
         return ShardCopies(self, shard)
 
     def tell(self, shard: int, is_followed: bool) -> None:
-        """Says whether a shard is followed now."""
+        """Records whether a shard is followed now."""
         with self._lock:
             self._is_followed[shard] = is_followed
             _followed_clients.tell(self, all(self._is_followed))
 
     def clients(self) -> list[RemoteClient]:
-        """Returns those that it is about."""
+        """Returns the clients to update."""
         clients = {client: client.stats().addresses for client in remote_clients()}
         if len(set(clients.values())) == 1:
             return list(clients)
         return [each for each, asks in clients.items() if asks in self._followed]
 
     def clients_of_followed(self) -> set[int]:
-        """Returns the numbers of those that ask who is followed."""
+        """Returns the numbers of clients that ask the followed shards or servers."""
         every = (client.stats() for client in remote_clients())
         return {each.number for each in every if each.addresses in self._followed}
 
 
 class _FollowedClients:
-    """Tells each client of this process whether anybody follows for it."""
+    """Tells each client in this process whether its shards are followed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Which of them follow all of their shards.
+        # Those that follow all of their shards.
         self._following: set[RemoteCopies] = set()
-        self._told: set[int] = set()  # Clients, by number.
+        self._told: set[int] = set()  # The numbers of clients told so.
 
     def tell(self, copies: RemoteCopies, is_following: bool) -> None:
-        """Takes note of one who follows, or does no more."""
+        """Records that `copies` follows all of its shards, or no longer does."""
         with self._lock:
             if is_following:
                 self._following.add(copies)
@@ -74,7 +76,7 @@ class _FollowedClients:
                 wanted |= each.clients_of_followed()
             for client in remote_clients():
                 number = client.stats().number
-                # To be told once more would end its copies.
+                # A repeated call would let the copies that it has expire.
                 if (number in wanted) != (number in self._told):
                     client.set_followed(number in wanted)
             self._told = wanted
@@ -91,10 +93,10 @@ class ShardCopies:
         self._shard = shard
 
     def apply(self, changes: Changes) -> tuple[int, int]:
-        """Applies what a poll gave.
+        """Applies the changes that one poll returned.
 
         Returns:
-            How many rows were set at most, and how many were erased.
+            The number of rows changed, copied or not, and the number erased.
         """
         was_emptied = any(table.fate != "stays" for table in changes.tables)
         if changes.begins != "on" or was_emptied:
@@ -111,5 +113,5 @@ class ShardCopies:
         )
 
     def lost(self) -> None:
-        """Changes come late from now on: copies grow old again."""
+        """Lets copies expire again, since changes may arrive late from now on."""
         self._copies.tell(self._shard, is_followed=False)

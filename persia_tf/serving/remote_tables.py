@@ -25,12 +25,13 @@ _NEEDS = (
 
 
 class RemoteTable(tf.Module):
-    """Asks shards for the rows of a table.
+    """A table whose lookups ask its shards.
 
     Args:
         table: The table.
-        live: A variable, so that TensorFlow takes no lookup for a constant.
-        options: More attributes of the op: who is asked, and how.
+        live: A variable that the op reads, so that TensorFlow never folds a lookup into
+            a constant.
+        options: Further attributes of the op: which servers it asks, and how.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class RemoteTable(tf.Module):
 
         Args:
             ids: int64, any shape.
-            absent: What ids without a row get, from their shards.
+            absent: What ids without a row get. The shards fill it in.
 
         Returns:
             float32, `ids.shape + (dim,)`.
@@ -61,22 +62,23 @@ class RemoteTable(tf.Module):
                 absent=absent.kind,
                 **self._options,
             )
-            # The C API's shape inference cannot read `dim`, also where it is loaded.
+            # The op's shape inference, in the C API, cannot read the attribute `dim`,
+            # neither here nor where the export is loaded.
             return tf.ensure_shape(rows, ids.shape.concatenate([self.dim]))
 
 
 class RemoteTables:
-    """The tables of a model, as an export asks for them.
+    """The tables of a model, for an export that asks their shards.
 
     Args:
-        tables: By their full names.
-        remote: How they are asked.
+        tables: The tables by full name.
+        remote: How the shards are asked.
 
     Attributes:
-        by_name: A `RemoteTable` for each.
+        by_name: A `RemoteTable` for each table, by full name.
 
     Raises:
-        ValueError: if one is embedded in this process.
+        ValueError: if a table is embedded in this process.
         PersiaError: if a shard does not answer in time (it is named).
     """
 
@@ -91,7 +93,7 @@ class RemoteTables:
         self._tables = tables
 
     def told(self) -> dict[str, Any]:
-        """Returns what a manifest says of them."""
+        """Returns the fields of the manifest that describe the tables."""
         return {
             "tables": tuple(
                 ExportedTable(
@@ -150,5 +152,5 @@ def _options(name: str, cluster: Cluster, remote: Remote) -> dict[str, Any]:
 
 
 def _is_of_workers(cluster: Cluster) -> bool:
-    # Each tells of the shards behind it, too.
+    # An embedding worker also reports the stats of the shards behind it.
     return len(cluster.stats()) > len(cluster.shards)

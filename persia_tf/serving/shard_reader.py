@@ -1,4 +1,4 @@
-"""A thread that brings one shard's changes to the tables that follow it."""
+"""A thread that polls one shard for changes and applies them."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from absl import logging
 
 from persia_tf.following import Changes
 
-# Pauses after failures double from the first to the last, in seconds.
+# In seconds. The pauses after failures double from the first to the last.
 _FIRST_PAUSE = 0.1
 _LAST_PAUSE = 5.0
 
 
 class Shard(Protocol):
-    """What is read: a `persia_tf.following.ShardFollower`."""
+    """The source of changes: a `persia_tf.following.ShardFollower`."""
 
     def poll(self) -> Changes:
-        """Returns what changed since the last call: what that gave is applied."""
+        """Returns the changes since the last call, and confirms those as applied."""
 
     def begin_anew(self) -> None:
-        """Says that what the last call gave is not applied."""
+        """Says that the changes of the last poll were not applied."""
 
     def close(self) -> None:
-        """Has the shard forget who follows it; it is not polled any more."""
+        """Makes the shard forget this follower, which must not be polled any more."""
 
 
 class Sink(Protocol):
-    """What the changes of one shard go to. One thread calls it."""
+    """Applies the changes of one shard. Called by one thread at a time."""
 
     def apply(self, changes: Changes) -> tuple[int, int]:
-        """Applies what a poll gave; returns rows set, and rows erased."""
+        """Applies the changes of a poll; returns the numbers of rows set and erased."""
 
     def lost(self) -> None:
-        """Is told when changes come late, or not at all any more."""
+        """Called when changes may arrive late from now on, or no longer arrive."""
 
 
 @dataclasses.dataclass
 class ShardProgress:
-    """How far the reading of one shard has come.
+    """The progress in following one shard.
 
     Attributes:
-        shard: Its address.
-        rows: Rows that were set.
-        erased: Rows that were erased.
-        failures: Rounds that failed.
-        current_at: When the last round began that left nothing untold, by
-            `time.monotonic()`; None: there was none.
-        error: Why the last round failed; "": it did not.
+        shard: The shard's address.
+        rows: The number of rows set so far.
+        erased: The number of rows erased so far.
+        failures: The number of rounds that failed.
+        current_at: When the last round began that received all changes of the shard,
+            by `time.monotonic()`; None if there was none yet.
+        error: Why the last round failed; empty if it did not.
     """
 
     shard: str
@@ -62,32 +62,32 @@ class ShardProgress:
 
 
 class Pauses:
-    """The pauses after failures, from short to long."""
+    """Yields the pauses after failures: an exponential backoff."""
 
     def __init__(self) -> None:
         self.reset()
 
     def next(self) -> float:
-        """Returns the next one, in seconds."""
+        """Returns the next pause, in seconds."""
         pause, self._next = self._next, min(2 * self._next, _LAST_PAUSE)
         return pause
 
     def reset(self) -> None:
-        """The next one is the first again."""
+        """Restarts from the shortest pause."""
         self._next = _FIRST_PAUSE
 
 
 class ShardReader:
-    """Polls a shard until it is stopped, for a sink that applies it. Thread-safe.
+    """Polls a shard until stopped, and passes the changes to a sink. Thread-safe.
 
-    A round is as many polls as it takes until the shard has nothing left to tell. A
-    failure ends it; the next one goes on from there.
+    It polls in rounds: a round polls until the shard has no further changes. A failure
+    ends the round; the next round continues from there.
 
     Args:
         name: The shard's address, for messages.
-        shard: What is polled, by one thread.
-        sink: Gets what each poll gave.
-        poll_seconds: From the end of a round to the next.
+        shard: The shard to poll. Only this reader's thread uses it.
+        sink: Applies the changes of each poll.
+        poll_seconds: The pause between two rounds, in seconds.
     """
 
     def __init__(
@@ -101,15 +101,16 @@ class ShardReader:
         self._sink = sink
         self._poll_seconds = poll_seconds
         self._pauses = Pauses()
-        self._answers = False  # The shard, when it was polled last; the thread's.
+        # Whether the last poll was answered. Only this reader's thread uses it.
+        self._answers = False
         self._applying = threading.Lock()
         self._changed = threading.Condition()
-        # All below are guarded by it.
+        # All below are guarded by _changed. Rounds are numbered from 1.
         self._progress = ShardProgress(name)
         self._stopping = False
-        self._begun = 0  # Rounds.
-        self._current = 0  # The last round that left nothing untold.
-        self._wanted = 0  # The round that somebody waits for.
+        self._begun = 0  # The last round that began.
+        self._current = 0  # The last round that received all changes.
+        self._wanted = 0  # The last round that was requested.
         self._thread = threading.Thread(
             target=self._run, name=f"reader of shard {name}", daemon=True
         )
@@ -117,22 +118,22 @@ class ShardReader:
 
     @property
     def progress(self) -> ShardProgress:
-        """How far it has come."""
+        """The progress so far, a copy."""
         with self._changed:
             return dataclasses.replace(self._progress)
 
     def begin_stop(self) -> None:
-        """Has the thread end; nothing is applied any more but what it is busy with."""
+        """Makes the thread end. Only changes that it is applying now still arrive."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
 
     def stop(self, seconds: float = 2.0) -> None:
-        """The same, and waits until nothing is applied any more.
+        """Makes the thread end, and waits until no more changes are applied.
 
         Args:
-            seconds: For how long to wait for a shard that is asked and does not
-                answer. The thread ends by itself after that.
+            seconds: The longest wait for a shard that does not answer a poll. The
+                thread ends by itself once that poll returns.
         """
         self.begin_stop()
         self._thread.join(seconds)
@@ -140,21 +141,21 @@ class ShardReader:
             self._sink.lost()
 
     def next_round(self) -> int:
-        """Has a round begin soon, and returns its number."""
+        """Requests a round without the usual pause, and returns its number."""
         with self._changed:
             self._wanted = self._begun + 1
             self._changed.notify_all()
             return self._wanted
 
     def wait_for(self, round_number: int, deadline: float) -> bool:
-        """Waits until that round, or a later one, left nothing untold.
+        """Waits until this round, or a later one, has received all changes.
 
         Args:
-            round_number: As `next_round` gave it.
-            deadline: Until when, by `time.monotonic()`.
+            round_number: A number that `next_round` returned.
+            deadline: When to give up, by `time.monotonic()`.
 
         Returns:
-            Whether it did in time.
+            Whether a round did so before the deadline, and before the reader stopped.
         """
         with self._changed:
             return (
@@ -169,7 +170,7 @@ class ShardReader:
         while self._begin_round():
             try:
                 self._round()
-            # Whatever it is, what was applied before goes on serving.
+            # On any error, the model continues to serve what was applied before.
             except Exception as error:
                 self._sink.lost()
                 self._note_failure(error)
@@ -177,7 +178,7 @@ class ShardReader:
             self._shard.close()
 
     def _begin_round(self) -> bool:
-        """Waits for a round's time; False: there is none any more."""
+        """Waits until the next round is due; returns False if the reader stops."""
         with self._changed:
             if self._begun:
                 failed = self._progress.error

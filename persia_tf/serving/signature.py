@@ -1,4 +1,4 @@
-"""What a model takes and gives, as the signature of a SavedModel has it: by name."""
+"""A model's inputs and outputs by name, as in the signature of a SavedModel."""
 
 from __future__ import annotations
 
@@ -16,23 +16,26 @@ _OUTPUT = "output"
 class Inputs:
     """The inputs of a model as named tensors.
 
-    The name of an input is its key, where the model takes a dict, else its own. A
-    ragged or sparse input is a tensor for each of its parts: of `x`, `x_values` and
-    `x_row_splits`, `x_row_splits_1`, ...; `x_indices`, `x_values` and `x_dense_shape`.
-    A signature's names are letters, digits and underscores and begin with a letter: of
-    another name it has what TensorFlow makes of it, `a_b` of `a-b`, which is logged.
+    An input is named by its key if the model is called with a dict, else by its own
+    name. A ragged or sparse input becomes one tensor for each of its components: a
+    ragged `x` becomes `x_values`, `x_row_splits`, `x_row_splits_1`, ...; a sparse `x`
+    becomes `x_indices`, `x_values` and `x_dense_shape`. Names in a signature consist of
+    letters, digits and underscores, and begin with a letter. Other names are changed as
+    `tf.function` changes them, such as `a-b` to `a_b`, and the change is logged.
 
     Args:
         model: A Keras model.
-        specs: What it is called with: a structure of `tf.TensorSpec`,
-            `tf.RaggedTensorSpec` or `tf.SparseTensorSpec`. None: the model's own.
+        specs: What the model is called with: a structure of `tf.TensorSpec`,
+            `tf.RaggedTensorSpec` or `tf.SparseTensorSpec`. None: the model's own
+            inputs.
 
     Attributes:
-        specs: What each input is, by its name.
-        tensors: A `tf.TensorSpec` for each name of a tensor.
+        specs: The spec of each input, by the input's name.
+        tensors: The `tf.TensorSpec` of each tensor, by the tensor's name.
 
     Raises:
-        ValueError: if neither tells what the model takes, or two have one name.
+        ValueError: if the inputs are neither given nor known from the model, or two
+            tensors have the same name.
     """
 
     def __init__(self, model: Any, specs: Any = None) -> None:
@@ -50,7 +53,7 @@ class Inputs:
                 self._add(part, tensor)
 
     def structure(self, tensors: Mapping[str, tf.Tensor]) -> Any:
-        """Returns what the model is called with, made of tensors by their names."""
+        """Builds what the model is called with from tensors by name."""
         return tf.nest.pack_sequence_as(
             self._structure,
             [tensors[name] for name in self.tensors],
@@ -58,20 +61,20 @@ class Inputs:
         )
 
     def structure_of_inputs(self, inputs: Mapping[str, Any]) -> Any:
-        """Returns what the model is called with, made of inputs by their names."""
+        """Builds what the model is called with from inputs by name."""
         return tf.nest.pack_sequence_as(
             self._structure, [inputs[name] for name in self.specs]
         )
 
     def tensors_of(self, batch: Any) -> dict[str, tf.Tensor]:
-        """Returns what the model is called with as tensors by their names.
+        """Returns the tensors of a batch by name.
 
         Args:
-            batch: Of tensors, arrays, ragged or sparse tensors, in the structure that
-                the model takes.
+            batch: Tensors, arrays, ragged or sparse tensors, in the structure that the
+                model is called with.
 
         Raises:
-            ValueError: if it is of another structure, shape or type.
+            ValueError: if the structure, a shape or a dtype differs from the model's.
         """
         try:
             tf.nest.assert_same_structure(self._structure, batch, check_types=False)
@@ -101,15 +104,15 @@ class Inputs:
 
 
 def named_outputs(model: Any, outputs: Any) -> dict[str, tf.Tensor]:
-    """Returns what a model gave as dense tensors by name.
+    """Returns a model's outputs as dense tensors by name.
 
     Args:
-        model: The Keras model, whose `output_names` are taken if it has them.
-        outputs: A tensor, or a sequence or a dict of them. A ragged one is a tensor
-            for each of its parts, as an input is.
+        model: The Keras model. Its `output_names` are used if it has them.
+        outputs: A tensor, or a sequence or a dict of tensors. A ragged or sparse one
+            becomes one tensor for each of its components, as an input does.
 
     Returns:
-        A dict. Outputs without a name are `"output"`, or `"output_0"` and so on.
+        A dict. Outputs without a name are called `"output"`, or `"output_0"` and so on.
     """
     if isinstance(outputs, Mapping):
         named = list(outputs.items())
@@ -127,8 +130,9 @@ def named_outputs(model: Any, outputs: Any) -> dict[str, tf.Tensor]:
 def _inputs_of(model: Any) -> Any:
     inputs = _attribute(model, "input")
     if inputs is None:
-        # Keras 3's Sequential has only these; the batch that it was built with may
-        # stand for an Input that it was not given.
+        # A Keras 3 Sequential has only `inputs`. Without an Input layer these have the
+        # shape of the batch that it was built with: then the batch size is fixed, and
+        # they are not used.
         of_sequential = _attribute(model, "inputs")
         if of_sequential and of_sequential[0].shape[0] is None:
             inputs = of_sequential[0] if len(of_sequential) == 1 else of_sequential
@@ -147,7 +151,7 @@ def _inputs_of(model: Any) -> Any:
 def _attribute(model: Any, name: str) -> Any:
     try:
         return getattr(model, name)
-    except (AttributeError, RuntimeError, ValueError):  # Each Keras has its own.
+    except (AttributeError, RuntimeError, ValueError):  # Depends on Keras's version.
         return None
 
 
@@ -174,7 +178,7 @@ def _as_input(spec: tf.TypeSpec, value: Any) -> Any:
 
 
 def _names(structure: Any, key: str | None = None) -> Iterator[str]:
-    """The names of inputs, in the order of `tf.nest.flatten`."""
+    """Yields the names of inputs, in the order of `tf.nest.flatten`."""
     if isinstance(structure, Mapping):
         for inner in sorted(structure):
             yield from _names(structure[inner], inner)
@@ -189,7 +193,7 @@ def _names(structure: Any, key: str | None = None) -> Iterator[str]:
 
 
 def _as_argument(name: str) -> str:
-    """As `tf.function` names an argument that was given by such a name."""
+    """Returns how `tf.function` renames an argument of this name."""
     plain = "".join(letter if letter.isalnum() else "_" for letter in name)
     return plain if plain[:1].isalpha() else f"arg_{plain}"
 
@@ -199,7 +203,7 @@ def _numbered(name: str, count: int) -> list[str]:
 
 
 def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
-    """A tensor, or the tensors that a composite one is made of, with names."""
+    """Returns a tensor, or the components of a composite tensor, with their names."""
     if isinstance(value, (tf.Tensor, tf.TensorSpec)):
         return [(name, value)]
     parts = tf.nest.flatten(value, expand_composites=True)

@@ -1,4 +1,4 @@
-"""Tables of an export that holds their rows."""
+"""The tables of a standalone export, which holds their rows."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from persia_tf.serving.manifest import ExportedTable
 
 
 class StandaloneTables:
-    """The tables of a model, with the rows that an export takes.
+    """The tables of a model, filled with the rows that an export takes.
 
     Args:
-        chosen: The rows, by the tables' full names.
-        row_dtype: How weights are held: one of `frozen_rows.ROW_DTYPES`.
+        chosen: The rows of each table, by the table's full name.
+        row_dtype: How weights are stored: one of `frozen_rows.ROW_DTYPES`.
         progress: Whether to show a progress bar.
 
     Attributes:
-        by_name: A `FrozenTable` for each.
-        base_save: The number of a checkpoint of the shards that all rows are as new as;
-            0: none is known.
+        by_name: A `FrozenTable` for each table, by full name.
+        base_save: The number of a checkpoint of the shards that all rows are at least
+            as new as; 0 if none is known.
 
     Raises:
         PersiaError: if a shard does not answer in time (it is named).
@@ -37,14 +37,14 @@ class StandaloneTables:
         tell = _Progress(count) if progress else None
         self._chosen = chosen
         self._row_dtype = row_dtype
-        # Before any row is read.
+        # Asked before any row is read, so that all rows are at least as new.
         self.base_save = _last_save([rows.cluster for rows in chosen.values()])
         self.by_name = {
             name: _filled(rows, row_dtype, tell) for name, rows in chosen.items()
         }
 
     def told(self) -> dict[str, Any]:
-        """Returns what a manifest says of them."""
+        """Returns the fields of the manifest that describe the tables."""
         return {
             "tables": tuple(
                 ExportedTable(
@@ -65,7 +65,7 @@ def _last_save(clusters: Iterable[Cluster]) -> int:
 
 
 def _filled(rows: AllRows, row_dtype: str, tell: _Progress | None) -> FrozenTable:
-    # Rows may come while they are walked: then it grows.
+    # `rows.count` is a hint: the table grows if rows are created meanwhile.
     frozen = FrozenTable(rows.count + 1, rows.dim, row_dtype)
     for batch in rows.batches():
         frozen.append(batch.ids, batch.rows)
@@ -75,7 +75,7 @@ def _filled(rows: AllRows, row_dtype: str, tell: _Progress | None) -> FrozenTabl
 
 
 class _Progress:
-    """A bar of the rows of all tables."""
+    """A progress bar over the rows of all tables."""
 
     def __init__(self, total: int) -> None:
         self._total = total

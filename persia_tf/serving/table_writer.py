@@ -1,4 +1,4 @@
-"""Changes of a standalone export's table while it serves."""
+"""Changes the tables of a standalone export while it serves."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ import numpy as np
 
 _ABSENT = 0
 
-# A lookup reads a row just after it found its place. A place that lost its id is not
-# given to another one for so long, lest a lookup in between reads the wrong row.
+# For how long a place is not reused after its id was unlinked. A lookup reads a row
+# shortly after it found the row's place: if another id got the place in between, the
+# lookup would read the wrong row.
 GRACE_SECONDS = 60.0
 
 
 class TableWriter:
     """Sets and erases rows of a table in a loaded SavedModel.
 
-    Lookups may run meanwhile: each row is as it was before or after a change. One
-    thread may write at a time.
+    Lookups may run meanwhile: they see each row as it was before or after a change.
+    Only one thread may write at a time.
 
     Args:
-        table: As `tf.saved_model.load` gives a `FrozenTable`, which says what its
-            functions do.
-        clock: The time, in seconds from any beginning.
+        table: A `FrozenTable` as loaded by `tf.saved_model.load`. `FrozenTable`
+            documents its functions.
+        clock: Returns a monotonic time in seconds.
     """
 
     def __init__(self, table: Any, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,14 +35,14 @@ class TableWriter:
         taken = table.find(table.ids()).numpy()
         self._end = int(taken.max(initial=_ABSENT)) + 1
         self._free = np.empty(0, np.int64)
-        # Places that lost their ids, and when.
+        # Places whose ids were unlinked, and when.
         self._resting: collections.deque[tuple[float, np.ndarray]] = collections.deque()
-        # An earlier writer's: maybe it has just ended.
+        # An earlier writer may have unlinked places just before it ended.
         self._rest(np.setdiff1d(np.arange(_ABSENT + 1, self._end), taken))
 
     @property
     def dim(self) -> int:
-        """Weights a row."""
+        """Weights per row."""
         rows = self._table.write.input_signature[1]
         return rows.shape[-1]
 
@@ -50,7 +51,7 @@ class TableWriter:
         return self._table.ids().numpy()
 
     def set(self, ids: np.ndarray, rows: np.ndarray) -> None:
-        """Sets rows, making those that are absent.
+        """Sets rows, and creates those that are absent.
 
         Args:
             ids: int64, `(n,)`, each once.
@@ -66,7 +67,7 @@ class TableWriter:
             self._table.link(ids[absent], places[absent])
 
     def erase(self, ids: np.ndarray) -> None:
-        """Erases the rows of ids, of those that have one."""
+        """Erases the rows of ids; ids without a row are ignored."""
         places = self._table.find(ids).numpy()
         there = places != _ABSENT
         if there.any():
@@ -74,7 +75,7 @@ class TableWriter:
             self._rest(places[there])
 
     def _take(self, count: int) -> np.ndarray:
-        """Gives places that nobody reads."""
+        """Returns places that no lookup reads."""
         self._wake_rested()
         reused, self._free = self._free[:count], self._free[count:]
         end = self._end + count - len(reused)

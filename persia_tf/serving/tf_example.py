@@ -1,4 +1,4 @@
-"""Inputs of a model as the features of serialized tf.Examples."""
+"""Parses the inputs of a model from serialized tf.Examples."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ _HINT = (
 class ExampleParser:
     """Parses serialized tf.Examples into what a model is called with.
 
-    An input's feature has its name. Integers and booleans are an `int64_list`, floats a
-    `float_list`, strings a `bytes_list`; they are cast to what the model takes.
+    Each input is the feature of the same name. Integers and booleans are an
+    `int64_list`, floats a `float_list`, strings a `bytes_list`; they are cast to the
+    dtype of the model's input.
 
     Args:
-        inputs: Of the model.
+        inputs: The model's inputs.
 
     Raises:
-        ValueError: if a tf.Example cannot hold one of them.
+        ValueError: if a tf.Example cannot hold an input.
     """
 
     def __init__(self, inputs: Inputs) -> None:

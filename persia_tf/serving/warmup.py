@@ -1,4 +1,4 @@
-"""Requests that TensorFlow Serving answers itself before a new version serves."""
+"""Warm-up requests, which TensorFlow Serving runs before it serves a new version."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from persia_tf.serving.signature import Inputs
 
 Tensors = dict[str, tf.Tensor]
 
-# Where it looks for them.
+# The file of a SavedModel that TensorFlow Serving reads them from.
 FILE_NAME = "tf_serving_warmup_requests"
 
-# It reads no more.
+# The most requests that TensorFlow Serving reads.
 _MOST = 1000
 
 
 def warmup_requests(batches: Iterable[Any], inputs: Inputs) -> list[Tensors]:
-    """Makes batches requests: tensors by their names.
+    """Converts batches to requests: tensors by name.
 
     Args:
-        batches: In the structure that the model takes.
-        inputs: Of the model.
+        batches: Batches in the structure that the model is called with.
+        inputs: The model's inputs.
 
     Raises:
-        ValueError: if there are more than TensorFlow Serving reads, or one is not what
-            the model takes.
+        ValueError: if there are more batches than TensorFlow Serving reads, or the
+            model cannot be called with one of them.
     """
     requests = [
         inputs.tensors_of(batch) for batch in itertools.islice(batches, _MOST + 1)
@@ -43,17 +43,17 @@ def warmup_requests(batches: Iterable[Any], inputs: Inputs) -> list[Tensors]:
 
 
 def warmup_records(signature: str, requests: Iterable[Tensors]) -> list[bytes]:
-    """Makes requests records of a file for TensorFlow Serving.
+    """Serializes requests for the file that TensorFlow Serving reads.
 
     Args:
-        signature: The one that they are for.
-        requests: As `warmup_requests` makes them.
+        signature: The name of the signature that the requests call.
+        requests: Requests that `warmup_requests` returned.
 
     Returns:
         Serialized PredictionLogs.
 
     Raises:
-        ImportError: without tensorflow-serving-api.
+        ImportError: if tensorflow-serving-api is not installed.
     """
     try:
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
@@ -76,7 +76,7 @@ def warmup_records(signature: str, requests: Iterable[Tensors]) -> list[bytes]:
 
 
 def write_warmup(folder: str, records: Iterable[bytes]) -> None:
-    """Writes the records' file into a folder."""
+    """Writes the file of records into a folder."""
     with tf.io.TFRecordWriter(os.path.join(folder, FILE_NAME)) as writer:
         for record in records:
             writer.write(record)
