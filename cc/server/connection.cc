@@ -172,9 +172,7 @@ void Connection::TakeHandshake(ConstBytes body) {
     return Close();
   }
   if (!status.ok()) return RefuseClient(status);
-  std::shared_ptr<Call> call = std::move(reading_);
-  reading_ = nullptr;
-  ++in_flight_;
+  std::shared_ptr<Call> call = TakeRead();
   call->Answer(std::move(reply));
   Reply(std::move(call));
   if (handshake_->is_done()) EndHandshake();
@@ -223,6 +221,13 @@ void Connection::OnRead(ReadEnd end, const Status& status) {
   OnBadFrame(end, status);
 }
 
+// Returns the call that was read into, which is idle no longer.
+std::shared_ptr<Call> Connection::TakeRead() {
+  idle_calls_->EndIdle();
+  ++in_flight_;
+  return std::exchange(reading_, nullptr);
+}
+
 void Connection::OnBadFrame(ReadEnd end, const Status& status) {
   if (end == ReadEnd::kOtherVersion) {
     const Status why = OtherVersion(stream_->header().version);
@@ -237,10 +242,7 @@ void Connection::OnBadFrame(ReadEnd end, const Status& status) {
 }
 
 void Connection::OnRequest() {
-  std::shared_ptr<Call> call = std::move(reading_);
-  reading_ = nullptr;
-  ++in_flight_;
-  idle_calls_->EndIdle();
+  std::shared_ptr<Call> call = TakeRead();
   const Status status = call->Prepare(stream_->header(), server_->options);
   if (!status.ok()) return OnDone(std::move(call), status);
   const auto granted = [wait = ++wait_, mailbox = mailbox_,
@@ -322,11 +324,8 @@ void Connection::RefuseTls() {
 }
 
 void Connection::ReplyLast() {
-  std::shared_ptr<Call> call = std::move(reading_);
-  reading_ = nullptr;
-  ++in_flight_;
   draining_ = true;
-  Reply(std::move(call));
+  Reply(TakeRead());
 }
 
 void Connection::OnDone(std::shared_ptr<Call> call, const Status& status) {

@@ -62,6 +62,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void OnRead(ReadEnd end, const Status& status);
   void OnBadFrame(ReadEnd end, const Status& status);
   void OnRequest();
+  std::shared_ptr<Call> TakeRead();
   void LimitWait();
   void OnWaitTick();
   void OnRoom(uint64_t wait);

@@ -49,6 +49,7 @@ void IdleCalls::Keep(std::shared_ptr<Call> call) {
 void IdleCalls::Close() {
   server_->kept_bytes -= kept_bytes_;
   kept_bytes_ = 0;
+  is_closed_ = true;
   timer_.cancel();
 }
 
@@ -62,6 +63,8 @@ void IdleCalls::StartTimer() {
 }
 
 void IdleCalls::Trim() {
+  // The timer may have expired just before it was cancelled.
+  if (is_closed_) return;
   const uint64_t needed = std::max(kKeptBytes, *recent_bytes_);
   // A buffer may have a capacity 1.5 times the size that was asked for.
   const uint64_t kept = needed + needed / 2;

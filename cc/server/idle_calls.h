@@ -52,6 +52,7 @@ class IdleCalls : public std::enable_shared_from_this<IdleCalls> {
   std::vector<std::shared_ptr<Call>> calls_;
   std::shared_ptr<Call> next_;  // The last call taken, while it is idle.
   uint64_t kept_bytes_ = 0;     // What server_->kept_bytes includes of it.
+  bool is_closed_ = false;
   // Set while there may be memory to free: the most that a request has taken
   // since the timer was started.
   std::optional<uint64_t> recent_bytes_;

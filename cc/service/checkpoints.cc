@@ -142,6 +142,7 @@ Status Checkpoints::Save(const CheckpointRequest& request,
   // A running save owns the changes that it writes: no other save may freeze
   // them.
   PERSIA_RETURN_IF_ERROR(job_.CheckNoneRuns());
+  loaded_ = Loaded();
   PERSIA_RETURN_IF_ERROR(options_.files->MakeFolder(folder));
   const ShardHeader header = HeaderOf(request);
   PERSIA_RETURN_IF_ERROR(CheckShard(request));
@@ -255,6 +256,8 @@ Status Checkpoints::Restore(const CheckpointRequest& request) {
   const auto paths = PathsWithin(options_.root, request.files);
   if (!paths.ok()) return paths.status();
   PERSIA_RETURN_IF_ERROR(CheckShard(request));
+  PERSIA_RETURN_IF_ERROR(job_.CheckNoneRuns());
+  loaded_ = Loaded();
   const RestoreRecord from{
       HeaderOf(request), 0, request.folder, request.files, {}};
   CheckpointProgress about;
@@ -282,34 +285,51 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
                   Concat("checkpoint ", request.save_id,
                          " was not read here, or not to its end"));
   }
-  Loaded replaced;  // Destroyed after the gate opens again.
+  // Destroyed after the gate opens again. What is refused must be read again.
+  Loaded loaded = std::exchange(loaded_, {});
+  Status swapped;
   {
     const Gate::Closed closed(subject_.gate);
-    PERSIA_RETURN_IF_ERROR(CheckShard(request));
-    PERSIA_RETURN_IF_ERROR(CheckKnown(loaded_.known));
-    loaded_.from.generation = request.generation;
-    loaded_.from.tables.clear();
-    for (const auto& [key, table] : loaded_.tables) {
-      table->SetIdentity(RestoredIdentity(loaded_.from, key));
-      loaded_.from.tables.emplace_back(key, table->identity());
-    }
-    PERSIA_RETURN_IF_ERROR(LogRestore(loaded_.from));
-    chain_.Break();
-    subject_.before_swap();
-    replaced = std::exchange(loaded_, {});
-    subject_.store->Replace(&replaced.tables);
-    if (!replaced.clients.empty()) subject_.window->Import(replaced.clients);
-    *subject_.generation = request.generation;
-    if (subject_.journal != nullptr && !subject_.logs_saves) {
-      subject_.journal->DemandBase(replaced.from.folder);
-    }
+    swapped = SwapIn(request, &loaded);
   }
+  job_.Forget();
+  PERSIA_RETURN_IF_ERROR(swapped);
   TellEvent(subject_.events, kEnded, "restored checkpoint ", request.save_id,
             ": ", progress.rows, " rows were read; generation ",
             request.generation);
-  job_.Forget();
   if (subject_.journal == nullptr) return Status();
   return subject_.journal->BlockUntilDurable(subject_.journal->position());
+}
+
+// Expects the gate to be closed. Leaves the replaced tables in `loaded`.
+Status Checkpoints::SwapIn(const CheckpointRequest& request, Loaded* loaded) {
+  PERSIA_RETURN_IF_ERROR(CheckShard(request));
+  PERSIA_RETURN_IF_ERROR(CheckKnown(loaded->known));
+  RestoreRecord& from = loaded->from;
+  from.generation = request.generation;
+  from.tables.clear();
+  for (const auto& [key, table] : loaded->tables) {
+    table->SetIdentity(RestoredIdentity(from, key));
+    from.tables.emplace_back(key, table->identity());
+  }
+  PERSIA_RETURN_IF_ERROR(LogRestore(from));
+  chain_.Break();
+  subject_.before_swap();
+  const Status replaced = CatchBadAlloc([&] {
+    subject_.store->Replace(&loaded->tables);
+    if (!loaded->clients.empty()) subject_.window->Import(loaded->clients);
+    return Status();
+  });
+  if (!replaced.ok()) {
+    // The log has a restore that the store lacks, or has only a part of.
+    if (subject_.journal != nullptr) subject_.journal->Break(replaced);
+    return replaced;
+  }
+  *subject_.generation = request.generation;
+  if (subject_.journal != nullptr && !subject_.logs_saves) {
+    subject_.journal->DemandBase(from.folder);
+  }
+  return Status();
 }
 
 Status Checkpoints::CheckShard(const CheckpointRequest& request) const {

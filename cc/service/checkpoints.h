@@ -98,6 +98,7 @@ class Checkpoints {
   Status Commit(const CheckpointRequest& request);
   Status Restore(const CheckpointRequest& request);
   Status Swap(const CheckpointRequest& request);
+  Status SwapIn(const CheckpointRequest& request, Loaded* loaded);
   // See Store::CheckShard.
   Status CheckShard(const CheckpointRequest& request) const;
   Status CheckKnown(const Store::Tables& known) const;

@@ -7,7 +7,6 @@ import time
 
 from absl import logging
 
-from persia_tf import errors
 from persia_tf.checkpoint import chains, folders, progress_bar
 from persia_tf.checkpoint.saving import location
 from persia_tf.checkpoint.shards import Progress, Shards
@@ -88,7 +87,8 @@ def restore(
         wait_for_all(shards, tell)
         # The generation must increase with every restore, whichever program restores.
         shards.swap(manifest.save_id, generation=time.time_ns())
-    except errors.PersiaError:
+    except BaseException:
+        # Otherwise the shards would keep the rows that they have read.
         shards.forget(manifest.save_id)
         raise
     cluster.session.note_restored()

@@ -36,22 +36,31 @@ class ConnectionMemoryTest : public ServerFixture {
   ConnectionMemoryTest() {
     ServerOptions options;
     options.memory_seconds = 0.05;
+    options.max_unwritten_bytes = 2 * kLargeBytes;
     options.io_threads = 1;
     StartServerWith(options);
   }
 
+  void AskForMuch(RawSocket* client) {
+    const std::vector<int64_t> ids(kLargeCount, 1);
+    LookupRequest request;
+    request.read_only = true;
+    request.tables.resize(1);
+    request.tables[0].ids.table = HashName(kTable);
+    request.tables[0].ids.dim = kRowDim;
+    request.tables[0].ids.ids = ids;
+    client->Send(EncodeLookup(1, request, WireDtype::kFloat32));
+  }
+
   void LookUpMuch(RawSocket* client) {
-    {
-      const std::vector<int64_t> ids(kLargeCount, 1);
-      LookupRequest request;
-      request.read_only = true;
-      request.tables.resize(1);
-      request.tables[0].ids.table = HashName(kTable);
-      request.tables[0].ids.dim = kRowDim;
-      request.tables[0].ids.ids = ids;
-      client->Send(EncodeLookup(1, request, WireDtype::kFloat32));
-    }
+    AskForMuch(client);
     EXPECT_EQ(client->ReceiveFrame().header.type, MessageType::kLookupReply);
+  }
+
+  // Several times.
+  void LetTimerRun() {
+    const Deadline later = DeadlineAfter(0.3);
+    while (Clock::now() < later) AskForStats();
   }
 
   // What the process has once the server's thread has done such lookups, for
@@ -128,12 +137,21 @@ TEST_F(ConnectionMemoryTest, AFrameThatComesSlowlyLosesNothing) {
   }
   const auto half = bytes.begin() + static_cast<ptrdiff_t>(bytes.size() / 2);
   client.Send(std::vector<uint8_t>(bytes.begin(), half));
-  // The timer runs several times amid the frame.
-  const Deadline later = DeadlineAfter(0.3);
-  while (Clock::now() < later) AskForStats();
+  LetTimerRun();  // Amid the frame.
   client.Send(std::vector<uint8_t>(half, bytes.end()));
   EXPECT_EQ(DecodeRows(client.ReceiveFrame(), 50000),
             LookUpRows(&service_, kTable, FirstIds(50000)));
+}
+
+TEST_F(ConnectionMemoryTest, ALastReplyThatWaitsForItsReaderLosesNothing) {
+  RawSocket client = Connect();
+  LookUpMuch(&client);
+  AskForMuch(&client);
+  client.Send(OfVersion(kProtocolVersion + 1, EncodeStats(7)));
+  while (AskForStats().bad_frames == 0) usleep(1000);
+  LetTimerRun();
+  EXPECT_EQ(client.ReceiveFrame().header.type, MessageType::kLookupReply);
+  EXPECT_EQ(ExpectError(&client, 7).code(), Code::kFailedPrecondition);
 }
 
 }  // namespace
