@@ -113,6 +113,7 @@ void World::TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
   Require(lookup.generation == asked->model.generation,
           "a lookup tells generation ", asked->model.generation, ", not ",
           lookup.generation);
+  const ShardModel before = asked->model;
   for (size_t t = 0; t < names.size(); ++t) {
     TableModel* const table = FindTable(asked, names[t]);
     const uint32_t dim = table->config.dim;
@@ -141,6 +142,10 @@ void World::TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
       if (table->rows.count(id) > 0) table->used[id] = now;
     }
   }
+  // Rows that an export no longer shows are still there if the shard died
+  // before it logged the time at which they expired.
+  changes.insert(changes.begin(), [&](ShardModel* model) { *model = before; });
+  if (Died(asked, changes)) return;
   if (step.c % 8 == 7) return;  // No update comes.
 
   Sent sent;
