@@ -85,17 +85,28 @@ class JsonBody:
         self._native.persia_body_scan(
             self._text.ctypes.data, len(self._text), ctypes.byref(self._handle)
         )
-        view = _native.BodyView()
-        self._native.persia_body_get(self._handle, ctypes.byref(view))
-        self.signature = view.signature.decode()
-        self.in_rows = bool(view.in_rows)
-        self._is_named = bool(view.is_named)
-        self._columns = [self._column(index) for index in range(view.columns)]
+        try:
+            self._look()
+        except BaseException:
+            # The caller gets no object to free it with.
+            self._free()
+            raise
 
     def __enter__(self) -> JsonBody:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._free()
+
+    def _look(self) -> None:
+        view = _native.BodyView()
+        self._native.persia_body_get(self._handle, ctypes.byref(view))
+        self.signature = _text(view.signature)
+        self.in_rows = bool(view.in_rows)
+        self._is_named = bool(view.is_named)
+        self._columns = [self._column(index) for index in range(view.columns)]
+
+    def _free(self) -> None:
         self._native.persia_body_free(self._handle)
 
     def read(self, signature: Signature, share: Share) -> Arrays:
@@ -127,7 +138,7 @@ class JsonBody:
 
     def _names(self, signature: Signature) -> list[str]:
         if self._is_named:
-            return [column.name.decode() for column in self._columns]
+            return [_text(column.name) for column in self._columns]
         if len(signature.inputs) != 1:
             raise errors.InvalidArgumentError(
                 f"signature {signature.name!r} has several inputs, so they must be "
@@ -225,6 +236,11 @@ class _Reading:
             f"input {self.name!r} must be {self._spec}, with lists of equal lengths. "
             f"Received: {told}"
         )
+
+
+def _text(name: bytes) -> str:
+    """Decodes a name without ever failing, whatever bytes it has."""
+    return name.decode(errors="replace")
 
 
 def _form_of(spec: Spec) -> _Form:

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
-from persia_tf import errors
+from persia_tf import _native, errors
 from persia_tf.model_server.byte_budget import ByteBudget
 from persia_tf.model_server.json_body import JsonBody
 from persia_tf.model_server.signature import Signature
@@ -96,6 +96,50 @@ def test_texts_of_any_number():
 def test_bytes_among_texts():
     values = [{"b64": "YQ=="}, "é", {"b64": ""}, ""]
     assert read(values, tf.string).tolist() == [b"a", "é".encode(), b"", b""]
+
+
+@pytest.fixture
+def handles(monkeypatch):
+    """Counts the native bodies that are not freed, by a library that tells."""
+    library = _native.library()
+    left = []
+
+    class Counting:
+        def __getattr__(self, name):
+            return getattr(library, name)
+
+        def persia_body_scan(self, *args):
+            library.persia_body_scan(*args)
+            left.append(None)
+
+        def persia_body_free(self, handle):
+            left.pop()
+            library.persia_body_free(handle)
+
+    monkeypatch.setattr(_native, "library", Counting)
+    return left
+
+
+def named(signature):
+    return json.dumps(
+        {"signature_name": signature, "inputs": 1}, ensure_ascii=False
+    ).encode()
+
+
+def test_a_signature_name_that_is_too_long_is_refused_and_frees_its_body(handles):
+    with JsonBody(named("a" * 1022 + "é")) as body:
+        assert body.signature == "a" * 1022 + "é"
+    # The limit is within the last character.
+    with pytest.raises(errors.InvalidArgumentError, match="may have 1024 bytes"):
+        JsonBody(named("a" * 1023 + "é"))
+    assert not handles
+
+
+def test_a_body_that_fails_to_be_seen_is_freed(handles, monkeypatch):
+    monkeypatch.setattr(JsonBody, "_column", lambda self, index: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        JsonBody(b'{"inputs": 1}')
+    assert not handles
 
 
 def test_an_array_is_charged_before_it_is_made():
