@@ -16,7 +16,7 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from persia_tf import errors
+from persia_tf import _native, errors
 from persia_tf.model_server import log_limit, status, tensors
 from persia_tf.model_server.arriving_calls import ArrivingCalls
 from persia_tf.model_server.predictor import Predictor, Query
@@ -31,6 +31,58 @@ _State = get_model_status_pb2.ModelVersionStatus
 _logger = log_limit.limited("persia.serve.requests")
 
 _Method = Callable[[Any, Any, grpc.ServicerContext], Any]
+
+_PREDICT = f"/{PREDICTION_SERVICE}/Predict"
+
+# Methods of the services that fail with UNIMPLEMENTED. Their requests are not decoded.
+_REFUSED = ("Classify", "Regress", "MultiInference", "HandleReloadConfigRequest")
+
+# The size of a request that has no tensors: it has little more than names.
+_SMALL_BYTES = 64 << 10
+
+
+class MessageCheck:
+    """Refuses requests that would take too much once they are decoded.
+
+    Call it with the full name of a method and the request as it was sent.
+
+    Args:
+        predictor: Counts the predictions that it refuses.
+        max_message_bytes: The largest size of the values of a prediction's request,
+            decoded.
+    """
+
+    def __init__(self, predictor: Predictor, max_message_bytes: int) -> None:
+        self._predictor = predictor
+        self._max_message_bytes = max_message_bytes
+        self._native = _native.library()
+
+    def __call__(self, method: str, message: bytes) -> None:
+        name = method.rpartition("/")[2]
+        if name in _REFUSED:
+            raise errors.PersiaError(
+                f"persia serve has no {name}: ask Predict, whose tensors need no "
+                "Example",
+                status.UNIMPLEMENTED,
+            )
+        if method == _PREDICT:
+            self._check_prediction(message)
+        elif len(message) > _SMALL_BYTES:
+            raise errors.PersiaError(
+                f"a request for {name} may have {_SMALL_BYTES} bytes. Received: "
+                f"{len(message)}",
+                status.RESOURCE_EXHAUSTED,
+            )
+
+    def _check_prediction(self, message: bytes) -> None:
+        try:
+            # It does not hold the interpreter's lock, as protobuf does.
+            self._native.persia_predict_request_check(
+                message, len(message), self._max_message_bytes
+            )
+        except errors.PersiaError:
+            with self._predictor.counted(_API):
+                raise
 
 
 def add_services(
@@ -72,19 +124,6 @@ def _telling_errors(method: _Method) -> _Method:
         context.abort(status.GRPC[failure.code], clipped(str(failure)))
 
     return answer
-
-
-def _refused(what: str) -> _Method:
-    """Returns a method that fails with UNIMPLEMENTED."""
-
-    @_telling_errors
-    def refuse(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
-        raise errors.PersiaError(
-            f"persia serve has no {what}: ask Predict, whose tensors need no Example",
-            status.UNIMPLEMENTED,
-        )
-
-    return refuse
 
 
 class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
@@ -151,10 +190,6 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             return self._request_seconds
         return min(self._request_seconds, of_client)
 
-    Classify = _refused("Classify")
-    Regress = _refused("Regress")
-    MultiInference = _refused("MultiInference")
-
 
 class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
     """See `add_services`."""
@@ -177,8 +212,6 @@ class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
                 told.status.error_code = each.error.code
                 told.status.error_message = str(each.error)
         return response
-
-    HandleReloadConfigRequest = _refused("HandleReloadConfigRequest")
 
 
 def _version_of(spec: Any) -> int | None:

@@ -299,7 +299,11 @@ class ModelServer:
             [("grpc.max_receive_message_length", max_message_bytes), *limits],
             max_calls,
         )
-        self._arriving = ArrivingCalls(server, request_seconds)
+        self._arriving = ArrivingCalls(
+            server,
+            request_seconds,
+            grpc_api.MessageCheck(predictor, max_message_bytes),
+        )
         self._arriving.add_generic_rpc_handlers([self._health.handler()])
         grpc_api.add_services(
             self._arriving,
