@@ -117,11 +117,13 @@ def _telling_errors(method: _Method) -> _Method:
         try:
             return method(self, request, context)
         except errors.PersiaError as error:
-            failure = error
+            # A variable for the error would make a cycle: its traceback has this frame,
+            # and so would keep the request until the next garbage collection.
+            code, told = error.code, clipped(str(error))
         except Exception as error:
             _logger.exception("A request failed")
-            failure = status.as_persia_error(error)
-        context.abort(status.GRPC[failure.code], clipped(str(failure)))
+            code, told = status.INTERNAL, clipped(str(status.as_persia_error(error)))
+        context.abort(status.GRPC[code], told)
 
     return answer
 

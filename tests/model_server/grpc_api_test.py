@@ -1,5 +1,8 @@
 """What the gRPC services answer."""
 
+import gc
+import weakref
+
 import grpc
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ from tensorflow_serving.apis import (
 )
 
 from persia_tf import errors
+from persia_tf.model_server import grpc_api
 from persia_tf.model_server import signature as signature_lib
 
 PredictRequest = predict_pb2.PredictRequest
@@ -228,6 +232,37 @@ def test_what_fails_in_the_model_is_told_in_its_own_words(client):
         client.predict, "divide", x=np.array([-1], np.float32)
     )
     assert code == "INVALID_ARGUMENT" and "no negative ones" in message
+
+
+@pytest.fixture
+def uncollected():
+    """What is in a cycle of references stays in memory until the end of the test."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize("error", [errors.InvalidArgumentError, ValueError])
+@pytest.mark.parametrize("options", [{}, {"max_batch_size": 64}])
+def test_a_refused_prediction_is_freed_at_once(
+    add_version, serve, monkeypatch, eventually, options, error
+):
+    add_version(1)
+    client = serve(**options)
+    # Its records would keep the error.
+    monkeypatch.setattr(grpc_api._logger, "disabled", True)
+    arrays = []
+
+    def fail(signature, inputs):
+        arrays.append(weakref.ref(inputs["x"]))
+        raise error("no such word")
+
+    monkeypatch.setattr(signature_lib.Signature, "run", fail)
+    client.refusal(client.predict, x=X)
+    assert arrays
+    eventually(lambda: all(array() is None for array in arrays), "it is freed")
 
 
 def test_a_label_is_no_version(client):
