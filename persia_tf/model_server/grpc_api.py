@@ -26,6 +26,8 @@ PREDICTION_SERVICE = "tensorflow.serving.PredictionService"
 
 _API = "grpc"
 _SIGNATURE_DEF = "signature_def"
+# The number of metadata's names that an error shows, of those that a client asked for.
+_SHOWN_FIELDS = 16
 _State = get_model_status_pb2.ModelVersionStatus
 
 _logger = log_limit.limited("persia.serve.requests")
@@ -150,10 +152,11 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     def GetModelMetadata(  # noqa: N802
         self, request: Any, context: grpc.ServicerContext
     ) -> Any:
-        if list(request.metadata_field) != [_SIGNATURE_DEF]:
+        fields = request.metadata_field
+        if len(fields) != 1 or fields[0] != _SIGNATURE_DEF:
             raise errors.InvalidArgumentError(
                 f"metadata_field must be [{_SIGNATURE_DEF!r}]. Received: "
-                f"{shown(list(request.metadata_field))}"
+                f"{len(fields)}, {shown(fields[:_SHOWN_FIELDS])}"
             )
         spec = request.model_spec
         self._predictor.check_name(spec.name)

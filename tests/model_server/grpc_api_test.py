@@ -207,11 +207,21 @@ def made(monkeypatch):
 
 def test_no_array_is_made_of_unknown_inputs(client, made):
     request = client.request(x=X)
-    for number in range(2000):
+    for number in range(15):
         request.inputs[f"unknown{number:04}"].CopyFrom(blown_up(np.int64, 1 << 20))
     code, message = client.refusal(client.predictions.Predict, request)
     assert code == "INVALID_ARGUMENT"
     assert "unknown: ['unknown0000', 'unknown0001'" in message and len(message) < 2000
+    assert not made
+
+
+def test_of_many_unknown_inputs_only_the_number_is_told(client, made):
+    request = client.request(x=X)
+    for number in range(2000):
+        request.inputs[f"unknown{number:04}"].CopyFrom(blown_up(np.int64, 1 << 20))
+    code, message = client.refusal(client.predictions.Predict, request)
+    assert code == "INVALID_ARGUMENT"
+    assert message.endswith("are 1 in number. Received: 2001")
     assert not made
 
 
@@ -416,6 +426,14 @@ def test_other_metadata_are_refused(client):
     request.metadata_field.append("other")
     code, message = client.refusal(client.predictions.GetModelMetadata, request)
     assert code == "INVALID_ARGUMENT" and "['signature_def']" in message
+
+
+def test_of_many_metadata_the_number_is_told(client):
+    request = get_model_metadata_pb2.GetModelMetadataRequest()
+    request.model_spec.name = "model"
+    request.metadata_field.extend(["signature_def"] * 3000)
+    _, message = client.refusal(client.predictions.GetModelMetadata, request)
+    assert "Received: 3000, ['signature_def', " in message and len(message) < 1000
 
 
 def test_the_status_of_one_version(client):
