@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Optional
 
@@ -50,6 +51,7 @@ class ArrivingCalls:
         self._check = check
         self._lock = threading.Lock()
         self._waiting: dict[Any, float] = {}
+        self._began: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
         self._poller = Poller(self._cancel_late, min(_LOOK_SECONDS, seconds))
 
     def add_generic_rpc_handlers(
@@ -65,6 +67,18 @@ class ArrivingCalls:
     ) -> None:
         """Does nothing: the generic handlers already serve these methods."""
 
+    def began(self, context: grpc.ServicerContext) -> float:
+        """Returns when a call began, before its request arrived.
+
+        Args:
+            context: The call's, as its method got it.
+
+        Returns:
+            The time on `time.monotonic()`'s clock.
+        """
+        with self._lock:
+            return self._began[context]
+
     def close(self, seconds: float) -> None:
         """Stops cancelling late calls: those that still wait are no longer limited."""
         self._poller.stop(seconds)
@@ -72,8 +86,10 @@ class ArrivingCalls:
     @contextlib.contextmanager
     def _wait(self, context: grpc.ServicerContext) -> Iterator[None]:
         """Cancels a call unless the block ends in time."""
+        began = time.monotonic()
         with self._lock:
-            self._waiting[context] = time.monotonic() + self._seconds
+            self._began[context] = began
+            self._waiting[context] = began + self._seconds
         try:
             yield
         finally:

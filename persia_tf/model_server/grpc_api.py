@@ -99,12 +99,13 @@ def add_services(
     Args:
         server: The server's wrapper; the server must not have started yet.
         predictor: Answers the requests.
-        request_seconds: How long a prediction may wait until it runs; less if the
-            client's deadline is earlier.
+        request_seconds: How long a prediction may take to arrive and wait until it
+            runs; less if the client's deadline is earlier.
         max_message_bytes: The largest size of a request's tensors together.
     """
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-        _PredictionService(predictor, request_seconds, max_message_bytes), server
+        _PredictionService(predictor, server, request_seconds, max_message_bytes),
+        server,
     )
     model_service_pb2_grpc.add_ModelServiceServicer_to_server(
         _ModelService(predictor), server
@@ -134,9 +135,14 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     """See `add_services`."""
 
     def __init__(
-        self, predictor: Predictor, request_seconds: float, max_message_bytes: int
+        self,
+        predictor: Predictor,
+        calls: ArrivingCalls,
+        request_seconds: float,
+        max_message_bytes: int,
     ) -> None:
         self._predictor = predictor
+        self._calls = calls
         self._request_seconds = request_seconds
         self._max_message_bytes = max_message_bytes
 
@@ -144,7 +150,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     def Predict(  # noqa: N802
         self, request: Any, context: grpc.ServicerContext
     ) -> Any:
-        deadline = time.monotonic() + self._seconds(context)
+        deadline = self._deadline(context)
         with self._predictor.counted(_API), self._predictor.place():
             return self._answer(request, deadline)
 
@@ -189,11 +195,12 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             response.outputs[name].CopyFrom(tensors.message_of(array))
         return response
 
-    def _seconds(self, context: grpc.ServicerContext) -> float:
+    def _deadline(self, context: grpc.ServicerContext) -> float:
+        deadline = self._calls.began(context) + self._request_seconds
         of_client = context.time_remaining()
         if of_client is None:  # The client has no deadline.
-            return self._request_seconds
-        return min(self._request_seconds, of_client)
+            return deadline
+        return min(deadline, time.monotonic() + of_client)
 
 
 class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
