@@ -490,6 +490,7 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_body_scan": (ctypes.c_void_p, _COUNT, ctypes.POINTER(BodyHandle)),
     "persia_body_get_column": (BodyHandle, _INT, ctypes.POINTER(BodyColumn)),
     "persia_body_read": (BodyHandle, ctypes.POINTER(BodyOutput), _INT),
+    "persia_predict_request_check": (ctypes.c_char_p, _COUNT, _COUNT),
     "persia_stats_fetch": (
         *(_TEXT, _TEXT, ctypes.POINTER(Tls), _SECONDS),
         ctypes.POINTER(StatsHandle),

@@ -5,6 +5,7 @@
 
 #include "cc/capi/error.h"
 #include "cc/capi/persia.h"
+#include "cc/json/predict_request.h"
 #include "cc/json/request_body.h"
 
 using persia::ReportStatus;
@@ -63,3 +64,10 @@ int persia_body_read(const persia_body* body, const persia_body_output* outputs,
 }
 
 void persia_body_free(persia_body* body) { delete body; }
+
+int persia_predict_request_check(const void* message, uint64_t size,
+                                 uint64_t most_value_bytes) {
+  return ReportStatus(persia::CheckPredictRequest(
+      std::string_view(static_cast<const char*>(message), size),
+      most_value_bytes));
+}

@@ -565,6 +565,13 @@ PERSIA_EXPORT int persia_body_read(const persia_body* body,
                                    int count);
 PERSIA_EXPORT void persia_body_free(persia_body* body);
 
+/* Checks what a serialized tensorflow.serving.PredictRequest takes once it is
+ * decoded: see cc/json/predict_request.h. Takes time proportional to its size.
+ */
+PERSIA_EXPORT int persia_predict_request_check(const void* message,
+                                               uint64_t size,
+                                               uint64_t most_value_bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -173,7 +173,11 @@ bool BodyReader::AddTextPart(std::string_view part) {
   if (skipped_ > 0) return true;
   switch (place_) {
     case Place::kSignature:
-      part = part.substr(0, RequestBody::kMaxNameBytes - signature_.size());
+      if (signature_.size() + part.size() > RequestBody::kMaxNameBytes) {
+        return Fail("signature_name may have ", RequestBody::kMaxNameBytes,
+                    " bytes. Received: ", signature_.size() + part.size(),
+                    " or more");
+      }
       signature_ += part;
       return true;
     case Place::kColumns:

@@ -31,7 +31,7 @@ class RequestBody {
   // The nesting depth of lists and objects of all kinds.
   static constexpr size_t kMaxDepth = 40;
   static constexpr size_t kMaxColumns = 4096;
-  // Per name; a signature's name is truncated to it.
+  // Per name, that of the signature included.
   static constexpr size_t kMaxNameBytes = 1024;
 
   // Parses the body to see what it contains. `text` must outlive the result,

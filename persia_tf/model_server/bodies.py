@@ -30,6 +30,9 @@ _PART_BYTES = 1 << 16
 # The largest output of one step of inflating a body.
 _STEP_BYTES = 1 << 16
 
+# The most bytes that one compressed byte can stand for, in deflate's format.
+_MOST_INFLATED = 1032
+
 # zlib's `wbits` for each encoding. A deflate stream may also come without a header.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _NO_BEGINNING = -15
@@ -168,7 +171,9 @@ class Body:
     @property
     def is_large(self) -> bool:
         """Whether `text` may take so long that it must wait for its turn."""
-        small = FREE_BYTES if self._encoding == "identity" else FREE_BYTES // 16
+        small = FREE_BYTES
+        if self._encoding != "identity":
+            small //= _MOST_INFLATED
         return sum(map(len, self._parts)) > small
 
     def text(self, share: Share) -> bytes:

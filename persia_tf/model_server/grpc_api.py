@@ -16,7 +16,7 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from persia_tf import errors
+from persia_tf import _native, errors
 from persia_tf.model_server import log_limit, status, tensors
 from persia_tf.model_server.arriving_calls import ArrivingCalls
 from persia_tf.model_server.predictor import Predictor, Query
@@ -26,11 +26,65 @@ PREDICTION_SERVICE = "tensorflow.serving.PredictionService"
 
 _API = "grpc"
 _SIGNATURE_DEF = "signature_def"
+# The number of metadata's names that an error shows, of those that a client asked for.
+_SHOWN_FIELDS = 16
 _State = get_model_status_pb2.ModelVersionStatus
 
 _logger = log_limit.limited("persia.serve.requests")
 
 _Method = Callable[[Any, Any, grpc.ServicerContext], Any]
+
+_PREDICT = f"/{PREDICTION_SERVICE}/Predict"
+
+# Methods of the services that fail with UNIMPLEMENTED. Their requests are not decoded.
+_REFUSED = ("Classify", "Regress", "MultiInference", "HandleReloadConfigRequest")
+
+# The size of a request that has no tensors: it has little more than names.
+_SMALL_BYTES = 64 << 10
+
+
+class MessageCheck:
+    """Refuses requests that would take too much once they are decoded.
+
+    Call it with the full name of a method and the request as it was sent.
+
+    Args:
+        predictor: Counts the predictions that it refuses.
+        max_message_bytes: The largest size of the values of a prediction's request,
+            decoded.
+    """
+
+    def __init__(self, predictor: Predictor, max_message_bytes: int) -> None:
+        self._predictor = predictor
+        self._max_message_bytes = max_message_bytes
+        self._native = _native.library()
+
+    def __call__(self, method: str, message: bytes) -> None:
+        name = method.rpartition("/")[2]
+        if name in _REFUSED:
+            raise errors.PersiaError(
+                f"persia serve has no {name}: ask Predict, whose tensors need no "
+                "Example",
+                status.UNIMPLEMENTED,
+            )
+        if method == _PREDICT:
+            self._check_prediction(message)
+        elif len(message) > _SMALL_BYTES:
+            raise errors.PersiaError(
+                f"a request for {name} may have {_SMALL_BYTES} bytes. Received: "
+                f"{len(message)}",
+                status.RESOURCE_EXHAUSTED,
+            )
+
+    def _check_prediction(self, message: bytes) -> None:
+        try:
+            # It does not hold the interpreter's lock, as protobuf does.
+            self._native.persia_predict_request_check(
+                message, len(message), self._max_message_bytes
+            )
+        except errors.PersiaError:
+            with self._predictor.counted(_API):
+                raise
 
 
 def add_services(
@@ -45,12 +99,13 @@ def add_services(
     Args:
         server: The server's wrapper; the server must not have started yet.
         predictor: Answers the requests.
-        request_seconds: How long a prediction may wait until it runs; less if the
-            client's deadline is earlier.
+        request_seconds: How long a prediction may take to arrive and wait until it
+            runs; less if the client's deadline is earlier.
         max_message_bytes: The largest size of a request's tensors together.
     """
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
-        _PredictionService(predictor, request_seconds, max_message_bytes), server
+        _PredictionService(predictor, server, request_seconds, max_message_bytes),
+        server,
     )
     model_service_pb2_grpc.add_ModelServiceServicer_to_server(
         _ModelService(predictor), server
@@ -65,35 +120,29 @@ def _telling_errors(method: _Method) -> _Method:
         try:
             return method(self, request, context)
         except errors.PersiaError as error:
-            failure = error
+            # A variable for the error would make a cycle: its traceback has this frame,
+            # and so would keep the request until the next garbage collection.
+            code, told = error.code, clipped(str(error))
         except Exception as error:
             _logger.exception("A request failed")
-            failure = status.as_persia_error(error)
-        context.abort(status.GRPC[failure.code], clipped(str(failure)))
+            code, told = status.INTERNAL, clipped(str(status.as_persia_error(error)))
+        context.abort(status.GRPC[code], told)
 
     return answer
-
-
-def _refused(what: str) -> _Method:
-    """Returns a method that fails with UNIMPLEMENTED."""
-
-    @_telling_errors
-    def refuse(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
-        raise errors.PersiaError(
-            f"persia serve has no {what}: ask Predict, whose tensors need no Example",
-            status.UNIMPLEMENTED,
-        )
-
-    return refuse
 
 
 class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     """See `add_services`."""
 
     def __init__(
-        self, predictor: Predictor, request_seconds: float, max_message_bytes: int
+        self,
+        predictor: Predictor,
+        calls: ArrivingCalls,
+        request_seconds: float,
+        max_message_bytes: int,
     ) -> None:
         self._predictor = predictor
+        self._calls = calls
         self._request_seconds = request_seconds
         self._max_message_bytes = max_message_bytes
 
@@ -101,7 +150,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     def Predict(  # noqa: N802
         self, request: Any, context: grpc.ServicerContext
     ) -> Any:
-        deadline = time.monotonic() + self._seconds(context)
+        deadline = self._deadline(context)
         with self._predictor.counted(_API), self._predictor.place():
             return self._answer(request, deadline)
 
@@ -109,10 +158,11 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
     def GetModelMetadata(  # noqa: N802
         self, request: Any, context: grpc.ServicerContext
     ) -> Any:
-        if list(request.metadata_field) != [_SIGNATURE_DEF]:
+        fields = request.metadata_field
+        if len(fields) != 1 or fields[0] != _SIGNATURE_DEF:
             raise errors.InvalidArgumentError(
                 f"metadata_field must be [{_SIGNATURE_DEF!r}]. Received: "
-                f"{shown(list(request.metadata_field))}"
+                f"{len(fields)}, {shown(fields[:_SHOWN_FIELDS])}"
             )
         spec = request.model_spec
         self._predictor.check_name(spec.name)
@@ -145,15 +195,12 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
             response.outputs[name].CopyFrom(tensors.message_of(array))
         return response
 
-    def _seconds(self, context: grpc.ServicerContext) -> float:
+    def _deadline(self, context: grpc.ServicerContext) -> float:
+        deadline = self._calls.began(context) + self._request_seconds
         of_client = context.time_remaining()
         if of_client is None:  # The client has no deadline.
-            return self._request_seconds
-        return min(self._request_seconds, of_client)
-
-    Classify = _refused("Classify")
-    Regress = _refused("Regress")
-    MultiInference = _refused("MultiInference")
+            return deadline
+        return min(deadline, time.monotonic() + of_client)
 
 
 class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
@@ -177,8 +224,6 @@ class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
                 told.status.error_code = each.error.code
                 told.status.error_message = str(each.error)
         return response
-
-    HandleReloadConfigRequest = _refused("HandleReloadConfigRequest")
 
 
 def _version_of(spec: Any) -> int | None:

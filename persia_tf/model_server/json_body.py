@@ -62,12 +62,20 @@ _TEXT_BYTES = 8 + 48 + 24
 
 _TEXTS_AT_ONCE = 512
 
+# What a column takes apart from its values: in the native core, twice while it is read,
+# and in Python.
+_COLUMN_BYTES = 1 << 10
+
+# The columns of a body that is not wide.
+_FEW_COLUMNS = 256
+
 
 class JsonBody:
     """The JSON body of a prediction request. Use it in a `with` block, which frees it.
 
     Args:
         text: The JSON. It must not change while this object is used.
+        share: Charged for what its columns take, apart from their values.
 
     Attributes:
         signature: The name of the signature asked for; `""`: none is named.
@@ -76,26 +84,44 @@ class JsonBody:
     Raises:
         InvalidArgumentError: If it is not JSON, does not have exactly one of
             `instances` and `inputs`, or is nested too deep.
+        PersiaError: If the memory budget is exhausted.
     """
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, share: Share) -> None:
         self._native = _native.library()
         self._text = np.frombuffer(text or b" ", np.uint8)
         self._handle = _native.BodyHandle()
         self._native.persia_body_scan(
             self._text.ctypes.data, len(self._text), ctypes.byref(self._handle)
         )
-        view = _native.BodyView()
-        self._native.persia_body_get(self._handle, ctypes.byref(view))
-        self.signature = view.signature.decode()
-        self.in_rows = bool(view.in_rows)
-        self._is_named = bool(view.is_named)
-        self._columns = [self._column(index) for index in range(view.columns)]
+        try:
+            self._look(share)
+        except BaseException:
+            # The caller gets no object to free it with.
+            self._free()
+            raise
 
     def __enter__(self) -> JsonBody:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._free()
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it has so many columns that to read them takes long."""
+        return self._count > _FEW_COLUMNS
+
+    def _look(self, share: Share) -> None:
+        view = _native.BodyView()
+        self._native.persia_body_get(self._handle, ctypes.byref(view))
+        self.signature = _text(view.signature)
+        self.in_rows = bool(view.in_rows)
+        self._is_named = bool(view.is_named)
+        self._count = view.columns
+        share.take(self._count * _COLUMN_BYTES)
+
+    def _free(self) -> None:
         self._native.persia_body_free(self._handle)
 
     def read(self, signature: Signature, share: Share) -> Arrays:
@@ -109,11 +135,13 @@ class JsonBody:
             InvalidArgumentError: If they do not fit the signature.
             PersiaError: If the memory budget is exhausted.
         """
-        names = self._names(signature)
+        signature.check_count(self._count)
+        columns = [self._column(index) for index in range(self._count)]
+        names = self._names(signature, columns)
         signature.check_names(names)
         readings = [
             _Reading(name, column, signature.inputs[name])
-            for name, column in zip(names, self._columns)
+            for name, column in zip(names, columns)
         ]
         for reading in readings:
             share.take(reading.bytes)
@@ -125,9 +153,11 @@ class JsonBody:
         signature.check(arrays)
         return arrays
 
-    def _names(self, signature: Signature) -> list[str]:
+    def _names(
+        self, signature: Signature, columns: list[_native.BodyColumn]
+    ) -> list[str]:
         if self._is_named:
-            return [column.name.decode() for column in self._columns]
+            return [_text(column.name) for column in columns]
         if len(signature.inputs) != 1:
             raise errors.InvalidArgumentError(
                 f"signature {signature.name!r} has several inputs, so they must be "
@@ -225,6 +255,11 @@ class _Reading:
             f"input {self.name!r} must be {self._spec}, with lists of equal lengths. "
             f"Received: {told}"
         )
+
+
+def _text(name: bytes) -> str:
+    """Decodes a name without ever failing, whatever bytes it has."""
+    return name.decode(errors="replace")
 
 
 def _form_of(spec: Spec) -> _Form:

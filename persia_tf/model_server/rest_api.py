@@ -134,7 +134,8 @@ class RestApi:
             text = sent.text(share)
         is_large = len(text) > FREE_BYTES
         with self._turn(is_large, deadline):
-            body = JsonBody(text)
+            body = JsonBody(text, share)
+        is_large = is_large or body.is_wide
 
         def read(signature: Signature) -> Arrays:
             with self._turn(is_large, deadline):

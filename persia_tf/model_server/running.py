@@ -176,7 +176,9 @@ class _Request:
         self.deadline = deadline
         self._done = threading.Event()
         self._outputs: Optional[Outputs] = None  # noqa: UP045
-        self._error: Optional[errors.PersiaError] = None  # noqa: UP045
+        # The code and the message of the error. The error itself would keep this
+        # object, by the frames of its traceback, until the next garbage collection.
+        self._failure: Optional[tuple[int, str]] = None  # noqa: UP045
 
     def succeed(self, outputs: Outputs) -> None:
         self._outputs = outputs
@@ -184,14 +186,14 @@ class _Request:
 
     def fail(self, error: errors.PersiaError) -> None:
         if not self._done.is_set():
-            self._error = error
+            self._failure = error.code, str(error)
             self._done.set()
 
     def result(self) -> Outputs:
         """Waits for the result, until the request's deadline."""
         self._done.wait(max(0, self.deadline - time.monotonic()))
-        if self._error is not None:
-            raise self._error
+        if self._failure is not None:
+            raise errors.from_code(*self._failure)
         if self._outputs is None:
             raise late()
         return self._outputs

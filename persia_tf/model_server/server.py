@@ -185,7 +185,6 @@ class ModelServer:
             max_message_bytes,
             grpc_limits(most, idle_seconds),
         )
-        self.address = listen(self._grpc, Address(host, grpc_port), "gRPC", of_grpc)
         self._bodies = Bodies(max_body_bytes, body_memory, request_seconds)
         rest = RestApi(
             predictor,
@@ -195,6 +194,7 @@ class ModelServer:
             request_seconds,
         )
         try:
+            self.address = listen(self._grpc, Address(host, grpc_port), "gRPC", of_grpc)
             self._rest = HttpServer(
                 rest.application(),
                 Address(host, rest_port),
@@ -205,6 +205,8 @@ class ModelServer:
         except BaseException:
             self._grpc.stop(None)
             self._arriving.close(0)
+            for pool in self._pools:
+                pool.shutdown(wait=False)
             raise
         self.rest_address = self._rest.address
         self._grpc.start()
@@ -299,7 +301,11 @@ class ModelServer:
             [("grpc.max_receive_message_length", max_message_bytes), *limits],
             max_calls,
         )
-        self._arriving = ArrivingCalls(server, request_seconds)
+        self._arriving = ArrivingCalls(
+            server,
+            request_seconds,
+            grpc_api.MessageCheck(predictor, max_message_bytes),
+        )
         self._arriving.add_generic_rpc_handlers([self._health.handler()])
         grpc_api.add_services(
             self._arriving,

@@ -19,6 +19,10 @@ _RAGGED_PART = "_row_splits"
 # lock. Converting this many at a time lets other threads run in between.
 _STRINGS_AT_ONCE = 1 << 12
 
+# How many names a request may have beyond the inputs to have them named in its refusal.
+# For more, the refusal has only their number: to sort them takes time.
+_MORE_NAMES = 16
+
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -97,8 +101,20 @@ class Signature:
                     f"Received: {came}"
                 )
 
+    def check_count(self, count: int) -> None:
+        """Raises InvalidArgumentError if `count` is far more names than it has inputs.
+
+        It takes no time, however many there are.
+        """
+        if count > len(self.inputs) + _MORE_NAMES:
+            raise errors.InvalidArgumentError(
+                f"the inputs of signature {self.name!r} are {len(self.inputs)} in "
+                f"number. Received: {count}"
+            )
+
     def check_names(self, names: Collection[str]) -> None:
         """Raises InvalidArgumentError unless these are exactly its inputs' names."""
+        self.check_count(len(names))
         wanted, given = set(self.inputs), set(names)
         if wanted == given:
             return

@@ -56,6 +56,19 @@ def test_a_compressed_body_is_as_good(client, encoding, compress):
     assert compressed(client, compress(BODY), encoding) == (200, ANSWER)
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_body_that_may_be_large_inflated_is_large(encoding):
+    limits = bodies.Bodies(8 * MIB, 8 * MIB, SECONDS)
+    compress = gzip.compress if encoding == "gzip" else zlib.compress
+    sent = compress(bytes(bodies.FREE_BYTES + 1024))
+    assert len(sent) < 200
+    body = bodies.Body([bytearray(sent)], encoding, limits)
+    assert body.is_large and len(body.text(limits.share())) > bodies.FREE_BYTES
+    # It cannot stand for more than is small.
+    assert not bodies.Body([bytearray(sent[:60])], encoding, limits).is_large
+    assert not bodies.Body([bytearray(sent)], "identity", limits).is_large
+
+
 def test_a_large_compressed_body_is_as_good(client):
     rows = np.random.default_rng(1).random((50_000, 2)).astype(np.float32)
     body = json.dumps({"inputs": rows.tolist()}).encode()

@@ -22,6 +22,9 @@ from tensorflow_serving.apis import (
 
 from persia_tf import model_server
 
+# A test may put another class in its place.
+PredictRequest = predict_pb2.PredictRequest
+
 SECONDS = 60
 # A test polls by itself.
 NEVER = 3600
@@ -90,7 +93,7 @@ class Client:
         self.models = model_service_pb2_grpc.ModelServiceStub(self.channel)
 
     def request(self, signature="", version=None, name=None, **inputs):
-        request = predict_pb2.PredictRequest()
+        request = PredictRequest()
         request.model_spec.name = name or self.name
         request.model_spec.signature_name = signature
         if version is not None:

@@ -1,5 +1,8 @@
 """What the gRPC services answer."""
 
+import gc
+import weakref
+
 import grpc
 import numpy as np
 import pytest
@@ -10,11 +13,15 @@ from tensorflow_serving.apis import (
     get_model_metadata_pb2,
     get_model_status_pb2,
     model_management_pb2,
+    predict_pb2,
     regression_pb2,
 )
 
 from persia_tf import errors
+from persia_tf.model_server import grpc_api
 from persia_tf.model_server import signature as signature_lib
+
+PredictRequest = predict_pb2.PredictRequest
 
 X = np.array([[1, 2], [3, 4], [-1, 0.5]], np.float32)
 
@@ -162,7 +169,7 @@ def test_what_a_client_named_is_told_in_short(client, place):
 def test_metadata_that_a_client_named_are_told_in_short(client):
     request = get_model_metadata_pb2.GetModelMetadataRequest()
     request.model_spec.name = "model"
-    request.metadata_field.extend([LONG] * 3)
+    request.metadata_field.extend([LONG[:20_000]] * 3)
     _, message = client.refusal(client.predictions.GetModelMetadata, request)
     assert "xxx...xxx" in message and len(message) < 1000
 
@@ -200,11 +207,21 @@ def made(monkeypatch):
 
 def test_no_array_is_made_of_unknown_inputs(client, made):
     request = client.request(x=X)
-    for number in range(2000):
+    for number in range(15):
         request.inputs[f"unknown{number:04}"].CopyFrom(blown_up(np.int64, 1 << 20))
     code, message = client.refusal(client.predictions.Predict, request)
     assert code == "INVALID_ARGUMENT"
     assert "unknown: ['unknown0000', 'unknown0001'" in message and len(message) < 2000
+    assert not made
+
+
+def test_of_many_unknown_inputs_only_the_number_is_told(client, made):
+    request = client.request(x=X)
+    for number in range(2000):
+        request.inputs[f"unknown{number:04}"].CopyFrom(blown_up(np.int64, 1 << 20))
+    code, message = client.refusal(client.predictions.Predict, request)
+    assert code == "INVALID_ARGUMENT"
+    assert message.endswith("are 1 in number. Received: 2001")
     assert not made
 
 
@@ -227,6 +244,37 @@ def test_what_fails_in_the_model_is_told_in_its_own_words(client):
     assert code == "INVALID_ARGUMENT" and "no negative ones" in message
 
 
+@pytest.fixture
+def uncollected():
+    """What is in a cycle of references stays in memory until the end of the test."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize("error", [errors.InvalidArgumentError, ValueError])
+@pytest.mark.parametrize("options", [{}, {"max_batch_size": 64}])
+def test_a_refused_prediction_is_freed_at_once(
+    add_version, serve, monkeypatch, eventually, options, error
+):
+    add_version(1)
+    client = serve(**options)
+    # Its records would keep the error.
+    monkeypatch.setattr(grpc_api._logger, "disabled", True)
+    arrays = []
+
+    def fail(signature, inputs):
+        arrays.append(weakref.ref(inputs["x"]))
+        raise error("no such word")
+
+    monkeypatch.setattr(signature_lib.Signature, "run", fail)
+    client.refusal(client.predict, x=X)
+    assert arrays
+    eventually(lambda: all(array() is None for array in arrays), "it is freed")
+
+
 def test_a_label_is_no_version(client):
     request = client.request(x=X)
     request.model_spec.version_label = "stable"
@@ -240,6 +288,126 @@ def test_a_request_that_is_too_large_is_refused(add_version, serve):
     code, _ = client.refusal(client.predict, x=np.zeros((2000, 2), np.float32))
     assert code == "RESOURCE_EXHAUSTED"
     assert client.predict(x=X)["scaled"].shape == (3, 2)
+
+
+def elements(place, count):
+    """A request with many empty elements."""
+    request = PredictRequest()
+    request.model_spec.name = "model"
+    if place == "inputs":
+        # As a client may send them: all of one name.
+        return request.SerializeToString() + b"\x12\x00" * count
+    if place == "output_filter":
+        request.output_filter.extend([""] * count)
+    elif place == "dim":
+        for _ in range(count):
+            request.inputs["x"].tensor_shape.dim.add()
+    elif place == "nested":
+        # In the only variant.
+        tensor = request.inputs["x"].variant_val.add().tensors.add()
+        tensor.string_val.extend([b""] * count)
+    else:
+        repeated = getattr(request.inputs["x"], place)
+        for _ in range(count):
+            repeated.add()
+    return request.SerializeToString()
+
+
+@pytest.fixture
+def decoded(monkeypatch):
+    """The sizes of the requests for predictions that protobuf decoded."""
+    sizes = []
+
+    class Recording:
+        SerializeToString = PredictRequest.SerializeToString
+
+        @staticmethod
+        def FromString(serialized):  # noqa: N802
+            sizes.append(len(serialized))
+            return PredictRequest.FromString(serialized)
+
+    monkeypatch.setattr(predict_pb2, "PredictRequest", Recording)
+    return sizes
+
+
+PREDICT = "/tensorflow.serving.PredictionService/Predict"
+
+
+def ask(client, serialized, method=PREDICT):
+    return client.channel.unary_unary(method)(serialized, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["inputs", "dim", "output_filter", "resource_handle_val", "variant_val", "nested"],
+)
+def test_many_elements_are_refused_before_they_are_decoded(
+    add_version, serve, decoded, place
+):
+    add_version(1)
+    client = serve()
+    code, message = client.refusal(ask, client, elements(place, 40_000))
+    assert code == "RESOURCE_EXHAUSTED" and "may have 32768 fields" in message
+    assert not decoded
+    # Its refusal is one of the request alone.
+    code, _ = client.refusal(ask, client, elements(place, 4))
+    assert code == "INVALID_ARGUMENT" and len(decoded) == 1
+    text = client.get("/metrics")[1]
+    assert 'requests_total{api="grpc",code="RESOURCE_EXHAUSTED"} 1.0' in text
+
+
+@pytest.mark.parametrize(
+    ("values", "value", "most"),
+    [("string_val", b"", 5000), ("int64_val", 1, 10_000), ("int_val", 1, 20_000)],
+)
+def test_values_are_refused_for_what_they_take_decoded(
+    add_version, serve, decoded, values, value, most
+):
+    add_version(1)
+    client = serve(max_message_bytes=80_001)  # And the input's name.
+    message = client.request()
+    message.model_spec.Clear()
+    getattr(message.inputs["x"], values).extend([value] * most)
+    code, _ = client.refusal(ask, client, message.SerializeToString())
+    assert code == "NOT_FOUND" and len(decoded) == 1  # It names no model.
+    getattr(message.inputs["x"], values).append(value)
+    code, told = client.refusal(ask, client, message.SerializeToString())
+    assert code == "RESOURCE_EXHAUSTED" and len(decoded) == 1
+    assert "may take 80001 bytes once decoded" in told
+
+
+def test_a_prediction_that_is_not_well_formed_is_told(client):
+    for serialized in (b"\x12", b"\xff" * 20, b"\x0a\x03\x0a\x01\xff"):
+        code, _ = client.refusal(ask, client, serialized)
+        assert code == "INVALID_ARGUMENT", serialized
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "/tensorflow.serving.PredictionService/GetModelMetadata",
+        "/tensorflow.serving.ModelService/GetModelStatus",
+        "/grpc.health.v1.Health/Check",
+    ],
+)
+def test_a_request_without_tensors_has_few_bytes(client, method):
+    code, message = client.refusal(ask, client, b"\x0a\x00" * 40_000, method)
+    assert code == "RESOURCE_EXHAUSTED"
+    assert message.endswith("may have 65536 bytes. Received: 80000")
+
+
+def test_a_request_of_all_kinds_of_values_is_decoded(client):
+    message = client.request(x=X)
+    for field in message.inputs["x"].DESCRIPTOR.fields:
+        values = getattr(message.inputs["x"], field.name)
+        if field.name in ("resource_handle_val", "variant_val"):
+            values.add()
+        elif field.name == "string_val":
+            values.append(b"a")
+        elif field.name.endswith("_val") and field.name != "float8_val":
+            values.append(1)
+    # The values of the right type count, or the content does.
+    assert ask(client, message.SerializeToString())
 
 
 def test_metadata_are_the_signatures(client):
@@ -258,6 +426,14 @@ def test_other_metadata_are_refused(client):
     request.metadata_field.append("other")
     code, message = client.refusal(client.predictions.GetModelMetadata, request)
     assert code == "INVALID_ARGUMENT" and "['signature_def']" in message
+
+
+def test_of_many_metadata_the_number_is_told(client):
+    request = get_model_metadata_pb2.GetModelMetadataRequest()
+    request.model_spec.name = "model"
+    request.metadata_field.extend(["signature_def"] * 3000)
+    _, message = client.refusal(client.predictions.GetModelMetadata, request)
+    assert "Received: 3000, ['signature_def', " in message and len(message) < 1000
 
 
 def test_the_status_of_one_version(client):

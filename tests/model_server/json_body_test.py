@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
-from persia_tf import errors
+from persia_tf import _native, errors
 from persia_tf.model_server.byte_budget import ByteBudget
 from persia_tf.model_server.json_body import JsonBody
 from persia_tf.model_server.signature import Signature
@@ -21,8 +21,14 @@ def read(value, dtype, *, rank=1, share=None):
     for _ in range(rank):
         tensor.tensor_shape.dim.add(size=-1)
     signature = Signature("serving_default", None, definition)
-    with JsonBody(json.dumps({"inputs": value}).encode()) as body:
-        return body.read(signature, share or ByteBudget(1 << 24, "").share())["x"]
+    share = share or roomy()
+    with JsonBody(json.dumps({"inputs": value}).encode(), share) as body:
+        return body.read(signature, share)["x"]
+
+
+def roomy():
+    """The share of a request that may take much."""
+    return ByteBudget(1 << 24, "--body-memory").share()
 
 
 @pytest.mark.parametrize(
@@ -98,11 +104,74 @@ def test_bytes_among_texts():
     assert read(values, tf.string).tolist() == [b"a", "é".encode(), b"", b""]
 
 
+@pytest.fixture
+def handles(monkeypatch):
+    """Counts the native bodies that are not freed, by a library that tells."""
+    library = _native.library()
+    left = []
+
+    class Counting:
+        def __getattr__(self, name):
+            return getattr(library, name)
+
+        def persia_body_scan(self, *args):
+            library.persia_body_scan(*args)
+            left.append(None)
+
+        def persia_body_free(self, handle):
+            left.pop()
+            library.persia_body_free(handle)
+
+    monkeypatch.setattr(_native, "library", Counting)
+    return left
+
+
+def named(signature):
+    return json.dumps(
+        {"signature_name": signature, "inputs": 1}, ensure_ascii=False
+    ).encode()
+
+
+def test_a_signature_name_that_is_too_long_is_refused_and_frees_its_body(handles):
+    with JsonBody(named("a" * 1022 + "é"), roomy()) as body:
+        assert body.signature == "a" * 1022 + "é"
+    # The limit is within the last character.
+    with pytest.raises(errors.InvalidArgumentError, match="may have 1024 bytes"):
+        JsonBody(named("a" * 1023 + "é"), roomy())
+    assert not handles
+
+
+def wide(columns):
+    return json.dumps({"inputs": {str(i): 1 for i in range(columns)}}).encode()
+
+
+def test_columns_are_charged_and_a_body_that_may_not_take_them_is_freed(handles):
+    budget = ByteBudget(100 << 10, "--body-memory")
+    with budget.share() as share, JsonBody(wide(100), share):
+        assert budget.taken == 100 << 10
+    with budget.share() as share:
+        with pytest.raises(errors.PersiaError, match="raise --body-memory"):
+            JsonBody(wide(101), share)
+    assert budget.taken == 0 and not handles
+
+
+def test_a_body_of_many_columns_is_wide():
+    for columns, is_wide in ((1, False), (256, False), (257, True)):
+        with JsonBody(wide(columns), roomy()) as body:
+            assert body.is_wide == is_wide
+
+
+def test_of_far_more_columns_than_inputs_none_is_looked_at(monkeypatch):
+    monkeypatch.setattr(JsonBody, "_column", lambda self, index: 1 / 0)
+    with pytest.raises(errors.InvalidArgumentError, match="Received: 4096"):
+        read({str(i): 1 for i in range(4096)}, tf.int64)
+
+
 def test_an_array_is_charged_before_it_is_made():
-    budget = ByteBudget(10_000, "--body-memory")
+    budget = ByteBudget(12_000, "--body-memory")
     with budget.share() as share:
         assert read([1] * 400, tf.int64, share=share).tolist() == [1] * 400
-        assert budget.taken == 400 * 24
+        assert budget.taken == 1024 + 400 * 24
         with pytest.raises(errors.PersiaError, match="raise --body-memory") as refusal:
             read([1] * 400, tf.int64, share=share)
         assert refusal.value.code == 8

@@ -1,8 +1,10 @@
 """Requests that are joined, that wait, and that are refused."""
 
 import contextlib
+import gc
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -111,6 +113,35 @@ def ask():
             return asking
 
         yield start
+
+
+@pytest.fixture
+def uncollected():
+    """What is in a cycle of references stays in memory until the end of the test."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def failing(seen, x):
+    seen.append(weakref.ref(x))
+    raise errors.InvalidArgumentError("no such word")
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_a_request_that_fails_leaves_nothing_in_memory(monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        Signature, "run", lambda signature, arrays: failing(seen, arrays["x"])
+    )
+    runner = Runner(1, Metrics(), max_batch_size=8)
+    arrays = {"x": np.ones((2, 1), np.float32)}
+    with pytest.raises(errors.PersiaError) as refusal:
+        runner.run(signature_of(None), arrays, time.monotonic() + SECONDS)
+    assert refusal.value.code == 3
+    del refusal, arrays
+    assert seen and all(array() is None for array in seen)
 
 
 def joined(runner):

@@ -332,6 +332,19 @@ def test_a_port_that_is_taken_is_told(add_version, serve, folder):
     assert client.predict(x=X)["scaled"].shape == X.shape
 
 
+@pytest.mark.parametrize("option", ["grpc_port", "rest_port"])
+def test_a_server_that_cannot_listen_leaves_no_thread(
+    add_version, folder, serve, eventually, option
+):
+    add_version(1)
+    client = serve()
+    used = client.server.address, client.server.rest_address
+    before = set(threading.enumerate())
+    with pytest.raises(errors.UnavailableError):
+        model_server.ModelServer(folder, **{option: used[option == "rest_port"].port})
+    eventually(lambda: set(threading.enumerate()) <= before, "the threads' end")
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

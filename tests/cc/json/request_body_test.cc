@@ -266,10 +266,15 @@ TEST(RequestBodyTest, NamesAreBounded) {
       Scanned("{\"inputs\": {\"" + longest + "\": 1}}").columns()[0].name(),
       longest);
   ExpectRefused("{\"inputs\": {\"" + longest + "x\": 1}}", "1024 bytes");
-  EXPECT_EQ(
-      Scanned("{\"inputs\": 1, \"signature_name\": \"" + longest + "xyz\"}")
-          .signature(),
-      longest);
+  EXPECT_EQ(Scanned("{\"inputs\": 1, \"signature_name\": \"" + longest + "\"}")
+                .signature(),
+            longest);
+  ExpectRefused("{\"inputs\": 1, \"signature_name\": \"" + longest + "x\"}",
+                "signature_name may have 1024 bytes");
+  // The limit is within the last character.
+  ExpectRefused("{\"inputs\": 1, \"signature_name\": \"" + longest.substr(1) +
+                    "\xc3\xa9\"}",
+                "signature_name may have 1024 bytes");
   std::string many = "{\"inputs\": {";
   for (size_t i = 0; i <= RequestBody::kMaxColumns; ++i) {
     many += "\"" + std::to_string(i) + "\": 1,";
