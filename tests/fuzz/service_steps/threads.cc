@@ -72,6 +72,7 @@ class ThreadedWorld {
              uint64_t generation);
   Status WaitForJob(int shard);
   void Restore(const Snapshot& snapshot);
+  void WaitUntilIdle(int shard);
   void RestoreShard(int shard, const Snapshot& snapshot, uint64_t generation);
   void MakeAndDrop(uint64_t seed);
   void Pad(int shard);
@@ -245,6 +246,19 @@ Status ThreadedWorld::WaitForJob(int shard) {
   }
 }
 
+// What was begun on it goes on when another shard died.
+void ThreadedWorld::WaitUntilIdle(int shard) {
+  CheckpointRequest request;
+  do {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    request = CheckpointRequest();
+    const Status status =
+        shards_[shard]->Call(&EmbeddingService::Checkpoint, &request);
+    Require(status.ok(), "progress is told: ", status.message());
+  } while (!dead(shard) &&
+           request.shards.at(0).state == CheckpointProgress::State::kRunning);
+}
+
 // Whether an increment of `save` may come next.
 bool ThreadedWorld::Knows(int shard, uint64_t save) {
   CheckpointRequest request;
@@ -269,6 +283,7 @@ bool ThreadedWorld::Save(bool is_increment) {
         Concat("threads-", snapshot.save, "/shard-0000", s, "-of-00002"));
   }
   for (int s = 0; s < kShards; ++s) {
+    WaitUntilIdle(s);
     size_t least[kClients];
     for (int c = 0; c < kClients; ++c) least[c] = columns_[s][c].Take().least;
     const Status begun = Ask(s, snapshot, CheckpointAction::kSave, 0);
@@ -308,6 +323,7 @@ void ThreadedWorld::Restore(const Snapshot& snapshot) {
 // Reads again for as long as the other job changed its tables meanwhile.
 void ThreadedWorld::RestoreShard(int shard, const Snapshot& snapshot,
                                  uint64_t generation) {
+  WaitUntilIdle(shard);
   for (;;) {
     Status status = Ask(shard, snapshot, CheckpointAction::kRestore, 0);
     if (status.ok()) status = WaitForJob(shard);
