@@ -95,7 +95,8 @@ void ProcessFiles::HoldAt(Point point) {
 
 bool ProcessFiles::WaitForHeld(Point point) {
   Lock lock(*disk_.mutex());
-  changed_.wait_for(lock, HangTime(), [&] { return held_[point] > 0 || is_dead_; });
+  changed_.wait_for(lock, HangTime(),
+                    [&] { return held_[point] > 0 || is_dead_; });
   return held_[point] > 0;
 }
 
