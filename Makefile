@@ -22,12 +22,19 @@ PYTEST := pytest -q --numprocesses $(shell expr $$(nproc) + 1) --maxprocesses 4 
 # Excludes slow tests, except in test-all. SLOW= includes them in any target.
 SLOW ?= -m 'not slow'
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# A preset of CMakePresets.json and its targets.
+NATIVE := $(VENV)/bin/python tools/native_build.py
+CTEST := $(VENV)/bin/ctest --preset
+
+# Without the native code, which `make build` builds.
+INSTALL_EDITABLE := $(PIP_INSTALL) --no-build-isolation \
+  --config-settings wheel.cmake=false
 
 .PHONY: env build demo lint format docs
 .PHONY: test test-all test-native test-python test-legacy test-bazel
 .PHONY: test-oldest test-oldest-legacy $(OLDEST)
 .PHONY: sanitize sanitize-store
-.PHONY: fuzz mutated-frames kills compiler gtest openssl clang bazel redis
+.PHONY: bench-guard fuzz mutated-frames kills compiler gtest openssl clang bazel redis
 .PHONY: wheel compatibility $(TENSORFLOWS:%=beside-tensorflow-%)
 
 demo: build
@@ -40,7 +47,8 @@ test-all:
 	$(MAKE) --no-print-directory test test-legacy SLOW=
 
 test-native: env gtest
-	$(VENV)/bin/python cc/ninja_build.py test
+	$(NATIVE) release native_tests
+	$(CTEST) release
 
 test-python: build $(VENV)/.test gtest
 	$(VENV)/bin/$(PYTEST) $(SLOW)
@@ -64,8 +72,9 @@ $(OLDEST): wheel
 	  "$$(echo build/wheel/*.whl)[test]" 'tensorflow==2.16.*'
 
 wheel: build openssl
-	rm -rf build/lib.* build/wheel
+	rm -rf build/wheel
 	$(VENV)/bin/python -m pip --quiet wheel --no-deps --no-build-isolation \
+	  --config-settings cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON \
 	  --wheel-dir build/wheel .
 
 # Writes docs/compatibility.md: what works with which TensorFlow. Each version takes
@@ -83,13 +92,17 @@ test-bazel: env $(VENV)/.test gtest bazel
 	bazel test --config=offline $(BAZEL_FLAGS) //...
 
 sanitize: env gtest
-	$(VENV)/bin/python cc/ninja_build.py test --sanitize address
-	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread
+	$(NATIVE) address
+	$(CTEST) address
+	$(NATIVE) thread
+	$(CTEST) thread
 
 # As CI does: tests the store, the log, and the layers below them.
 sanitize-store: env gtest
-	$(VENV)/bin/python cc/ninja_build.py test --sanitize address --up-to log
-	$(VENV)/bin/python cc/ninja_build.py test --sanitize thread --up-to log
+	$(NATIVE) address store_tests
+	$(CTEST) address -L store
+	$(NATIVE) thread store_tests
+	$(CTEST) thread -L store
 
 # Takes some seconds per target. RUNS=10000000 sets the number of inputs per target,
 # TARGET=server selects one target.
@@ -100,7 +113,7 @@ fuzz: env clang
 # Sends N mutated frames to a shard of each kind.
 N ?= 20000
 mutated-frames: build $(VENV)/.test
-	$(VENV)/bin/python cc/ninja_build.py host --sanitize address
+	$(NATIVE) address shard_host
 	N=$(N) PERSIA_SHARD_HOST=build/native-address/shard_host \
 	  $(VENV)/bin/pytest -q tests/faults/mutated_frames_test.py
 
@@ -108,6 +121,10 @@ mutated-frames: build $(VENV)/.test
 KILLS ?= 100
 kills: build $(VENV)/.test
 	KILLS=$(KILLS) $(VENV)/bin/pytest -q tests/faults/kill_test.py
+
+# How fast this checkout is beside an earlier commit. GUARD: options of the program.
+bench-guard: env
+	$(VENV)/bin/python benchmarks/bench_guard.py $(GUARD)
 
 lint: build $(VENV)/.test $(VENV)/.lint
 	tools/lint.sh check $(VENV)/bin
@@ -117,7 +134,7 @@ format: $(VENV)/.lint
 
 # Builds the documentation's site in build/site. Parses sources without running them.
 docs: $(DOCS)/.installed
-	$(DOCS)/bin/python tools/docs_site.py
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build
 
 $(DOCS)/.installed: pyproject.toml tools/requirements.py
 	$(PYTHON) -m venv $(DOCS)
@@ -126,22 +143,22 @@ $(DOCS)/.installed: pyproject.toml tools/requirements.py
 	touch $@
 
 build: env
-	$(VENV)/bin/python cc/ninja_build.py
+	$(NATIVE)
 
 env: $(VENV)/.installed
 
-$(VENV)/.installed: pyproject.toml setup.py tools/requirements.py | compiler
+$(VENV)/.installed: pyproject.toml tools/requirements.py | compiler
 	$(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python tools/requirements.py > $(VENV)/build_requirements.txt
 	$(VENV)/bin/python $(PIP_INSTALL) -r $(VENV)/build_requirements.txt
-	$(VENV)/bin/python $(PIP_INSTALL) --no-build-isolation -e .
+	$(VENV)/bin/python $(INSTALL_EDITABLE) -e .
 	touch $@
 
 $(VENV)/.%: $(VENV)/.installed
-	$(VENV)/bin/python $(PIP_INSTALL) --no-build-isolation -e '.[$*]'
+	$(VENV)/bin/python $(INSTALL_EDITABLE) -e '.[$*]'
 	touch $@
 
-# Also OpenSSL's headers, for TLS.
+# Also OpenSSL's headers and static libraries.
 compiler:
 	@tools/system_packages.sh g++ libssl-dev
 

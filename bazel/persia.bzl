@@ -21,7 +21,7 @@ _COPTS = [
 })
 
 def persia_module(name, includes = [], deps = [], links = True, linkopts = []):
-    """Declares the module that a folder of cc/ is: all its sources.
+    """Declares the module that a folder of this package is: all its sources.
 
     Args:
       name: the folder's.
@@ -31,26 +31,20 @@ def persia_module(name, includes = [], deps = [], links = True, linkopts = []):
       links: whether it is linked with those modules; if not, the program that
         it becomes a part of finds them in libpersia.so.
     """
-    native.filegroup(
-        name = "sources",
-        srcs = native.glob(["*.cc", "*.h"]),
-        visibility = ["//visibility:public"],
-    )
     native.cc_library(
-        name = "headers",
-        hdrs = native.glob(["*.h"]),
+        name = name + "_headers",
+        hdrs = native.glob([name + "/*.h"]),
         visibility = ["//visibility:public"],
-        deps = ["//cc/%s:headers" % module for module in includes] + deps,
+        deps = [":%s_headers" % module for module in includes] + deps,
     )
-    linked = ["//cc/%s" % module for module in includes] if links else []
     native.cc_library(
         name = name,
-        srcs = native.glob(["*.cc"]),
+        srcs = native.glob([name + "/*.cc"]),
         copts = _COPTS,
         linkopts = linkopts,
         linkstatic = True,
         visibility = ["//visibility:public"],
-        deps = [":headers"] + linked,
+        deps = [":%s_headers" % name] + (includes if links else []),
         alwayslink = True,
     )
 

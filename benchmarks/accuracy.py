@@ -30,7 +30,7 @@ from turns import run_program
 
 
 def compare(arguments: argparse.Namespace) -> dict[str, dict[str, dict[str, Any]]]:
-    """Trains in every mode with every seed; results by data set and mode."""
+    """Trains in all modes with all seeds; returns the results by data set and mode."""
     done = Runs(arguments.runs)
     results: dict[str, dict[str, dict[str, Any]]] = {}
     for name in arguments.data_set or DATA_SETS:
@@ -98,18 +98,18 @@ def summary(
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
+    add("--quick", action="store_true", help="only a smoke test")
     add("--data-set", action="append", choices=DATA_SETS, help="may be repeated")
-    add("--seeds", type=int, help="of which the mean is taken; else the data set's")
-    add("--delay-ms", type=float, default=20, help="each way to a shard, unless sync")
-    add("--runs", type=Path, help="a file that keeps trainings that are done")
+    add("--seeds", type=int, help="how many to average over (the data set's)")
+    add("--delay-ms", type=float, default=20, help="each way to a shard; sync: none")
+    add("--runs", type=Path, help="a file that keeps the results of trainings")
     add("--write", action="store_true", help="write RESULTS.md and its plot")
-    one = parser.add_argument_group("one training only, of one data set")
+    one = parser.add_argument_group("options for a single training")
     one.add_argument("--mode", choices=MODES)
     one.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     if arguments.mode and len(arguments.data_set or ()) != 1:
-        parser.error("--mode goes with one --data-set")
+        parser.error("--mode needs exactly one --data-set")
     if arguments.quick:
         arguments.seeds = 1
     return arguments

@@ -28,14 +28,14 @@ class DataSet:
     """A data set, and how a model is trained on it.
 
     Attributes:
-        source: Where its files are.
+        source: Where the data set's files are.
         load: Takes `(directory, seed)` and returns (training, test) tables.
         build: Takes a `PersiaRows` and returns the model.
         adagrad: The parameters of Adagrad, for rows and the dense part.
         scale: New rows are uniform in [-scale, scale].
         epochs: Passes over the training rows.
         batch: Rows per step.
-        seeds: The number of seeds to average over: more where results vary more.
+        seeds: The number of seeds to average over; higher where results vary more.
     """
 
     source: locate.Source

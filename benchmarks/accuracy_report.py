@@ -11,31 +11,32 @@ from results_file import RESULTS, write_section
 
 PLOT = RESULTS.parent / "results" / "accuracy.svg"
 _MARKS = "osd^v"
-# In the lower plots: which differences are marked as close, and the plotted range.
+# In the lower plots, the largest difference that is marked as close, and the largest
+# that is shown.
 _CLOSE, _SHOWN_DIFFERENCE = 0.001, 0.003
 _HEADING = "## Accuracy"
 _FIGURES_HEAD = """\
-| data | training | staleness met, mean (most) | test AUC | over synchronous |
+| data | training | staleness, mean (most) | test AUC | over synchronous |
 |---|---|---|---|---|"""
 _DATA_HEAD = """\
 | data | training rows | test rows | rows a step | steps | seeds |
 |---|---|---|---|---|---|"""
 _EXPLANATION = """\
 `PERSIA_TF_DATA=... python benchmarks/accuracy.py --write`: test AUC after training, the
-mean over seeds ± their standard deviation. A seed is that of the initial weights, of
-the order of rows and, except for Adult, which has its publisher's, of the split. "Over
+mean over seeds ± their standard deviation. A seed determines the initial weights, the
+order of rows and the split, except for Adult, which its publisher splits. "Over
 synchronous" compares each seed with itself: the mean difference ± its standard error,
 and the least and the greatest.
 
-Staleness is how many earlier steps were missing from a step's rows. In asynchronous
-dense training rows are trained as in hybrid training of that staleness, and each dense
-gradient is applied so many steps after it was taken, by one program: that is the delay
-of asynchronous workers, without their number. Learning rates are those of synchronous
-training throughout; none was tuned for a delay.
+Staleness is how many earlier steps were missing from a step's rows. Asynchronous dense
+training trains rows like hybrid training with the same staleness. One program applies
+each dense gradient that many steps after it was computed: this has the delay of
+asynchronous workers, but not their number. All learning rates are those of synchronous
+training; none was tuned for a delay.
 
 The plot shows the means as training goes on: test AUC, and below it the difference from
-synchronous training, grey where it is within 0.001 (what is beyond 0.003 is out of
-sight there)."""
+synchronous training, grey where it is within 0.001 (differences beyond 0.003 are not
+shown)."""
 Figures = Mapping[str, Mapping[str, Mapping[str, Any]]]
 
 
@@ -97,7 +98,7 @@ def _standard_error(values: Sequence[float]) -> str:
 def _setup(setup: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {v}" for name, v in setup["versions"].items())
     return (
-        f"Set-up: rows in {setup['shards']} shards, which stand "
+        f"Set-up: rows in {setup['shards']} shards, which are "
         f"{setup['delay_ms']:g} ms away each way unless training is synchronous; "
         f"Adagrad for rows and dense weights; {versions}."
     )

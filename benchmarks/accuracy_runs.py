@@ -8,10 +8,10 @@ from typing import Any
 
 
 class Runs:
-    """The results of finished trainings: the last output line of each, one per line.
+    """The results of finished trainings, stored as the last output line of each.
 
-    A training is not repeated if the file has one with an equal setup. Changes of the
-    code since then are not noticed.
+    A training is not repeated if the file has one with an equal setup, even if the code
+    has changed since then.
 
     Args:
         path: The file, which is created when the first training ends; None: no file.

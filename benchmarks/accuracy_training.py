@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from accuracy_data import DATA_SETS, DataSet, directory_of
 
 SHARDS = 2
-# How often each training is evaluated, at equal distances.
+# How often each training is evaluated, at equal intervals.
 EVALUATIONS = 5
 PREDICT_BATCH = 8192
 QUICK_ROWS = 4096
@@ -114,7 +114,7 @@ def _fit(model: Any, dataset: Any, steps: int, test_rows: Any) -> list[float]:
 
 
 def _dense_optimizer(data: DataSet, mode: Mode) -> Any:
-    """Returns the optimizer of the dense part, which has the rule of the rows' one."""
+    """Returns the dense part's optimizer: an Adagrad, as for the rows."""
     import tensorflow as tf
     from delayed_gradients import delayed
 

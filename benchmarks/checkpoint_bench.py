@@ -7,11 +7,13 @@ The click model is trained on two shards, which hold rows for its whole vocabula
 10,000,000 ids and save their checkpoints below the same folder. Each of the two figures
 is a median of ratios to a measurement that was taken immediately before or after:
 
-    training_during_over_without   steps per second during a save, from its call on,
-                                   over those in an equally long time after the save
-    write_over_dd                  bytes per second of a save, from its call to its
-                                   end, without training, over those of dd with fsync,
-                                   which writes as many bytes to the same folder
+    training_during_over_without   steps per second during a save, which begins with
+                                   its call, over steps per second in an equally long
+                                   time after the save
+    write_over_dd                  bytes per second of a save without training, from
+                                   its call to its end, over bytes per second of dd
+                                   with fsync, which writes as many bytes to the same
+                                   folder
 
 The last line is one JSON object.
 """
@@ -62,7 +64,7 @@ def training_ratios(
     import persia_tf as ptf
 
     class Saves(keras.callbacks.Callback):
-        """Alternates between training during a save and equally long without one."""
+        """Alternates between training during a save and as long without a save."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -179,9 +181,9 @@ def _median(measured: list[dict[str, float]], name: str) -> float:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
-    add("--folder", help="on the device to measure: the system's temporary folder")
-    add("--rounds", type=int, default=5, help="of which a median is taken")
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--folder", help="a folder on the device to measure (the temporary one)")
+    add("--rounds", type=int, default=5, help="figures are medians of these")
     add("--batch", type=int, default=4096)
     arguments = parser.parse_args()
     arguments.batches, arguments.most_rows = 200, 1 << 62

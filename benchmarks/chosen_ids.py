@@ -3,11 +3,11 @@
     python benchmarks/chosen_ids.py
     python benchmarks/chosen_ids.py --ids 20000 --turns 3
 
-The ids are chosen by the hash in cc/base/hash.h, whose code is public, so that all of
-them would collide in a table that used this hash unseeded. The C++ program in
+The code of the hash in cc/base/hash.h is public. The ids are chosen so that all of them
+would collide in a table that used this hash without a seed. The C++ program in
 benchmarks/chosen_ids measures their deduplication, and how a table creates, looks up
-and updates their rows. Then predictions are measured, over REST and gRPC, of a
-`persia serve` whose model asks a shard. Each turn requests random and chosen ids, one
+and updates their rows. Then it measures predictions of a `persia serve` whose model
+asks a shard, over REST and gRPC. Each turn requests random and chosen ids, one
 after the other; figures are medians of the turns' ratios. Exits with status 1 if a
 ratio is above 3. The last line is one JSON object.
 """
@@ -15,23 +15,22 @@ ratio is above 3. The last line is one JSON object.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import pathlib
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import grpc
 import native_programs
 import numpy as np
 import tensorflow as tf
+from serve_process import Server, running_server
 from shard_processes import running_shards
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 from w1_model import versions
@@ -43,14 +42,7 @@ DIM = 16
 MOST = 3.0  # The largest accepted ratio of chosen to random ids.
 CHOSEN = ("lower_bits", "upper_bits", "sub_shard")
 NAME = "chosen"
-SECONDS = 600  # The time-out of a start, and of a request.
-
-
-class Ports(NamedTuple):
-    """Where a running `persia serve` listens."""
-
-    grpc: int
-    rest: int
+SECONDS = 600  # The time-out of a request.
 
 
 def native_figures(program: pathlib.Path, ids: int, turns: int) -> dict[str, float]:
@@ -81,34 +73,10 @@ def export(path: pathlib.Path, cluster: ptf.Cluster) -> None:
     ptf.serving.export(model, path, mode="remote")
 
 
-@contextlib.contextmanager
-def running_server(model: pathlib.Path) -> Iterator[Ports]:
-    """Runs `persia serve` until the block ends."""
-    with tempfile.TemporaryDirectory() as folder:
-        ports = pathlib.Path(folder) / "ports"
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "persia_tf.commands.main", "serve"),
-                *("--model", model, "--name", NAME, "--log-level=warning"),
-                *("--grpc-port=0", "--rest-port=0", "--port-file", ports),
-            ]
-        )
-        try:
-            give_up = time.monotonic() + SECONDS
-            while not ports.exists():
-                if process.poll() is not None or time.monotonic() > give_up:
-                    raise RuntimeError("persia serve did not start: see its log above")
-                time.sleep(0.05)
-            yield Ports(*map(int, ports.read_text().split()[:2]))
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def rest_asker(port: int, ids: np.ndarray) -> Callable[[], Any]:
+def rest_asker(place: str, ids: np.ndarray) -> Callable[[], Any]:
     """Returns a function that requests a prediction over REST."""
     request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/v1/models/{NAME}:predict",
+        f"http://{place}/v1/models/{NAME}:predict",
         json.dumps({"instances": [ids.tolist()]}).encode(),
         {"Content-Type": "application/json"},
     )
@@ -120,10 +88,10 @@ def rest_asker(port: int, ids: np.ndarray) -> Callable[[], Any]:
     return ask
 
 
-def grpc_asker(port: int, ids: np.ndarray) -> Callable[[], Any]:
+def grpc_asker(place: str, ids: np.ndarray) -> Callable[[], Any]:
     """Returns a function that requests a prediction over gRPC."""
     service = prediction_service_pb2_grpc.PredictionServiceStub(
-        grpc.insecure_channel(f"127.0.0.1:{port}")
+        grpc.insecure_channel(place)
     )
     request = predict_pb2.PredictRequest()
     request.model_spec.name = NAME
@@ -139,12 +107,12 @@ def seconds_of(ask: Callable[[], Any]) -> float:
 
 
 def served_figures(
-    ports: Ports, kinds: Mapping[str, np.ndarray], turns: int
+    server: Server, kinds: Mapping[str, np.ndarray], turns: int
 ) -> dict[str, float]:
-    """Returns the time of predictions with each kind of ids, over random ids."""
+    """Returns the time of predictions, by kind of ids, over that with random ids."""
     figures = {}
     for api, asker in {"rest": rest_asker, "grpc": grpc_asker}.items():
-        asks = {name: asker(getattr(ports, api), ids) for name, ids in kinds.items()}
+        asks = {name: asker(getattr(server, api), ids) for name, ids in kinds.items()}
         asks["random"]()  # Warm-up: the first request is slower.
         ratios: dict[str, list[float]] = {name: [] for name in CHOSEN}
         plain = []
@@ -158,9 +126,9 @@ def served_figures(
     return figures
 
 
-def wait_until_served(ports: Ports) -> None:
+def wait_until_served(server: Server) -> None:
     """Waits until the model is served."""
-    ask = rest_asker(ports.rest, np.arange(3))
+    ask = rest_asker(server.rest, np.arange(3))
     give_up = time.monotonic() + SECONDS
     while True:
         try:
@@ -174,9 +142,9 @@ def wait_until_served(ports: Ports) -> None:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
-    add("--ids", type=int, default=160_000, help="of a request: %(default)s")
-    add("--turns", type=int, default=9, help="of which a median is taken: %(default)s")
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--ids", type=int, default=160_000, help="ids per request (%(default)s)")
+    add("--turns", type=int, default=9, help="figures are their medians (%(default)s)")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.ids, arguments.turns = 5000, 2
@@ -192,9 +160,9 @@ def main() -> None:
     with running_shards(1) as [shard], tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "model"
         export(path / "1", ptf.Cluster([shard.address]))
-        with running_server(path) as ports:
-            wait_until_served(ports)
-            figures.update(served_figures(ports, kinds, arguments.turns))
+        with running_server(path, NAME, ["--log-level=warning"]) as server:
+            wait_until_served(server)
+            figures.update(served_figures(server, kinds, arguments.turns))
     for name, value in figures.items():
         print(f"{name:42} {value:10.4g}")
     setup = {

@@ -23,15 +23,17 @@ class GradientQueue:
         self._held = tf.Variable(tf.zeros((steps, *like.shape)), trainable=False)
 
     def exchange(self, gradient: tf.Tensor, step: tf.Tensor) -> tf.Tensor:
-        """Stores a step's gradient, and returns that of `steps` steps before.
+        """Stores a step's gradient, and returns the one from `steps` steps earlier.
+
+        Call this method once per step.
 
         Args:
             gradient: The gradient of the step.
-            step: The number of the step. It must be called once per step.
+            step: The number of the step.
         """
         place = step % self._steps
-        # Although the optimizer applies an older gradient, it must wait until this one
-        # is computed: the gradients of rows are staged after it.
+        # The optimizer applies an older gradient, but must still wait for this step's
+        # backward pass, which stages the gradients of rows that the optimizer commits.
         with tf.control_dependencies([gradient]):
             late = tf.identity(self._held[place])
         with tf.control_dependencies([late]):
@@ -43,8 +45,8 @@ def delayed(optimizer: type, steps: int) -> type:
     """Returns a subclass of a Keras optimizer that applies gradients late.
 
     The gradients of a step are applied `steps` steps later. The first steps apply zero
-    gradients; with optimizers that these do not affect, such as SGD or Adagrad, the
-    delay is the only difference. For dense gradients only.
+    gradients. If these have no effect, as with SGD and Adagrad, the delay is the only
+    difference. For dense gradients only.
 
     Args:
         optimizer: The class, of Keras 3 or tf_keras.

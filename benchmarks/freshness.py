@@ -1,19 +1,19 @@
-"""How soon updates of training show in the answers of a model that serves.
+"""How soon updates of training show in the answers of a served model.
 
     python benchmarks/freshness.py
     python benchmarks/freshness.py --write  # And to RESULTS.md.
 
-One process trains the click model on two shards as fast as possible. Another serves its
-standalone export, follows the shards with `ptf.serving.Follower`, and calls the model
-repeatedly. An additional row with one weight counts the steps: each step's gradient
-adds 1 to it. At intervals, the trainer waits until all steps so far are acknowledged,
-and records the time. The figures are:
+One process trains the click model on two shards as fast as possible. Another serves the
+model's standalone export, follows the shards with `ptf.serving.Follower`, and calls the
+model repeatedly. An additional row with one weight counts the steps: each step's
+gradient adds 1 to it. At intervals, the trainer waits until all steps so far are
+acknowledged, and records the time. The figures are:
 
     seconds_p50, _p99, _most  from the acknowledgement of a step to the first answer
                               that includes it; 0 if the answer came first
     steps_per_second          of training, with and without a follower
-    equal_rows                the share of rows that are equal bit by bit in the
-                              follower after training stopped
+    equal_rows                the share of the shards' rows that are equal, bit by bit,
+                              to the follower's after training
 
 The last line is one JSON object.
 """
@@ -44,7 +44,6 @@ import persia_tf as ptf
 from persia_tf._keras import keras
 
 _FOLLOWER = Path(__file__).absolute().parent / "freshness_follower.py"
-_ANSWER_SECONDS = 600
 WARM_UP_STEPS = 20
 # The row that counts steps.
 COUNTER = "steps"
@@ -108,13 +107,15 @@ class FollowerProcess:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self._told()  # Waits until it is current.
+        self._told()  # Waits until the follower is up to date.
 
     def stop(self) -> tuple[list[tuple[float, float]], dict[str, Any]]:
-        """Waits until it has everything that was trained, and stops it.
+        """Waits until the follower has received all updates, and stops it.
 
         Returns:
-            Pairs of a time and the number of steps first answered then, and its rows.
+            A tuple of two values. The first is a list of pairs: a number of steps, and
+            the time at which the follower first answered with the rows of that many
+            steps. The second is the follower's final rows, as a dict of arrays.
         """
         self._process.stdin.write("stop\n")
         self._process.stdin.flush()
@@ -138,8 +139,10 @@ def delays(
     """Returns the seconds from each acknowledgement to the first answer with its steps.
 
     Args:
-        acknowledged: Numbers of steps and times, both increasing.
-        seen: The same for answers.
+        acknowledged: Pairs of a number of steps and the time at which that many steps
+            were acknowledged; both increase.
+        seen: Pairs of a number of steps and the time at which an answer first had the
+            rows of that many steps; both increase.
     """
     steps = [count for count, _ in seen]
     return [
@@ -149,11 +152,11 @@ def delays(
 
 
 def equal_share(tables: dict[str, Any], cluster: ptf.Cluster) -> float:
-    """Returns the share of the rows on shards that a follower has exactly.
+    """Returns the share of the shards' rows that a follower has, equal bit by bit.
 
     Args:
-        tables: The follower's `NAME/ids` and `NAME/rows`, for each table.
-        cluster: The shards.
+        tables: The follower's ids and rows: `NAME/ids` and `NAME/rows` for each table.
+        cluster: The cluster of the shards.
 
     Returns:
         The share. It is also less than 1 if the follower has rows that the shards lack.
@@ -227,11 +230,11 @@ def markdown(figures: dict[str, float], setup: dict[str, Any]) -> str:
     return f"""
 ## Freshness of a model that follows
 
-`benchmarks/freshness.py --write`: from the acknowledgement of a training step to the
-first answer of a standalone export that has it, which another process serves and keeps
-up to date with `ptf.serving.Follower`:
+`benchmarks/freshness.py --write`: the time from the acknowledgement of a training step
+to the first answer that reflects it. Another process serves a standalone export, and
+keeps it up to date with `ptf.serving.Follower`:
 
-| p50 | p99 | most | rows equal at the end | training, over that without a follower |
+| p50 | p99 | most | rows equal at the end | training speed over that without follower |
 |---|---|---|---|---|
 | {figures["seconds_p50"]:.3f} s | {figures["seconds_p99"]:.3f} s \
 | {figures["seconds_most"]:.3f} s | {100 * figures["equal_rows"]:.4g} % \
@@ -249,9 +252,9 @@ TensorFlow {setup["tensorflow"]}, Keras {setup["keras"]}. Load average before: \
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
-    add("--steps", type=int, default=1000, help="with a follower (%(default)s)")
-    add("--every", type=int, default=5, help="steps a measurement (%(default)s)")
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--steps", type=int, default=1000, help="steps with a follower (%(default)s)")
+    add("--every", type=int, default=5, help="steps per measurement (%(default)s)")
     add("--batch", type=int, default=4096, help="(%(default)s)")
     add("--shards", type=int, default=2, help="(%(default)s)")
     add("--write", action="store_true", help="write the table to RESULTS.md")

@@ -2,9 +2,9 @@
 
     python benchmarks/freshness_follower.py EXPORT SHARDS ROWS
 
-It prints a line of JSON once it is current. After a line of input it waits until it is
-current again, prints when it first answered with each number of steps, and writes its
-rows.
+It prints a line of JSON once its rows are up to date. After a line of input it waits
+until they are up to date again, writes them to ROWS, and prints when it first answered
+with each number of steps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Asker(threading.Thread):
     """Calls the model repeatedly, and records each new count of steps.
 
     Attributes:
-        seen: The counts, and when they were first answered.
+        seen: Pairs of a count and the time at which the model first answered with it.
     """
 
     def __init__(self, serve: object) -> None:

@@ -3,20 +3,23 @@
     python benchmarks/hybrid_bench.py
     python benchmarks/hybrid_bench.py --only hybrid_over_sync_10ms
 
-Each figure is a ratio of two sides that run in turn, each in processes of its own
-(train_throughput.py and rows_over_redis.py describe the measurements). Unless noted, it
-is a ratio of samples per second:
+Each figure is a ratio between two setups that run alternately, each in its own
+processes (train_throughput.py and rows_over_redis.py describe the measurements). Unless
+noted, the ratio is of samples per second:
 
     remote_over_tf_keras     W1, rows in two shards, over tf_keras's own tables
     remote_over_keras3       the same over Keras 3's tables
     embedded_over_tf_keras   W1, rows in the program, over tf_keras's tables
+    remote_over_dense_only   W1, rows in two shards, over the same dense part on vectors
+                             that are ready, without embeddings
+    embedded_over_dense_only the same with rows in the program
     hybrid_over_sync_10ms    shards 10 ms away each way, batch 512: hybrid over
-                             synchronous, which is staleness 0 without prefetch
+                             synchronous training (staleness 0 without prefetch)
     hybrid_hides_10ms        hybrid with these distant shards, over hybrid with shards
                              without that delay
     rows_over_redis          W2: rows per second of the lookup service over Redis's
-    wire_bytes_over_naive    bytes per step on the wire in float16, over those of
-                             float32 with all duplicates, which are computed
+    wire_bytes_over_naive    bytes per step on the wire in float16, over the computed
+                             number of bytes in float32 with all duplicates
 
 The last line is one JSON object.
 """
@@ -40,6 +43,7 @@ SIDES = {
     "embedded": ("--embedding", "persia-embedded"),
     "tf_keras": ("--embedding", "tf_keras"),
     "keras3": ("--embedding", "keras3"),
+    "dense_only": ("--embedding", "none"),
 }
 Figure = tuple[float, dict[str, Any]]  # The value, and what it is computed from.
 
@@ -54,7 +58,7 @@ def over(numerator: str, denominator: str, sides: dict[str, Any], turns: int) ->
 
 
 def delayed_sides(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Hybrid training with near and with distant shards; synchronous with distant."""
+    """Returns hybrid sides with near and distant shards, and a synchronous one."""
     batch = (*REMOTE, "--batch", DELAYED_BATCH)
     far = (*batch, "--delay-ms", DELAY_MS)
     hybrid = ("--staleness", arguments.delayed_staleness)
@@ -77,7 +81,7 @@ def wire_bytes_over_naive(sides: dict[str, Any]) -> Figure:
     figures = said["figures"]
     real = figures["bytes_out_per_step"] + figures["bytes_in_per_step"]
     ids = said["setup"]["batch"] * workload_w1.FEATURES
-    # Both lookup and update: an id, and a row or a gradient.
+    # Lookups send an id and a row; updates send an id and a gradient.
     naive = ids * 2 * (8 + 4 * workload_w1.DIM)
     return real / naive, {**said, "naive_bytes_per_step": naive}
 
@@ -92,6 +96,8 @@ def measure(name: str, arguments: argparse.Namespace) -> Figure:
         "remote_over_tf_keras": ("remote", "tf_keras"),
         "remote_over_keras3": ("remote", "keras3"),
         "embedded_over_tf_keras": ("embedded", "tf_keras"),
+        "remote_over_dense_only": ("remote", "dense_only"),
+        "embedded_over_dense_only": ("embedded", "dense_only"),
         "hybrid_over_sync_10ms": ("hybrid_far", "sync_far"),
         "hybrid_hides_10ms": ("hybrid_far", "hybrid_near"),
     }
@@ -106,6 +112,8 @@ FIGURES = (
     "remote_over_tf_keras",
     "remote_over_keras3",
     "embedded_over_tf_keras",
+    "remote_over_dense_only",
+    "embedded_over_dense_only",
     "hybrid_over_sync_10ms",
     "hybrid_hides_10ms",
     "rows_over_redis",
@@ -117,16 +125,16 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--only", action="append", choices=FIGURES, help="figures; may be repeated")
-    add("--quick", action="store_true", help="a smoke test's size")
-    add("--turns", type=int, default=3, help="of each side")
-    add("--windows", type=int, default=4, help="of each turn")
-    add("--seconds", type=float, default=6.0, help="of a window")
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--turns", type=int, default=3, help="turns of each side")
+    add("--windows", type=int, default=4, help="windows per turn")
+    add("--seconds", type=float, default=6.0, help="seconds per window")
     add(
         "--delayed-staleness",
         type=int,
         default=16,
-        help="steps, of hybrid training behind the distance; enough, if more bring "
-        "no more (%(default)s)",
+        help="steps by which hybrid training with distant shards may be stale; more "
+        "steps should not be faster (%(default)s)",
     )
     arguments = parser.parse_args()
     if arguments.quick:

@@ -3,9 +3,9 @@
     python benchmarks/increment_bytes.py
     python benchmarks/increment_bytes.py --steps 1 10 100
 
-Rows are in this process: all 10 million ids of the click model, 16 float32 with
-Adagrad. The rows of a number of steps' batches are set, as training would change them;
-then an increment is saved. The last line is one JSON object.
+Rows are in this process: one for each of the click model's 10 million ids, of 16
+float32 with Adagrad. All rows in the batches of some steps are set, as if training
+changed them, and then an increment is saved. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("--steps", type=int, nargs="+", default=[1, 10, 50, 200], metavar="N")
-    add("--folder", help="of the checkpoints: the system's temporary one")
+    add("--folder", help="folder for checkpoints (the system's temporary one)")
     return parser.parse_args()
 
 
@@ -80,7 +80,7 @@ def save(folder: str, cluster: ptf.Cluster, incremental: bool) -> tuple[int, flo
     saved = ptf.checkpoint.save(folder, cluster=cluster, incremental=incremental)
     took = time.monotonic() - begin
     if saved.is_incremental != incremental:
-        raise SystemExit("the increment became a whole one: see the log")
+        raise SystemExit("a full checkpoint was saved instead: see the log")
     return sum(file.stat().st_size for file in Path(saved.folder).iterdir()), took
 
 

@@ -1,4 +1,4 @@
-"""Latencies of models that are called in turn with the same inputs; percentiles."""
+"""Measures latencies of models that are called in turn with the same inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def seconds_in_turn(
 
     Args:
         models: The models by name, in the order of their turns.
-        batches: The inputs by name.
+        batches: The inputs by name, for each call.
         turns: The number of measured turns of each model.
 
     Returns:
@@ -40,7 +40,7 @@ def seconds_in_turn(
 def percentiles_over(
     seconds: Mapping[str, Sequence[float]], base: str, called: str
 ) -> dict[str, dict[str, float]]:
-    """Returns 50th and 99th percentiles, and their ratios to one model's.
+    """Returns each model's 50th and 99th percentiles, and ratios to those of `base`.
 
     Args:
         seconds: The seconds of each call, by model.

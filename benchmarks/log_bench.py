@@ -4,7 +4,7 @@
     python benchmarks/log_bench.py --folder /mnt/disk --in-flight 16
 
 Builds and runs the C++ program in benchmarks/log_bench. Each figure is a ratio to a
-plain loop with one write and fdatasync per record, measured in the same seconds, and is
+plain loop with one write and fdatasync per record, measured alternately with it, and is
 the median of several rounds. The last line is one JSON object.
 """
 
@@ -19,9 +19,9 @@ import native_rounds
 def parse_arguments() -> argparse.Namespace:
     parser = native_rounds.make_parser(__doc__, rounds=7)
     add = parser.add_argument
-    add("--folder", help="on the device to measure: the system's temporary folder")
+    add("--folder", help="a folder on the device to measure (the temporary one)")
     add("--record-bytes", type=int, default=100_000)
-    add("--in-flight", type=int, default=4, help="records under way: %(default)s")
+    add("--in-flight", type=int, default=4, help="records in flight (%(default)s)")
     arguments = native_rounds.parse(parser)
     for name in ("record_bytes", "in_flight"):
         if getattr(arguments, name) < 1:

@@ -76,7 +76,7 @@ def idle(attack: Attack, ready: Callable[[], None]) -> None:
 
 
 def half_headers(attack: Attack, ready: Callable[[], None]) -> None:
-    """Holds connections that send a header per second and never finish them."""
+    """Holds connections that send a header per second, but never a whole request."""
     _hold(attack, ready, begin=b"GET /healthz HTTP/1.1\r\n", drop=b"a: b\r\n")
 
 
@@ -110,7 +110,7 @@ def nested(attack: Attack, ready: Callable[[], None]) -> None:
 
 
 def unread(attack: Attack, ready: Callable[[], None]) -> None:
-    """Sends requests, and never reads their answers of 8 MiB and more."""
+    """Sends requests whose answers exceed 8 MiB, and never reads the answers."""
     body = b'{"instances": [' + b"[1,1]," * (5 * _MIB // 6) + b"[1,1]]}"
     begin = attack.head(len(body)) + body
     _hold(attack, ready, begin, drop=b"")

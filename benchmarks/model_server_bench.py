@@ -48,12 +48,13 @@ NAME = "clicks"
 SECONDS = 120  # The time-out of a start, and of a request.
 _HEADING = """## The model server
 
-`benchmarks/model_server_bench.py --write`: milliseconds from when a prediction was due
-to its answer, over all turns, of `persia serve` over gRPC and of TensorFlow in the
-asking program, at one rate. `CPU` is processor time of the side's process a request, at
-that rate; `most` how many requests a second were answered with 32 under way: medians of
-turns. `over in-process` is the median of each turn's ratio, with the least and the
-greatest."""
+`benchmarks/model_server_bench.py --write`: the latency, in milliseconds, over all
+turns, of requests at a fixed rate, to `persia serve` over gRPC and to TensorFlow in the
+client's process. It is measured from the time at which a request was scheduled until
+its answer arrived. `CPU`: the processor time per request, at that rate, of the process
+that answers. `most`: the number of requests answered per second with 32 in flight. Both
+are medians of turns. `over in-process`: the median of the turns' ratios (least to
+greatest)."""
 
 
 class Load(NamedTuple):
@@ -290,9 +291,9 @@ def markdown(results: Sequence[Mapping[str, Any]]) -> str:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=9)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of a turn")
-    parser.add_argument("--quick", action="store_true", help="only see that it runs")
-    parser.add_argument("--write", action="store_true", help="into RESULTS.md")
+    parser.add_argument("--seconds", type=float, default=4.0, help="seconds per turn")
+    parser.add_argument("--quick", action="store_true", help="only a smoke test")
+    parser.add_argument("--write", action="store_true", help="write to RESULTS.md")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.turns, arguments.seconds = 1, 1.0
@@ -332,7 +333,7 @@ def main() -> None:
     }
     if arguments.write:
         note = (
-            f"Set-up: {setup['cpus']} cores, which the asking program shares with the "
+            f"Set-up: {setup['cpus']} cores, which the client shares with the "
             f"server, load {setup['load_before']} before; {setup['connections']} "
             f"connections; {setup['turns']} turns of {setup['seconds']:g} s; "
             f"{setup['features']} inputs, {setup['rows']:,} rows of {DIM}, Dense "

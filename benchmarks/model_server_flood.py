@@ -8,10 +8,10 @@ own, over REST from 127.0.0.x. Meanwhile three clients send requests at a fixed 
 of 32 rows over REST, also on a new connection; and one over gRPC. A latency counts from
 when the request was scheduled to its answer; a missing or wrong answer is a failure.
 
-If the server allows fewer connections than the attack has, those that it closes are
-opened again, 500 per second. Memory is the server's largest resident size during the
-attack, sampled 20 times per second, less the size before. The last line is one JSON
-object.
+If the server allows fewer connections than the attack has, the attack reopens the
+connections that the server closed, 500 per second. Memory is the server's largest
+resident size during the attack, sampled 20 times per second, minus the size before. The
+last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ROWS = 32
 _ATTACKS = pathlib.Path(__file__).with_name("model_server_attacks.py")
 
 # The bounds that SECURITY.md states for the default limits, in MiB: the memory of
-# bodies, plus the same amount that the allocator may retain, and that per connection.
+# bodies (the allocator may retain as much again), and the memory per connection.
 BODY_MEMORY = 256
 CONNECTION_MEMORY = 0.4
 
@@ -57,11 +57,12 @@ FAILURES = (OSError, http.client.HTTPException, grpc.RpcError, Wrong)
 
 _HEADING = """## The model server under attack
 
-`benchmarks/model_server_flood.py --write`: milliseconds from when a request was due to
-its answer, of three clients of `persia serve` that mean well, while others attack it.
-`failed` is how many of them were not answered as they should be. `memory` is by how
-much the server grew at most, beside what SECURITY.md states that it may. The limits are
-the defaults, but for connections where the row says "all held"."""
+`benchmarks/model_server_flood.py --write`: the latency, in milliseconds, of the
+requests of three legitimate clients of `persia serve`, while other clients attack it.
+It is measured from the time at which a request was scheduled until its answer arrived.
+`failed`: how many of these requests got a wrong answer or none. `memory`: the most by
+which the server grew; in brackets, the bound that SECURITY.md states. All limits are
+the defaults, except the limit on connections in the row "all held"."""
 
 
 class Attack(NamedTuple):
@@ -89,13 +90,13 @@ def attacks(idle: int) -> list[Attack]:
     most = held + 50
     options = [f"--max-connections={most}"]
     return [
-        Attack("nobody", {}),
+        Attack("no attack", {}),
         Attack(f"{held:,} idle, all held", {"idle": held}, options, most),
         Attack(f"{idle:,} idle", {"idle": idle}),
-        Attack("1,000 of half a header", {"half_headers": 1000}),
+        Attack("1,000 unfinished headers", {"half_headers": 1000}),
         Attack("100 slow uploads", {"slow_uploads": 100}),
-        Attack("16 of compressed bodies", {"compressed": 16}),
-        Attack("16 of nested and full bodies", {"nested": 16}),
+        Attack("16 with compressed bodies", {"compressed": 16}),
+        Attack("16 with nested or full bodies", {"nested": 16}),
         Attack("64 unread answers", {"unread": 64}),
         Attack(
             "all of these",
@@ -206,7 +207,7 @@ def clients(server: Server) -> dict[str, tuple[Callable[[], None], float]]:
     def by_grpc() -> None:
         answer = service.Predict(request, timeout=SECONDS, wait_for_ready=True)
         if not np.array_equal(tf.make_ndarray(answer.outputs["y"]), 2 * x):
-            raise Wrong("of other numbers")
+            raise Wrong("wrong numbers")
 
     return {
         "healthz": (lambda: void(_get(server.rest, "GET", "/healthz")), 20.0),
@@ -288,11 +289,11 @@ def markdown(results: Sequence[Mapping[str, Any]]) -> str:
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=20.0, help="of an attack")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each attack")
     parser.add_argument("--idle", type=int, default=10_000, help="idle connections")
-    parser.add_argument("--only", default="", help="attacks whose row says this")
-    parser.add_argument("--quick", action="store_true", help="only see that it runs")
-    parser.add_argument("--write", action="store_true", help="into RESULTS.md")
+    parser.add_argument("--only", default="", help="attacks with this in their title")
+    parser.add_argument("--quick", action="store_true", help="only a smoke test")
+    parser.add_argument("--write", action="store_true", help="write to RESULTS.md")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.seconds, arguments.idle = 1.0, 200
@@ -324,8 +325,8 @@ def main() -> None:
     if arguments.write:
         note = (
             f"Set-up: {setup['cpus']} cores for the server, its clients and the "
-            f"attacks; load {setup['load_before']} before; {setup['seconds']:g} s an "
-            f"attack, whose processes are at nice 19; healthz is asked 20 times a "
+            f"attacks; load {setup['load_before']} before; {setup['seconds']:g} s per "
+            f"attack, by processes at nice 19; healthz is asked 20 times a "
             f"second, predictions of {ROWS} rows 10 times by each API; "
             f"tensorflow {setup['tensorflow']}, python "
             f"{setup['python']}."

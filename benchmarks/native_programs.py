@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,18 +14,19 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def can_build() -> bool:
-    """Returns whether the source folder is writable and ninja is installed."""
+    """Returns whether the source folder is writable and CMake is installed."""
     # A sandbox may mount the sources read-only.
     is_ours = os.access(ROOT / "cc", os.W_OK)
-    return is_ours and importlib.util.find_spec("ninja") is not None
+    return is_ours and (
+        importlib.util.find_spec("cmake") is not None
+        or shutil.which("cmake") is not None
+    )
 
 
 def build(name: str) -> Path:
     """Builds the program in benchmarks/`name`; returns its path."""
-    command = [sys.executable, str(ROOT / "cc/ninja_build.py"), "bench"]
-    built = subprocess.run(
-        [*command, "--program", name], stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, str(ROOT / "tools/native_build.py"), "release", name]
+    built = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if built.returncode:
         raise SystemExit(built.stdout)
     return ROOT / "build/native" / name

@@ -20,9 +20,9 @@ def make_parser(doc: str, rounds: int) -> argparse.ArgumentParser:
     """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
-    add("--rounds", type=int, default=rounds, help="for a median (%(default)s)")
-    add("--seconds", type=float, default=1.0, help="of a measurement (%(default)s)")
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--rounds", type=int, default=rounds, help="rounds to measure (%(default)s)")
+    add("--seconds", type=float, default=1.0, help="of each measurement (%(default)s)")
     return parser
 
 

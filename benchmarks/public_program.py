@@ -8,10 +8,10 @@ unchanged, and with `keras.layers.Embedding` replaced by a `PersiaEmbedding` wit
 `optimizer=`, on two shards. Prints the last losses and metrics of each `fit` and
 `evaluate`, side by side, and as JSON.
 
-Nothing else in the program is changed, except by `--edits`: a Python file with
-`EDITS = [(old, new), ...]`, texts to replace in the run with this library's layer, for
-instance where the program reads `layer.embeddings`; and `SETUP`, a list of the same
-form, for both runs.
+Nothing else in the program is changed, except by `--edits`: a Python file with lists
+of texts to replace, of the form `[(old, new), ...]`. `SETUP` applies to both runs.
+`EDITS` applies only to the run with this library's layer, for instance where the
+program reads `layer.embeddings`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ def _arguments() -> argparse.Namespace:
 
 
 def compared(own: dict[str, Any], swapped: dict[str, Any]) -> dict[str, Any]:
-    """Pairs the last values of two runs, by fit or evaluation and by name."""
+    """Pairs the losses and metrics of two runs: those of each call of fit or evaluate.
+
+    Those of a fit are its last epoch's.
+    """
     pairs = {}
     for kind in ("fit", "evaluate"):
         for number, (one, other) in enumerate(zip(own[kind], swapped[kind]), 1):

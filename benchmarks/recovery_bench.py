@@ -3,20 +3,20 @@
     python benchmarks/recovery_bench.py --write
     python benchmarks/recovery_bench.py --folder /mnt/disk
 
-There are two shards of each kind: without recovery, with `--recovery checkpoint`, and
-with `--recovery log` whose records are acknowledged once the system has them, or once
-the device does. All run the whole time, but only one pair works at a time. Three rates
-of each pair are measured, in turn:
+There are four pairs of shards: without recovery, with `--recovery checkpoint`, and with
+`--recovery log` and either `--log-sync system` or `--log-sync device`. All shards run
+the whole time, but only one pair works at a time. Three rates of each pair are
+measured, in turn:
 
     training  steps per second of the click model, all of whose rows exist
     lookups   rows per second of training lookups of 26 x 4096 ids, 4 requests in flight
-    updates   the same for updates
+    updates   rows per second of updates of as many ids, 4 requests in flight
 
-and also the processor time that the program and the shards take per step, which other
-work on the machine affects least. Each window is compared with the window without
-recovery in the same turn. After a window, the remaining data is synced to the device
-and the shards finish their background work, so that no window pays for another. In each
-turn, dd writes to the same folder. The last line is one JSON object.
+The processor time that the program and the shards take per training step is measured
+too; other work on the machine affects it least. Each window is compared with the window
+without recovery in the same turn. After a window, the remaining data is synced to the
+device and the shards finish their background work, so that no window pays for another.
+In each turn, dd writes to the same folder. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class Window(NamedTuple):
 
 
 class Bench:
-    """Runs all sides while it is entered.
+    """Runs all sides within a `with` block.
 
     Args:
-        arguments: The command line's.
+        arguments: The command line's options.
         folder: The folder for everything that is written.
     """
 
@@ -136,7 +136,7 @@ class Bench:
             own = [f"--recovery-folder={folder / str(index)}"] if options else []
             shards += stack.enter_context(running_shards(1, [*common, *options, *own]))
         addresses = [shard.address for shard in shards]
-        # Before other rows are created: the program counts its own.
+        # Started before other rows are created: the program checks the number of rows.
         rounds = stack.enter_context(
             running_program(
                 [native_programs.build("lookup_bench"), self._workload]
@@ -254,13 +254,13 @@ def markdown(figures: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
         for what, turns in setup["rates"].items()
     }
     lines = [
-        "## Cost of coming back",
+        "## Cost of recovery",
         "",
         "`benchmarks/recovery_bench.py --write`: rates of two shards with `--recovery`",
-        "over those of two without, window by window: the median of "
-        f"{setup['turns']} turns (the",
-        "least to the greatest). Updates alone, as fast as they go, pay most: each of",
-        "their rows is 72 bytes of log, and a log of 1 GiB is written anew as rows.",
+        "over those of two without, in windows of the same turn: the median of "
+        f"{setup['turns']} turns",
+        "(least to greatest). Updates alone, as fast as they go, cost most: each row",
+        "adds 72 bytes to the log, and at 1 GiB a snapshot of all rows replaces it.",
         "",
         "| shards | training | processor time a step | lookups alone | updates alone "
         "| log, MB a step |",
@@ -275,7 +275,7 @@ def markdown(figures: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
         f"looked up and {plain['updates'] / 1e6:.1f} million updated a second. dd with "
         f"fsync wrote {setup['dd_mb']}",
         f"MB at {figures['dd_mb_a_second']:.0f} MB a second. Load average "
-        f"before: {setup['load_average_before']}; at the end, with this: "
+        f"before: {setup['load_average_before']}; at the end: "
         f"{setup['load_average_after']}.",
     ]
     return "\n".join(lines)
@@ -294,10 +294,10 @@ def _row(figures: Mapping[str, Any], side: str) -> str:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
-    add("--folder", help="on the device to measure: the system's temporary folder")
-    add("--turns", type=int, default=9, help="of each side (%(default)s)")
-    add("--seconds", type=float, default=4.0, help="of a window (%(default)s)")
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--folder", help="a folder on the device to measure (the temporary one)")
+    add("--turns", type=int, default=9, help="turns of each side (%(default)s)")
+    add("--seconds", type=float, default=4.0, help="seconds per window (%(default)s)")
     add("--batch", type=int, default=4096)
     add("--write", action="store_true", help="write the table to RESULTS.md")
     arguments = parser.parse_args()
@@ -330,6 +330,7 @@ def main() -> None:
         "dd_mb": arguments.dd_bytes >> 20,
         # Load by other programs: about 0 on an otherwise idle machine.
         "load_average_before": round(load, 2),
+        # Includes this benchmark's own load.
         "load_average_after": round(os.getloadavg()[0], 2),
         "seed": 0,
         **native_programs.machine(),

@@ -2,12 +2,12 @@
 
     python benchmarks/remote_serving_bench.py --write
 
-Calls `serving_default` of a model with 26 features and a table for each, with a batch
-of ids per feature: of a standalone export, of an export that asks two shards on this
-machine, and of the same with copies of hot rows. They are called in turn,
-A B C A B C ..., with the same ids, in one process; the shards are processes of their
-own. Ids are drawn from a Zipf distribution, so that some are hot. The last line is one
-JSON object.
+Calls `serving_default` of three exports of a model with 26 features and a table for
+each: a standalone export, an export that asks two shards on this machine, and the
+latter with copies of hot rows. A call has a batch of ids per feature. The exports are
+called in turn, A B C A B C ..., with the same ids, in one process; the shards are
+processes of their own. Ids are drawn from a Zipf distribution, so that some are hot.
+The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ SHARDS = 2
 _ZIPF = 1.2
 _HEADING = """## Serving from shards
 
-`benchmarks/remote_serving_bench.py --write`: `serving_default` of an export that asks
-two shards on the same machine, with and without copies of hot rows, over that of one
-that has its rows; asked in turn, with the same ids."""
+`benchmarks/remote_serving_bench.py --write`: latency of an export that asks two shards
+on the same machine, with and without copies of hot rows, over that of a standalone
+export; called in turn, with the same ids."""
 
 
 def make_model(cluster: ptf.Cluster, rows: int) -> Any:
@@ -113,12 +113,12 @@ def markdown(figures: dict[str, Any]) -> str:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
-    add("--turns", type=int, default=40, help="of each export")
-    add("--batches", type=int, default=25, help="asked for in a turn")
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--turns", type=int, default=40, help="turns of each export")
+    add("--batches", type=int, default=25, help="batches per turn")
     add("--batch", type=int, default=256)
-    add("--rows", type=int, default=38_000, help="of a table")
-    add("--hot-rows", type=int, default=10_000, help="of a table, that are copied")
+    add("--rows", type=int, default=38_000, help="rows per table")
+    add("--hot-rows", type=int, default=10_000, help="hot rows copied per table")
     add("--write", action="store_true", help="write the table to RESULTS.md")
     arguments = parser.parse_args()
     if arguments.quick:

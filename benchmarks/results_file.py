@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
-_TITLE = "# Results\n\nWritten by the programs that each section names: rerun them.\n"
+_TITLE = "# Results\n\nEach section names the program that writes it: rerun that.\n"
 
 
 def write_section(name: str, text: str, path: Path = RESULTS) -> None:

@@ -6,9 +6,10 @@
 Each request has 26 x 4096 ids of the click model; there are 10 million rows of 16
 float32. Our side sends its requests through a RemoteService to two `persia ps` on two
 connections; Redis is asked by pipelined MGET. Both get the same ids without duplicates.
-For `rows_over_redis_with_dedupe`, our side gets the ids with duplicates and removes
-them itself, while Redis still gets them without. All run on this machine, in turn.
-Figures are medians, or ratios of medians. The last line is one JSON object.
+For `rows_over_redis_with_dedupe`, our side gets the ids with duplicates, which it
+removes itself, while Redis still gets the ids without duplicates. All run on this
+machine, in turn. Figures are medians, or ratios of medians. The last line is one JSON
+object.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def write_workload(path: Path, ranks: np.ndarray, most_rows: int) -> float:
     Args:
         path: The file to write.
         ranks: Ranks of the click model, `(requests, batch, 26)`.
-        most_rows: The most rows per feature, which limits the number of rows in all.
+        most_rows: The maximum number of rows per feature.
 
     Returns:
         The mean number of distinct ids per request.
@@ -233,19 +234,19 @@ def _redis_version() -> str:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
-    add("--rounds", type=int, default=7, help="of which a median is taken")
-    add("--seconds", type=float, default=1.0, help="of a round")
-    add("--requests", type=int, default=100, help="different ones, cycled")
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--rounds", type=int, default=7, help="figures are medians of these")
+    add("--seconds", type=float, default=1.0, help="seconds per round")
+    add("--requests", type=int, default=100, help="distinct ones, used in a cycle")
     add(
         "--tables",
         type=int,
         choices=(1, 26),
         default=1,
-        help="that hold the rows; 26: one a feature (%(default)s)",
+        help="tables for the rows; 26: one per feature (%(default)s)",
     )
-    add("--in-flight", type=int, default=4, help="requests at once, of either side")
-    add("--keys", type=int, default=1000, help="of one MGET; a request has 25")
+    add("--in-flight", type=int, default=4, help="requests in flight, per side")
+    add("--keys", type=int, default=1000, help="keys per MGET (25 per request)")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.rounds, arguments.seconds = 2, 0.1

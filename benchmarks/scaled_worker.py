@@ -102,8 +102,8 @@ def parse_arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     add("--batches", type=int, required=True)
     add("--batch", type=int, required=True)
     add("--windows", type=int, required=True)
-    add("--steps", type=int, required=True, help="of a window")
-    add("--shard-pids", type=int, nargs="*", default=[], help="to measure, too")
+    add("--steps", type=int, required=True, help="steps per window")
+    add("--shard-pids", type=int, nargs="*", default=[], help="shards to measure too")
     arguments = parser.parse_args(given)
     arguments.index = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
     return arguments
@@ -111,7 +111,7 @@ def parse_arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def main() -> None:
     arguments = parse_arguments()
-    # Before TensorFlow counts the cores to size its thread pools.
+    # Set before TensorFlow counts the cores, by which it sizes its thread pools.
     os.sched_setaffinity(0, {arguments.core})
     print(json.dumps(train(arguments)))
 

@@ -2,12 +2,13 @@
 
     python benchmarks/serving_bench.py --write
 
-Latency: calls of `serving_default`, in a process with only TensorFlow, of a model with
-26 features, a table for each, and an id per feature; over the latency of a SavedModel
-with `keras.layers.Embedding` of the same size. Models are called in turn, A B A B ...,
-with the same ids. Size: the bytes of an export over its payload, which per row is 8
-bytes for the id and the weights. Memory: the peak of the program that exports the rows
-of a shard, above what it had before. The last line is one JSON object.
+Latency: the time of a call of an export's `serving_default`, in a process with only
+TensorFlow, over the time of a SavedModel with `keras.layers.Embedding` of the same
+size. The models have 26 features, with a table and an id for each. They are called in
+turn, A B A B ..., with the same ids. Size: the bytes of an export over its payload:
+for each row, 8 bytes for the id plus the weights. Memory: the peak memory of a
+program that exports the rows of a shard, minus its memory before the export. The last
+line is one JSON object.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ BASELINE = "keras"
 _EXPORTS = "serving_exports.py"
 _HEADING = """## Serving without shards
 
-`benchmarks/serving_bench.py --write`: `serving_default` of a standalone export, over
-the same of a SavedModel with `keras.layers.Embedding`, asked in turn; the export's
-folder over 8 bytes of id and the weights a row; and the exporting program's memory at
-its peak, above what it had before and the folder's size."""
+`benchmarks/serving_bench.py --write`: latency of a standalone export, over that of a
+SavedModel with `keras.layers.Embedding`, called in turn; the size of the export's
+folder over its payload, which is 8 bytes for the id plus the weights per row; and the
+exporting program's peak memory, above what it had before and the folder's size."""
 
 
 def served(folder: Path) -> Callable[..., Any]:
-    """Returns the signature of a SavedModel, which it keeps loaded."""
+    """Returns a SavedModel's signature, which keeps the SavedModel loaded."""
     loaded = tf.saved_model.load(str(folder))
     signature = loaded.signatures["serving_default"]
     signature.model = loaded
@@ -78,12 +79,12 @@ def markdown(figures: dict[str, Any]) -> str:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
-    add("--turns", type=int, default=40, help="of each model")
-    add("--batches", type=int, default=25, help="asked for in a turn")
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--turns", type=int, default=40, help="turns of each model")
+    add("--batches", type=int, default=25, help="batches per turn")
     add("--batch", type=int, default=256)
-    add("--rows", type=int, default=38_000, help="of a table, for latency")
-    add("--size-rows", type=int, default=1_000_000, help="of the table, for size")
+    add("--rows", type=int, default=38_000, help="rows per table, for latency")
+    add("--size-rows", type=int, default=1_000_000, help="rows of the table, for size")
     add("--write", action="store_true", help="write the table to RESULTS.md")
     arguments = parser.parse_args()
     if arguments.quick:

@@ -97,7 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["latency", "size"])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--rows", type=int, required=True, help="of a table")
+    parser.add_argument("--rows", type=int, required=True, help="rows per table")
     arguments = parser.parse_args()
     make = make_latency if arguments.what == "latency" else make_size
     figures = make(arguments.folder, arguments.rows)

@@ -16,12 +16,10 @@ import native_programs
 _START_SECONDS = 60
 _SHARD = (sys.executable, "-m", "persia_tf.commands.main", "ps")
 _SHARD += ("--log-level", "warning")
-# Not resolved: a sandboxed run accesses its sources through symbolic links.
-_PROXY = Path(__file__).absolute().parents[1] / "tools/tcp_proxy.py"
 
 
 class ShardProcess(NamedTuple):
-    """A running `persia ps`, or a proxy before one."""
+    """A running `persia ps`, or a proxy in front of one."""
 
     pid: int
     address: str
@@ -47,27 +45,23 @@ def running_shards(
 
 @contextlib.contextmanager
 def running_proxies(
-    shards: Sequence[ShardProcess], delay_ms: float, native: bool = False
+    shards: Sequence[ShardProcess], delay_ms: float
 ) -> Iterator[list[str]]:
-    """Runs a delaying proxy before each shard; yields the proxies' addresses.
+    """Runs a delaying proxy in front of each shard; yields the proxies' addresses.
 
     Args:
         shards: The shards.
         delay_ms: The delay of each direction. At 0 there is no proxy.
-        native: Whether to build and use benchmarks/delay_proxy, which needs less
-            processor time than the proxy in Python.
     """
     if not delay_ms:
         yield [shard.address for shard in shards]
         return
-    program = [sys.executable, str(_PROXY)]
-    if native:
-        program = [str(native_programs.build("delay_proxy"))]
+    program = str(native_programs.build("delay_proxy"))
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         addresses = []
         for index, shard in enumerate(shards):
-            command = [*program, "--to", shard.address, "--delay-ms", str(delay_ms)]
+            command = [program, "--to", shard.address, "--delay-ms", str(delay_ms)]
             running = _listening(command, folder / str(index))
             addresses.append(stack.enter_context(running).address)
         yield addresses

@@ -1,4 +1,4 @@
-"""Whether memory stays flat in a long training on tables with a capacity that evict.
+"""Whether memory stays flat in a long training whose tables evict rows.
 
     python benchmarks/soak.py                    # Half an hour.
     python benchmarks/soak.py --minutes 1 --bound 0.1
@@ -6,10 +6,10 @@
 Trains the click model on two shards, with tables that hold fewer rows than its data has
 ids, so that rows are created and evicted in every step. The resident memory of the
 training program and of each shard is sampled each second. After a warm-up, the growth
-of a process is the median of the last fifth of its samples over that of the first
-fifth, minus 1. Exits with status 1 if a process grew or shrank by more than the bound,
-or if nothing was evicted; an error in training ends the program too. The last line is
-one JSON object.
+of a process is the median of the last fifth of its samples, divided by the median of
+the first fifth, minus 1. Exits with status 1 if a process grew or shrank by more than
+the bound, or if nothing was evicted; an error in training ends the program too. The
+last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LONGEST_WARM_UP_SECONDS = 180.0
 
 
 class MemorySamples:
-    """Samples the resident memory of processes on a thread, while it is entered.
+    """Samples the resident memory of processes, on a thread, within a `with` block.
 
     Args:
         pids: The ids of the processes, by name.
@@ -70,7 +70,7 @@ def growth(samples: Sequence[float]) -> float:
 
 
 def spread(samples: Sequence[float]) -> float:
-    """Returns by how much the largest sample exceeds the smallest, relatively."""
+    """Returns the largest sample over the smallest, minus 1."""
     return max(samples) / min(samples) - 1
 
 
@@ -112,7 +112,8 @@ def soak(arguments: argparse.Namespace) -> dict[str, Any]:
         "bad_frames": sum(shard.bad_frames for shard in stats),
         "retries": ptf.metrics()["retries"],
     }
-    # Counted from the end, since the duration of the first step is not known.
+    # The samples after the warm-up are counted from the end, since it is not known how
+    # long the first step took.
     measured = seconds - min(_LONGEST_WARM_UP_SECONDS, seconds / 2)
     for name, taken in memory.taken.items():
         warm = taken[-int(measured / _SAMPLE_SECONDS) :]
@@ -139,11 +140,11 @@ def failures(figures: Mapping[str, float], bound: float) -> list[str]:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
+    add("--quick", action="store_true", help="only a smoke test")
     add("--minutes", type=float, default=30.0)
     add("--batch", type=int, default=4096)
     add("--capacity", type=int, default=20_000, help="rows of each table (%(default)s)")
-    add("--bound", type=float, default=0.02, help="of growth (%(default)s)")
+    add("--bound", type=float, default=0.02, help="accepted growth (%(default)s)")
     arguments = parser.parse_args()
     arguments.batches = BATCHES
     if arguments.quick:

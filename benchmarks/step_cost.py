@@ -3,11 +3,11 @@
     python benchmarks/step_cost.py --write
 
 The model has embeddings and almost nothing else; rows are in external shards, and
-lookups are prefetched. Each sweep changes one of the three numbers, starting from 26
-tables, 2 shards and the sweep's batch size. Normally each table adds a column of ids;
-in a separate sweep, 200 columns are spread over more and more tables, so that only the
-number of tables changes. All points run in turn, repeatedly; each is a process of its
-own. The last line is one JSON object.
+lookups are prefetched. Each sweep changes the number of tables, of shards or of
+examples per step, starting from 26 tables, 2 shards and the sweep's batch size.
+Normally each table adds a column of ids; in a separate sweep, 200 columns are spread
+over more and more tables, so that only the number of tables changes. All points run in
+turn, repeatedly; each is a process of its own. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ BATCHES = 20
 DIM = 16
 _HEADING = """## Cost of a step
 
-`benchmarks/step_cost.py --write`: medians; rows of 16 float32 with Adagrad, lookups
-that run ahead, shards and training program on one machine."""
+`benchmarks/step_cost.py --write`: medians; rows of 16 float32 with Adagrad, prefetched
+lookups, shards and training program on one machine."""
 
 
 class Point(NamedTuple):
@@ -158,14 +158,14 @@ def markdown(results: dict[str, list[dict[str, Any]]]) -> str:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
-    add("--turns", type=int, default=2, help="of each point")
-    add("--windows", type=int, default=3, help="of a turn")
-    add("--seconds", type=float, default=3.0, help="of a window")
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--turns", type=int, default=2, help="turns of each point")
+    add("--windows", type=int, default=3, help="windows per turn")
+    add("--seconds", type=float, default=3.0, help="seconds per window")
     add("--staleness", type=int, default=4, help="steps (%(default)s)")
     add("--write", action="store_true", help="write the table to RESULTS.md")
     names = tuple(name.upper() for name in Point._fields)
-    add("--point", type=int, nargs=4, metavar=names, help="train there, and no more")
+    add("--point", type=int, nargs=4, metavar=names, help="train only this point")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.turns, arguments.windows, arguments.seconds = 1, 1, 0.2

@@ -1,11 +1,11 @@
-"""How close the store comes to memory: the table against flat arrays.
+"""How close the store comes to the speed of memory: a table against flat arrays.
 
     python benchmarks/store_bench.py
     python benchmarks/store_bench.py --only lookup,update --rounds 15
 
 Builds and runs the C++ program in benchmarks/store_bench. Each figure is a ratio to a
-plain loop over a flat array on huge pages, measured in the same seconds, so that it is
-meaningful on a busy machine too; it is the median of several rounds. The last line is
+plain loop over a flat array on huge pages, measured alternately with it, so that it is
+meaningful on a busy machine too. It is the median of several rounds. The last line is
 one JSON object.
 """
 
@@ -36,14 +36,14 @@ QUICK = {
 
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a smoke test's size")
+    parser.add_argument("--quick", action="store_true", help="only a smoke test")
     parser.add_argument(
         "--only", default=",".join(PARTS), help="parts, comma-separated: %(default)s"
     )
-    parser.add_argument("--rows", type=int, help="of lookup and update: 10 million")
-    parser.add_argument("--large-rows", type=int, help="of large: 100 million")
-    parser.add_argument("--rounds", type=int, help="of which a median is taken: 7")
-    parser.add_argument("--seconds", type=float, help="of a measurement: 0.25")
+    parser.add_argument("--rows", type=int, help="for lookup, update (10 million)")
+    parser.add_argument("--large-rows", type=int, help="for large (100 million)")
+    parser.add_argument("--rounds", type=int, help="figures are their medians (7)")
+    parser.add_argument("--seconds", type=float, help="seconds per measurement (0.25)")
     arguments = parser.parse_args()
     for part in arguments.only.split(","):
         if part not in PARTS:

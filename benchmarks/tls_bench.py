@@ -2,11 +2,11 @@
 
     python benchmarks/tls_bench.py
 
-Builds and runs the C++ program in benchmarks/tls_bench: a server and a client with TLS
-and the same without, in one process, on loopback, measured in turn. Requests for
-`lookups_over_plain` have 25,000 rows of 16 float32, with four in flight; those for
-`small_lookups_over_plain` have 100 rows. Figures are medians of rounds. The last line
-is one JSON object.
+Builds and runs the C++ program in benchmarks/tls_bench. It has a server and a client
+with TLS, and a server and a client without, in one process, on loopback, and measures
+them in turn. Requests for `lookups_over_plain` have 25,000 rows of 16 float32, with
+four in flight; requests for `small_lookups_over_plain` have 100 rows. Figures are
+medians of rounds. The last line is one JSON object.
 """
 
 from __future__ import annotations

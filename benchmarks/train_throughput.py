@@ -3,10 +3,11 @@
     python benchmarks/train_throughput.py --embedding persia-remote
     python benchmarks/train_throughput.py --embedding persia-remote --delay-ms 10 \\
       --staleness 0 --no-prefetch  # Synchronous, with a distance to the shards.
-    TF_USE_LEGACY_KERAS=1 is set for `tf_keras`, whatever the environment says.
 
-The last line is one JSON object. Compare figures of several runs only as ratios of runs
-that were taken in turn on one machine.
+`tf_keras` runs with TF_USE_LEGACY_KERAS=1, whatever the environment says. `none` trains
+the same dense part on vectors that are ready, without embeddings. The last line is one
+JSON object. Compare figures of several runs only as ratios of runs that were
+taken in turn on one machine.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import sys
 import time
 from collections.abc import Iterator
 
-EMBEDDINGS = ("persia-embedded", "persia-remote", "keras3", "tf_keras")
+EMBEDDINGS = ("persia-embedded", "persia-remote", "keras3", "tf_keras", "none")
 WARM_UP_STEPS = 20
+# Of `none`, whose batches are large: 7 MB each.
+VECTOR_BATCHES = 20
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -30,19 +33,17 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--embedding", choices=EMBEDDINGS, required=True)
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--windows", type=int, default=4)
-    parser.add_argument("--seconds", type=float, default=6.0, help="of a window")
-    parser.add_argument("--shards", type=int, default=2, help="for persia-remote")
+    parser.add_argument("--seconds", type=float, default=6.0, help="seconds per window")
+    parser.add_argument("--shards", type=int, default=2, help="shards of persia-remote")
     parser.add_argument(
         "--staleness", type=int, default=4, help="steps; 0: synchronous (%(default)s)"
     )
     parser.add_argument(
         "--no-prefetch", action="store_true", help="look rows up in the step itself"
     )
-    parser.add_argument(
-        "--delay-ms", type=float, default=0, help="to and from each shard, each way"
-    )
-    parser.add_argument("--wire-dtype", default="float32", help="of rows on the wire")
-    parser.add_argument("--quick", action="store_true", help="a smoke test's size")
+    parser.add_argument("--delay-ms", type=float, default=0, help="each way to a shard")
+    parser.add_argument("--wire-dtype", default="float32", help="dtype on the wire")
+    parser.add_argument("--quick", action="store_true", help="only a smoke test")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.windows, arguments.seconds = 2, 0.5
@@ -66,7 +67,7 @@ def external_shards(arguments: argparse.Namespace) -> Iterator[list[int]]:
     """Starts shards for `persia-remote` and names them in the environment.
 
     Args:
-        arguments: The command line's.
+        arguments: The command line's options.
 
     Yields:
         The process ids of the shards.
@@ -77,7 +78,7 @@ def external_shards(arguments: argparse.Namespace) -> Iterator[list[int]]:
     from shard_processes import running_proxies, running_shards
 
     with running_shards(arguments.shards) as shards:
-        with running_proxies(shards, arguments.delay_ms, native=True) as addresses:
+        with running_proxies(shards, arguments.delay_ms) as addresses:
             os.environ["PERSIA_PS"] = ",".join(addresses)
             yield [shard.pid for shard in shards]
 
@@ -93,12 +94,16 @@ def run(
 
     import persia_tf as ptf
 
-    batches = 20 if arguments.quick else 200
-    data = workload_w1.load(batches, arguments.batch)
     is_persia = arguments.embedding.startswith("persia")
-    ids = data.ids() if is_persia else data.indices()
+    has_embeddings = arguments.embedding != "none"
+    batches = 200 if has_embeddings and not arguments.quick else VECTOR_BATCHES
+    data = workload_w1.load(batches, arguments.batch)
+    if not has_embeddings:
+        first = data.vectors()
+    else:
+        first = data.ids() if is_persia else data.indices()
     # One slice per batch, so that the cost of an input pipeline is not measured.
-    dataset = tf.data.Dataset.from_tensor_slices(((ids, data.dense), data.labels))
+    dataset = tf.data.Dataset.from_tensor_slices(((first, data.dense), data.labels))
     dataset = dataset.repeat()
     if is_persia:
         model = w1_model.make_persia(
@@ -106,8 +111,10 @@ def run(
         )
         if not arguments.no_prefetch:
             dataset = ptf.data.prefetch(dataset, model, staleness=arguments.staleness)
-    else:
+    elif has_embeddings:
         model = w1_model.make_keras(workload_w1.vocabularies())
+    else:
+        model = w1_model.make_dense_only()
     windows = w1_model.Windows(arguments.windows, arguments.seconds, WARM_UP_STEPS)
     cpu = {pid: cpu_seconds(pid) for pid in [os.getpid(), *pids]}
     begin = time.monotonic()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -13,18 +14,25 @@ from typing import Any
 _HERE = Path(__file__).resolve().parent
 
 
-def run_program(name: str, *arguments: object) -> dict[str, Any]:
+def run_program(
+    name: str, *arguments: object, checkout: Path | None = None
+) -> dict[str, Any]:
     """Runs a benchmark in a process of its own; returns what its last line says.
 
     Args:
         name: The name of its file in this folder.
         *arguments: Its command line.
+        checkout: Another checkout, whose program and package run instead.
 
     Returns:
         A dict with its `benchmark`, `figures` and `setup`.
     """
-    command = [sys.executable, str(_HERE / name), *map(str, arguments)]
-    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    folder = _HERE if checkout is None else checkout / "benchmarks"
+    command = [sys.executable, str(folder / name), *map(str, arguments)]
+    env = None if checkout is None else {**os.environ, "PYTHONPATH": str(checkout)}
+    ended = subprocess.run(
+        command, cwd=checkout, env=env, stdout=subprocess.PIPE, text=True
+    )
     if ended.returncode:
         raise SystemExit(f"{' '.join(command)} ended with status {ended.returncode}")
     return json.loads(ended.stdout.splitlines()[-1])

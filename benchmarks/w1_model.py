@@ -76,6 +76,14 @@ def make_keras(vocabularies: Sequence[int]) -> Any:
     return model
 
 
+def make_dense_only() -> Any:
+    """Returns the dense part alone: its first input is the features' vectors."""
+    inputs = [keras.Input(shape=(FEATURES * DIM,)), keras.Input(shape=(DENSE,))]
+    model = keras.Model(inputs, _dense_part(inputs))
+    model.compile(keras.optimizers.Adam(DENSE_LEARNING_RATE), _loss())
+    return model
+
+
 class Windows(keras.callbacks.Callback):
     """Counts steps in windows of time, after a warm-up, then ends training.
 
@@ -110,7 +118,7 @@ class Windows(keras.callbacks.Callback):
 
 
 def traffic(steps: int) -> dict[str, float]:
-    """Returns the traffic of this process's steps on the wire so far."""
+    """Returns figures about this process's requests in its first `steps` steps."""
     metrics = ptf.metrics()
     return {
         "staleness_max": metrics["staleness_max"],
@@ -137,10 +145,14 @@ def _make(model_class: type, embeddings: Sequence[Any]) -> Any:
     ids = keras.Input(shape=(FEATURES,), dtype="int64")
     dense = keras.Input(shape=(DENSE,))
     vectors = [embed(ids[:, f]) for f, embed in enumerate(embeddings)]
-    x = keras.layers.Concatenate()([*vectors, dense])
+    return model_class([ids, dense], _dense_part([*vectors, dense]))
+
+
+def _dense_part(inputs: Sequence[Any]) -> Any:
+    x = keras.layers.Concatenate()(inputs)
     x = keras.layers.Dense(256, activation="relu")(x)
     x = keras.layers.Dense(128, activation="relu")(x)
-    return model_class([ids, dense], keras.layers.Dense(1)(x))
+    return keras.layers.Dense(1)(x)
 
 
 def _loss() -> Any:

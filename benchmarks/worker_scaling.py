@@ -32,7 +32,7 @@ from native_programs import machine
 from results_file import write_section
 from shard_processes import running_shards
 
-from persia_tf.commands.free_ports import free_ports
+from persia_tf.processes.free_ports import free_ports
 
 _WORKER = Path(__file__).absolute().parent / "scaled_worker.py"
 SIDES = {"one_worker": 1, "two_workers": 2}
@@ -54,7 +54,8 @@ def run_side(count: int, arguments: argparse.Namespace) -> dict[str, Any]:
                 index,
                 cluster,
                 arguments,
-                # Only one worker measures the shards: all have the same windows.
+                # Only one worker measures the shards, since all workers have the same
+                # windows.
                 [shard.pid for shard in shards] if index == 0 else [],
             )
             for index in range(count)
@@ -152,11 +153,11 @@ def markdown(figures: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
     lines = [
         "## A second worker",
         "",
-        "`benchmarks/worker_scaling.py --write`: samples a second of two workers, each",
-        f"on a core, are {figures['two_workers_over_one']:.2f} times those of one on a "
-        f"core ({figures['two_workers_over_one_least']:.2f} to "
-        f"{figures['two_workers_over_one_most']:.2f} in",
-        f"{setup['turns']} turns). Of each process, its processor time over time:",
+        "`benchmarks/worker_scaling.py --write`: two workers, each on its own core,",
+        f"train {figures['two_workers_over_one']:.2f} times as many samples a second "
+        f"as one ({figures['two_workers_over_one_least']:.2f} to "
+        f"{figures['two_workers_over_one_most']:.2f} in {setup['turns']} turns). The",
+        "columns of processes are their processor time over elapsed time:",
         "",
         f"| workers | samples a second | {' | '.join(names)} | all "
         "| µs a sample, all |",
@@ -176,8 +177,8 @@ def markdown(figures: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
         f"batches of {setup['batch']} a worker, staleness 4; medians of "
         f"{setup['windows']} windows of {setup['steps']} steps.",
         f"TensorFlow {setup['tensorflow']}, Keras {setup['keras']}. Load average "
-        f"before: {setup['load_average_before']}; at the end, with",
-        f"this: {setup['load_average_after']}.",
+        f"before: {setup['load_average_before']}; at the end: "
+        f"{setup['load_average_after']}.",
     ]
     return "\n".join(lines)
 
@@ -185,11 +186,11 @@ def markdown(figures: Mapping[str, Any], setup: Mapping[str, Any]) -> str:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
-    add("--turns", type=int, default=3, help="of each side (%(default)s)")
-    add("--windows", type=int, default=4, help="of a turn (%(default)s)")
-    add("--steps", type=int, default=100, help="of a window (%(default)s)")
-    add("--batch", type=int, default=4096, help="of each worker (%(default)s)")
+    add("--quick", action="store_true", help="only a smoke test")
+    add("--turns", type=int, default=3, help="turns of each side (%(default)s)")
+    add("--windows", type=int, default=4, help="windows per turn (%(default)s)")
+    add("--steps", type=int, default=100, help="steps per window (%(default)s)")
+    add("--batch", type=int, default=4096, help="batch per worker (%(default)s)")
     add("--write", action="store_true", help="write the table to RESULTS.md")
     arguments = parser.parse_args()
     arguments.batches, arguments.shards = 200, 2

@@ -52,6 +52,11 @@ class Batches:
         steps = np.array([_coprime_step(size) for size in sizes])
         return self.ranks * steps % sizes
 
+    def vectors(self) -> np.ndarray:
+        """Returns random embeddings: float32 `(batches, batch, 26 * 16)`."""
+        shape = (*self.ranks.shape[:2], FEATURES * DIM)
+        return np.random.default_rng(0).random(shape, np.float32) / 10 - 0.05
+
 
 def vocabularies() -> list[int]:
     """Returns each feature's number of distinct ids."""
@@ -116,7 +121,7 @@ def _make(batches: int, batch: int) -> Batches:
 
 
 def _zipf(random: np.random.Generator, size: int, count: int) -> np.ndarray:
-    """Returns ranks from 0 of a bounded Zipf law, by inverting its distribution."""
+    """Draws ranks, from 0 on, from a bounded Zipf law by inverting its distribution."""
     cumulative = np.cumsum(np.arange(1, size + 1, dtype=np.float64) ** -ZIPF_EXPONENT)
     drawn = random.random(count) * cumulative[-1]
     return np.searchsorted(cumulative, drawn).astype(np.int64)

@@ -4,11 +4,12 @@
 
 Two models of each kind train in turn in one process, A B A B ...; in one of them the
 call of the nested dense model is a `tf.function(jit_compile=True)`. Rows are in the
-program, and lookups are prefetched. `mlp` is Dense 256-128-1; `cross` has three cross
-layers of DCN-v2 before it, with layer normalization: many small ops that XLA fuses.
-Figures are steps per second of the compiled model over those of the plain one, and the
-processor time of the plain model over that of the compiled one, which other programs on
-the machine affect less. They are medians of turns. The last line is one JSON object.
+program, and lookups are prefetched. Models of kind `mlp` have Dense layers 256-128-1.
+Those of kind `cross` have three cross layers of DCN-v2, with layer normalization,
+before these Dense layers: many small ops that XLA fuses. Figures are steps per second
+of the compiled model over those of the plain one, and the processor time of the plain
+model over that of the compiled one, which other programs on the machine affect less.
+They are medians of turns. The last line is one JSON object.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ BATCHES = 8
 _HEADING = """## XLA for the dense part
 
 `benchmarks/xla_dense.py --write`: steps a second where XLA compiles the dense part,
-over the same without; medians of turns, the least and the greatest. In processor time,
-plain over compiled: above 1, XLA saves work. `first step` is with tracing and, for
-compiled, XLA's own work."""
+over those without XLA: medians of turns (least to greatest). `in processor time` is
+plain over compiled: above 1, XLA saves work. `first step` includes tracing and, for
+compiled, the compilation."""
 
 
 class Cross(keras.layers.Layer):
@@ -153,10 +154,10 @@ def markdown(results: list[dict[str, Any]]) -> str:
 def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("--quick", action="store_true", help="a smoke test's size")
+    add("--quick", action="store_true", help="only a smoke test")
     add("--batches", type=int, nargs="+", default=[128, 4096], metavar="EXAMPLES")
-    add("--turns", type=int, default=21, help="of each model")
-    add("--steps", type=int, default=20, help="of a turn")
+    add("--turns", type=int, default=21, help="turns of each model")
+    add("--steps", type=int, default=20, help="steps per turn")
     add("--write", action="store_true", help="write the table to RESULTS.md")
     arguments = parser.parse_args()
     if arguments.quick:

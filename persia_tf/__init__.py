@@ -1,8 +1,9 @@
 """persia_tf: embedding tables beyond a worker's memory, for Keras.
 
 The names below are imported on first use, so that the commands (`persia ps`,
-`persia status`, `persia launch`) never import TensorFlow. In a program that imports
-TensorFlow, the layers are registered with Keras, so that it can load saved models.
+`persia status`, `persia launch`) never import TensorFlow. If the program itself imports
+Keras or TensorFlow, the layers are registered with Keras, so that Keras can load saved
+models.
 """
 
 import importlib
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
         optimizers,
         serving,
     )
+    from persia_tf.client.embedded import reset
     from persia_tf.cluster import Cluster, flush
     from persia_tf.conversion import convert
+    from persia_tf.credentials.tls import TLS
     from persia_tf.current_cluster import use_cluster
-    from persia_tf.embedded import reset
     from persia_tf.local_shards import local_cluster
     from persia_tf.saving.contexts import rows_stay
     from persia_tf.table import Table
     from persia_tf.telemetry import metrics
-    from persia_tf.tls import TLS
 
 _MODULES = (
     "admission",
@@ -54,13 +55,13 @@ _MODULES = (
 )
 _ATTRIBUTES = {
     "Cluster": "persia_tf.cluster",
-    "TLS": "persia_tf.tls",
+    "TLS": "persia_tf.credentials.tls",
     "Table": "persia_tf.table",
     "convert": "persia_tf.conversion",
     "flush": "persia_tf.cluster",
     "local_cluster": "persia_tf.local_shards",
     "metrics": "persia_tf.telemetry",
-    "reset": "persia_tf.embedded",
+    "reset": "persia_tf.client.embedded",
     "rows_stay": "persia_tf.layers",
     "use_cluster": "persia_tf.layers",
 }

@@ -1,16 +1,17 @@
-"""The Keras that the package uses: that of `tf.keras`. Chosen only here.
+"""Chooses the Keras that the package uses: the same as `tf.keras`.
 
-With `TF_USE_LEGACY_KERAS=1` it is tf_keras, otherwise Keras 3.
+This is tf_keras if the environment has `TF_USE_LEGACY_KERAS=1`, otherwise Keras 3.
+Other modules import `keras` from here.
 """
 
 from typing import Any
 
 import tensorflow as tf
 
-# `tf.keras` has no `__version__` if it is tf_keras.
+# If `tf.keras` is tf_keras, it has no `__version__`.
 IS_KERAS_3: bool = getattr(tf.keras, "__version__", "2").startswith("3.")
 
-# The packages themselves: `tf.keras` lacks some of their modules.
+# `tf.keras` is not used, since it lacks some modules of Keras's own package.
 if IS_KERAS_3:
     import keras
 else:
@@ -32,7 +33,7 @@ __all__ = [
 
 
 def refuse_tensor_of_other_keras(tensor: Any, layer: str) -> None:
-    """Raises TypeError if `tensor` is a symbolic tensor of the Keras not in use."""
+    """Raises TypeError if `tensor` is a symbolic tensor of the other Keras."""
     other = "tf_keras" if IS_KERAS_3 else "keras"
     if type(tensor).__module__.partition(".")[0] != other:
         return
@@ -42,14 +43,14 @@ def refuse_tensor_of_other_keras(tensor: Any, layer: str) -> None:
         else ("tf_keras", "Unset TF_USE_LEGACY_KERAS, or `import tf_keras as keras`")
     )
     raise TypeError(
-        f"layer '{layer}' is a layer of {used}, as tf.keras is here, and its input is "
-        f"a tensor of {other}: a model is of one Keras. {remedy}. "
+        f"layer '{layer}' is a layer of {used}, which tf.keras is in this process, "
+        f"but its input is a tensor of {other}: one model cannot mix both. {remedy}. "
         f"Received: {tensor!r}"
     )
 
 
 def not_equal(x: Any, y: Any) -> Any:
-    """Element-wise `x != y`, also for Keras 3's symbolic tensors."""
+    """Returns `x != y` for each element, also for Keras 3's symbolic tensors."""
     if not IS_KERAS_3 or not isinstance(x, keras.KerasTensor):
         return tf.not_equal(x, y)
     if x.dtype == "string":

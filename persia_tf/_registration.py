@@ -1,9 +1,9 @@
-"""Registers the layers with Keras as soon as both packages are imported.
+"""Registers the layers with Keras once Keras and persia_tf are both imported.
 
 `keras.models.load_model` finds only registered classes, and importing
-`persia_tf.layers` registers them. That import pulls in TensorFlow, which the commands
-(`persia ps`, `persia status`) must not load. So it happens only once the program itself
-has imported Keras or TensorFlow, whether before or after this package.
+`persia_tf.layers` registers them. That import loads TensorFlow, which the commands
+(`persia ps`, `persia status`) must not load. So the layers are imported only once the
+program itself has imported Keras or TensorFlow, whether before or after this package.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FRAMEWORKS = ("keras", "tf_keras", "tensorflow")
 
 
 def register_with_keras() -> None:
-    """Imports the layers now if Keras or TensorFlow is imported, else once one is."""
+    """Imports the layers now, or as soon as Keras or TensorFlow has been imported."""
     if any(name in sys.modules for name in _FRAMEWORKS):
         _import_layers()
     else:
@@ -30,12 +30,13 @@ def register_with_keras() -> None:
 
 
 def _import_layers() -> None:
-    # Frameworks import one another: wait until the outermost import ends.
+    # Frameworks import one another. The layers are imported after the outermost of
+    # these imports.
     modules = [sys.modules.get(name) for name in _FRAMEWORKS]
     if any(_is_being_imported(module) for module in modules if module is not None):
         return
-    # `import tensorflow` must not fail for an error in the layers; using the layers
-    # raises the error again.
+    # An error in the layers must not make `import tensorflow` fail; using the layers
+    # raises it again.
     with contextlib.suppress(Exception):
         importlib.import_module("persia_tf.layers")
 
@@ -45,9 +46,9 @@ def _is_being_imported(module: ModuleType) -> bool:
 
 
 class _AfterFrameworks(importlib.abc.MetaPathFinder):
-    """Finds Keras and TensorFlow by the other finders; imports the layers after them.
+    """An import hook that imports the layers after Keras or TensorFlow.
 
-    It wraps the loader that the other finders return.
+    The other finders find these packages; the hook wraps the loader that they return.
     """
 
     def __init__(self) -> None:
@@ -76,7 +77,8 @@ def _call_after_execution(loader: Any) -> None:
 
     def execute_and_register(module: ModuleType) -> None:
         execute(module)
-        # The import system does this only after this function has returned.
+        # The import system clears this flag only after this function has returned,
+        # which is too late for `_import_layers`.
         module.__spec__._initializing = False
         _import_layers()
 

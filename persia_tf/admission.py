@@ -1,8 +1,9 @@
-"""Admission policies: which ids get a row. Most ids of a stream come only once.
+"""Admission policies decide which ids get a row: many ids occur only once in a stream.
 
-For an id that is not admitted, a lookup returns its initial value, which is not
-stored, and its gradients are dropped (and counted as `absent_gradients`). Existing
-rows stay: the policy is applied only to ids without a row, once per training lookup.
+For an id that is not admitted, a lookup returns the initial value that its row would
+have, without storing it, and the id's gradients are dropped (and counted as
+`absent_gradients`). Existing rows stay: the policy is applied only to ids without a
+row, once per training lookup.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
-from persia_tf import checks
 from persia_tf._keras import keras
-from persia_tf.policy import Policy
+from persia_tf.base import checks
+from persia_tf.table_settings.policy import Policy
 
 __all__ = ["Admission", "BloomMinCount", "MinCount", "Probability"]
 
@@ -32,9 +33,9 @@ class Admission(Policy):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class MinCount(Admission):
-    """Admits an id on the `count`-th training lookup that contains it. Exact.
+    """Admits an id at exactly the `count`-th training lookup that contains it.
 
-    It stores a counter for every id that is not admitted yet, so its memory grows
+    The table stores a counter for every id that is not admitted yet, so memory grows
     with the number of rare ids; `BloomMinCount` bounds that memory.
 
     Args:
@@ -60,9 +61,9 @@ class BloomMinCount(Admission):
     `m = -n ln(p) / ln(2)**2` counters of one byte over all its shards, and an id
     uses `k = m / n * ln(2)` of them (Bloom, 1970; Fan et al., 2000): 9.6 bytes per
     expected id and 7 counters for the default rate. An id's count is the minimum
-    of its counters. So an id is never admitted too late, and it is admitted too early
-    only if it shares all of its counters with other ids: with a probability of at
-    most `p` until `n` different ids were counted, and more often after that.
+    of its counters. So an id is never admitted too late. It is admitted too early only
+    if it shares all of its counters with other ids. The probability of that is at most
+    `p` until `n` different ids were counted, and grows after that.
 
     Counters never decrease: an id whose row was evicted is admitted again at once.
 
@@ -105,7 +106,7 @@ class BloomMinCount(Admission):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class Probability(Admission):
-    """Admits an id with a probability of `p`.
+    """Admits a fraction `p` of all ids: each id is admitted always or never.
 
     Args:
         p: A float above 0 and at most 1.
@@ -138,7 +139,7 @@ def get(admission: Admission | None) -> Admission | None:
 
 
 def spec(admission: Admission | None) -> str:
-    """Returns an admission as the core's text. None admits every id."""
+    """Returns an admission policy in the core's format. None admits every id."""
     return "always" if admission is None else admission.spec()
 
 

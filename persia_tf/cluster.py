@@ -8,11 +8,14 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from persia_tf import auth, checks, embedded, shard_lists, sizes, stats
-from persia_tf import session as session_lib
-from persia_tf import tls as tls_lib
-from persia_tf.addresses import SHARDS_VARIABLE
-from persia_tf.session import OpenedTable, Session, TableSettings
+from persia_tf import stats
+from persia_tf.base import checks, sizes
+from persia_tf.base.addresses import SHARDS_VARIABLE
+from persia_tf.client import embedded, shard_lists
+from persia_tf.client import session as session_lib
+from persia_tf.client.session import OpenedTable, Session, TableSettings
+from persia_tf.credentials import auth
+from persia_tf.credentials import tls as tls_lib
 
 WIRE_DTYPES = ("float32", "float16", "bfloat16", "int8")
 MOST_STALENESS = 2**16
@@ -25,16 +28,17 @@ class Cluster:
     `TF_CONFIG`, else `$PERSIA_PS` (`"host:port,host:port"`). If neither is set, rows
     are embedded, that is, they live in this process.
 
-    The order and the number of shards determine where a row lives, so they are part
-    of a table: its shards refuse a list in another order.
+    The order and the number of shards determine which shard holds a row. So they are
+    among the settings of a table: the shards that hold it refuse a list in another
+    order.
 
     Clusters of one program that name the same shards share one session with them. The
-    first cluster that is used opens it; all others must have the same `staleness`,
-    `wire_dtype`, `hot_rows`, `auth_token_file` and `tls`. The same holds for clusters
-    with embedded rows. A cluster with another `timeout`, or with another spelling of
-    an address, gets a session of its own, as if it were in another program: it does
-    not wait for the updates of the first session, and its staleness does not count
-    them.
+    first cluster that is used opens the session; the other clusters must have the same
+    `staleness`, `wire_dtype`, `hot_rows`, `auth_token_file` and `tls`. Clusters with
+    embedded rows share one session under the same condition. A cluster of shards with
+    another `timeout`, or with another spelling of an address, gets a session of its
+    own, as if it were in another program: it does not wait for the updates of the first
+    session, and its staleness does not count them.
 
     Example:
 
@@ -44,43 +48,45 @@ class Cluster:
     ```
 
     Args:
-        shards: `"host:port"` of each shard, or None for those of the environment.
+        shards: `"host:port"` of each shard, or None for the shards that the environment
+            names.
         namespace: A prefix of every table's name, which keeps the tables of several
             jobs on one cluster apart. Defaults to `""`.
         timeout: Seconds after which a request without an answer fails. Defaults to
             `30.0`.
-        staleness: How many earlier steps that update a table may be missing from
-            the rows that a training step uses. `0` makes training synchronous: a
-            step ends when its updates are applied. It applies to datasets without
-            `ptf.data.prefetch`, which has its own `staleness`. Defaults to `4`.
+        staleness: The maximum number of earlier steps whose updates of a table may be
+            missing from the rows that a training step uses. `0` makes training
+            synchronous: a step ends when its updates are applied. This staleness
+            applies to datasets without `ptf.data.prefetch`, which has its own
+            `staleness`. Defaults to `4`.
         wire_dtype: The dtype in which rows and gradients are sent: `"float32"`,
             `"float16"` (gradients are scaled by their largest magnitude, so that
             small ones do not underflow), `"bfloat16"`, or `"int8"` with one scale per
             row. It does not change how shards store and update rows. Defaults to
             `"float32"`.
-        hot_rows: How many rows of each table this process may hold copies of. A copy
-            serves a lookup only if it misses no more of this program's updates than
-            the lookup's staleness allows. So copies are never used with a staleness of
-            0, or while prefetching uses up all of the staleness. Defaults to `0`.
-        auth_token_file: A file with the same token as the shards', which only its
+        hot_rows: The number of rows per table of which this process may hold copies.
+            A lookup uses a copy only if the copy lacks no more of this program's
+            updates than the lookup's staleness allows. So copies are never used with a
+            staleness of 0, or while prefetching uses up all of the staleness. Defaults
+            to `0`.
+        auth_token_file: A file with the token of the shards, which only the file's
             owner may read (`chmod 600`). Each end of a connection proves to the other
-            that it has the token; the token itself is never sent. The file is read
-            when the session is opened. Defaults to `$PERSIA_AUTH_TOKEN_FILE`, else to
-            no token; `""` means no token, even if the environment names one.
-        tls: A `ptf.TLS`: encrypts connections, and both ends of a connection show a
-            certificate. Its files are read when the session is opened. Defaults to the
-            files that `$PERSIA_TLS_CERTIFICATE`, `$PERSIA_TLS_KEY` and
-            `$PERSIA_TLS_CA` name, else to no TLS; `False` means no TLS, even if the
-            environment names files.
-        archive_limit: The most bytes of rows of one layer that a file of a model, or
-            of its weights, may hold: an int, or a str such as `"4GiB"`. The limit is
-            per layer, so a file may hold up to this number times the model's
-            `PersiaEmbedding` layers; rows of a table that several layers share are
-            stored once per layer. Defaults to `"1GiB"`.
+            that it has the token; the token itself is never sent. The file is read when
+            the session is opened. Defaults to `$PERSIA_AUTH_TOKEN_FILE`, else to no
+            token; `""` means no token, even if the environment names one.
+        tls: A `ptf.TLS`, with which connections are encrypted and both ends of a
+            connection show a certificate. Its files are read when the session is
+            opened. Defaults to the files that `$PERSIA_TLS_CERTIFICATE`,
+            `$PERSIA_TLS_KEY` and `$PERSIA_TLS_CA` name, else to no TLS; `False` means
+            no TLS, even if the environment names files.
+        archive_limit: The maximum number of bytes that the rows of one layer may take
+            in a file of a model or of its weights: an int, or a str such as `"4GiB"`.
+            The limit applies to each layer separately; the rows of a table that several
+            layers share are stored once per layer. Defaults to `"1GiB"`.
         checkpoint_root: A folder, as in `ptf.checkpoint.save`, for checkpoints of
             tables that exceed `archive_limit`. Files of models refer to these
-            checkpoints, so they are never removed. If None, saving a model with such a
-            table fails. Defaults to None.
+            checkpoints, so the checkpoints are never removed. If None, saving a model
+            with such a table fails. Defaults to None.
 
     Raises:
         TypeError: for an argument of another type.
@@ -103,12 +109,13 @@ class Cluster:
         checkpoint_root: str | os.PathLike[str] | None = None,
     ) -> None:
         if shards is None:
-            shards = shards_of_environment()  # It checks them itself.
+            shards = shards_of_environment()  # The function has checked the shards.
         elif isinstance(shards, str) or not shards:
             raise ValueError(
                 '`shards` must be a list of "host:port" with at least one entry, or '
-                "None for those of the environment (Cluster.embedded() keeps rows in "
-                f"this process). Received: shards={shards!r}"
+                "None to use the shards that the environment names "
+                "(Cluster.embedded() keeps rows in this process). "
+                f"Received: shards={shards!r}"
             )
         else:
             shards = shard_lists.checked("`shards`", shards)
@@ -116,8 +123,8 @@ class Cluster:
         checks.one_of("wire_dtype", wire_dtype, WIRE_DTYPES)
         if not (tls is None or tls is False or isinstance(tls, tls_lib.TLS)):
             raise TypeError(
-                "`tls` must be a ptf.TLS, or None for that of the environment, or "
-                f"False for none. Received: tls={tls!r}"
+                "`tls` must be a ptf.TLS, None to use the certificates that the "
+                f"environment names, or False to use no TLS. Received: tls={tls!r}"
             )
         self.shards = tuple(shards)
         self._store: str | None = None
@@ -145,7 +152,8 @@ class Cluster:
         Returns:
             A `Cluster` whose rows live in this process.
         """
-        # A placeholder, so that the environment is not read; it is never contacted.
+        # A placeholder address, so that the environment is not read. It is never
+        # contacted.
         cluster = cls(["embedded:1"], **options)
         cluster.shards = ()
         return cluster
@@ -160,7 +168,8 @@ class Cluster:
         """The session of this process with the shards, opened on first use.
 
         Raises:
-            RuntimeError: if rows would be embedded in each of several workers.
+            RuntimeError: if this process is one of several workers and rows are
+                embedded: each worker would train its own rows.
         """
         if self.is_embedded:
             _refuse_several_workers()
@@ -170,7 +179,7 @@ class Cluster:
     def at_home(self) -> Cluster:
         """Returns this cluster, bound to the current store if rows are embedded.
 
-        A program may have several stores over time: see `persia_tf.embedded`.
+        A program may have several stores over time: see `persia_tf.client.embedded`.
         """
         if not self.is_embedded or self._store is not None:
             return self
@@ -187,19 +196,14 @@ class Cluster:
             auth_token_file=(
                 "" if self.is_embedded else auth.token_file(self.auth_token_file)
             ),
-            tls=None if self.is_embedded else self._tls(),
+            tls=None if self.is_embedded else tls_lib.of_argument(self.tls),
         )
-
-    def _tls(self) -> tls_lib.TLS | None:
-        if self.tls is None:
-            return tls_lib.of_options()
-        return self.tls or None
 
     def full_name(self, table: str) -> str:
         """Returns the name that a table has on the shards.
 
         Args:
-            table: Its name, without the namespace.
+            table: The table's name, without the namespace.
 
         Returns:
             `"namespace/table"`, or `table` if there is no namespace.
@@ -214,8 +218,9 @@ class Cluster:
         Args:
             table: The table's name, without the namespace.
             settings: A `TableSettings`.
-            replaces_optimizer: If the table has another optimizer, whether to replace
-                it: its rows keep their weights, and their optimizer state is reset.
+            replaces_optimizer: Whether to replace the optimizer of a table that has
+                another one: the table's rows keep their weights, and their optimizer
+                state is reset.
 
         Returns:
             An `OpenedTable`: how many rows the table already held, and its optimizer.
@@ -247,9 +252,10 @@ class Cluster:
         """Returns the counters of every shard, or of the embedded store.
 
         Returns:
-            One `persia_tf.stats.ProcessStats` per shard, in the order of `shards`; one
-            in all for the embedded store. If `shards` are embedding workers: for each
-            worker, its own counters, followed by those of the shards behind it.
+            One `persia_tf.stats.ProcessStats` per shard, in the order of `shards`, or a
+            single one for the embedded store. If `shards` are embedding workers: for
+            each worker, its own counters, followed by the counters of the shards behind
+            that worker.
 
         Raises:
             PersiaError: if a process does not answer in time (the message names it).
@@ -261,14 +267,14 @@ class Cluster:
 
         Returns:
             One `persia_tf.stats.ProcessStats` per shard, in the order of the shards. If
-            `shards` are embedding workers, those of the shards behind them.
+            `shards` are embedding workers, these are the shards behind the workers.
 
         Raises:
             PersiaError: if a shard does not answer in time.
         """
         processes = self.stats()
-        # Each embedding worker reports itself first, and then the shards behind it,
-        # which are the same for all workers.
+        # Each embedding worker reports its own counters first, and then those of the
+        # shards behind it, which are the same for all workers.
         told = len(processes) // max(1, len(self.shards))
         return processes[1:told] if told > 1 else processes
 
@@ -302,9 +308,9 @@ class Cluster:
 def flush() -> None:
     """Waits until every update that this process committed has been applied.
 
-    Training steps do not wait for their pushes; after `flush()` all of them are
-    applied to the tables. `evaluate`, `predict` and every other lookup that is not for
-    training wait for pushes on their own.
+    Training steps do not wait until shards have applied their updates; after `flush()`
+    all of these updates are applied to the tables. `evaluate`, `predict` and every
+    other lookup that is not for training wait for the updates without a `flush()`.
 
     Raises:
         PersiaError: if an update could not be delivered.

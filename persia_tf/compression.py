@@ -1,8 +1,9 @@
 """Fewer rows than ids: compositional embeddings, as `PersiaEmbedding` options.
 
-Each id maps to several rows out of a smaller set, and its vector is combined from
-these rows. Stock TensorFlow ops on unsigned 64-bit integers compute which rows they
-are, so that an exported model finds them without this library, on any TensorFlow.
+Each id maps to several rows out of a smaller set, and its vector is combined from these
+rows. Stock TensorFlow ops on unsigned 64-bit integers compute the ids of these rows, so
+that an exported model needs neither this library nor a certain version of TensorFlow to
+find the rows.
 """
 
 from __future__ import annotations
@@ -12,30 +13,31 @@ from typing import Any
 
 import tensorflow as tf
 
-from persia_tf import checks, splitmix
-from persia_tf import session as session_lib
 from persia_tf._keras import keras
-from persia_tf.policy import Configured
+from persia_tf.base import checks, splitmix
+from persia_tf.client import session as session_lib
+from persia_tf.table_settings.policy import Configured
 
 __all__ = ["Compression", "HashStack", "QuotientRemainder"]
 
 OPERATIONS = ("mul", "add")
 
 _MAX_ROWS = 1 << 63
-_RANGE_REASON = ", since a table has row ids for 2**63 rows"
+_RANGE_REASON = ", since a table can have at most 2**63 rows"
 
 
 class Compression(Configured):
-    """Base of the compressions: which rows an id's vector is combined from, and how."""
+    """Base of the compressions: each chooses rows for an id and combines them."""
 
     def row_ids(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns the table's row ids from which each id's vector is combined.
+        """Returns the ids of the rows from which each id's vector is combined.
 
         Args:
             ids: int64, of any shape and value; their bits are read as unsigned.
 
         Returns:
-            int64, `ids.shape + (parts,)`. Different parts never use the same row.
+            int64, of shape `ids.shape + (parts,)`. Different parts never use the same
+            row.
         """
         raise NotImplementedError
 
@@ -56,9 +58,9 @@ class HashStack(Compression):
     """The sum of one row per hash of the id; each hash has its own set of rows.
 
     The table holds at most `hashes * buckets` rows, however many ids there are. Two
-    ids share a vector only if all their hashes are equal: among n ids, that is so for
-    about `n**2 / (2 * buckets**hashes)` pairs. It follows Hash Embeddings
-    (Svenstrup, Hansen and Winther, 2017), with all weights 1.
+    ids share a vector only if all their hashes are equal; among n ids, there are about
+    `n**2 / (2 * buckets**hashes)` such pairs. The method is that of Hash Embeddings
+    (Svenstrup, Hansen and Winther, 2017) with all importance weights equal to 1.
 
     Row ids: with `u` the id as an unsigned integer, hash k is
     `h_k = splitmix64(u xor splitmix64(k)) mod buckets`, and its row has the id
@@ -74,7 +76,8 @@ class HashStack(Compression):
 
     Args:
         buckets: Rows per hash, at least 2.
-        hashes: Number of hashes, at least 1; 1 is the hashing trick. Defaults to `2`.
+        hashes: Number of hashes, at least 1; with 1 hash, this is the hashing trick.
+            Defaults to `2`.
 
     Raises:
         TypeError: if an argument is not an integer.
@@ -105,16 +108,16 @@ class HashStack(Compression):
 
 @keras.saving.register_keras_serializable(package="persia_tf")
 class QuotientRemainder(Compression):
-    """One row for the id's quotient by `buckets`, one for its remainder.
+    """Combines a row for the id's quotient by `buckets` and one for its remainder.
 
     Every id has a unique pair of rows, so no two ids are confused. Ids from 0 to
     n - 1 need `buckets + ceil(n / buckets)` rows, which is least for
     `buckets = sqrt(n)`. Ids that are spread over 64 bits, as hashes are, need about
-    one row each, which saves nothing: use `HashStack` for those. It follows
+    one row each, which saves nothing: use `HashStack` for such ids. The method follows
     Compositional Embeddings Using Complementary Partitions (Shi et al., KDD 2020).
 
-    Row ids: with `u` the id as an unsigned integer, `u mod buckets` and
-    `buckets + u // buckets`.
+    Row ids: with `u` the id as an unsigned integer, the two rows have the ids
+    `u mod buckets` and `buckets + u // buckets`.
 
     Example:
 
@@ -130,7 +133,7 @@ class QuotientRemainder(Compression):
     Args:
         buckets: The divisor, which is also the number of remainders, at least 2.
         operation: `"mul"` for the rows' product, element by element, or `"add"` for
-            their sum. A product of two rows drawn from +-a lies within +-a**2, so
+            their sum. If weights lie within +-a, their products lie within +-a**2, so
             give `"mul"` a wider initializer. Defaults to `"mul"`.
 
     Raises:
@@ -179,7 +182,7 @@ _users_lock = threading.Lock()
 
 
 def check_same(session: str, table: str, compression: Compression | None) -> None:
-    """Checks that all layers of this process map ids to a table's rows alike.
+    """Checks that all layers of this process on a table have the same compression.
 
     Args:
         session: The session's name.
@@ -195,9 +198,9 @@ def check_same(session: str, table: str, compression: Compression | None) -> Non
     if first != compression:
         raise ValueError(
             "layers that share a table must have the same `compression`, since it "
-            f"says which rows an id has. Table '{table}' has compression={first!r}. "
-            f"Received: compression={compression!r}. Give the layer that, or another "
-            "`table`."
+            f"decides which rows an id uses. Table '{table}' has "
+            f"compression={first!r}. Received: compression={compression!r}. Give the "
+            "layer the same compression, or another `table`."
         )
 
 
@@ -218,5 +221,5 @@ def _buckets_of(hashes: tf.Tensor, buckets: int) -> tf.Tensor:
 
 
 def _hashed(ids: tf.Tensor, salt: int) -> tf.Tensor:
-    """splitmix64 of `ids xor salt`."""
+    """Returns the hash splitmix64 of `ids xor salt`."""
     return splitmix.mix(tf.bitwise.bitwise_xor(ids, splitmix.constant(salt)))

@@ -1,4 +1,4 @@
-"""The cluster of layers and calls that are given no `cluster=`."""
+"""`use_cluster`: the cluster of layers and calls without a `cluster=` argument."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _cluster: contextvars.ContextVar[Cluster | None] = contextvars.ContextVar(
 
 @contextlib.contextmanager
 def use_cluster(cluster: Cluster) -> Iterator[None]:
-    """Sets the cluster of everything in a `with` block that is given no `cluster=`.
+    """Sets the cluster that a `with` block uses wherever `cluster=` is omitted.
 
-    It applies to layers that are created in the block, tables (`ptf.Table`),
-    checkpoints (`ptf.checkpoint.save`, `restore`, `ptf.callbacks.TableCheckpoint`) and
-    models that are converted; they stay on this cluster after the block. An explicit
-    `cluster=` takes precedence over it. For layers that are created from a config, as
-    those of a saved model, this cluster takes precedence over the one in the config,
-    with its shards, their number and all of its options.
+    The cluster applies to layers, tables (`ptf.Table`) and callbacks
+    (`ptf.callbacks.TableCheckpoint`) that are created in the block, and to models that
+    are converted in it; they use this cluster after the block too. It also applies to
+    calls of `ptf.checkpoint.save` and `restore`. An explicit `cluster=` takes
+    precedence. Layers that are created from a config, such as those of a saved model,
+    use this cluster with all its shards and options, instead of the cluster in the
+    config.
 
     Example:
 
@@ -48,18 +49,18 @@ def use_cluster(cluster: Cluster) -> Iterator[None]:
 
 
 def cluster_in_use() -> Cluster | None:
-    """The cluster of the innermost `use_cluster`, or None outside of one."""
+    """Returns the cluster of the innermost `use_cluster` block, or None outside one."""
     return _cluster.get()
 
 
 def current_cluster() -> Cluster:
-    """The cluster of the innermost `use_cluster`, else that of the environment."""
+    """Returns the cluster of the innermost `use_cluster`, else the environment's."""
     return cluster_in_use() or Cluster()
 
 
 @contextlib.contextmanager
 def set_within(variable: contextvars.ContextVar[Any], value: Any) -> Iterator[None]:
-    """Sets a context variable within a `with` block, and then restores its value."""
+    """Sets a context variable for a `with` block, and restores its value at the end."""
     token = variable.set(value)
     try:
         yield

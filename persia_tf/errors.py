@@ -1,7 +1,8 @@
 """Errors of persia_tf: one class per cause that a program may want to handle.
 
 Each class is a `PersiaError` with the native core's status code (the numbers are
-gRPC's). It also derives from the built-in exception of the same meaning, if any.
+gRPC's). It also derives from the built-in exception of the same meaning, if there is
+one.
 """
 
 from __future__ import annotations
@@ -33,13 +34,14 @@ class PersiaError(RuntimeError):
 
     Args:
         message: What failed, and what to do about it.
-        code: The status code. Defaults to that of the class.
+        code: The status code. Defaults to the class's code.
 
     Attributes:
-        code: The status code, numbered as in gRPC: 4 is an exceeded deadline.
+        code: The status code, numbered as in gRPC: for example, 4 means that a
+            deadline was exceeded.
     """
 
-    code = 13  # Internal.
+    code = 13  # gRPC's code for internal errors.
 
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
@@ -48,43 +50,43 @@ class PersiaError(RuntimeError):
 
 
 class InvalidArgumentError(PersiaError, ValueError):
-    """An argument breaks a rule."""
+    """An argument is not valid."""
 
     code = 3
 
 
 class DeadlineExceededError(PersiaError, TimeoutError):
-    """An answer did not arrive in time."""
+    """A server's answer did not arrive in time."""
 
     code = 4
 
 
 class NotFoundError(PersiaError, LookupError):
-    """Something that the call names, such as a table, does not exist."""
+    """An object that the call names, such as a table, does not exist."""
 
     code = 5
 
 
 class AlreadyExistsError(PersiaError):
-    """Something to create, such as a table, already exists with other settings."""
+    """The object to create, such as a table, already exists with other settings."""
 
     code = 6
 
 
 class PermissionDeniedError(PersiaError, PermissionError):
-    """The token differs from that of the other end of the connection."""
+    """The two ends of a connection have different tokens."""
 
     code = 7
 
 
 class FailedPreconditionError(PersiaError):
-    """The system is not in the state that the call needs."""
+    """The present state of, for example, a table or a server forbids the call."""
 
     code = 9
 
 
 class UnavailableError(PersiaError, ConnectionError):
-    """A shard cannot be reached, or an address cannot be listened on."""
+    """A shard cannot be reached, or a server cannot listen on its address."""
 
     code = 14
 

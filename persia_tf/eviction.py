@@ -1,22 +1,23 @@
 """Eviction policies: which rows a table evicts.
 
-A row is evicted together with its optimizer state. If training looks up its id again,
-the row is created anew from its initial value. Training lookups and assignments count
-as uses of a row; lookups by `evaluate`, `predict` and plain calls do not. To evict
-n rows, a table ranks a random sample of 8 n rows, or of 1024 rows if that is more.
+A row is evicted together with its optimizer state. If training looks up the row's id
+again, the row is created again with its initial value. Training lookups and assignments
+count as uses of a row; lookups by `evaluate`, `predict` and plain calls do not. To
+evict n rows, a table ranks a random sample of 8 n rows, or of 1024 rows if that is
+more.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from persia_tf import checks
 from persia_tf._keras import keras
-from persia_tf.policy import Policy
+from persia_tf.base import checks
+from persia_tf.table_settings.policy import Policy
 
 __all__ = ["Eviction", "LFU", "LRU", "TTL"]
 
-# Half of the range of the core's clock, which has 32 bits.
+# The core's 32-bit clock wraps around, so a lifetime may be at most half its range.
 _LONGEST = 2**31 - 1
 
 
@@ -40,8 +41,8 @@ class LRU(Eviction):
 class LFU(Eviction):
     """Evicts the least frequently used rows beyond the table's capacity.
 
-    Rows that one of the table's last 16 training lookups used are evicted last, so
-    that a new row can become frequent.
+    Rows that one of the table's last 16 training lookups used are evicted last, so that
+    a new row has time to become frequent.
     """
 
     rule = "lfu"
@@ -54,13 +55,13 @@ class LFU(Eviction):
 class TTL(Eviction):
     """Evicts rows that were not used for a number of steps or of seconds.
 
-    It needs no capacity. If the table has one, the least recently used rows beyond it
-    are evicted too.
+    The table needs no capacity. If it has one, the least recently used rows beyond its
+    capacity are evicted too.
 
     Args:
-        steps: The lifetime in training lookups of the table, of which each call of a
-            layer makes one: an integer from 1 to 2**31 - 1. Each shard counts only the
-            lookups that contain an id of its own.
+        steps: The lifetime as a number of training lookups of the table: an integer
+            from 1 to 2**31 - 1. Each call of a layer makes one lookup. A shard counts
+            only the lookups that contain an id of its own.
         seconds: The lifetime in seconds: an integer from 1 to 2**31 - 1. Exactly one
             of `steps` and `seconds` must be given.
 
@@ -75,7 +76,7 @@ class TTL(Eviction):
     def __init__(self, *, steps: int | None = None, seconds: int | None = None):
         if (steps is None) == (seconds is None):
             raise ValueError(
-                "exactly one of `steps` and `seconds` must be given. "
+                "TTL needs exactly one of `steps` and `seconds`. "
                 f"Received: steps={steps!r}, seconds={seconds!r}"
             )
         name, time = ("seconds", seconds) if steps is None else ("steps", steps)
@@ -86,7 +87,7 @@ _BY_NAME = {cls.rule: cls for cls in (LRU, LFU)}
 
 
 def get(identifier: Any, capacity: int | str | None) -> Eviction | None:
-    """Returns the eviction policy that `identifier` names or is.
+    """Returns the eviction policy that `identifier` names, or `identifier` itself.
 
     Args:
         identifier: None, `"lru"`, `"lfu"`, or an `Eviction`.
@@ -113,18 +114,19 @@ def get(identifier: Any, capacity: int | str | None) -> Eviction | None:
         )
     if eviction.needs_capacity and capacity is None:
         raise ValueError(
-            f"`eviction` {eviction.rule!r} needs a `capacity` beyond which rows leave. "
+            f"`eviction` {eviction.rule!r} needs a `capacity`: rows are evicted when "
+            "the table exceeds it. "
             f"Received: eviction={identifier!r}, capacity=None"
         )
     return eviction
 
 
 def spec(eviction: Eviction | None, capacity: int | str | None) -> str:
-    """Returns an eviction as the core's text.
+    """Returns an eviction policy in the core's format.
 
     Args:
-        eviction: As `get` returns it. None means no eviction, or `LRU()` if the table
-            has a capacity.
+        eviction: An `Eviction`. None means `LRU()` if the table has a capacity, and
+            otherwise no eviction.
         capacity: The table's capacity.
 
     Returns:

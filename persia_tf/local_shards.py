@@ -15,19 +15,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from persia_tf import auth, checks, errors, files, session
-from persia_tf import tls as tls_lib
-from persia_tf.addresses import Address
+from persia_tf import errors, files
+from persia_tf.base import checks
+from persia_tf.base.addresses import Address
+from persia_tf.client import session
 from persia_tf.cluster import Cluster
-from persia_tf.commands import local_servers, log, memory
-from persia_tf.commands.local_servers import LocalServers, StartError
-from persia_tf.commands.recovering import Recovery
+from persia_tf.credentials import auth
+from persia_tf.credentials import tls as tls_lib
 from persia_tf.current_cluster import use_cluster
+from persia_tf.processes import local_servers, log, memory
+from persia_tf.processes.local_servers import LocalServers, StartError
 
 _LOGGER = logging.getLogger("persia.local_cluster")
 
 _MOST_SHARDS = 256
-# Seconds between checks whether a shard has ended.
+# Seconds between two checks for shard processes that have ended.
 _TEND_SECONDS = 0.5
 _POLL_SECONDS = 0.02
 
@@ -74,9 +76,9 @@ def local_cluster(
         shards: Number of shards. Defaults to `1`.
         recovery_folder: The folder of the recovery logs: each shard logs every change
             to its own subfolder. A shard that is killed is restarted and recovers from
-            its log, and so does a later local cluster with this folder and the same
-            number of shards. If None, a shard that is killed is not restarted.
-            Defaults to None.
+            its log. A later local cluster with this folder and the same number of
+            shards also recovers from the logs. If None, a shard that is killed is not
+            restarted. Defaults to None.
         checkpoint_root: The folder, or URL, that `ptf.checkpoint.save` may write to. It
             is also the `Cluster`'s `checkpoint_root`, for models with large tables. If
             None, no checkpoints can be saved. Defaults to None.
@@ -125,18 +127,18 @@ class LocalCluster:
         _check_memory_limit(memory_limit)
         root = _path(checkpoint_root)
         self._cluster_options = {**cluster_options, "checkpoint_root": root}
-        # Raises for wrong options now, before any shard is started.
+        # Creates a cluster only to check its options before any shard is started.
         self._settings = Cluster(["127.0.0.1:1"], **self._cluster_options)
-        self._recovery = Recovery(folder=_path(recovery_folder) or "")
+        folder = _path(recovery_folder)
+        self._recovers = folder is not None
         self._start_timeout = start_timeout
+        values = {
+            "recovery_folder": folder,
+            "checkpoint_root": root,
+            "memory_limit": memory_limit,
+        }
         self._shard_options = [
-            local_servers.shard_options(
-                *(index, shards),
-                recovery=self._recovery,
-                checkpoint_root=root or "",
-                memory_limit=memory_limit or "",
-                log_level=log_level,
-            )
+            local_servers.shard_command_line(index, shards, values, log_level)
             for index in range(shards)
         ]
         self._lock = threading.RLock()
@@ -160,10 +162,11 @@ class LocalCluster:
         with self._lock:
             if self._running is None:
                 env = local_servers.environment(
-                    auth.token_file(self._settings.auth_token_file), self._tls()
+                    auth.token_file(self._settings.auth_token_file),
+                    tls_lib.of_argument(self._settings.tls),
                 )
                 running = _Running(
-                    *(self._shard_options, env, self._recovery, self._start_timeout)
+                    *(self._shard_options, env, self._recovers, self._start_timeout)
                 )
                 addresses = running.addresses()
                 running.cluster = Cluster(addresses, **self._cluster_options)
@@ -183,7 +186,8 @@ class LocalCluster:
         """
         with self._lock:
             running, self._running = self._running, None
-            # In a forked child the shards belong to the parent, which stops them.
+            # In a child that was forked, nothing is stopped: the shards belong to the
+            # parent.
             if running is None or running.process != os.getpid():
                 return
             atexit.unregister(self._stop_at_exit)
@@ -207,17 +211,14 @@ class LocalCluster:
         if error is None:
             self.stop()
         else:
-            self._stop_and_log()  # An error of `stop` must not hide the first error.
+            # Errors of `stop` are logged, so that they do not hide the block's own
+            # error.
+            self._stop_and_log()
 
     def __repr__(self) -> str:
         running = self._running
         where = ",".join(running.cluster.shards) if running else "not running"
         return f"<LocalCluster of {len(self._shard_options)} shards, {where}>"
-
-    def _tls(self) -> tls_lib.TLS | None:
-        if self._settings.tls is None:
-            return tls_lib.of_options()
-        return self._settings.tls or None
 
     def _stop_and_log(self) -> None:
         try:
@@ -231,9 +232,9 @@ class LocalCluster:
 class _Running:
     """Running shards, with a thread that starts and supervises them.
 
-    The kernel stops a shard when the thread that started it ends. The shards must end
-    with this process, not with the thread that called `start`, so this thread starts
-    them and then stays. It is a daemon thread, so that it lives until the process ends.
+    The kernel stops a shard when the thread that started the shard ends. The shards
+    must end with this process, not with the thread that called `start`. So a daemon
+    thread, which lives until the process ends, starts the shards.
     """
 
     cluster: Cluster
@@ -242,13 +243,13 @@ class _Running:
         self,
         options: list[list[str]],
         env: dict[str, str],
-        recovery: Recovery,
+        recovers: bool,
         start_timeout: float,
     ) -> None:
         self.process = os.getpid()
         self._options = options
         self._env = env
-        self._recovery = recovery
+        self._recovers = recovers
         self._start_timeout = start_timeout
         self._stopping = threading.Event()
         self._started: Future[list[Address]] = Future()
@@ -260,14 +261,14 @@ class _Running:
     def addresses(self) -> list[str]:
         """Waits until all shards listen and returns their addresses.
 
-        On failure, it stops them and raises.
+        On failure, it stops the shards and raises.
         """
         try:
             return [str(address) for address in self._started.result()]
         except (StartError, OSError) as error:
             self.stop()
             raise errors.UnavailableError(_told(error)) from error
-        except BaseException:  # Ctrl-C.
+        except BaseException:  # Such as KeyboardInterrupt, after Ctrl-C.
             self.stop()
             raise
 
@@ -279,7 +280,9 @@ class _Running:
         with tempfile.TemporaryDirectory(prefix="persia-") as folder:
             servers = LocalServers(
                 *(Path(folder), self._env, set()),
-                *(self._recovery, "`recovery_folder`", _LOGGER),
+                recovers=self._recovers,
+                recovery_option="`recovery_folder`",
+                logger=_LOGGER,
             )
             try:
                 self._start(servers)
@@ -331,7 +334,7 @@ def _told(error: StartError | OSError) -> str:
 
 
 def _path(given: str | os.PathLike[str] | None) -> str | None:
-    """Makes a path absolute, since shards may run in another folder; keeps URLs."""
+    """Makes a path absolute, since shards may run elsewhere; URLs stay unchanged."""
     if given is None:
         return None
     path = os.fspath(given)
@@ -341,7 +344,8 @@ def _path(given: str | os.PathLike[str] | None) -> str | None:
 def _close_sessions(cluster: Cluster) -> None:
     """Closes all sessions with the shards.
 
-    Other servers may get the same addresses later, and must not get these sessions.
+    Later, other servers may get the same addresses, and the program must not use these
+    sessions for them.
     """
     first: errors.PersiaError | None = None
     shards = ",".join(cluster.shards)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
-from persia_tf import _native, auth
-from persia_tf import tls as tls_lib
+from persia_tf.credentials import auth
+from persia_tf.credentials import tls as tls_lib
+from persia_tf.native import capi
 
-# The core's value of `behind_millis` for "never complete".
+# The value of the core's `behind_millis` for a replica that never had all rows.
 _NEVER_COMPLETE = 2**64 - 1
 
 
@@ -21,16 +21,16 @@ class TableStats:
     Attributes:
         name: The table's full name.
         dim: Weights per row.
-        rows: Rows held.
+        rows: Number of rows.
         bytes: Allocated memory of rows, optimizer state and index.
         index_slots: Number of slots in the index, one per row that it can hold.
-        rows_looked_up: Ids in all lookups.
+        rows_looked_up: Number of ids in all lookups.
         rows_found: How many of these ids had a row.
-        rows_updated: Gradients applied.
-        nonfinite_gradients: Gradients skipped because of a NaN or an infinity.
-        absent_gradients: Gradients skipped because their id had no row.
-        evictions: Rows evicted.
-        refused: Ids in lookups that were not admitted.
+        rows_updated: Number of gradients applied.
+        nonfinite_gradients: Number of gradients skipped because of a NaN or infinity.
+        absent_gradients: Number of gradients skipped because their id had no row.
+        evictions: Number of rows evicted.
+        refused: Number of ids in lookups that admission refused.
     """
 
     name: str
@@ -52,7 +52,7 @@ class ProcessStats:
     """One process's counters since it started.
 
     Attributes:
-        address: Its "host:port", or "embedded".
+        address: The process's "host:port", or "embedded".
         generation: The store's generation; a restore increases it.
         lookups: Lookup requests.
         updates: Update requests, including repeated ones.
@@ -64,7 +64,8 @@ class ProcessStats:
         tables: The process's part of each table.
         source: For a replica, "host:port" of the shard that it follows; else "".
         behind_seconds: For a replica, how many seconds ago it last had every change of
-            its shard; None if it never had, and for other processes.
+            its shard. None if it never had every change, and for processes that are not
+            replicas.
     """
 
     address: str
@@ -96,7 +97,7 @@ def fetch(
     Args:
         addresses: "host:port" of each shard, as a sequence or joined by commas.
         timeout: Seconds until the call gives up.
-        auth_token_file: As for `Cluster`.
+        auth_token_file: The token file, as for `Cluster`.
         tls: The TLS files for the connections; None for no TLS.
 
     Returns:
@@ -110,11 +111,11 @@ def fetch(
     """
     if not isinstance(addresses, str):
         addresses = ",".join(addresses)
-    handle = _native.StatsHandle()
+    handle = capi.StatsHandle()
     token = auth.read_token(auth.token_file(auth_token_file))
     credentials = tls_lib.read(tls).native()
-    _native.library().persia_stats_fetch(
-        *(_native.utf8(addresses), token, ctypes.byref(credentials)),
+    capi.library().persia_stats_fetch(
+        *(capi.utf8(addresses), token, ctypes.byref(credentials)),
         *(timeout, ctypes.byref(handle)),
     )
     return _take(handle)
@@ -137,14 +138,14 @@ def of_session(name: str) -> list[ProcessStats]:
         NotFoundError: If no session has that name.
         PersiaError: If a shard cannot be reached or does not answer in time.
     """
-    handle = _native.StatsHandle()
-    _native.library().persia_stats_of_session(_native.utf8(name), ctypes.byref(handle))
+    handle = capi.StatsHandle()
+    capi.library().persia_stats_of_session(capi.utf8(name), ctypes.byref(handle))
     return _take(handle)
 
 
-def _take(handle: _native.StatsHandle) -> list[ProcessStats]:
+def _take(handle: capi.StatsHandle) -> list[ProcessStats]:
     """Copies the counters that `handle` views, and frees the handle."""
-    native = _native.library()
+    native = capi.library()
     try:
         return [
             _process(native, handle, index)
@@ -154,26 +155,25 @@ def _take(handle: _native.StatsHandle) -> list[ProcessStats]:
         native.persia_stats_free(handle)
 
 
-def _process(
-    native: ctypes.CDLL, handle: _native.StatsHandle, index: int
-) -> ProcessStats:
-    process = _native.ProcessStats()
+def _process(native: ctypes.CDLL, handle: capi.StatsHandle, index: int) -> ProcessStats:
+    process = capi.ProcessStats()
     native.persia_stats_process(handle, index, ctypes.byref(process))
-    fields = _fields(process)
-    behind = fields.pop("behind_millis")
-    if behind != _NEVER_COMPLETE:
-        fields["behind_seconds"] = behind / 1000
+    behind = process.behind_millis
     tables = []
-    for table_index in range(fields.pop("tables")):
-        table = _native.TableStats()
+    for table_index in range(process.tables):
+        table = capi.TableStats()
         native.persia_stats_table(handle, index, table_index, ctypes.byref(table))
-        tables.append(TableStats(**_fields(table)))
-    return ProcessStats(**fields, tables=tuple(tables))
+        tables.append(
+            TableStats(_text(table.name), dim=table.dim, **table.counters.by_name())
+        )
+    return ProcessStats(
+        _text(process.address),
+        source=_text(process.source),
+        behind_seconds=None if behind == _NEVER_COMPLETE else behind / 1000,
+        tables=tuple(tables),
+        **process.counters.by_name(),
+    )
 
 
-def _fields(structure: ctypes.Structure) -> dict[str, Any]:
-    values = {field[0]: getattr(structure, field[0]) for field in structure._fields_}
-    return {
-        name: value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-        for name, value in values.items()
-    }
+def _text(text: bytes) -> str:
+    return text.decode("utf-8", "replace")

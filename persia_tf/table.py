@@ -8,11 +8,15 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from persia_tf import _native, checks, errors, native_arrays, row_checks, stats
+from persia_tf import errors, stats
+from persia_tf.base import checks
+from persia_tf.client import row_checks
 from persia_tf.cluster import Cluster
 from persia_tf.current_cluster import current_cluster
+from persia_tf.native import arrays, capi
 
-# The size limit of one request, so that it fits a shard's limit and its deadline.
+# The largest size of one request, which stays below a shard's own limit and can be sent
+# within the deadline.
 _REQUEST_BYTES = 16 << 20
 
 _MOST_BATCH_ROWS = 2**20
@@ -42,9 +46,9 @@ class UsedRows(NamedTuple):
         state: As in `Rows`.
         ages: uint32, `(n,)`: how long ago each row was last used, in units of `time`.
         counts: uint32, `(n,)`: how often each row was used; saturates at its maximum.
-        time: The unit of `ages`: `"steps"`, which are training lookups of the table
-            that its shard received (1: the latest one used the row), or `"seconds"`.
-            Empty if the table does not record uses.
+        time: The unit of `ages`: `"seconds"`, or `"steps"`, which are training lookups
+            of the table that the row's shard received (an age of 1 means that the
+            latest lookup used the row). Empty if the table does not record uses.
     """
 
     ids: np.ndarray
@@ -55,16 +59,16 @@ class UsedRows(NamedTuple):
     time: str
 
 
-# `UsedRows.time`, in the order of the core's numbers.
+# The values of `UsedRows.time`, in the order of the core's numbers for them.
 _USE_TIMES = ("", "steps", "seconds")
 
 
 class Table:
     """The rows of one table, wherever they live.
 
-    It creates no table: a `PersiaEmbedding` layer does, when it is built. Every call
-    first waits for the updates that this program has committed to the cluster, so it
-    sees their result. Training may continue during a call.
+    A `Table` object creates no table: a `PersiaEmbedding` layer does, when the layer is
+    built. Every call first waits for the updates that this program has committed to the
+    cluster, so the call sees their result. Training may continue during a call.
 
     Example:
 
@@ -78,8 +82,8 @@ class Table:
 
     Args:
         name: The table's name: the layer's `table`, else the layer's name.
-        cluster: The `persia_tf.Cluster` that holds the table. Defaults to that of
-            `ptf.use_cluster`, else to that of the environment.
+        cluster: The `persia_tf.Cluster` that holds the table. Defaults to the cluster
+            of `ptf.use_cluster`, else to the one that the environment names.
     """
 
     def __init__(self, name: str, cluster: Cluster | None = None) -> None:
@@ -89,7 +93,7 @@ class Table:
 
     @property
     def dim(self) -> int:
-        """Weights per row.
+        """The number of weights per row.
 
         Raises:
             NotFoundError: if there is no such table.
@@ -111,7 +115,7 @@ class Table:
         return sum(part.rows for part in self._parts())
 
     def lookup(self, ids: Any) -> np.ndarray:
-        """Looks vectors up. It creates no rows, and does not count as a use of a row.
+        """Looks up vectors. This creates no rows, and does not count as a use of a row.
 
         Args:
             ids: Integers that fit int64, of rank 1. They may repeat.
@@ -130,11 +134,11 @@ class Table:
         dim = self.dim
         rows = np.empty((len(ids), dim), np.float32)
         for part in _parts_of(len(ids), dim):
-            _native.library().persia_session_lookup(
+            capi.library().persia_session_lookup(
                 *self._keys(),
                 dim,
-                *native_arrays.ids(ids[part]),
-                native_arrays.floats(rows[part]),
+                *arrays.ids(ids[part]),
+                arrays.floats(rows[part]),
             )
         return rows
 
@@ -143,20 +147,21 @@ class Table:
     ) -> Iterator[Rows] | Iterator[UsedRows]:
         """Iterates over all rows, in no particular order, in batches.
 
-        It holds a few batches in memory, however large the table is. A row that exists
-        from the first batch to the last is returned exactly once, as it is when its
-        batch is read; rows that are created or removed meanwhile may be missing.
+        The iterator holds a few batches in memory, however large the table is. A row
+        that exists from the first batch to the last is returned exactly once, as it is
+        when its batch is read; rows that are created or removed meanwhile may be
+        missing.
 
         Example:
 
         >>> count = sum(len(batch.ids) for batch in ptf.Table("user").export())
 
         Args:
-            batch_size: The most rows per batch: an integer from 1 to 2**20. Batches of
-                large rows are smaller. Defaults to `65536`.
-            uses: Whether to return also how rows were used, by training lookups and
-                assignments. Only tables with a capacity or an eviction policy record
-                that. Defaults to False.
+            batch_size: The maximum number of rows per batch: an integer from 1 to
+                2**20. Batches of large rows are smaller. Defaults to `65536`.
+            uses: Whether to return also how training lookups and assignments used the
+                rows. Only tables with a capacity or an eviction policy record uses.
+                Defaults to False.
 
         Returns:
             An iterator of `Rows`, or of `UsedRows`.
@@ -187,7 +192,7 @@ class Table:
 
         Args:
             ids: Unique integers that fit int64, of rank 1.
-            rows: Numbers, `(len(ids), dim)`; finite as float32.
+            rows: Numbers, `(len(ids), dim)`, which must be finite in float32.
             state: Numbers, `(len(ids), state_size)`: the optimizer state, as `export`
                 returns it. If None, the state is that of new rows. Defaults to None.
 
@@ -211,9 +216,9 @@ class Table:
         dim, width = batch.rows.shape[1], batch.state.shape[1]
         for part in _parts_of(len(batch.ids), dim + width):
             ids, rows, state = (each[part] for each in batch)
-            _native.library().persia_session_assign(
-                *(*self._keys(), dim, width, *native_arrays.ids(ids)),
-                *(native_arrays.floats(rows), native_arrays.floats(state)),
+            capi.library().persia_session_assign(
+                *(*self._keys(), dim, width, *arrays.ids(ids)),
+                *(arrays.floats(rows), arrays.floats(state)),
             )
 
     def remove(self, ids: Any) -> int:
@@ -239,8 +244,8 @@ class Table:
         total = 0
         for part in _parts_of(len(ids), 0):
             removed = ctypes.c_uint64()
-            _native.library().persia_session_remove(
-                *self._keys(), *native_arrays.ids(ids[part]), ctypes.byref(removed)
+            capi.library().persia_session_remove(
+                *self._keys(), *arrays.ids(ids[part]), ctypes.byref(removed)
             )
             total += removed.value
         return total
@@ -285,8 +290,8 @@ class Table:
         ```
 
         Args:
-            missing_ok: Whether the table may be missing, as it is before the first of
-                several folds. Defaults to False.
+            missing_ok: Whether to accept that the table does not exist, such as before
+                the first of several folds. Defaults to False.
 
         Returns:
             How many rows the table had.
@@ -311,17 +316,17 @@ class Table:
     def forget_copies(self) -> None:
         """Discards this program's copies of hot rows.
 
-        For when another program may have changed the rows.
+        Call it if another program may have changed the rows.
         """
         removed = ctypes.c_uint64()
         nothing = np.empty(0, np.int64)
-        _native.library().persia_session_remove(
-            *self._keys(), *native_arrays.ids(nothing), ctypes.byref(removed)
+        capi.library().persia_session_remove(
+            *self._keys(), *arrays.ids(nothing), ctypes.byref(removed)
         )
 
     def __bool__(self) -> bool:
-        # Otherwise Python would call `__len__`: that asks the shards, and an empty
-        # table would be false.
+        # Without this method Python would call `__len__`, which sends requests to the
+        # shards, and an empty table would be false.
         return True
 
     def __repr__(self) -> str:
@@ -333,10 +338,10 @@ class Table:
 
     def _keys(self) -> tuple[bytes, bytes]:
         session = self.cluster.session.name
-        return _native.utf8(session), _native.utf8(self._full_name)
+        return capi.utf8(session), capi.utf8(self._full_name)
 
     def _parts(self) -> list[stats.TableStats]:
-        """Each shard's part of the table."""
+        """Returns the counters of each shard's part of the table."""
         parts = []
         for process in self.cluster.shard_stats():
             found = [part for part in process.tables if part.name == self._full_name]
@@ -350,15 +355,15 @@ class Table:
         where = "this process" if self.cluster.is_embedded else process.address
         return (
             f"there is no table '{self._full_name}' on {where}, which holds {names}. "
-            "A layer makes its table when it is built; is the name the layer's "
-            "`table`, and the cluster its `cluster`?"
+            "Build the layer first, which creates its table; and check that this name "
+            "is the layer's `table`, and this cluster the layer's `cluster`."
         )
 
     def _pages(self, max_rows: int) -> Iterator[UsedRows]:
-        cursor = _native.ExportCursor()
+        cursor = capi.ExportCursor()
         while not cursor.at_end:
-            page = _native.PageHandle()
-            _native.library().persia_session_export(
+            page = capi.PageHandle()
+            capi.library().persia_session_export(
                 *self._keys(), max_rows, ctypes.byref(cursor), ctypes.byref(page)
             )
             yield _take(page)
@@ -366,9 +371,9 @@ class Table:
     def _noted(self, page: UsedRows) -> UsedRows:
         if not page.time:
             raise errors.FailedPreconditionError(
-                f"table '{self._full_name}' notes no use of its rows: give its layer a "
-                "`capacity` or an `eviction`, such as "
-                "persia_tf.eviction.TTL(seconds=...), before it is trained"
+                f"table '{self._full_name}' does not record when its rows are used: "
+                "before training, give its layer a `capacity` or an `eviction`, such "
+                "as persia_tf.eviction.TTL(seconds=...)"
             )
         return page
 
@@ -377,7 +382,7 @@ _Batch = TypeVar("_Batch", Rows, UsedRows)
 
 
 def _batches(pages: Iterator[_Batch], batch_size: int) -> Iterator[_Batch]:
-    # The core may return a few more rows than `batch_size`.
+    # A page of the core may have a few more rows than `batch_size`, so pages are split.
     for page in pages:
         for first in range(0, len(page.ids), batch_size):
             part = slice(first, first + batch_size)
@@ -386,23 +391,23 @@ def _batches(pages: Iterator[_Batch], batch_size: int) -> Iterator[_Batch]:
             )
 
 
-def _take(page: _native.PageHandle) -> UsedRows:
+def _take(page: capi.PageHandle) -> UsedRows:
     """Copies the rows that `page` views, and frees the page."""
-    native = _native.library()
+    native = capi.library()
     try:
-        view = _native.PageView()
+        view = capi.PageView()
         native.persia_page_get(page, ctypes.byref(view))
         count = view.count
         time = _USE_TIMES[view.use_time]
-        uses = native_arrays.copied(
+        uses = arrays.copied(
             ctypes.cast(view.uses, ctypes.POINTER(ctypes.c_uint32)),
             (count if time else 0, 2),
             np.uint32,
         )
         return UsedRows(
-            native_arrays.copied(view.ids, (count,), np.int64),
-            native_arrays.copied(view.rows, (count, view.dim), np.float32),
-            native_arrays.copied(view.state, (count, view.state_size), np.float32),
+            arrays.copied(view.ids, (count,), np.int64),
+            arrays.copied(view.rows, (count, view.dim), np.float32),
+            arrays.copied(view.state, (count, view.state_size), np.float32),
             *uses.T,
             time,
         )
@@ -411,7 +416,7 @@ def _take(page: _native.PageHandle) -> UsedRows:
 
 
 def _parts_of(count: int, floats: int) -> Iterator[slice]:
-    """Splits `count` rows into requests; a row has an id and `floats` numbers."""
+    """Splits `count` rows into requests. A row is an id and `floats` numbers."""
     row_bytes = 8 + 4 * floats
     step = max(1, _REQUEST_BYTES // row_bytes)
     for first in range(0, count, step):

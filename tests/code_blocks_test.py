@@ -1,4 +1,4 @@
-"""Code on the documentation's pages is read without scrolling sideways."""
+"""Code on the documentation's pages can be read without scrolling sideways."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(os.path.abspath(__file__)).parents[1]  # A sandbox sees it through links.
 
-# What a page of the site shows of a line, which is less than GitHub does.
+# The part of a line that the site shows, which is shorter than on GitHub.
 MOST_CHARACTERS = 80
 
 PAGES = [

@@ -1,9 +1,8 @@
-"""Fixtures: real shards on free ports, bad networks, names that no other test uses."""
+"""Fixtures: real shards on free ports, bad networks, table names of one test each."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import itertools
 import os
 import re
@@ -18,22 +17,33 @@ from harness import ShardProcess, is_used
 from object_store import ObjectStore
 from worker_processes import Ended, run_cluster
 
-from persia_tf import _native, errors, session, tls
+from persia_tf import errors
+from persia_tf.client import session
+from persia_tf.credentials import tls
+from persia_tf.native import capi, servers
 
 _names = itertools.count()
 
 
 def let_updates_arrive() -> None:
-    """Waits for the updates of a test, which would fail in a later one else."""
+    """Waits for the updates of a test, which could otherwise fail in a later test."""
     with contextlib.suppress(errors.PersiaError):
         session.flush_all()
+
+
+def start_native(kind, tls=None, **options):
+    """Starts a server in this process, with the `capi.Tls` if one is given."""
+    if tls is not None:
+        for name, *_ in tls._fields_:
+            options[f"tls_{name}"] = getattr(tls, name)
+    return servers.start(kind, options)
 
 
 class Shard:
     """A parameter server shard in this process, on a free port of loopback."""
 
     def __init__(self, checkpoint_root: str = "", **options) -> None:
-        self._checkpoint_root = checkpoint_root.encode()
+        self._checkpoint_root = checkpoint_root
         self._options = options
         self.start(port=0)
         while is_used(self.port):
@@ -41,20 +51,14 @@ class Shard:
             self.start(port=0)
 
     def start(self, port: int) -> None:
-        self._handle = _native.ServerHandle()
-        options = _native.ServerOptions(
-            host=b"127.0.0.1", port=port, io_threads=2, **self._options
-        )
-        shard = _native.ShardOptions(checkpoint_root=self._checkpoint_root)
-        _native.library().persia_server_start(
-            ctypes.byref(options), ctypes.byref(shard), ctypes.byref(self._handle)
-        )
-        self.port = _native.library().persia_server_port(self._handle)
+        options = {"port": port, "checkpoint_root": self._checkpoint_root}
+        self._handle = start_native(servers.SHARD, **options, **self._options)
+        self.port = capi.library().persia_server_port(self._handle)
         self.address = f"127.0.0.1:{self.port}"
 
     def stop(self) -> None:
         if self._handle:
-            _native.library().persia_server_free(self._handle)
+            capi.library().persia_server_free(self._handle)
             self._handle = None
 
 
@@ -77,17 +81,15 @@ def start_shards():
 @pytest.fixture
 def start_worker():
     """Starts a worker in front of shards; gives its address. It ends with the test."""
-    native = _native.library()
+    native = capi.library()
     started = []
 
     def start(shards, timeout=20.0, cache_rows=0, **options):
-        listening = _native.ServerOptions(host=b"127.0.0.1", io_threads=2, **options)
-        behind = _native.utf8(",".join(shards))
         while True:
-            handle = _native.ServerHandle()
-            native.persia_worker_start(
-                *(ctypes.byref(listening), behind, timeout, cache_rows),
-                ctypes.byref(handle),
+            handle = start_native(
+                servers.WORKER,
+                **{"ps": list(shards), "timeout": timeout, "cache_rows": cache_rows},
+                **options,
             )
             started.append(handle)
             port = native.persia_server_port(handle)
@@ -102,17 +104,12 @@ def start_worker():
 @pytest.fixture
 def start_replicas():
     """Starts a replica of each shard; gives their addresses. They end with the test."""
-    native = _native.library()
+    native = capi.library()
     started = []
 
     def start_one(source):
-        options = _native.ServerOptions(host=b"127.0.0.1", io_threads=1)
-        shard = _native.ShardOptions(replica_of=_native.utf8(source))
         while True:
-            handle = _native.ServerHandle()
-            native.persia_server_start(
-                *(ctypes.byref(options), ctypes.byref(shard), ctypes.byref(handle))
-            )
+            handle = start_native(servers.SHARD, replica_of=source)
             started.append(handle)
             port = native.persia_server_port(handle)
             if not is_used(port):
@@ -125,7 +122,7 @@ def start_replicas():
 
 @pytest.fixture
 def shard_process(tmp_path):
-    """Starts shards in processes of their own, which can be killed; they end too."""
+    """Starts shards in processes that can be killed; they end with the test."""
     started: list[ShardProcess] = []
 
     def start(**options) -> ShardProcess:
@@ -135,7 +132,7 @@ def shard_process(tmp_path):
             shard.start()
             if not is_used(shard.port):
                 return shard
-            shard.end()  # Its folders are the next one's.
+            shard.end()  # The next shard uses its folders.
 
     yield start
     for shard in started:
@@ -169,7 +166,7 @@ def object_store():
 
 @pytest.fixture
 def bucket(object_store, monkeypatch):
-    """A bucket of its own, which this process's environment leads to."""
+    """A new bucket, which this process reaches by its environment variables."""
     for name, value in object_store.environment().items():
         monkeypatch.setenv(name, value)
     return object_store.make_bucket()
@@ -177,7 +174,7 @@ def bucket(object_store, monkeypatch):
 
 @pytest.fixture
 def rows_of():
-    """Reads all of a table: each row with its state, by id."""
+    """Reads a whole table: each row with its state, by id."""
     import persia_tf as ptf
 
     def read(table, cluster):
@@ -193,7 +190,7 @@ def rows_of():
 
 @pytest.fixture
 def token_file(tmp_path):
-    """Writes tokens to files as they must be; gives the path."""
+    """Writes tokens to files with the permissions that are required; gives the path."""
 
     def write(token: bytes, name: str = "token", mode: int = 0o600) -> str:
         path = tmp_path / name
@@ -205,7 +202,7 @@ def token_file(tmp_path):
 
 
 class Certificates:
-    """A folder of what SECURITY.md's commands make: ca, ps-0 and trainer."""
+    """A folder with what the commands in SECURITY.md make: ca, ps-0 and trainer."""
 
     def __init__(self, folder: Path, shard_address: str) -> None:
         self.folder = folder
@@ -233,7 +230,7 @@ class Certificates:
         )
 
     def options(self, name: str) -> list[str]:
-        """The same, on the command line."""
+        """The command line options for the same files."""
         files = self.tls(name).get_config()
         return [f"--tls-{option}={path}" for option, path in files.items()]
 
@@ -246,13 +243,13 @@ def certificates(tmp_path_factory) -> Certificates:
 
 @pytest.fixture(scope="session")
 def other_certificates(tmp_path_factory) -> Certificates:
-    """The same by another authority."""
+    """Certificates by another authority."""
     return Certificates(tmp_path_factory.mktemp("certificates"), "127.0.0.1")
 
 
 @pytest.fixture
 def table() -> str:
-    """A table name that this process did not use before."""
+    """A table name that was not used before in this process."""
     return f"table_{next(_names)}"
 
 
@@ -267,14 +264,14 @@ def no_cluster_in_the_environment(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def no_update_on_its_way():
-    """Lest a later test counts it: the embedded store is every test's."""
+    """Waits for updates, since all tests share the embedded store and its counters."""
     yield
     let_updates_arrive()
 
 
 @pytest.fixture(params=["embedded", "2 shards"])
 def cluster(request, start_shards):
-    """The embedded store, and two external shards."""
+    """The embedded store; and two external shards."""
     import persia_tf as ptf
 
     if request.param == "embedded":
@@ -285,7 +282,7 @@ def cluster(request, start_shards):
 
 @pytest.fixture
 def run_python(tmp_path):
-    """Runs a program in a Python of its own, in an empty folder; its output."""
+    """Runs a program in another Python, in an empty folder; gives its output."""
 
     def run(program: str) -> str:
         completed = subprocess.run(

@@ -1,4 +1,4 @@
-"""`ptf.use_cluster`: the cluster of whatever names none."""
+"""`ptf.use_cluster`: the cluster of layers and calls that name none."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The Python of the documentation's pages runs as it stands, page by page."""
+"""The Python of each documentation page runs as it stands."""
 
 import re
 import textwrap
@@ -10,7 +10,7 @@ from persia_tf._keras import IS_KERAS_3
 
 DOCS = Path(__file__).parents[1] / "docs"
 
-# What it takes is tested elsewhere.
+# Pages that need more than this test has; tests elsewhere cover them.
 NOT_RUN = {
     "conversion.md": "a file: tests/conversion",
     "replicas.md": "several workers: tests/distribute",
@@ -18,7 +18,7 @@ NOT_RUN = {
     "saving.md": "files and several workers: tests/layers and tests/distribute",
 }
 
-# What pages speak of without making it.
+# Names that pages use without defining them.
 PRELUDE = """
 import numpy as np
 import tensorflow as tf
@@ -43,11 +43,11 @@ def blocks_of(page):
 
 def program_of(page):
     program = "\n".join(map(textwrap.dedent, blocks_of(page)))
-    if not program.startswith("import numpy"):  # Some pages make all that they need.
+    if not program.startswith("import numpy"):  # Some pages define all names.
         program = PRELUDE + program
     program = program.replace('"/checkpoints', '"checkpoints')
     program = program.replace("save_freq=10_000", "save_freq=1")
-    # Pages share this process, and so its tables.
+    # Pages share this process, and therefore its tables.
     return re.sub(r'((?:table=|Table\()")', rf"\g<1>{page.stem}_", program)
 
 

@@ -1,4 +1,4 @@
-"""persia_tf.following: copies that are told what changes in shards."""
+"""persia_tf.following: copies that get the changes of rows in shards."""
 
 import ctypes
 
@@ -7,13 +7,14 @@ import pytest
 from followed_copy import FollowedCopy
 
 import persia_tf as ptf
-from persia_tf import _native, errors, following
+from persia_tf import errors, following
+from persia_tf.client.session import TableSettings
+from persia_tf.native import capi
 from persia_tf.serving.changed_tables import ChangedTables
-from persia_tf.session import TableSettings
 
 
 class ModelTable:
-    """A model's table of ones."""
+    """The table of a model, whose rows begin as ones."""
 
     dim = 4
 
@@ -50,7 +51,7 @@ def copy_of(cluster):
 
 @pytest.fixture
 def shards(start_shards):
-    """Makes clusters of so many shards."""
+    """Makes clusters with a number of shards."""
 
     def make(count):
         addresses = [shard.address for shard in start_shards(count)]
@@ -146,7 +147,7 @@ def test_a_position_that_is_given_back_goes_on(cluster, table):
     assert changes.begins == "on"
     assert changes.complete
     assert again.position == position._replace(version=position.version + 1)
-    # As if what was given had been lost.
+    # As if the answer had been lost.
     repeated = following.ShardFollower(cluster.session, 0, position).poll()
     (first,), (second,) = changes.tables, repeated.tables
     assert set(first.ids) == set(second.ids)
@@ -252,7 +253,7 @@ def test_one_that_begins_anew_again_and_again_takes_one_place(cluster, table):
     make(table, cluster).assign([1], [[1] * 4])
     follower = following.ShardFollower(cluster.session, 0)
     first = follower.position
-    for _ in range(70):  # A shard takes 64.
+    for _ in range(70):  # A shard has places for 64.
         assert follower.poll().begins == "whole"
         follower.begin_anew()
         assert follower.position == first
@@ -260,7 +261,7 @@ def test_one_that_begins_anew_again_and_again_takes_one_place(cluster, table):
 
 def test_one_that_is_closed_leaves_its_place(cluster, table):
     make(table, cluster).assign([1], [[1] * 4])
-    for _ in range(70):  # A shard takes 64.
+    for _ in range(70):  # A shard has places for 64.
         with following.ShardFollower(cluster.session, 0) as follower:
             assert follower.poll().begins == "whole"
     assert follower.poll().begins == "whole"
@@ -302,13 +303,13 @@ def test_changes_that_could_not_be_copied_are_told_again(cluster, table, monkeyp
 
 def test_a_table_that_the_core_does_not_have_is_refused(cluster, table):
     make(table, cluster)
-    handle = _native.ChangesHandle()
-    position = _native.FollowPosition(1)
-    native = _native.library()
-    name = _native.utf8(cluster.session.name)
+    handle = capi.ChangesHandle()
+    position = capi.FollowPosition(1)
+    native = capi.library()
+    name = capi.utf8(cluster.session.name)
     native.persia_session_changes(
         *(name, 0, ctypes.byref(position), 10), ctypes.byref(handle)
     )
     with pytest.raises(errors.InvalidArgumentError, match="`?table"):
-        native.persia_changes_table(handle, -1, ctypes.byref(_native.ChangedTable()))
+        native.persia_changes_table(handle, -1, ctypes.byref(capi.ChangedTable()))
     native.persia_changes_free(handle)

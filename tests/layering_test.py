@@ -1,5 +1,8 @@
-"""The layers of the native code and of the package: no arrow points back."""
+"""The layers of the native code and of the package have no circular dependencies."""
 
+import ast
+import graphlib
+import json
 import os
 import re
 import subprocess
@@ -11,29 +14,27 @@ import pytest
 # Not resolved: a sandboxed run sees its sources through links.
 ROOT = Path(os.path.abspath(__file__)).parents[1]
 
-# Each may include itself and what stands in an earlier row, no neighbour.
-LAYERS = [
-    {"base"},
-    {"optimizer", "files", "json", "tls"},
-    {"store"},
-    {"checkpoint", "log"},
-    {"journal"},
-    {"service"},
-    {"wire"},
-    {"server", "client"},
-    {"pipeline"},
-    {"serving"},
-    {"capi", "ops"},
-]
-RANKS = {module: rank for rank, row in enumerate(LAYERS) for module in sorted(row)}
+# Which module may include which, as both builds, CMake's and Bazel's, read it.
+DECLARED = json.loads((ROOT / "cc" / "modules.json").read_text())
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
-# What must start fast, and run without TensorFlow.
-LIGHT_MODULES = ["persia_tf", "persia_tf._native", "persia_tf.local_shards"] + [
+# A longer C++ file has more than one subject.
+MOST_LINES = 500
+
+# Modules that must start fast, and run without TensorFlow.
+LIGHT_MODULES = ["persia_tf", "persia_tf.native.capi", "persia_tf.local_shards"] + [
     f"persia_tf.commands.{path.stem}"
     for path in sorted((ROOT / "persia_tf" / "commands").glob("[!_]*.py"))
 ]
+
+# The top level of persia_tf: its rooms, and the names that users import.
+TOP_LEVEL = """
+__init__ __main__ _keras _registration _version admission base callbacks checkpoint
+client cluster commands compression conversion credentials current_cluster data
+distribute errors eviction files following layers local_shards model_server native ops
+optimizers processes saving serving stats table table_settings telemetry
+""".split()
 
 REPORT_FRAMEWORKS = """
 import importlib, sys
@@ -43,18 +44,65 @@ print(*sorted({"keras", "tensorflow", "tf_keras"} & set(sys.modules)))
 
 
 def includes_of(root, module):
-    """Every (file, included path) of a module of cc/."""
+    """All pairs of a file in a module of cc/ and a path that it includes."""
     for path in sorted((root / "cc" / module).rglob("*")):
         if path.suffix in (".h", ".cc"):
             for included in INCLUDE.findall(path.read_text()):
                 yield path.name, included
 
 
-def wrong_layer(module, included):
+def long_cpp_files(root):
+    """The C++ files with more than MOST_LINES lines, each with its number of lines."""
+    lengths = {
+        str(path.relative_to(root)): len(path.read_text().splitlines())
+        for folder in ("cc", "tests", "benchmarks", "examples")
+        for path in sorted((root / folder).rglob("*"))
+        if path.suffix in (".h", ".cc")
+    }
+    return {path: lines for path, lines in lengths.items() if lines > MOST_LINES}
+
+
+def undeclared_module(module, included):
     parts = included.split("/")
-    if parts[0] != "cc" or parts[1] == module:
-        return False
-    return RANKS.get(parts[1], len(LAYERS)) >= RANKS[module]
+    return parts[0] == "cc" and parts[1] not in (module, *DECLARED[module])
+
+
+def imports_of(package):
+    """The modules that each module of a package imports, also within functions."""
+    paths = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        paths[name] = path
+    graph = {}
+    for name, path in paths.items():
+        found = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found |= {f"{node.module}.{alias.name}" for alias in node.names}
+                found.add(node.module)
+        graph[name] = {other for other in found if other in paths} - {name}
+    # Python imports a package with each of its modules: that is not a use of it.
+    for name, found in graph.items():
+        graph[name] = {
+            other
+            for other in found
+            if not any(each.startswith(f"{other}.") for each in found)
+        }
+    return graph
+
+
+def rooms_of(graph):
+    """Returns the same graph between the folders and modules of the top level."""
+    rooms = {}
+    for name, found in graph.items():
+        room = name.split(".")[1:2]
+        for other in found:
+            if room and other.split(".")[1:2] not in (room, []):
+                rooms.setdefault(room[0], set()).add(other.split(".")[1])
+    return rooms
 
 
 def wrong_tensorflow(module, included):
@@ -64,43 +112,64 @@ def wrong_tensorflow(module, included):
 
 
 def wrong_openssl(module, included):
-    return module != "tls" and included.startswith("openssl/")
+    # The second one is the header in cc/tls that shows OpenSSL's types.
+    is_openssl = included.startswith("openssl/") or included == "cc/tls/openssl.h"
+    return module != "tls" and is_openssl
+
+
+def openssl_in_public_header(name, included):
+    return name.endswith(".h") and name != "openssl.h" and wrong_openssl("", included)
 
 
 def offences(root, module, is_wrong):
     return [pair for pair in includes_of(root, module) if is_wrong(module, pair[1])]
 
 
-def test_every_module_has_a_layer():
+def test_every_module_is_declared():
     modules = {path.name for path in (ROOT / "cc").iterdir() if any(path.glob("*.h"))}
-    assert modules == set(RANKS)
+    assert modules == set(DECLARED)
 
 
-@pytest.mark.parametrize("module", RANKS)
-def test_a_module_includes_only_earlier_layers(module):
-    assert offences(ROOT, module, wrong_layer) == []
+def test_no_module_includes_one_that_includes_it():
+    graphlib.TopologicalSorter(DECLARED).prepare()  # A CycleError names the circle.
 
 
-@pytest.mark.parametrize("module", RANKS)
+@pytest.mark.parametrize("module", DECLARED)
+def test_a_module_declares_what_it_includes_and_no_more(module):
+    included = {
+        path.split("/")[1]
+        for _, path in includes_of(ROOT, module)
+        if path.startswith("cc/")
+    }
+    assert included - {module} == set(DECLARED[module])
+
+
+@pytest.mark.parametrize("module", DECLARED)
 def test_only_ops_includes_tensorflow_and_only_its_c_interface(module):
     assert offences(ROOT, module, wrong_tensorflow) == []
 
 
-@pytest.mark.parametrize("module", RANKS)
+@pytest.mark.parametrize("module", DECLARED)
 def test_only_tls_includes_openssl(module):
     assert offences(ROOT, module, wrong_openssl) == []
+
+
+def test_headers_of_tls_that_others_include_show_no_openssl():
+    included = includes_of(ROOT, "tls")
+    assert [pair for pair in included if openssl_in_public_header(*pair)] == []
 
 
 @pytest.mark.parametrize(
     ("module", "included", "is_wrong"),
     [
-        ("base", "cc/store/table.h", wrong_layer),
-        ("server", "cc/client/remote_service.h", wrong_layer),
-        ("capi", "cc/ops/ops.h", wrong_layer),
-        ("base", "cc/unheard_of/thing.h", wrong_layer),
+        ("base", "cc/store/table.h", undeclared_module),
+        ("server", "cc/client/remote_service.h", undeclared_module),
+        ("capi", "cc/ops/ops.h", undeclared_module),
+        ("base", "cc/unheard_of/thing.h", undeclared_module),
         ("capi", "tensorflow/c/ops.h", wrong_tensorflow),
         ("ops", "tensorflow/core/framework/op.h", wrong_tensorflow),
         ("wire", "openssl/ssl.h", wrong_openssl),
+        ("wire", "cc/tls/openssl.h", wrong_openssl),
     ],
 )
 def test_a_wrong_include_is_found(tmp_path, module, included, is_wrong):
@@ -108,6 +177,47 @@ def test_a_wrong_include_is_found(tmp_path, module, included, is_wrong):
     folder.mkdir(parents=True)
     (folder / "x.h").write_text(f'#include <vector>\n#include "{included}"\n')
     assert offences(tmp_path, module, is_wrong) == [("x.h", included)]
+
+
+def test_no_cpp_file_is_longer_than_500_lines():
+    assert long_cpp_files(ROOT) == {}
+
+
+def test_a_long_cpp_file_is_found(tmp_path):
+    (tmp_path / "tests" / "cc").mkdir(parents=True)
+    (tmp_path / "tests" / "cc" / "long.h").write_text("\n" * 501)
+    (tmp_path / "tests" / "cc" / "short.cc").write_text("\n" * 500)
+    assert long_cpp_files(tmp_path) == {"tests/cc/long.h": 501}
+
+
+def test_the_top_level_of_the_package_has_what_users_import_and_rooms():
+    found = {path.stem for path in (ROOT / "persia_tf").glob("*.py")}
+    found |= {path.parent.name for path in (ROOT / "persia_tf").glob("*/__init__.py")}
+    assert found == set(TOP_LEVEL)
+
+
+def test_no_python_module_imports_one_that_imports_it():
+    graph = imports_of(ROOT / "persia_tf")
+    assert graph["persia_tf.native.servers"] == {
+        "persia_tf.errors",
+        "persia_tf.native.capi",
+    }
+    graphlib.TopologicalSorter(graph).prepare()
+    graphlib.TopologicalSorter(rooms_of(graph)).prepare()
+
+
+def test_a_circle_of_rooms_is_found(tmp_path):
+    package = tmp_path / "p"
+    for room in ("a", "b"):
+        (package / room).mkdir(parents=True)
+        (package / room / "__init__.py").write_text("")
+    (package / "a" / "x.py").write_text("from p.b import y")
+    (package / "b" / "y.py").write_text("")
+    (package / "b" / "z.py").write_text("def f():\n    import p.a.x")
+    graph = imports_of(package)
+    graphlib.TopologicalSorter(graph).prepare()
+    with pytest.raises(graphlib.CycleError):
+        graphlib.TopologicalSorter(rooms_of(graph)).prepare()
 
 
 @pytest.mark.parametrize("module", LIGHT_MODULES)

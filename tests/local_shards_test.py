@@ -1,4 +1,4 @@
-"""`ptf.local_cluster`: shards that a program starts, and that end with it."""
+"""`ptf.local_cluster`: shards that a program starts, and that end with the program."""
 
 import contextlib
 import os
@@ -13,10 +13,10 @@ import pytest
 from harness import wait_until
 
 import persia_tf as ptf
-from persia_tf import session
+from persia_tf.client import session
 from persia_tf.current_cluster import cluster_in_use
 
-# A program that says which shards it has, and then waits to be told what to do.
+# A program that prints which shards it has, and then waits for instructions.
 PROGRAM = """
 import os, sys, threading
 import numpy as np
@@ -40,7 +40,7 @@ def is_alive(pid):
 
 
 def children():
-    """Processes of this one's, by their ids: their command lines."""
+    """Returns the command lines of this process's children, by process id."""
     found = {}
     for listed in Path("/proc/self/task").glob("*/children"):
         for pid in listed.read_text().split():
@@ -51,7 +51,7 @@ def children():
 
 @pytest.fixture
 def local_cluster(request):
-    """Makes local clusters, which stop with the test."""
+    """Makes local clusters, which end with the test."""
 
     def make(*args, **options):
         local = ptf.local_cluster(*args, **options)
@@ -241,7 +241,7 @@ def test_shards_outlive_the_thread_that_asked_for_them(local_cluster):
     asking = threading.Thread(target=local.start)
     asking.start()
     asking.join()
-    # The kernel tells a child when the thread ends that started it.
+    # The kernel signals a child at the end of the thread that started it.
     [parent] = [t for t in threading.enumerate() if t.name == "persia-local-cluster"]
     listed = Path(f"/proc/self/task/{parent.native_id}/children").read_text()
     assert sorted(map(int, listed.split())) == sorted(children())

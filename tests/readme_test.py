@@ -1,7 +1,7 @@
-"""The README's smallest program works as it stands: in one process, no set-up.
+"""The README's smallest program runs as it stands: in one process, without set-up.
 
-PERSIA needs five processes, three configuration files and a message broker before
-its first step.
+The original PERSIA needs five processes, three configuration files and a message broker
+before its first step.
 """
 
 import re

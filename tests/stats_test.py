@@ -1,33 +1,32 @@
-"""Counters read through the native core."""
+"""Counters that are read through the native core."""
 
 import ctypes
 
 import pytest
 
-from persia_tf import _native, stats
-from persia_tf.session import SessionOptions
+from persia_tf import stats
+from persia_tf.client.session import SessionOptions
+from persia_tf.native import capi, servers
 
 
 @pytest.fixture
 def embedded(request):
     """The name of a session on the embedded store."""
     name = request.node.name
-    native = _native.library()
+    native = capi.library()
     options = SessionOptions(timeout=5.0).native("")
-    native.persia_session_open(_native.utf8(name), ctypes.byref(options))
+    native.persia_session_open(capi.utf8(name), ctypes.byref(options))
     yield name
-    native.persia_session_close(_native.utf8(name))
+    native.persia_session_close(capi.utf8(name))
 
 
 @pytest.fixture
 def start_server(request):
     """Starts servers in this process; gives their addresses."""
-    native = _native.library()
+    native = capi.library()
 
     def start():
-        server = _native.ServerHandle()
-        options = _native.ServerOptions(host=b"127.0.0.1", io_threads=1)
-        native.persia_server_start(ctypes.byref(options), None, ctypes.byref(server))
+        server = servers.start(servers.SHARD, {})
         request.addfinalizer(lambda: native.persia_server_free(server))
         return f"127.0.0.1:{native.persia_server_port(server)}"
 
@@ -36,9 +35,9 @@ def start_server(request):
 
 def create_table(session, table, dim):
     rows = ctypes.c_uint64()
-    settings = _native.TableSettings(dim=dim, initializer=b"zeros", optimizer=b"sgd")
-    _native.library().persia_session_create_table(
-        *(_native.utf8(session), _native.utf8(table)),
+    settings = capi.TableSettings(dim=dim, initializer=b"zeros", optimizer=b"sgd")
+    capi.library().persia_session_create_table(
+        *(capi.utf8(session), capi.utf8(table)),
         *(ctypes.byref(settings), ctypes.byref(rows)),
     )
 

@@ -1,4 +1,4 @@
-"""Tables that are cleared or dropped, embedded and on shards, and layers on them."""
+"""Tables that are cleared or dropped, embedded and on shards, and their layers."""
 
 import re
 
@@ -164,7 +164,7 @@ def test_the_error_for_other_settings_says_what_to_do_and_that_works(
     with pytest.raises(errors.AlreadyExistsError) as raised:
         build(dim=8)
     [remedy] = re.findall(r"`(ptf\.Table\([^`]*\)\.drop\(\))`", str(raised.value))
-    if not cluster.is_embedded:  # Elsewhere it is that of the environment.
+    if not cluster.is_embedded:  # The remedy uses the default cluster.
         remedy = remedy.replace("')", "', cluster)")
     eval(remedy, {"ptf": ptf, "cluster": cluster})
     train(build(dim=8))
@@ -180,7 +180,7 @@ def test_a_table_that_another_program_dropped_can_be_made_anew(
     ptf.Table(table, other).drop()
     with pytest.raises(tf.errors.NotFoundError, match=f'"{table}" was dropped'):
         layer(IDS, training=True)
-    # With another width, though this program remembers the first.
+    # With another width, although this program has seen the first.
     again = ptf.layers.PersiaEmbedding(8, table=table, cluster=one)
     assert again(IDS, training=True).shape == (32, 8)
 

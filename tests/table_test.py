@@ -1,18 +1,18 @@
-"""ptf.Table: rows read, written and walked from outside of training."""
+"""ptf.Table: rows are read, written and exported outside of training."""
 
 import numpy as np
 import pytest
 
 import persia_tf as ptf
 from persia_tf import errors
-from persia_tf.session import TableSettings
+from persia_tf.client.session import TableSettings
 
 ADAGRAD = "adagrad(epsilon=1e-07,initial_accumulator_value=0.1)"
 
 
 @pytest.fixture
 def make(cluster, table):
-    """Makes a table without a layer; gives its `Table`."""
+    """Makes a table without a layer; gives its `ptf.Table`."""
 
     def make(dim=4, optimizer=ADAGRAD, **settings):
         cluster.create_table(
@@ -35,7 +35,7 @@ def vectors(count, dim=4, seed=0):
 
 
 def train_a_step(table, cluster, ids, optimizer="adagrad"):
-    """One step of SGD on the loss sum(row); gives the layer."""
+    """Trains one step of SGD on the loss sum(row); returns the layer."""
     import tensorflow as tf
 
     from persia_tf._keras import keras
@@ -307,7 +307,7 @@ def test_export_of_no_rows_or_too_many_at_once_is_refused(make, batch_size):
         make().export(batch_size)
 
 
-# ---- Beside training.
+# ---- Together with training.
 
 
 def test_what_was_trained_is_seen_at_once(cluster, table):
@@ -325,7 +325,7 @@ def test_exported_state_is_adagrads_accumulator(cluster, table):
     batches = list(ptf.Table(table, cluster).export())
     ids = np.concatenate([batch.ids for batch in batches])
     state = np.concatenate([batch.state for batch in batches])
-    # 0.1 at first, and the square of the summed gradients: 1 and 2.
+    # 0.1 at first, plus the squares of the summed gradients, which are 1 and 2.
     np.testing.assert_allclose(
         state[np.argsort(ids)], np.outer([1.1, 4.1], np.ones(4)), rtol=1e-6
     )
@@ -404,7 +404,7 @@ def test_tables_need_no_tensorflow(run_python):
     program = """
 import sys
 import persia_tf as ptf
-from persia_tf.session import TableSettings
+from persia_tf.client.session import TableSettings
 cluster = ptf.Cluster.embedded()
 cluster.create_table("t", TableSettings(2, "ones", "sgd", 0))
 table = ptf.Table("t")
@@ -442,5 +442,5 @@ def test_uses_go_along_with_their_rows_in_small_batches(make):
 def test_uses_of_a_table_that_notes_none_are_refused(make):
     table = make()
     table.assign([1], vectors(1))
-    with pytest.raises(errors.FailedPreconditionError, match="notes no use.*capacity"):
+    with pytest.raises(errors.FailedPreconditionError, match="not record.*capacity"):
         list(table.export(uses=True))

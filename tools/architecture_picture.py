@@ -1,4 +1,4 @@
-"""Draws the picture of all processes, and of which waits for which."""
+"""Draws the picture of all processes, and of which process waits for which."""
 
 from __future__ import annotations
 

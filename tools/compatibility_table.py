@@ -34,9 +34,9 @@ class Cell:
     """The result of one test.
 
     Attributes:
-        properties: The properties that it recorded.
+        properties: The properties that the test recorded.
         outcome: `PASSED`, `FAILED`, or `IMPOSSIBLE` for an expected failure.
-        reason: Why it does not pass.
+        reason: Why the test does not pass.
     """
 
     properties: Mapping[str, str]
@@ -72,7 +72,8 @@ def check(cells: Sequence[Cell]) -> None:
     """Checks that no cell failed, and that all ran the same binaries as the first.
 
     Raises:
-        ValueError: if not. The message names the cell.
+        ValueError: if a cell failed or ran other binaries (the message names the cell),
+            or there are no cells.
     """
     if not cells:
         raise ValueError("no test of tests/compatibility ran")

@@ -12,11 +12,7 @@ import struct
 from delay_line import DelayLine
 from stream_faults import Fault, FaultyStream
 
-# The capacity of a line suffices for this throughput, which is more than loopback has,
-# within limits.
-_BYTES_PER_SECOND = 1 << 30
-_MOST_BYTES = 1 << 28  # With longer delays, this limits the throughput.
-_LEAST_BYTES = 4 << 20
+_LINE_BYTES = 4 << 20  # The most bytes on their way in one direction.
 # SO_LINGER with time 0: close drops unsent bytes and resets the connection.
 _RESET = struct.pack("ii", 1, 0)
 
@@ -30,7 +26,7 @@ class Cut:
         after: How many bytes pass in that direction before the cut.
         reset: Whether to reset the connection; otherwise the stream ends, even in the
             middle of a message.
-        hold: For how many seconds all bytes are held back before the cut.
+        hold: For how many seconds the connection passes no bytes before it is cut.
     """
 
     direction: int
@@ -41,12 +37,12 @@ class Cut:
 
 @dataclasses.dataclass(frozen=True)
 class Cuts:
-    """Random cuts, one for every connection, which the seed determines.
+    """Random cuts, one per connection, determined by the seed.
 
     Attributes:
         seed: The seed of the cuts.
         mean_bytes: How many bytes pass on average before a connection is cut.
-        hold: The most seconds that bytes are held back before a cut.
+        hold: The largest `hold` of a cut, in seconds.
     """
 
     seed: int
@@ -68,12 +64,13 @@ class Connection:
     """Passes bytes between two sockets until both directions end. Not thread-safe.
 
     Args:
-        selector: The selector at which it registers its sockets, with itself as data.
+        selector: The selector at which the connection registers its sockets, with
+            itself as data.
         client: The accepted socket, which the connection owns from now on.
-        server: A connected or connecting socket, which it owns from now on.
+        server: A connected or connecting socket, which the connection owns too.
         delay: The delay of each direction, in seconds.
         cut: Where the connection is cut, or None.
-        fault: The fault of its bytes, or None.
+        fault: The fault in the connection's bytes, or None.
     """
 
     def __init__(
@@ -85,21 +82,19 @@ class Connection:
         cut: Cut | None,
         fault: Fault | None = None,
     ) -> None:
-        capacity = int(delay * _BYTES_PER_SECOND)
-        capacity = min(max(_LEAST_BYTES, capacity), _MOST_BYTES)
         self._selector = selector
         self._cut = cut
         self._cut_at: float | None = None
         self._faulty = FaultyStream(fault) if fault else None
-        # (socket, the line that it is the source of, the line that it is the sink of)
         lines = tuple(
             DelayLine(
                 delay,
-                capacity,
+                _LINE_BYTES,
                 self._faulty if fault and fault.direction == direction else None,
             )
             for direction in (0, 1)
         )
+        # (socket, the line that it fills, the line that drains into it)
         self._ends = ((client, *lines), (server, *lines[::-1]))
         self._lines = lines
         self._interest = {client: 0, server: 0}
@@ -111,11 +106,6 @@ class Connection:
             sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._set_interest()
-
-    @property
-    def bytes(self) -> int:
-        """The number of bytes that passed, in both directions."""
-        return sum(line.passed for line in self._lines)
 
     @property
     def had_fault(self) -> bool:
@@ -200,7 +190,7 @@ class Connection:
         return bool(cut) and self._lines[cut.direction].passed >= cut.after
 
     def _guarded(self, call, *arguments) -> None:
-        """Calls a function; if a connection is broken, resets the other side too."""
+        """Calls a function; if it finds a socket broken, resets both sockets."""
         try:
             call(*arguments)
         except BlockingIOError:

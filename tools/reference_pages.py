@@ -51,7 +51,8 @@ def public_names() -> dict[str, list[str]]:
 def definition(name: str) -> str:
     """Returns the full name under which the sources define a public name.
 
-    A function may hide the module of the same name, which the sources do not show.
+    A function may have the same public name as the module that defines it. In the
+    sources, that name means the module, so the function is `module.name`.
     """
     return f"{name}.{name.rpartition('.')[2]}" if _source(name).is_file() else name
 

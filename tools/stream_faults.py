@@ -1,4 +1,4 @@
-"""Random faults of a byte stream: bytes are lost, changed or duplicated, by a seed."""
+"""Seeded random faults of a byte stream: bytes are lost, changed or duplicated."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Fault:
 
 @dataclasses.dataclass(frozen=True)
 class Faults:
-    """Random faults, one for every connection, which the seed determines.
+    """Random faults, one per connection, determined by the seed.
 
     Attributes:
         seed: The seed of the faults.
@@ -86,7 +86,7 @@ class FaultyStream:
 
     @property
     def most_added(self) -> int:
-        """The most bytes by which `pass_on` may return more than it got."""
+        """The maximum number of bytes that `pass_on` may add to its input."""
         return self._fault.length if self._fault.kind == DUPLICATE else 0
 
     def pass_on(self, data: bytes) -> bytes:

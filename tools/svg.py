@@ -29,12 +29,12 @@ _MARKERS = ("blue", "orange", "quiet")
 
 
 class Picture:
-    """A drawing in pixels, from the upper left.
+    """A drawing; its coordinates are pixels from the upper left corner.
 
     Args:
         width: The width of the picture.
         height: The height of the picture.
-        title: What it shows, for readers who cannot see it.
+        title: What the picture shows, for readers who cannot see it.
     """
 
     def __init__(self, width: int, height: int, title: str) -> None:
@@ -54,7 +54,7 @@ class Picture:
         radius: float = 6,
         dashed: bool = False,
     ) -> None:
-        """Draws a rectangle with round corners."""
+        """Draws a rectangle with rounded corners."""
         dashes = ' stroke-dasharray="5 4"' if dashed else ""
         self._parts.append(
             f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" '
@@ -72,19 +72,12 @@ class Picture:
         anchor: str = "middle",
         bold: bool = False,
     ) -> None:
-        """Writes a line of text; `y` is that of its baseline."""
+        """Writes a line of text, whose baseline is at `y`."""
         weight = ' font-weight="600"' if bold else ""
         self._parts.append(
             f'<text x="{x:g}" y="{y:g}" class="{colour}" font-size="{size:g}" '
             f'text-anchor="{anchor}"{weight}>{escape(words, quote=False)}</text>'
         )
-
-    def lines_of_text(
-        self, x: float, y: float, lines: Iterable[str], colour: str = "quiet", **options
-    ) -> None:
-        """Writes lines of text below each other; `y` is the first one's baseline."""
-        for number, line in enumerate(lines):
-            self.text(x, y + 16 * number, line, colour, **options)
 
     def arrow(
         self,

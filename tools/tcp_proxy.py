@@ -1,14 +1,7 @@
-"""A TCP proxy for tests and benchmarks: delays bytes, cuts connections, adds faults.
+"""A TCP proxy for tests: delays bytes, cuts connections, adds faults.
 
-Faults are bytes that are lost, changed or duplicated.
-
-    python tools/tcp_proxy.py --to 127.0.0.1:7000 --port-file port --delay-ms 10
-    python tools/tcp_proxy.py --to 127.0.0.1:7000 --cut-bytes 1000000 --seed 1
-    python tools/tcp_proxy.py --to 127.0.0.1:7000 --fault-bytes 100000 --faults drop
-
-A delay adds latency without limiting the throughput: all bytes that arrive within the
-delay are in flight at once. As a program, the proxy ends at SIGTERM or SIGINT, and cuts
-every connection at SIGUSR1. In a test:
+Faults are bytes that are lost, changed or duplicated. Bytes do not wait for the delay
+of earlier bytes: all that arrive within one delay are in flight at once.
 
     with TcpProxy("127.0.0.1:7000", cuts=Cuts(seed=1, mean_bytes=100_000)) as proxy:
         connect_to(proxy.address)
@@ -17,18 +10,15 @@ every connection at SIGUSR1. In a test:
 
 from __future__ import annotations
 
-import argparse
 import select
 import selectors
-import signal
 import socket
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from proxy_connection import Connection, Cuts
-from stream_faults import KINDS, Faults
+from stream_faults import Faults
 
 __all__ = ["Cuts", "Faults", "TcpProxy"]
 
@@ -40,8 +30,8 @@ _SELECTABLE = 1024  # select() only accepts descriptors below this number.
 class TcpProxy:
     """Listens on loopback and connects each client to one server.
 
-    One thread moves all bytes: the caller of `run`, or in a `with` block a thread of
-    the proxy. Methods and properties may be used from any thread.
+    In a `with` block, a thread of the proxy moves all bytes. Methods and properties
+    may be used from any thread.
 
     Args:
         to: "host:port" of the server.
@@ -51,11 +41,10 @@ class TcpProxy:
         port: The port to listen on; 0: any free port.
 
     Attributes:
-        port: The port that it listens on.
+        port: The port that the proxy listens on.
         connections: The number of connections accepted so far.
-        cut_connections: How many of them were cut.
-        faulty_connections: How many of those that have ended had a fault.
-        passed_bytes: The bytes of ended connections, in both directions.
+        cut_connections: How many of these connections were cut.
+        faulty_connections: How many connections have ended and had a fault.
     """
 
     def __init__(
@@ -73,12 +62,11 @@ class TcpProxy:
         self._cuts = cuts
         self._faults = faults
         self._open: set[Connection] = set()
-        self.connections = self.cut_connections = self.passed_bytes = 0
-        self.faulty_connections = 0
+        self.connections = self.cut_connections = self.faulty_connections = 0
         self._listener = socket.create_server(("127.0.0.1", port), backlog=_BACKLOG)
         self._listener.setblocking(False)
         self.port = self._listener.getsockname()[1]
-        # Calls that other threads and signal handlers request of the running thread.
+        # Functions for the proxy's thread to call, as other threads request.
         self._asked: list[Callable[[], None]] = []
         self._waker, self._woken = socket.socketpair()
         self._woken.setblocking(False)
@@ -100,28 +88,19 @@ class TcpProxy:
             reset: Whether to reset connections; otherwise their streams end.
         """
         done = threading.Event()
-        self.post_cut(reset, done)
-        if not done.wait(_JOIN_SECONDS):
-            raise TimeoutError("the proxy does not run: it could not cut")
-
-    def post_cut(self, reset: bool = True, done: threading.Event | None = None) -> None:
-        """Requests what `cut` does, without waiting; sets `done` once it is done."""
 
         def cut_all() -> None:
             for connection in list(self._open):
                 connection.cut(reset)
             self._forget_closed()
-            if done:
-                done.set()
+            done.set()
 
         self._ask(cut_all)
+        if not done.wait(_JOIN_SECONDS):
+            raise TimeoutError("the proxy does not run: it could not cut")
 
-    def stop(self) -> None:
-        """Makes `run` return."""
-        self._ask(lambda: setattr(self, "_stopping", True))
-
-    def run(self) -> None:
-        """Passes bytes until `stop`, then closes everything."""
+    def _run(self) -> None:
+        """Passes bytes until the `with` block ends, then closes everything."""
         while not self._stopping:
             self._wait()
             now = time.monotonic()
@@ -143,12 +122,12 @@ class TcpProxy:
             sock.close()
 
     def __enter__(self) -> TcpProxy:
-        self._thread = threading.Thread(target=self.run, name="tcp_proxy", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="tcp_proxy", daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
+        self._ask(lambda: setattr(self, "_stopping", True))
         self._thread.join(_JOIN_SECONDS)
 
     def _wait(self) -> None:
@@ -188,7 +167,6 @@ class TcpProxy:
     def _forget_closed(self) -> None:
         closed = {connection for connection in self._open if not connection.is_open}
         self._open -= closed
-        self.passed_bytes += sum(connection.bytes for connection in closed)
         self.cut_connections += sum(connection.was_cut for connection in closed)
         self.faulty_connections += sum(connection.had_fault for connection in closed)
 
@@ -204,57 +182,3 @@ def wait_to_read(fileno: int, timeout: float | None) -> None:
     poll = select.poll()
     poll.register(fileno, select.POLLIN)
     poll.poll(None if timeout is None else timeout * 1000)
-
-
-def main() -> None:
-    arguments = parse_arguments()
-    cuts = None
-    if arguments.cut_bytes:
-        cuts = Cuts(arguments.seed, arguments.cut_bytes, arguments.hold_ms / 1e3)
-    faults = None
-    if arguments.fault_bytes:
-        faults = Faults(arguments.seed, arguments.fault_bytes, arguments.faults)
-    proxy = TcpProxy(
-        arguments.to,
-        delay=arguments.delay_ms / 1e3,
-        cuts=cuts,
-        faults=faults,
-        port=arguments.port,
-    )
-    for signum in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(signum, lambda *_: proxy.stop())
-    signal.signal(signal.SIGUSR1, lambda *_: proxy.post_cut())
-    if arguments.port_file:
-        partial = arguments.port_file.with_suffix(".part")
-        partial.write_text(f"{proxy.port}\n")
-        partial.replace(arguments.port_file)  # Atomic: readers wait for the file.
-    print(proxy.port, flush=True)
-    proxy.run()
-
-
-def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--to", required=True, type=_address, metavar="HOST:PORT")
-    add("--port", type=int, default=0, help="to listen on; 0: any free one")
-    add("--port-file", type=Path, help="written with the port, which is printed too")
-    add("--delay-ms", type=float, default=0, help="of each direction (%(default)s)")
-    add("--cut-bytes", type=int, help="cut connections after so many bytes on average")
-    add(
-        "--hold-ms", type=float, default=0, help="hold bytes up to so long before a cut"
-    )
-    add("--fault-bytes", type=int, help="a fault after so many bytes on average")
-    add("--faults", nargs="+", choices=KINDS, default=KINDS, help="which (all)")
-    add("--seed", type=int, default=0, help="of cuts and faults (%(default)s)")
-    return parser.parse_args()
-
-
-def _address(text: str) -> str:
-    host, colon, port = text.rpartition(":")
-    if not (host and colon and port.isdigit()):
-        raise argparse.ArgumentTypeError(f"must be host:port. Received: {text!r}")
-    return text
-
-
-if __name__ == "__main__":
-    main()

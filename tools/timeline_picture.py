@@ -85,7 +85,7 @@ def _block(picture: Picture, lane: str, x: float, width: float, batch: int) -> N
 
 
 def _free_place(picture: Picture) -> None:
-    """Draws what the chosen batch's lookup waits for, behind the dense layers."""
+    """Draws, behind the dense layers, the arrow to the chosen batch's lookup."""
     x, lookup, update = _looks_up(_CHOSEN), _LANES["lookup"], _LANES["update"]
     picture.arrow([(x, update), (x, lookup + _HEIGHT + 2)], "orange", dashed=True)
 

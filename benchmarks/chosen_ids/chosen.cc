@@ -13,7 +13,7 @@ uint64_t UndoShift(uint64_t x, int shift) {
   return undone;
 }
 
-// The odd number's inverse modulo 2^64, by Newton's iteration.
+// The inverse of the odd number modulo 2^64, by Newton's iteration.
 uint64_t Inverse(uint64_t odd) {
   uint64_t inverse = odd;
   for (int bits = 3; bits < 64; bits *= 2) inverse *= 2 - odd * inverse;

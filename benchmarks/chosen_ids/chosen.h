@@ -11,8 +11,7 @@
 
 namespace persia::bench {
 
-// Returns `count` distinct ids of at most 63 bits and a sign, of the kind
-// `name`:
+// Returns `count` distinct ids of the kind `name`:
 //   random      random ids, which the others are compared with
 //   lower_bits  ids whose hashes share the lower 32 bits
 //   upper_bits  ids whose hashes share the upper 12 and the lower 12 bits

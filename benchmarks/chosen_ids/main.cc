@@ -1,13 +1,13 @@
-// chosen_ids: how long chosen ids take over as many random ids. Run by
-// benchmarks/chosen_ids.py:
+// chosen_ids: how long requests with chosen ids take, over requests with as
+// many random ids. Run by benchmarks/chosen_ids.py:
 //
 //   chosen_ids IDS ROUNDS
 //   chosen_ids NAME COUNT FILE
 //
-// The first form prints, for each kind of ids, the ratio of its time to that
-// of random ids: for deduplicating the ids, and for creating, looking up and
-// updating their rows in a table. The second form writes COUNT ids of the kind
-// NAME to FILE, as they are in memory.
+// The first form prints, for each kind of ids, the time that the ids take over
+// the time that random ids take: for deduplicating the ids, and for creating,
+// looking up and updating their rows in a table. The second form writes COUNT
+// ids of the kind NAME to FILE, as they are in memory.
 
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +40,7 @@ std::shared_ptr<Table> NewTable() {
   return std::move(*table);
 }
 
-// In seconds, by the kind of ids and the operation.
+// The measured seconds, by the kind of ids and the operation.
 using Times = std::map<std::string, std::map<std::string, std::vector<double>>>;
 
 void Measure(const std::string& name, const std::vector<int64_t>& ids,

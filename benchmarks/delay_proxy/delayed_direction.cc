@@ -8,8 +8,8 @@ namespace {
 
 constexpr size_t kChunkBytes = 256u << 10;
 
-// A completion condition: by default, Asio moves at most 64 KiB per system
-// call.
+// A completion condition that lets a system call move any number of bytes. With
+// Asio's default condition, a call moves at most 64 KiB.
 size_t UntilDone(const ErrorCode& error, size_t /*transferred*/) {
   return error ? 0 : SIZE_MAX;
 }

@@ -1,6 +1,6 @@
-// delay_proxy: a proxy before a server that delays both directions. It needs
-// less processor time, which it shares with a benchmark's programs, than
-// tools/tcp_proxy.py. That one can also cut connections.
+// delay_proxy: a proxy in front of a server. It delays the traffic in both
+// directions. It is native since it shares the processor with the programs that
+// a benchmark measures.
 //
 //   delay_proxy --to HOST:PORT --delay-ms MS --port PORT --port-file FILE
 //

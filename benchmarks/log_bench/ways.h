@@ -15,7 +15,7 @@ namespace persia::bench {
 struct Load {
   std::string folder;  // Must exist and be empty.
   std::vector<uint8_t> record;
-  size_t in_flight = 1;  // The most records that are not acknowledged.
+  size_t in_flight = 1;  // The maximum number of unacknowledged records.
   double seconds = 1;
 };
 

@@ -1,5 +1,5 @@
 // lookup_bench: measures lookups and updates through RemoteService, and the
-// limits of lookups. Run by benchmarks/rows_over_redis.py and
+// limits to compare lookups with. Run by benchmarks/rows_over_redis.py and
 // recovery_bench.py, which request rounds on standard input:
 //
 //   lookup_bench WORKLOAD_FILE TABLES HOST:PORT,HOST:PORT

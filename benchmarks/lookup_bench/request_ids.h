@@ -17,8 +17,7 @@ class RequestIds {
  public:
   using OfTables = std::vector<UniqueIds>;
 
-  // `tables` is 1, or the number of features. The ids are in order of their
-  // shards.
+  // `tables` is 1, or the number of features. The ids are ordered by shard.
   RequestIds(const Workload* workload, size_t tables, size_t shards);
 
   size_t requests() const { return unique_.size(); }

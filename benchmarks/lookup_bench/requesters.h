@@ -1,6 +1,6 @@
-// The requesters for the rounds of lookup_bench: of the service, and of the
-// limits to compare it with. Each cycles through the workload's requests; every
-// thread begins at a different one.
+// The requesters for the rounds of lookup_bench: for the service, and for the
+// limits to compare the service with. Each cycles through the workload's
+// requests; every thread begins at a different request.
 
 #ifndef PERSIA_BENCHMARKS_LOOKUP_BENCH_REQUESTERS_H_
 #define PERSIA_BENCHMARKS_LOOKUP_BENCH_REQUESTERS_H_
@@ -25,11 +25,12 @@ inline constexpr size_t kDim = 16;
 void FillShards(const Workload& workload,
                 const std::vector<std::string>& shards, size_t tables);
 
-// What a remote requester does with each request's ids.
+// What a remote requester does with each request's ids. They are deduplicated
+// in advance, except for kDedupeAndLookup.
 enum class RemoteWork {
-  kLookup,           // Looks them up; they were deduplicated in advance.
-  kDedupeAndLookup,  // Deduplicates them and looks them up.
-  kUpdate,           // Updates their rows; deduplicated in advance, too.
+  kLookup,           // Looks the ids up.
+  kDedupeAndLookup,  // Deduplicates the ids and looks them up.
+  kUpdate,           // Updates the ids' rows.
 };
 
 // Uses a RemoteService of its own, and so one connection per shard, with up to
@@ -47,9 +48,9 @@ std::unique_ptr<Requester> MakeDedupeRequester(const RequestIds* ids,
 std::unique_ptr<Requester> MakeGatherRequester(const Workload* workload,
                                                HugeArray* flat, size_t first);
 
-// Processes that only send as many bytes as a reply has, without any lookup:
-// per connection, the share that one of two connections has of a reply of
-// `rows` rows.
+// Two processes that answer a request with as many bytes as a real reply has,
+// without any lookup. A request for `rows` rows is divided equally between the
+// two, so each process sends `rows` / 2 rows per reply.
 class TransportServers {
  public:
   // Forks, so no thread may run yet.
@@ -58,8 +59,7 @@ class TransportServers {
   TransportServers(const TransportServers&) = delete;
   TransportServers& operator=(const TransportServers&) = delete;
 
-  // A requester of one server, which gets the share of each request that one of
-  // two connections has.
+  // A requester of one process; sends that process's half of each request.
   std::unique_ptr<Requester> MakeRequester(size_t server) const;
 
  private:

@@ -17,7 +17,7 @@ std::unique_ptr<RowFeed> FollowFromNow(Table* table) {
   return std::move(*feed);
 }
 
-// Takes the changes of a request, which are all of its rows.
+// Takes the changes that a request made; checks that they are all of its rows.
 void TakeAll(const Requests& requests, RowFeed* feed, RowDelta* delta) {
   delta->ids.clear();
   delta->weights.clear();

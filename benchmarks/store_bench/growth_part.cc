@@ -18,9 +18,9 @@ double Quantile(std::vector<double> times, double share) {
   return times[place];
 }
 
-// Measures how the machine itself stalls: runs as many gathers as the table
-// gets lookups, each about as long as a lookup of kBatch new rows, from an
-// array as large as the grown table.
+// Measures how the machine itself stalls. Runs `times` gathers from an array as
+// large as the grown table, each of which takes about as long as a lookup of
+// kBatch new rows. Returns how long each gather took, in seconds.
 std::vector<double> Gather(const Options& options, size_t times) {
   constexpr size_t kGathered = 7 * kBatch;
   Requests requests({options.growth_last, kGathered, 64, options.seed});
@@ -70,9 +70,9 @@ double WorstOfLeast(const std::vector<std::vector<double>>& rounds) {
 }  // namespace
 
 // Every round requests the same ids, so a stall that the table causes is in the
-// same lookup of each round, and a stall in one round only is the machine's.
-// Therefore the worst time is that of each lookup's minimum over the rounds.
-// Quantiles, and the figures "as met", are medians over the unchanged rounds.
+// same lookup of each round, and a stall in only one round is the machine's.
+// Therefore growth_worst_ms is WorstOfLeast. Every other figure is computed in
+// each round; its median over the rounds is printed.
 void RunGrowthPart(const Options& options) {
   std::vector<std::vector<double>> rounds;
   std::vector<double> p50, p99, p999, p999_over_p50, worst_as_met;

@@ -27,9 +27,12 @@ struct Options {
   uint64_t seed = 1;
 };
 
-// lookup_over_gather, two_threads_over_one, overhead_bytes_per_row, and
-// update_over_loop, update_only_over_loop: one table of float32 rows with
-// Adagrad.
+// The comment of each function below begins with the names of the figures that
+// it prints.
+
+// overhead_bytes_per_row; with `lookup` also lookup_over_gather and
+// two_threads_over_one; with `update` also update_over_loop and
+// update_only_over_loop: one table of float32 rows with Adagrad.
 void RunAdagradParts(const Options& options, bool lookup, bool update);
 
 // large_over_small: two tables of bfloat16 rows.
@@ -39,9 +42,9 @@ void RunLargePart(const Options& options);
 // grow a table.
 void RunGrowthPart(const Options& options);
 
-// followed_over_alone: the speed of training in one thread, with a follower
-// that takes every row that a step trained before the next step, over training
-// without a follower.
+// followed_over_alone: the speed of training in one thread with a follower,
+// over the speed without. After each step, the follower takes every row that
+// the step trained.
 void RunFollowedPart(const Options& options);
 
 // dense_over_lazy_adam: the speed of training in one thread with dense Adam,

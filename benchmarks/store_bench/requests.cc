@@ -9,7 +9,8 @@ Requests::Requests(const Plan& plan) {
   batch_ = std::min<size_t>(plan.batch, choices);
   ids_.reserve(plan.count * batch_);
   indices_.reserve(plan.count * batch_);
-  // The request that each row was last in, so that no request has a row twice.
+  // For each row, the last request that has it: no request may have a row
+  // twice.
   std::vector<uint16_t> last_request(choices, 0);
   uint64_t state = Mix64(plan.seed);
   for (size_t request = 1; request <= plan.count; ++request) {

@@ -28,7 +28,7 @@ class HugeArray {
   char* data_;
 };
 
-// Rows of 16 float32 weights and, behind them, 16 of Adagrad's state.
+// Rows of 16 float32 weights, followed by 16 float32 of Adagrad's state.
 inline constexpr size_t kAdagradDim = 16;
 inline constexpr size_t kAdagradStride = 2 * kAdagradDim * sizeof(float);
 
@@ -40,7 +40,7 @@ inline constexpr size_t kBfloat16Stride = kBfloat16Dim * sizeof(uint16_t);
 void GatherRows(const char* flat, const uint32_t* indices, size_t count,
                 float* out);
 
-// The same for bfloat16 rows, as float32.
+// Copies the weights of the bfloat16 rows at `indices` to `out`, as float32.
 void GatherBfloat16Rows(const char* flat, const uint32_t* indices, size_t count,
                         float* out);
 

@@ -18,7 +18,8 @@ double Now();
 using Body = std::function<size_t(int thread)>;
 
 // Rows per second of `threads` threads that start together and call `body` for
-// about `seconds`: the rows of all, over the time until the last one ends.
+// about `seconds`: the rows of all threads, over the time until the last thread
+// ends.
 double RowsPerSecond(int threads, double seconds, const Body& body);
 
 // Calls body(thread) once in each thread.

@@ -32,10 +32,10 @@ class Requester {
 using MakeRequester = std::function<std::unique_ptr<Requester>(
     const std::string& kind, int thread, int in_flight)>;
 
-// Prints {"ready": 1}. Then, for each line "KIND THREADS IN_FLIGHT SECONDS",
-// runs such a round, with requesters that are kept for later rounds, and prints
-// a line of JSON: rows_per_second, p50_ms, p99_ms, requests. Returns at the end
-// of input.
+// Prints {"ready": 1}. Then, for each line "KIND THREADS IN_FLIGHT SECONDS"
+// read from stdin, runs such a round; requesters are kept for later rounds.
+// After each round, prints a line of JSON: rows_per_second, p50_ms, p99_ms,
+// requests. Returns at the end of input.
 void ServeRounds(const MakeRequester& make);
 
 }  // namespace persia::bench

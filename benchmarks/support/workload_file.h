@@ -1,9 +1,11 @@
 // Reads a file, written by a driver, with the rows of a service and requests
-// for them. The file has, in the machine's byte order: the number of requests,
-// the number of features, and the number of ids per feature and request, u64
-// each; the number of rows of each feature, u64; the id of every row, i64,
-// feature by feature; and the requests, whose ids are u32 indices into these
-// rows.
+// for them. The file has, in the machine's byte order:
+//
+//   3 x u64   the number of requests, the number of features, and the number of
+//             ids per feature and request
+//   u64 each  the number of rows of each feature
+//   i64 each  the id of every row, feature by feature
+//   u32 each  the ids of every request, as indices into these rows
 
 #ifndef PERSIA_BENCHMARKS_SUPPORT_WORKLOAD_FILE_H_
 #define PERSIA_BENCHMARKS_SUPPORT_WORKLOAD_FILE_H_

@@ -1,4 +1,4 @@
-// tls_bench: lookups and new connections with TLS, over those without. Run by
+// tls_bench: compares lookups and new connections with and without TLS. Run by
 // benchmarks/tls_bench.py:
 //
 //   tls_bench CERTIFICATE KEY CA SECONDS ROUNDS
@@ -24,7 +24,7 @@
 #include "cc/client/remote_service.h"
 #include "cc/server/server.h"
 #include "cc/service/await.h"
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 
 namespace persia::bench {
 namespace {
@@ -132,8 +132,8 @@ class Side {
     return meter.Each(answered * count);
   }
 
-  // The cost per client of creating `count` clients, each until the server's
-  // first answer.
+  // Creates `count` clients one after the other, each of which waits for its
+  // first answer from the server. Returns the cost per client.
   Cost ConnectionCost(size_t count) {
     const CostMeter meter;
     for (size_t i = 0; i < count; ++i) {

@@ -1,7 +1,7 @@
 // ByteBuffer: a reusable, uninitialized buffer, aligned to a cache line.
 //
-// It retains its memory when it shrinks, since page faults on fresh memory cost
-// more than filling it. Not thread-safe.
+// The buffer retains its memory when its size shrinks, because page faults on
+// fresh memory cost more than filling it. Not thread-safe.
 
 #ifndef PERSIA_CC_BASE_BYTE_BUFFER_H_
 #define PERSIA_CC_BASE_BYTE_BUFFER_H_
@@ -21,8 +21,8 @@ class ByteBuffer {
  public:
   static constexpr size_t kAlignment = 64;
 
-  // Sets the size; the contents are undefined afterwards. If the allocation
-  // fails, returns false and the size is 0.
+  // Sets the buffer's size; its contents are undefined afterwards. If the
+  // allocation fails, returns false and the size is 0.
   [[nodiscard]] bool Resize(size_t size) {
     size_ = 0;
     if (size > capacity_ && !Allocate(size)) return false;
@@ -30,8 +30,9 @@ class ByteBuffer {
     return true;
   }
 
-  // Sets a size that is not below the present one and preserves the contents.
-  // If the allocation fails, returns false and changes nothing.
+  // Grows the buffer to `size`, which must be at least the present size, and
+  // preserves its contents. If the allocation fails, returns false and changes
+  // nothing.
   [[nodiscard]] bool Grow(size_t size) {
     if (size > capacity_) {
       ByteBuffer larger;
@@ -43,8 +44,8 @@ class ByteBuffer {
     return true;
   }
 
-  // Frees the memory, and so discards the contents, if the buffer's capacity is
-  // above `capacity`.
+  // Frees the memory, which discards the contents, if the buffer's capacity
+  // exceeds `capacity`.
   void Trim(size_t capacity) {
     if (capacity_ <= capacity) return;
     bytes_.reset();
@@ -55,11 +56,11 @@ class ByteBuffer {
   uint8_t* data() { return bytes_.get(); }
   const uint8_t* data() const { return bytes_.get(); }
   size_t size() const { return size_; }
-  // The largest size that needs no allocation.
+  // The largest size to which the buffer can grow without an allocation.
   size_t capacity() const { return capacity_; }
 
-  // The first `count` elements of the buffer, as T. Precondition: they are
-  // within its size.
+  // Returns a view of the first `count` elements of the buffer, as type T.
+  // Precondition: the buffer's size covers these elements.
   template <typename T>
   Span<T> As(size_t count) {
     return Span<T>(reinterpret_cast<T*>(bytes_.get()), count);
@@ -72,11 +73,13 @@ class ByteBuffer {
 
   bool Allocate(size_t size) {
     if (size > SIZE_MAX / 2) return false;
-    // At least 1.5 times the old capacity, so that sizes that grow slowly do
-    // not allocate each time.
+    // The capacity grows to at least 1.5 times its old value, so that a slowly
+    // growing size does not cause an allocation on every call.
     const size_t wanted = std::max(size, capacity_ + capacity_ / 2);
     const size_t rounded = (wanted + kAlignment - 1) / kAlignment * kAlignment;
-    bytes_.reset();  // First, so that both blocks never exist at once.
+    // Frees the old block before the new one is allocated, to limit peak
+    // memory.
+    bytes_.reset();
     capacity_ = 0;
     auto* bytes =
         static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded));

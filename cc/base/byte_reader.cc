@@ -32,12 +32,14 @@ uint32_t ByteReader::Count(size_t record_bytes) {
   return Has(count, record_bytes) ? count : 0;
 }
 
-Status ByteReader::Finish(std::string_view what) const {
+Status ByteReader::Finish(std::string_view what,
+                          std::string_view suffix) const {
   if (!failed_ && position_ == body_.size()) return Status();
-  return Status(Code::kDataLoss,
-                Concat("a body of ", body_.size(), " bytes is no ", what,
-                       failed_ ? ": it is too short or malformed"
-                               : ": bytes follow its end"));
+  return Status(
+      Code::kDataLoss,
+      Concat("a body of ", body_.size(), " bytes is not a valid ", what, suffix,
+             failed_ ? ": it is too short or malformed"
+                     : ": bytes follow its end"));
 }
 
 }  // namespace persia

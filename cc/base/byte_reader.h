@@ -1,4 +1,5 @@
-// ByteReader: reads what a ByteWriter wrote, from untrusted bytes.
+// ByteReader: parses what a ByteWriter wrote. The bytes may come from an
+// untrusted peer or file, so every read is checked against the number of bytes.
 //
 // Not thread-safe.
 
@@ -17,9 +18,10 @@
 
 namespace persia {
 
-// Reads a body front to back. A read beyond its end returns zeros or an empty
-// view and makes the reader fail permanently, so that callers check once, at
-// the end.
+// Reads the fields of a body (the serialized bytes of one message or file
+// block) in order. A read past the last byte returns zeros or an empty view and
+// makes the reader fail permanently, so callers need to check only once, after
+// all reads.
 class ByteReader {
  public:
   explicit ByteReader(ConstBytes body) : body_(body) {}
@@ -28,11 +30,13 @@ class ByteReader {
   uint64_t U64() { return Number<uint64_t>(); }
   float F32() { return Number<float>(); }
   std::string Text();
-  void Zero32() { failed_ |= U32() != 0; }  // A reserved field: must be 0.
-  bool Bool32();                            // Must be 0 or 1.
+  // Reads a reserved field, which must be 0.
+  void Zero32() { failed_ |= U32() != 0; }
+  bool Bool32();  // Reads a bool; fails unless it is 0 or 1.
 
-  // A view of the body. `count` may come from the bytes unchecked: one that is
-  // too large fails the reader.
+  // Returns a view of the body's next `count` elements. `count` may be an
+  // unchecked number from the same body: a count that exceeds the body's size
+  // makes the reader fail.
   template <typename T>
   Span<const T> Array(uint64_t count) {
     if (!Has(count, sizeof(T))) return {};
@@ -41,19 +45,22 @@ class ByteReader {
     return Span<const T>(first, count);
   }
 
-  // Skips zeros up to a multiple of 8 bytes from the body's start.
+  // Skips zero bytes until the position is a multiple of 8 bytes from the
+  // body's start.
   void SkipPadding();
 
-  // The number of records that follow, each of at least `record_bytes`. If the
-  // body is too short for that many, returns 0 and fails the reader; so it is
-  // safe to reserve memory for the returned number.
+  // Reads the number of records that follow, each of at least `record_bytes`
+  // bytes. If the rest of the body is too short for that many records, returns
+  // 0 and makes the reader fail, so callers can safely reserve memory for the
+  // returned number.
   uint32_t Count(size_t record_bytes);
 
   bool failed() const { return failed_; }
 
-  // kDataLoss, with `what` in the message, unless every read succeeded and the
-  // body ends here.
-  Status Finish(std::string_view what) const;
+  // Returns OK if every read succeeded and no bytes of the body remain,
+  // otherwise kDataLoss. The error message names the body's kind as `what`
+  // followed by `suffix`.
+  Status Finish(std::string_view what, std::string_view suffix = "") const;
 
  private:
   template <typename T>

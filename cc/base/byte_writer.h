@@ -1,7 +1,7 @@
 // ByteWriter: serializes numbers, in little-endian order, and texts.
 //
-// A text is its length in 32 bits, its bytes, and zeros up to a multiple of 8
-// bytes from the body's start. Not thread-safe.
+// A text is serialized as its length in 32 bits, its bytes, and zeros that pad
+// it to a multiple of 8 bytes from the body's start. Not thread-safe.
 
 #ifndef PERSIA_CC_BASE_BYTE_WRITER_H_
 #define PERSIA_CC_BASE_BYTE_WRITER_H_
@@ -21,13 +21,15 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 class ByteWriter {
  public:
-  // The alignment that texts and arrays are padded to.
+  // Texts and arrays are padded to a multiple of this many bytes.
   static constexpr size_t kAlignment = 8;
 
-  // The zeros that pad `position` in a body to a multiple of kAlignment.
+  // Returns the zeros to append at `position` of a body, so that the next
+  // position is a multiple of kAlignment.
   static ConstBytes PaddingAt(size_t position);
 
-  // Reserves `before` bytes in front of the body.
+  // Reserves `before` bytes in front of the body, where the caller puts a
+  // header.
   explicit ByteWriter(size_t before = 0) : before_(before), bytes_(before) {}
 
   void U32(uint32_t value) { Copy(&value, sizeof(value)); }
@@ -36,10 +38,11 @@ class ByteWriter {
   void Text(std::string_view text);
   void Copy(const void* bytes, size_t size);
 
-  // The body's size.
+  // The body's size, without the bytes reserved in front of it.
   size_t size() const { return bytes_.size() - before_; }
 
-  // The reserved bytes and the body; the writer is then empty.
+  // Returns the reserved bytes followed by the body, and leaves the writer
+  // empty.
   std::vector<uint8_t> Take() {
     return std::exchange(bytes_, std::vector<uint8_t>(before_));
   }

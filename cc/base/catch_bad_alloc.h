@@ -1,5 +1,5 @@
-// No exception crosses a module's boundary: running out of memory becomes a
-// Status.
+// CatchBadAlloc: converts an out-of-memory exception to a Status, because no
+// exception may cross a module's boundary.
 
 #ifndef PERSIA_CC_BASE_CATCH_BAD_ALLOC_H_
 #define PERSIA_CC_BASE_CATCH_BAD_ALLOC_H_
@@ -11,8 +11,8 @@
 
 namespace persia {
 
-// Returns what `work` returns (a Status or a Result), or kResourceExhausted if
-// an allocation failed or a MemoryMeter's limit was reached.
+// Calls `work` and returns its Status or Result. If an allocation failed or a
+// MemoryMeter's limit was reached, returns kResourceExhausted instead.
 template <typename Work>
 auto CatchBadAlloc(const Work& work) -> decltype(work()) {
   try {
@@ -22,7 +22,7 @@ auto CatchBadAlloc(const Work& work) -> decltype(work()) {
         Code::kResourceExhausted,
         Concat(reached.owner(), reached.owner().empty() ? "" : ": ",
                "the memory limit of ", reached.limit(),
-               " bytes leaves no room for more rows, ", reached.used(),
+               " bytes leaves no room for more rows, since ", reached.used(),
                " are in use: raise --memory-limit, spread rows over more "
                "shards, or give tables a capacity and an eviction"));
   } catch (const std::bad_alloc&) {

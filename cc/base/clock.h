@@ -1,4 +1,4 @@
-// Deadlines: every wait in this project has one.
+// Clock and Deadline: every wait in this project ends at a deadline.
 
 #ifndef PERSIA_CC_BASE_CLOCK_H_
 #define PERSIA_CC_BASE_CLOCK_H_
@@ -7,7 +7,7 @@
 
 namespace persia {
 
-// Monotonic, so that a change of the wall clock never ends or extends a wait.
+// A monotonic clock: adjusting the wall clock neither ends nor extends a wait.
 using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
 

@@ -11,10 +11,12 @@
 namespace persia {
 namespace {
 
-constexpr uint32_t kPolynomial = 0x82f63b78;  // Reflected.
+// The Castagnoli polynomial with its bits reversed: bit 0 is the coefficient of
+// the highest power.
+constexpr uint32_t kPolynomial = 0x82f63b78;
 
-// tables[k][b]: what byte b contributes to the checksum when k more bytes
-// follow it.
+// tables[k][b] is what a byte of value b contributes to the checksum when k
+// more bytes follow it.
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
 Tables MakeTables() {
@@ -48,13 +50,14 @@ uint64_t Load64(const uint8_t* bytes) {
 
 #ifdef PERSIA_CRC32C_SSE42
 
-// The CRC instruction has a latency of three cycles and a throughput of one per
-// cycle, so three independent lanes run at once and are joined after each
-// kLaneBytes.
+// The CPU's CRC instruction has a latency of three cycles and a throughput of
+// one per cycle. Three independent parts of the data, called lanes, are
+// therefore checksummed at once, each of kLaneBytes, and then combined.
 constexpr size_t kLaneBytes = 1024;
 
-// Appending kLaneBytes zero bytes maps the checksum linearly over GF(2), so the
-// result is the XOR of the results for each of the checksum's four bytes.
+// Maps the checksum of some data to the checksum of the same data followed by
+// kLaneBytes zeros. This map is linear over GF(2), so its result is the XOR of
+// one table entry for each of the checksum's four bytes.
 using ZeroShift = std::array<std::array<uint32_t, 256>, 4>;
 
 ZeroShift MakeZeroShift() {

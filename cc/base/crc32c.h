@@ -9,8 +9,8 @@
 
 namespace persia {
 
-// Extends `crc`, the checksum of some data (0 for none), to the checksum of
-// that data followed by `bytes`. Thread-safe.
+// Given `crc`, the checksum of some data (0 if there is none), returns the
+// checksum of that data followed by `bytes`. Thread-safe.
 uint32_t ExtendCrc32c(uint32_t crc, const void* bytes, size_t size);
 
 inline uint32_t Crc32c(const void* bytes, size_t size) {
@@ -19,7 +19,7 @@ inline uint32_t Crc32c(const void* bytes, size_t size) {
 
 namespace internal {
 
-// What ExtendCrc32c falls back to on a CPU without a CRC-32C instruction.
+// ExtendCrc32c calls this on a CPU without a CRC-32C instruction.
 uint32_t ExtendCrc32cPortable(uint32_t crc, const void* bytes, size_t size);
 
 }  // namespace internal

@@ -14,7 +14,8 @@ namespace {
 
 struct ThreadMemory {
   DedupeIndex index;
-  Scratch<int64_t> ids;  // Index 0 is unused: places start at 1.
+  // ids[0] is unused, because DedupeIndex numbers ids from 1.
+  Scratch<int64_t> ids;
   Scratch<uint32_t> shards;
   Scratch<uint32_t> moved_to;
 };
@@ -24,7 +25,8 @@ ThreadMemory& OfThread() {
   return memory;
 }
 
-// Preserves the order within each shard.
+// Reorders the unique ids so that the ids of each shard are contiguous. The
+// order of ids within a shard does not change.
 void GroupByShard(uint32_t shard_count, UniqueIds* unique) {
   const size_t count = unique->ids.size();
   uint32_t* const shards = OfThread().shards.Get(count);
@@ -34,7 +36,8 @@ void GroupByShard(uint32_t shard_count, UniqueIds* unique) {
     shards[i] = ShardOf(unique->ids[i], shard_count);
     ++next[shards[i] + 1];
   }
-  for (uint32_t s = 1; s < shard_count; ++s) next[s] += next[s - 1];
+  for (uint32_t s = 0; s < shard_count; ++s) next[s + 1] += next[s];
+  unique->shard_starts = next;
   std::vector<int64_t> grouped(count);
   for (size_t i = 0; i < count; ++i) {
     const uint32_t place = next[shards[i]]++;
@@ -57,7 +60,9 @@ UniqueIds Dedupe(Span<const int64_t> batch, DedupeIndex* index) {
   unique.inverse.resize(batch.size());
   const size_t distinct = index->Number(batch, ids, unique.inverse.data());
   if (distinct == DedupeIndex::kSlow) {
-    index->ChangeHash();  // The ids may be chosen to collide under this key.
+    // A client may have chosen ids that collide under the present key, so later
+    // batches use another key.
+    index->ChangeHash();
     return DedupeBySorting(batch);
   }
   unique.ids.assign(ids + 1, ids + 1 + distinct);
@@ -72,8 +77,9 @@ UniqueIds DedupeBySorting(Span<const int64_t> batch) {
   std::sort(places.begin(), places.end(), [&](uint32_t a, uint32_t b) {
     return batch[a] != batch[b] ? batch[a] < batch[b] : a < b;
   });
-  // Here, inverse is set to the position where each id appears first; the next
-  // loop replaces that by the id's index in unique.ids.
+  // This loop sets inverse[i] to the position in the batch where the i-th id
+  // first appears. The next loop replaces this position by the id's index in
+  // unique.ids.
   for (size_t i = 0; i < places.size(); ++i) {
     const bool is_first = i == 0 || batch[places[i]] != batch[places[i - 1]];
     unique.inverse[places[i]] =

@@ -1,5 +1,6 @@
-// Removes a batch's duplicate ids, expands rows of unique ids to the batch, and
-// sums the batch's gradients per unique id.
+// Dedupe: removes duplicate ids from a batch. ExpandRows copies the rows of
+// unique ids to all positions of the batch, and AddGradients sums the batch's
+// gradients per unique id.
 
 #ifndef PERSIA_CC_BASE_DEDUPE_H_
 #define PERSIA_CC_BASE_DEDUPE_H_
@@ -13,32 +14,39 @@ namespace persia {
 
 class DedupeIndex;
 
-// Invariant: ids are distinct, and ids[inverse[i]] is the batch's i-th id. If
-// the batch has no duplicates, inverse is 0, 1, 2, ...
+// The distinct ids of a batch, and the position of each batch element among
+// them: ids[inverse[i]] is the batch's i-th id. If the batch has no duplicates,
+// inverse is 0, 1, 2, ...
 struct UniqueIds {
   std::vector<int64_t> ids;
   std::vector<uint32_t> inverse;
+  // If the ids are grouped by shard: the index in `ids` of each shard's first
+  // id, and, as a last entry, the number of ids. Otherwise empty.
+  std::vector<uint32_t> shard_starts;
 
   bool had_duplicates() const { return ids.size() != inverse.size(); }
 };
 
-// Returns the ids in order of first appearance. Precondition: fewer than 2^31
-// ids. Thread-safe: each thread retains a hash table between calls. No choice
-// of ids makes it quadratic: if too many ids collide, it sorts instead.
+// Returns the distinct ids in order of first appearance. Precondition: the
+// batch has fewer than 2^31 ids. The time is never quadratic, even for ids
+// chosen by an attacker: if too many ids collide in the hash table, the
+// function sorts the ids instead. Thread-safe: each thread retains its own hash
+// table between calls.
 UniqueIds Dedupe(Span<const int64_t> batch);
 
-// The same, with the caller's hash table.
+// Like Dedupe(batch), but with the caller's hash table.
 UniqueIds Dedupe(Span<const int64_t> batch, DedupeIndex* index);
 
-// The same, without a hash, and slower.
+// Like Dedupe(batch), but sorts instead of hashing, which is slower.
 UniqueIds DedupeBySorting(Span<const int64_t> batch);
 
-// The same, but if the batch has duplicates, the ids are ordered by ShardOf,
-// and by first appearance within a shard: each shard's ids are contiguous, so
-// they are sent, and their rows are received, without a copy.
+// Like Dedupe(batch), but if the batch has duplicates, orders the distinct ids
+// by their shard (ShardOf), those of one shard by first appearance, and sets
+// shard_starts. Each shard's ids are then contiguous, so sending them and
+// receiving their rows needs no copy.
 UniqueIds Dedupe(Span<const int64_t> batch, uint32_t shard_count);
 
-// out[i] = rows[inverse[i]], where each row has `dim` floats.
+// Sets out[i] = rows[inverse[i]], where each row has `dim` floats.
 void ExpandRows(Span<const uint32_t> inverse, Span<const float> rows,
                 size_t dim, Span<float> out);
 inline void ExpandRows(const UniqueIds& unique, Span<const float> rows,
@@ -46,7 +54,7 @@ inline void ExpandRows(const UniqueIds& unique, Span<const float> rows,
   ExpandRows(Span<const uint32_t>(unique.inverse), rows, dim, out);
 }
 
-// sums[inverse[i]] += gradients[i], in order of i, where each gradient has
+// Adds gradients[i] to sums[inverse[i]], in order of i, where each gradient has
 // `dim` floats.
 void AddGradients(Span<const uint32_t> inverse, Span<const float> gradients,
                   size_t dim, Span<float> sums);

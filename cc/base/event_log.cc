@@ -17,7 +17,7 @@ double UnixSeconds() {
   return std::chrono::duration<double>(since).count();
 }
 
-// Makes one line of `text`: error messages may have several.
+// Puts `text`, which may be an error message of several lines, on one line.
 std::string OneLine(std::string text) {
   if (text.size() > kMostTextBytes) {
     text.resize(kMostTextBytes);
@@ -44,7 +44,8 @@ bool EventLog::Admits(const EventKind& kind) noexcept {
       ++minute.told;
       return true;
     }
-    // Wakes Take, which must now wait for the end of this minute at most.
+    // Wakes a blocked Take, so that at the end of this minute it returns the
+    // number of events that were only counted.
     if (++minute.more == 1) added_.notify_all();
   } catch (const std::bad_alloc&) {
   }
@@ -99,7 +100,8 @@ void EventLog::TellCounts() {
   }
   if (lost_ > 0 && events_.size() < kMostEvents) {
     Push(EventLevel::kWarning,
-         Concat(std::exchange(lost_, 0), " events were not taken in time"));
+         Concat(std::exchange(lost_, 0),
+                " log events were lost, since they were not read in time"));
   }
 }
 

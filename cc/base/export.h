@@ -1,4 +1,5 @@
-/* Marks the symbols that libpersia.so exports: all others are hidden. */
+/* Marks a symbol that libpersia.so exports. All symbols without this mark are
+ * hidden. */
 
 #ifndef PERSIA_CC_BASE_EXPORT_H_
 #define PERSIA_CC_BASE_EXPORT_H_

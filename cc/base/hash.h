@@ -1,5 +1,6 @@
-// Hashes. Values of HashName and ShardOf decide where rows live and travel on
-// the wire, so they are part of the protocol: never change one in place.
+// Hash functions. The results of HashName and ShardOf determine where rows are
+// stored, and travel on the wire. They are part of the protocol, so neither
+// function may ever change.
 
 #ifndef PERSIA_CC_BASE_HASH_H_
 #define PERSIA_CC_BASE_HASH_H_
@@ -19,19 +20,22 @@ inline uint64_t Mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Hashes an id within a store: for its sub-shard, its admission and its new
-// row's random values. Indexes use a KeyedHash.
+// Hashes an id within a shard's store: the hash selects the row's sub-shard,
+// decides about its admission and seeds its initial values. In-memory indexes
+// use a KeyedHash instead.
 inline uint64_t HashId(int64_t id) { return Mix64(static_cast<uint64_t>(id)); }
 
-// Which of `shard_count` shards holds `id`'s row. Independent of HashId: if
-// they were the same hash, a shard would use only some of its sub-shards.
+// Returns which of `shard_count` shards holds the row of `id`. This hash must
+// be independent of HashId: if both were the same, the ids of one shard would
+// fall into only some of its sub-shards.
 inline uint32_t ShardOf(int64_t id, uint32_t shard_count) {
   const uint64_t hash = Mix64(static_cast<uint64_t>(id) ^ 0x5ca1ab1e0ddba11ull);
   return static_cast<uint32_t>(
       (static_cast<unsigned __int128>(hash) * shard_count) >> 64);
 }
 
-// The key of a table, from its name: FNV-1a over the bytes, then Mix64.
+// Returns the key of the table called `name`: FNV-1a over the bytes, then
+// Mix64.
 inline uint64_t HashName(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325ull;
   for (const char c : name) {

@@ -1,5 +1,5 @@
-// Reads and writes numbers at fixed offsets of a header, in little-endian
-// order.
+// PutField and GetField: write and read numbers at fixed offsets of a binary
+// header, in little-endian order.
 //
 // Thread-safety: pure functions.
 

@@ -12,7 +12,7 @@ namespace {
 
 using Key = KeyedHash::Key;
 
-// Expands one number to a key. The key is only as secret as the number.
+// Expands one number to a key, which is only as secret as that number.
 Key Spread(uint64_t number) {
   return {Mix64(number), Mix64(number + 1), Mix64(number + 2),
           Mix64(number + 3)};
@@ -22,7 +22,8 @@ Key RandomKey() {
   Key key;
   const Span<uint8_t> bytes(reinterpret_cast<uint8_t*>(&key), sizeof(key));
   if (FillWithRandomBytes(bytes).ok()) return key;
-  // Without random bytes from the kernel, the clock and an address must do.
+  // The kernel provided no random bytes, so the key is derived from the clock
+  // and an address, which are harder to guess than a constant.
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   return Spread(Mix64(static_cast<uint64_t>(now)) ^
                 reinterpret_cast<uintptr_t>(&key));

@@ -1,9 +1,9 @@
-// MemoryMeter: counts the memory that several owners hold together, and limits
-// it.
+// MemoryMeter: counts the memory that several owners (such as tables) use
+// together, and limits the sum.
 //
-// An owner reports its growth before it allocates, so the meter costs nothing
-// while nothing grows. Only growth by AddAnyway may exceed the limit.
-// Thread-safe; never blocks.
+// An owner reports to the meter before it allocates more memory, so the meter
+// costs nothing while memory use does not grow. Only AddAnyway may exceed the
+// limit. Thread-safe; never blocks.
 
 #ifndef PERSIA_CC_BASE_MEMORY_METER_H_
 #define PERSIA_CC_BASE_MEMORY_METER_H_
@@ -17,13 +17,15 @@
 
 namespace persia {
 
-// Derives from std::bad_alloc, so that code which handles that handles this.
+// Derives from std::bad_alloc, so that a handler of std::bad_alloc also catches
+// MemoryLimitReached.
 class MemoryLimitReached : public std::bad_alloc {
  public:
   MemoryLimitReached(uint64_t limit, uint64_t used)
       : limit_(limit), used_(used) {}
 
-  // A copy that names the owner that needed the memory: "table \"user\"".
+  // Returns a copy of the exception that names the owner that needed the
+  // memory, such as "table \"user\"".
   MemoryLimitReached For(const std::string& owner) const {
     MemoryLimitReached named = *this;
     named.owner_ = owner;
@@ -57,7 +59,8 @@ class MemoryMeter {
   }
   uint64_t used() const { return used_.load(std::memory_order_relaxed); }
 
-  // Throws MemoryLimitReached, and counts nothing, if that exceeds the limit.
+  // Counts `bytes`. If the sum would exceed the limit, throws
+  // MemoryLimitReached and counts nothing.
   void Add(size_t bytes) {
     const uint64_t before = used_.fetch_add(bytes, std::memory_order_relaxed);
     if (before + bytes <= limit()) return;
@@ -65,7 +68,7 @@ class MemoryMeter {
     throw MemoryLimitReached(limit(), before);
   }
 
-  // Counts them even if that exceeds the limit.
+  // Counts `bytes` even if the sum then exceeds the limit.
   void AddAnyway(size_t bytes) {
     used_.fetch_add(bytes, std::memory_order_relaxed);
   }
@@ -79,17 +82,20 @@ class MemoryMeter {
   std::atomic<uint64_t> used_{0};
 };
 
-// One owner's bytes in a meter; the destructor removes them. Not thread-safe.
+// The bytes of one owner in a MemoryMeter; the destructor subtracts them from
+// the meter. Not thread-safe.
 class MeteredBytes {
  public:
-  // What Grow does at the limit: throw, or exceed it.
+  // What Grow does when the meter's limit is reached: throw, or exceed the
+  // limit.
   enum class AtLimit { kThrow, kGrow };
 
-  // Counts nothing if `meter` is null; else it must outlive this.
+  // If `meter` is null, nothing is counted. A meter that is not null must
+  // outlive this object.
   explicit MeteredBytes(MemoryMeter* meter, AtLimit at_limit = AtLimit::kThrow)
       : meter_(meter), at_limit_(at_limit) {}
   ~MeteredBytes() { Shrink(bytes_); }
-  // The moved-from object has no bytes.
+  // Moving transfers the counted bytes; the moved-from object counts none.
   MeteredBytes(MeteredBytes&& other) noexcept
       : meter_(other.meter_),
         at_limit_(other.at_limit_),
@@ -102,9 +108,10 @@ class MeteredBytes {
     return *this;
   }
 
-  // Counts `bytes`, calls `make`, which allocates them, and returns what it
-  // returns. Throws what `make` throws, or MemoryLimitReached before it calls
-  // `make`; in both cases nothing is counted.
+  // Counts `bytes`, then calls `make`, which allocates them, and returns the
+  // result of `make`. If the limit is reached, throws MemoryLimitReached
+  // without calling `make`. If `make` throws, the exception is rethrown. In
+  // both cases nothing is counted.
   template <typename Make>
   auto Grow(size_t bytes, const Make& make) -> decltype(make()) {
     Count(bytes);
@@ -117,7 +124,7 @@ class MeteredBytes {
     }
   }
 
-  // The owner has freed `bytes` of its memory.
+  // Call this when the owner has freed `bytes` of its memory.
   void Shrink(size_t bytes) {
     bytes_ -= bytes;
     if (meter_ != nullptr) meter_->Remove(bytes);

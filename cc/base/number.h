@@ -1,6 +1,6 @@
-// Numbers as text: the shortest text that parses to the same number, so that
-// texts can be compared and errors show exactly what was received. Independent
-// of the locale.
+// NumberText: formats a number as the shortest text that parses to the same
+// number. Equal numbers therefore have equal texts, and an error message shows
+// exactly the number that was received. Independent of the locale.
 
 #ifndef PERSIA_CC_BASE_NUMBER_H_
 #define PERSIA_CC_BASE_NUMBER_H_
@@ -9,7 +9,7 @@
 
 namespace persia {
 
-// Zero has no sign: both zeros are "0".
+// Both zeros, 0.0 and -0.0, become "0".
 std::string NumberText(double value);
 std::string NumberText(float value);
 

@@ -1,4 +1,5 @@
-// The error of optimizers and initializers for a parameter out of range.
+// CheckParam: makes the error for an optimizer's or initializer's parameter
+// that is out of range.
 
 #ifndef PERSIA_CC_BASE_PARAM_CHECK_H_
 #define PERSIA_CC_BASE_PARAM_CHECK_H_
@@ -12,8 +13,8 @@
 
 namespace persia {
 
-// InvalidArgument unless `holds`. `what` names the kind of setting, such as
-// "optimizer"; `rule` completes "<param> must be".
+// Returns OK if `holds`, otherwise InvalidArgument. `what` names the kind of
+// setting, such as "optimizer"; `rule` completes the message "<param> must be".
 inline Status CheckParam(bool holds, std::string_view what, const Spec& spec,
                          std::string_view param, double value,
                          std::string_view rule) {

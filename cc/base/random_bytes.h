@@ -1,4 +1,4 @@
-// Unpredictable random bytes. Thread-safe.
+// Random numbers that an attacker cannot predict. Thread-safe.
 
 #ifndef PERSIA_CC_BASE_RANDOM_BYTES_H_
 #define PERSIA_CC_BASE_RANDOM_BYTES_H_
@@ -10,11 +10,13 @@
 
 namespace persia {
 
-// Fills `bytes` from the kernel's generator; may block while the machine is
-// still booting. kInternal if the kernel fails to provide them.
+// Fills `bytes` from the kernel's random number generator; may block while the
+// machine is still booting. Returns kInternal if the kernel provides no random
+// bytes.
 Status FillWithRandomBytes(Span<uint8_t> bytes);
 
-// A random 64-bit number other than 0; fails as FillWithRandomBytes does.
+// Returns a random 64-bit number other than 0, or the error of
+// FillWithRandomBytes.
 Result<uint64_t> RandomNonZero();
 
 }  // namespace persia

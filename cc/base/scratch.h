@@ -1,9 +1,10 @@
-// Scratch: memory that a thread retains between calls, so that steady work
-// allocates nothing. It is freed when recent calls needed far less.
+// Scratch: memory that a thread retains between calls, so that a steady load
+// causes no allocations. The memory is freed when recent calls needed much
+// less.
 //
-// Large blocks are mapped and unmapped directly, so that they return to the
-// system: malloc might retain them. Not thread-safe. Throws std::bad_alloc, and
-// is then empty.
+// Large blocks are mapped and unmapped directly, because malloc might retain
+// freed memory instead of returning it to the system. Not thread-safe. If an
+// allocation fails, Get throws std::bad_alloc and leaves the Scratch empty.
 
 #ifndef PERSIA_CC_BASE_SCRATCH_H_
 #define PERSIA_CC_BASE_SCRATCH_H_
@@ -25,9 +26,10 @@ class Scratch {
 
  public:
   // Memory is freed only if none of this many successive calls needed it. A
-  // rarer large call has to allocate again, which costs little beside its work.
+  // large call that occurs more rarely has to allocate its memory each time,
+  // which is cheap compared to the call's other work.
   static constexpr size_t kCalls = 256;
-  // Memory of at most this size is never freed before destruction.
+  // A block of at most this size is retained until the Scratch is destroyed.
   static constexpr size_t kKeptBytes = size_t{64} << 10;
 
   Scratch() = default;
@@ -35,8 +37,8 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  // Room for `size` elements, valid until the next call, with undefined
-  // contents.
+  // Returns room for `size` elements with undefined contents. The pointer is
+  // valid until the next call of Get.
   T* Get(size_t size) {
     most_ = std::max(most_, size);
     if (++calls_ == kCalls) Trim();
@@ -48,8 +50,9 @@ class Scratch {
 
  private:
   static constexpr size_t kLargeBytes = size_t{1} << 20;
-  // A capacity above this multiple of what was needed is freed. Growth alone
-  // may allocate 1.5 times what is needed, so 2 would be too close.
+  // Trim frees the memory if its capacity exceeds the recently needed size by
+  // this factor. Growth may allocate 1.5 times the needed size, so a factor of
+  // 2 would be too close.
   static constexpr size_t kFar = 4;
 
   void Trim() {
@@ -59,7 +62,9 @@ class Scratch {
   }
 
   void Take(size_t capacity) {
-    Release();  // First, so that both blocks never exist at once.
+    // Frees the old block before the new one is allocated, to limit peak
+    // memory.
+    Release();
     if (capacity > SIZE_MAX / 2 / sizeof(T)) throw std::bad_alloc();
     const size_t bytes = capacity * sizeof(T);
     void* memory = nullptr;
@@ -87,8 +92,8 @@ class Scratch {
 
   T* values_ = nullptr;
   size_t capacity_ = 0;
-  size_t calls_ = 0;  // Since the last Trim.
-  size_t most_ = 0;   // The largest size since the last Trim.
+  size_t calls_ = 0;  // The number of calls of Get since the last Trim.
+  size_t most_ = 0;   // The largest size that Get received since the last Trim.
 };
 
 }  // namespace persia

@@ -11,7 +11,8 @@ namespace persia {
 template <typename T, std::size_t Extent = boost::dynamic_extent>
 using Span = boost::span<T, Extent>;
 
-// Bytes to send or store without a copy, and memory to receive bytes into.
+// Views of bytes: ConstBytes are sent or stored without a copy, and
+// MutableBytes receive bytes.
 using ConstBytes = Span<const uint8_t>;
 using MutableBytes = Span<uint8_t>;
 

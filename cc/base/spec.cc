@@ -9,7 +9,8 @@
 namespace persia {
 namespace {
 
-// Specs also come from the network, and error messages quote the whole text.
+// The length of a spec is limited because specs also come from the network, and
+// error messages quote the whole text.
 constexpr size_t kMaxTextBytes = 1000;
 
 bool IsName(std::string_view text) {
@@ -18,7 +19,8 @@ bool IsName(std::string_view text) {
   });
 }
 
-// Always uses the C locale, unlike strtod, which reads "0,1" in some locales.
+// Parses a number in the C locale. strtod is unsuitable, because in some
+// locales it accepts "0,1" as a number.
 bool ReadNumber(std::string_view text, double* value) {
   const char* end = text.data() + text.size();
   const std::from_chars_result read = std::from_chars(text.data(), end, *value);

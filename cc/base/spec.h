@@ -1,9 +1,9 @@
 // Spec: a named choice with numeric parameters, such as
 // "adagrad(epsilon=1e-07,initial_accumulator_value=0.1)".
 //
-// A setting has one canonical text everywhere: Python passes it, it travels on
-// the wire, it is compared when two clients open the same table, and error
-// messages show it.
+// Every part of the system uses the same canonical text for a setting: Python
+// passes this text to C++, messages carry it, shards compare it when two
+// clients open the same table, and errors show it.
 //
 // Grammar:
 //   spec   = name [ "(" [ param *( "," param ) ] ")" ]
@@ -29,11 +29,12 @@ struct Spec {
 
   static Result<Spec> Parse(std::string_view text);
 
-  // The canonical text: parameters sorted by name, numbers as NumberText.
+  // Returns the canonical text: parameters are sorted by name, and numbers are
+  // formatted by NumberText.
   std::string ToString() const;
 
-  // InvalidArgument unless every parameter is one of `known`; `what` (such as
-  // "optimizer") names the kind of setting in the message.
+  // Returns InvalidArgument unless every parameter is one of `known`. The error
+  // message names the kind of setting as `what`, such as "optimizer".
   Status CheckParams(std::string_view what,
                      std::initializer_list<std::string_view> known) const;
 

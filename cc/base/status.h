@@ -1,5 +1,6 @@
-// Status and Result: how every module reports failure. Nothing in cc/ lets an
-// exception cross a module's boundary, and nothing aborts on bad input.
+// Status and Result: the types by which every module reports failure. No
+// exception crosses the boundary of a module in cc/, and no bad input aborts
+// the process.
 //
 // Thread-safety: plain values, no shared state.
 
@@ -14,8 +15,8 @@
 
 namespace persia {
 
-// The numbers are gRPC's and TensorFlow's, so a cast converts them.
-// They travel on the wire: never renumber.
+// These codes have the numbers of gRPC and TensorFlow, so a cast converts them.
+// The codes travel on the wire, so they must never be renumbered.
 enum class Code : uint32_t {
   kOk = 0,
   kCancelled = 1,
@@ -61,7 +62,7 @@ Status InvalidArgument(const Args&... args) {
   return Status(Code::kInvalidArgument, Concat(args...));
 }
 
-// A T, or the Status that says why there is none.
+// Holds a T, or the Status that explains why there is no T.
 template <typename T>
 class [[nodiscard]] Result {
  public:

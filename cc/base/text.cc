@@ -1,6 +1,7 @@
 #include "cc/base/text.h"
 
 #include <cstdint>
+#include <sstream>
 
 namespace persia {
 namespace {
@@ -9,8 +10,8 @@ bool IsControl(uint32_t point) {
   return point < 0x20 || (point >= 0x7f && point < 0xa0);
 }
 
-// The length in bytes of a character whose first byte is `first`; 0 if no
-// character begins with it.
+// Returns the length in bytes of a UTF-8 character whose first byte is `first`,
+// or 0 if no character starts with that byte.
 size_t LengthFrom(uint8_t first) {
   if (first < 0x80) return 1;
   if (first >= 0xc2 && first < 0xe0) return 2;
@@ -19,16 +20,16 @@ size_t LengthFrom(uint8_t first) {
   return 0;
 }
 
-// Whether a code point may be encoded in `length` bytes: not overlong, not a
-// surrogate, at most U+10FFFF.
+// Returns whether UTF-8 may encode the code point in `length` bytes: the
+// encoding is the shortest, and the point is no surrogate and at most U+10FFFF.
 bool IsOf(uint32_t point, size_t length) {
   if (length == 3) return point >= 0x800 && (point < 0xd800 || point > 0xdfff);
   if (length == 4) return point >= 0x10000 && point <= 0x10ffff;
   return true;
 }
 
-// Removes the first character from `text`. Returns false if it is malformed or
-// a control character.
+// Removes the first character from `text`. Returns false if this character is
+// malformed or a control character.
 bool TakePlain(std::string_view* text) {
   const auto first = static_cast<uint8_t>(text->front());
   const size_t length = LengthFrom(first);
@@ -66,6 +67,23 @@ std::string Escaped(std::string_view text) {
     escaped += kDigits[byte & 15];
   }
   return escaped;
+}
+
+std::vector<std::string> SplitAtCommas(const std::string& list) {
+  std::vector<std::string> pieces;
+  std::istringstream stream(list);
+  for (std::string piece; std::getline(stream, piece, ',');) {
+    pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+std::string Join(const std::vector<std::string>& pieces, const char* between) {
+  std::string joined;
+  for (const std::string& piece : pieces) {
+    joined += (joined.empty() ? "" : between) + piece;
+  }
+  return joined;
 }
 
 }  // namespace persia

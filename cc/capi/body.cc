@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cc/capi/error.h"
-#include "cc/capi/persia.h"
+#include "cc/capi/persia_requests.h"
 #include "cc/json/predict_request.h"
 #include "cc/json/request_body.h"
 
@@ -35,7 +35,7 @@ int persia_body_get_column(const persia_body* body, int column,
   const auto& columns = body->body.columns();
   if (column < 0 || static_cast<size_t>(column) >= columns.size()) {
     return ReportStatus(
-        persia::InvalidArgument("column must be from 0 and below ",
+        persia::InvalidArgument("column must be at least 0 and below ",
                                 columns.size(), ", received ", column));
   }
   const persia::Column& from = columns[static_cast<size_t>(column)];

@@ -6,7 +6,7 @@
 
 #include "cc/files/all_files.h"
 
-// The names that a `list` call has added so far.
+// Collects the file names that the storage library's `list` callback adds.
 struct persia_file_names {
   std::vector<std::string> names;
 };
@@ -16,7 +16,8 @@ namespace {
 
 constexpr size_t kGatheredBytes = size_t{8} << 20;
 
-// Calls `function`, whose last argument is a buffer for a message.
+// Calls `function` of the storage library with `args` and a buffer, into which
+// the library writes an error message if the call fails.
 template <typename Function, typename... Args>
 Status Call(const char* what, const std::string& path, Function function,
             Args... args) {
@@ -29,12 +30,12 @@ Status Call(const char* what, const std::string& path, Function function,
 }
 
 Status NoSuchThing(const char* what, const std::string& path) {
-  return Status(Code::kFailedPrecondition,
-                Concat("cannot ", what, " ", path,
-                       ": only files of this machine can be"));
+  return Status(
+      Code::kFailedPrecondition,
+      Concat("cannot ", what, " ", path, ": only local files support this"));
 }
 
-// Owns a file handle that the functions returned.
+// Owns a file handle that the storage library's `create` or `open` returned.
 class Handle {
  public:
   explicit Handle(const persia_files& calls) : calls_(calls) {}
@@ -120,8 +121,8 @@ class CallbackReadableFile : public ReadableFile {
       if (got == 0) break;
       if (got > bytes.size() - done) {
         return Status(Code::kInternal,
-                      Concat("cannot read ", path_, ": more bytes came than ",
-                             "were asked for"));
+                      Concat("cannot read ", path_, ": the storage's library ",
+                             "returned more bytes than were requested"));
       }
       done += got;
     }
@@ -198,6 +199,7 @@ void persia_file_names_add(persia_file_names* names, const char* name) {
 }
 
 void persia_set_files(const persia_files* files) {
-  // Never freed: other threads may still be using the previous one.
+  // The previous CallbackFiles is never freed, because other threads may still
+  // be using it.
   persia::SetUrlFiles(new persia::CallbackFiles(*files));
 }

@@ -1,6 +1,7 @@
-// CallbackFiles: a FileSystem that calls functions from the C interface.
+// CallbackFiles: a FileSystem that calls functions which the user of the C
+// interface provides (persia_set_files).
 //
-// Appends are buffered, so that each call of a function writes megabytes.
+// Appended bytes are buffered, so that each callback writes megabytes.
 
 #ifndef PERSIA_CC_CAPI_CALLBACK_FILES_H_
 #define PERSIA_CC_CAPI_CALLBACK_FILES_H_

@@ -12,7 +12,8 @@ using persia::ReportStatus;
 
 struct persia_changes {
   persia::ChangesRequest request;
-  std::vector<std::string> row_dtypes;  // One per table.
+  // The dtype of each table's rows, as text.
+  std::vector<std::string> row_dtypes;
 };
 
 namespace persia {
@@ -27,10 +28,10 @@ FollowPosition PositionOf(const persia_follow_position& from) {
   return position;
 }
 
-Status AskChanges(const char* name, ChangesRequest* request) {
+Status SendChangesRequest(const char* name, ChangesRequest* request) {
   auto session = FindSession(name);
   if (!session.ok()) return session.status();
-  return (*session)->Changes(request);
+  return (*session)->Call(request);
 }
 
 }  // namespace
@@ -44,7 +45,7 @@ int persia_session_changes(const char* name, uint32_t shard,
   request.shard = shard;
   request.position = persia::PositionOf(*position);
   request.max_rows = max_rows;
-  const int code = ReportStatus(persia::AskChanges(name, &request));
+  const int code = ReportStatus(persia::SendChangesRequest(name, &request));
   if (code != 0) return code;
   for (const persia::TableChanges& table : request.tables) {
     made->row_dtypes.push_back(table.config.row_dtype.ToString());
@@ -67,7 +68,7 @@ int persia_changes_table(const persia_changes* changes, int table,
   const auto& tables = changes->request.tables;
   if (table < 0 || static_cast<size_t>(table) >= tables.size()) {
     return ReportStatus(
-        persia::InvalidArgument("table must be from 0 and below ",
+        persia::InvalidArgument("table must be at least 0 and below ",
                                 tables.size(), ", received ", table));
   }
   const auto at = static_cast<size_t>(table);

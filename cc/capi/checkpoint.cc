@@ -1,6 +1,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cc/capi/error.h"
 #include "cc/capi/persia.h"
@@ -15,8 +16,17 @@ struct persia_checkpoint_reply {
   persia::CheckpointRequest request;
 };
 
+struct persia_files_reply {
+  persia::FilesRequest request;
+};
+
 namespace persia {
 namespace {
+
+template <typename Strings>
+std::vector<std::string> FilesOf(const Strings& from) {
+  return {from.files, from.files + from.file_count};
+}
 
 CheckpointRequest RequestOf(const persia_checkpoint_request& from) {
   CheckpointRequest request;
@@ -25,27 +35,34 @@ CheckpointRequest RequestOf(const persia_checkpoint_request& from) {
   request.parent_id = from.parent_id;
   request.generation = from.generation;
   request.folder = from.folder;
-  for (int i = 0; i < from.file_count; ++i) {
-    request.files.emplace_back(from.files[i]);
-  }
+  request.files = FilesOf(from);
+  return request;
+}
+
+FilesRequest RequestOf(const persia_files_request& from) {
+  FilesRequest request;
+  request.action = static_cast<FilesAction>(from.action);
+  request.folder = from.folder;
+  request.files = FilesOf(from);
   if (from.contents_size > 0) {
     request.contents.assign(from.contents, from.contents + from.contents_size);
   }
   return request;
 }
 
-int Ask(const char* name, const persia_checkpoint_request& from,
-        persia_checkpoint_reply** reply) {
+template <typename From, typename Reply>
+int SendRequest(const char* name, const From& from, Reply** reply) {
   auto session = FindSession(name);
   if (!session.ok()) return ReportStatus(session.status());
-  auto made = std::make_unique<persia_checkpoint_reply>();
+  auto made = std::make_unique<Reply>();
   made->request = RequestOf(from);
-  const Status status = (*session)->Checkpoint(&made->request);
+  const Status status = (*session)->Call(&made->request);
   if (status.ok()) *reply = made.release();
   return ReportStatus(status);
 }
 
-// Counts the contents of a file without storing them.
+// Counts the tables, rows and erased ids in a checkpoint file without storing
+// them.
 class Counter : public ShardVisitor {
  public:
   explicit Counter(persia_shard_file* counts) : counts_(*counts) {}
@@ -83,7 +100,7 @@ class Counter : public ShardVisitor {
 int persia_session_checkpoint(const char* name,
                               const persia_checkpoint_request* request,
                               persia_checkpoint_reply** reply) {
-  return persia::Ask(name, *request, reply);
+  return persia::SendRequest(name, *request, reply);
 }
 
 int persia_checkpoint_shards(const persia_checkpoint_reply* reply) {
@@ -106,22 +123,28 @@ void persia_checkpoint_shard(const persia_checkpoint_reply* reply, int shard,
   out->base_message = from.base_outcome.message().c_str();
 }
 
-int persia_checkpoint_names(const persia_checkpoint_reply* reply) {
+void persia_checkpoint_free(persia_checkpoint_reply* reply) { delete reply; }
+
+int persia_session_files(const char* name, const persia_files_request* request,
+                         persia_files_reply** reply) {
+  return persia::SendRequest(name, *request, reply);
+}
+
+int persia_files_names(const persia_files_reply* reply) {
   return static_cast<int>(reply->request.names.size());
 }
 
-const char* persia_checkpoint_name(const persia_checkpoint_reply* reply,
-                                   int name) {
+const char* persia_files_name(const persia_files_reply* reply, int name) {
   return reply->request.names[name].c_str();
 }
 
-const uint8_t* persia_checkpoint_contents(const persia_checkpoint_reply* reply,
-                                          uint64_t* size) {
+const uint8_t* persia_files_contents(const persia_files_reply* reply,
+                                     uint64_t* size) {
   *size = reply->request.contents.size();
   return reply->request.contents.data();
 }
 
-void persia_checkpoint_free(persia_checkpoint_reply* reply) { delete reply; }
+void persia_files_free(persia_files_reply* reply) { delete reply; }
 
 int persia_checkpoint_read_file(const char* path, persia_shard_file* out) {
   *out = persia_shard_file();

@@ -1,4 +1,4 @@
-// Converts a Status to the C interface's code and message.
+// ReportStatus: converts a Status to the C interface's status code and message.
 
 #ifndef PERSIA_CC_CAPI_ERROR_H_
 #define PERSIA_CC_CAPI_ERROR_H_
@@ -7,7 +7,8 @@
 
 namespace persia {
 
-// Stores the message for persia_last_error of this thread; returns the code.
+// Stores the message of `status`, which persia_last_error returns on this
+// thread, and returns the status code.
 int ReportStatus(const Status& status);
 
 }  // namespace persia

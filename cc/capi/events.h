@@ -1,4 +1,4 @@
-// The handle of the C interface's event logs.
+// persia_events: the handle that the C interface returns for an event log.
 
 #ifndef PERSIA_CC_CAPI_EVENTS_H_
 #define PERSIA_CC_CAPI_EVENTS_H_
@@ -9,7 +9,7 @@
 
 struct persia_events {
   persia::EventLog log;
-  std::string text;  // Of the event taken last.
+  std::string text;  // The text of the event that was taken last.
 };
 
 #endif  // PERSIA_CC_CAPI_EVENTS_H_

@@ -3,8 +3,9 @@
 #include <utility>
 
 #include "cc/base/hash.h"
+#include "cc/capi/counters.h"
 #include "cc/capi/error.h"
-#include "cc/capi/persia.h"
+#include "cc/capi/persia_remote.h"
 #include "cc/serving/remote_tables.h"
 
 using persia::ReportStatus;
@@ -28,16 +29,7 @@ void persia_remote_get_counters(const persia_remote* remote,
   out->number = tables.number();
   out->cluster = tables.cluster().c_str();
   out->addresses = tables.addresses().c_str();
-  out->lookups = from.lookups;
-  out->ids = from.ids;
-  out->unique_ids = from.unique_ids;
-  out->requests = from.requests;
-  out->failures = from.failures;
-  out->zeros = from.zeros;
-  out->hot_hits = from.hot.hits;
-  out->hot_misses = from.hot.misses;
-  out->hot_rows = from.hot.rows;
-  out->hot_bytes = from.hot.bytes;
+  persia::CopyCounters(from, &out->counters);
   static_assert(persia::Latencies::kBins == PERSIA_LATENCY_BINS,
                 "the header says how many there are");
   for (size_t b = 0; b < from.latencies.size(); ++b) {

@@ -23,19 +23,26 @@ static_assert(sizeof(RowUsage) == sizeof(persia_row_usage) &&
                       offsetof(persia_row_usage, count),
               "a page's view is of its own memory");
 
-// Adds the table's name to `status`: shards know a table only by its key.
+// Adds the table's name to an error, because shards know a table only by its
+// key.
 Status Named(const char* table, const Status& status) {
   if (status.ok()) return status;
   return Status(status.code(),
                 Concat("table '", table, "': ", status.message()));
 }
 
-// Finds the session, calls `ask` with it and reports the status.
-template <typename Ask>
-int Report(const char* name, const char* table, const Ask& ask) {
+// Finds the session called `name`, calls `use` with this session and reports
+// the status that `use` returns.
+template <typename Use>
+int Report(const char* name, const char* table, const Use& use) {
   auto session = FindSession(name);
   if (!session.ok()) return ReportStatus(session.status());
-  return ReportStatus(Named(table, ask(session->get())));
+  return ReportStatus(Named(table, use(session->get())));
+}
+
+int CallNamed(const char* name, const char* table, const AnyRequest& request) {
+  return Report(name, table,
+                [&](Session* session) { return session->Call(request); });
 }
 
 }  // namespace
@@ -43,7 +50,7 @@ int Report(const char* name, const char* table, const Ask& ask) {
 
 int persia_session_lookup(const char* name, const char* table, int dim,
                           const int64_t* ids, uint64_t count, float* rows) {
-  persia::LookupCall call;
+  persia::LayerCall call;
   call.layer = table;
   call.table = persia::HashName(table);
   call.dim = static_cast<uint32_t>(dim);
@@ -69,9 +76,7 @@ int persia_session_assign(const char* name, const char* table, int dim,
   request.weights = persia::Span<const float>(rows, count * request.dim);
   request.state_size = static_cast<uint32_t>(state_size);
   request.state = persia::Span<const float>(state, count * request.state_size);
-  return persia::Report(name, table, [&](persia::Session* session) {
-    return session->Assign(&request);
-  });
+  return persia::CallNamed(name, table, &request);
 }
 
 int persia_session_remove(const char* name, const char* table,
@@ -80,9 +85,7 @@ int persia_session_remove(const char* name, const char* table,
   persia::RemoveRequest request;
   request.table = persia::HashName(table);
   request.ids = persia::Span<const int64_t>(ids, count);
-  const int code = persia::Report(name, table, [&](persia::Session* session) {
-    return session->Remove(&request);
-  });
+  const int code = persia::CallNamed(name, table, &request);
   if (code == 0) *removed = request.removed;
   return code;
 }
@@ -91,9 +94,7 @@ int persia_session_drop_table(const char* name, const char* table, int stays) {
   persia::DropTableRequest request;
   request.table = persia::HashName(table);
   request.stays = stays != 0;
-  return persia::Report(name, table, [&](persia::Session* session) {
-    return session->DropTable(&request);
-  });
+  return persia::CallNamed(name, table, &request);
 }
 
 int persia_session_retire_layer(const char* name, const char* layer,
@@ -113,9 +114,7 @@ int persia_session_export(const char* name, const char* table,
   request.cursor.shard = cursor->shard;
   request.cursor.position = cursor->position;
   request.max_rows = max_rows;
-  const int code = persia::Report(name, table, [&](persia::Session* session) {
-    return session->Export(&request);
-  });
+  const int code = persia::CallNamed(name, table, &request);
   if (code != 0) return code;
   cursor->shard = request.cursor.shard;
   cursor->position = request.cursor.position;

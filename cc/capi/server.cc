@@ -2,98 +2,56 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
-#include "cc/capi/addresses.h"
+#include "cc/base/text.h"
 #include "cc/capi/error.h"
 #include "cc/capi/events.h"
 #include "cc/capi/persia.h"
+#include "cc/capi/server_options.h"
 #include "cc/capi/stats.h"
-#include "cc/capi/text.h"
 #include "cc/capi/timeout.h"
 #include "cc/capi/tls.h"
 #include "cc/client/remote_service.h"
-#include "cc/service/local_service.h"
-#include "cc/service/replica_service.h"
 #include "cc/service/worker_service.h"
+#include "cc/shard/local_service.h"
+#include "cc/shard/replica_service.h"
 
 using persia::ReportStatus;
 
 struct persia_server {
-  // The server is destroyed before the service that it hosts.
+  // Members are destroyed from last to first, so the server is destroyed before
+  // the service whose requests it handles.
   std::unique_ptr<persia::EmbeddingService> service;
-  const persia::ReplicaService* replica =
-      nullptr;  // The service, if that is a replica.
+  // `service` if this server is a replica, otherwise null.
+  const persia::ReplicaService* replica = nullptr;
   std::unique_ptr<persia::Server> server;
 };
 
 namespace persia {
 namespace {
 
-// A row's place in a cache is 32 bits wide.
+// A cache stores the index of a row in 32 bits, which limits its number of
+// rows.
 constexpr uint64_t kMaxCacheRows = uint64_t{1} << 32;
 
-Result<ServerOptions> OptionsOf(const persia_server_options& from) {
-  if (from.port < 0 || from.port > 65535) {
-    return InvalidArgument("port must be from 0 (any) to 65535, received ",
-                           from.port);
-  }
-  if (from.io_threads < 1) {
-    return InvalidArgument("io_threads must be at least 1, received ",
-                           from.io_threads);
-  }
-  ServerOptions options;
-  options.host = from.host;
-  options.port = static_cast<uint16_t>(from.port);
-  options.io_threads = from.io_threads;
-  options.auth_token = TextOrNone(from.auth_token);
-  options.insecure = from.insecure != 0;
-  if (from.max_connections != 0) options.max_connections = from.max_connections;
-  if (from.max_message_bytes != 0) {
-    options.max_body_bytes = from.max_message_bytes;
-  }
-  if (from.max_request_tables != 0) {
-    options.request.tables = from.max_request_tables;
-  }
-  if (from.max_request_ids != 0) options.request.ids = from.max_request_ids;
-  if (from.events != nullptr) options.events = &from.events->log;
-  auto tls = TlsOf(from.tls);
-  if (!tls.ok()) return tls.status();
-  options.tls = std::move(*tls);
-  return options;
+// Sets the event log and the TLS context, which no text option can carry.
+Status Complete(persia_events* events, HostingOptions* options) {
+  if (events != nullptr) options->server.events = &events->log;
+  auto tls = TlsOf(options->tls);
+  if (tls.ok()) options->server.tls = std::move(*tls);
+  return tls.status();
 }
 
-Status ReadLevel(const std::string& text, RecoveryLevel* level) {
-  *level =
-      text == "checkpoint" ? RecoveryLevel::kCheckpoint : RecoveryLevel::kLog;
-  if (text.empty() || text == "log" || text == "checkpoint") return Status();
-  return InvalidArgument("recovery must be log or checkpoint, received \"",
-                         text, "\"");
-}
-
-Status ReadSync(const std::string& text, SyncMode* sync) {
-  *sync = text == "system" ? SyncMode::kSystem : SyncMode::kDevice;
-  if (text.empty() || text == "device" || text == "system") return Status();
-  return InvalidArgument("log_sync must be device or system, received \"", text,
-                         "\"");
-}
-
-Result<LocalServiceOptions> LocalOptionsOf(const persia_shard_options& from) {
-  LocalServiceOptions options;
-  options.checkpoints.root = TextOrNone(from.checkpoint_root);
-  options.limits = {from.memory_limit_bytes, from.max_tables};
-  RecoveryOptions& recovery = options.recovery;
-  recovery.journal.folder = TextOrNone(from.recovery_folder);
-  PERSIA_RETURN_IF_ERROR(ReadLevel(TextOrNone(from.recovery), &recovery.level));
-  PERSIA_RETURN_IF_ERROR(
-      ReadSync(TextOrNone(from.log_sync), &recovery.journal.sync));
-  recovery.journal.lose_from = from.lose_log_from;
-  if (from.log_bytes != 0) recovery.journal.least_base_bytes = from.log_bytes;
-  if (recovery.level == RecoveryLevel::kCheckpoint &&
-      !recovery.journal.folder.empty() && options.checkpoints.root.empty()) {
+Status CheckRecovery(const LocalServiceOptions& options) {
+  if (options.recovery.level == RecoveryLevel::kCheckpoint &&
+      !options.recovery.journal.folder.empty() &&
+      options.checkpoints.root.empty()) {
     return InvalidArgument(
-        "recovery from a checkpoint needs a checkpoint root, received none");
+        "recovery from a checkpoint needs a checkpoint root, received none: "
+        "give --checkpoint-root FOLDER");
   }
-  return options;
+  return Status();
 }
 
 Status Start(std::unique_ptr<EmbeddingService> service,
@@ -114,83 +72,115 @@ RemoteServiceOptions RemoteOptionsOf(const ServerOptions& own) {
   return remote;
 }
 
-Status CheckReplica(const persia_shard_options& shard) {
-  if (TextOrNone(shard.checkpoint_root).empty() &&
-      TextOrNone(shard.recovery_folder).empty()) {
+Status CheckReplica(const LocalServiceOptions& options) {
+  if (options.checkpoints.root.empty() &&
+      options.recovery.journal.folder.empty()) {
     return Status();
   }
   return InvalidArgument(
-      "a replica has no checkpoint root and no recovery folder, received one: "
-      "it gets its rows from its source");
+      "a replica must have no checkpoint root and no recovery folder, received "
+      "one: it copies all rows from its source");
 }
 
-Status StartReplica(const ServerOptions& options,
-                    const persia_shard_options& shard, persia_server** server) {
-  PERSIA_RETURN_IF_ERROR(CheckReplica(shard));
-  auto source = MakeRemoteService({shard.replica_of}, RemoteOptionsOf(options));
+Status StartReplica(const ShardOptions& options, persia_server** server) {
+  PERSIA_RETURN_IF_ERROR(CheckReplica(options.local));
+  auto source =
+      MakeRemoteService({options.replica_of}, RemoteOptionsOf(options.server));
   if (!source.ok()) return source.status();
   ReplicaOptions replica;
-  replica.source = shard.replica_of;
-  replica.limits = {shard.memory_limit_bytes, shard.max_tables};
-  replica.events = options.events;
+  replica.source = options.replica_of;
+  replica.limits = options.local.limits;
+  replica.events = options.server.events;
   auto service = ReplicaService::Start(std::move(*source), replica);
   if (!service.ok()) return service.status();
   const ReplicaService* const started = service->get();
-  PERSIA_RETURN_IF_ERROR(Start(std::move(*service), options, server));
+  PERSIA_RETURN_IF_ERROR(Start(std::move(*service), options.server, server));
   (*server)->replica = started;
   return Status();
 }
 
-Status StartShard(const persia_server_options& from,
-                  const persia_shard_options& shard, persia_server** server) {
-  const Result<ServerOptions> options = OptionsOf(from);
-  if (!options.ok()) return options.status();
-  if (!TextOrNone(shard.replica_of).empty()) {
-    return StartReplica(*options, shard, server);
-  }
-  Result<LocalServiceOptions> local = LocalOptionsOf(shard);
-  if (!local.ok()) return local.status();
-  local->events = options->events;
-  auto service = OpenLocalService(*local);
+Status StartShard(Span<const persia_option> given, persia_events* events,
+                  persia_server** server) {
+  ShardOptions options;
+  PERSIA_RETURN_IF_ERROR(ReadOptions(given, &options));
+  PERSIA_RETURN_IF_ERROR(Complete(events, &options));
+  // Checks the server's options before the shard recovers, because recovery may
+  // take long.
+  PERSIA_RETURN_IF_ERROR(CheckOptions(options.server));
+  if (!options.replica_of.empty()) return StartReplica(options, server);
+  PERSIA_RETURN_IF_ERROR(CheckRecovery(options.local));
+  options.local.events = options.server.events;
+  auto service = OpenLocalService(options.local);
   if (!service.ok()) return service.status();
-  return Start(std::move(*service), *options, server);
+  return Start(std::move(*service), options.server, server);
 }
 
-Status StartWorker(const persia_server_options& from, const char* addresses,
-                   double timeout_seconds, uint64_t cache_rows,
+Status StartWorker(Span<const persia_option> given, persia_events* events,
                    persia_server** server) {
-  Result<ServerOptions> options = OptionsOf(from);
-  if (!options.ok()) return options.status();
-  PERSIA_RETURN_IF_ERROR(CheckTimeout(timeout_seconds));
-  options->request_seconds = timeout_seconds;
-  if (cache_rows > kMaxCacheRows) {
+  WorkerOptions options;
+  PERSIA_RETURN_IF_ERROR(ReadOptions(given, &options));
+  PERSIA_RETURN_IF_ERROR(Complete(events, &options));
+  PERSIA_RETURN_IF_ERROR(CheckTimeout(options.timeout));
+  options.server.request_seconds = options.timeout;
+  PERSIA_RETURN_IF_ERROR(CheckOptions(options.server));
+  if (options.cache_rows > kMaxCacheRows) {
     return InvalidArgument("cache_rows must be at most 2^32, received ",
-                           cache_rows);
+                           options.cache_rows);
   }
-  RemoteServiceOptions remote = RemoteOptionsOf(*options);
-  remote.io_threads = options->io_threads;
-  remote.events = options->events;
-  auto shards = MakeRemoteService(SplitAddresses(addresses), remote);
+  RemoteServiceOptions remote = RemoteOptionsOf(options.server);
+  remote.io_threads = options.server.io_threads;
+  remote.events = options.server.events;
+  auto shards = MakeRemoteService(SplitAtCommas(options.ps), remote);
   if (!shards.ok()) return shards.status();
-  return Start(MakeWorkerService(std::move(*shards), cache_rows), *options,
-               server);
+  return Start(MakeWorkerService(std::move(*shards), options.cache_rows),
+               options.server, server);
+}
+
+Status CheckKind(int kind) {
+  if (kind == PERSIA_SHARD || kind == PERSIA_WORKER) return Status();
+  return InvalidArgument(
+      "kind must be PERSIA_SHARD or PERSIA_WORKER, received ", kind);
+}
+
+Status StartKind(int kind, Span<const persia_option> given,
+                 persia_events* events, persia_server** server) {
+  PERSIA_RETURN_IF_ERROR(CheckKind(kind));
+  return kind == PERSIA_SHARD ? StartShard(given, events, server)
+                              : StartWorker(given, events, server);
+}
+
+template <typename Options>
+std::vector<const char*> NamesOf() {
+  std::vector<const char*> names;
+  Options().VisitOptions(
+      [&](const char* name, const auto&) { names.push_back(name); });
+  return names;
+}
+
+Status FindOption(int kind, int index, const char** name) {
+  PERSIA_RETURN_IF_ERROR(CheckKind(kind));
+  const std::vector<const char*> names =
+      kind == PERSIA_SHARD ? NamesOf<ShardOptions>() : NamesOf<WorkerOptions>();
+  if (index < 0 || static_cast<size_t>(index) >= names.size()) {
+    return Status(Code::kNotFound, Concat("there is no option ", index));
+  }
+  *name = names[static_cast<size_t>(index)];
+  return Status();
 }
 
 }  // namespace
 }  // namespace persia
 
-int persia_server_start(const persia_server_options* options,
-                        const persia_shard_options* shard,
-                        persia_server** server) {
-  return ReportStatus(persia::StartShard(
-      *options, shard == nullptr ? persia_shard_options{} : *shard, server));
+int persia_server_option(int kind, int index, const char** name) {
+  return ReportStatus(persia::FindOption(kind, index, name));
 }
 
-int persia_worker_start(const persia_server_options* options,
-                        const char* addresses, double timeout_seconds,
-                        uint64_t cache_rows, persia_server** server) {
-  return ReportStatus(persia::StartWorker(*options, addresses, timeout_seconds,
-                                          cache_rows, server));
+int persia_server_start(int kind, const persia_option* options,
+                        int option_count, persia_events* events,
+                        persia_server** server) {
+  const persia::Span<const persia_option> given(
+      options, static_cast<size_t>(option_count));
+  return ReportStatus(persia::StartKind(kind, given, events, server));
 }
 
 int persia_server_port(const persia_server* server) {

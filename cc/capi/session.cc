@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cc/capi/addresses.h"
+#include "cc/base/text.h"
+#include "cc/capi/counters.h"
 #include "cc/capi/error.h"
 #include "cc/capi/events.h"
 #include "cc/capi/persia.h"
@@ -16,7 +17,7 @@
 #include "cc/capi/timeout.h"
 #include "cc/capi/tls.h"
 #include "cc/client/remote_service.h"
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 
 using persia::ReportStatus;
 
@@ -28,7 +29,8 @@ Result<std::unique_ptr<EmbeddingService>> MakeService(
     const persia_session_options& options) {
   if (addresses.empty()) {
     LocalServiceOptions local;
-    // Every folder: the only client is this process.
+    // Checkpoints may be in any folder, because the only client of the embedded
+    // store is this process.
     local.checkpoints.root = "/";
     return OpenLocalService(local);
   }
@@ -57,11 +59,13 @@ Status Open(const char* name, const persia_session_options& options) {
   const Result<WireDtype> wire_dtype = ParseWireDtype(options.wire_dtype);
   if (!wire_dtype.ok()) return wire_dtype.status();
   session.wire_dtype = *wire_dtype;
-  const std::vector<std::string> addresses = SplitAddresses(options.addresses);
+  const std::vector<std::string> addresses = SplitAtCommas(options.addresses);
   session.shard_count =
       static_cast<uint32_t>(std::max(addresses.size(), size_t{1}));
-  // A table's bags go to one of several workers, but its rows to all of them: a
-  // worker's copies would miss the updates that pass through another worker.
+  // The session sends whole bags only to a single address. With several
+  // embedding workers, each table's bags would go to one worker, but its row
+  // requests are split over all workers, so copies of rows on one worker would
+  // miss updates that pass through another.
   session.send_bags = addresses.size() == 1;
   auto service = MakeService(addresses, session, options);
   if (!service.ok()) return service.status();
@@ -107,8 +111,8 @@ Status CreateTable(const char* name, const char* table,
   const std::string& optimizer = request.optimizer;
   if (optimizer.size() >= PERSIA_OPTIMIZER_BYTES) {
     return Status(Code::kInternal,
-                  Concat("the optimizer of table \"", table,
-                         "\" is too long a text: ", optimizer));
+                  Concat("the text of the optimizer of table \"", table,
+                         "\" is too long: ", optimizer));
   }
   std::memcpy(settings.held_optimizer, optimizer.c_str(), optimizer.size() + 1);
   return Status();
@@ -137,36 +141,14 @@ int persia_session_flush(const char* name) {
   return ReportStatus(session.ok() ? (*session)->Flush() : session.status());
 }
 
-int persia_session_get_counters(const char* name,
-                                persia_session_counters* counters) {
+int persia_session_get_counters(const char* name, persia_counters* counters) {
+  if (name == nullptr) {
+    persia::CopyCounters(persia::SessionCounters(), counters);
+    return 0;
+  }
   auto session = persia::FindSession(name);
-  if (!session.ok()) return ReportStatus(session.status());
-  const persia::SessionCounters from = (*session)->Counters();
-  counters->training_lookups = from.training_lookups;
-  counters->readonly_lookups = from.readonly_lookups;
-  counters->committed = from.committed;
-  counters->pushed = from.pushed;
-  counters->discarded = from.discarded;
-  counters->nonfinite = from.nonfinite;
-  counters->absent = from.absent;
-  counters->requests = from.requests;
-  counters->prefetched = from.prefetched;
-  counters->stale = from.stale;
-  counters->dropped = from.dropped;
-  counters->waits = from.waits;
-  counters->wait_nanoseconds = from.wait_nanos;
-  counters->unacknowledged = from.unacknowledged;
-  counters->registered = from.registered;
-  counters->staleness_last = from.staleness.last;
-  counters->staleness_max = from.staleness.max;
-  counters->hot_hits = from.hot_hits;
-  counters->hot_misses = from.hot_misses;
-  counters->bytes_out = from.bytes_out;
-  counters->bytes_in = from.bytes_in;
-  counters->sent_requests = from.sent_requests;
-  counters->retries = from.retries;
-  counters->reconnects = from.reconnects;
-  return 0;
+  if (session.ok()) persia::CopyCounters((*session)->Counters(), counters);
+  return ReportStatus(session.status());
 }
 
 int persia_session_get_staleness(const char* name, uint64_t* batches,
@@ -188,8 +170,8 @@ int persia_session_get_staleness(const char* name, uint64_t* batches,
 int persia_stats_of_session(const char* name, persia_stats** stats) {
   auto session = persia::FindSession(name);
   if (!session.ok()) return ReportStatus(session.status());
-  std::vector<persia::ServiceStats> processes;
-  const persia::Status status = (*session)->Stats(&processes);
-  if (status.ok()) *stats = new persia_stats{std::move(processes)};
+  persia::StatsRequest request;
+  const persia::Status status = (*session)->Call(&request);
+  if (status.ok()) *stats = new persia_stats{std::move(request.processes)};
   return ReportStatus(status);
 }

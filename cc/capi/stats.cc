@@ -3,7 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "cc/capi/addresses.h"
+#include "cc/base/text.h"
+#include "cc/capi/counters.h"
 #include "cc/capi/error.h"
 #include "cc/capi/text.h"
 #include "cc/capi/timeout.h"
@@ -52,7 +53,7 @@ int persia_stats_fetch(const char* addresses, const char* auth_token,
   if (!context.ok()) return ReportStatus(context.status());
   options.tls = std::move(*context);
   auto service =
-      persia::MakeRemoteService(persia::SplitAddresses(addresses), options);
+      persia::MakeRemoteService(persia::SplitAtCommas(addresses), options);
   if (!service.ok()) return ReportStatus(service.status());
   return persia::StatsOfService(service->get(),
                                 persia::DeadlineAfter(timeout_seconds), stats);
@@ -67,16 +68,10 @@ int persia_stats_process(const persia_stats* stats, int process,
   const persia::ServiceStats* found = persia::FindProcess(stats, process);
   if (found == nullptr) return persia::ReportNoSuch("process", process);
   out->address = found->address.c_str();
-  out->generation = found->generation;
-  out->lookups = found->lookups;
-  out->updates = found->updates;
-  out->repeated_updates = found->repeated_updates;
-  out->bad_frames = found->bad_frames;
-  out->refused_connections = found->refused_connections;
-  out->connections = found->connections;
   out->source = found->source.c_str();
   out->behind_millis = found->behind_millis;
   out->tables = static_cast<int>(found->tables.size());
+  persia::CopyCounters(*found, &out->counters);
   return 0;
 }
 
@@ -90,16 +85,7 @@ int persia_stats_table(const persia_stats* stats, int process, int table,
   const persia::TableStats& from = found->tables[table];
   out->name = from.name.c_str();
   out->dim = from.dim;
-  out->rows = from.rows;
-  out->bytes = from.bytes;
-  out->index_slots = from.index_slots;
-  out->rows_looked_up = from.rows_looked_up;
-  out->rows_found = from.rows_found;
-  out->rows_updated = from.rows_updated;
-  out->nonfinite_gradients = from.nonfinite_gradients;
-  out->absent_gradients = from.absent_gradients;
-  out->evictions = from.evictions;
-  out->refused = from.refused;
+  persia::CopyCounters(from, &out->counters);
   return 0;
 }
 

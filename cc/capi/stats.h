@@ -1,4 +1,5 @@
-// Counters behind the C interface's persia_stats handle.
+// StatsOfService: fetches the counters that the C interface returns in a
+// persia_stats.
 
 #ifndef PERSIA_CC_CAPI_STATS_H_
 #define PERSIA_CC_CAPI_STATS_H_
@@ -15,8 +16,8 @@ struct persia_stats {
 
 namespace persia {
 
-// Requests stats from `service` and creates a handle; blocks at most until
-// `deadline`.
+// Requests stats from `service` and stores them in a new handle, *stats. Blocks
+// until `deadline` at most.
 int StatsOfService(EmbeddingService* service, Deadline deadline,
                    persia_stats** stats);
 

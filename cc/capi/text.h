@@ -1,4 +1,4 @@
-// Texts, as the C interface accepts them.
+// TextOrNone: converts an optional C string to a std::string.
 
 #ifndef PERSIA_CC_CAPI_TEXT_H_
 #define PERSIA_CC_CAPI_TEXT_H_
@@ -7,7 +7,7 @@
 
 namespace persia {
 
-// NULL stands for an empty text.
+// Returns an empty string if `text` is NULL.
 inline std::string TextOrNone(const char* text) {
   return text == nullptr ? std::string() : std::string(text);
 }

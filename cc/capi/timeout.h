@@ -1,4 +1,4 @@
-// Time limits, as the C interface accepts them.
+// CheckTimeout: checks a time limit that the C interface received.
 
 #ifndef PERSIA_CC_CAPI_TIMEOUT_H_
 #define PERSIA_CC_CAPI_TIMEOUT_H_
@@ -8,10 +8,12 @@
 
 namespace persia {
 
-// The clock counts nanoseconds in 64 bits: far more than this would overflow.
+// The longest permitted time limit. The clock counts nanoseconds in 64 bits, so
+// a very much longer limit would overflow.
 inline constexpr double kMaxTimeoutSeconds = 1e6;
 
-// InvalidArgument unless `seconds` is a valid time limit.
+// Returns InvalidArgument unless `seconds` is above 0 and at most
+// kMaxTimeoutSeconds.
 inline Status CheckTimeout(double seconds) {
   if (seconds > 0 && seconds <= kMaxTimeoutSeconds) return Status();
   return InvalidArgument("timeout must be above 0 and at most ",

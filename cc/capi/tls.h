@@ -1,4 +1,4 @@
-// TLS settings, as the C interface accepts them.
+// TlsOf: makes a TLS context from the PEM texts that the C interface received.
 
 #ifndef PERSIA_CC_CAPI_TLS_H_
 #define PERSIA_CC_CAPI_TLS_H_
@@ -12,12 +12,16 @@
 
 namespace persia {
 
-// Null if `tls` is empty. Errors are those of MakeTlsContext.
+// Returns null if `tls` is empty, which means no TLS. Fails as MakeTlsContext
+// does.
+inline Result<std::shared_ptr<TlsContext>> TlsOf(const TlsCredentials& tls) {
+  if (tls.empty()) return std::shared_ptr<TlsContext>();
+  return MakeTlsContext(tls);
+}
+
 inline Result<std::shared_ptr<TlsContext>> TlsOf(const persia_tls& tls) {
-  const TlsCredentials credentials{TextOrNone(tls.certificate),
-                                   TextOrNone(tls.key), TextOrNone(tls.ca)};
-  if (credentials.empty()) return std::shared_ptr<TlsContext>();
-  return MakeTlsContext(credentials);
+  return TlsOf(TlsCredentials{TextOrNone(tls.certificate), TextOrNone(tls.key),
+                              TextOrNone(tls.ca)});
 }
 
 }  // namespace persia

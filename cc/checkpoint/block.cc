@@ -36,17 +36,16 @@ Status DecodeBlockHead(Span<const uint8_t, kBlockHeadBytes> bytes,
   const uint32_t crc = reader.U32();
   head->type = static_cast<BlockType>(type);
   if (crc != Crc32c(bytes.data(), kCheckedBytes)) {
-    return Status(Code::kDataLoss,
-                  "a block's head does not match its checksum");
+    return Status(Code::kDataLoss, "its head does not match its checksum");
   }
   if (reader.failed() || type < static_cast<uint32_t>(BlockType::kFile) ||
       type > static_cast<uint32_t>(BlockType::kEnd)) {
-    return Status(Code::kDataLoss, Concat("there is no block of type ", type));
+    return Status(Code::kDataLoss, Concat("it has the unknown type ", type));
   }
   if (head->body_bytes > kMaxBlockBytes) {
     return Status(Code::kDataLoss,
-                  Concat("a block of ", head->body_bytes,
-                         " bytes is larger than any that is written"));
+                  Concat("its body of ", head->body_bytes,
+                         " bytes is over the limit of ", kMaxBlockBytes));
   }
   return Status();
 }

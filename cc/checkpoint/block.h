@@ -1,4 +1,5 @@
-// Blocks: the parts of a checkpoint's files. All numbers are little-endian.
+// The binary format of a checkpoint's files, which consist of blocks. All
+// numbers are little-endian.
 //
 //   file  = File { Table { Erased } { Rows } } Clients End
 //   block = head body
@@ -10,31 +11,33 @@
 //     16      4    CRC-32C of the body
 //     20      4    CRC-32C of head bytes 0 to 19
 //
-//   File    = "PCKP", format version, 32 bits each; save id, id of the save
-//             that this one is an increment of (0: it is whole), 64 bits each;
-//             shard index, shard count, 32 bits each
+//   File    = "PCKP", format version, 32 bits each; save id, save id of the
+//             parent if this save is an increment, else 0, 64 bits each; shard
+//             index, shard count, 32 bits each
 //   Table   = row bytes, use offset, state offset, time, scope, 32 bits each;
-//             config, see table_config_codec.h. The time is that of the
-//             table's clock (see RowUse) when the rows were saved. The scope is
-//             a SaveScope: changes only in an increment, for a table that its
-//             parent has
-//   Erased  = count, 64 bits; that many ids, 64 bits each, of the last Table,
-//             whose rows are removed, unless a later Rows block has them. Only
-//             if the scope is changes
-//   Rows    = count, 64 bits; that many ids, 64 bits each, and as many rows of
+//             config, see table_config_codec.h. The time is what the table's
+//             clock (see RowUse) showed when the rows were saved. The scope is
+//             a SaveScope: kChanges in an increment if an older file of its
+//             chain has the table, otherwise kWhole
+//   Erased  = count, 64 bits; `count` ids, 64 bits each. Their rows are removed
+//             from the table of the last Table block, unless a later Rows block
+//             has them. Present only if the table's scope is kChanges
+//   Rows    = count, 64 bits; `count` ids, 64 bits each, and as many rows of
 //             the last Table, see RowFormat
-//   Clients = count, 64 bits; for each its number and the highest sequence
-//             applied, 64 bits each, and 16 words of 64 bits: bit i says
-//             whether sequence (highest - i) was applied
-//   End     = number of rows, number of erased ids in all, 64 bits each
+//   Clients = count, 64 bits; for each client its number and the highest
+//             sequence number of its applied updates, 64 bits each, and 16
+//             words of 64 bits: bit i tells whether update (highest - i) was
+//             applied
+//   End     = number of rows in the file, number of erased ids, 64 bits each
 //
-// A file ends with its End block: a truncated file lacks it. The save id is the
-// same in all files of one checkpoint, and in no other. A reader refuses any
-// version but its own.
+// A file without an End block is truncated. All files of one checkpoint have
+// the same save id, which no other checkpoint has. A reader refuses every
+// format version except its own.
 //
-// An increment can only be loaded with its parent's file of the same shard, and
-// so on: a chain, which starts with a whole file. An increment's rows replace
-// those of older files; its clients replace all older clients.
+// An increment can only be loaded together with its parent's file of the same
+// shard. If the parent is an increment too, its own parent is needed, and so
+// on. These files form a chain, whose first file is whole. An increment's rows
+// replace those of older files, and its Clients block replaces all older ones.
 
 #ifndef PERSIA_CC_CHECKPOINT_BLOCK_H_
 #define PERSIA_CC_CHECKPOINT_BLOCK_H_
@@ -59,7 +62,8 @@ enum class BlockType : uint32_t {
 inline constexpr uint32_t kCheckpointMagic = 0x504b4350;
 inline constexpr uint32_t kCheckpointVersion = 2;
 inline constexpr size_t kBlockHeadBytes = 24;
-// No writer makes larger blocks, and no reader allocates memory for them.
+// The size limit of a block's body. A writer makes no larger blocks, and a
+// reader refuses them before it allocates memory.
 inline constexpr uint64_t kMaxBlockBytes = uint64_t{64} << 20;
 
 struct BlockHead {
@@ -71,7 +75,8 @@ struct BlockHead {
 void EncodeBlockHead(const BlockHead& head,
                      Span<uint8_t, kBlockHeadBytes> bytes);
 
-// kDataLoss: not a block's head, or a corrupt one, or the body is too large.
+// Returns kDataLoss if the bytes are no block head, if the head is corrupt, or
+// if the body would be too large.
 Status DecodeBlockHead(Span<const uint8_t, kBlockHeadBytes> bytes,
                        BlockHead* head);
 

@@ -40,7 +40,8 @@ Result<bool> BlockReader::AtEnd() {
 }
 
 Status BlockReader::Lost(const std::string& why) const {
-  return Status(Code::kDataLoss, Concat("there is no whole block: ", why));
+  return Status(Code::kDataLoss,
+                Concat("the block is incomplete or damaged: ", why));
 }
 
 }  // namespace persia

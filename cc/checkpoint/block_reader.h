@@ -1,6 +1,7 @@
-// BlockReader: reads a file of blocks in order, and validates all of it.
+// BlockReader: reads the blocks of a checkpoint file in order and verifies
+// their checksums.
 //
-// Blocks for as long as the device takes. Not thread-safe.
+// Calls wait for the storage device, without a time limit. Not thread-safe.
 
 #ifndef PERSIA_CC_CHECKPOINT_BLOCK_READER_H_
 #define PERSIA_CC_CHECKPOINT_BLOCK_READER_H_
@@ -21,17 +22,17 @@ class BlockReader {
   explicit BlockReader(std::unique_ptr<ReadableFile> file)
       : file_(std::move(file)) {}
 
-  // Reads the next block, whose body stays valid until the next call. kDataLoss
-  // if there is no complete, intact block; kResourceExhausted if there is no
-  // memory for it.
+  // Reads the next block. `body` stays valid until the next call. Returns
+  // kDataLoss if no complete and intact block follows, and kResourceExhausted
+  // if there is no memory for the block.
   Status Next(BlockType* type, ConstBytes* body);
 
-  // Whether the file ends here.
+  // Returns whether all bytes of the file were read.
   Result<bool> AtEnd();
 
-  // The offset of the last block.
+  // The offset in the file of the block that was read last.
   uint64_t position() const { return position_; }
-  // Its length, once it was read.
+  // The length in bytes, including the head, of the block that was read last.
   uint64_t size() const { return next_ - position_; }
 
  private:

@@ -16,9 +16,12 @@ Status BlockWriter::Write(BlockType type,
     head.body_crc = ExtendCrc32c(head.body_crc, part.data(), part.size());
   }
   if (head.body_bytes > kMaxBlockBytes) {
-    return Status(Code::kInternal,
-                  Concat("a block of ", head.body_bytes, " bytes, more than ",
-                         kMaxBlockBytes, ", could not be read again"));
+    return Status(
+        Code::kInternal,
+        Concat(
+            "a block must have at most ", kMaxBlockBytes,
+            " bytes, since a larger block could not be read again, received ",
+            head.body_bytes));
   }
   std::array<uint8_t, kBlockHeadBytes> bytes;
   EncodeBlockHead(head, bytes);

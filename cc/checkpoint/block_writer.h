@@ -1,6 +1,6 @@
-// BlockWriter: writes a file of blocks, one after another.
+// BlockWriter: writes the blocks of a checkpoint file, one after another.
 //
-// Blocks for as long as the device takes. Not thread-safe.
+// Calls wait for the storage device, without a time limit. Not thread-safe.
 
 #ifndef PERSIA_CC_CHECKPOINT_BLOCK_WRITER_H_
 #define PERSIA_CC_CHECKPOINT_BLOCK_WRITER_H_
@@ -24,7 +24,7 @@ class BlockWriter {
   // Writes a block whose body is the concatenation of `parts`.
   Status Write(BlockType type, std::initializer_list<ConstBytes> parts);
 
-  // Makes the file durable.
+  // Closes the file after making it durable.
   Status Close();
 
   uint64_t bytes() const { return bytes_; }

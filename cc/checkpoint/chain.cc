@@ -12,12 +12,12 @@ Status CheckNext(const ChainFile& file, uint64_t expected) {
   if (file.header.save_id == expected) return Status();
   if (expected == 0) {
     return Status(Code::kDataLoss,
-                  Concat(file.path, " is of save ", file.header.save_id,
-                         ", which nothing builds on"));
+                  Concat(file.path, " belongs to save ", file.header.save_id,
+                         ", which no other file of the checkpoint builds on"));
   }
   return Status(Code::kDataLoss,
-                Concat(file.path, " is of save ", file.header.save_id,
-                       ", its checkpoint of save ", expected));
+                Concat(file.path, " belongs to save ", file.header.save_id,
+                       ", but its checkpoint is of save ", expected));
 }
 
 class TimesVisitor : public ShardVisitor {
@@ -59,7 +59,8 @@ Result<std::vector<ChainFile>> ReadChain(FileSystem* files,
     if (!header.ok()) return header.status();
     chain.push_back({path, *header});
   }
-  std::map<uint32_t, const ChainFile*> oldest;  // Per shard, of those seen.
+  // For each shard, the oldest file that the loop below has visited.
+  std::map<uint32_t, const ChainFile*> oldest;
   for (auto file = chain.rbegin(); file != chain.rend(); ++file) {
     const ChainFile*& next = oldest[file->header.shard_index];
     PERSIA_RETURN_IF_ERROR(
@@ -80,18 +81,18 @@ Status CheckAllShards(const std::vector<ChainFile>& chain) {
   for (const ChainFile& file : chain) {
     shards.insert(file.header.shard_index);
     if (file.header.shard_count == chain[0].header.shard_count) continue;
-    return Status(
-        Code::kDataLoss,
-        Concat(file.path, " is of ", file.header.shard_count, " shards, ",
-               chain[0].path, " of ", chain[0].header.shard_count));
+    return Status(Code::kDataLoss,
+                  Concat(file.path, " was saved by ", file.header.shard_count,
+                         " shards, but ", chain[0].path, " was saved by ",
+                         chain[0].header.shard_count));
   }
   if (!chain.empty() && shards.size() == chain[0].header.shard_count) {
     return Status();
   }
-  return Status(
-      Code::kDataLoss,
-      Concat("the files are of ", shards.size(), " shards, the checkpoint has ",
-             chain.empty() ? 0 : chain[0].header.shard_count));
+  return Status(Code::kDataLoss,
+                Concat("the checkpoint must have files of all ",
+                       chain.empty() ? 0 : chain[0].header.shard_count,
+                       " shards, received files of ", shards.size()));
 }
 
 Result<NewestTimes> ReadNewestTimes(FileSystem* files,

@@ -1,4 +1,5 @@
-// Chains: a save and those that it is an increment of, back to a whole one.
+// ReadChain: checks that the files of a restore form a chain for each shard. A
+// chain is a whole save followed by the increments that build on it.
 
 #ifndef PERSIA_CC_CHECKPOINT_CHAIN_H_
 #define PERSIA_CC_CHECKPOINT_CHAIN_H_
@@ -21,22 +22,25 @@ struct ChainFile {
   ShardHeader header;
 };
 
-// Reads the headers of the files at `paths`, which must hold, for each shard,
-// its chain: oldest file first, the file of save `save_id` last. Blocks for as
-// long as the device takes. kDataLoss, naming a file, if one belongs to another
-// save, or the whole file at a chain's start is missing.
+// Reads the headers of the files at `paths`. For each shard, `paths` must name
+// the files of its chain from oldest to newest, ending with the file of save
+// `save_id`. Returns kDataLoss, naming a file, if that file belongs to another
+// save, or if it is an increment and the file that it builds on is missing.
+// Waits for the storage device, without a time limit.
 Result<std::vector<ChainFile>> ReadChain(FileSystem* files,
                                          const std::vector<std::string>& paths,
                                          uint64_t save_id);
 
-// kDataLoss unless the files cover all shards of a checkpoint.
+// Returns kDataLoss unless the files cover all shards of a checkpoint.
 Status CheckAllShards(const std::vector<ChainFile>& chain);
 
-// The times of each shard's tables in the newest files, if these are
-// increments. Older files' rows that did not change have aged to these times.
+// For each shard and table, the table's time in the shard's newest file, if
+// that file is an increment. A row of an older file that no later file replaces
+// has aged up to this time.
 using NewestTimes = std::map<std::pair<uint32_t, TableKey>, uint32_t>;
 
-// Reads the newest files that are increments. Blocks.
+// Reads the table times from the files of save `save_id` that are increments.
+// Waits for the storage device.
 Result<NewestTimes> ReadNewestTimes(FileSystem* files,
                                     const std::vector<ChainFile>& chain,
                                     uint64_t save_id,

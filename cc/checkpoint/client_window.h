@@ -1,4 +1,5 @@
-// ClientWindow: which of a client's latest updates were applied.
+// ClientWindow: records which of a client's latest updates were applied, so
+// that a resent update is not applied again.
 
 #ifndef PERSIA_CC_CHECKPOINT_CLIENT_WINDOW_H_
 #define PERSIA_CC_CHECKPOINT_CLIENT_WINDOW_H_
@@ -14,7 +15,8 @@ struct ClientWindow {
 
   uint64_t client = 0;
   uint64_t highest = 0;
-  // Bit i of the whole array: whether sequence (highest - i) was applied.
+  // Bit i, counted over the whole array, tells whether the update with sequence
+  // number (highest - i) was applied.
   std::array<uint64_t, kSequences / 64> applied{};
 
   bool Has(uint64_t age) const { return applied[age / 64] >> age % 64 & 1; }

@@ -13,8 +13,8 @@
 namespace persia {
 namespace {
 
-// Counts the ids of increments, and retains the newest increment's client
-// windows.
+// Counts the ids of all increments, and stores the client windows of the newest
+// increment.
 class Census : public ShardVisitor {
  public:
   Status OnHeader(const ShardHeader&) override { return Status(); }
@@ -40,8 +40,10 @@ class Census : public ShardVisitor {
   std::vector<ClientWindow> clients_;
 };
 
-// Files are visited newest first: the first row, or erasure, of an id wins.
-// Each pass handles a subset of the ids, chosen by hash.
+// Merges a chain's files into `out`. The files are visited from newest to
+// oldest, so the first row or erasure that is visited for an id overrides all
+// later ones. To limit memory, each pass over the files handles only a subset
+// of the ids, chosen by hash.
 class Merger : public ShardVisitor {
  public:
   Merger(size_t passes, const NewestTimes* times, ShardFileWriter* out)
@@ -57,7 +59,8 @@ class Merger : public ShardVisitor {
     return Status();
   }
 
-  // Rows get the times of the newest file, which names even its empty tables.
+  // Assigns the time of the newest file to the rows of every file. The newest
+  // file lists all tables, even those without rows.
   Status OnTable(const TableHead& table) override {
     EndTable();
     const TableKey key = HashName(table.config.name);
@@ -69,15 +72,16 @@ class Merger : public ShardVisitor {
     if (known_[key] != table.config.Describe()) {
       return Status(Code::kDataLoss,
                     Concat("table \"", table.config.name,
-                           "\" has other settings than in a later save"));
+                           "\" has other settings in an earlier save than in a "
+                           "later one"));
     }
     ids_ = &seen_[key];
     table_is_written_ = false;
     return is_new ? WriteTable() : Status();
   }
 
-  // Erased ids count as seen only after the table's rows, since an id may be
-  // erased and have a row in the same file.
+  // Collects the erased ids, which EndTable marks as seen after the table's
+  // rows were read: one file may erase an id and then have a new row for it.
   Status OnErased(Span<const int64_t> ids) override {
     for (const int64_t id : ids) {
       if (IsOfPass(id)) erased_.push_back(id);
@@ -114,8 +118,9 @@ class Merger : public ShardVisitor {
     return hash_(static_cast<uint64_t>(id)) % passes_ == pass_;
   }
 
-  // Whether no newer file has the id; remembers it. A file has at most one row
-  // per id. Ids of the oldest file need not be remembered.
+  // Returns whether no newer file has the id, and marks the id as seen. The
+  // oldest file's ids are not marked, because no older file follows and a file
+  // has at most one row per id.
   bool See(int64_t id) {
     if (ids_->Find(id) != RowIndex::kAbsent) return false;
     if (header_.parent_id != 0) ids_->Insert(id, 0);
@@ -128,16 +133,19 @@ class Merger : public ShardVisitor {
   }
 
   const size_t passes_;
-  const KeyedHash hash_;  // Keyed, so that ids spread over passes.
+  // A keyed hash, so that chosen ids cannot all fall into one pass.
+  const KeyedHash hash_;
   const NewestTimes& times_;
   ShardFileWriter& out_;
   size_t pass_ = 0;
   std::map<TableKey, RowIndex> seen_;
-  std::map<TableKey, std::string> known_;  // The tables' settings.
-  ShardHeader header_;                     // Of the current file.
+  // The settings of each table, as text.
+  std::map<TableKey, std::string> known_;
+  ShardHeader header_;  // The header of the file being read.
   TableHead table_;
   bool table_is_written_ = false;
-  RowIndex* ids_ = nullptr;  // The table's ids that were seen.
+  // The ids of the current table that newer files had.
+  RowIndex* ids_ = nullptr;
   std::vector<int64_t> erased_;
   RawRows rows_;
 };
@@ -188,12 +196,12 @@ class Compactor {
 
 Status CheckIsChain(const std::vector<ChainFile>& chain) {
   if (chain.size() < 2) {
-    return InvalidArgument("paths must be those of a chain, received ",
+    return InvalidArgument("paths must name at least 2 files, received ",
                            chain.size());
   }
   for (const ChainFile& file : chain) {
     if (file.header.shard_index == chain[0].header.shard_index) continue;
-    return InvalidArgument("paths must be of one shard, received those of ",
+    return InvalidArgument("paths must belong to one shard, received ",
                            chain[0].path, " and ", file.path);
   }
   return Status();

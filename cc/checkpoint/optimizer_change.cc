@@ -41,7 +41,8 @@ Result<std::shared_ptr<Table>> WithOptimizer(
   config.optimizer = optimizer;
   auto made = MakeTable(config, nullptr, std::move(meter));
   if (!made.ok()) return made.status();
-  // The existing rows fit: copying them must not evict any.
+  // The copied rows are within the table's capacity, so no row may be evicted
+  // during the copy.
   (*made)->SetEvicts(false);
   PERSIA_RETURN_IF_ERROR(CopyRows(table, made->get()));
   (*made)->SetRounded(table->Rounded());

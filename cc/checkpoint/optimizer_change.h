@@ -1,5 +1,5 @@
-// Changes a table's optimizer. This needs a new table, since each row has the
-// optimizer's state next to its weights.
+// WithOptimizer: changes a table's optimizer by copying the table. The copy is
+// needed because each row stores its optimizer state next to its weights.
 
 #ifndef PERSIA_CC_CHECKPOINT_OPTIMIZER_CHANGE_H_
 #define PERSIA_CC_CHECKPOINT_OPTIMIZER_CHANGE_H_
@@ -13,12 +13,12 @@
 
 namespace persia {
 
-// Returns a table with the same settings and rows, but this optimizer. Rows
-// keep their weights and their usage, and get the state of new rows. What the
-// admission policy knows of ids without rows is lost. No other thread may
-// change or freeze `table` meanwhile. InvalidArgument for an unknown optimizer.
-// Throws as MakeTable and Restore do. Blocks for as long as it takes to copy
-// the rows.
+// Returns a table with the settings and rows of `table`, but with another
+// optimizer. Each row keeps its weights and its usage, and gets the optimizer
+// state of a new row. What the admission rule has recorded of ids without a row
+// is lost. During the call no other thread may change or freeze `table`.
+// Returns InvalidArgument for an unknown optimizer. Throws as MakeTable and
+// Restore do. Blocks while it copies the rows.
 Result<std::shared_ptr<Table>> WithOptimizer(
     Table* table, const Spec& optimizer, std::shared_ptr<MemoryMeter> meter);
 

@@ -23,7 +23,7 @@ Result<std::unique_ptr<RowConverter>> RowConverter::Make(const End& from,
                                                          const End& to) {
   if (from.config.dim != to.config.dim) {
     return InvalidArgument("table \"", to.config.name, "\" has output_dim ",
-                           to.config.dim, ", the checkpoint's has ",
+                           to.config.dim, ", but in the checkpoint it has ",
                            from.config.dim);
   }
   const auto from_layout = LayoutOf(from.config);
@@ -68,7 +68,8 @@ void RowConverter::Convert(int64_t id, const std::byte* row, RawRows* rows) {
   if (UseBytes(to_) > 0) ConvertUse(row, converted);
 }
 
-// Times wrap around; so do their differences.
+// Shifts the row's last use from the source table's clock to the destination's.
+// The unsigned arithmetic stays correct when the clocks wrap around.
 void RowConverter::ConvertUse(const std::byte* row,
                               std::byte* converted) const {
   RowUse use{to_time_, 0};

@@ -1,10 +1,10 @@
-// RowConverter: converts the rows of a checkpoint's table to the layout of
-// another table.
+// RowConverter: converts rows from the layout of one table, such as a table in
+// a checkpoint, to the layout of another.
 //
-// Weights are rounded to the nearest that the table can hold. State is kept if
-// the optimizers have the same name and the same state size per row; otherwise
-// a row gets the state of a new row. A row's usage is kept if both tables
-// evict.
+// Weights are rounded to the nearest values that the other table's dtype can
+// represent. The optimizer state is preserved if both optimizers have the same
+// name and the same state size per row; otherwise the row gets the state of a
+// new row. A row's usage is preserved if both tables evict rows.
 //
 // Not thread-safe.
 
@@ -26,21 +26,22 @@ namespace persia {
 
 class RowConverter {
  public:
-  // A table's settings, and the time of its clock (see RowUse): when it was
-  // saved, or now.
+  // The source or the destination of a conversion: a table's settings, and the
+  // time of its clock (see RowUse). For a checkpoint, this is the time when the
+  // table was saved.
   struct End {
     const TableConfig& config;
     uint32_t time;
   };
 
-  // InvalidArgument, naming both, if the tables differ in output_dim. Both
-  // configs must be valid.
+  // Returns InvalidArgument, naming both dimensions, if the tables differ in
+  // output_dim. Precondition: both configs are valid.
   static Result<std::unique_ptr<RowConverter>> Make(const End& from,
                                                     const End& to);
 
   size_t from_row_bytes() const { return from_.row_bytes; }
 
-  // Converts the row of an id and appends it to `rows`.
+  // Converts `row`, which belongs to `id`, and appends the result to `rows`.
   void Convert(int64_t id, const std::byte* row, RawRows* rows);
 
  private:

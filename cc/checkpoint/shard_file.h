@@ -1,7 +1,7 @@
-// A shard's file of a checkpoint: writing and reading it. See block.h for its
-// format.
+// WriteShard and ReadShard: write and read one shard's file of a checkpoint.
+// See block.h for the file's format.
 //
-// WriteShard and the readers block for as long as the device takes.
+// Both functions wait for the storage device, without a time limit.
 
 #ifndef PERSIA_CC_CHECKPOINT_SHARD_FILE_H_
 #define PERSIA_CC_CHECKPOINT_SHARD_FILE_H_
@@ -22,7 +22,8 @@ namespace persia {
 
 struct ShardHeader {
   uint64_t save_id = 0;
-  uint64_t parent_id = 0;  // Of the save that it builds on; 0: it is whole.
+  // The id of the save that this increment builds on; 0 for a whole save.
+  uint64_t parent_id = 0;
   uint32_t shard_index = 0;
   uint32_t shard_count = 1;
 };
@@ -31,14 +32,16 @@ struct ShardHeader {
 struct ShardProgress {
   std::atomic<uint64_t> rows{0};
   std::atomic<uint64_t> bytes{0};
-  std::atomic<bool> cancelled{false};  // Set it to stop soon, with kCancelled.
+  // Set to true to stop the operation soon, with kCancelled.
+  std::atomic<bool> cancelled{false};
 };
 
-// What precedes a table's rows in a file.
+// The description of a table, which precedes its rows in a file.
 struct TableHead {
   TableConfig config;
   RowLayout layout{};
-  uint32_t time = 0;  // When it was frozen: see Table::time.
+  // The table's time when its rows were frozen: see Table::time.
+  uint32_t time = 0;
   SaveScope scope = SaveScope::kWhole;
 };
 
@@ -47,34 +50,37 @@ struct SavedTable {
   FrozenRows* rows;
 };
 
-// Writes the file at `path` and makes it durable. After an error, whatever is
-// at `path` is unusable.
+// Writes the file at `path` and makes it durable. If an error occurs, the file
+// at `path` may be incomplete and must not be used.
 Status WriteShard(FileSystem* files, const std::string& path,
                   const ShardHeader& header,
                   const std::vector<SavedTable>& tables,
                   const std::vector<ClientWindow>& clients,
                   ShardProgress* progress);
 
-// Receives what a file holds, in order. An error ends the reading.
+// Receives the contents of a shard's file in order. If a method returns an
+// error, reading stops with this error.
 class ShardVisitor {
  public:
   virtual ~ShardVisitor() = default;
   virtual Status OnHeader(const ShardHeader& header) = 0;
-  // The config is valid; the layout is that of LayoutOf.
+  // `table` has a valid config, and the layout that LayoutOf computes from this
+  // config.
   virtual Status OnTable(const TableHead& table) = 0;
-  // For the last table; the spans are valid only during the call.
+  // OnErased and OnRows refer to the table of the last OnTable. Their spans are
+  // valid only during the call.
   virtual Status OnErased(Span<const int64_t> ids) = 0;
   virtual Status OnRows(Span<const int64_t> ids,
                         Span<const std::byte> rows) = 0;
   virtual Status OnClients(const std::vector<ClientWindow>& clients) = 0;
 };
 
-// Reads the whole file. kDataLoss, naming the file and the place, if it is not
-// exactly what WriteShard wrote.
+// Reads the whole file. If it is not exactly what WriteShard wrote, returns
+// kDataLoss with the file's name and the position of the first bad block.
 Status ReadShard(FileSystem* files, const std::string& path,
                  ShardVisitor* visitor, ShardProgress* progress);
 
-// Reads only the header.
+// Reads only the header of the file at `path`.
 Result<ShardHeader> ReadShardHeader(FileSystem* files, const std::string& path);
 
 }  // namespace persia

@@ -1,8 +1,8 @@
-// ShardFileWriter: writes a shard's file of a checkpoint, part by part. See
-// block.h for its format.
+// ShardFileWriter: writes one shard's file of a checkpoint, block by block. See
+// block.h for the file's format.
 //
-// Blocks for as long as the device takes. Not thread-safe. After an error,
-// whatever was written is unusable.
+// Calls wait for the storage device, without a time limit. Not thread-safe. If
+// a call fails, the file is incomplete and must not be used.
 
 #ifndef PERSIA_CC_CHECKPOINT_SHARD_FILE_WRITER_H_
 #define PERSIA_CC_CHECKPOINT_SHARD_FILE_WRITER_H_
@@ -22,16 +22,17 @@ namespace persia {
 
 class ShardFileWriter {
  public:
-  // Write the parts in the order of the grammar; `progress` counts the rows.
+  // Call the methods in the order of the grammar in block.h. `progress` counts
+  // the rows and bytes written.
   ShardFileWriter(std::unique_ptr<WritableFile> file, ShardProgress* progress)
       : blocks_(std::move(file)), progress_(*progress) {}
 
   Status Begin(const ShardHeader& header);
   Status AddTable(const TableHead& table);
-  // For the last table.
+  // AddErased and AddRows refer to the table of the last AddTable.
   Status AddErased(Span<const int64_t> ids);
   Status AddRows(Span<const int64_t> ids, Span<const std::byte> rows);
-  // Makes the file durable.
+  // Writes the last blocks, makes the file durable and closes it.
   Status Finish(const std::vector<ClientWindow>& clients);
 
  private:

@@ -27,7 +27,9 @@ class ShardReader {
     BlockType type = BlockType::kEnd;
     ConstBytes body;
     PERSIA_RETURN_IF_ERROR(blocks_.Next(&type, &body));
-    if (type != BlockType::kFile) return Misplaced("begins with");
+    if (type != BlockType::kFile) {
+      return Misplaced("its first block is not a header");
+    }
     return ReadHeader(body, header);
   }
 
@@ -51,27 +53,29 @@ class ShardReader {
 
  private:
   static Status Misplaced(const char* what) {
-    return Status(Code::kDataLoss,
-                  Concat("the file ", what, " a block that may not be there"));
+    return Status(Code::kDataLoss, Concat("the file is damaged: ", what));
   }
 
   Status ReadPart(BlockType type, ConstBytes body) {
-    if (has_clients_) return Misplaced("goes on after its clients with");
+    if (has_clients_) {
+      return Misplaced("only the end block may follow the block of clients");
+    }
     switch (type) {
       case BlockType::kTable:
         return ReadTable(body);
       case BlockType::kErased:
-        return takes_erased_ ? ReadErased(body)
-                             : Misplaced("has where none can be");
+        if (takes_erased_) return ReadErased(body);
+        return Misplaced("erased ids may come only before changed rows");
       case BlockType::kRows:
-        return has_table_ ? ReadRows(body) : Misplaced("has before any table");
+        return has_table_ ? ReadRows(body)
+                          : Misplaced("rows precede the first table");
       case BlockType::kClients:
         return ReadClients(body);
       case BlockType::kFile:
       case BlockType::kEnd:
         break;
     }
-    return Misplaced("has in its middle");
+    return Misplaced("it has a second header");
   }
 
   static Status ReadHeader(ConstBytes body, ShardHeader* header) {
@@ -79,12 +83,14 @@ class ShardReader {
     const uint32_t magic = reader.U32();
     const uint32_t version = reader.U32();
     if (magic != kCheckpointMagic) {
-      return Status(Code::kDataLoss, "it is no file of a checkpoint");
+      return Status(Code::kDataLoss, "it is not a checkpoint file");
     }
     if (version != kCheckpointVersion) {
-      return Status(Code::kFailedPrecondition,
-                    Concat("it has format version ", version,
-                           ", this program reads ", kCheckpointVersion));
+      return Status(
+          Code::kFailedPrecondition,
+          Concat("it has format version ", version,
+                 ", but this program reads version ", kCheckpointVersion,
+                 ": use the persia_tf that wrote it"));
     }
     header->save_id = reader.U64();
     header->parent_id = reader.U64();
@@ -93,8 +99,8 @@ class ShardReader {
     PERSIA_RETURN_IF_ERROR(reader.Finish("file header"));
     if (header->shard_index >= header->shard_count) {
       return Status(Code::kDataLoss,
-                    Concat("there is no shard ", header->shard_index, " of ",
-                           header->shard_count));
+                    Concat("shard_index must be below shard_count, received ",
+                           header->shard_index, " and ", header->shard_count));
     }
     return Status();
   }
@@ -114,16 +120,17 @@ class ShardReader {
     const Result<RowLayout> expected = LayoutOf(table.config);
     if (!expected.ok()) return expected.status();
     if (!AreSame(table.layout, *expected)) {
-      return Status(Code::kDataLoss,
-                    Concat("the rows of table \"", table.config.name,
-                           "\" have a layout that its settings do not give"));
+      return Status(
+          Code::kDataLoss,
+          Concat("the layout of the rows of table \"", table.config.name,
+                 "\" does not match the table's settings"));
     }
     const bool is_changes = table.scope == SaveScope::kChanges;
     if (scope > static_cast<uint32_t>(SaveScope::kChanges) ||
         (is_changes && !is_increment_)) {
       return Status(Code::kDataLoss,
-                    Concat("table \"", table.config.name,
-                           "\" is of a scope that may not be here: ", scope));
+                    Concat("table \"", table.config.name, "\" has the scope ",
+                           scope, ", which is not allowed in this file"));
     }
     has_table_ = true;
     takes_erased_ = is_changes;
@@ -144,8 +151,8 @@ class ShardReader {
     ByteReader reader(body);
     const uint64_t count = reader.U64();
     const auto ids = reader.Array<int64_t>(count);
-    // The reader has checked that the body has room for `count`, or it has
-    // failed and `ids` is empty.
+    // If the body is too short for `count` ids, `ids` is empty and the reader
+    // has failed, so this product cannot overflow.
     const auto rows = reader.Array<std::byte>(ids.size() * row_bytes_);
     PERSIA_RETURN_IF_ERROR(reader.Finish("block of rows"));
     takes_erased_ = false;
@@ -179,22 +186,23 @@ class ShardReader {
     const uint64_t erased = reader.U64();
     PERSIA_RETURN_IF_ERROR(reader.Finish("end"));
     if (rows != rows_ || erased != erased_ || !has_clients_) {
-      return Status(Code::kDataLoss,
-                    Concat("the file has ", rows_, " rows and ", erased_,
-                           " erased ids, and says ", rows, " and ", erased));
+      return Status(
+          Code::kDataLoss,
+          Concat("the file has ", rows_, " rows and ", erased_,
+                 " erased ids, but its end says ", rows, " and ", erased));
     }
     const Result<bool> at_end = blocks_.AtEnd();
     if (!at_end.ok()) return at_end.status();
     if (*at_end) return Status();
-    return Status(Code::kDataLoss, "bytes follow the end");
+    return Status(Code::kDataLoss, "bytes follow the file's end block");
   }
 
   BlockReader blocks_;
-  // Null if only the header is read.
+  // Null if the caller reads only the file's header.
   ShardVisitor* const visitor_;
   ShardProgress* const progress_;
   bool is_increment_ = false;
-  size_t row_bytes_ = 0;  // Of the last table.
+  size_t row_bytes_ = 0;  // The size of a row in the last table.
   bool has_table_ = false;
   bool takes_erased_ = false;
   bool has_clients_ = false;
@@ -202,7 +210,7 @@ class ShardReader {
   uint64_t erased_ = 0;
 };
 
-// Adds the file's name and the place to an error.
+// Adds the file's name and the bad block's offset to an error.
 Status Named(const std::string& path, const ShardReader& reader,
              const Status& status) {
   if (status.ok()) return status;

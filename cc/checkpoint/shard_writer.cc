@@ -8,7 +8,8 @@
 namespace persia {
 namespace {
 
-// Large enough for the device, small enough to stay in the CPU's cache.
+// The size of a block of rows: large enough to use the storage device's full
+// speed, and small enough to stay in the CPU's cache.
 constexpr size_t kRowsBlockBytes = size_t{1} << 20;
 
 class ShardWriter {
@@ -35,8 +36,8 @@ class ShardWriter {
     return Status(Code::kCancelled, "the save was cancelled");
   }
 
-  // Split into blocks: one ReadErased may return more bytes than a block may
-  // have.
+  // Writes the erased ids as several blocks, because one call of ReadErased may
+  // return more ids than a block can hold.
   Status WriteErased(const SavedTable& table) {
     constexpr size_t kIds = kRowsBlockBytes / sizeof(int64_t);
     std::vector<int64_t> ids;

@@ -45,17 +45,20 @@ Status StoreLoader::OnTable(const TableHead& table) {
   return Status();
 }
 
-// An increment must hold a table as changes if older files have the table, and
-// whole if none does: rows of a whole table would be mixed with older rows.
+// If older files have a table, an increment must contain only the table's
+// changes; if none has it, the increment must contain the whole table.
+// Otherwise the rows of a whole table would be mixed with older rows.
 Status StoreLoader::CheckScope(const TableHead& table) {
   const bool is_new =
       seen_.insert({header_.shard_index, HashName(table.config.name)}).second;
   const bool is_whole = table.scope == SaveScope::kWhole;
   if (header_.parent_id == 0 || is_new == is_whole) return Status();
-  return Status(Code::kDataLoss,
-                Concat("it is ", is_whole ? "all" : "changes", " of table \"",
-                       table.config.name, "\", which its parent ",
-                       is_whole ? "has" : "lacks"));
+  return Status(
+      Code::kDataLoss,
+      Concat("this increment has ", is_whole ? "all" : "only changed",
+             " rows of table \"", table.config.name,
+             "\", although the checkpoint before it ",
+             is_whole ? "already has the table" : "does not have the table"));
 }
 
 Result<Table*> StoreLoader::FindOrMake(const TableConfig& config) {

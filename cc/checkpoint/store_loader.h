@@ -1,10 +1,10 @@
-// StoreLoader: makes tables from the rows in a checkpoint's files that belong
-// to this shard.
+// StoreLoader: makes tables from the rows of a checkpoint that belong to this
+// shard.
 //
-// A table that the store has keeps the store's settings, except that an
-// undecided optimizer becomes the checkpoint's. Other tables get the
-// checkpoint's settings. What an increment holds replaces what older files
-// held. The store itself is not changed. Not thread-safe.
+// A table that the store already has keeps the store's settings, except that an
+// undecided optimizer is replaced by the checkpoint's. Other tables get the
+// checkpoint's settings. Rows of an increment replace those of older files. The
+// loader does not change the store itself. Not thread-safe.
 
 #ifndef PERSIA_CC_CHECKPOINT_STORE_LOADER_H_
 #define PERSIA_CC_CHECKPOINT_STORE_LOADER_H_
@@ -31,20 +31,23 @@ class StoreLoader : public ShardVisitor {
   StoreLoader(const Store* store, const ShardHeader& own)
       : store_(*store), own_(own) {}
 
-  // For a file of this shard alone, such as a log base: each table keeps the
-  // shard that its settings name, and all its rows are loaded.
+  // Loads all rows of the files, without selecting those of this shard, and
+  // preserves the shard index and count in each table's settings. Call this for
+  // a file that this shard alone wrote, such as a log base.
   void TakeAllRows() { takes_all_rows_ = true; }
 
-  // Skips these tables in the files.
+  // Skips `tables` when the files are read.
   void PassOver(std::set<TableKey> tables) { passed_over_ = std::move(tables); }
 
-  // Gives tables the files' times, so that a table continues where it was. By
-  // default a row of a checkpoint is as old as it was when saved, by the new
-  // table's clock.
+  // Sets each table's clock to the time in the files, so that the table
+  // continues as if it had not been saved. Without this call, the new table's
+  // own clock is used, and a row's last use is shifted so that its age is the
+  // same as when it was saved.
   void KeepTimes() { keeps_times_ = true; }
 
-  // Reads the files at `paths`: see ReadChain. Blocks for as long as the device
-  // takes. kDataLoss, naming a file, unless they are the whole checkpoint.
+  // Reads the files at `paths`, which ReadChain checks. Returns kDataLoss,
+  // naming a file, unless they form the whole checkpoint. Waits for the storage
+  // device, without a time limit.
   Status Load(FileSystem* files, const std::vector<std::string>& paths,
               ShardProgress* progress);
 
@@ -54,14 +57,14 @@ class StoreLoader : public ShardVisitor {
   Status OnRows(Span<const int64_t> ids, Span<const std::byte> rows) override;
   Status OnClients(const std::vector<ClientWindow>& clients) override;
 
-  // The loaded tables.
+  // Returns the loaded tables, which the loader then no longer has.
   Store::Tables TakeTables() { return std::move(tables_); }
-  // The store's tables of the same names when their settings were read; null
-  // where it had none.
+  // For each loaded table, returns the store's table of the same name, from
+  // which the loader took the settings, or null if the store had none.
   Store::Tables TakeKnown() { return std::move(known_); }
-  // The windows in the file of this very shard. Empty if the checkpoint has
-  // another number of shards: then it is unknown which updates were applied
-  // where.
+  // Returns the client windows in this shard's own file of the checkpoint. The
+  // result is empty if the checkpoint has another number of shards, because
+  // then it is unknown which shard applied which updates.
   std::vector<ClientWindow> TakeClients() { return std::move(clients_); }
 
  private:
@@ -78,9 +81,10 @@ class StoreLoader : public ShardVisitor {
   Store::Tables known_;
   std::vector<ClientWindow> clients_;
   NewestTimes newest_;
-  // The tables read so far, with the shard of their file.
+  // The tables that were read so far, each with the index of the shard whose
+  // file has it.
   std::set<std::pair<uint32_t, TableKey>> seen_;
-  ShardHeader header_;  // Of the current file.
+  ShardHeader header_;  // The header of the file being read.
   std::set<TableKey> passed_over_;
   bool keeps_times_ = false;
   Table* table_ = nullptr;  // Null if the current table is skipped.

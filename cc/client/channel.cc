@@ -22,7 +22,8 @@ namespace {
 
 Status Cancelled() { return Status(Code::kCancelled, "the client was closed"); }
 
-// Everything except the constructor and the public methods runs on the loop.
+// The constructor and the public methods may run on any thread; all other
+// methods run on the event loop.
 class ChannelImpl : public Channel {
  public:
   ChannelImpl(EventLoop* loop, const Address& address, std::string name,
@@ -37,15 +38,17 @@ class ChannelImpl : public Channel {
   struct Pending {
     ShardRequest request;
     bool was_sent = false;
-    // When it was completely written to the current connection.
+    // When the request was completely written to the current connection.
     std::optional<Clock::time_point> sent_at;
     int stalls = 0;
-    // Why the server asked to send it again, or ended the connection.
+    // The server's reason for requesting a retry of this request, or for ending
+    // the connection.
     std::string refusal;
     double backoff_seconds = 0;
     std::optional<Clock::time_point> send_again_at;
   };
-  using PendingById = std::map<uint64_t, Pending>;  // In the order of sending.
+  // Sorted by request id, which is the order of sending.
+  using PendingById = std::map<uint64_t, Pending>;
 
   void Add(ShardRequest request);
   void OnConnected();
@@ -83,18 +86,23 @@ class ChannelImpl : public Channel {
 
   Link link_;
   Silence silence_;
-  // When the last answer came, on this connection or an earlier one.
+  // When the shard's last answer arrived, on this connection or an earlier one.
   std::optional<Clock::time_point> answered_at_;
   PendingById pending_;
-  std::deque<uint64_t> to_write_;  // Ids; some may no longer be in pending_.
+  // Ids of requests to write. Some of these requests may have ended already and
+  // are no longer in pending_.
+  std::deque<uint64_t> to_write_;
   std::optional<uint64_t> writing_;
   bool was_connected_ = false;
-  // The body of the frame being read, without what is read into `places`.
+  // Holds the body of the frame that is being read, except for vectors that are
+  // read directly into a request's `places`.
   ByteBuffer body_;
-  // The request into whose `places` that frame is read.
+  // The id of the request whose `places` receive the vectors of the frame that
+  // is being read.
   std::optional<uint64_t> placing_;
-  // The frame in body_ answers the request that is still being written, which
-  // cannot end before that write does.
+  // True if the reply in body_ answers the request that is still being written.
+  // The reply is handled after the write, which still uses the request's
+  // memory.
   bool reply_waits_ = false;
 
   Timer wake_timer_;
@@ -158,8 +166,9 @@ void ChannelImpl::Drop(const Status& why) {
   for (const auto& [id, pending] : pending_) WakeAt(TellsOfSilenceAt(pending));
 }
 
-// Retries would be refused as well. The link has closed the connection before
-// this call, since a request cannot end while its frame is being written.
+// Fails all requests, because their retries would be refused as well. The link
+// has already closed the connection, which therefore no longer reads or writes
+// the requests' memory.
 void ChannelImpl::OnRefused(const Status& why) {
   FailAll(Status(why.code(), Concat(name_, ": ", why.message())));
 }
@@ -239,12 +248,13 @@ void ChannelImpl::OnRead(ReadEnd end, const Status& status) {
   ReadNext();
 }
 
-// Returns why the server ends the connection.
+// Handles the server's last message on a connection. Returns the server's
+// reason for ending the connection.
 Status ChannelImpl::TakeGoodbye() {
   const MessageType type = link_.stream()->header().type;
   if (type != MessageType::kError) {
     return Status(Code::kDataLoss,
-                  Concat("a message of type ", static_cast<int>(type),
+                  Concat("received a message of type ", static_cast<int>(type),
                          " that answers no request"));
   }
   const Status why = DecodeError(ConstBytes(body_.data(), body_.size()));
@@ -256,7 +266,8 @@ void ChannelImpl::OnReply() {
   link_.ResetBackoff();
   const FrameHeader& header = link_.stream()->header();
   const auto found = pending_.find(header.request_id);
-  if (found == pending_.end()) return;  // Too late: its deadline has passed.
+  // The reply is late if the request has already ended at its deadline.
+  if (found == pending_.end()) return;
   const Status status = TakeReply(header.type, found->second.request);
   if (status.code() == Code::kUnavailable &&
       found->second.request.retry_unavailable) {
@@ -322,7 +333,7 @@ void ChannelImpl::QueueDue(Clock::time_point now) {
   for (auto& [id, pending] : pending_) {
     if (!pending.send_again_at || *pending.send_again_at > now) continue;
     pending.send_again_at.reset();
-    // Without a connection, OnConnected sends every pending request.
+    // If there is no connection, OnConnected will send every pending request.
     if (link_.stream() != nullptr) to_write_.push_back(id);
   }
   if (link_.stream() != nullptr) WriteNext();
@@ -337,7 +348,9 @@ Clock::time_point ChannelImpl::StallsAt(const Pending& pending) const {
   const Clock::time_point time =
       std::max(*pending.sent_at, link_.stream()->heard_at()) +
       StallWait(request.deadline - request.asked_at, pending.stalls);
-  // After a late wake-up, a request that has expired must not count as stalled.
+  // A request whose deadline has passed must fail and not cause a reconnect,
+  // even if the timer fires late. So a stall time that is not before the
+  // deadline is replaced with "never".
   return time < request.deadline ? time : Clock::time_point::max();
 }
 
@@ -350,12 +363,12 @@ void ChannelImpl::DropIfStalled(Clock::time_point now) {
     if (pending.sent_at && pending.stalls < kMostStalls) ++pending.stalls;
   }
   Drop(Status(Code::kUnavailable,
-              "it was silent for long, and was connected to again"));
+              "it did not answer for long, so the client reconnected"));
 }
 
 Clock::time_point ChannelImpl::TellsOfSilenceAt(const Pending& pending) const {
-  // A request that the shard asked to send again is waiting even while the
-  // shard answers others.
+  // The shard refused this request, which will be sent again. The request
+  // counts as unanswered even while the shard answers other requests.
   if (!pending.refusal.empty()) {
     return silence_.TellsAt(pending.request, true, std::nullopt);
   }
@@ -376,9 +389,10 @@ void ChannelImpl::TellIfSilent(Clock::time_point now) {
   const Pending& pending = silent->second;
   const bool connected = link_.stream() != nullptr;
   silence_.Tell(pending.request, pending_.size(),
-                !connected                ? link_.last_error().message()
-                : pending.refusal.empty() ? "it is connected, and silent"
-                                          : pending.refusal);
+                !connected ? link_.last_error().message()
+                : pending.refusal.empty()
+                    ? "it is connected, but does not answer"
+                    : pending.refusal);
 }
 
 void ChannelImpl::EndSilence() {
@@ -394,11 +408,12 @@ void ChannelImpl::FailExpired(Clock::time_point now) {
     const auto found = id ? pending_.find(*id) : pending_.end();
     return found != pending_.end() && found->second.request.deadline <= now;
   };
-  // When a request ends, its memory returns to the caller, so the rest of its
-  // frame can be neither written nor read; and no other frame can follow a
-  // partial one.
+  // A request that ends returns its memory to the caller, so a frame that still
+  // uses this memory cannot be completed. The connection must then be closed,
+  // since no other frame can follow a partial frame.
   if (has_expired(writing_) || has_expired(placing_)) {
-    Drop(Status(Code::kUnavailable, "a frame stopped midway (is it stuck?)"));
+    Drop(Status(Code::kUnavailable,
+                "a message stopped midway (is the process stuck?)"));
   }
   for (auto it = pending_.begin(); it != pending_.end();) {
     if (it->second.request.deadline > now) {

@@ -1,10 +1,10 @@
-// Channel: the requests to one shard, and the connection that they share.
+// Channel: sends all of a client's requests to one shard, over one connection.
 //
-// Connects on the first request. When the connection breaks or delivers corrupt
-// data, it reconnects and sends every unanswered request again, until the
-// request's own deadline.
+// A channel connects at the first request. When the connection breaks or
+// delivers corrupt data, the channel reconnects and sends every unanswered
+// request again, until the request's own deadline.
 //
-// Thread-safe; never blocks.
+// A channel is thread-safe and never blocks.
 
 #ifndef PERSIA_CC_CLIENT_CHANNEL_H_
 #define PERSIA_CC_CLIENT_CHANNEL_H_
@@ -27,20 +27,21 @@ class Channel {
   // The shard's name in errors.
   virtual const std::string& name() const = 0;
 
-  // A new value for ShardRequest::id.
+  // Returns a new, unique value for ShardRequest::id.
   virtual uint64_t NextRequestId() = 0;
 
-  // Calls the request's `done` once, on the loop; or from this call, with
-  // kCancelled, if the loop has been stopped.
+  // Sends a request, whose `done` is called once, on the event loop. If the
+  // loop has been stopped, this method itself calls `done` with kCancelled.
   virtual void Send(ShardRequest request) = 0;
 
-  // Ends all requests with kCancelled, and the channel's work on the loop;
-  // later requests end at once.
+  // Ends all pending requests with kCancelled, and ends the channel's work on
+  // the event loop. Later requests fail at once with kCancelled.
   virtual void ShutDown() = 0;
 };
 
-// `name` names the shard in errors: "shard 0 of 2 (127.0.0.1:7000)". The loop
-// must be stopped before the channel is destroyed, and must outlive it.
+// Creates a channel. `name` names the shard in errors: "shard 0 of 2
+// (127.0.0.1:7000)". `loop` must be stopped before the channel is destroyed,
+// and must outlive the channel.
 std::unique_ptr<Channel> MakeChannel(EventLoop* loop, const Address& address,
                                      const std::string& name,
                                      const RemoteServiceOptions& options);

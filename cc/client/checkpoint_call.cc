@@ -1,41 +1,22 @@
-#include "cc/client/checkpoint_call.h"
+// Implements the Checkpoint and Files requests for a client of many shards.
 
 #include <iterator>
-#include <memory>
 #include <utility>
-#include <vector>
 
-#include "cc/wire/messages.h"
+#include "cc/client/calls.h"
 
 namespace persia {
 namespace {
 
-bool IsOfEveryShard(CheckpointAction action) {
-  return action <= CheckpointAction::kCommit;
-}
-
-class CheckpointCall : public FanOut {
+class CheckpointCall : public CallOf<CheckpointRequest> {
  public:
-  CheckpointCall(const Channels* channels, CheckpointRequest* request,
-                 DoneCallback done)
-      : FanOut(channels, request->deadline, std::move(done)),
-        request_(request),
-        replies_(shard_count()) {}
-
-  void Start() {
-    if (IsOfEveryShard(request_->action)) {
-      return AskAll(MessageType::kCheckpointReply);
-    }
-    Ask({0}, MessageType::kCheckpointReply, /*retry_unavailable=*/false);
-  }
+  using CallOf::CallOf;
 
  private:
   OutFrame Encode(uint32_t shard, uint64_t request_id) override {
-    return EncodeCheckpoint(request_id, shard, shard_count(), *request_);
-  }
-
-  Status OnReply(uint32_t shard, ConstBytes body) override {
-    return DecodeCheckpointReply(body, &replies_[shard]);
+    request_->shard_index = shard;
+    request_->shard_count = shard_count();
+    return EncodeRequest(request_id, *request_);
   }
 
   Status OnAllReplied() override {
@@ -45,22 +26,35 @@ class CheckpointCall : public FanOut {
                               std::make_move_iterator(reply.shards.begin()),
                               std::make_move_iterator(reply.shards.end()));
     }
-    request_->names = std::move(replies_[0].names);
-    if (request_->action == CheckpointAction::kReadFile) {
-      request_->contents = std::move(replies_[0].contents);
-    }
     return Status();
   }
+};
 
-  CheckpointRequest* const request_;
-  std::vector<CheckpointRequest> replies_;  // By shard; only outputs are set.
+// Sends the request to shard 0 only, since every shard can reach the files.
+class FilesCall : public CallOf<FilesRequest> {
+ public:
+  using CallOf::CallOf;
+
+  void Start() { Send({0}); }
+
+ private:
+  Status OnAllReplied() override {
+    request_->names = std::move(replies_[0].names);
+    request_->contents = std::move(replies_[0].contents);
+    return Status();
+  }
 };
 
 }  // namespace
 
-void StartCheckpoint(const Channels* channels, CheckpointRequest* request,
-                     DoneCallback done) {
-  std::make_shared<CheckpointCall>(channels, request, std::move(done))->Start();
+void StartCall(const CallContext& context, CheckpointRequest* request,
+               DoneCallback done) {
+  Begin<CheckpointCall>(context, request, std::move(done));
+}
+
+void StartCall(const CallContext& context, FilesRequest* request,
+               DoneCallback done) {
+  Begin<FilesCall>(context, request, std::move(done));
 }
 
 }  // namespace persia

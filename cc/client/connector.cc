@@ -6,8 +6,8 @@
 namespace persia {
 namespace {
 
-// A machine that is down does not refuse connections, and the system's own
-// timeout is minutes.
+// The timeout of a connection attempt. A machine that is down does not refuse
+// connections, and the operating system's own timeout takes minutes.
 constexpr double kTimeoutSeconds = 5;
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Connector: establishes a connection to one server.
 //
-// Belongs to a loop, which must have been stopped before it is destroyed.
+// A connector belongs to an event loop, which must have been stopped before the
+// connector is destroyed.
 
 #ifndef PERSIA_CC_CLIENT_CONNECTOR_H_
 #define PERSIA_CC_CLIENT_CONNECTOR_H_
@@ -24,13 +25,14 @@ class Connector {
 
   Connector(asio::io_context* context, const Address& address);
 
-  // Resolves the name (each time, since a server that moves keeps its name) and
-  // tries its addresses one after the other, all within 5 s. `done` is called
-  // once, from the loop, after Start has returned. Only one Start may be in
+  // Resolves the server's name and tries the resulting addresses one after the
+  // other, all within 5 s. The name is resolved at each call, since a server
+  // that moves keeps its name but not its address. `done` is called once, from
+  // the event loop, after Start has returned. Only one Start may be in
   // progress.
   void Start(ConnectCallback done);
 
-  // Gives up; `done` will not be called.
+  // Cancels the attempt in progress; its `done` will not be called.
   void Cancel();
 
  private:
@@ -45,10 +47,13 @@ class Connector {
   Resolver resolver_;
   Timer timeout_;
   Socket socket_;
-  std::vector<Endpoint> endpoints_;  // Not tried yet; the next one is last.
+  // The addresses not tried yet; the last element is tried next.
+  std::vector<Endpoint> endpoints_;
   Status last_error_;
   ConnectCallback done_;
-  uint64_t attempt_ = 0;  // Lets handlers of an earlier Start do nothing.
+  // Changes with each Start, so that handlers of an earlier Start notice that
+  // they are outdated and do nothing.
+  uint64_t attempt_ = 0;
 };
 
 }  // namespace persia

@@ -1,125 +1,78 @@
-#include "cc/client/control_calls.h"
+// Implements the Stats request for many shards, and uses Stats to learn a
+// table's route.
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <utility>
-#include <vector>
 
-#include "cc/wire/messages.h"
+#include "cc/client/calls.h"
 
 namespace persia {
 namespace {
 
-// Each of several embedding workers forwards the request to all shards, which
-// ignore the repeats, by drop_id.
-class DropTableCall : public FanOut {
+class StatsCall : public CallOf<StatsRequest> {
  public:
-  DropTableCall(const Channels* channels, const DropTableRequest* request,
-                DoneCallback done)
-      : FanOut(channels, request->deadline, std::move(done)),
-        request_(request) {}
-
-  void Start() { AskAll(MessageType::kDropTableReply); }
+  using CallOf::CallOf;
 
  private:
-  OutFrame Encode(uint32_t /*shard*/, uint64_t request_id) override {
-    return EncodeDropTable(request_id, *request_);
-  }
-
-  Status OnReply(uint32_t /*shard*/, ConstBytes body) override {
-    return DecodeDropTableReply(body);
-  }
-
-  Status OnAllReplied() override { return Status(); }
-
-  const DropTableRequest* const request_;
-};
-
-class StatsCall : public FanOut {
- public:
-  StatsCall(const Channels* channels, StatsRequest* request, DoneCallback done)
-      : FanOut(channels, request->deadline, std::move(done)),
-        request_(request),
-        processes_(shard_count()) {}
-
-  void Start() { AskAll(MessageType::kStatsReply); }
-
- private:
-  OutFrame Encode(uint32_t /*shard*/, uint64_t request_id) override {
-    return EncodeStats(request_id);
-  }
-
-  Status OnReply(uint32_t shard, ConstBytes body) override {
-    return DecodeStatsReply(body, &processes_[shard]);
-  }
-
   Status OnAllReplied() override {
     request_->processes.clear();
-    for (std::vector<ServiceStats>& of_shard : processes_) {
-      std::move(of_shard.begin(), of_shard.end(),
+    for (StatsRequest& reply : replies_) {
+      std::move(reply.processes.begin(), reply.processes.end(),
                 std::back_inserter(request_->processes));
     }
     return Status();
   }
-
-  StatsRequest* const request_;
-  std::vector<std::vector<ServiceStats>> processes_;  // By shard.
 };
 
-// Finds out whether every server is an embedding worker.
-class LearnRouteCall : public FanOut {
+// Learns a table's route: whether every server is an embedding worker.
+class LearnRouteCall : public CallOf<StatsRequest> {
  public:
-  LearnRouteCall(const Channels* channels, TableRoutes* routes, TableKey table,
-                 Deadline deadline, DoneCallback done)
-      : FanOut(channels, deadline, std::move(done)),
-        routes_(routes),
-        table_(table),
-        processes_(shard_count()) {}
-
-  void Start() { AskAll(MessageType::kStatsReply); }
+  LearnRouteCall(const CallContext& context,
+                 std::unique_ptr<StatsRequest> request, TableKey table,
+                 DoneCallback done)
+      : CallOf(context, request.get(), std::move(done)),
+        asked_(std::move(request)),
+        routes_(context.routes),
+        table_(table) {}
 
  private:
-  OutFrame Encode(uint32_t /*shard*/, uint64_t request_id) override {
-    return EncodeStats(request_id);
-  }
-
-  Status OnReply(uint32_t shard, ConstBytes body) override {
-    std::vector<ServiceStats> processes;
-    PERSIA_RETURN_IF_ERROR(DecodeStatsReply(body, &processes));
-    processes_[shard] = processes.size();
-    return Status();
-  }
-
   Status OnAllReplied() override {
     // An embedding worker reports itself and its shards; a shard only itself.
-    routes_->SetTakesBags(
-        table_, std::all_of(processes_.begin(), processes_.end(),
-                            [](size_t processes) { return processes > 1; }));
+    routes_->SetTakesBags(table_, std::all_of(replies_.begin(), replies_.end(),
+                                              [](const StatsRequest& reply) {
+                                                return reply.processes.size() >
+                                                       1;
+                                              }));
     return Status();
   }
 
+  const std::unique_ptr<StatsRequest> asked_;
   TableRoutes* const routes_;
   const TableKey table_;
-  std::vector<size_t> processes_;  // By shard.
 };
 
 }  // namespace
 
-void StartDropTable(const Channels* channels, DropTableRequest* request,
-                    DoneCallback done) {
-  std::make_shared<DropTableCall>(channels, request, std::move(done))->Start();
+void StartCall(const CallContext& context, StatsRequest* request,
+               DoneCallback done) {
+  Begin<StatsCall>(context, request, std::move(done));
 }
 
-void StartStats(const Channels* channels, StatsRequest* request,
-                DoneCallback done) {
-  std::make_shared<StatsCall>(channels, request, std::move(done))->Start();
-}
-
-void StartLearnRoute(const Channels* channels, TableRoutes* routes,
-                     TableKey table, Deadline deadline, DoneCallback done) {
-  std::make_shared<LearnRouteCall>(channels, routes, table, deadline,
-                                   std::move(done))
-      ->Start();
+void StartRouted(const CallContext& context, TableKey table, Deadline deadline,
+                 DoneCallback done,
+                 std::function<void(bool each_has_all)> start) {
+  TableRoutes* const routes = context.routes;
+  if (const auto known = routes->EachHasAllRows(table)) return start(*known);
+  const auto learned = [=](const Status& status) {
+    if (!status.ok()) return done(status);
+    start(routes->EachHasAllRows(table).value_or(false));
+  };
+  auto request = std::make_unique<StatsRequest>();
+  request->deadline = deadline;
+  Begin<LearnRouteCall>(context, std::move(request), table, learned);
 }
 
 }  // namespace persia

@@ -1,4 +1,25 @@
-#include "cc/client/create_table_call.h"
+// Implements CreateTable for many shards. No shard marks the table as complete
+// before all shards have their parts.
+//
+// A shard that lost its part of a table must not silently get an empty one, so
+// a table is opened in steps:
+//
+//   find      every shard reports the state of its part of the table
+//   prepare   if no shard's part is complete: shard 0 creates its part, and
+//             draws the table's identity unless it has one; then the other
+//             shards create theirs, with that identity
+//   complete  every shard records that all parts have been prepared
+//
+// So if the table is complete on one shard, every shard had its part before,
+// and a shard that now reports no part has lost it. If `find` reports both a
+// complete part and an absent one, another program may have created the table
+// between the shards' replies; so the call repeats `find` once, without
+// waiting, before it fails. A program that ends midway leaves an incomplete
+// table, and the next program that opens the table performs the remaining
+// steps.
+//
+// Several programs may open a table concurrently: all get the identity that
+// shard 0 drew. An embedding worker applies each step to all of its shards.
 
 #include <algorithm>
 #include <functional>
@@ -8,21 +29,24 @@
 #include <vector>
 
 #include "cc/base/hash.h"
+#include "cc/client/calls.h"
 #include "cc/client/table_parts.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
 namespace {
 
-// Sends one step to some of the shards.
+// Sends one step of the opening of a table to some of the shards.
 class StepCall : public FanOut {
  public:
-  // Sends `request`'s config with this step and identity. The replies go to
-  // `parts`.
+  // Prepares messages with the table config of `request`, this step and this
+  // identity. Each shard's reply is stored in `parts`.
   StepCall(const Channels* channels, const CreateTableRequest& request,
            OpeningStep step, uint64_t identity, TableParts* parts,
            DoneCallback done)
-      : FanOut(channels, request.deadline, std::move(done)), parts_(*parts) {
+      : FanOut(channels, kReplyType<CreateTableRequest>, request.deadline,
+               std::move(done)),
+        parts_(*parts) {
     asked_.config = request.config;
     asked_.config.shard_count = shard_count();
     asked_.step = step;
@@ -30,36 +54,33 @@ class StepCall : public FanOut {
     asked_.replaces_optimizer = request.replaces_optimizer;
   }
 
-  void Start(const std::vector<uint32_t>& shards) {
-    Ask(shards, MessageType::kCreateTableReply, /*retry_unavailable=*/false);
-  }
+  void Start(const std::vector<uint32_t>& shards) { Send(shards); }
 
  private:
   OutFrame Encode(uint32_t shard, uint64_t request_id) override {
     asked_.config.shard_index = shard;
-    return EncodeCreateTable(request_id, asked_);
+    return EncodeRequest(request_id, asked_);
   }
 
   Status OnReply(uint32_t shard, ConstBytes body) override {
-    return DecodeCreateTableReply(body, &parts_[shard].reply);
+    return DecodeReply(body, &parts_[shard].reply);
   }
-
-  Status OnAllReplied() override { return Status(); }
 
   CreateTableRequest asked_;
   TableParts& parts_;
 };
 
-// Keeps itself alive until it is done.
+// Opens a table in the steps that the top of this file describes. The object
+// keeps itself alive until the call is done.
 class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
  public:
-  CreateTableCall(const Channels* channels, TableRoutes* routes,
-                  CreateTableRequest* request, DoneCallback done)
-      : channels_(channels),
-        routes_(routes),
+  CreateTableCall(const CallContext& context, CreateTableRequest* request,
+                  DoneCallback done)
+      : channels_(context.channels),
+        routes_(context.routes),
         request_(request),
         done_(std::move(done)) {
-    for (const auto& channel : *channels) {
+    for (const auto& channel : *channels_) {
       parts_.push_back({channel->name(), {}});
     }
   }
@@ -67,10 +88,11 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
   void Start() {
     switch (request_->step) {
       case OpeningStep::kOpen:
-        // A single server has all of the table, or is an embedding worker,
-        // which performs the steps on its shards.
+        // A single server either stores the whole table, or is an embedding
+        // worker that performs the steps on its shards; so one message is
+        // enough.
         if (parts_.size() == 1)
-          return AskAll(OpeningStep::kOpen, 0, Finishing());
+          return SendToAll(OpeningStep::kOpen, 0, Finishing());
         return Find();
       case OpeningStep::kFind:
         return Find();
@@ -84,9 +106,10 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
  private:
   using Next = std::function<void()>;
 
-  // Calls `next` after the step, unless a shard fails: then the call fails.
-  void Ask(const std::vector<uint32_t>& shards, OpeningStep step,
-           uint64_t identity, Next next) {
+  // Sends the step to `shards` and calls `next` when all of them have replied.
+  // If a shard fails, the whole call fails instead.
+  void Send(const std::vector<uint32_t>& shards, OpeningStep step,
+            uint64_t identity, Next next) {
     std::make_shared<StepCall>(
         channels_, *request_, step, identity, &parts_,
         [self = shared_from_this(), next = std::move(next)](Status status) {
@@ -96,8 +119,8 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
         ->Start(shards);
   }
 
-  void AskAll(OpeningStep step, uint64_t identity, Next next) {
-    Ask(ShardsFrom(0), step, identity, std::move(next));
+  void SendToAll(OpeningStep step, uint64_t identity, Next next) {
+    Send(ShardsFrom(0), step, identity, std::move(next));
   }
 
   std::vector<uint32_t> ShardsFrom(uint32_t first) const {
@@ -107,7 +130,7 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
   }
 
   void Find() {
-    AskAll(OpeningStep::kFind, 0, [this] { OnFound(); });
+    SendToAll(OpeningStep::kFind, 0, [this] { OnFound(); });
   }
 
   void OnFound() {
@@ -126,10 +149,10 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
   }
 
   void Prepare(uint64_t identity) {
-    Ask({0}, OpeningStep::kPrepare, identity, [this] {
+    Send({0}, OpeningStep::kPrepare, identity, [this] {
       if (parts_.size() == 1) return OnPrepared();
-      Ask(ShardsFrom(1), OpeningStep::kPrepare, parts_[0].reply.identity,
-          [this] { OnPrepared(); });
+      Send(ShardsFrom(1), OpeningStep::kPrepare, parts_[0].reply.identity,
+           [this] { OnPrepared(); });
     });
   }
 
@@ -142,7 +165,7 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
   }
 
   void Complete(uint64_t identity) {
-    AskAll(OpeningStep::kComplete, identity, Finishing());
+    SendToAll(OpeningStep::kComplete, identity, Finishing());
   }
 
   Next Finishing() {
@@ -160,7 +183,8 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
     request_->optimizer = parts_[0].reply.optimizer;
     request_->rows = 0;
     for (const TablePart& part : parts_) {
-      // Servers that take bags are embedding workers: each counts all rows.
+      // Servers that accept bags are embedding workers. Each of them reports
+      // the rows of all shards, so their counts must not be added up.
       request_->rows = request_->takes_bags
                            ? std::max(request_->rows, part.reply.rows)
                            : request_->rows + part.reply.rows;
@@ -180,16 +204,17 @@ class CreateTableCall : public std::enable_shared_from_this<CreateTableCall> {
   TableRoutes* const routes_;
   CreateTableRequest* const request_;
   const DoneCallback done_;
-  TableParts parts_;  // By shard, from its last reply.
+  TableParts parts_;  // Indexed by shard; holds each shard's last reply.
   bool asked_again_ = false;
 };
 
 }  // namespace
 
-void StartCreateTable(const Channels* channels, TableRoutes* routes,
-                      CreateTableRequest* request, DoneCallback done) {
-  std::make_shared<CreateTableCall>(channels, routes, request, std::move(done))
-      ->Start();
+// Creates the table, and records its route in `context`: whether each server
+// reaches all of the table's rows.
+void StartCall(const CallContext& context, CreateTableRequest* request,
+               DoneCallback done) {
+  Begin<CreateTableCall>(context, request, std::move(done));
 }
 
 }  // namespace persia

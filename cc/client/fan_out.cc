@@ -1,5 +1,6 @@
 #include "cc/client/fan_out.h"
 
+#include <new>
 #include <numeric>
 #include <utility>
 
@@ -17,8 +18,7 @@ Status CheckSize(const OutFrame& frame) {
 
 }  // namespace
 
-void FanOut::Ask(const std::vector<uint32_t>& shards, MessageType reply_type,
-                 bool retry_unavailable) {
+void FanOut::Send(const std::vector<uint32_t>& shards, bool retry_unavailable) {
   std::vector<ShardRequest> requests(shards.size());
   for (size_t i = 0; i < shards.size(); ++i) {
     const uint32_t shard = shards[i];
@@ -27,13 +27,19 @@ void FanOut::Ask(const std::vector<uint32_t>& shards, MessageType reply_type,
     request.frame = Encode(shard, request.id);
     const Status status = CheckSize(request.frame);
     if (!status.ok()) return Fail(status);
-    request.reply_type = reply_type;
+    request.reply_type = reply_type_;
     request.asked_at = asked_at_;
     request.deadline = deadline_;
     request.retry_unavailable = retry_unavailable;
     request.places = PlacesOf(shard);
     request.on_reply = [this, shard](ConstBytes body, bool placed) {
-      return placed ? OnPlacedReply(shard, body) : OnReply(shard, body);
+      try {
+        return placed ? OnPlacedReply(shard, body) : OnReply(shard, body);
+      } catch (const std::bad_alloc&) {
+        return Status(Code::kResourceExhausted,
+                      Concat("this client has no memory for a reply of ",
+                             body.size(), " bytes"));
+      }
     };
     request.done = [self = shared_from_this(), shard](const Status& status) {
       self->End(shard, status);
@@ -45,10 +51,10 @@ void FanOut::Ask(const std::vector<uint32_t>& shards, MessageType reply_type,
   }
 }
 
-void FanOut::AskAll(MessageType reply_type) {
+void FanOut::SendToAll() {
   std::vector<uint32_t> shards(shard_count());
   std::iota(shards.begin(), shards.end(), 0);
-  Ask(shards, reply_type, false);
+  Send(shards);
 }
 
 void FanOut::End(uint32_t shard, const Status& reply) {
@@ -72,11 +78,11 @@ Status JoinGenerations(const std::vector<uint64_t>& generations,
     if (generation == generations.front()) continue;
     return Status(
         Code::kFailedPrecondition,
-        Concat("shards answer with generations ", generations.front(), " and ",
-               generation,
-               ": a restore is in progress, try again after it; or a shard was "
-               "started again without its recovery folder since the last "
-               "restore, then restore a checkpoint"));
+        Concat("the shards have different generations, ", generations.front(),
+               " and ", generation,
+               ": if a restore is in progress, try again after it; otherwise a "
+               "shard was restarted without its recovery folder after the last "
+               "restore, so restore a checkpoint"));
   }
   *joined = generations.front();
   return Status();

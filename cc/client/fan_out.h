@@ -1,9 +1,9 @@
-// FanOut: one call of the service: a request to each of several shards, whose
-// replies are joined.
+// FanOut: the base class of calls that send a request to each of several shards
+// and join the shards' replies.
 //
-// It keeps itself alive until the last shard has answered; only then is the
-// caller's request done. Replies may arrive on different threads concurrently,
-// so each shard's reply is stored separately.
+// A call object keeps itself alive until the last shard has answered; only then
+// is the caller's request done. Replies may arrive on different threads
+// concurrently, so each shard's reply is stored separately.
 
 #ifndef PERSIA_CC_CLIENT_FAN_OUT_H_
 #define PERSIA_CC_CLIENT_FAN_OUT_H_
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "cc/base/status.h"
@@ -28,42 +29,52 @@ class FanOut : public std::enable_shared_from_this<FanOut> {
   virtual ~FanOut() = default;
 
  protected:
-  FanOut(const Channels* channels, Deadline deadline, DoneCallback done)
-      : channels_(channels), deadline_(deadline), done_(std::move(done)) {}
+  FanOut(const Channels* channels, MessageType reply_type, Deadline deadline,
+         DoneCallback done)
+      : channels_(channels),
+        reply_type_(reply_type),
+        deadline_(deadline),
+        done_(std::move(done)) {}
 
   uint32_t shard_count() const {
     return static_cast<uint32_t>(channels_->size());
   }
 
-  // Asks these shards, at least one. The call's outcome is that of
-  // OnAllReplied, or the error of the lowest-numbered shard that failed.
-  void Ask(const std::vector<uint32_t>& shards, MessageType reply_type,
-           bool retry_unavailable);
-  void AskAll(MessageType reply_type);
+  // Sends the request to the given shards, of which there must be at least one.
+  // The call's outcome is the result of OnAllReplied, or the error of the
+  // lowest-numbered shard that failed.
+  void Send(const std::vector<uint32_t>& shards,
+            bool retry_unavailable = false);
+  void SendToAll();
 
-  // Fails the call without asking any shard.
+  // Fails the call before any request has been sent.
   void Fail(const Status& status) { done_(status); }
 
-  // The returned frame may refer to memory of this object and of the caller.
+  // Encodes the request to one shard. The returned frame may refer to memory of
+  // this object and of the caller.
   virtual OutFrame Encode(uint32_t shard, uint64_t request_id) = 0;
+  // Handles a shard's reply. If this method throws std::bad_alloc, the call
+  // fails with kResourceExhausted.
   virtual Status OnReply(uint32_t shard, ConstBytes body) = 0;
-  // Memory that a shard's reply is read into directly. If it is, OnPlacedReply
-  // is called instead of OnReply, with the reply's head alone.
+  // Returns the memory into which a shard's reply may be read directly. If a
+  // reply was read into this memory, OnPlacedReply is called with the reply's
+  // head, and OnReply is not called.
   virtual ReplyPlaces PlacesOf(uint32_t /*shard*/) { return ReplyPlaces(); }
   virtual Status OnPlacedReply(uint32_t /*shard*/, ConstBytes /*head*/) {
     return Status();
   }
-  // Returns the shard's error, or ok if the call succeeds without that shard.
-  // May be called for several shards concurrently.
+  // Handles a shard's failure: returns `error`, or ok if the call can succeed
+  // without that shard. May be called for several shards concurrently.
   virtual Status OnFailed(uint32_t /*shard*/, const Status& error) {
     return error;
   }
-  virtual Status OnAllReplied() = 0;
+  virtual Status OnAllReplied() { return Status(); }
 
  private:
   void End(uint32_t shard, const Status& reply);
 
   const Channels* const channels_;
+  const MessageType reply_type_;
   const Clock::time_point asked_at_ = Clock::now();
   const Deadline deadline_;
   const DoneCallback done_;
@@ -71,11 +82,12 @@ class FanOut : public std::enable_shared_from_this<FanOut> {
   std::mutex mutex_;
   size_t unanswered_ = 0;      // Guarded by mutex_.
   uint32_t failed_shard_ = 0;  // Guarded by mutex_.
-  Status error_;               // Guarded by mutex_; failed_shard_'s.
+  Status error_;               // Guarded by mutex_; the error of failed_shard_.
 };
 
-// Sets `joined` to the generation that the shards agree on. kFailedPrecondition
-// if they do not: this is not an outage, since all of them answered.
+// Sets `joined` to the generation that all shards report. If their generations
+// differ, returns kFailedPrecondition, which does not count as an outage, since
+// all shards answered.
 Status JoinGenerations(const std::vector<uint64_t>& generations,
                        uint64_t* joined);
 

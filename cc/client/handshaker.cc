@@ -23,13 +23,14 @@ void Handshaker::Start(double seconds, DoneCallback done) {
         if (error) return;
         self->Finish(
             Status(Code::kUnavailable,
-                   Concat("no end of the handshake within ", seconds, " s")));
+                   Concat("the handshake did not end within ", seconds, " s")));
       });
   auto secured = [self = shared_from_this()](const Status& status) {
     status.ok() ? self->Greet() : self->Finish(status);
   };
   if (tls_ != nullptr) return stream_->Secure(std::move(tls_), secured);
-  // Posted, since `done` must not be called before Start has returned.
+  // Continues from the event loop, since `done` must not be called before Start
+  // has returned.
   asio::post(timeout_.get_executor(), [secured] { secured(Status()); });
 }
 

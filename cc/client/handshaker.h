@@ -1,7 +1,7 @@
 // Handshaker: authenticates both ends of a new connection, by TLS, by the
 // token's handshake, or by TLS and then the token.
 //
-// Belongs to the connection's loop.
+// A handshaker runs on the connection's event loop.
 
 #ifndef PERSIA_CC_CLIENT_HANDSHAKER_H_
 #define PERSIA_CC_CLIENT_HANDSHAKER_H_
@@ -24,15 +24,16 @@ class Handshaker : public std::enable_shared_from_this<Handshaker> {
  public:
   using DoneCallback = std::function<void(const Status&)>;
 
-  // Nothing may have been read from or written to the stream. A null `tls` or
-  // an empty token skips that part.
+  // Nothing may have been read from or written to the stream before. A null
+  // `tls` skips TLS; an empty token skips the token's handshake.
   Handshaker(asio::io_context* context, std::shared_ptr<FrameStream> stream,
              std::unique_ptr<TlsSession> tls, const std::string& token);
 
-  // `done` is called once, from the loop, after Start has returned: with ok
-  // once both ends are authenticated and the stream is ready for requests;
-  // otherwise with the error, and the stream is closed. kUnavailable if it
-  // takes more than `seconds`.
+  // Starts the handshake. `done` is called once, from the event loop, after
+  // Start has returned. It receives ok if both ends are authenticated and the
+  // stream is ready for requests. Otherwise the stream is closed and `done`
+  // receives the error, which is kUnavailable if the handshake takes more than
+  // `seconds`.
   void Start(double seconds, DoneCallback done);
 
   // Closes the stream; `done` will not be called.

@@ -64,8 +64,8 @@ void Link::Use(std::shared_ptr<FrameStream> stream) {
 }
 
 void Link::Drop(const Status& why) {
-  // First, even if a later step fails: callers then end requests whose memory
-  // the stream uses.
+  // The stream is closed first, because OnFailure may end requests, whose
+  // memory the stream must then no longer use.
   stream_->Close();
   stream_ = nullptr;
   OnFailure(why);

@@ -1,8 +1,9 @@
-// Link: maintains the connection to one server while it is needed. With TLS or
-// a token, each connection begins with a handshake, and counts as connected
-// only after it.
+// Link: maintains a connection to one server while the link's user needs one.
+// With TLS or a token, each connection begins with a handshake, and counts as
+// connected only after the handshake.
 //
-// Belongs to a loop, which must have been stopped before it is destroyed.
+// A link belongs to an event loop, which must have been stopped before the link
+// is destroyed.
 
 #ifndef PERSIA_CC_CLIENT_LINK_H_
 #define PERSIA_CC_CLIENT_LINK_H_
@@ -27,8 +28,8 @@ class Link {
   struct Callbacks {
     std::function<bool()> is_needed;
     std::function<void()> on_connected;
-    // One end refuses the other permanently: see IsForGood. The link does not
-    // retry until Connect is called.
+    // Called when the client or the server refuses the other permanently (see
+    // IsForGood). The link does not retry until Connect is called.
     std::function<void(const Status& why)> on_refused;
   };
 
@@ -36,24 +37,27 @@ class Link {
        const RemoteServiceOptions& options, Callbacks callbacks);
 
   // Starts to connect, unless the link is connected or connecting. Retries with
-  // back-off until it succeeds, is no longer needed, or is refused permanently.
+  // back-off until the link is connected, is_needed() returns false, or one end
+  // refuses the other permanently.
   void Connect();
 
   // Closes the connection. If `why` is a permanent refusal, calls on_refused;
-  // otherwise reconnects after a back-off, if the connection is needed.
-  // Precondition: connected.
+  // otherwise, if is_needed() returns true, reconnects after a back-off.
+  // Precondition: the link is connected.
   void Drop(const Status& why);
 
-  // The connection works, so the next back-off is short again.
+  // Makes the next back-off short again; called when a reply has arrived.
   void ResetBackoff() { backoff_seconds_ = options_.first_backoff_seconds; }
 
-  // Closes the connection and stops all retries. Final.
+  // Closes the connection and stops all retries. The link cannot be used
+  // afterwards.
   void ShutDown();
 
-  // Null unless connected.
+  // The stream of the current connection; null unless the link is connected.
   const std::shared_ptr<FrameStream>& stream() const { return stream_; }
 
-  // Why the last connection failed, or that none has been attempted yet.
+  // The error that ended the last connection or attempt, or "still connecting"
+  // before the first such error.
   const Status& last_error() const { return last_error_; }
 
  private:
@@ -75,7 +79,8 @@ class Link {
   double backoff_seconds_;
   State state_ = State::kIdle;
   Status last_error_;
-  std::shared_ptr<Handshaker> handshaker_;  // Null unless in progress.
+  // Null unless a handshake is in progress.
+  std::shared_ptr<Handshaker> handshaker_;
   std::shared_ptr<FrameStream> stream_;
 };
 

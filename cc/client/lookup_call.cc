@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
+#include "cc/client/calls.h"
 #include "cc/client/part_client.h"
-#include "cc/client/row_calls.h"
 #include "cc/client/row_split.h"
 #include "cc/wire/messages.h"
 
@@ -12,9 +12,10 @@ namespace {
 
 class LookupCall : public FanOut {
  public:
-  LookupCall(const RowCallContext& context, LookupRequest* request,
+  LookupCall(const CallContext& context, LookupRequest* request,
              DoneCallback done)
-      : FanOut(context.channels, request->deadline, std::move(done)),
+      : FanOut(context.channels, kReplyType<LookupRequest>, request->deadline,
+               std::move(done)),
         context_(context),
         request_(request),
         scratch_(context.pool->Lend()) {}
@@ -26,7 +27,7 @@ class LookupCall : public FanOut {
     shards_ = ShardsWithWork(scratch_->partition);
     generations_.resize(shard_count());
     outages_.resize(shard_count());
-    Ask(shards_, MessageType::kLookupReply, /*retry_unavailable=*/false);
+    Send(shards_);
   }
 
  private:
@@ -68,7 +69,7 @@ class LookupCall : public FanOut {
     generations_[shard] = head.generation;
     if (head.dtype == WireDtype::kFloat32) return Status();
     return Status(Code::kDataLoss,
-                  "answered with another dtype than was asked for");
+                  "answered with another dtype than the one requested");
   }
 
   Status OnReply(uint32_t shard, ConstBytes body) override {
@@ -119,19 +120,22 @@ class LookupCall : public FanOut {
     }
   }
 
-  const RowCallContext context_;
+  const CallContext context_;
   LookupRequest* const request_;
   const RowScratchPool::Lent scratch_;
-  std::vector<uint32_t> shards_;       // The shards that are asked.
-  std::vector<uint64_t> generations_;  // By shard.
-  std::vector<Status> outages_;        // By shard: errors turned into zeros.
+  std::vector<uint32_t> shards_;  // The shards that receive a request.
+  // The shards' generations, indexed by shard.
+  std::vector<uint64_t> generations_;
+  // Indexed by shard: the error of each shard whose rows were replaced by
+  // zeros.
+  std::vector<Status> outages_;
 };
 
 }  // namespace
 
-void StartLookup(const RowCallContext& context, LookupRequest* request,
-                 DoneCallback done) {
-  std::make_shared<LookupCall>(context, request, std::move(done))->Start();
+void StartCall(const CallContext& context, LookupRequest* request,
+               DoneCallback done) {
+  Begin<LookupCall>(context, request, std::move(done));
 }
 
 }  // namespace persia

@@ -1,6 +1,6 @@
 // ObjectPool: lends objects that retain their memory between uses.
 //
-// Thread-safe. The pool must outlive the objects that it lends.
+// A pool is thread-safe. It must outlive the objects that it lends.
 
 #ifndef PERSIA_CC_CLIENT_OBJECT_POOL_H_
 #define PERSIA_CC_CLIENT_OBJECT_POOL_H_
@@ -25,7 +25,8 @@ class ObjectPool {
   // Retains at most `max_idle` objects that are not in use.
   explicit ObjectPool(size_t max_idle) : max_idle_(max_idle) {}
 
-  // An object in the state in which its last user left it, or a new one.
+  // Returns an idle object in the state in which its last user left it, or else
+  // a new object.
   Lent Lend() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (idle_.empty()) return Lent(new T(), Return{this});

@@ -1,9 +1,10 @@
-// PartClient: the client id in the part of a client's request that goes to one
-// address.
+// PartClient: derives the client id under which one part of a client's request
+// is sent, from the address that receives the part.
 //
 // Several embedding workers may forward parts of one update to the same shard.
-// If the parts had the same (client, sequence), the shard would take the second
-// for a repeat of the first; so each address gets a different client id.
+// If the parts had the same (client, sequence), the shard would mistake the
+// second part for a repeat of the first; so each address gets a different
+// client id.
 
 #ifndef PERSIA_CC_CLIENT_PART_CLIENT_H_
 #define PERSIA_CC_CLIENT_PART_CLIENT_H_
@@ -14,9 +15,10 @@
 
 namespace persia {
 
-// Deterministic, so that a request that is sent again has the same id. Client
-// 0, whose requests are not deduplicated, stays 0, and no other client becomes
-// 0. With a single address, the id does not change.
+// Returns the client id for one address. The result is deterministic, so that a
+// retried request has the same id. Client 0, whose requests are not
+// deduplicated, stays 0, and no other client becomes 0. With a single address,
+// the id does not change.
 inline uint64_t PartClient(uint64_t client, uint32_t address_index,
                            uint32_t address_count) {
   if (client == 0 || address_count == 1) return client;

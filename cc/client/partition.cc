@@ -14,13 +14,35 @@ Status NoMemory(size_t ids) {
                 Concat("no memory to split a request of ", ids, " ids"));
 }
 
+// Whether a table's shard_starts fit its ids and this number of shards. Starts
+// that were computed for other ids would send ids to the wrong shards; to
+// notice this, checks the first and the last id of each shard.
+bool KnowsStarts(const Partition::Table& table, uint32_t shard_count) {
+  const Span<const uint32_t> starts = table.shard_starts;
+  if (starts.size() != shard_count + size_t{1} || starts[0] != 0 ||
+      starts[shard_count] != table.ids.size()) {
+    return false;
+  }
+  for (uint32_t s = 0; s < shard_count; ++s) {
+    if (starts[s] > starts[s + 1] || starts[s + 1] > table.ids.size()) {
+      return false;
+    }
+    if (starts[s] == starts[s + 1]) continue;
+    if (ShardOf(table.ids[starts[s]], shard_count) != s ||
+        ShardOf(table.ids[starts[s + 1] - 1], shard_count) != s) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 Status Partition::Build(const std::vector<Table>& tables,
                         uint32_t shard_count) {
   shard_count_ = shard_count;
   const size_t split = SetTables(tables);
-  // Positions are 32 bits wide.
+  // The positions of split ids are stored in 32 bits.
   if (split > std::numeric_limits<uint32_t>::max() ||
       !shards_.Resize(split * sizeof(uint32_t))) {
     return NoMemory(split);
@@ -36,7 +58,7 @@ Status Partition::Build(const std::vector<Table>& tables,
   return Status();
 }
 
-// Returns the number of ids that must be split.
+// Stores the tables. Returns the number of ids whose shards must be computed.
 size_t Partition::SetTables(const std::vector<Table>& tables) {
   tables_.assign(tables.size(), Group());
   starts_.assign(tables.size() * (shard_count_ + size_t{1}), 0);
@@ -46,12 +68,15 @@ size_t Partition::SetTables(const std::vector<Table>& tables) {
     group.table = tables[t];
     if (shard_count_ == 1) group.table.owner = 0;
     group.shards_first = split;
-    if (!group.table.owner) split += group.table.ids.size();
+    if (group.table.owner) continue;
+    group.starts_known = KnowsStarts(group.table, shard_count_);
+    if (!group.starts_known) split += group.table.ids.size();
   }
   return split;
 }
 
-// Returns the number of ids that must be regrouped.
+// Finds where each shard's vectors start. Returns the number of ids that must
+// be regrouped, that is, copied in the order of their shards.
 size_t Partition::FindStarts() {
   size_t regrouped = 0;
   for (size_t t = 0; t < tables_.size(); ++t) {
@@ -59,6 +84,8 @@ size_t Partition::FindStarts() {
     group.first = regrouped;
     if (group.table.owner) {
       StartWhole(t);
+    } else if (group.starts_known) {
+      StartGrouped(t);
     } else {
       group.regrouped = !StartSplit(t);
     }
@@ -74,7 +101,13 @@ void Partition::StartWhole(size_t table) {
   }
 }
 
-// Finds each id's shard. Returns whether the ids are already grouped by shard.
+void Partition::StartGrouped(size_t table) {
+  const Span<const uint32_t> known = tables_[table].table.shard_starts;
+  std::copy(known.begin(), known.end(), starts(table));
+}
+
+// Finds the shard of each id of the table. Returns whether the ids are already
+// grouped by shard.
 bool Partition::StartSplit(size_t table) {
   const Ids ids = tables_[table].table.ids;
   uint32_t* const shards = shards_of(table);
@@ -86,7 +119,7 @@ bool Partition::StartSplit(size_t table) {
     grouped &= shard >= last;
     last = shard;
     shards[i] = shard;
-    ++ends[shard];  // A count; the next loop makes it an end.
+    ++ends[shard];  // Counts ids; the next loop turns counts into ends.
   }
   for (uint32_t s = 1; s < shard_count_; ++s) ends[s] += ends[s - 1];
   return grouped;
@@ -141,11 +174,6 @@ bool Partition::HasWork(uint32_t shard) const {
 void Partition::Gather(size_t table, uint32_t shard, size_t dim,
                        const float* from_all, float* to_shard) const {
   GatherFloats(from_all, places(table, shard), dim, to_shard);
-}
-
-void Partition::Scatter(size_t table, uint32_t shard, size_t dim,
-                        const float* from_shard, float* to_all) const {
-  ScatterFloats(from_shard, places(table, shard), dim, to_all);
 }
 
 }  // namespace persia

@@ -1,8 +1,8 @@
 // Partition: the ids of a request's tables, grouped by the shard that they go
 // to; the order within a shard is preserved.
 //
-// Retains its memory for the next Build. Not thread-safe during Build, then
-// immutable.
+// A partition retains its memory for the next Build. Build is not thread-safe;
+// after Build the partition is immutable.
 
 #ifndef PERSIA_CC_CLIENT_PARTITION_H_
 #define PERSIA_CC_CLIENT_PARTITION_H_
@@ -23,54 +23,62 @@ class Partition {
  public:
   using Ids = Span<const int64_t>;
 
-  // A table's ids. Without an owner, each id has one vector and goes to the
-  // shard that holds its row. With an owner, all ids go to that shard, for
-  // `vectors` vectors.
+  // The ids of one table. Without an owner, each id has one vector and goes to
+  // the shard that holds its row. With an owner, all ids go to shard `owner`
+  // and share `vectors` vectors, such as one vector per bag.
   struct Table {
     Ids ids;
     size_t vectors = 0;
     std::optional<uint32_t> owner;
+    Span<const uint32_t> shard_starts;  // Optional; see TableIds.
   };
-  static Table Split(Ids ids) { return {ids, ids.size(), std::nullopt}; }
+  static Table Split(Ids ids, Span<const uint32_t> shard_starts = {}) {
+    return {ids, ids.size(), std::nullopt, shard_starts};
+  }
   static Table Whole(Ids ids, size_t vectors, uint32_t owner) {
-    return {ids, vectors, owner};
+    return {ids, vectors, owner, {}};
   }
 
-  // The tables' ids must live as long as the partition is used: ids that are
-  // not split, or are grouped by shard already, are not copied.
-  // kResourceExhausted if memory runs out.
+  // Groups the ids. The tables' ids must live as long as the partition is used,
+  // since ids that are not split, or are already grouped by shard, are not
+  // copied. Returns kResourceExhausted if memory runs out.
   Status Build(const std::vector<Table>& tables, uint32_t shard_count);
 
   uint32_t shard_count() const { return shard_count_; }
-  size_t table_count() const { return tables_.size(); }
 
   Ids ids(size_t table, uint32_t shard) const;
 
-  // The positions of the shard's vectors among the caller's. Contiguous unless
-  // the ids had to be regrouped.
+  // Returns the positions of a shard's vectors in the caller's array of the
+  // table's vectors. The positions are contiguous unless the ids had to be
+  // regrouped.
   VectorPlaces places(size_t table, uint32_t shard) const;
 
   // Whether the shard has at least one vector.
   bool HasWork(uint32_t shard) const;
 
   // Copies a shard's vectors of a table, `dim` floats each, from the caller's
-  // array of all vectors to a contiguous array (Gather), or back (Scatter).
+  // array of all vectors to a contiguous array.
   void Gather(size_t table, uint32_t shard, size_t dim, const float* from_all,
               float* to_shard) const;
-  void Scatter(size_t table, uint32_t shard, size_t dim,
-               const float* from_shard, float* to_all) const;
 
  private:
   struct Group {
     Table table;
-    size_t shards_first = 0;  // The index of its first id in shards_.
-    bool regrouped = false;   // Whether its ids were copied to ids_.
-    size_t first = 0;         // If so, their start in ids_ and positions_.
+    // Whether the table's shard_starts are right for its ids.
+    bool starts_known = false;
+    // The index in shards_ of the table's first id.
+    size_t shards_first = 0;
+    // Whether the table's ids were copied to ids_, in the order of their
+    // shards.
+    bool regrouped = false;
+    // If regrouped, the index in ids_ and positions_ of the table's first id.
+    size_t first = 0;
   };
 
   size_t SetTables(const std::vector<Table>& tables);
   size_t FindStarts();
   void StartWhole(size_t table);
+  void StartGrouped(size_t table);
   bool StartSplit(size_t table);
   void Regroup(size_t table);
 
@@ -90,12 +98,15 @@ class Partition {
 
   uint32_t shard_count_ = 1;
   std::vector<Group> tables_;
-  // For each table: where each shard's vectors start if the vectors are ordered
-  // by shard, and their total.
+  // For each table: the index of each shard's first vector when the table's
+  // vectors are ordered by shard, followed by the number of vectors.
   std::vector<size_t> starts_;
-  ByteBuffer shards_;     // u32 per id that is split: its shard.
-  ByteBuffer ids_;        // i64: regrouped ids, by table and then shard.
-  ByteBuffer positions_;  // u32 per id in ids_: its index among its table's.
+  // The shard of each split id, as u32.
+  ByteBuffer shards_;
+  // The regrouped ids as i64, ordered by table and then by shard.
+  ByteBuffer ids_;
+  // For each id in ids_, its index among the table's original ids, as u32.
+  ByteBuffer positions_;
 };
 
 }  // namespace persia

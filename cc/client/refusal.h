@@ -10,9 +10,10 @@
 
 namespace persia {
 
-// Whether the next connection would be refused as well: TLS is missing, the
-// certificate is not accepted, the token is missing or wrong, or the protocol
-// versions differ. Requests then fail at once instead of at their deadlines.
+// Whether the refusal is permanent, so that the next connection would be
+// refused as well: TLS is missing, the certificate is not accepted, the token
+// is missing or wrong, or the protocol versions differ. Requests then fail at
+// once instead of at their deadlines.
 inline bool IsForGood(const Status& refusal) {
   return refusal.code() == Code::kUnauthenticated ||
          refusal.code() == Code::kPermissionDenied ||

@@ -1,19 +1,21 @@
 // RemoteService: an EmbeddingService spread over N servers.
 //
 // Each id's row is on shard ShardOf(id, N), so the order of the addresses is
-// part of a table's settings. A table's bags all go to one server, so if there
-// are several servers, they must be embedding workers: see TableRoutes. Every
-// call sends one request per shard, however many tables it names, and completes
-// when all shards have answered.
+// part of a table's settings. All bags of a table go to one server, which must
+// reach all rows; so several servers accept bags only if they are embedding
+// workers (see TableRoutes). A call sends at most one request to each shard,
+// however many tables it names, and completes when all of these shards have
+// answered.
 //
 // If a connection breaks or falls silent (stall.h), the client reconnects with
 // back-off and sends its requests again until the call's deadline; shards
 // deduplicate updates by (client, sequence). At the deadline the call fails
-// with an error that names the shard and the last reason. If the server refuses
-// the client, or the client the server, because of the certificate, the token
-// or the protocol version, calls fail at once.
+// with an error that names the shard and the reason of its last failure. If the
+// client or the server does not accept the other's certificate, token or
+// protocol version, calls fail at once.
 //
-// Thread-safe, as EmbeddingService requires. Completions run on I/O threads.
+// A RemoteService is thread-safe, as EmbeddingService requires. Completion
+// callbacks run on I/O threads.
 
 #ifndef PERSIA_CC_CLIENT_REMOTE_SERVICE_H_
 #define PERSIA_CC_CLIENT_REMOTE_SERVICE_H_
@@ -41,13 +43,13 @@ struct RemoteServiceOptions {
   // If null, connections are not encrypted. Otherwise each server must present
   // a certificate for the host name in its address.
   std::shared_ptr<TlsContext> tls;
-  // Client and server prove to each other that they have this token. Empty: no
-  // token.
+  // The secret shared with the servers: client and server prove to each other
+  // that they know it. If it is empty, they connect without this proof.
   std::string auth_token;
-  // The timeout of TLS and the token's handshake: a peer that is not a server
-  // of this library may never answer.
+  // The timeout of the TLS and token handshakes. It is needed because a peer
+  // that is not a server of this library may never answer.
   double handshake_seconds = 5;
-  // Counts traffic, unless it is null.
+  // Counts this client's traffic. May be null.
   std::shared_ptr<WireCounters> counters;
   // Receives an event when a server has not answered for `silence_seconds`, and
   // another when it answers again. Must outlive the service. May be null.
@@ -55,9 +57,10 @@ struct RemoteServiceOptions {
   double silence_seconds = 2;
 };
 
-// `addresses` are "host:port" (or "[v6]:port"). Connects on first use, so it
-// fails only for invalid addresses or options, an empty list, or if it cannot
-// start its I/O threads.
+// Creates a client of the servers at `addresses`, each "host:port" or
+// "[v6]:port". The client connects on first use, so this function fails only
+// for invalid addresses or options, for an empty list, or if I/O threads cannot
+// be started.
 Result<std::unique_ptr<EmbeddingService>> MakeRemoteService(
     const std::vector<std::string>& addresses,
     const RemoteServiceOptions& options);

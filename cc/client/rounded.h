@@ -1,4 +1,4 @@
-// Durations, rounded for messages.
+// Rounds durations for log and error messages.
 
 #ifndef PERSIA_CC_CLIENT_ROUNDED_H_
 #define PERSIA_CC_CLIENT_ROUNDED_H_
@@ -10,7 +10,8 @@
 
 namespace persia {
 
-// In seconds, rounded to 0.01 below one second and to 0.1 from there on.
+// Returns the duration in seconds, rounded to 0.01 if it is below one second
+// and to 0.1 otherwise.
 inline double RoundedSeconds(Clock::duration span) {
   const double seconds = std::chrono::duration<double>(span).count();
   const double steps = seconds < 1 ? 100 : 10;

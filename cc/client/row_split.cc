@@ -51,8 +51,10 @@ TableIds PartOf(const TableIds& ids, const Partition& partition, size_t table,
                 uint32_t shard) {
   TableIds part = ids;
   part.ids = partition.ids(table, shard);
+  part.shard_starts = {};
   if (partition.places(table, shard).count > 0) return part;
-  // The shard has no vectors, so its part is encoded without bags.
+  // The shard has no vectors of this table, so its part is encoded without
+  // bags.
   part.combiner = Combiner::kNone;
   part.bag_offsets = {};
   part.weights = {};

@@ -1,4 +1,4 @@
-// How Lookup and Update split a request's tables into parts, one per shard.
+// Splits the tables of a Lookup or an Update into parts, one per shard.
 
 #ifndef PERSIA_CC_CLIENT_ROW_SPLIT_H_
 #define PERSIA_CC_CLIENT_ROW_SPLIT_H_
@@ -12,20 +12,24 @@
 
 namespace persia {
 
-// Builds `partition` for the tables, along their routes. InvalidArgument if ids
-// are malformed, if bags have no route, or unless each table has vectors() x
-// dim numbers. kResourceExhausted if memory runs out.
+// Builds `partition` for the tables, according to their routes. Returns
+// InvalidArgument if ids are malformed, if the servers do not accept a table's
+// bags, or if a table's rows or gradients are not vectors() x dim numbers.
+// Returns kResourceExhausted if memory runs out.
 Status Split(const std::vector<TableLookup>& tables, const TableRoutes& routes,
              Partition* partition);
 Status Split(const std::vector<TableUpdate>& tables, const TableRoutes& routes,
              Partition* partition);
 
-// The shard's part of the ids of one of the partition's tables.
+// Returns the part of `ids` that goes to the shard. `ids` are the ids of table
+// number `table` in the partition.
 TableIds PartOf(const TableIds& ids, const Partition& partition, size_t table,
                 uint32_t shard);
 
-// The shards to ask: those with work, or shard 0 if no shard has any, since the
-// call still needs the generation, or the error if there is no such table.
+// Returns the shards that a call sends requests to: those with at least one
+// vector, or shard 0 if no shard has a vector. Even a call without vectors
+// needs a reply, which reports the generation, or that the table does not
+// exist.
 std::vector<uint32_t> ShardsWithWork(const Partition& partition);
 
 }  // namespace persia

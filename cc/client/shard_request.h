@@ -1,4 +1,4 @@
-// ShardRequest: what one call asks of one shard.
+// ShardRequest: the request that one call sends to one shard.
 
 #ifndef PERSIA_CC_CLIENT_SHARD_REQUEST_H_
 #define PERSIA_CC_CLIENT_SHARD_REQUEST_H_
@@ -14,21 +14,22 @@
 
 namespace persia {
 
-// Memory into which a reply's vectors are read directly, if its body is
-// `head_bytes` followed by exactly these vectors. Otherwise, or if `vectors` is
-// empty, the body is read into the channel's memory and must be copied.
+// The memory into which a reply's vectors are read directly, if the reply's
+// body is `head_bytes` bytes followed by exactly these vectors. Otherwise, or
+// if `vectors` is empty, the body is read into the channel's memory and must be
+// copied.
 struct ReplyPlaces {
   uint64_t head_bytes = 0;
   std::vector<MutableBytes> vectors;
 };
 
 struct ShardRequest {
-  uint64_t id = 0;  // From Channel::NextRequestId; it is also in the frame.
-  OutFrame frame;   // Refers to memory that lives until `done`.
+  uint64_t id = 0;  // From Channel::NextRequestId; `frame` contains it too.
+  OutFrame frame;   // May refer to memory that lives until `done`.
   MessageType reply_type = MessageType::kError;
   ReplyPlaces places;
-  // Decodes a reply's body; or only its head, if the reply is `placed`: then
-  // its vectors are in `places`. The request fails with its error.
+  // Decodes a reply and returns the request's outcome. If `placed` is true, the
+  // reply's vectors are already in `places` and `body` is only its head.
   std::function<Status(ConstBytes body, bool placed)> on_reply;
   DoneCallback done;
   Clock::time_point asked_at;  // When the call was made.

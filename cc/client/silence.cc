@@ -8,27 +8,24 @@
 namespace persia {
 namespace {
 
-// Both are warnings, so that a log which shows the first shows the second too.
+// The start and the end of an outage are both warnings, so that a log that
+// shows the start also shows the end.
 constexpr EventKind kSilent{"shards that do not answer", EventLevel::kWarning,
                             10};
 constexpr EventKind kBack{"shards that answer again", EventLevel::kWarning, 10};
 
 const char* NameOf(MessageType reply) {
-  switch (reply) {
-    case MessageType::kCreateTableReply:
-      return "the opening of a table";
-    case MessageType::kLookupReply:
-      return "a lookup";
-    case MessageType::kUpdateReply:
-      return "an update";
-    default:
-      return "a request";
-  }
+  if (reply == kReplyType<CreateTableRequest>) return "the opening of a table";
+  if (reply == kReplyType<LookupRequest>) return "a lookup";
+  if (reply == kReplyType<UpdateRequest>) return "an update";
+  return "a request";
 }
 
-// Whether a shard that works may take long to answer: it reads or writes files.
+// Whether even a healthy shard may take long to answer the request, because the
+// shard reads or writes files for it.
 bool MayTakeLong(const ShardRequest& request) {
-  return request.reply_type == MessageType::kCheckpointReply;
+  return request.reply_type == kReplyType<CheckpointRequest> ||
+         request.reply_type == kReplyType<FilesRequest>;
 }
 
 }  // namespace
@@ -60,8 +57,9 @@ void Silence::Tell(const ShardRequest& oldest, size_t waiting,
       waiting > 1 ? Concat(" and ", waiting - 1, " more") : "";
   TellEvent(events_, kSilent, name_, " has not answered for ",
             RoundedSeconds(now - oldest.asked_at), " s: ", reason,
-            ". What waits for it is ", NameOf(oldest.reply_type), others,
-            ", and fails in ", RoundedSeconds(oldest.deadline - now), " s");
+            ". Requests that wait for it: ", NameOf(oldest.reply_type), others,
+            ". The oldest fails in ", RoundedSeconds(oldest.deadline - now),
+            " s");
 }
 
 void Silence::End() {

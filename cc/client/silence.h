@@ -1,8 +1,9 @@
-// Silence: logs an event when a shard does not answer, once per outage, with
-// the requests that wait for it and for how long, and another when it answers
-// again. Only logs: requests fail at their deadlines in any case.
+// Silence: logs an event when a shard does not answer, once per outage, and
+// another event when the shard answers again. The first event names the
+// requests that wait for the shard and how long they have waited. Requests fail
+// at their deadlines whether or not an event is logged.
 //
-// Belongs to a channel, and to the channel's loop.
+// A Silence belongs to a channel and runs on the channel's event loop.
 
 #ifndef PERSIA_CC_CLIENT_SILENCE_H_
 #define PERSIA_CC_CLIENT_SILENCE_H_
@@ -22,26 +23,30 @@ class Silence {
   // If `events` is null, nothing is logged. `name` names the shard.
   Silence(EventLog* events, std::string name, double seconds);
 
-  // When to call Tell if `request` has no answer by then and nothing arrives
-  // after `heard_at`, if that is known. Never (the largest time_point) if the
-  // outage has been logged, if the request's deadline is before that, or if the
-  // shard is connected and may take long over the request.
+  // Returns the time at which to call Tell, unless the shard answers `request`
+  // or sends anything else before. `heard_at` is when the shard last sent
+  // something, if known. Returns the largest time_point, which means never, in
+  // three cases: the outage has been logged; the request's deadline comes
+  // first; or the shard is connected (`is_reached`) and the request may take
+  // long.
   Clock::time_point TellsAt(const ShardRequest& request, bool is_reached,
                             std::optional<Clock::time_point> heard_at) const;
 
-  // Logs that `oldest`, of `waiting` requests, has no answer, for a reason such
-  // as "Connection refused".
+  // Logs that the shard has not answered `oldest`, one of `waiting` pending
+  // requests. The reason is a text such as "Connection refused".
   void Tell(const ShardRequest& oldest, size_t waiting,
             const std::string& reason);
 
-  // An answer came, and no pending request was refused for now by the shard.
+  // Logs the end of the outage, if its start was logged. Called when the shard
+  // has answered and no pending request is waiting to be retried because the
+  // shard refused it.
   void End();
 
  private:
   EventLog* const events_;
   const std::string name_;
   const Clock::duration longest_;
-  // Since when there has been no answer; set once that has been logged.
+  // When the outage that was logged began; unset while no logged outage lasts.
   std::optional<Clock::time_point> since_;
 };
 

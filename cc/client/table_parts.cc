@@ -15,7 +15,8 @@ bool AllAreThere(const TableParts& parts) {
   return std::all_of(parts.begin(), parts.end(), IsThere);
 }
 
-// The distinct identities, of the shards that report one.
+// Returns the distinct table identities that the shards report; a shard may
+// report none.
 std::set<uint64_t> Identities(const TableParts& parts) {
   std::set<uint64_t> identities;
   for (const TablePart& part : parts) {
@@ -30,7 +31,7 @@ bool AreOfOneGeneration(const TableParts& parts) {
   });
 }
 
-// One line per shard whose part satisfies `condition`.
+// Returns a text with one line per shard whose part satisfies `condition`.
 template <typename Condition>
 std::string Listed(const TableParts& parts, const Condition& condition) {
   std::string lines;
@@ -51,8 +52,8 @@ std::string Absent(const TableParts& parts) {
 
 std::string OfSeveralTables(const TableParts& parts) {
   std::string text =
-      "some shards hold parts of another table of this name. They lost theirs, "
-      "or belong to another cluster";
+      "the shards hold parts of different tables with this name: some shards "
+      "lost their part of one, or belong to another cluster";
   for (const uint64_t identity : Identities(parts)) {
     text += Concat("\n  of one table:", Listed(parts, [&](const auto& part) {
                      return part.reply.identity == identity;
@@ -93,10 +94,10 @@ Status PartsError(const std::string& table, const TableParts& parts) {
              AllAreThere(parts) ? OfSeveralTables(parts) : Absent(parts));
   text += Concat(
       "\nNothing was changed. Do one of these:"
-      "\n  - start the shards that lost it again with the recovery folder that "
+      "\n  - restart the shards that lost it with the recovery folder that "
       "they had"
       "\n  - restore a checkpoint: ptf.checkpoint.restore(path)"
-      "\n  - begin the table anew: drop what is left of it, with "
+      "\n  - start the table over: drop what is left of it, with "
       "ptf.Table(name).drop() or `persia table drop ",
       table, "`");
   if (!AreOfOneGeneration(parts)) {

@@ -1,7 +1,7 @@
 // TableParts: the parts of a table that the shards report, and whether they
 // belong to the same table.
 //
-// Pure functions of the shards' replies.
+// All functions here are pure functions of the shards' replies.
 
 #ifndef PERSIA_CC_CLIENT_TABLE_PARTS_H_
 #define PERSIA_CC_CLIENT_TABLE_PARTS_H_
@@ -14,16 +14,16 @@
 
 namespace persia {
 
-// One shard's part.
+// One shard's part of a table.
 struct TablePart {
   std::string shard;         // The shard's name in errors.
-  CreateTableRequest reply;  // Only its outputs are set.
+  CreateTableRequest reply;  // Only its output fields are set.
 };
 using TableParts = std::vector<TablePart>;
 
-// Whether these may be the parts of one table. They are not if a part is
-// complete and another is absent or has a different identity. A shard that
-// reports no identity matches any.
+// Whether `parts` may be the parts of one table. They may not if one part is
+// complete and another part is absent or has a different identity. A part
+// without an identity matches any identity.
 bool BelongTogether(const TableParts& parts);
 
 // The state of the whole table: absent if any part is absent, complete if all
@@ -35,8 +35,8 @@ uint64_t JointIdentity(const TableParts& parts);
 
 bool AnyIsComplete(const TableParts& parts);
 
-// kFailedPrecondition, with a message that lists each shard's part and what to
-// do. Precondition: the parts do not belong together.
+// Returns kFailedPrecondition with a message that lists each shard's part and
+// tells the user what to do. Precondition: the parts do not belong together.
 Status PartsError(const std::string& table, const TableParts& parts);
 
 }  // namespace persia

@@ -21,7 +21,9 @@ std::optional<bool> TableRoutes::EachHasAllRows(TableKey table) const {
 Result<Partition::Table> TableRoutes::Route(const TableIds& ids) const {
   const Status status = CheckBags(ids);
   if (!status.ok()) return status;
-  if (ids.combiner == Combiner::kNone) return Partition::Split(ids.ids);
+  if (ids.combiner == Combiner::kNone) {
+    return Partition::Split(ids.ids, ids.shard_starts);
+  }
   if (EachHasAllRows(ids.table).value_or(false)) {
     const auto key = static_cast<int64_t>(ids.table);
     return Partition::Whole(ids.ids, ids.vectors(),
@@ -30,9 +32,9 @@ Result<Partition::Table> TableRoutes::Route(const TableIds& ids) const {
   return InvalidArgument(
       "combiner must be 0 (no bags) for a table whose rows are spread over ",
       address_count_, " shards, received ", static_cast<uint32_t>(ids.combiner),
-      ": pool the rows of unique ids, or ask embedding workers (`persia "
-      "worker`) and create the table first, so that each says that it takes "
-      "bags");
+      ": look up unique ids and pool their rows; or connect to embedding "
+      "workers (`persia worker`), which pool bags, and create the table before "
+      "the lookup");
 }
 
 }  // namespace persia

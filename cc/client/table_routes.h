@@ -1,12 +1,12 @@
-// TableRoutes: which of a client's addresses a table's ids go to.
+// TableRoutes: to which of a client's addresses the ids of each table go.
 //
 // Ids without bags are split: each goes to address ShardOf(id, N). Bags cannot
-// be split, so all of a table's bags go to address ShardOf(table key, N). That
+// be split, so all bags of a table go to address ShardOf(table key, N). That
 // works only if each address reaches all of the table's rows, as embedding
-// workers do; they report it when the table is created. In that case all rows
-// are also exported from one address.
+// workers do; a worker reports this when the table is created. The rows of such
+// a table are also exported from one address.
 //
-// Thread-safe; holds a lock only for a short time.
+// TableRoutes is thread-safe and holds a lock only for a short time.
 
 #ifndef PERSIA_CC_CLIENT_TABLE_ROUTES_H_
 #define PERSIA_CC_CLIENT_TABLE_ROUTES_H_
@@ -29,7 +29,7 @@ class TableRoutes {
 
   uint32_t address_count() const { return address_count_; }
 
-  // Sets whether all addresses take bags of the table.
+  // Records whether all addresses accept bags of the table.
   void SetTakesBags(TableKey table, bool takes_bags);
 
   // Whether each address reaches all of the table's rows, so that an export
@@ -37,8 +37,9 @@ class TableRoutes {
   // not known yet.
   std::optional<bool> EachHasAllRows(TableKey table) const;
 
-  // InvalidArgument for malformed ids, and for bags that the addresses do not
-  // take. With a single address, the server itself checks the latter.
+  // Returns the ids with their route. Returns InvalidArgument for malformed
+  // ids, and for bags that the addresses do not accept. With a single address,
+  // the server itself checks whether it accepts bags.
   Result<Partition::Table> Route(const TableIds& ids) const;
 
  private:

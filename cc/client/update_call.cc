@@ -1,8 +1,8 @@
 #include <utility>
 #include <vector>
 
+#include "cc/client/calls.h"
 #include "cc/client/part_client.h"
-#include "cc/client/row_calls.h"
 #include "cc/client/row_split.h"
 #include "cc/wire/messages.h"
 
@@ -11,9 +11,10 @@ namespace {
 
 class UpdateCall : public FanOut {
  public:
-  UpdateCall(const RowCallContext& context, UpdateRequest* request,
+  UpdateCall(const CallContext& context, UpdateRequest* request,
              DoneCallback done)
-      : FanOut(context.channels, request->deadline, std::move(done)),
+      : FanOut(context.channels, kReplyType<UpdateRequest>, request->deadline,
+               std::move(done)),
         context_(context),
         request_(request),
         scratch_(context.pool->Lend()) {}
@@ -21,11 +22,10 @@ class UpdateCall : public FanOut {
   void Start() {
     const Status status = Prepare();
     if (!status.ok()) return Fail(status);
-    counts_.resize(shard_count());
+    replies_.resize(shard_count());
     // A server replies kUnavailable to a repeated update while it is still
-    // applying the first one.
-    Ask(ShardsWithWork(scratch_->partition), MessageType::kUpdateReply,
-        /*retry_unavailable=*/true);
+    // applying the first copy; the update is then sent again.
+    Send(ShardsWithWork(scratch_->partition), /*retry_unavailable=*/true);
   }
 
  private:
@@ -75,7 +75,7 @@ class UpdateCall : public FanOut {
     return EncodeUpdate(request_id, part, gradients);
   }
 
-  // The shard's share of a table's gradients, contiguous.
+  // Returns the shard's share of a table's gradients as a contiguous array.
   WireVectors Gradients(size_t table, uint32_t shard) {
     const VectorPlaces places = scratch_->partition.places(table, shard);
     const uint32_t dim = request_->tables[table].ids.dim;
@@ -92,27 +92,31 @@ class UpdateCall : public FanOut {
   }
 
   Status OnReply(uint32_t shard, ConstBytes body) override {
-    return DecodeUpdateReply(body, &counts_[shard]);
+    return DecodeReply(body, &replies_[shard]);
   }
 
   Status OnAllReplied() override {
     request_->counts = UpdateCounts();
-    for (const UpdateCounts& counts : counts_) request_->counts += counts;
+    for (const UpdateRequest& reply : replies_) {
+      request_->counts += reply.counts;
+    }
     return Status();
   }
 
-  const RowCallContext context_;
+  const CallContext context_;
   UpdateRequest* const request_;
   const RowScratchPool::Lent scratch_;
-  uint8_t* free_bytes_ = nullptr;     // The unused rest of scratch_->buffer.
-  std::vector<UpdateCounts> counts_;  // By shard.
+  // Points to the unused part of scratch_->buffer.
+  uint8_t* free_bytes_ = nullptr;
+  // Indexed by shard; only output fields are set.
+  std::vector<UpdateRequest> replies_;
 };
 
 }  // namespace
 
-void StartUpdate(const RowCallContext& context, UpdateRequest* request,
-                 DoneCallback done) {
-  std::make_shared<UpdateCall>(context, request, std::move(done))->Start();
+void StartCall(const CallContext& context, UpdateRequest* request,
+               DoneCallback done) {
+  Begin<UpdateCall>(context, request, std::move(done));
 }
 
 }  // namespace persia

@@ -15,11 +15,11 @@ Result<FileSystem*> FilesOf(const std::string& path) {
   PERSIA_RETURN_IF_ERROR(CheckUrl(path));
   if (FileSystem* const files = url_files.load()) return files;
   return Status(Code::kFailedPrecondition,
-                Concat("this process reaches no URLs, received \"", path,
-                       "\": start a shard with a URL as --checkpoint-root"));
+                Concat("this process cannot access URLs, received \"", path,
+                       "\": start the shard with a URL as --checkpoint-root"));
 }
 
-// Applies `use` to the file system of `path`.
+// Calls `use` with the FileSystem that `path` belongs to.
 template <typename Use>
 auto On(const std::string& path,
         const Use& use) -> decltype(use(LocalFiles())) {

@@ -1,4 +1,5 @@
-// AllFiles: local files, and files at URLs once SetUrlFiles was called.
+// AllFiles: one FileSystem for local files and, after SetUrlFiles, for files at
+// URLs.
 
 #ifndef PERSIA_CC_FILES_ALL_FILES_H_
 #define PERSIA_CC_FILES_ALL_FILES_H_
@@ -10,16 +11,18 @@
 
 namespace persia {
 
-// Passes each call to LocalFiles() or, for a URL, to the FileSystem last given
-// to SetUrlFiles; kFailedPrecondition if there is none. Never destroyed.
+// Returns a FileSystem that forwards a call for a local path to LocalFiles(),
+// and a call for a URL to the FileSystem that SetUrlFiles received last. If
+// SetUrlFiles was never called, a call for a URL returns kFailedPrecondition.
+// The FileSystem is never destroyed.
 FileSystem* AllFiles();
 
-// Sets the FileSystem for URLs, which gets only URLs that CheckUrl accepts. It
-// must never be destroyed. Thread-safe.
+// Sets the FileSystem for URLs. It receives only URLs that CheckUrl accepts,
+// and it must never be destroyed. Thread-safe.
 void SetUrlFiles(FileSystem* files);
 
-// The FileSystem for paths that PathWithin has returned for this root:
-// LocalFilesBelow or, if the root is "/" or a URL, AllFiles.
+// Returns the FileSystem for paths that PathWithin has returned for `root`:
+// AllFiles if the root is "/" or a URL, otherwise LocalFilesBelow.
 std::shared_ptr<FileSystem> FilesWithin(const std::string& root);
 
 }  // namespace persia

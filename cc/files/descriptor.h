@@ -1,4 +1,5 @@
-// Descriptor: owns a file descriptor. Also the errors of system calls on files.
+// Descriptor: owns a file descriptor. FileError: makes the error of a failed
+// system call on a file.
 
 #ifndef PERSIA_CC_FILES_DESCRIPTOR_H_
 #define PERSIA_CC_FILES_DESCRIPTOR_H_
@@ -12,10 +13,11 @@
 
 namespace persia {
 
-// The error of the system call that has just failed: "cannot WHAT PATH: ...".
+// Returns the error of the system call that has just failed, with the message
+// "cannot WHAT PATH: ...".
 Status FileError(const char* what, const std::string& path, int error = errno);
 
-// Its destructor closes the descriptor.
+// Owns a file descriptor, which the destructor closes.
 class Descriptor {
  public:
   explicit Descriptor(int number) : number_(number) {}
@@ -34,8 +36,8 @@ class Descriptor {
   int number_;
 };
 
-// Writes all of `bytes`. Returns 0, or the errno of the write that failed. Sets
-// `*written` to the number of bytes written, after an error too.
+// Writes all of `bytes`. Returns 0, or the errno of the write that failed. In
+// both cases sets `*written` to the number of bytes written.
 int WriteAll(const Descriptor& file, Span<const uint8_t> bytes,
              size_t* written);
 

@@ -13,9 +13,10 @@
 namespace persia {
 namespace {
 
-// The alignment of addresses, offsets and sizes that suffices for every device.
+// Direct I/O requires aligned addresses, offsets and sizes; this alignment
+// suffices for every device.
 constexpr size_t kAlignment = 4096;
-// Large enough to keep the device busy while other threads run.
+// A buffer of this size keeps the device busy while other threads run.
 constexpr size_t kBufferBytes = size_t{4} << 20;
 
 struct Free {
@@ -66,8 +67,8 @@ class DirectFile : public WritableFile {
     return error == 0 ? Status() : FileError("write", path_, error);
   }
 
-  // Stops direct I/O: the file's offset is no longer aligned, or the file
-  // system refuses it.
+  // Switches to ordinary I/O, because the file's offset is no longer aligned or
+  // the file system refused direct I/O.
   void WriteAsAnyFile() {
     is_direct_ = false;
     const int flags = ::fcntl(file_.number(), F_GETFL);
@@ -87,7 +88,7 @@ Result<std::unique_ptr<WritableFile>> CreateDirectFile(const Place& place) {
   constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC;
   const std::string& path = place.path();
   auto file = place.Open("create", kFlags | O_DIRECT, 0644);
-  // Some file systems, such as those in memory, refuse O_DIRECT.
+  // Some file systems, such as in-memory ones, refuse O_DIRECT.
   if (!file.ok()) file = place.Open("create", kFlags, 0644);
   if (!file.ok()) return file.status();
   Buffer buffer(

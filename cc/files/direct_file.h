@@ -1,10 +1,10 @@
-// DirectFile: a large local file that is written sequentially, without the page
-// cache.
+// DirectFile: writes a large local file sequentially, bypassing the kernel's
+// page cache.
 //
-// The device reads the bytes from this process's buffer, so the kernel copies
-// nothing and caches no pages of a file that will not be read soon. That leaves
-// the CPU free for most of the time of writing. If the file system does not
-// support this, the file is written as usual.
+// The device reads the bytes from this process's buffer. The kernel therefore
+// copies nothing, and does not fill its cache with a file that will not be read
+// soon, so the CPU is free for most of the writing time. On a file system that
+// does not support this, the file is written through the page cache.
 
 #ifndef PERSIA_CC_FILES_DIRECT_FILE_H_
 #define PERSIA_CC_FILES_DIRECT_FILE_H_
@@ -17,7 +17,7 @@
 
 namespace persia {
 
-// Creates an empty file, replacing an existing one.
+// Creates an empty file, which replaces an existing file at the same path.
 Result<std::unique_ptr<WritableFile>> CreateDirectFile(const Place& place);
 
 }  // namespace persia

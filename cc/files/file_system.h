@@ -1,14 +1,16 @@
-// FileSystem: where checkpoints and recovery logs are stored.
+// FileSystem: the interface to local files and remote storage, where
+// checkpoints and recovery logs are stored.
 //
-// Everything here blocks for as long as the device takes. A FileSystem is
-// thread-safe; a file belongs to one thread at a time. Errors name the path and
-// the system's reason: kNotFound, kAlreadyExists, kResourceExhausted (no space
-// is left) or kUnavailable.
+// Calls wait for the storage device, without a time limit. A FileSystem is
+// thread-safe, but each open file belongs to one thread at a time. Errors
+// contain the path and the system's message. Their codes are kNotFound,
+// kAlreadyExists, kResourceExhausted (no space is left) and kUnavailable.
 //
-// A FileSystem of URLs stores only whole files: Sync and Rename return
-// kFailedPrecondition, and no caller may rely on a file, or a part of it,
-// before it is closed. That suffices for checkpoints, which use Finish and
-// WriteWhole. Recovery logs need the rest, which LocalFiles has.
+// A FileSystem for URLs stores only whole files: Sync and Rename return
+// kFailedPrecondition, and no part of a file can be read before the file is
+// closed. That suffices for checkpoints, which use Finish and WriteWhole.
+// Recovery logs also need Sync and Rename, so they are always kept in
+// LocalFiles.
 
 #ifndef PERSIA_CC_FILES_FILE_SYSTEM_H_
 #define PERSIA_CC_FILES_FILE_SYSTEM_H_
@@ -23,21 +25,24 @@
 
 namespace persia {
 
-// A file that is being written. If it is destroyed without Close, a local file
-// is closed, but its errors are lost; a file at a URL is discarded.
+// A file that is being written. Destroying a local file without Close closes it
+// and ignores errors; destroying a file at a URL without Close discards it.
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
 
-  // Appends all of `bytes`. After an error, part of them may have been written.
+  // Appends all of `bytes`. If an error occurs, a part of the bytes may have
+  // been written.
   virtual Status Append(Span<const uint8_t> bytes) = 0;
 
-  // Makes what was appended survive a power loss.
+  // Flushes the appended bytes to the device, so that they survive a power
+  // loss.
   virtual Status Sync() = 0;
 
   virtual Status Close() = 0;
 
-  // Closes the file, and makes what was appended survive a power loss.
+  // Flushes the appended bytes to the device, so that they survive a power
+  // loss, and closes the file.
   virtual Status Finish();
 };
 
@@ -45,7 +50,8 @@ class ReadableFile {
  public:
   virtual ~ReadableFile() = default;
 
-  // Reads the next bytes; fewer than asked for only at the end of the file.
+  // Reads the next bytes and returns their number, which is less than
+  // bytes.size() only at the end of the file.
   virtual Result<size_t> Read(Span<uint8_t> bytes) = 0;
 };
 
@@ -53,11 +59,11 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
-  // Creates an empty file, replacing an existing one.
+  // Creates an empty file, which replaces an existing file at the same path.
   virtual Result<std::unique_ptr<WritableFile>> Create(
       const std::string& path) = 0;
 
-  // The same, for a file of many megabytes that is written sequentially.
+  // Like Create, for a file of many megabytes that is written sequentially.
   virtual Result<std::unique_ptr<WritableFile>> CreateLarge(
       const std::string& path) {
     return Create(path);
@@ -68,38 +74,43 @@ class FileSystem {
 
   virtual Result<uint64_t> Size(const std::string& path) = 0;
 
-  // Writes a small file atomically: a reader finds all of it, or all of the
-  // previous file. It survives a power loss.
+  // Writes a small file atomically and durably: a reader finds the whole new
+  // file or the whole previous one, and the new file survives a power loss.
   virtual Status WriteWhole(const std::string& path, Span<const uint8_t> bytes);
 
-  // Makes what any process has written to the file so far survive a power loss.
+  // Flushes to the device what any process has written to the file so far, so
+  // that it survives a power loss.
   virtual Status Sync(const std::string& path) = 0;
 
-  // Atomic; replaces what is at `to`. Survives a power loss.
+  // Renames a file atomically, replacing an existing file at `to`. The change
+  // survives a power loss.
   virtual Status Rename(const std::string& from, const std::string& to) = 0;
 
-  // Removes a file. Succeeds if there is none.
+  // Removes a file. Succeeds if no such file exists.
   virtual Status Remove(const std::string& path) = 0;
 
-  // The names in a folder, sorted; none if the folder does not exist.
+  // Returns the names in a folder, sorted. If the folder does not exist, the
+  // result is empty.
   virtual Result<std::vector<std::string>> List(const std::string& folder) = 0;
 
-  // Makes a folder and its parents. Succeeds if they exist.
+  // Creates a folder and its parents. Succeeds if they already exist.
   virtual Status MakeFolder(const std::string& folder) = 0;
 
-  // Removes an empty folder. Succeeds if there is none.
+  // Removes an empty folder. Succeeds if no such folder exists.
   virtual Status RemoveFolder(const std::string& folder) = 0;
 };
 
-// The operating system's files. Never destroyed.
+// Returns the FileSystem of the operating system's files, which is never
+// destroyed.
 FileSystem* LocalFiles();
 
-// The part of them below the folder `root`: a path is `root`, or `root`
-// followed by "/" and names. Symbolic links are followed on the way to the
-// root, but not below it: a path through a link, or out of the root, is
-// kInvalidArgument, even if another process changes folders meanwhile. Pipes
-// and devices are not opened. MakeFolder also makes the root; no call removes
-// it.
+// Returns a FileSystem that accesses only files below the folder `root`: a path
+// must be `root`, or `root` followed by "/" and names. Symbolic links are
+// followed on the way to the root, but not below it. Calls return
+// kInvalidArgument for a path that leaves the root or goes through a link below
+// it, even if another process replaces folders during the call. Pipes and
+// devices are not opened. MakeFolder also creates the root if necessary; no
+// call removes the root.
 std::unique_ptr<FileSystem> LocalFilesBelow(const std::string& root);
 
 }  // namespace persia

@@ -12,7 +12,7 @@
 namespace persia {
 namespace {
 
-// The pause between two attempts.
+// The pause between two attempts to lock the folder.
 constexpr std::chrono::milliseconds kPause(20);
 
 }  // namespace
@@ -33,7 +33,8 @@ Result<std::unique_ptr<FolderLock>> FolderLock::Take(const std::string& folder,
   }
   return Status(Code::kFailedPrecondition,
                 Concat("folder ", folder,
-                       " is in use by another process: give each its own"));
+                       " is in use by another process: give each process a "
+                       "folder of its own"));
 }
 
 FolderLock::~FolderLock() { (void)::close(file_); }

@@ -1,7 +1,7 @@
-// FolderLock: keeps other processes out of a local folder.
+// FolderLock: prevents other processes from using the same local folder.
 //
-// It is a lock on a file in the folder; the system releases it when this
-// process ends, even by a crash. Not thread-safe.
+// The lock is held on a file in the folder. The operating system releases the
+// lock when this process ends, even by a crash. Not thread-safe.
 
 #ifndef PERSIA_CC_FILES_FOLDER_LOCK_H_
 #define PERSIA_CC_FILES_FOLDER_LOCK_H_
@@ -16,9 +16,10 @@ namespace persia {
 
 class FolderLock {
  public:
-  // Waits until `deadline` for another process to release the lock, since a
-  // killed process may take a moment to end; then kFailedPrecondition, naming
-  // the folder. Otherwise the errors of FileSystem. The folder must exist.
+  // Locks the folder, which must exist. If another process holds the lock,
+  // waits until `deadline`, because a killed process may take a moment to exit;
+  // then returns kFailedPrecondition, naming the folder. Other errors are those
+  // of FileSystem.
   static Result<std::unique_ptr<FolderLock>> Take(const std::string& folder,
                                                   Deadline deadline);
 

@@ -69,7 +69,8 @@ Status UnlessNotFound(const Status& status) {
 
 Status ListNames(const Descriptor& folder, const std::string& path,
                  std::vector<std::string>* names) {
-  // closedir closes its descriptor, so it gets a copy.
+  // closedir also closes the descriptor of its stream, so the stream gets a
+  // duplicate.
   const int number = ::fcntl(folder.number(), F_DUPFD_CLOEXEC, 0);
   DIR* const stream = number < 0 ? nullptr : ::fdopendir(number);
   if (stream == nullptr) {
@@ -86,7 +87,7 @@ Status ListNames(const Descriptor& folder, const std::string& path,
   return Status();
 }
 
-// Makes a folder and its parents, following links.
+// Creates a folder and its parents, following symbolic links.
 Status MakeAll(const std::string& folder) {
   for (size_t end = folder.find('/', 1);; end = folder.find('/', end + 1)) {
     const std::string part = folder.substr(0, end);
@@ -97,7 +98,7 @@ Status MakeAll(const std::string& folder) {
   }
 }
 
-// All local files or, with a root, those below it.
+// Accesses all local files or, if there is a root, only files below the root.
 class LocalFileSystem : public FileSystem {
  public:
   explicit LocalFileSystem(std::string root = "") : root_(std::move(root)) {}
@@ -188,7 +189,7 @@ class LocalFileSystem : public FileSystem {
     return place->Open("open", O_RDONLY);
   }
 
-  const std::string root_;  // Empty: no root.
+  const std::string root_;  // Empty if all local files may be accessed.
 };
 
 }  // namespace

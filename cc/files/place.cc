@@ -13,13 +13,13 @@ namespace {
 using Names = std::vector<std::string>;
 
 constexpr char kItself[] = ".";
-// Suffices to look up names in a folder.
+// The flags that open a folder only in order to look up names in it.
 constexpr int kOnTheWay = O_PATH | O_DIRECTORY | O_CLOEXEC;
 
 Status NoLinks(const std::string& path) {
-  return InvalidArgument("no symbolic link is followed below the checkpoint ",
-                         "root, and ", path,
-                         " is one: name what it leads to, or mount that there");
+  return InvalidArgument(
+      "symbolic links below the checkpoint root are not followed, and ", path,
+      " is one: give the path of its target, or mount the target there");
 }
 
 bool IsLink(int folder, const std::string& name) {
@@ -42,12 +42,11 @@ Result<Names> NamesBelow(const std::string& root, const std::string& path) {
   }
   if (is_below) return names;
   return InvalidArgument("a path must be ", root,
-                         ", or that and names below it, received \"", path,
-                         "\"");
+                         " or a path below it, received \"", path, "\"");
 }
 
-// Opens the folder that `names` lead to from `root`. `makes`: creates the
-// folders that are missing.
+// Opens the folder that `names` lead to from `root`. If `makes` is true,
+// creates missing folders.
 Result<Descriptor> Walk(const std::string& root, const Names& names,
                         bool makes) {
   std::string path = root;
@@ -109,7 +108,8 @@ int Place::folder() const {
 
 Result<Descriptor> Place::OpenAny(const char* what, int flags,
                                   mode_t mode) const {
-  // Do not wait for a pipe's other end, say.
+  // O_NONBLOCK prevents the call from waiting, for example for a writer of a
+  // pipe.
   if (is_below_) flags |= O_NOFOLLOW | O_NONBLOCK;
   Descriptor opened(::openat(folder(), name_.c_str(), flags | O_CLOEXEC, mode));
   if (opened.number() >= 0) return opened;

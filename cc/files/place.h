@@ -1,12 +1,15 @@
-// Place: the location of a local file, as an open folder and a name in it.
+// Place: the location of a local file, as an open folder and a name in that
+// folder.
 //
-// A place below a root is found folder by folder, each opened relative to the
-// one before; no symbolic link is followed on the way, nor at the end. So a
-// process that may write there cannot redirect this one, not even by replacing
-// a folder by a link at the last moment. openat2's RESOLVE_NO_SYMLINKS would do
-// the same, but some kernels and containers lack it.
+// To find a place below a root, each folder of the path is opened relative to
+// its parent, without following symbolic links. Another process with write
+// access below the root can therefore not redirect this process to other files,
+// not even by replacing a folder with a link during the walk. openat2's
+// RESOLVE_NO_SYMLINKS would have the same effect, but some kernels and
+// containers lack openat2.
 //
-// Blocks as FileSystem does. Belongs to one thread.
+// Calls wait for the storage device, as those of FileSystem do. A Place belongs
+// to one thread.
 
 #ifndef PERSIA_CC_FILES_PLACE_H_
 #define PERSIA_CC_FILES_PLACE_H_
@@ -24,42 +27,48 @@ namespace persia {
 
 class Place {
  public:
-  // An absolute path, or one relative to the working directory. Links are
-  // followed.
+  // Returns the place at `path`, which is absolute or relative to the working
+  // directory. Symbolic links are followed.
   static Place Anywhere(const std::string& path);
 
-  // `path` is that of the folder `root`, or `root` followed by "/" and names.
-  // Links are followed on the way to the root. kInvalidArgument for a path that
-  // leads through a link, or out of the root; kNotFound if the root, or a
-  // folder on the way, does not exist.
+  // Returns the place at `path`, which must be `root`, or `root` followed by
+  // "/" and names. Symbolic links are followed on the way to the root, but not
+  // below it. Returns kInvalidArgument for a path that leads through a link
+  // below the root, or out of the root, and kNotFound if the root or a folder
+  // of the path does not exist.
   static Result<Place> Below(const std::string& root, const std::string& path);
 
-  // Makes the folders of `path` below `root`, which must exist. Succeeds if
-  // they exist.
+  // Creates the folders of `path` below `root`, which must exist. Succeeds if
+  // the folders already exist.
   static Status MakeFoldersBelow(const std::string& root,
                                  const std::string& path);
 
   const std::string& path() const { return path_; }
 
-  // Opens a file. Below a root, kInvalidArgument for anything but a file or a
-  // folder, since another process could make a pipe, say, block its reader.
+  // Opens a file. Below a root, only files and folders can be opened; anything
+  // else returns kInvalidArgument, because another process could, for example,
+  // create a pipe to block its reader.
   Result<Descriptor> Open(const char* what, int flags, mode_t mode = 0) const;
 
-  // Opens a folder, for listing or syncing.
+  // Opens a folder in order to list or sync it.
   Result<Descriptor> OpenFolder(const char* what) const;
 
   Result<uint64_t> Size() const;
 
-  // Atomic; replaces what is at `to`, and does not follow a link there.
+  // Renames the file atomically, replacing an existing file at `to`. A symbolic
+  // link at `to` is replaced, not followed.
   Status RenameTo(const Place& to) const;
 
-  // Makes changes to the names in its folder survive a power loss.
+  // Syncs the folder to the device, so that created, renamed and removed names
+  // survive a power loss.
   Status SyncFolder() const;
 
-  // Removes a file, or a link itself. kNotFound if it does not exist.
+  // Removes a file, or a symbolic link itself. Returns kNotFound if it does not
+  // exist.
   Status Remove() const;
 
-  // Removes an empty folder, but never a root. kNotFound if it does not exist.
+  // Removes an empty folder, but never a root. Returns kNotFound if the folder
+  // does not exist.
   Status RemoveFolder() const;
 
  private:
@@ -72,10 +81,12 @@ class Place {
   int folder() const;
   Result<Descriptor> OpenAny(const char* what, int flags, mode_t mode) const;
 
-  Descriptor folder_;  // Number -1: the working directory.
-  std::string name_;   // Within the folder; "." for a root itself.
-  std::string path_;   // For errors.
-  bool is_below_;      // Below a root.
+  // The folder that contains the file; number -1 means the working directory.
+  Descriptor folder_;
+  std::string name_;  // The file's name in the folder; "." for a root itself.
+  std::string path_;  // The whole path, for error messages.
+  // Whether the place is below a root, so that links are not followed.
+  bool is_below_;
 };
 
 }  // namespace persia

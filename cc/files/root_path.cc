@@ -21,16 +21,17 @@ bool HasDots(const fs::path& path) {
   });
 }
 
-// Whether both lead to the same folder; if one does not exist, whether the
-// paths are the same.
+// Returns whether both paths lead to the same folder. If a folder does not
+// exist, compares the paths as text.
 bool AreSame(const fs::path& path, const fs::path& root) {
   std::error_code error;
   if (fs::equivalent(path, root, error)) return true;
   return path == fs::absolute(root, error).lexically_normal();
 }
 
-// Finds the first folders of an absolute path that lead to the root, and sets
-// `rest` to the names after them; false if there are none.
+// Finds the shortest prefix of an absolute path that leads to the root, and
+// sets `rest` to the names after it. Returns false if no prefix leads to the
+// root.
 bool StripRoot(const fs::path& path, const fs::path& root, fs::path* rest) {
   fs::path before;
   for (auto part = path.begin(); part != path.end(); ++part) {
@@ -42,7 +43,7 @@ bool StripRoot(const fs::path& path, const fs::path& root, fs::path* rest) {
   return false;
 }
 
-// Without repeated slashes, and without one at the end.
+// Removes repeated slashes, and a slash at the end.
 fs::path WithoutSlashes(const fs::path& path) {
   const fs::path normal = path.lexically_normal();
   return normal.has_filename() ? normal : normal.parent_path();
@@ -55,7 +56,7 @@ Status NotWithin(const std::string& name) {
       name, "\"");
 }
 
-// `root` is a URL; or `root` is "/" and `name` is a URL.
+// Precondition: `root` is a URL, or `root` is "/" and `name` is a URL.
 Result<std::string> UrlWithin(std::string root, const std::string& name) {
   while (!root.empty() && root.back() == '/') root.pop_back();
   std::string url = name;

@@ -1,4 +1,5 @@
-// Confines the paths that other processes name to a root folder.
+// PathWithin: ensures that a path received from another process stays within a
+// root folder.
 
 #ifndef PERSIA_CC_FILES_ROOT_PATH_H_
 #define PERSIA_CC_FILES_ROOT_PATH_H_
@@ -10,25 +11,26 @@
 
 namespace persia {
 
-// The path of `name` within the folder `root`: RootFolder(root), "/" and the
-// rest of `name`, which is relative to the root, or absolute and starts with a
-// path of the root, perhaps through links. InvalidArgument, which reveals
-// nothing of what exists on this machine, for a name with "." or "..", with
-// control characters, or that leads out of the root. Links below the root are
-// not checked: use the path with FilesWithin, which follows none. Reads the
-// file system for an absolute name. kFailedPrecondition if `root` is empty.
+// Returns RootFolder(root), followed by "/" and the part of `name` below the
+// root. `name` is relative to the root, or it is absolute and begins with a
+// path that leads to the root, possibly through symbolic links.
 //
-// If the root is a URL, the result is one that CheckUrl accepts; the storage is
-// not read, since it has no links. The root "/" contains all files and all
-// URLs.
+// Returns InvalidArgument for a name that has "." or ".." as a part, contains
+// control characters, or leads out of the root; the error reveals nothing about
+// existing files. Returns kFailedPrecondition if `root` is empty. An absolute
+// name makes the call read the file system. Links below the root are not
+// checked here: open the path with FilesWithin, which refuses them.
+//
+// If the root is a URL, the result is one that CheckUrl accepts; the remote
+// storage is not accessed. The root "/" contains all files and all URLs.
 Result<std::string> PathWithin(const std::string& root,
                                const std::string& name);
 
-// The path of each name.
+// Returns the path of each name within `root`, as PathWithin does.
 Result<std::vector<std::string>> PathsWithin(
     const std::string& root, const std::vector<std::string>& names);
 
-// The path of a folder, without a "/" at its end unless it is "/".
+// Returns the path of the folder `root` without slashes at its end, or "/".
 std::string RootFolder(const std::string& root);
 
 }  // namespace persia

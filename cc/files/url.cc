@@ -27,7 +27,7 @@ bool IsName(std::string_view text) {
   });
 }
 
-// A bucket, or a host with or without a port.
+// Returns whether `text` can be a bucket, or a host with or without a port.
 bool IsAuthority(std::string_view text) {
   std::string name(text);
   std::replace(name.begin(), name.end(), ':', '-');
@@ -59,8 +59,8 @@ Status CheckUrl(const std::string& url) {
   if (authority.find(':') < authority.rfind('@') &&
       authority.rfind('@') != std::string_view::npos) {
     return InvalidArgument(
-        "a URL must hold no password: give it as the storage's library takes "
-        "it, by its environment variables or files");
+        "a URL must not contain a password: pass it to the storage's library, "
+        "through its environment variables or files");
   }
   if (IsScheme(text.substr(0, mark)) && IsAuthority(authority) &&
       (slash == std::string_view::npos || AreNames(rest.substr(slash + 1)))) {

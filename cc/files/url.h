@@ -1,4 +1,5 @@
-// URLs: names of files that are not local, such as "s3://bucket/folder/file".
+// IsUrl and CheckUrl: URLs name files that are not local, such as
+// "s3://bucket/folder/file".
 
 #ifndef PERSIA_CC_FILES_URL_H_
 #define PERSIA_CC_FILES_URL_H_
@@ -9,14 +10,15 @@
 
 namespace persia {
 
-// Whether a path is meant as a URL. Any other path is a local one.
+// Returns whether `path` is meant as a URL; any other path is local.
 bool IsUrl(const std::string& path);
 
-// InvalidArgument unless `url` is SCHEME://AUTHORITY/NAME/... and its names
-// have no special meaning to any storage library: they consist of letters,
-// digits, spaces, "-_.=+,@" and non-ASCII characters, and are not empty, "." or
-// "..". So no name is a pattern, a version, a quoted character or another URL.
-// A URL must not contain a password; the error does not repeat one that does.
+// Returns InvalidArgument unless `url` is SCHEME://AUTHORITY or
+// SCHEME://AUTHORITY/NAME/... A name may have letters, digits, spaces,
+// "-_.=+,@" and non-ASCII characters; it must not be empty, "." or "..".
+// Characters to which some storage library gives a meaning are refused, such as
+// "*" (wildcard), "?" (query, version) and "%" (escape). A URL with a password
+// is refused too; the error message does not repeat it.
 Status CheckUrl(const std::string& url);
 
 }  // namespace persia

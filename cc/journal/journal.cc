@@ -23,8 +23,8 @@ std::string BaseName(uint64_t position) {
   return name;
 }
 
-// The position of the finished base that has this name; nothing for other
-// names.
+// Returns the position of the finished base with this file name, or nullopt if
+// no finished base can have this name.
 std::optional<uint64_t> PositionOf(const std::string& name) {
   const size_t prefix = sizeof(kBasePrefix) - 1;
   if (name.compare(0, prefix, kBasePrefix) != 0) return std::nullopt;
@@ -33,7 +33,7 @@ std::optional<uint64_t> PositionOf(const std::string& name) {
   return position;
 }
 
-// Makes the tables of a base, whichever shard each of them belongs to.
+// Loads all tables of a base, whichever shard index their settings contain.
 class BaseLoader : public ShardVisitor {
  public:
   explicit BaseLoader(uint64_t save_id) : save_id_(save_id) {}
@@ -45,8 +45,9 @@ class BaseLoader : public ShardVisitor {
     loader_->TakeAllRows();
     loader_->KeepTimes();
     if (header.save_id == save_id_) return loader_->OnHeader(header);
-    return Status(Code::kDataLoss,
-                  Concat("it is the base of position ", header.save_id - 1));
+    return Status(Code::kDataLoss, Concat("the file is the base of position ",
+                                          header.save_id - 1,
+                                          ", not of position ", save_id_ - 1));
   }
   Status OnTable(const TableHead& table) override {
     return loader_->OnTable(table);
@@ -69,7 +70,8 @@ class BaseLoader : public ShardVisitor {
   std::unique_ptr<StoreLoader> loader_;
 };
 
-// Never 0, as a save's id must be.
+// Returns the save id of the base at `position`. It is never 0, because 0 is no
+// valid save id.
 uint64_t SaveId(uint64_t position) { return position + 1; }
 
 }  // namespace
@@ -78,7 +80,7 @@ Result<std::unique_ptr<Journal>> Journal::Open(const JournalOptions& options,
                                                JournalVisitor* visitor) {
   if (IsUrl(options.folder)) {
     return InvalidArgument(
-        "a journal must be in a folder of this machine, received \"",
+        "a recovery folder must be a folder of this machine, received \"",
         options.folder, "\"");
   }
   std::unique_ptr<Journal> journal(new Journal(options));
@@ -114,12 +116,13 @@ Status Journal::Read(JournalVisitor* visitor) {
     appended_bytes_ += RecordBytes((*record)->body.size());
     ++records;
   }
-  // A base gets its name only once its first record is durable.
+  // A base gets its final name only when the record at its position is durable,
+  // so a log without this record is damaged.
   if (base && records == 0) {
     return WithoutLog(
         *base,
-        Status(Code::kDataLoss, Concat("the log ends with ", from,
-                                       " records, and that one is needed")));
+        Status(Code::kDataLoss, Concat("the log ends after ", from,
+                                       " records, so that record is missing")));
   }
   notes_ = Concat(base ? "a base and " : "", records, " records");
   torn_tail_ = (*log)->torn_tail();
@@ -129,14 +132,15 @@ Status Journal::Read(JournalVisitor* visitor) {
   return RemoveOldBases(from);
 }
 
-// An error for a base whose following records are missing; `log` says which.
+// Returns the error for a base without the log records that follow it. `log` is
+// the error that names the missing records.
 Status Journal::WithoutLog(uint64_t base, const Status& log) const {
   if (log.code() != Code::kDataLoss) return log;
   return Status(log.code(),
-                Concat(BasePath(base), " goes with the log from record ", base,
+                Concat(BasePath(base), " needs the log from record ", base,
                        " on: ", log.message(),
-                       "; put what is missing of the folder back, or begin "
-                       "with an empty one"));
+                       "; put the missing files of the folder back, or start "
+                       "with an empty recovery folder"));
 }
 
 Status Journal::ReadBase(uint64_t position, JournalVisitor* visitor) {
@@ -179,8 +183,8 @@ void Journal::Break(const Status& status) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!broken_.ok()) return;
   broken_ = Status(status.code(),
-                   Concat("nothing is logged any more, since a change could "
-                          "not be: ",
+                   Concat("logging has stopped, since a change could not be "
+                          "logged: ",
                           status.message(), "; restart this shard"));
 }
 
@@ -208,7 +212,7 @@ Status Journal::WriteBase(uint64_t position, const ShardHeader& shard,
                           const std::vector<SavedTable>& tables,
                           const std::vector<ClientWindow>& clients,
                           ShardProgress* progress) {
-  // Bytes that are logged meanwhile count towards the next base.
+  // Bytes that are logged during this call count towards the next base.
   const uint64_t before = appended_bytes_.load();
   const std::string path = BasePath(position);
   const ShardHeader header{SaveId(position), 0, shard.shard_index,
@@ -234,7 +238,7 @@ Status Journal::WriteBase(uint64_t position, const ShardHeader& shard,
   return RemoveSegmentsBefore(place(), position);
 }
 
-// Also removes unfinished bases.
+// Removes all bases except the one at `position`, and unfinished bases.
 Status Journal::RemoveOldBases(uint64_t position) const {
   const auto names = options_.files->List(options_.folder);
   if (!names.ok()) return names.status();

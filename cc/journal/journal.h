@@ -1,14 +1,14 @@
-// Journal: what a shard needs to recover after it was killed, in a folder of
-// its own on this machine.
+// Journal: the files from which a killed shard recovers. They are in a folder
+// on this machine that no other shard uses.
 //
-// A folder has a log of records (see cc/log) and at most one log base, a
-// snapshot of all tables at a position of the log. A shard recovers by loading
-// the base, if there is one, and replaying the records from its position on.
-// The caller defines what records mean.
+// The folder has a log of records (see cc/log) and at most one log base, which
+// is a snapshot of all tables at a position of the log. A shard recovers by
+// loading the base, if there is one, and replaying the records from the base's
+// position on. The caller defines what the records mean.
 //
 // A base is a file in the format of checkpoints, named "base-" and its
-// position. It gets its name once all of it is durable; then the records before
-// it are removed.
+// position. It gets this name only when all of it is durable; then the log
+// records before its position are removed.
 
 #ifndef PERSIA_CC_JOURNAL_JOURNAL_H_
 #define PERSIA_CC_JOURNAL_JOURNAL_H_
@@ -37,74 +37,86 @@ struct JournalOptions {
   FileSystem* files = LocalFiles();
   std::string folder;
   SyncMode sync = SyncMode::kDevice;
-  // How long to wait for another process to release the folder.
+  // If another process uses the folder, Open waits this many seconds for that
+  // process to exit.
   double lock_seconds = 10;
-  // A base is due when the log has grown by this since the last base, and by at
-  // least that base's size: so writing bases costs no more than logging.
+  // A new base is due when the log has grown since the last base by at least
+  // this many bytes, and by at least the last base's size. Writing bases
+  // therefore costs no more than logging.
   uint64_t least_base_bytes = uint64_t{1} << 30;
-  // If the log is damaged exactly at this record, it ends before it and the
-  // rest is given up; 0: nothing is given up. See LogReader.
+  // If the log is damaged exactly at the record with this position, this record
+  // and all later ones are discarded, and the log ends before it. 0 means that
+  // damage is always an error. See LogReader.
   uint64_t lose_from = 0;
 };
 
-// Receives what a journal holds, in order. An error ends the reading.
+// Receives the contents of a journal in order. If a method returns an error,
+// reading stops with this error.
 class JournalVisitor {
  public:
   virtual ~JournalVisitor() = default;
-  // First, if there is a base.
+  // Receives the base, if the journal has one, before any record.
   virtual Status OnBase(Store::Tables tables,
                         const std::vector<ClientWindow>& clients) = 0;
   virtual Status OnRecord(const LogRecord& record) = 0;
 };
 
-// Thread-safe.
+// A shard's recovery log and its base, open for appending. Thread-safe.
 class Journal {
  public:
-  // Passes the folder's contents to `visitor`, then continues the log from
-  // there. Blocks for as long as that takes. kFailedPrecondition if another
-  // process uses the folder; kDataLoss, naming the place, if something that was
-  // durable is missing; otherwise the errors of FileSystem and of the visitor.
+  // Passes the folder's contents to `visitor`, and opens the log for appending
+  // after its last record. Blocks until everything is read. Returns
+  // kFailedPrecondition if another process uses the folder, and kDataLoss,
+  // naming the file and position, if durable data is missing. Other errors are
+  // those of FileSystem and of the visitor.
   static Result<std::unique_ptr<Journal>> Open(const JournalOptions& options,
                                                JournalVisitor* visitor);
 
-  // See LogWriter. After Break, returns its error.
+  // Appends a record as LogWriter::Append does. After Break, returns the error
+  // of Break.
   Result<uint64_t> Append(uint16_t type, Span<const Span<const uint8_t>> parts);
 
-  // Calls `done` when the records before `position` are durable, or when it is
-  // known that they never will be: on the caller's thread if that is known
-  // already, otherwise on the log's. Does not block; neither may `done`.
+  // Calls `done` with OK when the records before `position` are durable, or
+  // with an error when they can no longer become durable. If the outcome is
+  // already known, `done` runs on the caller's thread, otherwise on the log's
+  // thread. Neither this call nor `done` may block.
   void WhenDurable(uint64_t position, LogWriter::DurableCallback done);
 
-  // Blocks, and returns the same outcome: for rare uses.
+  // Waits for the outcome of WhenDurable and returns it. Intended for rare
+  // uses, because it blocks the thread.
   Status BlockUntilDurable(uint64_t position);
 
-  // The position of the next record.
+  // The position that the next record will have in the log.
   uint64_t position() const { return log_->position(); }
 
-  // The tables and the log may differ from now on: Append returns an error.
+  // Makes every later Append return an error. Call this when a change to the
+  // tables could not be logged, so that tables and log may differ.
   void Break(const Status& status);
 
-  // Whether a base is due, because of the log's growth or of DemandBase.
+  // Whether a new base is due, because of the log's growth or because of
+  // DemandBase.
   bool wants_base() const;
 
-  // Call it when rows came from the checkpoint in `folder`, since the log's
-  // records only name the checkpoint: makes a base due. Until one is written at
-  // this position or later, a shard that recovers reads that checkpoint.
+  // Makes a base due. Call this when rows were restored from the checkpoint in
+  // `folder`, because the log only names the checkpoint and does not contain
+  // its rows. Until a base at the log's present position or later is written, a
+  // recovering shard reads that checkpoint.
   void DemandBase(const std::string& folder);
-  // That folder; "" if the journal needs no checkpoint.
+  // The folder of the last DemandBase, or "" if recovery needs no checkpoint.
   std::string needed_checkpoint() const;
 
-  // Replaces the last base by one of the tables as they were frozen at
-  // `position`. Blocks for as long as the device takes. Only one call at a
-  // time.
+  // Writes a base with the tables as they were frozen at `position`, and
+  // removes the previous base. Waits for the storage device, without a time
+  // limit. Only one call at a time is allowed.
   Status WriteBase(uint64_t position, const ShardHeader& shard,
                    const std::vector<SavedTable>& tables,
                    const std::vector<ClientWindow>& clients,
                    ShardProgress* progress);
 
-  // How much was read, as a text for messages.
+  // Describes how much Open has read, as text for messages.
   const std::string& notes() const { return notes_; }
-  // What was ignored at the log's end, if anything.
+  // Describes the records at the log's end that Open ignored; nullopt if there
+  // were none.
   const std::optional<TornTail>& torn_tail() const { return torn_tail_; }
 
  private:
@@ -121,17 +133,22 @@ class Journal {
   std::unique_ptr<FolderLock> lock_;
   std::string notes_;
   std::optional<TornTail> torn_tail_;
-  std::atomic<uint64_t> appended_bytes_{0};    // Since the last base.
-  std::atomic<uint64_t> base_bytes_{0};        // Of the last base.
-  std::atomic<bool> needs_checkpoint_{false};  // See DemandBase.
+  // The bytes that were logged since the last base.
+  std::atomic<uint64_t> appended_bytes_{0};
+  std::atomic<uint64_t> base_bytes_{0};  // The size of the last base.
+  // Whether recovery needs a checkpoint: see DemandBase.
+  std::atomic<bool> needs_checkpoint_{false};
 
   mutable std::mutex mutex_;
-  // Everything below is guarded by mutex_.
+  // mutex_ guards the members from here to needed_before_.
   Status broken_;
   std::string needed_checkpoint_;
-  uint64_t needed_before_ = 0;  // By bases before this position.
+  // A base at this position or later makes needed_checkpoint_ unnecessary.
+  uint64_t needed_before_ = 0;
 
-  std::unique_ptr<LogWriter> log_;  // Destroyed before what its callbacks use.
+  // The last member, so that it is destroyed before the members that its
+  // callbacks use.
+  std::unique_ptr<LogWriter> log_;
 };
 
 }  // namespace persia

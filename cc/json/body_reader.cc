@@ -8,7 +8,7 @@ namespace {
 constexpr char kNotARequest[] =
     "a request must be a JSON object with either \"instances\" or \"inputs\"";
 constexpr char kNotRows[] =
-    "\"instances\" must be a list of examples, one at least";
+    "\"instances\" must be a list of at least one example";
 constexpr char kBytesName[] = "b64";
 
 }  // namespace
@@ -132,7 +132,8 @@ bool BodyReader::EndObject() {
 bool BodyReader::AddNamePart(std::string_view part) {
   if (skipped_ > 0) return true;
   if (name_.size() + part.size() > RequestBody::kMaxNameBytes) {
-    return Fail("a name in a request may have ", RequestBody::kMaxNameBytes,
+    return Fail("a name in a request must have at most ",
+                RequestBody::kMaxNameBytes,
                 " bytes. Received: ", name_.size() + part.size(), " or more");
   }
   name_ += part;
@@ -142,7 +143,7 @@ bool BodyReader::AddNamePart(std::string_view part) {
 bool BodyReader::EndName() {
   if (skipped_ > 0) return true;
   if (name_.find('\0') != std::string::npos) {
-    return Fail("a name in a request must have no NUL");
+    return Fail("a name in a request must not contain a NUL");
   }
   bool is_good = true;
   switch (place_) {
@@ -161,7 +162,7 @@ bool BodyReader::EndName() {
     case Place::kNames:
       is_good = BeginNamed();
       break;
-    default:  // kObject.
+    default:  // Here the place is kObject.
       are_bytes_next_ = name_ == kBytesName && !has_bytes_ && !has_more_;
       has_more_ = !are_bytes_next_;
   }
@@ -174,15 +175,15 @@ bool BodyReader::AddTextPart(std::string_view part) {
   switch (place_) {
     case Place::kSignature:
       if (signature_.size() + part.size() > RequestBody::kMaxNameBytes) {
-        return Fail("signature_name may have ", RequestBody::kMaxNameBytes,
-                    " bytes. Received: ", signature_.size() + part.size(),
-                    " or more");
+        return Fail(
+            "signature_name must have at most ", RequestBody::kMaxNameBytes,
+            " bytes. Received: ", signature_.size() + part.size(), " or more");
       }
       signature_ += part;
       return true;
     case Place::kColumns:
     case Place::kRow:
-      // The first part of a text decides its column.
+      // The first part of a text determines the text's column.
       if (!BeginAlone()) return false;
       [[fallthrough]];
     case Place::kValue:
@@ -200,7 +201,7 @@ bool BodyReader::EndText() {
   if (skipped_ > 0) return true;
   if (place_ == Place::kSignature) {
     if (signature_.find('\0') != std::string::npos) {
-      return Fail("signature_name must have no NUL");
+      return Fail("signature_name must not contain a NUL");
     }
     place_ = Place::kRequest;
     return true;
@@ -224,7 +225,9 @@ bool BodyReader::BeginValue(bool* is_wanted) {
       has_more_ = true;
       return true;
     case Place::kSignature:
-      return Fail("signature_name must be a string. Received: another value");
+      return Fail(
+          "signature_name must be a string. Received: a number, true, false or "
+          "null");
     case Place::kRows:
       return Fail(kNotRows);
     case Place::kRow:
@@ -266,7 +269,7 @@ bool BodyReader::EndNames() {
 bool BodyReader::BeginMember() {
   const bool are_rows = name_ == "instances";
   if (are_rows || name_ == "inputs") {
-    if (has_examples_) return Fail(kNotARequest, ", once");
+    if (has_examples_) return Fail(kNotARequest, ", given only once");
     has_examples_ = true;
     in_rows_ = are_rows;
     place_ = are_rows ? Place::kRows : Place::kColumns;
@@ -276,7 +279,7 @@ bool BodyReader::BeginMember() {
     place_ = Place::kSkipped;
     return true;
   }
-  if (has_signature_) return Fail("signature_name must be given once");
+  if (has_signature_) return Fail("signature_name must be given only once");
   has_signature_ = true;
   place_ = Place::kSignature;
   return true;
@@ -309,7 +312,8 @@ bool BodyReader::Decide(Naming naming) {
 }
 
 bool BodyReader::FindColumn() {
-  // Most rows name their inputs in the order of the first row.
+  // The next column in order is tried first, because most rows name their
+  // inputs in the same order as the first row.
   if (names_in_row_ < columns_.size() &&
       columns_[names_in_row_].name() == name_) {
     column_ = names_in_row_;
@@ -322,7 +326,8 @@ bool BodyReader::FindColumn() {
   }
   if (row_ > 0 || rereads_) return FailRow();
   if (columns_.size() == RequestBody::kMaxColumns) {
-    return Fail("a request may have ", RequestBody::kMaxColumns, " inputs");
+    return Fail("a request must have at most ", RequestBody::kMaxColumns,
+                " inputs. Received: more");
   }
   column_ = columns_.size();
   by_name_.emplace(name_, column_);

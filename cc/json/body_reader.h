@@ -1,5 +1,5 @@
-// BodyReader: follows a JSON parser's events through a request's body, and
-// finds the column that each value belongs to.
+// BodyReader: receives a JSON parser's events for the body of a prediction
+// request, and assigns each value to its column (a model input).
 
 #ifndef PERSIA_CC_JSON_BODY_READER_H_
 #define PERSIA_CC_JSON_BODY_READER_H_
@@ -18,16 +18,16 @@
 
 namespace persia {
 
-// Consumes the events of a whole JSON text, in order. Each method returns false
-// if the body is not valid; then status() says why, and no method for an event
-// may be called any more.
+// Processes the events of a whole JSON text in order. A method returns false if
+// the body is not a valid request; status() then has the reason, and no further
+// event method may be called.
 //
-// Thread-safety: none.
+// Not thread-safe.
 class BodyReader {
  public:
   BodyReader() = default;
-  // For a second pass over a body: `columns` are those of the first pass, each
-  // after Column::Begin.
+  // Reads a body for the second time. `columns` are the columns of the first
+  // pass, and Column::Begin was called on each of them.
   explicit BodyReader(std::vector<Column> columns);
 
   bool BeginList();
@@ -38,8 +38,8 @@ class BodyReader {
   bool EndName();
   bool AddTextPart(std::string_view part);
   bool EndText();
-  // A value that is not a list or an object: `add(column)` adds it to its
-  // column, if it has one.
+  // Processes a value that is neither a list nor an object. If the value
+  // belongs to a column, `add(column)` must add it there.
   template <typename AddToColumn>
   bool AddValue(const AddToColumn& add) {
     bool is_wanted = false;
@@ -48,7 +48,8 @@ class BodyReader {
     add(column());
     return EndValue();
   }
-  // After the last event.
+  // Call this after the last event. It returns false if the body has no
+  // examples.
   bool End();
 
   const Status& status() const { return status_; }
@@ -58,23 +59,27 @@ class BodyReader {
   std::vector<Column> TakeColumns() { return std::move(columns_); }
 
  private:
-  // The context of the next event.
+  // The part of the body in which the next event occurs.
   enum class Place {
     kOutside,
-    kRequest,    // In the request's object: a name, or the end.
-    kSignature,  // After "signature_name": its value.
+    // Inside the request's object, before a name or the object's end.
+    kRequest,
+    kSignature,  // After the name "signature_name", before its value.
     kRows,
     kColumns,
     kSkipped,
-    kRow,        // In the list of rows: a row, or the end.
-    kUndecided,  // In an object of inputs or bytes: the first name decides.
-    kNames,      // In an object of inputs: a name, or the end.
-    kValue,      // In a column's value: the value, or an element of its lists.
-    kObject,     // In an object that is a value.
+    kRow,  // Inside the list of rows, before a row or the list's end.
+    // Inside an object whose first name decides whether it has inputs or bytes.
+    kUndecided,
+    kNames,  // Inside an object of inputs, before a name or the object's end.
+    // Inside a column's value, before the value or an element of its lists.
+    kValue,
+    kObject,  // Inside an object that is itself a value.
     kDone,
   };
 
-  // Whether inputs have names, once that is known.
+  // Whether the inputs have names, or there is only one input and it has no
+  // name. Unknown until the first input is read.
   enum class Naming { kUnknown, kNamed, kAlone };
 
   template <typename... Args>
@@ -85,10 +90,10 @@ class BodyReader {
   bool FailRow();
 
   Column* column() { return &columns_[column_]; }
-  // Call it before a value that is not a list or an object. `is_wanted`:
-  // whether to add the value to column().
+  // Call this before a value that is neither a list nor an object. Sets
+  // `is_wanted` to whether the value must be added to column().
   bool BeginValue(bool* is_wanted);
-  // Call it after adding a value, or a part of one, to column().
+  // Call this after adding a value, or a part of a value, to column().
   bool EndValue();
   bool EndNames();
   bool BeginMember();
@@ -101,7 +106,8 @@ class BodyReader {
   Status status_;
   bool rereads_ = false;
   Place place_ = Place::kOutside;
-  size_t skipped_ = 0;  // Open lists and objects within the skipped value.
+  // The number of open lists and objects in a skipped value.
+  size_t skipped_ = 0;
   bool has_examples_ = false;
   bool in_rows_ = false;
   bool has_signature_ = false;
@@ -109,17 +115,20 @@ class BodyReader {
   Naming naming_ = Naming::kUnknown;
   uint64_t row_ = 0;
   size_t names_in_row_ = 0;
-  std::string name_;  // What has been read of it.
-  // For the object that is a value: whether it had bytes, whether its next text
-  // is its bytes, whether it had anything else.
+  std::string name_;  // The part of the current name that was read so far.
+  // The state while an object that is a value is read. has_bytes_: its first
+  // member was bytes, and has been read. are_bytes_next_: the next text is
+  // these bytes. has_more_: it has other members, so it does not stand for
+  // bytes.
   bool has_bytes_ = false;
   bool are_bytes_next_ = false;
   bool has_more_ = false;
   std::vector<Column> columns_;
-  // Per column: the last row that has it, plus 1.
+  // For each column, the number of the last row that has it, counted from 1.
   std::vector<uint64_t> last_rows_;
   std::map<std::string, size_t, std::less<>> by_name_;
-  size_t column_ = 0;  // Of the current value.
+  // The index in columns_ of the column that the current value belongs to.
+  size_t column_ = 0;
 };
 
 }  // namespace persia

@@ -36,7 +36,7 @@ Span<const uint64_t> Column::shape() const {
 }
 
 void Column::CountElement() {
-  // Lists that are nested too deep have no counter.
+  // Lists that are nested too deeply have no counter.
   if (depth_ > 0 && depth_ <= counts_.size()) ++counts_[depth_ - 1];
 }
 
@@ -57,7 +57,8 @@ void Column::BeginList() {
 
 void Column::EndList() {
   const size_t level = --depth_;
-  if (level >= counts_.size()) return;  // It has no counter.
+  // A list that is nested too deeply has no counter.
+  if (level >= counts_.size()) return;
   const uint64_t length = counts_[level];
   if (!has_length_[level]) {
     has_length_[level] = true;
@@ -66,7 +67,7 @@ void Column::EndList() {
     is_ragged_ = true;
   }
   if (length == 0) {
-    // An empty list has no lists in it, so it is an innermost one.
+    // An empty list contains no lists, so its level must be the innermost one.
     if (has_rank_ && rank_ != level + 1) is_ragged_ = true;
     has_rank_ = true;
     rank_ = std::max(rank_, level + 1);
@@ -125,7 +126,7 @@ void Column::AddDouble(double value) {
 void Column::AddOther(JsonKind kind) { Add(kind); }
 
 void Column::AddTextPart(std::string_view part) {
-  if (part.empty()) return;  // `texts` may be null.
+  if (part.empty()) return;  // Avoids memcpy with `texts`, which may be null.
   if (output_.form == Form::kTexts && text_bytes_ <= output_.text_bytes &&
       part.size() <= output_.text_bytes - text_bytes_) {
     std::memcpy(output_.texts + text_bytes_, part.data(), part.size());
@@ -143,15 +144,15 @@ void Column::EndText(JsonKind kind) {
 Status Column::Begin(const ColumnOutput& output) {
   if ((kinds_ & ~KindsOf(output.form)) != 0 || is_ragged_) {
     return InvalidArgument("column '", name_, "' has values of the kinds ",
-                           kinds_, ", which form ",
-                           static_cast<int>(output.form), " cannot take");
+                           kinds_, ", which do not fit form ",
+                           static_cast<int>(output.form));
   }
   if (output.value_count != value_count_ ||
       (output.form == Form::kTexts && output.text_bytes != text_bytes_)) {
     return InvalidArgument("column '", name_, "' has ", value_count_,
                            " values and ", text_bytes_,
-                           " bytes of text, and room must be for as many. "
-                           "Received: ",
+                           " bytes of text, so its output must have room for "
+                           "exactly these. Received room for: ",
                            output.value_count, " and ", output.text_bytes);
   }
   output_ = output;

@@ -1,5 +1,5 @@
-// One input of a request for predictions, as it is parsed: values one by one,
-// within lists.
+// Column: one input of a prediction request, whose values are added one by one
+// while the request is parsed.
 
 #ifndef PERSIA_CC_JSON_COLUMN_H_
 #define PERSIA_CC_JSON_COLUMN_H_
@@ -16,27 +16,28 @@
 
 namespace persia {
 
-// Kinds of values, as bit flags.
+// The kinds of JSON values, as bit flags.
 enum JsonKind : uint32_t {
   kJsonBool = 1,
-  kJsonInteger = 2,  // 64 bits, signed or unsigned.
-  kJsonFloat = 4,    // Other numbers, including NaN and the infinities.
+  kJsonInteger = 2,  // An integer of 64 bits, signed or unsigned.
+  kJsonFloat = 4,    // Any other number, including NaN and infinities.
   kJsonText = 8,
-  kJsonBytes = 16,  // {"b64": "..."}
+  kJsonBytes = 16,  // An object {"b64": "..."}.
   kJsonNull = 32,
-  kJsonObject = 64,  // Any other object.
+  kJsonObject = 64,  // An object other than {"b64": "..."}.
 };
 
-// Where to write the values of a column, and in which form.
+// Where to write the values of a column, and in which format.
 struct ColumnOutput {
   enum class Form : int {
     kNone = 0,
-    kBools = 1,     // 1 byte each.
-    kIntegers = 2,  // 8 bytes each: int64_t, or uint64_t from 2^63 on.
+    kBools = 1,  // 1 byte per value.
+    // 8 bytes per value: int64_t, or uint64_t if the value is at least 2^63.
+    kIntegers = 2,
     kDoubles = 3,
-    // `values` has the end of each text in `texts`, as a uint64_t;
-    // `are_base64`, whether it is a kJsonBytes, whose base64 is copied
-    // undecoded.
+    // For each text, `values` has the offset in `texts` where the text ends, as
+    // a uint64_t. `are_base64` tells whether the text is a kJsonBytes value,
+    // whose base64 is copied without decoding.
     kTexts = 4,
   };
 
@@ -48,57 +49,60 @@ struct ColumnOutput {
   uint8_t* are_base64 = nullptr;
 };
 
-// The facts about a column, and a way to write its values. It stores no values,
-// so it takes a few hundred bytes, whatever the column's size.
+// Describes a column (kinds, shape, size) and can write its values to memory. A
+// Column stores no values, so it takes a few hundred bytes, however many values
+// there are.
 //
-// Thread-safety: none.
+// Not thread-safe.
 class Column {
  public:
-  // The most dimensions that every version of NumPy supports.
+  // The largest number of dimensions that every version of NumPy supports.
   static constexpr size_t kMaxRank = 32;
 
-  // `in_rows`: the values are the elements, one per row, of a list that is open
-  // from the beginning and ends with EndRows.
+  // If `in_rows`, the column's values are the elements of one list, one element
+  // per row. This list is open from the beginning and ends with EndRows.
   Column(std::string name, bool in_rows);
 
   const std::string& name() const { return name_; }
-  // A set of JsonKind bits; empty if the column has no value.
+  // The kinds of the column's values as JsonKind bits; 0 if it has no value.
   uint32_t kinds() const { return kinds_; }
-  // Whether sibling lists differ in length, values and lists are siblings, or
-  // lists are nested deeper than kMaxRank.
+  // Whether the values do not form an array: sibling lists differ in length,
+  // values are siblings of lists, or lists are nested deeper than kMaxRank.
   bool is_ragged() const { return is_ragged_; }
-  // Precondition of the methods below: not is_ragged().
+  // The shape of the array that the values form; without meaning if
+  // is_ragged().
   Span<const uint64_t> shape() const;
   uint64_t value_count() const { return value_count_; }
-  // The total length of all texts.
+  // The total length in bytes of all texts.
   uint64_t text_bytes() const { return text_bytes_; }
-  // The minimum and maximum of the integers and 0.
+  // The minimum and the maximum of 0 and the column's integers.
   int64_t least() const { return least_; }
   uint64_t most() const { return most_; }
 
   void BeginList();
   void EndList();
   void EndRows() { EndList(); }
-  // Whether the last value that was begun, a list or not, has ended.
+  // Whether the last value that was begun, which may be a list, has ended.
   bool IsValueWhole() const { return depth_ == base_depth_; }
 
   void AddBool(bool value);
   void AddInt(int64_t value);
-  void AddUint(uint64_t value);  // From 2^63 on.
+  void AddUint(uint64_t value);  // For integers of at least 2^63.
   void AddDouble(double value);
-  void AddOther(JsonKind kind);  // kJsonNull or kJsonObject.
-  // A text's parts, then its end; `kind` is kJsonText or kJsonBytes.
+  void AddOther(JsonKind kind);  // `kind` is kJsonNull or kJsonObject.
+  // AddTextPart and EndText add a text: first all its parts, then its end.
+  // `kind` is kJsonText or kJsonBytes.
   void AddTextPart(std::string_view part);
   void EndText(JsonKind kind);
 
-  // Writes the values that are added from now on to `output`, as far as it has
-  // room. Fails unless the values added so far fit its form and number.
-  // Precondition: no list is open, and the same values are then added again.
+  // Starts a second pass, in which the same values are added again and written
+  // to `output`. Fails unless the values added so far fit the output's form and
+  // number. Precondition: no list is open.
   Status Begin(const ColumnOutput& output);
 
  private:
   void CountElement();
-  // Counts a value. Returns whether the output has room for it.
+  // Counts a value. Returns whether the output has room for the value.
   bool Add(JsonKind kind);
   template <typename T>
   void Store(T value);
@@ -106,10 +110,11 @@ class Column {
 
   std::string name_;
   size_t base_depth_;
-  size_t depth_ = 0;  // Number of open lists.
+  size_t depth_ = 0;  // The number of open lists.
   std::vector<uint64_t> lengths_;
   std::vector<bool> has_length_;
-  std::vector<uint64_t> counts_;  // Elements so far of each open list.
+  // For each open list, the number of its elements so far.
+  std::vector<uint64_t> counts_;
   size_t rank_ = 0;
   bool has_rank_ = false;
   bool is_ragged_ = false;

@@ -15,12 +15,14 @@ enum WireType : uint32_t {
   kFixed32 = 5,
 };
 
-// What a field of a message is.
+// The type of a field in a protobuf message.
 enum class Kind {
   kScalar,
-  kText,     // One string, or bytes.
-  kStrings,  // A tensor's: a value each.
-  kVarints,  // Numbers, as kFixed32s and kFixed64s: packed, or a field each.
+  kText,     // One string, or one bytes field.
+  kStrings,  // A tensor's strings; each field has one value.
+  // The next three are a tensor's numbers, packed into one field, or each in a
+  // field of its own.
+  kVarints,
   kFixed32s,
   kFixed64s,
   kMessage,
@@ -31,15 +33,15 @@ struct Message;
 struct Field {
   uint32_t number;
   Kind kind;
-  uint32_t value_bytes;    // Of a number, decoded.
-  const Message* message;  // Of kMessage.
+  uint32_t value_bytes = 0;  // For a number: its size in bytes when decoded.
+  const Message* message = nullptr;  // For a kMessage: its fields.
 };
 
 struct Message {
   const Field* fields;
   size_t count;
 
-  // Null: there is no such field.
+  // Returns null if the message has no field with this number.
   const Field* Find(uint64_t number) const {
     const Field* end = fields + count;
     const Field* found = std::find_if(
@@ -54,65 +56,66 @@ constexpr Message Of(const Field (&fields)[count]) {
 }
 
 constexpr Field kDimFields[] = {
-    {1, Kind::kScalar, 0, nullptr},  // size
-    {2, Kind::kText, 0, nullptr},    // name
+    {1, Kind::kScalar},  // size
+    {2, Kind::kText},    // name
 };
 constexpr Message kDim = Of(kDimFields);
 
 constexpr Field kShapeFields[] = {
-    {2, Kind::kMessage, 0, &kDim},   // dim
-    {3, Kind::kScalar, 0, nullptr},  // unknown_rank
+    {2, Kind::kMessage, 0, &kDim},  // dim
+    {3, Kind::kScalar},             // unknown_rank
 };
 constexpr Message kShape = Of(kShapeFields);
 
-// Of tensorflow.TensorProto, without resource_handle_val and variant_val.
+// The fields of tensorflow.TensorProto, without resource_handle_val and
+// variant_val.
 constexpr Field kTensorFields[] = {
-    {1, Kind::kScalar, 0, nullptr},     // dtype
-    {2, Kind::kMessage, 0, &kShape},    // tensor_shape
-    {3, Kind::kScalar, 0, nullptr},     // version_number
-    {4, Kind::kText, 0, nullptr},       // tensor_content
-    {5, Kind::kFixed32s, 4, nullptr},   // float_val
-    {6, Kind::kFixed64s, 8, nullptr},   // double_val
-    {7, Kind::kVarints, 4, nullptr},    // int_val
-    {8, Kind::kStrings, 0, nullptr},    // string_val
-    {9, Kind::kFixed32s, 4, nullptr},   // scomplex_val
-    {10, Kind::kVarints, 8, nullptr},   // int64_val
-    {11, Kind::kVarints, 1, nullptr},   // bool_val
-    {12, Kind::kFixed64s, 8, nullptr},  // dcomplex_val
-    {13, Kind::kVarints, 4, nullptr},   // half_val
-    {16, Kind::kVarints, 4, nullptr},   // uint32_val
-    {17, Kind::kVarints, 8, nullptr},   // uint64_val
-    {18, Kind::kText, 0, nullptr},      // float8_val
+    {1, Kind::kScalar},               // dtype
+    {2, Kind::kMessage, 0, &kShape},  // tensor_shape
+    {3, Kind::kScalar},               // version_number
+    {4, Kind::kText},                 // tensor_content
+    {5, Kind::kFixed32s, 4},          // float_val
+    {6, Kind::kFixed64s, 8},          // double_val
+    {7, Kind::kVarints, 4},           // int_val
+    {8, Kind::kStrings},              // string_val
+    {9, Kind::kFixed32s, 4},          // scomplex_val
+    {10, Kind::kVarints, 8},          // int64_val
+    {11, Kind::kVarints, 1},          // bool_val
+    {12, Kind::kFixed64s, 8},         // dcomplex_val
+    {13, Kind::kVarints, 4},          // half_val
+    {16, Kind::kVarints, 4},          // uint32_val
+    {17, Kind::kVarints, 8},          // uint64_val
+    {18, Kind::kText},                // float8_val
 };
 constexpr Message kTensor = Of(kTensorFields);
 
 constexpr Field kInputFields[] = {
-    {1, Kind::kText, 0, nullptr},      // key
+    {1, Kind::kText},                  // key
     {2, Kind::kMessage, 0, &kTensor},  // value
 };
 constexpr Message kInput = Of(kInputFields);
 
 constexpr Field kVersionFields[] = {
-    {1, Kind::kScalar, 0, nullptr},  // value
+    {1, Kind::kScalar},  // value
 };
 constexpr Message kVersion = Of(kVersionFields);
 
 constexpr Field kModelFields[] = {
-    {1, Kind::kText, 0, nullptr},       // name
+    {1, Kind::kText},                   // name
     {2, Kind::kMessage, 0, &kVersion},  // version
-    {3, Kind::kText, 0, nullptr},       // signature_name
-    {4, Kind::kText, 0, nullptr},       // version_label
+    {3, Kind::kText},                   // signature_name
+    {4, Kind::kText},                   // version_label
 };
 constexpr Message kModel = Of(kModelFields);
 
 constexpr Field kRequestFields[] = {
     {1, Kind::kMessage, 0, &kModel},  // model_spec
     {2, Kind::kMessage, 0, &kInput},  // inputs
-    {3, Kind::kText, 0, nullptr},     // output_filter
+    {3, Kind::kText},                 // output_filter
 };
 constexpr Message kRequest = Of(kRequestFields);
 
-// The wire type of a number that is a field of its own.
+// Returns the wire type of a number that is not packed but has its own field.
 uint32_t WireTypeOf(Kind kind) {
   if (kind == Kind::kFixed32s) return kFixed32;
   return kind == Kind::kFixed64s ? kFixed64 : kVarint;
@@ -124,8 +127,8 @@ uint64_t CountVarints(std::string_view packed) {
                     [](char byte) { return (byte & 0x80) == 0; }));
 }
 
-// Takes the parts of a message from its front. Each method returns false if
-// there is less left.
+// Reads a message from front to back. A method returns false if the rest of the
+// message is too short.
 class Reader {
  public:
   explicit Reader(std::string_view message) : left_(message) {}
@@ -163,7 +166,8 @@ class Reader {
   std::string_view left_;
 };
 
-// Counts what a request has.
+// Counts the fields of a request and the bytes of its decoded values, and
+// checks both against their limits.
 class Meter {
  public:
   explicit Meter(uint64_t most_value_bytes)
@@ -193,9 +197,7 @@ class Meter {
 
  private:
   static Status Malformed() {
-    return InvalidArgument(
-        "the request must be a PredictRequest; it is not "
-        "well-formed");
+    return InvalidArgument("the request is not a well-formed PredictRequest");
   }
 
   static bool IsNumber(const Field* field, uint32_t type) {
@@ -210,7 +212,8 @@ class Meter {
     return type == kFixed64 && reader->Skip(8);
   }
 
-  // Skips a field whose tag was taken, with all that a group has.
+  // Skips a field whose tag was already read. If the field is a group, skips
+  // the whole group.
   Status SkipField(Reader* reader, uint32_t type) {
     uint64_t open = 0;
     while (true) {
@@ -248,7 +251,8 @@ class Meter {
       case Kind::kFixed64s:
         return AddValues(content.size());
       default:
-        // The smallest field has two bytes.
+        // A field takes at least two bytes, so this is the largest possible
+        // number of fields.
         return AddFields(content.size() / 2);
     }
   }
@@ -256,22 +260,23 @@ class Meter {
   Status AddFields(uint64_t count) {
     fields_ += count;
     if (fields_ <= kMaxRequestFields) return Status();
-    return Status(Code::kResourceExhausted,
-                  Concat("a request may have ", kMaxRequestFields,
-                         " fields for its inputs, their dimensions and its "
-                         "other parts, the values apart. Received: ",
-                         fields_, " or more"));
+    return Status(
+        Code::kResourceExhausted,
+        Concat("a request must have at most ", kMaxRequestFields,
+               " fields, not counting those of its values. Received: ", fields_,
+               " or more; give fewer inputs"));
   }
 
   Status AddValues(uint64_t bytes) {
     value_bytes_ += bytes;
     if (value_bytes_ <= most_value_bytes_) return Status();
-    return Status(Code::kResourceExhausted,
-                  Concat("the values of a request may take ", most_value_bytes_,
-                         " bytes once decoded, where a string takes ",
-                         kStringBytes, " and its own. Received: ", value_bytes_,
-                         " or more; send fewer examples at once, or raise "
-                         "--max-message-bytes"));
+    return Status(
+        Code::kResourceExhausted,
+        Concat("the decoded values of a request must take at most ",
+               most_value_bytes_, " bytes (a string takes ", kStringBytes,
+               " bytes plus its length). Received: ", value_bytes_,
+               " or more; send fewer examples at once, or raise "
+               "--max-message-bytes"));
   }
 
   const uint64_t most_value_bytes_;

@@ -1,6 +1,7 @@
-// What a gRPC request for predictions takes once protobuf has decoded it, found
-// without decoding it: an empty entry of a map has two bytes in a message, and
-// takes almost two hundred as an object.
+// CheckPredictRequest: refuses a gRPC prediction request that would take too
+// much memory once protobuf has decoded it. The check itself does not decode
+// it. A limit of the message's size would not suffice: an empty map entry has
+// two bytes in a message, but takes almost two hundred as an object.
 
 #ifndef PERSIA_CC_JSON_PREDICT_REQUEST_H_
 #define PERSIA_CC_JSON_PREDICT_REQUEST_H_
@@ -12,24 +13,23 @@
 
 namespace persia {
 
-// The fields of a request, the values of tensors apart: names, types, shapes
-// and dimensions. A tensor that comes under its name takes 6, and each of its
-// dimensions 2 more.
+// The largest number of fields in a request, without the values of tensors:
+// names, types, shapes and dimensions count. A named tensor has 6 such fields,
+// and 2 more for each of its dimensions.
 inline constexpr uint64_t kMaxRequestFields = uint64_t{1} << 15;
 
-// What a string takes in addition to its bytes.
+// The memory that a decoded string takes in addition to its bytes.
 inline constexpr uint64_t kStringBytes = 16;
 
-// Checks a serialized tensorflow.serving.PredictRequest. Reads each field's
-// header once and the varints of packed numbers, takes no memory and no lock,
-// and goes only as deep as the messages that it knows. A field that it does not
-// know, or whose message a server does not want, counts as if it were full of
-// the smallest fields.
+// Checks a serialized tensorflow.serving.PredictRequest. Reads the header of
+// each field once, and the varints of packed numbers. Allocates no memory and
+// takes no lock. Descends only into known types of messages; an unknown field
+// is counted as if it were full of the smallest possible fields.
 //
-// Fails with kResourceExhausted for more than kMaxRequestFields, or if the
-// values of all tensors, decoded, and all names take more than
-// `most_value_bytes` together; with kInvalidArgument if the message is not
-// well-formed. A message that it accepts may still be refused by protobuf.
+// Returns kResourceExhausted if the request has more than kMaxRequestFields
+// fields, or if the decoded values of all tensors and all names take more than
+// `most_value_bytes` together. Returns kInvalidArgument if the message is not
+// well-formed. Protobuf may still refuse a message that passes this check.
 Status CheckPredictRequest(std::string_view message, uint64_t most_value_bytes);
 
 }  // namespace persia

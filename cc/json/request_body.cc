@@ -16,8 +16,8 @@ std::string_view StdView(string_view text) {
   return std::string_view(text.data(), text.size());
 }
 
-// Receives the events of Boost's parser, which stops when a method returns
-// false.
+// Forwards the events of Boost's JSON parser to a BodyReader. The parser stops
+// when a method returns false.
 struct Handler {
   static constexpr size_t max_object_size = static_cast<size_t>(-1);
   static constexpr size_t max_array_size = static_cast<size_t>(-1);
@@ -26,7 +26,8 @@ struct Handler {
 
   explicit Handler(BodyReader* to) : reader(to) {}
 
-  // The parser needs an error code of its own; the reader has the real error.
+  // If the reader failed, sets any error code, because the parser requires one
+  // to stop. The actual error is in the reader's status().
   static bool Checked(bool is_good, error_code* error) {
     if (!is_good) *error = boost::json::error::exception;
     return is_good;
@@ -106,9 +107,9 @@ Status Parse(std::string_view text, BodyReader* reader) {
   if (!error && end < text.size()) error = boost::json::error::extra_data;
   if (!reader->status().ok()) return reader->status();
   if (error == boost::json::error::too_deep) {
-    return InvalidArgument(
-        "the body of a request must have at most ", RequestBody::kMaxDepth,
-        " lists and objects in each other; it is nested deeper");
+    return InvalidArgument("the body of a request must nest at most ",
+                           RequestBody::kMaxDepth,
+                           " lists and objects, but nests more");
   }
   if (error) {
     return InvalidArgument("the body of a request must be JSON: ",

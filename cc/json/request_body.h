@@ -1,16 +1,18 @@
-// The body of a request for predictions, as TensorFlow Serving's REST API has
-// it: a JSON object with examples in rows or in columns.
+// RequestBody: the body of a prediction request in the format of TensorFlow
+// Serving's REST API. It is a JSON object with examples in rows ("instances")
+// or in columns ("inputs").
 //
 //   {"instances": [{"user": 3, "tags": ["a"]}, ...]}
 //   {"inputs": {"user": [3, ...], "tags": [["a"], ...]}}
 //
-// A model's only input may go without its name. `signature_name` is a text;
-// other members are skipped. NaN, Infinity and -Infinity are numbers. An object
-// within an example is bytes if its first name is "b64".
+// If a model has only one input, its name may be omitted. `signature_name` is a
+// text; other members of the object are skipped. NaN, Infinity and -Infinity
+// are numbers. An object within an example represents bytes if its first name
+// is "b64".
 //
-// It is parsed twice: once to see what it contains, and once to write the
-// values into memory that the caller has then allocated. So parsing allocates
-// no memory except for names.
+// The body is parsed twice: first to determine its columns and their sizes, and
+// then to write the values into memory that the caller has allocated in
+// between. Parsing therefore allocates no memory except for names.
 
 #ifndef PERSIA_CC_JSON_REQUEST_BODY_H_
 #define PERSIA_CC_JSON_REQUEST_BODY_H_
@@ -28,28 +30,29 @@ namespace persia {
 
 class RequestBody {
  public:
-  // The nesting depth of lists and objects of all kinds.
+  // The deepest permitted nesting of lists and objects.
   static constexpr size_t kMaxDepth = 40;
   static constexpr size_t kMaxColumns = 4096;
-  // Per name, that of the signature included.
+  // The longest permitted name of an input or a signature.
   static constexpr size_t kMaxNameBytes = 1024;
 
-  // Parses the body to see what it contains. `text` must outlive the result,
-  // unchanged. Takes time in proportion to the text's length, and no lock.
-  // Fails with kInvalidArgument, saying what is wrong with the body.
+  // Parses the body to determine its columns and their sizes. `text` must
+  // outlive the result and must not change. The time is proportional to the
+  // text's length, and no lock is taken. If the body is invalid, returns
+  // kInvalidArgument with the reason.
   static Result<RequestBody> Scan(std::string_view text);
 
-  // The signature's name, "" if none is given.
+  // The signature's name, or "" if the body has none.
   const std::string& signature() const { return signature_; }
   bool in_rows() const { return in_rows_; }
-  // Whether columns have names; a column without a name is the only one.
+  // Whether the columns have names. If not, there is only one column.
   bool is_named() const { return is_named_; }
-  // One per name, in the order in which the names first appear.
+  // The columns, one per name, in the order in which the names first appear.
   const std::vector<Column>& columns() const { return columns_; }
 
-  // Writes the values of each column to its output, whose form may be kNone
-  // only if the column has no values. Fails with kInvalidArgument if the values
-  // do not fit the output.
+  // Writes the values of each column to its output. The output's form may be
+  // kNone only if the column has no values. Returns kInvalidArgument if the
+  // values do not fit the output.
   Status Read(Span<const ColumnOutput> outputs) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace persia {
 namespace {
 
-// Offsets of a segment header's fields.
+// The offsets of the fields in a segment header.
 constexpr size_t kMagicAt = 0;
 constexpr size_t kVersionAt = 4;
 constexpr size_t kSyncAt = 6;
@@ -18,7 +18,7 @@ constexpr size_t kShardIndexAt = 24;
 constexpr size_t kShardCountAt = 28;
 constexpr size_t kSegmentCrcAt = 36;
 
-// Offsets of a record header's fields.
+// The offsets of the fields in a record header.
 constexpr size_t kBodyBytesAt = 0;
 constexpr size_t kTypeAt = 4;
 constexpr size_t kZeroAt = 6;
@@ -27,7 +27,8 @@ constexpr size_t kSafeAt = 16;
 constexpr size_t kBodyCrcAt = 24;
 constexpr size_t kRecordCrcAt = 28;
 
-// Whether the checksum at `at` matches the bytes before it.
+// Returns whether the checksum at offset `at` of a header matches the bytes
+// before it.
 bool IsIntact(const uint8_t* header, size_t at) {
   return GetField<uint32_t>(header, at) == Crc32c(header, at);
 }
@@ -61,9 +62,9 @@ Result<SegmentHeader> DecodeSegmentHeader(Span<const uint8_t> bytes) {
   if (version < kOldestLogVersion || version > kLogVersion) {
     return Status(
         Code::kFailedPrecondition,
-        Concat("it has log format version ", version, " where versions ",
-               kOldestLogVersion, " to ", kLogVersion,
-               " are read: use the persia_tf that wrote it"));
+        Concat("it has log format version ", version,
+               ", but this program reads versions ", kOldestLogVersion, " to ",
+               kLogVersion, ": use the persia_tf that wrote it"));
   }
   SegmentHeader header;
   if (version == kLogVersion) {

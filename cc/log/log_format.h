@@ -1,15 +1,16 @@
-// The bytes of a log: segment files of records. All numbers are little-endian.
+// The binary format of a recovery log, which consists of segment files of
+// records. All numbers are little-endian.
 //
 //   segment = header record*
 //   header (40 bytes) =
 //     offset  size
 //     0       4    magic "PLG1" (0x31474c50)
 //     4       2    format version
-//     6       2    what the records survive: 1 a power loss, 2 the end of the
-//                  process that wrote them (SyncMode); zero in version 2
+//     6       2    SyncMode, what records survive: 1 a power loss, 2 the end
+//                  of the process that wrote them; zero in format version 2
 //     8       8    number of the segment, which its file's name contains
-//     16      8    position of its first record
-//     24      4    index of the shard whose log it is
+//     16      8    position of the segment's first record
+//     24      4    index of the shard that wrote the log
 //     28      4    count of shards
 //     32      4    zero
 //     36      4    CRC-32C of header bytes 0 to 35
@@ -19,22 +20,31 @@
 //     4       2    type, defined by the log's user
 //     6       2    zero
 //     8       8    position: the first record of a log has 0, the next 1, ...
-//     16      8    safe: when this record was appended, every record before
-//                  this position was durable, as the segment's SyncMode says
+//     16      8    safe: a position. When this record was appended, all records
+//                  before `safe` were durable, as the segment's SyncMode says
 //     24      4    CRC-32C of body and padding
 //     28      4    CRC-32C of header bytes 0 to 27
 //   padding = zero bytes, to a multiple of 8
 //
 // A segment's header has the same layout in every format version. A record, and
-// its body, start at multiples of 8 bytes. Version 2 is read but never written:
-// it does not say what its records survive, and its `safe` names records that
-// are on the device, or none.
+// its body, start at multiples of 8 bytes. Format version 2 is read but never
+// written: its segments have no SyncMode and are read as kDevice.
 //
-// What a segment's records survive tells a torn end from damage:
-//   a power loss     bytes that had not reached the device may be missing, in
-//                    any order, but no record that a later one names as safe
-//   the process's    all bytes that were written are there, in order: a torn
-//   end              end is the beginning of one record, where the file ends
+// After a crash, the end of a log may be torn. How a reader distinguishes a
+// torn end from damage depends on the SyncMode:
+//
+//   kDevice   after a power loss, any bytes that had not reached the device may
+//             be missing, but all records before the `safe` of a later record
+//             are there
+//   kSystem   after the process ended, all bytes that it wrote are there, in
+//             order: a torn end is the beginning of one record, where the file
+//             ends
+//   kDevice   after a power loss, any bytes that had not reached the device may
+//             be missing, but all records before the `safe` of a later record
+//             are there
+//   kSystem   after the process ended, all bytes that it wrote are there, in
+//             order: a torn end is the beginning of one record, where the file
+//             ends
 //
 // Thread-safety: pure functions.
 
@@ -57,10 +67,11 @@ inline constexpr size_t kRecordHeaderBytes = 32;
 inline constexpr size_t kLogAlignment = 8;
 inline constexpr uint64_t kMaxLogBodyBytes = 1ull << 30;
 
-// What the records of a log survive. The values are part of the format.
+// Which failures the records of a log survive. The values are part of the
+// format.
 enum class SyncMode : uint16_t {
-  kDevice = 1,  // A power loss.
-  kSystem = 2,  // The end of this process, even by a crash.
+  kDevice = 1,  // Records survive a power loss.
+  kSystem = 2,  // Records survive the end of this process, even by a crash.
 };
 
 // The shard that a log belongs to.
@@ -77,7 +88,9 @@ struct SegmentHeader {
   uint64_t number = 0;
   uint64_t first_position = 0;
   LogShard shard;
-  SyncMode sync = SyncMode::kDevice;  // Also for a version that does not say.
+  // If the segment's format version does not contain a SyncMode, this is
+  // kDevice.
+  SyncMode sync = SyncMode::kDevice;
 };
 
 struct RecordHeader {
@@ -99,17 +112,20 @@ inline uint64_t RecordBytes(uint64_t body_bytes) {
 void EncodeSegmentHeader(const SegmentHeader& header,
                          Span<uint8_t, kSegmentHeaderBytes> bytes);
 
-// `bytes` are the start of a file, as much as there is. kDataLoss: not a
-// segment's header. kFailedPrecondition: one of another format version.
+// Decodes the header of a segment file that starts with `bytes`. Returns
+// kDataLoss if the bytes are no segment header or too few for one, and
+// kFailedPrecondition for an unsupported format version.
 Result<SegmentHeader> DecodeSegmentHeader(Span<const uint8_t> bytes);
 
 void EncodeRecordHeader(const RecordHeader& header,
                         Span<uint8_t, kRecordHeaderBytes> bytes);
 
-// Whether `bytes`, of any length, start with a valid record header.
+// Decodes the record header at the start of `bytes`, which may have any length.
+// Returns whether the header is valid.
 bool DecodeRecordHeader(Span<const uint8_t> bytes, RecordHeader* header);
 
-// The checksum of a body, the concatenation of `parts`, with its padding.
+// Returns the checksum of a body, which is the concatenation of `parts`, and of
+// its padding.
 uint32_t BodyCrc(Span<const Span<const uint8_t>> parts);
 
 }  // namespace persia

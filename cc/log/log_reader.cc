@@ -33,8 +33,8 @@ Status LogReader::Start() {
     return Status(
         Code::kDataLoss,
         Concat("the log in ", place_.folder, " begins with record ",
-               segments_[0].first_position, ", and record ", position_,
-               " is needed: start from a checkpoint that is as new"));
+               segments_[0].first_position, ", but record ", position_,
+               " is needed: start from a newer checkpoint"));
   }
   while (current_ + 1 < segments_.size() &&
          segments_[current_ + 1].first_position <= position_) {
@@ -53,12 +53,13 @@ Status LogReader::Load() {
   if (!bytes_.Resize(*size)) {
     return Status(Code::kResourceExhausted,
                   Concat("no memory for the ", *size, " bytes of ", path,
-                         ": give this process more"));
+                         ": give this process more memory"));
   }
   const auto read = (*file)->Read({bytes_.data(), bytes_.size()});
   if (!read.ok()) return read.status();
   if (*read < kSegmentHeaderBytes) {
-    return Status(Code::kDataLoss, Concat(path, " became shorter"));
+    return Status(Code::kDataLoss,
+                  Concat(path, " became shorter while it was read"));
   }
   scanner_.emplace(Span<const uint8_t>(bytes_.data(), *read),
                    segments_[current_].first_position,
@@ -80,10 +81,10 @@ Result<std::optional<LogRecord>> LogReader::Next() {
   return std::optional<LogRecord>();
 }
 
-// A crash tears the last record. A later writer starts a new segment at the
-// position where the intact records end: so trailing bytes of a segment are
-// torn, rather than damaged, exactly if the next segment begins with the next
-// record.
+// A crash can leave a torn record at a segment's end. The next writer starts a
+// new segment at the position where the intact records end. Trailing bytes of a
+// segment are therefore torn rather than damaged if, and only if, the next
+// segment starts with the next record.
 Status LogReader::GoOn() {
   if (current_ + 1 == segments_.size()) return Finish();
   const Segment& next = segments_[current_ + 1];
@@ -98,8 +99,8 @@ Status LogReader::GoOn() {
 Status LogReader::Finish() {
   if (scanner_->HasLost()) {
     return LoseOrFail(segments_[current_].sync == SyncMode::kSystem
-                          ? "what is there is not the beginning of one"
-                          : "the bytes after it show that there was more");
+                          ? "the bytes there are not the beginning of a record"
+                          : "the bytes after it show that records followed it");
   }
   if (scanner_->bytes_left() > 0) NoteTornTail(/*is_given_up=*/false);
   PERSIA_RETURN_IF_ERROR(CheckEnd());
@@ -107,14 +108,14 @@ Status LogReader::Finish() {
   return Status();
 }
 
-// A reader that asks for a position knows that there were records before it.
+// Fails if the log ends before the position from which it is read, because a
+// caller that requests this position knows that earlier records existed.
 Status LogReader::CheckEnd() const {
   const uint64_t end = scanner_ ? scanner_->position() : 0;
   if (end >= position_) return Status();
-  return Status(
-      Code::kDataLoss,
-      Concat("the log in ", place_.folder, " ends with ", end,
-             " records, and those from record ", position_, " on are needed"));
+  return Status(Code::kDataLoss,
+                Concat("the log in ", place_.folder, " ends after ", end,
+                       " records, but record ", position_, " is needed"));
 }
 
 void LogReader::NoteTornTail(bool is_given_up) {
@@ -143,9 +144,9 @@ Status LogReader::LoseOrFail(const std::string& why) {
                  ? ": the file was damaged"
                  : ": the file was damaged, or power was lost, which a log "
                    "with --log-sync system does not survive",
-             "; put a copy of the folder in its place",
-             lost == 0 ? Concat(", or begin with an empty one")
-                       : Concat(", or give up this record and all that came "
+             "; restore the folder from a copy",
+             lost == 0 ? Concat(", or start with an empty folder")
+                       : Concat(", or give up this record and all records "
                                 "after it: start with --lose-log-from=",
                                 lost)));
 }

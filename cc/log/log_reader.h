@@ -1,16 +1,16 @@
-// LogReader: reads a log from a position to its end.
+// LogReader: reads a recovery log from a position to its end.
 //
-// It returns each record once, in order, or an error: never a log with a gap. A
-// torn end is not an error: records at the log's end that were never
-// acknowledged may be missing. kDataLoss, naming the file and offset, means
-// that a record is damaged or missing in a way that no crash which the log's
-// records survive can cause (see log_format.h); in a log of SyncMode::kSystem a
-// power loss can cause it. A log that ends before the position to read from is
-// kDataLoss, too.
+// Next returns each record once and in order, or an error; it never skips a
+// missing record. Torn records at the log's end, which were never acknowledged,
+// are ignored without an error. Reading returns kDataLoss, naming the file and
+// offset, if a record is damaged or missing although the log's SyncMode
+// protects it from crashes (see log_format.h); with SyncMode::kSystem, a power
+// loss can be the cause. Reading also returns kDataLoss if the log ends before
+// the position from which it is read.
 //
-// Open and Next block for as long as the device takes, and hold one segment in
-// memory. Not thread-safe. Meanwhile nothing may write to the log or remove
-// segments that are still to be read.
+// Open and Next wait for the storage device, without a time limit, and have one
+// segment in memory. Not thread-safe. During the reading, no other program or
+// thread may write to the log or remove segments that are still to be read.
 
 #ifndef PERSIA_CC_LOG_LOG_READER_H_
 #define PERSIA_CC_LOG_LOG_READER_H_
@@ -29,41 +29,45 @@
 
 namespace persia {
 
-// What was ignored at a log's end: torn records, or what `lose_from` gives up.
+// The part of a log's end that was ignored: torn records, or the records that
+// `lose_from` of LogReader::Open gives up.
 struct TornTail {
   std::string path;
   uint64_t offset = 0;
-  uint64_t bytes = 0;    // Ignored in that file.
-  uint64_t records = 0;  // Those with intact headers; there may be more.
+  uint64_t bytes = 0;  // The number of ignored bytes in the file at `path`.
+  // The number of ignored records with intact headers; there may be more.
+  uint64_t records = 0;
   bool is_given_up = false;
-  // The segments after that file, which LogWriter::Open sets aside.
+  // The segments after the file at `path`, which LogWriter::Open renames.
   std::vector<Segment> segments;
 };
 
 class LogReader {
  public:
-  // Reads records from position `from` on. kDataLoss if the log begins after
-  // `from`; a folder without segments is a log that ends at 0. Other errors are
-  // those of ListSegments. If the record at `lose_from` is damaged or missing,
-  // the log ends before it, and all later records are given up; 0: give up
-  // nothing.
+  // Opens the log to read records from position `from` on. Returns kDataLoss if
+  // the log starts after `from`. A folder without segments is a log that ends
+  // at position 0. Other errors are those of ListSegments.
+  //
+  // If `lose_from` is not 0 and the record at position `lose_from` is damaged
+  // or missing, the log is read as if it ended before that record: this record
+  // and all later ones are ignored.
   static Result<std::unique_ptr<LogReader>> Open(const LogPlace& place,
                                                  uint64_t from,
                                                  uint64_t lose_from = 0);
 
-  // The next record, valid until the next call; nothing at the end. After an
-  // error, returns the same error again.
+  // Returns the next record, which is valid until the next call, or nullopt at
+  // the log's end. After an error, every call returns the same error.
   Result<std::optional<LogRecord>> Next();
 
-  // The position of the next record.
+  // The position in the log of the record that Next returns next.
   uint64_t position() const { return position_; }
 
-  // At the end: what was ignored there, if anything.
+  // After the last record: what was ignored at the log's end, or nullopt.
   const std::optional<TornTail>& torn_tail() const { return torn_tail_; }
 
   bool is_at_end() const { return is_at_end_; }
   const LogPlace& place() const { return place_; }
-  // The log's segments, without those that were given up.
+  // The log's segments, without those that `lose_from` gave up.
   const std::vector<Segment>& segments() const { return segments_; }
 
  private:
@@ -72,8 +76,8 @@ class LogReader {
 
   Status Start();
   Status Load();    // Loads segments_[current_].
-  Status GoOn();    // To the next segment, or to the end.
-  Status Finish();  // After the last segment.
+  Status GoOn();    // Loads the next segment, or finishes after the last one.
+  Status Finish();  // Checks the end of the last segment.
   Status CheckEnd() const;
   void NoteTornTail(bool is_given_up);
   Status LoseOrFail(const std::string& why);
@@ -82,8 +86,8 @@ class LogReader {
   const uint64_t lose_from_;
   std::vector<Segment> segments_;
   uint64_t position_;
-  size_t current_ = 0;  // In segments_.
-  ByteBuffer bytes_;    // Of the current segment.
+  size_t current_ = 0;  // The index in segments_ of the segment being read.
+  ByteBuffer bytes_;    // The contents of the segment being read.
   std::optional<SegmentScanner> scanner_;
   Status status_;
   bool is_at_end_ = false;

@@ -8,18 +8,19 @@ namespace persia {
 namespace {
 
 Status Closed() {
-  return Status(Code::kCancelled, "the log is closed: nothing is logged");
+  return Status(Code::kCancelled,
+                "the log is closed and takes no more records");
 }
 
 Status Broken(const Status& cause) {
   return Status(
       cause.code(),
       Concat(cause.message(),
-             "; nothing is logged after that: mend it, and restart the shard"));
+             "; logging has stopped: fix the cause, and restart the shard"));
 }
 
-// What was read may not be on the device yet, and records that follow it must
-// not become durable before it is.
+// Syncs the segments that were read, because they may not be on the device yet,
+// and no later record may become durable before they are.
 Status SyncAll(const LogReader& log) {
   for (const Segment& segment : log.segments()) {
     PERSIA_RETURN_IF_ERROR(log.place().files->Sync(segment.path));
@@ -96,7 +97,8 @@ Result<uint64_t> LogWriter::Append(uint16_t type,
     return Status();
   }));
   const uint64_t position = next_++;
-  lock.unlock();  // For the thread that is notified next.
+  // Unlocks first, so that the thread that is notified next need not wait.
+  lock.unlock();
   if (is_first) work_.notify_one();
   return position;
 }
@@ -109,8 +111,8 @@ void LogWriter::WhenDurable(uint64_t position, DurableCallback done) noexcept {
     return done(outcome);
   }
   waiters_.emplace(position, std::move(done));
-  // Notify under the lock: a callback may destroy the log as soon as it is
-  // released.
+  // Notifies while the mutex is locked, because a callback may destroy this
+  // LogWriter as soon as the mutex is unlocked.
   if (position < durable_ || !status_.ok()) work_.notify_one();
 }
 
@@ -173,7 +175,8 @@ void LogWriter::WriteBatch(std::unique_lock<std::mutex>* lock) {
   room_.notify_all();
 }
 
-// Calls back waiters whose records have become durable, or never will.
+// Runs the callbacks of records that have become durable, or that can no longer
+// become durable.
 void LogWriter::CallDue(std::unique_lock<std::mutex>* lock) {
   const bool all = !status_.ok() || (closing_ && batch_.empty());
   const auto end = all ? waiters_.end() : waiters_.lower_bound(durable_);
@@ -187,7 +190,7 @@ void LogWriter::CallDue(std::unique_lock<std::mutex>* lock) {
   for (auto& [position, done] : due) {
     done(position < durable ? Status() : status);
   }
-  due.clear();  // Destroy the callbacks outside the lock.
+  due.clear();  // Destroys the callbacks while the mutex is unlocked.
   lock->lock();
 }
 

@@ -1,19 +1,19 @@
-// LogWriter: appends records to a log, with group commit.
+// LogWriter: appends records to a recovery log, with group commit.
 //
-// A thread of the writer writes and syncs what was appended; records that are
-// appended meanwhile wait for the next sync. So one sync serves all records
-// that arrive during the previous one, and a caller waits for the device only
-// if it asks to.
+// A separate thread writes the appended records and syncs them to the device.
+// Records that are appended during a sync wait for the next sync, so one sync
+// serves many records. Callers wait for the device only if they request it.
 //
-// It never writes to a segment of an earlier writer: a torn end stays as it is.
+// A writer never writes to the segments of an earlier writer, so torn records
+// at the end of an earlier segment stay as they are.
 //
-// After a device error the log accepts nothing more, since it is unknown how
-// much of the last batch was written: every record that is not yet durable, and
-// every later call, gets that error. A record that was not acknowledged may be
-// in the log nevertheless.
+// After a device error it is unknown how much of the last batch was written, so
+// the log accepts no more records. All later calls receive that error, and so
+// do the callbacks of all records that are not yet durable. A record may be in
+// the log although it was not acknowledged.
 //
-// Only one writer at a time: nothing here keeps a second process out of the
-// folder.
+// Only one writer may exist at a time, but this class does not prevent a second
+// process from writing to the folder.
 
 #ifndef PERSIA_CC_LOG_LOG_WRITER_H_
 #define PERSIA_CC_LOG_LOG_WRITER_H_
@@ -36,8 +36,9 @@ namespace persia {
 
 struct LogOptions {
   SegmentOptions segments;
-  // The size at which Append waits; another batch of this size may be being
-  // written. A larger record is written alone.
+  // The size of a full batch, in which Append puts records: while the batch is
+  // full, Append waits. Meanwhile the previous batch may be being written, so
+  // two batches may be in memory. A larger record is written alone.
   size_t max_batch_bytes = 8u << 20;
 };
 
@@ -46,42 +47,48 @@ class LogWriter {
  public:
   using DurableCallback = std::function<void(Status)>;
 
-  // Continues at the end of `log`, which must have been read to its end
-  // (kFailedPrecondition otherwise) and need not outlive the writer. With
-  // SyncMode::kDevice, makes what `log` has read durable. Renames segments that
-  // `log` gave up; they stay in the folder. Blocks for as long as the device
-  // takes.
+  // Opens a writer that continues at the end of `log`, which need not outlive
+  // the writer. If `log` was not read to its end, returns kFailedPrecondition.
+  // With SyncMode::kDevice, makes durable the records that `log` has read.
+  // Renames the segments that `log` gave up; they stay in the folder. Waits for
+  // the storage device, without a time limit.
   static Result<std::unique_ptr<LogWriter>> Open(const LogReader& log,
                                                  const LogOptions& options);
 
   ~LogWriter();
 
-  // Appends a record whose body is the concatenation of `parts`; returns its
-  // position. Copies them, and blocks only while the current batch is full.
-  // kResourceExhausted, with no effect, if there is no memory for them;
-  // kInvalidArgument for more than kMaxLogBodyBytes.
+  // Copies a record, whose body is the concatenation of `parts`, to the current
+  // batch, and returns the record's position. Blocks only while the current
+  // batch is full. Returns kResourceExhausted, without effect, if there is no
+  // memory for the record, and kInvalidArgument if the body exceeds
+  // kMaxLogBodyBytes.
   Result<uint64_t> Append(uint16_t type, Span<const Span<const uint8_t>> parts);
 
-  // Calls `done` once, on the log's thread, when the record at `position` and
-  // all before it are durable, as the SyncMode says, or with the error;
-  // kCancelled if the log was closed before such a record was appended. After
-  // Close, calls `done` at once on the caller's thread. `done` may call
-  // WhenDurable, but must not wait or call Append, which may wait for this
-  // thread. Never blocks. Terminates the program if there is no memory for its
-  // few bytes, since a caller would otherwise wait forever.
+  // Calls `done` exactly once, on the log's thread, with
+  // - OK, when the record at `position` and all earlier ones are durable, as
+  //   the SyncMode defines it;
+  // - the log's error, if they cannot become durable;
+  // - kCancelled, if the log is closed before a record was appended at
+  //   `position`.
+  //
+  // After Close, `done` is called immediately, on the caller's thread. `done`
+  // may call WhenDurable, but it must not wait, nor call Append, which may wait
+  // for the log's thread. Never blocks. Terminates the program if there is no
+  // memory to store `done`: whoever waits for `done` would otherwise wait
+  // forever.
   void WhenDurable(uint64_t position, DurableCallback done) noexcept;
 
-  // Whether that record is durable already. Takes no lock, since each lookup
-  // may ask.
+  // Whether the record at `position` is already durable. Takes no lock, because
+  // every lookup may call this.
   bool IsDurable(uint64_t position) const { return position < durable_; }
 
-  // The position of the next record.
+  // The position that the next record will have.
   uint64_t position() const;
 
-  // Refuses further records, makes those that were appended durable and calls
-  // back the waiters. Returns the error, if there ever was one; so do later
-  // calls. Blocks for as long as the device takes; must not be called by a
-  // callback.
+  // Refuses further records, makes the appended records durable and runs the
+  // remaining callbacks. Returns the log's error, if one has occurred; later
+  // calls return the same. Waits for the storage device, without a time limit.
+  // Must not be called by a callback.
   Status Close();
 
  private:
@@ -96,24 +103,26 @@ class LogWriter {
   void CallDue(std::unique_lock<std::mutex>* lock);
   Status OutcomeOf(uint64_t position) const;
 
-  // Used by the log's thread alone.
+  // Only the log's thread uses this member.
   const std::unique_ptr<SegmentWriter> segments_;
-  LogBatch written_;  // Used by the log's thread alone.
+  LogBatch written_;  // The batch being written; only the log's thread uses it.
 
   mutable std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable room_;
-  // Everything below is guarded by mutex_.
+  // mutex_ guards the members from here to ended_.
   LogBatch batch_;
-  uint64_t next_;  // Position of the next record.
-  // Records before this position are durable. Also read without mutex_.
+  uint64_t next_;  // The position that the next record will have.
+  // Records before this position are durable. This member may be read without
+  // mutex_.
   std::atomic<uint64_t> durable_;
   Waiters waiters_;
-  Status status_;  // Why no further record becomes durable.
+  // If not OK, the error because of which no further record becomes durable.
+  Status status_;
   bool closing_ = false;
-  bool ended_ = false;  // The thread makes no further callbacks.
+  bool ended_ = false;  // Whether the log's thread has run its last callback.
 
-  Status close_status_;  // What Close returned.
+  Status close_status_;  // The result of the first Close.
   std::thread thread_;
 };
 

@@ -11,8 +11,11 @@ namespace {
 
 constexpr char kPrefix[] = "log-";
 constexpr size_t kPrefixSize = sizeof(kPrefix) - 1;
-constexpr size_t kDigits = 20;  // Enough for any uint64; names sort as numbers.
-// A segment that has no header yet. The next CreateSegment replaces it.
+// Enough digits for any uint64. All names have this many, so that they sort as
+// numbers.
+constexpr size_t kDigits = 20;
+// The name of a segment that has no header yet. If a crash leaves such a file,
+// the next CreateSegment replaces it.
 constexpr char kUnfinishedName[] = "unfinished-log-segment";
 constexpr char kAsidePrefix[] = "lost-";
 
@@ -31,7 +34,7 @@ bool IsSegmentName(const std::string& name) {
          name.find_first_not_of("0123456789", kPrefixSize) == std::string::npos;
 }
 
-// `status`, with the file's path in front.
+// Returns `status` with the file's path in front of its message.
 Status At(const std::string& path, const Status& status) {
   return Status(status.code(), Concat(path, ": ", status.message()));
 }
@@ -51,17 +54,20 @@ Result<Segment> OpenSegment(const LogPlace& place, const std::string& name) {
   const auto header = ReadHeader(place.files, path);
   if (!header.ok()) return header.status();
   if (SegmentName(header->number) != name) {
-    return At(path, Status(Code::kDataLoss, Concat("by its header it is ",
-                                                   SegmentName(header->number),
-                                                   ": was it renamed?")));
+    return At(path,
+              Status(Code::kDataLoss,
+                     Concat("its header says that its name was ",
+                            SegmentName(header->number),
+                            ": if it was renamed, give it this name again")));
   }
   if (!(header->shard == place.shard)) {
     const LogShard found = header->shard;
-    return At(path, Status(Code::kFailedPrecondition,
-                           Concat("it is of the log of shard ", found.index,
-                                  " of ", found.count, ", and this is shard ",
-                                  place.shard.index, " of ", place.shard.count,
-                                  ": give each shard a folder of its own")));
+    return At(path,
+              Status(Code::kFailedPrecondition,
+                     Concat("it belongs to the log of shard ", found.index,
+                            " of ", found.count, ", but this is shard ",
+                            place.shard.index, " of ", place.shard.count,
+                            ": give each shard a folder of its own")));
   }
   return Segment{path, header->number, header->first_position, header->sync};
 }

@@ -1,9 +1,10 @@
-// The segment files of a log, in its folder.
+// Functions that list, create and remove the segment files in a log's folder.
 //
-// Everything here blocks for as long as the device takes, and is thread-safe.
-// Errors are those of FileSystem; kDataLoss for a file that has a segment's
-// name but not its header; kFailedPrecondition for a segment of another shard
-// or format version. Files with other names are ignored.
+// All functions wait for the storage device, without a time limit, and are
+// thread-safe. Their errors are those of FileSystem; kDataLoss for a file that
+// has a segment's name but no segment header; and kFailedPrecondition for a
+// segment of another shard or format version. Files with other names are
+// ignored.
 
 #ifndef PERSIA_CC_LOG_SEGMENTS_H_
 #define PERSIA_CC_LOG_SEGMENTS_H_
@@ -19,9 +20,9 @@
 
 namespace persia {
 
-// The place of a log.
+// The folder of a log, and the shard that the log belongs to.
 struct LogPlace {
-  FileSystem* files = nullptr;  // Must outlive its users.
+  FileSystem* files = nullptr;  // Must outlive all users of the LogPlace.
   std::string folder;
   LogShard shard;
 };
@@ -33,12 +34,13 @@ struct Segment {
   SyncMode sync = SyncMode::kDevice;
 };
 
-// In order of number; empty if the folder does not exist. kInvalidArgument for
-// a URL, where only whole files can be stored.
+// Returns the log's segments in order of their numbers; empty if the folder
+// does not exist. Returns kInvalidArgument for a URL, because a log also needs
+// Sync and Rename (see FileSystem).
 Result<std::vector<Segment>> ListSegments(const LogPlace& place);
 
-// A segment that has only a header. It gets its name, durably, only after its
-// header is durable: so no crash leaves a segment without a header.
+// A segment that has only a header. Its file gets the segment's name only after
+// the header is durable, so no crash leaves a segment without a header.
 struct NewSegment {
   Segment segment;
   std::unique_ptr<WritableFile> file;
@@ -46,12 +48,12 @@ struct NewSegment {
 Result<NewSegment> CreateSegment(const LogPlace& place, uint64_t number,
                                  uint64_t first_position, SyncMode sync);
 
-// Removes segments whose records are all before `position`, oldest first; never
-// the newest segment. A LogWriter may write meanwhile.
+// Removes the segments whose records are all before `position`, oldest first,
+// but never the newest segment. A LogWriter may write during the call.
 Status RemoveSegmentsBefore(const LogPlace& place, uint64_t position);
 
-// Takes these segments out of the log: renames them, within the folder, to
-// names that are not a segment's.
+// Removes these segments from the log without deleting them: renames each file,
+// within the folder, to a name that no segment has.
 Status SetAside(const LogPlace& place, const std::vector<Segment>& segments);
 
 }  // namespace persia

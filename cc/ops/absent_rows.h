@@ -1,4 +1,5 @@
-// The ops' attribute for what a lookup returns for ids without a row.
+// Defines the ops' attribute `absent`: what a lookup returns for ids without a
+// row.
 
 #ifndef PERSIA_CC_OPS_ABSENT_ROWS_H_
 #define PERSIA_CC_OPS_ABSENT_ROWS_H_
@@ -10,8 +11,8 @@
 
 namespace persia {
 
-// The default is the behaviour of graphs that were saved before this attribute
-// existed.
+// The definition of the attribute `absent`. Its default, 'zeros', is the
+// behaviour of graphs that were saved before the attribute existed.
 inline constexpr char kAbsentAttr[] =
     "absent: {'zeros', 'initial', 'marked'} = 'zeros'";
 

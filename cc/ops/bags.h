@@ -1,4 +1,4 @@
-// Bags of ids in the form of the ops' inputs: a combiner, and where each bag
+// Reads bags of ids from the inputs of an op: the combiner, and where each bag
 // begins.
 
 #ifndef PERSIA_CC_OPS_BAGS_H_
@@ -15,27 +15,30 @@
 
 namespace persia {
 
-// "none", "sum", "mean" or "sqrtn".
+// Parses "none", "sum", "mean" or "sqrtn". Returns InvalidArgument for any
+// other text.
 Result<Combiner> ParseCombiner(const std::string& text);
 
-// Where the bags of a lookup begin. Dense ids need no splits: each row of the
-// innermost axis is a bag.
+// The offsets at which the bags of a lookup begin. A dense tensor of ids needs
+// no row splits, since each row of its innermost axis is a bag.
 class BagOffsets {
  public:
-  // `splits` are int32 row splits, or empty. kInvalidArgument if they are empty
-  // and `ids` is a scalar, unless there are no bags.
+  // `splits` are int32 row splits, or empty if `ids` are dense. Returns
+  // kInvalidArgument if the ids form bags, `splits` is empty and `ids` is a
+  // scalar.
   static Result<BagOffsets> Of(Combiner combiner, const TfTensor& ids,
                                TfTensor splits);
 
-  // As TableIds::bag_offsets. Negative splits become offsets that the session
-  // rejects.
+  // Returns the offsets in the form of TableIds::bag_offsets. Negative splits
+  // become offsets that the session rejects.
   Span<const uint32_t> offsets() const {
     return splits_ == nullptr ? Span<const uint32_t>(own_)
                               : Values<const uint32_t>(splits_);
   }
 
  private:
-  TfTensor splits_{nullptr, &TF_DeleteTensor};  // Null: own_ has the offsets.
+  // If null, own_ has the offsets.
+  TfTensor splits_{nullptr, &TF_DeleteTensor};
   std::vector<uint32_t> own_;
 };
 

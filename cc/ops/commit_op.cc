@@ -18,7 +18,8 @@ void* Create(TF_OpKernelConstruction* construction) {
   return CreateOrFail(construction, status, std::move(attrs));
 }
 
-// The output is assigned to the anchor, which so depends on the commit.
+// Outputs the anchor unchanged. The layer assigns this output to its anchor
+// variable, so the anchor's next reader runs after the commit.
 Status PassAnchor(TF_OpKernelContext* context) {
   auto anchor = GetInput(context, 0);
   if (!anchor.ok()) return anchor.status();
@@ -30,8 +31,8 @@ Result<OptimizerStep> GetStep(TF_OpKernelContext* context) {
   if (!learning_rate.ok()) return learning_rate.status();
   auto number = GetScalar<int64_t>(context, 2, "step");
   if (!number.ok()) return number.status();
-  // The number may wrap around: optimizers use only differences of steps, of a
-  // few thousand at most.
+  // The step number may wrap around: optimizers use only differences of step
+  // numbers, of a few thousand at most.
   return OptimizerStep(*learning_rate, static_cast<uint32_t>(*number));
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 struct IssueKernel {
   std::string session;
-  LookupCall call;  // Without ids.
+  LayerCall call;  // The layer's settings; each run adds the ids.
 };
 
 Status Configure(TF_OpKernelConstruction* construction, IssueKernel* kernel) {
@@ -26,7 +26,7 @@ Status Configure(TF_OpKernelConstruction* construction, IssueKernel* kernel) {
   std::string combiner;
   std::string absent;
   int32_t dim = 0;
-  LookupCall* const call = &kernel->call;
+  LayerCall* const call = &kernel->call;
   PERSIA_RETURN_IF_ERROR(GetLayerAttrs(construction, &attrs));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "table", &table));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "combiner", &combiner));
@@ -64,7 +64,7 @@ Status Issue(const IssueKernel& kernel, TF_OpKernelContext* context) {
   if (!splits.ok()) return splits.status();
   auto bags = BagOffsets::Of(kernel.call.combiner, *ids, std::move(*splits));
   if (!bags.ok()) return bags.status();
-  LookupCall call = kernel.call;
+  LayerCall call = kernel.call;
   call.ids = Values<const int64_t>(*ids);
   call.bag_offsets = bags->offsets();
   auto issued = (*session)->Issue(call);

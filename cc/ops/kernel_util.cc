@@ -10,7 +10,7 @@ Status FromTf(const TfStatus& status) {
 }
 
 struct AttrSize {
-  int32_t list = 0;  // The number of entries of a list.
+  int32_t list = 0;  // The number of entries, if the attribute is a list.
   int32_t bytes = 0;
 };
 

@@ -1,5 +1,5 @@
-// Helpers of the kernels: attributes, tensors and errors with TensorFlow's C
-// API.
+// Helpers for op kernels: they read attributes and tensors and report errors
+// through TensorFlow's C API.
 
 #ifndef PERSIA_CC_OPS_KERNEL_UTIL_H_
 #define PERSIA_CC_OPS_KERNEL_UTIL_H_
@@ -23,20 +23,22 @@ using TfTensor = std::unique_ptr<TF_Tensor, decltype(&TF_DeleteTensor)>;
 
 TfStatus NewTfStatus();
 
-// Converts a Status to TensorFlow's; the codes are the same.
+// Converts a Status to a TF_Status; both use the same codes.
 void SetTfStatus(const Status& status, TF_Status* out);
 
-// Fails the op with `status`; the kernel must then complete.
+// Reports `status` as the op's error. The kernel must then complete as usual.
 void FailOp(TF_OpKernelContext* context, const Status& status);
 
-// Does a kernel's work; if that fails, or memory runs out, fails the op.
+// Runs the work of a kernel. If the work returns an error, or memory runs out,
+// the op fails with that error.
 template <typename Work>
 void RunKernel(TF_OpKernelContext* context, const Work& work) {
   const Status status = CatchBadAlloc(work);
   if (!status.ok()) FailOp(context, status);
 }
 
-// Reads an attribute of the node. kInvalidArgument if it is missing.
+// Reads an attribute of the op. Returns kInvalidArgument if the attribute is
+// missing.
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
                std::string* value);
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
@@ -54,11 +56,11 @@ Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
 Status GetAttr(TF_OpKernelConstruction* construction, const char* name,
                std::vector<bool>* values);
 
-// Input `index`. While the caller holds the tensor, its memory stays alive and
-// unchanged.
+// Returns input `index` of the op. While the caller holds the tensor, its
+// memory stays alive and unchanged.
 Result<TfTensor> GetInput(TF_OpKernelContext* context, int index);
 
-// Output `index`, to be filled before the op completes.
+// Allocates output `index`, which the kernel must fill before the op completes.
 Result<TfTensor> AllocateOutput(TF_OpKernelContext* context, int index,
                                 TF_DataType dtype,
                                 const std::vector<int64_t>& shape,
@@ -74,7 +76,7 @@ Span<T> Values(const TfTensor& tensor) {
                  static_cast<size_t>(TF_TensorElementCount(tensor.get())));
 }
 
-// Input `index`, which must hold one value.
+// Returns the value of input `index`, which must hold exactly one value.
 template <typename T>
 Result<T> GetScalar(TF_OpKernelContext* context, int index, const char* name) {
   auto tensor = GetInput(context, index);

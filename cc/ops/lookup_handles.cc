@@ -11,12 +11,12 @@ namespace {
 
 struct Handles {
   std::mutex mutex;
-  // All below: guarded by mutex.
+  // All fields below are guarded by `mutex`.
   int64_t last = 0;
   std::unordered_map<int64_t, LookupHandle> by_number;
 };
 
-// Never destroyed: tensors may outlive static objects.
+// The handles are never destroyed, since tensors may outlive static objects.
 Handles& GlobalHandles() {
   static Handles* const handles = new Handles;
   return *handles;
@@ -51,7 +51,7 @@ Result<LookupHandle> FindHandle(int64_t number) {
   if (found != handles.by_number.end()) return found->second;
   return Status(
       Code::kFailedPrecondition,
-      Concat("there is no lookup ", number, ": its handle's tensor is gone"));
+      Concat("lookup ", number, " no longer exists: its handle was deleted"));
 }
 
 }  // namespace persia

@@ -1,8 +1,8 @@
-// Handles: how one op passes a lookup to another, as a number in a tensor.
+// Handles: numbers in tensors, by which one op passes a lookup to another op.
 //
 // A handle lives exactly as long as its tensor's memory. So if no op fetches
-// the lookup, because its rows are not needed or the step was cancelled, it is
-// released with the tensor. Thread-safe.
+// the lookup, because its rows are not needed or the step was cancelled, the
+// lookup is released with the tensor. All functions are thread-safe.
 
 #ifndef PERSIA_CC_OPS_LOOKUP_HANDLES_H_
 #define PERSIA_CC_OPS_LOOKUP_HANDLES_H_
@@ -16,18 +16,19 @@
 
 namespace persia {
 
-// The session and the lookup stay alive while the handle does.
+// A handle keeps its session and its lookup alive.
 struct LookupHandle {
   std::shared_ptr<Session> session;
-  std::shared_ptr<LayerLookup> lookup;
-  Ticket ticket = 0;  // For its gradients.
+  std::shared_ptr<Lookup> lookup;
+  Ticket ticket = 0;  // The lookup's gradients are staged under this number.
 };
 
-// Creates a handle: a scalar int64 with its number. Never null.
+// Creates a handle. Returns the handle's number as a scalar int64 tensor; the
+// result is never null.
 TfTensor NewHandle(LookupHandle handle);
 
-// kFailedPrecondition if the handle's tensor has been freed, or if there never
-// was a handle of that number.
+// Returns the handle with this number. Returns kFailedPrecondition if the
+// handle's tensor has been freed, or if there never was such a handle.
 Result<LookupHandle> FindHandle(int64_t number);
 
 }  // namespace persia

@@ -5,8 +5,9 @@
 namespace persia {
 namespace {
 
-// TensorFlow copies memory of a lower alignment and frees the original
-// immediately.
+// The alignment that TensorFlow requires of a tensor's memory. TensorFlow would
+// copy memory of a lower alignment and free the original immediately, which
+// would call `on_free` too early.
 constexpr size_t kTensorAlignment = 64;
 
 struct Owned {

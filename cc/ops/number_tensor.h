@@ -1,4 +1,5 @@
-// A tensor of one number, with a callback for when TensorFlow frees it.
+// Creates a tensor of one number, with a callback for when TensorFlow frees the
+// tensor.
 
 #ifndef PERSIA_CC_OPS_NUMBER_TENSOR_H_
 #define PERSIA_CC_OPS_NUMBER_TENSOR_H_
@@ -10,9 +11,9 @@
 
 namespace persia {
 
-// A scalar int64. `on_free` runs once, on any thread, when the last reference
-// to its memory is released. Ops that output the tensor unchanged share that
-// memory.
+// Creates a scalar int64 tensor. `on_free` runs once, on any thread, when the
+// last reference to the tensor's memory is released. Ops that output the tensor
+// unchanged share its memory.
 TfTensor NewNumberTensor(int64_t number, std::function<void()> on_free);
 
 }  // namespace persia

@@ -1,5 +1,6 @@
-// The ops and how they are registered. Only cc/ops includes TensorFlow, and
-// only its C API, so one binary serves every TensorFlow from 2.16 on.
+// Declares the TensorFlow ops of this library and how they are registered. Only
+// cc/ops includes TensorFlow, and only its C API, so one binary serves every
+// TensorFlow from 2.16 on.
 //
 //   PersiaPrefetch(stream, N x ids, N x splits; session, N x layer, table, ...)
 //       -> next_stream        registers the ids that each layer will look up,
@@ -30,7 +31,8 @@
 //
 // Ops name their session (see FindSession), their layer and its table by
 // strings, so a graph holds no pointers. `anchor` is the layer's trainable
-// variable: reading and assigning it orders the ops of successive steps.
+// variable: ops of successive steps run in order because they read and assign
+// the anchor.
 
 #ifndef PERSIA_CC_OPS_OPS_H_
 #define PERSIA_CC_OPS_OPS_H_
@@ -54,8 +56,8 @@ void RegisterRemoteLookupOp();
 
 // Registers `op`, with unknown output shapes. TensorFlow does not fold, merge
 // or drop a stateful op, and runs it in program order with a function's other
-// stateful ops. A failure aborts the process when the library is loaded: then
-// two libraries define the same op.
+// stateful ops. The process aborts while it loads this library if another
+// library has already defined the same op.
 void RegisterOp(TF_OpDefinitionBuilder* op, bool is_stateful);
 
 using CreateKernel = void* (*)(TF_OpKernelConstruction*);
@@ -68,8 +70,8 @@ void RegisterKernel(const char* op, CreateKernel create, ComputeKernel compute,
 void RegisterAsyncKernel(const char* op, CreateKernel create,
                          ComputeAsyncKernel compute, DeleteKernel destroy);
 
-// What a kernel's create function returns: the kernel if `status` is ok;
-// otherwise null, after it has reported the error.
+// Returns what a kernel's create function must return: the kernel if `status`
+// is ok. Otherwise reports the error to TensorFlow and returns null.
 template <typename Kernel>
 void* CreateOrFail(TF_OpKernelConstruction* construction, const Status& status,
                    std::unique_ptr<Kernel> kernel) {

@@ -18,7 +18,8 @@ namespace {
 struct PrefetchKernel {
   std::string session;
   StreamOptions options;
-  std::vector<PrefetchIds> layers;  // Without ids.
+  // The layers' settings; each run adds the ids.
+  std::vector<PrefetchIds> layers;
 };
 
 Result<LookupUse> LookupUseOf(int32_t number) {
@@ -53,9 +54,8 @@ Status Configure(TF_OpKernelConstruction* construction,
     if (length == layers.size()) continue;
     return InvalidArgument(
         "tables, combiners, dims, trainable, absents and uses must be as long "
-        "as "
-        "layers, which are ",
-        layers.size(), ", received one of ", length);
+        "as layers, which has ",
+        layers.size(), " entries, received one with ", length);
   }
   for (size_t i = 0; i < layers.size(); ++i) {
     PrefetchIds layer;

@@ -19,7 +19,8 @@ void Finish(const char* op, TF_KernelBuilder* builder) {
   CheckRegistered(status);
 }
 
-// Runs when TensorFlow loads this library.
+// Initializing this variable, when TensorFlow loads this library, registers the
+// ops.
 const bool registered = [] {
   RegisterPrefetchOp();
   RegisterIssueOp();
@@ -33,7 +34,8 @@ const bool registered = [] {
 }  // namespace
 
 void RegisterOp(TF_OpDefinitionBuilder* op, bool is_stateful) {
-  // (The call makes an op stateful even with false.)
+  // TF_OpDefinitionBuilderSetIsStateful makes an op stateful even if its
+  // argument is false, so it must not be called for a stateless op.
   if (is_stateful) TF_OpDefinitionBuilderSetIsStateful(op, true);
   TF_OpDefinitionBuilderSetShapeInferenceFunction(
       op, &TF_ShapeInferenceContextSetUnknownShape);

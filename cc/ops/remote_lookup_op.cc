@@ -1,15 +1,16 @@
 // The lookup op of an exported graph.
 //
 // The program that loads such a graph may have no Python, or no persia_tf. So
-// all that the lookup needs is in the op's attributes and, where the deployment
-// differs from the export, in the environment: see cc/serving/remote_options.h.
-// If this library is not loaded, TensorFlow's error contains only the op's
-// name, so that ends in the library's name.
+// everything that the lookup needs is in the op's attributes and, where the
+// deployment differs from the export, in environment variables: see
+// cc/serving/remote_options.h. If this library is not loaded, TensorFlow's
+// error contains only the op's name, so the op's name ends in the library's
+// name.
 //
 // The op is stateless, since TensorFlow would run stateful lookups of a
-// function one after the other. But TensorFlow would fold a stateless lookup of
-// constant ids into a constant. To prevent that, `live` is an input whose value
-// is not known before the graph runs.
+// function one after the other. However, TensorFlow would fold a stateless
+// lookup of constant ids into a constant. To prevent that, `live` is an input
+// whose value is not known before the graph runs.
 
 #include <cmath>
 #include <functional>
@@ -33,10 +34,11 @@ constexpr char kOpName[] = "PersiaRemoteLookup_of_persia_ops_so";
 
 struct RemoteLookupKernel {
   std::shared_ptr<RemoteTables> tables;
-  RemoteLookup lookup;  // Without ids.
+  RemoteLookup lookup;  // The op's settings; each run adds the ids.
 };
 
-// What must stay alive from compute to completion.
+// Holds what must stay alive from the kernel's compute function until the
+// lookup completes.
 struct RemoteLookupState {
   TF_OpKernelContext* context;
   std::function<void()> done;

@@ -18,7 +18,8 @@ struct RowsKernel {
   bool pooled = false;
 };
 
-// What must stay alive from compute to completion.
+// Holds what must stay alive from the kernel's compute function until the rows
+// have arrived.
 struct RowsState {
   TF_OpKernelContext* context;
   std::function<void()> done;
@@ -93,14 +94,14 @@ void Compute(void* kernel, TF_OpKernelContext* context,
 
 }  // namespace
 
-// Stateless, unlike the other training ops: TensorFlow runs stateful ops of a
-// function one after the other, and so would wait for one layer's rows before
-// it issued the next layer's lookup.
+// PersiaRows is stateless, unlike the other training ops: TensorFlow runs the
+// stateful ops of a function one after the other, and so would wait for one
+// layer's rows before it issued the next layer's lookup.
 //
-// The ticket is an output of this op, so that gradients are staged only after
-// the rows have arrived: an update must not overtake the lookup that creates
-// its rows, and gradients alone may not depend on the rows (those of a sum do
-// not).
+// The ticket is an output of PersiaRows, so that gradients are staged only
+// after the rows have arrived: an update must not overtake the lookup that
+// creates its rows. Without the ticket, the update might run first, since the
+// gradients of a sum, for example, do not depend on the rows.
 void RegisterRowsOp() {
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaRows");
   TF_OpDefinitionBuilderAddInput(op, "lookup: int64");

@@ -18,7 +18,7 @@ void* Create(TF_OpKernelConstruction* construction) {
   return CreateOrFail(construction, status, std::move(attrs));
 }
 
-// Outputs the anchor's gradient: zeros. Since the optimizer uses this output,
+// Outputs zeros as the anchor's gradient. Since the optimizer uses this output,
 // the commit runs after the staging. (Constant zeros with a control dependency
 // on this op do not ensure that order.)
 Status EmitAnchorGradient(TF_OpKernelContext* context) {
@@ -36,8 +36,8 @@ Status EmitAnchorGradient(TF_OpKernelContext* context) {
   return Status();
 }
 
-// Stages the gradients without a copy: while the session holds their tensor,
-// TensorFlow does not reuse its memory.
+// Stages the gradients without a copy: while the session holds the gradients'
+// tensor, TensorFlow does not reuse the tensor's memory.
 Status Stage(const LayerAttrs& attrs, TF_OpKernelContext* context) {
   auto session = FindSession(attrs.session);
   if (!session.ok()) return session.status();

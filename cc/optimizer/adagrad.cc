@@ -61,7 +61,8 @@ Result<AdagradParams> ReadAdagradParams(const Spec& spec) {
   PERSIA_RETURN_IF_ERROR(
       CheckNotNegative(spec, "initial_accumulator_value", initial));
   PERSIA_RETURN_IF_ERROR(CheckNotNegative(spec, "epsilon", epsilon));
-  // If both were 0, a zero gradient would divide 0 by 0.
+  // If initial_accumulator_value and epsilon were both 0, a zero gradient would
+  // divide 0 by 0.
   PERSIA_RETURN_IF_ERROR(
       CheckParam(static_cast<float>(initial) + static_cast<float>(epsilon) > 0,
                  "optimizer", spec, "epsilon", epsilon,

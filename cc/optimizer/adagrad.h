@@ -15,8 +15,8 @@ struct AdagradParams {
   float epsilon;
 };
 
-// The parameters of Adagrad and of its row-wise variant. InvalidArgument if a
-// parameter is unknown or out of range.
+// Reads the parameters of Adagrad and of its row-wise variant. Returns
+// InvalidArgument if a parameter is unknown or out of range.
 Result<AdagradParams> ReadAdagradParams(const Spec& spec);
 
 Result<std::unique_ptr<Optimizer>> MakeAdagrad(const Spec& spec);

@@ -1,8 +1,8 @@
-// adam(beta_1=0.9,beta_2=0.999,epsilon=1e-7,amsgrad=0) and adamw, the same with
-// weight decay: a lazy form of Keras's Adam, whose bias correction counts the
-// row's own updates. A row's state is its first moment, its second moment, with
-// AMSGrad the greatest second moment so far, then the count of updates. With
-// dense=1 it is not lazy: see dense_adam.h.
+// adam(beta_1=0.9,beta_2=0.999,epsilon=1e-7,amsgrad=0), and adamw, which adds
+// weight decay: a lazy form of Keras's Adam. The bias correction counts the
+// row's own updates. A row's state is its first moment, its second moment, the
+// greatest second moment so far (only with AMSGrad), and the count of updates.
+// With dense=1 the rule is not lazy: see dense_adam.h.
 
 #ifndef PERSIA_CC_OPTIMIZER_ADAM_H_
 #define PERSIA_CC_OPTIMIZER_ADAM_H_

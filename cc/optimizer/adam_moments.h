@@ -1,6 +1,6 @@
 // What Adam and Lamb share: their parameters, their moving averages of the
-// gradient and of its square, and the correction of both averages for starting
-// at 0.
+// gradient and of its square, and the correction of the bias that both averages
+// have because they start at 0.
 
 #ifndef PERSIA_CC_OPTIMIZER_ADAM_MOMENTS_H_
 #define PERSIA_CC_OPTIMIZER_ADAM_MOMENTS_H_
@@ -13,7 +13,8 @@
 
 namespace persia {
 
-// Read from `spec`, each in the precision in which Keras uses it.
+// The parameters of Adam and Lamb, each in the precision in which Keras uses
+// it.
 struct AdamParams {
   float beta_1;
   float beta_2;
@@ -28,7 +29,7 @@ inline Result<AdamParams> ReadAdamParams(const Spec& spec) {
   const double epsilon = spec.Get("epsilon", 1e-7);
   PERSIA_RETURN_IF_ERROR(CheckDecay(spec, "beta_1", beta_1));
   PERSIA_RETURN_IF_ERROR(CheckDecay(spec, "beta_2", beta_2));
-  // With 0, a zero gradient would divide 0 by 0.
+  // With an epsilon of 0, a zero gradient would divide 0 by 0.
   PERSIA_RETURN_IF_ERROR(CheckPositive(spec, "epsilon", epsilon));
   AdamParams params;
   params.beta_1 = static_cast<float>(beta_1);
@@ -39,9 +40,10 @@ inline Result<AdamParams> ReadAdamParams(const Spec& spec) {
   return params;
 }
 
-// The bias corrections 1 - beta^t after t updates. Computed in float32, as in
-// Keras: at first 1 - beta^t loses so many digits that the result in double
-// would differ in the fifth one.
+// The bias corrections 1 - beta^t after t updates. They are computed in
+// float32, as in Keras: for small t, float32 loses so many digits of 1 - beta^t
+// that a result computed in double would differ from Keras's in the fifth
+// digit.
 struct Corrections {
   float first;
   float second;

@@ -12,7 +12,8 @@
 namespace persia {
 namespace {
 
-// Few enough to stay in the L1 cache until the rule reads them.
+// Gradients are clipped in blocks of this many floats, which stay in the L1
+// cache until the rule reads them.
 constexpr size_t kBlockFloats = 4096;
 
 PERSIA_ROW_FUNCTION void ScaleRow(const float* __restrict gradient,
@@ -21,7 +22,8 @@ PERSIA_ROW_FUNCTION void ScaleRow(const float* __restrict gradient,
   for (size_t d = 0; d < dim; ++d) clipped[d] = gradient[d] * factor / divisor;
 }
 
-// Fills `clipped`, which is rows.count x rows.dim.
+// Scales each row's gradient to a norm of at most `clipnorm`. The result,
+// rows.count x rows.dim floats, is written to `clipped`.
 PERSIA_VECTORIZE void ClipNorms(const RowUpdates& rows, float clipnorm,
                                 float* clipped) {
   for (size_t i = 0; i < rows.count; ++i) {
@@ -46,7 +48,8 @@ PERSIA_VECTORIZE void ClipValues(const RowUpdates& rows, float clipvalue,
   }
 }
 
-// Fills `clipped`, which is rows.count x rows.dim.
+// A function that clips gradients to `limit` and writes the result, rows.count
+// x rows.dim floats, to `clipped`.
 using Clip = void (*)(const RowUpdates& rows, float limit, float* clipped);
 
 RowUpdates BlockOf(const RowUpdates& rows, size_t begin, size_t count) {
@@ -64,8 +67,9 @@ class ClippingRule : public WrappedRule {
       : WrappedRule(std::move(rule)), clip_(clip), limit_(limit) {}
 
   void Update(const RowUpdates& rows) const override {
-    // The caller's gradients must not be changed. The buffers are reused, since
-    // updates are too frequent to allocate each time.
+    // The clipped gradients need a buffer, since the caller's gradients must
+    // not be changed. Each thread reuses its buffers, since updates are too
+    // frequent to allocate memory for each.
     thread_local std::vector<float> clipped;
     thread_local std::vector<const float*> gradients;
     const size_t block_rows =

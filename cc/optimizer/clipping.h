@@ -1,5 +1,5 @@
 // Keras's clipnorm and clipvalue, with each row treated as a variable of its
-// own. They clip the sum of a step's gradients for the row.
+// own. Both clip the sum of a row's gradients in one step.
 
 #ifndef PERSIA_CC_OPTIMIZER_CLIPPING_H_
 #define PERSIA_CC_OPTIMIZER_CLIPPING_H_

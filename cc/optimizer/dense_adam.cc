@@ -9,15 +9,20 @@
 namespace persia {
 namespace {
 
-// For one row and one step. "Old" moments are those before the step.
+// The factors of one row's step. "Old" moments are those before the step; "new"
+// moments are those after it.
 struct Factors {
-  float undo;      // Of the old moments: corrects the movement made in advance.
-  float step;      // Of the new moments: until the next gradient.
-  float shrunk_1;  // Decay of the old moments in the missed steps.
+  // Multiplies the old moments: corrects the movement made in advance at the
+  // row's last gradient.
+  float undo;
+  // Multiplies the new moments: moves the row for this step and, in advance,
+  // for the steps until the next gradient.
+  float step;
+  float shrunk_1;  // The decay of the old moments in the missed steps.
   float shrunk_2;
 };
 
-// Tables of powers, which are read for each row.
+// Tables of precomputed powers, since every row of an update needs several.
 struct AdamPowers {
   AdamPowers(const AdamParams& params, bool amsgrad)
       : of_beta_1(params.beta_1),
@@ -28,7 +33,9 @@ struct AdamPowers {
 
   const Powers of_beta_1;
   const Powers of_beta_2;
-  const Powers of_step;  // How steps without a gradient shrink.
+  // Powers of the ratio by which the movement shrinks from one missed step to
+  // the next.
+  const Powers of_step;
 };
 
 PERSIA_ROW_FUNCTION float CorrectedRate(float rate, float steps,
@@ -37,9 +44,10 @@ PERSIA_ROW_FUNCTION float CorrectedRate(float rate, float steps,
          (1 - powers.of_beta_1(steps));
 }
 
-// How far momentum moves a row in `steps` steps from step `after` on, until its
-// next gradient. The corrected rate is that of the middle of the steps that
-// contribute.
+// How far momentum moves a row between its gradient at step `after` and its
+// next gradient, `steps` steps later. All of this movement uses one
+// bias-corrected rate: the rate at the middle step, or at the eighth step if
+// the middle is later, because late steps contribute little.
 PERSIA_ROW_FUNCTION float RateBetween(float rate, float after, float steps,
                                       const AdamPowers& powers) {
   if (after == 0 || steps <= 1) return 0;
@@ -67,7 +75,8 @@ PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps, float rate,
   return factors;
 }
 
-// With AMSGrad `greatest` divides the first moment; otherwise it is unused.
+// Steps one row. With AMSGrad, `greatest` is the greatest second moment, which
+// divides the first moment; otherwise `greatest` is unused.
 template <bool amsgrad>
 PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
                                  float* __restrict first,

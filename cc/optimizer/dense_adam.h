@@ -1,4 +1,5 @@
-// Adam that steps all rows in every step: see adam.h and missed_steps.h.
+// A dense form of Adam: it has the effect of stepping all rows in every step,
+// with or without a gradient. See adam.h and missed_steps.h.
 
 #ifndef PERSIA_CC_OPTIMIZER_DENSE_ADAM_H_
 #define PERSIA_CC_OPTIMIZER_DENSE_ADAM_H_
@@ -10,8 +11,9 @@
 
 namespace persia {
 
-// The state is the first moment, the second moment and with AMSGrad the
-// greatest second moment, `dim` numbers each, followed by the row's clock.
+// A row's state is its first moment, its second moment and, with AMSGrad, its
+// greatest second moment, `dim` numbers each, followed by the row's clock (see
+// missed_steps.h).
 std::unique_ptr<Optimizer> MakeDenseAdam(const AdamParams& params,
                                          bool amsgrad);
 

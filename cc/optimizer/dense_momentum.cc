@@ -9,11 +9,16 @@
 namespace persia {
 namespace {
 
-// For one row and one step.
+// The factors of one row's step. The "old" velocity is the one before the step;
+// the "new" velocity is the one after it.
 struct Factors {
-  float shrunk;  // Decay of the old velocity in the missed steps.
-  float undo;    // Of the old velocity: corrects the movement made in advance.
-  float move;    // Of the new velocity: the steps until the next gradient.
+  float shrunk;  // The decay of the old velocity in the missed steps.
+  // Multiplies the old velocity: corrects the movement made in advance at the
+  // row's last gradient.
+  float undo;
+  // Multiplies the new velocity: moves the row in advance for the steps until
+  // the next gradient.
+  float move;
 };
 
 PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps, float momentum,

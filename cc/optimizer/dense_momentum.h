@@ -1,5 +1,5 @@
-// SGD with momentum that steps all rows in every step: see sgd.h and
-// missed_steps.h.
+// A dense form of SGD with momentum: it has the effect of stepping all rows in
+// every step, with or without a gradient. See sgd.h and missed_steps.h.
 
 #ifndef PERSIA_CC_OPTIMIZER_DENSE_MOMENTUM_H_
 #define PERSIA_CC_OPTIMIZER_DENSE_MOMENTUM_H_
@@ -10,7 +10,7 @@
 
 namespace persia {
 
-// The state is the velocity, followed by the row's clock.
+// A row's state is its velocity, followed by its clock (see missed_steps.h).
 std::unique_ptr<Optimizer> MakeDenseMomentum(float momentum, bool nesterov);
 
 }  // namespace persia

@@ -9,12 +9,17 @@
 namespace persia {
 namespace {
 
-// For one row and one step.
+// The factors of one row's step. The "old" velocity is the one before the step;
+// the "new" velocity is the one after it.
 struct Factors {
-  float shrunk_average;   // Decay of the averages in the missed steps.
-  float shrunk_velocity;  // Decay of the velocity in them.
-  float undo;  // Of the old velocity: corrects the movement made in advance.
-  float move;  // Of the new velocity: until the next gradient.
+  float shrunk_average;   // The decay of the averages in the missed steps.
+  float shrunk_velocity;  // The decay of the velocity in the missed steps.
+  // Multiplies the old velocity: corrects the movement made in advance at the
+  // row's last gradient.
+  float undo;
+  // Multiplies the new velocity: moves the row for this step and, in advance,
+  // for the steps until the next gradient.
+  float move;
 };
 
 PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps,
@@ -33,7 +38,8 @@ PERSIA_ROW_FUNCTION Factors FactorsOf(const StepsPassed& steps,
   return factors;
 }
 
-// `velocity` and `average` as in rmsprop.cc.
+// Steps one row. `average` is the row's average gradient if `centered`,
+// otherwise unused. `velocity` is unused unless `has_momentum`.
 template <bool has_momentum, bool centered>
 PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
                                  float* __restrict squares,

@@ -1,4 +1,5 @@
-// RMSprop that steps all rows in every step: see rmsprop.h and missed_steps.h.
+// A dense form of RMSprop: it has the effect of stepping all rows in every
+// step, with or without a gradient. See rmsprop.h and missed_steps.h.
 
 #ifndef PERSIA_CC_OPTIMIZER_DENSE_RMSPROP_H_
 #define PERSIA_CC_OPTIMIZER_DENSE_RMSPROP_H_
@@ -10,7 +11,8 @@
 
 namespace persia {
 
-// The state is that of RMSprop, followed by the row's clock.
+// A row's state is the state that RMSprop has (see rmsprop.h), followed by the
+// row's clock (see missed_steps.h).
 std::unique_ptr<Optimizer> MakeDenseRmsprop(const RmspropParams& params);
 
 }  // namespace persia

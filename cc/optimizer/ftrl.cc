@@ -11,15 +11,16 @@
 namespace persia {
 namespace {
 
-// With these limits, an accumulator of ordinary squared gradients, raised to
-// -learning_rate_power, is below kMostRaised, and its quotient by the learning
-// rate is finite.
+// Limits that keep the rule's numbers finite: an accumulator of ordinary
+// squared gradients, raised to the power -learning_rate_power, stays below
+// kMostRaised and can be divided by any learning rate that is at least
+// kLeastRate.
 constexpr double kLeastPower = -2;
 constexpr double kMostRaised = 1e18;
 constexpr float kLeastRate = 1e-20f;
 
 struct Params {
-  float power;  // -learning_rate_power.
+  float power;  // Equals -learning_rate_power.
   float l1;
   float l2;
   float l2_shrinkage;
@@ -50,8 +51,8 @@ PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
     linear[d] = z;
     const float clipped = std::min(std::max(z, -params.l1), params.l1);
     const float quadratic = raised / rate + twice_l2;
-    // `quadratic` is 0 for a weight that never had a gradient, if accumulators
-    // start at 0: the weight then does not change.
+    // If accumulators start at 0, `quadratic` may be 0 for a weight that never
+    // had a gradient. Such a weight does not change.
     const float moved = (clipped - z) / (quadratic > 0 ? quadratic : 1.0f);
     weights[d] = quadratic > 0 ? moved : w;
   }
@@ -98,7 +99,8 @@ class Ftrl : public Optimizer {
   const float initial_accumulator_value_;
 };
 
-// The value of `param`, or `default_value`; InvalidArgument if it is negative.
+// Sets `value` to the parameter `param` of `spec`, or to `default_value` if it
+// is absent. Returns InvalidArgument if the value is negative.
 Status ReadStrength(const Spec& spec, const char* param, double default_value,
                     float* value) {
   const double given = spec.Get(param, default_value);

@@ -3,13 +3,15 @@
 // l2_shrinkage_regularization_strength=0,beta=0): Keras's Ftrl. A row's state
 // is its accumulator, then its linear term.
 //
-// Weights are computed from the state, so a row's initial weights fade with its
-// first update. An update with a learning rate below 1e-20 does nothing, since
-// the formula divides by the learning rate.
+// An update computes the weights from the state alone. A new row's state does
+// not account for the row's initial weights: the first update adds only a part
+// of them to the linear term (the term `sigma * w`), so it shrinks them. An
+// update with a learning rate below 1e-20 does nothing, since the formula
+// divides by the learning rate.
 //
-// learning_rate_power must be between -2 and 0: below -2, sums of ordinary
-// squared gradients overflow when raised to its negative.
-//
+// learning_rate_power must be between -2 and 0: below -2, ordinary sums of
+// squared gradients overflow when raised to the power -learning_rate_power.
+
 #ifndef PERSIA_CC_OPTIMIZER_FTRL_H_
 #define PERSIA_CC_OPTIMIZER_FTRL_H_
 

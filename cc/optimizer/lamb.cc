@@ -37,7 +37,8 @@ PERSIA_ROW_FUNCTION float NormOfDirection(const float* __restrict first,
       }));
 }
 
-// Computes the direction again, since there is no buffer to store it in.
+// Moves the weights along the direction, which is computed a second time
+// because there is no buffer to store it in.
 PERSIA_ROW_FUNCTION void MoveRow(float* __restrict weights,
                                  const float* __restrict first,
                                  const float* __restrict second, size_t dim,

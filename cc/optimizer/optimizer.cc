@@ -36,7 +36,8 @@ constexpr Rule kRules[] = {
 Status UnknownRule(const Spec& spec) {
   std::string names;
   for (const Rule& rule : kRules) {
-    if (rule.make == MakeUndecided) continue;  // Not for users to choose.
+    // Users cannot choose this rule, so the message does not list it.
+    if (rule.make == MakeUndecided) continue;
     names += names.empty() ? "" : ", ";
     names += rule.name;
   }

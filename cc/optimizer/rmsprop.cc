@@ -16,8 +16,8 @@ PERSIA_ROW_FUNCTION float Averaged(float average, float value,
   return params.rho * average + params.rest * value;
 }
 
-// `average` is the row's average gradient if `centered`, otherwise unused.
-// `velocity` is unused unless `has_momentum`.
+// Steps one row. `average` is the row's average gradient if `centered`,
+// otherwise unused. `velocity` is unused unless `has_momentum`.
 template <bool has_momentum, bool centered>
 PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
                                  float* __restrict squares,
@@ -33,7 +33,7 @@ PERSIA_ROW_FUNCTION void StepRow(float* __restrict weights,
     if (centered) {
       const float mean = Averaged(average[d], g, params);
       average[d] = mean;
-      // If all gradients were equal, rounding may yield less than 0.
+      // If all gradients were equal, rounding may make the difference negative.
       variance = std::max(v - mean * mean, 0.0f);
     }
     float step = rate * g / std::sqrt(variance + params.epsilon);
@@ -105,7 +105,7 @@ Result<std::unique_ptr<Optimizer>> MakeRmsprop(const Spec& spec) {
   const double centered = spec.Get("centered", 0);
   PERSIA_RETURN_IF_ERROR(CheckDecay(spec, "rho", rho));
   PERSIA_RETURN_IF_ERROR(CheckMomentum(spec, "momentum", momentum));
-  // With 0, a zero gradient would divide 0 by 0.
+  // With an epsilon of 0, a zero gradient would divide 0 by 0.
   PERSIA_RETURN_IF_ERROR(CheckPositive(spec, "epsilon", epsilon));
   PERSIA_RETURN_IF_ERROR(CheckFlag(spec, "centered", centered));
   RmspropParams params;

@@ -1,6 +1,7 @@
 // rmsprop(rho=0.9,momentum=0,epsilon=1e-7,centered=0): Keras's RMSprop. A row's
-// state is its average of squared gradients, then with momentum its velocity,
-// then if centered its average gradient. With dense=1: see dense_rmsprop.h.
+// state is its average of squared gradients, its velocity (only with momentum)
+// and its average gradient (only if centered). With dense=1 the rule is not
+// lazy: see dense_rmsprop.h.
 
 #ifndef PERSIA_CC_OPTIMIZER_RMSPROP_H_
 #define PERSIA_CC_OPTIMIZER_RMSPROP_H_

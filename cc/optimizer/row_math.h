@@ -1,21 +1,21 @@
-// Helpers of the rules' loops. Everything is inlined, so that PERSIA_VECTORIZE
-// on the caller compiles it for each kind of CPU.
+// Helpers for the loops of optimizer rules. All of them are inlined, so that
+// PERSIA_VECTORIZE on the calling function compiles them for each kind of CPU.
 
 #ifndef PERSIA_CC_OPTIMIZER_ROW_MATH_H_
 #define PERSIA_CC_OPTIMIZER_ROW_MATH_H_
 
 #include <cstddef>
 
-// Marks a function over one row. Its pointers must be __restrict parameters:
-// compilers honour __restrict on parameters only, and a row's state is so close
-// to its weights that a run-time check for overlap would send short rows to
-// scalar code.
+// Marks a function that processes one row. Its pointers must be __restrict
+// parameters: compilers honour __restrict on parameters only. Without
+// __restrict, short rows would run scalar code, because their state is so close
+// to their weights that the compiler's run-time check for overlap fails.
 #define PERSIA_ROW_FUNCTION inline __attribute__((always_inline))
 
 namespace persia {
 
 // The sum of value(0) to value(count - 1), in an order that does not depend on
-// the width of vectors: so the result is the same on every CPU, to the last
+// the CPU's vector width. So the result is the same on every CPU, to the last
 // bit.
 template <typename Value>
 PERSIA_ROW_FUNCTION float LaneSum(size_t count, const Value& value) {

@@ -17,13 +17,13 @@ constexpr char kClipvalue[] = "clipvalue";
 constexpr char kWeightBound[] = "weight_bound";
 constexpr char kWeightDecay[] = "weight_decay";
 
-// AdamW is Adam with a default weight decay, which is Keras's.
+// Only AdamW decays weights by default, with Keras's default value.
 double DefaultWeightDecay(const Spec& spec) {
   return spec.name == "adamw" ? 0.004 : 0;
 }
 
-// Sets `limit` to the value of `param`, or to 0 if it is absent.
-// InvalidArgument if the value is not above 0.
+// Sets `limit` to the value of `param`, or to 0 if the parameter is absent.
+// Returns InvalidArgument if the value is not above 0.
 Status ReadLimit(const Spec& spec, const std::string& param, float* limit) {
   *limit = 0;
   const auto found = spec.params.find(param);
@@ -51,13 +51,13 @@ Result<std::unique_ptr<Optimizer>> WithRowOptions(
   PERSIA_RETURN_IF_ERROR(ReadLimit(spec, kWeightBound, &bound));
   PERSIA_RETURN_IF_ERROR(CheckParam(clipnorm == 0 || clipvalue == 0,
                                     "optimizer", spec, kClipvalue, clipvalue,
-                                    "absent where clipnorm is given"));
+                                    "left out where clipnorm is given"));
   const double decay = spec.Get(kWeightDecay, DefaultWeightDecay(spec));
   PERSIA_RETURN_IF_ERROR(CheckNotNegative(spec, kWeightDecay, decay));
 
   // A step clips gradients, then decays weights, then runs the rule, then
-  // bounds weights. So decay wraps the rule, clipping wraps that, and the bound
-  // is outermost.
+  // bounds weights. So weight decay wraps the rule, clipping wraps the decay,
+  // and the bound is outermost.
   std::unique_ptr<Optimizer> made = std::move(rule);
   if (decay != 0) {
     made = WithWeightDecay(std::move(made), static_cast<float>(decay));

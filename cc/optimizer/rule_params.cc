@@ -11,27 +11,27 @@ Status CheckRuleParams(const Spec& spec,
                        std::initializer_list<std::string_view> own) {
   const Status status = WithoutRowOptions(spec).CheckParams("optimizer", own);
   if (status.ok()) return status;
-  return InvalidArgument(status.message(), " and, as every rule, ",
+  return InvalidArgument(status.message(), " and, like every optimizer, ",
                          kRowOptionNames);
 }
 
 Status CheckNotNegative(const Spec& spec, std::string_view param,
                         double value) {
   return CheckParam(value >= 0 && value <= FLT_MAX, "optimizer", spec, param,
-                    value, "at least 0, and a float32");
+                    value, "at least 0 and within the range of float32");
 }
 
 Status CheckPositive(const Spec& spec, std::string_view param, double value) {
   const bool holds =
       value > 0 && value <= FLT_MAX && static_cast<float>(value) > 0;
   return CheckParam(holds, "optimizer", spec, param, value,
-                    "above 0, and a float32");
+                    "above 0 and within the range of float32");
 }
 
 Status CheckDecay(const Spec& spec, std::string_view param, double value) {
   const bool holds = value >= 0 && value < 1 && static_cast<float>(value) < 1;
   return CheckParam(holds, "optimizer", spec, param, value,
-                    "at least 0 and, in float32, below 1");
+                    "at least 0 and, rounded to float32, below 1");
 }
 
 Status CheckMomentum(const Spec& spec, std::string_view param, double value) {

@@ -1,5 +1,6 @@
 // sgd(momentum=0,nesterov=0): Keras's SGD. With momentum, a row's state is its
-// velocity; without, there is none. With dense=1: see dense_momentum.h.
+// velocity; without momentum, a row has no state. With momentum and dense=1 the
+// rule is not lazy: see dense_momentum.h.
 
 #ifndef PERSIA_CC_OPTIMIZER_SGD_H_
 #define PERSIA_CC_OPTIMIZER_SGD_H_

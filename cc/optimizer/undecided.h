@@ -1,6 +1,7 @@
-// The rule of a table whose optimizer is not known yet: the program that
-// creates the table learns it at its first training step. Such rows have
-// weights and no state. A service refuses updates of them.
+// The rule of a table whose optimizer is not known yet, because the program
+// that creates the table learns the optimizer only at its first training step.
+// Until then the table's rows have weights and no state, and a service refuses
+// to update them.
 
 #ifndef PERSIA_CC_OPTIMIZER_UNDECIDED_H_
 #define PERSIA_CC_OPTIMIZER_UNDECIDED_H_
@@ -19,7 +20,7 @@ inline bool IsUndecided(const Spec& optimizer) {
   return optimizer.name == kUndecided;
 }
 
-// Takes no parameters. Its Update does nothing.
+// Creates the undecided rule, which has no parameters. Its Update does nothing.
 Result<std::unique_ptr<Optimizer>> MakeUndecided(const Spec& spec);
 
 }  // namespace persia

@@ -1,4 +1,4 @@
-// weight_bound: clips weights to [-bound, bound] after each step.
+// The option weight_bound: clips weights to [-bound, bound] after each step.
 
 #ifndef PERSIA_CC_OPTIMIZER_WEIGHT_BOUND_H_
 #define PERSIA_CC_OPTIMIZER_WEIGHT_BOUND_H_

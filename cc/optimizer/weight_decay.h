@@ -1,5 +1,6 @@
-// weight_decay: Keras's, decoupled from the gradient (Loshchilov and Hutter,
-// 2019). It is lazy like the rules: it applies to the rows that a step updates.
+// The option weight_decay, as in Keras: decoupled from the gradient (Loshchilov
+// and Hutter, 2019). Weight decay is lazy like the rules: it shrinks only the
+// rows that a step updates.
 
 #ifndef PERSIA_CC_OPTIMIZER_WEIGHT_DECAY_H_
 #define PERSIA_CC_OPTIMIZER_WEIGHT_DECAY_H_

@@ -1,4 +1,5 @@
-// WrappedRule: the base of options, which act before or after a rule.
+// WrappedRule: the base class of the options of row_options.h, which act before
+// or after the rule that they wrap.
 
 #ifndef PERSIA_CC_OPTIMIZER_WRAPPED_RULE_H_
 #define PERSIA_CC_OPTIMIZER_WRAPPED_RULE_H_

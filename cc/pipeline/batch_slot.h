@@ -1,10 +1,11 @@
-// BatchSlot: a prefetched batch's place in the window of its stream.
+// BatchSlot: a prefetched batch's place in its stream's window, which bounds
+// the batches in flight.
 //
 // Everything that still belongs to the batch's step holds a reference to the
 // slot: the batch until the model has claimed it, open tickets, staged
 // gradients, and updates until they are acknowledged. When the last reference
-// is released, the place is free. So no code has to declare a step finished,
-// however it ends.
+// is released, the place is free for a later batch. So no code has to declare a
+// step finished, whether the step succeeds or fails.
 
 #ifndef PERSIA_CC_PIPELINE_BATCH_SLOT_H_
 #define PERSIA_CC_PIPELINE_BATCH_SLOT_H_
@@ -19,9 +20,9 @@ namespace persia {
 
 class BatchSlot {
  public:
-  // `on_freed` may run on any thread, and acquires the stream's lock: code that
-  // may release the last reference must hold neither that lock nor the push
-  // queue's.
+  // `on_freed` runs when the last reference to the slot is released. It may run
+  // on any thread, and acquires the stream's lock; so code that may release the
+  // last reference must hold neither that lock nor the push queue's lock.
   BatchSlot(uint64_t stream, uint64_t step, int staleness,
             std::function<void()> on_freed)
       : stream_(stream),
@@ -34,18 +35,20 @@ class BatchSlot {
   BatchSlot& operator=(const BatchSlot&) = delete;
 
   uint64_t stream() const { return stream_; }
-  // The batches of all replicas in one step have the same number.
+  // The number of the batch's step. The batches of all replicas in one step
+  // have the same number.
   uint64_t step() const { return step_; }
   int staleness() const { return staleness_; }
 
-  // The optimizer has stepped a layer of this batch: tickets of the batch that
-  // are still open when a later step begins will never get gradients.
+  // Records that the optimizer has stepped a layer of this batch. Tickets of
+  // such a batch that are still open when a later step begins never get
+  // gradients.
   void MarkStepped() { stepped_ = true; }
   bool stepped() const { return stepped_; }
 
-  // An update of this batch has been queued.
+  // Records that an update of this batch has been queued.
   void MarkPushed() { *pushed_ = true; }
-  // Outlives the slot.
+  // Whether MarkPushed has been called. The returned flag outlives the slot.
   std::shared_ptr<const std::atomic<bool>> pushed() const { return pushed_; }
 
  private:

@@ -31,7 +31,7 @@ void CallbackThreads::Work() {
     callbacks_.pop_front();
     lock.unlock();
     callback();
-    callback = nullptr;  // Destroys its captures while the lock is released.
+    callback = nullptr;  // Destroys the captures while unlocked.
     lock.lock();
   }
 }

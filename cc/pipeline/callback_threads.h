@@ -1,12 +1,14 @@
 // CallbackThreads: threads for callbacks that may block or run TensorFlow work,
-// which I/O threads must not.
+// which I/O threads must not do.
 //
 // Every callback gets a thread immediately, so a callback that waits for
-// another never prevents it from running. Idle threads are retained for reuse.
+// another callback never prevents the other from running. Idle threads are
+// retained for reuse.
 //
-// Thread-safe. Run never blocks on a callback. The destructor runs all queued
-// callbacks and joins the threads, so it must not run in a callback, and Run
-// must not be called once it has begun.
+// CallbackThreads is thread-safe. Run never blocks on a callback. The
+// destructor runs all queued callbacks and joins the threads. So the destructor
+// must not run in a callback, and Run must not be called once the destructor
+// has begun.
 
 #ifndef PERSIA_CC_PIPELINE_CALLBACK_THREADS_H_
 #define PERSIA_CC_PIPELINE_CALLBACK_THREADS_H_
@@ -32,9 +34,9 @@ class CallbackThreads {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  // All below: guarded by mutex_.
+  // All fields below are guarded by mutex_.
   std::deque<std::function<void()>> callbacks_;
-  std::vector<std::thread> threads_;  // Grows only.
+  std::vector<std::thread> threads_;  // Threads end only in the destructor.
   size_t idle_ = 0;
   bool stopping_ = false;
 };

@@ -8,8 +8,8 @@
 namespace persia {
 namespace {
 
-// The callbacks copy rows and then run the TensorFlow ops that depend on them.
-// At most this many threads share them, however many layers there are.
+// The callbacks of all layers share at most this many threads. A callback
+// copies rows and then runs the TensorFlow ops that depend on them.
 constexpr size_t kMaxThreads = 4;
 
 void CallAll(std::vector<DoneCallback> waiters, const Status& status,
@@ -28,14 +28,14 @@ void CallAll(std::vector<DoneCallback> waiters, const Status& status,
 
 }  // namespace
 
-void FusedLookup::Add(std::shared_ptr<LayerLookup> lookup) {
+void FusedLookup::Add(std::shared_ptr<Lookup> lookup) {
   lookups_.push_back(std::move(lookup));
 }
 
 std::vector<TableKey> FusedLookup::Tables() const {
   std::vector<TableKey> tables;
   tables.reserve(lookups_.size());
-  for (const auto& lookup : lookups_) tables.push_back(lookup->record()->table);
+  for (const auto& lookup : lookups_) tables.push_back(lookup->plan()->table);
   return tables;
 }
 
@@ -44,7 +44,8 @@ void FusedLookup::Send(EmbeddingService* service, const SendOptions& options) {
     PlaceRows();
     return Status();
   });
-  if (!placed.ok() || request_.tables.empty()) {  // Empty: there are no ids.
+  // A request without tables has no ids, so it completes without being sent.
+  if (!placed.ok() || request_.tables.empty()) {
     return Finish(placed, options.run_later);
   }
   request_.deadline = options.deadline;
@@ -69,17 +70,17 @@ void FusedLookup::Fail(const Status& status, const RunLater& run_later) {
 void FusedLookup::PlaceRows() {
   size_t floats = 0;
   for (const auto& lookup : lookups_) {
-    floats += lookup->record()->Asked().vectors() * lookup->record()->dim;
+    floats += lookup->plan()->Sent().vectors() * lookup->plan()->dim;
   }
   rows_ = std::shared_ptr<float[]>(new float[floats]);
   Span<float> rest(rows_.get(), floats);
   for (const auto& lookup : lookups_) {
-    const LookupRecord& record = *lookup->record();
-    if (record.unique.ids.empty()) continue;
+    const LookupPlan& plan = *lookup->plan();
+    if (plan.unique.ids.empty()) continue;
     TableLookup table;
-    table.ids = record.Asked();
-    if (read_only()) table.absent = record.absent;
-    table.rows = rest.first(table.ids.vectors() * record.dim);
+    table.ids = plan.Sent();
+    if (read_only()) table.absent = plan.absent;
+    table.rows = rest.first(table.ids.vectors() * plan.dim);
     rest = rest.subspan(table.rows.size());
     request_.tables.push_back(table);
   }
@@ -90,10 +91,10 @@ void FusedLookup::Finish(const Status& status, const RunLater& run_later) {
   std::vector<DoneCallback> waiters;
   size_t next = 0;
   for (const auto& lookup : lookups_) {
-    LookupRecord& record = *lookup->record();
+    LookupPlan& plan = *lookup->plan();
     Span<const float> rows;
-    if (!record.unique.ids.empty()) rows = request_.tables[next++].rows;
-    record.generation = request_.generation;
+    if (!plan.unique.ids.empty()) rows = request_.tables[next++].rows;
+    plan.generation = request_.generation;
     for (DoneCallback& waiter : lookup->Complete(status, rows, rows_)) {
       waiters.push_back(std::move(waiter));
     }

@@ -1,7 +1,7 @@
 // FusedLookup: the lookups of several layers as one request.
 //
-// One thread builds it and then sends it. It keeps itself alive until the
-// service has answered.
+// One thread builds a FusedLookup and then sends it. The object keeps itself
+// alive until the service has answered.
 
 #ifndef PERSIA_CC_PIPELINE_FUSED_LOOKUP_H_
 #define PERSIA_CC_PIPELINE_FUSED_LOOKUP_H_
@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "cc/pipeline/layer_lookup.h"
+#include "cc/pipeline/lookup.h"
 #include "cc/service/embedding_service.h"
 
 namespace persia {
@@ -19,18 +19,19 @@ class FusedLookup : public std::enable_shared_from_this<FusedLookup> {
  public:
   explicit FusedLookup(bool read_only) { request_.read_only = read_only; }
 
-  void Add(std::shared_ptr<LayerLookup> lookup);
+  void Add(std::shared_ptr<Lookup> lookup);
 
   bool empty() const { return lookups_.empty(); }
   size_t size() const { return lookups_.size(); }
   bool read_only() const { return request_.read_only; }
-  const std::vector<std::shared_ptr<LayerLookup>>& lookups() const {
+  const std::vector<std::shared_ptr<Lookup>>& lookups() const {
     return lookups_;
   }
-  // The table of each lookup; a table may occur more than once.
+  // Returns the table of each lookup; a table may occur more than once.
   std::vector<TableKey> Tables() const;
 
-  // Runs work on a thread that may block or run TensorFlow work.
+  // A function that runs the given work on a thread that may block or run
+  // TensorFlow work.
   using RunLater = std::function<void(std::function<void()>)>;
 
   struct SendOptions {
@@ -40,7 +41,8 @@ class FusedLookup : public std::enable_shared_from_this<FusedLookup> {
     RunLater run_later;  // Runs the callbacks that wait for rows.
   };
 
-  // Sends the request; its outcome completes every lookup. Call it only once.
+  // Sends the request, whose outcome completes every lookup. Must be called
+  // only once.
   void Send(EmbeddingService* service, const SendOptions& options);
 
   // Completes every lookup with an error, without sending the request.
@@ -50,7 +52,7 @@ class FusedLookup : public std::enable_shared_from_this<FusedLookup> {
   void PlaceRows();
   void Finish(const Status& status, const RunLater& run_later);
 
-  std::vector<std::shared_ptr<LayerLookup>> lookups_;
+  std::vector<std::shared_ptr<Lookup>> lookups_;
   std::shared_ptr<float[]> rows_;  // All lookups' rows, concatenated.
   LookupRequest request_;
 };

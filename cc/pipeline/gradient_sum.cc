@@ -6,13 +6,13 @@
 namespace persia {
 namespace {
 
-// One part's gradients, summed per unique id.
+// Sums one part's gradients per unique id.
 SummedGradients SumRows(const StagedGradients& part, const TableStep& step) {
-  const UniqueIds& unique = part.lookup->unique;
+  const UniqueIds& unique = part.plan->unique;
   const Span<const float> gradients = part.gradients.values;
   SummedGradients sum;
-  sum.ids = part.lookup->UniqueRows();
-  const LookupBags* const bags = part.lookup->bags.get();
+  sum.ids = part.plan->UniqueRows();
+  const LookupBags* const bags = part.plan->bags.get();
   if (bags == nullptr && !unique.had_duplicates()) {
     sum.gradients = gradients;
     return sum;
@@ -28,20 +28,20 @@ SummedGradients SumRows(const StagedGradients& part, const TableStep& step) {
 }
 
 SummedGradients SumPart(const StagedGradients& part, const TableStep& step) {
-  if (!part.lookup->sends_bags()) return SumRows(part, step);
+  if (!part.plan->sends_bags()) return SumRows(part, step);
   SummedGradients sum;
-  sum.ids = part.lookup->bags->ids();
+  sum.ids = part.plan->bags->ids();
   sum.gradients = part.gradients.values;
   return sum;
 }
 
-// Whether the parts can be joined as the bags of one update, as a layer's
-// replicas' parts can.
+// Whether the parts can be joined as the bags of one update. The parts of one
+// layer's replicas, for example, can be joined.
 bool AreBagsOfOneKind(const std::vector<StagedGradients>& parts) {
   return std::all_of(parts.begin(), parts.end(), [&](const auto& part) {
-    if (!part.lookup->sends_bags()) return false;
-    const TableIds& ids = part.lookup->bags->ids();
-    const TableIds& first = parts.front().lookup->bags->ids();
+    if (!part.plan->sends_bags()) return false;
+    const TableIds& ids = part.plan->bags->ids();
+    const TableIds& first = parts.front().plan->bags->ids();
     return ids.combiner == first.combiner && ids.weights.empty();
   });
 }
@@ -50,7 +50,7 @@ SummedGradients JoinBags(const TableStep& step) {
   SummedGradients sum;
   sum.own_offsets.push_back(0);
   for (const StagedGradients& part : step.parts) {
-    const TableIds& bags = part.lookup->bags->ids();
+    const TableIds& bags = part.plan->bags->ids();
     const auto before = static_cast<uint32_t>(sum.own_ids.size());
     for (const uint32_t end : bags.bag_offsets.subspan(1)) {
       sum.own_offsets.push_back(before + end);
@@ -60,7 +60,7 @@ SummedGradients JoinBags(const TableStep& step) {
                              part.gradients.values.begin(),
                              part.gradients.values.end());
   }
-  sum.ids = step.parts.front().lookup->bags->ids();
+  sum.ids = step.parts.front().plan->bags->ids();
   sum.ids.ids = sum.own_ids;
   sum.ids.bag_offsets = sum.own_offsets;
   sum.gradients = sum.own_gradients;
@@ -70,7 +70,7 @@ SummedGradients JoinBags(const TableStep& step) {
 SummedGradients MergeRows(const TableStep& step) {
   std::vector<int64_t> all_ids;
   for (const StagedGradients& part : step.parts) {
-    const std::vector<int64_t>& ids = part.lookup->unique.ids;
+    const std::vector<int64_t>& ids = part.plan->unique.ids;
     all_ids.insert(all_ids.end(), ids.begin(), ids.end());
   }
   UniqueIds merged = Dedupe(all_ids);

@@ -12,19 +12,21 @@
 
 namespace persia {
 
-// `ids` and `gradients` are views of the step's memory or of `own_*`: valid
-// while both this object and the step exist. May be moved.
+// The summed gradients of one table. `ids` and `gradients` are views of the
+// step's memory or of the `own_*` fields, so they are valid while both this
+// object and the step exist. The object may be moved.
 struct SummedGradients {
   TableIds ids;
-  Span<const float> gradients;  // ids.vectors() x dim.
+  Span<const float> gradients;  // ids.vectors() x dim floats.
 
   std::vector<int64_t> own_ids;
   std::vector<uint32_t> own_offsets;
   std::vector<float> own_gradients;
 };
 
-// Precondition: the step has at least one part. Copies nothing if the step has
-// only one part, and that had no duplicate ids or goes to the service as bags.
+// Sums the gradients of one table in one step. Precondition: the step has at
+// least one part. A single part is not copied if it had no duplicate ids, or if
+// it goes to the service as bags.
 SummedGradients SumGradients(const TableStep& step);
 
 }  // namespace persia

@@ -3,9 +3,10 @@
 //
 // If the service pools, it receives the bags, duplicates included, and returns
 // one vector per bag. If this process pools, the service receives the unique
-// ids and returns their rows. Both compute the same sums in the same order.
+// ids and returns their rows. In both cases the sums are the same, computed in
+// the same order.
 //
-// Immutable.
+// A LookupBags is immutable.
 
 #ifndef PERSIA_CC_PIPELINE_LOOKUP_BAGS_H_
 #define PERSIA_CC_PIPELINE_LOOKUP_BAGS_H_
@@ -23,21 +24,21 @@ class LookupBags {
  public:
   enum class PooledBy { kUs, kService };
 
-  // Preconditions: those of BagShares. Holds no reference to the memory of
-  // `ids`.
+  // The preconditions of BagShares apply to `ids`. The object holds no
+  // reference to the memory of `ids`.
   LookupBags(const TableIds& ids, PooledBy pooled_by);
 
   LookupBags(const LookupBags&) = delete;
   LookupBags& operator=(const LookupBags&) = delete;
 
   PooledBy pooled_by() const { return pooled_by_; }
-  // The bags that go to the service, duplicates included, if it pools. If not,
-  // without ids and weights.
+  // If the service pools, the bags that are sent to it, duplicates included.
+  // Otherwise, the bags without their ids and weights.
   const TableIds& ids() const { return ids_; }
   size_t count() const { return offsets_.size() - 1; }
 
-  // For bags that this process pools, and for gradients that it must sum per
-  // id.
+  // The weight with which each id counts in its bag's vector. This process uses
+  // these shares to pool rows, and to sum the gradients of bags per id.
   const BagShares& shares() const { return shares_; }
 
  private:

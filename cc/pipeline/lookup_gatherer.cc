@@ -19,14 +19,14 @@ void LookupGatherer::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void LookupGatherer::Add(std::shared_ptr<LayerLookup> lookup) {
+void LookupGatherer::Add(std::shared_ptr<Lookup> lookup) {
   std::shared_ptr<FusedLookup> complete;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (group_ == nullptr) {
       RelearnIfTooSmall();
       group_ = std::make_shared<FusedLookup>(read_only_);
-      first_ = lookup->record()->layer;
+      first_ = lookup->plan()->layer;
       wake_.notify_all();
     }
     send_at_ = DeadlineAfter(linger_seconds_);
@@ -59,14 +59,15 @@ void LookupGatherer::Work() {
   }
 }
 
-// Requires mutex_.
+// Removes and returns the current group. Requires that mutex_ is held.
 std::shared_ptr<FusedLookup> LookupGatherer::Take() {
   return std::exchange(group_, nullptr);
 }
 
-// Requires mutex_. If a lookup comes before the rows of the last group's last
-// lookup have been copied, both belong to one step, so the group was sent too
-// early, and its size must be learned again.
+// Called when a lookup begins a new group. If the rows of the previous group's
+// last lookup have not been copied yet, both groups belong to one step. So the
+// previous group was sent too early, and the size of such groups must be
+// learned again. Requires that mutex_ is held.
 void LookupGatherer::RelearnIfTooSmall() {
   const auto last = std::exchange(last_lookup_, {}).lock();
   if (last != nullptr && !last->copied()) sizes_[last_first_] = kUnknown;

@@ -1,15 +1,16 @@
 // LookupGatherer: sends lookups that are issued together as one request.
 //
 // A step issues its layers' lookups one after the other, without waiting for
-// rows. The gatherer collects them in a group. It sends the group when it has
-// as many lookups as the last group that began with the same layer, or when no
-// lookup has come for `linger_seconds`. So a program that issues each lookup by
-// itself waits that long only once per layer.
+// rows. The gatherer collects these lookups in a group. It sends the group when
+// the group has as many lookups as the last group that began with the same
+// layer, or when no lookup has been added for `linger_seconds`. So a program
+// that issues its lookups one at a time waits `linger_seconds` only once per
+// layer.
 //
-// The groups affect requests, never the rows that lookups return.
+// The grouping affects requests, never the rows that lookups return.
 //
-// Thread-safe. `send` runs on the thread of the Add that completes a group, or
-// on the gatherer's own.
+// The gatherer is thread-safe. `send` runs on the thread of the Add that
+// completes a group, or on the gatherer's own thread.
 
 #ifndef PERSIA_CC_PIPELINE_LOOKUP_GATHERER_H_
 #define PERSIA_CC_PIPELINE_LOOKUP_GATHERER_H_
@@ -35,13 +36,15 @@ class LookupGatherer {
 
   ~LookupGatherer() { Stop(); }
 
-  // Sends the current group. Add must not be called afterwards. Idempotent.
+  // Sends the current group and ends the gatherer's thread. Add must not be
+  // called afterwards. Calling Stop again has no effect.
   void Stop();
 
-  void Add(std::shared_ptr<LayerLookup> lookup);
+  void Add(std::shared_ptr<Lookup> lookup);
 
  private:
-  // A group whose size is not known is sent after linger_seconds.
+  // Stands for a group size that is not known; such a group is sent when no
+  // lookup has been added for linger_seconds.
   static constexpr size_t kUnknown = 0;
 
   void Work();
@@ -54,15 +57,17 @@ class LookupGatherer {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  // All below: guarded by mutex_.
-  std::shared_ptr<FusedLookup> group_;  // Null while nothing is gathered.
+  // All fields below except thread_ are guarded by mutex_.
+  std::shared_ptr<FusedLookup> group_;  // Null while there is no group.
   std::string first_;                   // The group's first layer.
   Deadline send_at_;
-  // By first layer: the size of its last group, or kUnknown.
+  // For each layer: the size of the last group that began with this layer, or
+  // kUnknown.
   std::unordered_map<std::string, size_t> sizes_;
-  // The last group that was sent because of its size: see RelearnIfTooSmall.
+  // The first layer and the last lookup of the last group that was sent because
+  // of its size: see RelearnIfTooSmall.
   std::string last_first_;
-  std::weak_ptr<LayerLookup> last_lookup_;
+  std::weak_ptr<Lookup> last_lookup_;
   bool stopping_ = false;
 
   std::thread thread_;

@@ -10,27 +10,28 @@ void LookupPlanner::SendBagsOf(TableKey table) {
   tables_.insert(table);
 }
 
-std::shared_ptr<LookupRecord> LookupPlanner::Plan(const std::string& layer,
-                                                  const TableIds& ids) const {
-  auto record = std::make_shared<LookupRecord>();
-  record->layer = layer;
-  record->table = ids.table;
-  record->dim = ids.dim;
-  record->unique = Dedupe(ids.ids, shard_count_);
-  if (ids.combiner == Combiner::kNone) return record;
-  const size_t rows = record->unique.ids.size();
+std::shared_ptr<LookupPlan> LookupPlanner::Plan(const std::string& layer,
+                                                const TableIds& ids) const {
+  auto plan = std::make_shared<LookupPlan>();
+  plan->layer = layer;
+  plan->table = ids.table;
+  plan->dim = ids.dim;
+  plan->unique = Dedupe(ids.ids, shard_count_);
+  if (ids.combiner == Combiner::kNone) return plan;
+  const size_t rows = plan->unique.ids.size();
   const bool by_service =
       PoolsBagsOf(ids.table) &&
       rows * ids.dim * sizeof(float) <= kMaxPooledRowBytes &&
       MoveLessThanRows(ids, rows);
-  record->bags = std::make_unique<LookupBags>(
+  plan->bags = std::make_unique<LookupBags>(
       ids,
       by_service ? LookupBags::PooledBy::kService : LookupBags::PooledBy::kUs);
-  return record;
+  return plan;
 }
 
-// Compares the bytes of the lookup alone: its update moves the same number of
-// ids and vectors.
+// Whether sending the bags moves fewer bytes than sending unique ids. Comparing
+// the bytes of the lookup is enough: in either form, the update moves as many
+// ids and vectors as the lookup.
 bool LookupPlanner::MoveLessThanRows(const TableIds& bags,
                                      size_t unique_ids) const {
   const auto bytes = [&](size_t ids, size_t vectors) {

@@ -1,14 +1,17 @@
-// LookupPlanner: creates the records of lookups, and decides whether bags or
+// LookupPlanner: creates the plans of lookups, and decides whether bags or
 // unique ids go to the service.
 //
-// Bags go to the service if it pools the bags of their table, if the unique
-// ids' rows are within the service's limit, and if the bags and their vectors
-// have fewer bytes than the unique ids and their rows: if ids repeat from bag
-// to bag, there may be fewer rows than vectors. For a given table the choice
-// depends on the lookup's ids alone. With float32 on the wire, it does not
-// affect results; another dtype rounds the bags' vectors instead of rows.
+// Bags go to the service if all of these hold:
+//   - The service pools the bags of their table.
+//   - The rows of the unique ids are within the service's limit.
+//   - The bags and their vectors have fewer bytes than the unique ids and their
+//     rows. (If ids repeat from bag to bag, there may be fewer rows than
+//     vectors.)
+// For a given table the choice depends on the lookup's ids alone. With float32
+// on the wire, the choice does not affect results; another wire dtype rounds
+// the bags' vectors instead of rows.
 //
-// Thread-safe; holds a lock only for a short time.
+// The planner is thread-safe and holds a lock only for a short time.
 
 #ifndef PERSIA_CC_PIPELINE_LOOKUP_PLANNER_H_
 #define PERSIA_CC_PIPELINE_LOOKUP_PLANNER_H_
@@ -19,24 +22,24 @@
 #include <string>
 #include <unordered_set>
 
-#include "cc/pipeline/layer_lookup.h"
+#include "cc/pipeline/lookup.h"
 #include "cc/wire/wire_dtype.h"
 
 namespace persia {
 
 class LookupPlanner {
  public:
-  // For a service that splits ids over `shard_count` shards.
+  // Creates a planner for a service that splits ids over `shard_count` shards.
   LookupPlanner(uint32_t shard_count, WireDtype wire_dtype)
       : shard_count_(shard_count), wire_dtype_(wire_dtype) {}
 
-  // The service pools bags of `table` from now on.
+  // From now on, bags of `table` may be sent to the service, which pools them.
   void SendBagsOf(TableKey table);
 
-  // Creates the record of a lookup of `layer`. Precondition: CheckBags(ids) is
+  // Creates the plan of a lookup of `layer`. Precondition: CheckBags(ids) is
   // OK. Ids may repeat.
-  std::shared_ptr<LookupRecord> Plan(const std::string& layer,
-                                     const TableIds& ids) const;
+  std::shared_ptr<LookupPlan> Plan(const std::string& layer,
+                                   const TableIds& ids) const;
 
  private:
   bool MoveLessThanRows(const TableIds& bags, size_t unique_ids) const;

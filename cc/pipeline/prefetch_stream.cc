@@ -8,14 +8,14 @@ namespace persia {
 
 struct PrefetchStream::Entry {
   PrefetchIds ids;
-  std::shared_ptr<LookupRecord> record;
-  std::shared_ptr<LayerLookup> lookup;  // Null until it is sent.
-  // The rows reflect at least this many of the table's updates; they are fresh
-  // enough while at most `allowance` more are committed.
+  std::shared_ptr<LookupPlan> plan;
+  std::shared_ptr<Lookup> lookup;  // Null until the lookup is sent.
+  // The entry's rows reflect at least this many of the table's updates. They
+  // are fresh enough while at most `allowance` more updates are committed.
   uint64_t reflected = 0;
   uint64_t allowance = 0;
-  // The newest sequence of this program's updates that the rows reflect even if
-  // they come from a cache's copies.
+  // The entry's rows reflect this program's updates up to this sequence, even
+  // if they are copies from a cache.
   uint64_t visible = 0;
   bool claimed = false;
 };
@@ -42,15 +42,16 @@ bool AreSame(const TableIds& a, const TableIds& b) {
          AreEqual(a.weights, b.weights);
 }
 
-bool IsFor(const PrefetchIds& registered, const LookupCall& call) {
+bool IsFor(const PrefetchIds& registered, const LayerCall& call) {
   return registered.layer == call.layer && registered.absent == call.absent &&
          AreSame(registered, call);
 }
 
-// Makes one request of the lookups that may create rows, and one of the rest.
+// Joins lookups into at most two requests: one for training lookups, which may
+// create rows, and one for the other lookups.
 class Fuser {
  public:
-  void Add(std::shared_ptr<LayerLookup> lookup, bool training) {
+  void Add(std::shared_ptr<Lookup> lookup, bool training) {
     auto& fused = training ? training_ : reading_;
     if (fused == nullptr) fused = std::make_shared<FusedLookup>(!training);
     fused->Add(std::move(lookup));
@@ -85,12 +86,12 @@ void PrefetchStream::Register(std::vector<PrefetchIds> layers) {
   Batch batch;
   for (PrefetchIds& layer : layers) {
     Entry entry;
-    entry.record = planner_->Plan(layer.layer, layer);
-    entry.record->absent = layer.absent;
+    entry.plan = planner_->Plan(layer.layer, layer);
+    entry.plan->absent = layer.absent;
     entry.ids = std::move(layer);
     batch.entries.push_back(std::move(entry));
   }
-  // Destroyed after the lock is released: see OnSlotFreed.
+  // Dropped batches are destroyed after the lock is released: see OnSlotFreed.
   std::vector<Batch> dropped;
   std::lock_guard<std::mutex> lock(mutex_);
   if (closed_ || batch.entries.empty()) return;
@@ -105,9 +106,9 @@ size_t PrefetchStream::MostBatches() const {
   return 2 * window + kSpareBatches;
 }
 
-PrefetchStream::Claim PrefetchStream::TakeMatch(const LookupCall& call) {
+PrefetchStream::Claim PrefetchStream::TakeMatch(const LayerCall& call) {
   Claim claim;
-  // Destroyed after the lock is released: see OnSlotFreed.
+  // Dropped batches are destroyed after the lock is released: see OnSlotFreed.
   std::vector<Batch> dropped;
   std::lock_guard<std::mutex> lock(mutex_);
   Entry* entry = nullptr;
@@ -131,7 +132,7 @@ PrefetchStream::Claim PrefetchStream::TakeMatch(const LookupCall& call) {
       return all || Trains(other) == Trains(*entry);
     });
   }
-  entry->record->replica = call.replica;
+  entry->plan->replica = call.replica;
   claim.lookup = entry->lookup;
   entry->claimed = true;
   batch->next = entry - batch->entries.data() + 1;
@@ -179,17 +180,17 @@ bool PrefetchStream::IsLeftOut(const Entry& entry) const {
   return false;
 }
 
-// Whether all entries that are not left out have been claimed.
+// Whether every entry of the batch has been claimed or is left out.
 bool PrefetchStream::IsClaimed(const Batch& batch) const {
   return std::all_of(
       batch.entries.begin(), batch.entries.end(),
       [this](const Entry& entry) { return entry.claimed || IsLeftOut(entry); });
 }
 
-PrefetchStream::Batch* PrefetchStream::Find(const LookupCall& call,
+PrefetchStream::Batch* PrefetchStream::Find(const LayerCall& call,
                                             Entry** match) {
   for (Batch& batch : batches_) {
-    // The batch's step is over, so its remaining entries are never claimed.
+    // If a batch's step is over, its remaining entries are never claimed.
     if (batch.slot != nullptr && batch.slot->stepped()) continue;
     const size_t count = batch.entries.size();
     for (size_t i = 0; i < count; ++i) {
@@ -204,7 +205,8 @@ PrefetchStream::Batch* PrefetchStream::Find(const LookupCall& call,
   return nullptr;
 }
 
-// Discards the lookups that were sent ahead for an evaluation.
+// Switches the stream from evaluation to training. The lookups that were sent
+// ahead for evaluation are discarded.
 void PrefetchStream::TrainAfterAll() {
   mode_ = Mode::kTraining;
   for (Batch& batch : batches_) batch.sent = false;
@@ -233,9 +235,10 @@ uint64_t PrefetchStream::StalenessOf(const Batch& batch) const {
   return most;
 }
 
-// Creates lookups, and requests of them, for the wanted entries that are not
-// claimed yet: ahead of their step, if `visible_ahead` is set, with rows that
-// must reflect the updates up to that sequence; otherwise for a running step.
+// Creates lookups for the wanted entries that are not claimed yet, and returns
+// requests of these lookups. If `visible_ahead` is set, the requests are sent
+// ahead of their step, and the rows must reflect the updates up to that
+// sequence. Otherwise the requests are for a running step.
 std::vector<std::shared_ptr<FusedLookup>> PrefetchStream::Fuse(
     Batch* batch, std::optional<uint64_t> visible_ahead,
     const std::function<bool(const Entry&)>& is_wanted) {
@@ -255,16 +258,16 @@ std::vector<std::shared_ptr<FusedLookup>> PrefetchStream::Fuse(
       entry.allowance = 0;
       entry.visible = UINT64_MAX;
     }
-    if (Trains(entry)) entry.record->slot = batch->slot;
-    entry.lookup = std::make_shared<LayerLookup>(entry.record);
+    if (Trains(entry)) entry.plan->slot = batch->slot;
+    entry.lookup = std::make_shared<Lookup>(entry.plan);
     fuser.Add(entry.lookup, Trains(entry));
   }
   batch->sent = true;
   return fuser.Take();
 }
 
-// Moves the batches of steps before that of `claimed` to `dropped`, and
-// `claimed` itself if all of it has been claimed.
+// Moves to `dropped` all batches of steps before the step of `claimed`, and
+// also `claimed` itself if all of its entries have been claimed.
 void PrefetchStream::Drop(Batch* claimed, std::vector<Batch>* dropped) {
   const uint64_t step = StepOf(claimed->number);
   while (StepOf(batches_.front().number) < step) DropOldest(dropped);
@@ -285,7 +288,8 @@ void PrefetchStream::DropOldest(std::vector<Batch>* dropped) {
 
 // ---- The window.
 
-// Requires mutex_.
+// Opens the batch's slot, with which the batch enters the window. Requires that
+// mutex_ is held.
 void PrefetchStream::OpenSlot(Batch* batch) {
   const uint64_t number = batch->number;
   batch->slot =
@@ -297,14 +301,16 @@ void PrefetchStream::OpenSlot(Batch* batch) {
   window_[number] = batch->slot->pushed();
 }
 
-// Called on any thread, but never while that thread holds mutex_.
+// Removes a batch from the window. May be called on any thread, but never while
+// that thread holds mutex_.
 void PrefetchStream::OnSlotFreed(uint64_t number) {
   std::lock_guard<std::mutex> lock(mutex_);
   window_.erase(number);
   SendAheadLater();
 }
 
-// Requires mutex_.
+// Schedules SendAhead on another thread if a batch may be sent now. Requires
+// that mutex_ is held.
 void PrefetchStream::SendAheadLater() {
   if (closed_ || sending_ || NextToSend() == nullptr) return;
   sending_ = true;
@@ -329,7 +335,8 @@ void PrefetchStream::SendAhead() {
   }
 }
 
-// Requires mutex_.
+// Returns the next batch to send ahead, or null if no batch may be sent now.
+// Requires that mutex_ is held.
 PrefetchStream::Batch* PrefetchStream::NextToSend() {
   if (mode_ == Mode::kUnknown) return nullptr;
   const auto next =
@@ -343,11 +350,12 @@ PrefetchStream::Batch* PrefetchStream::NextToSend() {
   return ahead_of_oldest <= most ? &*next : nullptr;
 }
 
-// Requires mutex_. Returns the sequence of the newest update that the rows of a
-// batch that is sent ahead must reflect. Earlier steps of the stream count as
-// pushed, since they will be when the rows are used. The flags are read before
-// newest_sequence(), so that a step that is pushed in between counts twice
-// rather than not at all.
+// Returns the sequence of the newest update that the rows of a batch must
+// reflect if the batch is sent ahead now. Requires that mutex_ is held.
+//
+// Earlier steps of the stream count as pushed, since they will be pushed before
+// the rows are used. The `pushed` flags are read before newest_sequence(), so
+// that a step pushed between the two reads counts twice rather than not at all.
 uint64_t PrefetchStream::VisibleTo(const Batch& batch) const {
   std::set<uint64_t> unpushed_steps;
   for (const auto& [number, pushed] : window_) {

@@ -1,21 +1,25 @@
 // PrefetchStream: batches whose ids are registered before the step that looks
 // them up, in the order in which a dataset yields them.
 //
-// A batch's lookups are sent ahead, together, as soon as at most `staleness`
-// earlier steps of the stream have been looked up without their updates being
-// acknowledged. The step's own lookups then claim them: a claim takes the first
-// registered lookup with the same layer, ids and bags. If the batch of a claim
-// was not sent yet, it is sent at once. When a batch is claimed, all batches of
-// earlier steps are dropped; closing the stream drops all batches. Nothing
-// waits for a claim that never comes.
+// A step is unfinished from its lookup until its update is acknowledged. A
+// batch's lookups are sent together, ahead of their step, as soon as at most
+// `staleness` earlier steps of the stream are unfinished.
 //
-// The first claim determines whether the stream trains, so the first batch is
-// never sent ahead. Lookups that were registered only for the other case are
-// then left out. (If an evaluation claims first and the stream is trained on
-// later, the first claim of a training step switches it to training.) In
+// The step's own lookups then claim the registered ones: a claim takes the
+// first registered lookup with the same layer, ids and bags. If the batch of a
+// claim was not sent yet, it is sent at once.
+// When a batch is claimed, all batches of earlier steps are dropped; closing
+// the stream drops all batches. So a batch that is never claimed blocks
+// nothing.
+//
+// The first claim determines whether the stream is for training or for
+// evaluation, so the first batch is never sent ahead. Lookups that were
+// registered only for the other use are then left out. (If an evaluation claims
+// first and a training step claims later, the stream switches to training.) In
 // evaluation, batches do not occupy places in the window.
 //
-// Thread-safe; never blocks. It must be owned by a std::shared_ptr.
+// A stream is thread-safe and never blocks. It must be owned by a
+// std::shared_ptr.
 
 #ifndef PERSIA_CC_PIPELINE_PREFETCH_STREAM_H_
 #define PERSIA_CC_PIPELINE_PREFETCH_STREAM_H_
@@ -33,7 +37,7 @@
 
 #include "cc/base/span.h"
 #include "cc/pipeline/fused_lookup.h"
-#include "cc/pipeline/layer_lookup.h"
+#include "cc/pipeline/lookup.h"
 #include "cc/pipeline/lookup_planner.h"
 #include "cc/pipeline/push_queue.h"
 #include "cc/pipeline/session.h"
@@ -43,17 +47,19 @@ namespace persia {
 class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
  public:
   struct Callbacks {
-    // Sends a request ahead; called by one thread at a time. The rows must
-    // reflect this program's updates up to `sequence`.
+    // Sends a request ahead of its step; called by one thread at a time. The
+    // rows must reflect this program's updates up to `sequence`.
     std::function<void(std::shared_ptr<FusedLookup>, uint64_t sequence)> send;
-    // Runs work on another thread, soon.
+    // Schedules work on another thread.
     std::function<void(std::function<void()>)> run_later;
-    // A batch was dropped of which no step has claimed anything.
+    // Called when a batch is dropped before any step has claimed one of its
+    // lookups.
     std::function<void()> on_dropped;
   };
 
-  // At most twice the window's size plus this many batches wait for a claim.
-  // Beyond that the oldest is dropped, since no step will claim it.
+  // At most twice the window's size plus this many batches wait for a claim. If
+  // there are more, the oldest batch is dropped, since no step is likely to
+  // claim it.
   static constexpr size_t kSpareBatches = 64;
 
   // `id` is the session's StreamId. `planner` and `pushes` must outlive the
@@ -63,30 +69,31 @@ class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
                  Callbacks callbacks);
   ~PrefetchStream();
 
-  // Adds the next batch.
+  // Registers the next batch: the ids that each layer will look up.
   void Register(std::vector<PrefetchIds> layers);
 
   struct Claim {
-    std::shared_ptr<LayerLookup> lookup;  // Null: nothing matches.
-    // Requests that the caller must send now: the batch was not sent yet, or
-    // its rows are too stale, or its request failed. `lookup` is in one of
-    // them.
+    std::shared_ptr<Lookup> lookup;  // Null if no lookup matches.
+    // Requests that the caller must send now, because the batch was not sent
+    // yet, its rows are too stale, or its request failed. If there are any,
+    // `lookup` is in one of them.
     std::vector<std::shared_ptr<FusedLookup>> to_send;
-    bool was_stale = false;  // Also if the request failed.
-    // Set at the first claim of a training batch that was sent ahead, unless
-    // was_stale: how many committed steps its rows do not reflect.
+    bool was_stale = false;  // True also if the request failed.
+    // How many committed steps the batch's rows do not reflect. Set only at the
+    // first claim of a training batch that was sent ahead and is not stale.
     std::optional<uint64_t> staleness;
   };
 
   // Claims the lookup that was registered for `call`. The caller must then send
   // `to_send` and call SendWhatMayGo.
-  Claim TakeMatch(const LookupCall& call);
+  Claim TakeMatch(const LayerCall& call);
 
-  // Sends batches ahead that now fit into the window. A separate call, so that
-  // the requests of the claim itself, which are more urgent, leave first.
+  // Sends batches ahead that now fit into the window. TakeMatch does not do
+  // this itself, so that the requests of the claim, which are more urgent, can
+  // be sent first.
   void SendWhatMayGo();
 
-  // Drops every batch. Later ones are ignored.
+  // Drops every batch. Batches that are registered later are ignored.
   void Close();
 
   // The number of batches that wait for a claim.
@@ -101,7 +108,7 @@ class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
   bool Trains(const Entry& entry) const;
   bool IsLeftOut(const Entry& entry) const;
   bool IsClaimed(const Batch& batch) const;
-  Batch* Find(const LookupCall& call, Entry** match);
+  Batch* Find(const LayerCall& call, Entry** match);
   bool IsStale(const Entry& entry) const;
   uint64_t MissingUpdates(const Entry& entry) const;
   uint64_t StalenessOf(const Batch& batch) const;
@@ -127,13 +134,13 @@ class PrefetchStream : public std::enable_shared_from_this<PrefetchStream> {
   const Callbacks callbacks_;
 
   mutable std::mutex mutex_;
-  // All below: guarded by mutex_.
+  // All fields below are guarded by mutex_.
   Mode mode_ = Mode::kUnknown;
   uint64_t next_number_ = 0;
   std::deque<Batch> batches_;
-  // The batches in the window, by number: whether their update is queued. (It
-  // does not hold their slots, whose last reference must not be released while
-  // mutex_ is held.)
+  // For each batch in the window, by number: whether the batch's update is
+  // queued. The map does not hold the batches' slots, because the last
+  // reference to a slot must not be released while mutex_ is held.
   std::map<uint64_t, std::shared_ptr<const std::atomic<bool>>> window_;
   bool sending_ = false;  // SendAhead is running or scheduled.
   bool closed_ = false;

@@ -11,7 +11,8 @@
 namespace persia {
 namespace {
 
-// Any number but 0, different in every process and session.
+// Draws a random client id, which differs in every process and session and is
+// never 0.
 uint64_t RandomClient() {
   std::random_device random;
   const uint64_t high = random();
@@ -20,7 +21,7 @@ uint64_t RandomClient() {
 
 }  // namespace
 
-// One request and the memory that it refers to.
+// An update request and the memory that the request refers to.
 struct PushQueue::Update {
   StepGroup group;
   std::vector<SummedGradients> sums;
@@ -61,7 +62,7 @@ void PushQueue::Push(StepGroup group) noexcept {
     table.newest.push_back(newest_sequence_);
     if (table.newest.size() > kRemembered) table.newest.pop_front();
     for (const StagedGradients& part : step.parts) {
-      if (part.lookup->slot != nullptr) part.lookup->slot->MarkPushed();
+      if (part.plan->slot != nullptr) part.plan->slot->MarkPushed();
     }
   }
   queued_.emplace_back(newest_sequence_, std::move(group));
@@ -125,7 +126,7 @@ Status PushQueue::error() const {
 PushQueue::Counters PushQueue::counters() const {
   std::lock_guard<std::mutex> lock(mutex_);
   Counters counters = counters_;
-  counters.unacknowledged = pending_.size();
+  counters.updates_pending = pending_.size();
   return counters;
 }
 
@@ -181,8 +182,9 @@ void PushQueue::Work() {
   }
 }
 
-// The update's generation is the lowest of the step's lookups, so that an
-// update of rows from before a restore is refused.
+// Fills the update's request. Its generation is the lowest generation of the
+// step's lookups, so that shards refuse the update if a restore came after any
+// of these lookups.
 Status PushQueue::Prepare(Update* update) {
   update->sums.reserve(update->group.size());
   UpdateRequest& request = update->request;
@@ -198,7 +200,7 @@ Status PushQueue::Prepare(Update* update) {
     request.tables.push_back(table);
     for (const StagedGradients& part : step.parts) {
       request.generation =
-          std::min(request.generation, part.lookup->generation.load());
+          std::min(request.generation, part.plan->generation.load());
     }
   }
   return Status();
@@ -220,9 +222,9 @@ void PushQueue::End(Update* update, const Status& status) {
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (status.ok()) {
-      ++counters_.pushed;
-      counters_.nonfinite += update->request.counts.nonfinite;
-      counters_.absent += update->request.counts.absent;
+      ++counters_.updates;
+      counters_.gradients_nonfinite += update->request.counts.nonfinite;
+      counters_.gradients_absent += update->request.counts.absent;
     } else {
       dropped = Fail(status);
     }
@@ -232,15 +234,16 @@ void PushQueue::End(Update* update, const Status& status) {
     ended_.notify_all();
   }
   for (const DoneCallback& done : ready) done(error);
-  // Last: once in_flight_ is 0, Stop may return, and after it the threads that
-  // run callbacks may end.
+  // in_flight_ is decremented last: once it is 0, Stop may return, and then the
+  // threads that run callbacks may end.
   std::lock_guard<std::mutex> lock(mutex_);
   --in_flight_;
   work_.notify_one();
   ended_.notify_all();
 }
 
-// Requires mutex_. Returns the queued steps, which will not be sent.
+// Records the error, and ends the queued steps, which will not be sent. Returns
+// these steps. Requires that mutex_ is held.
 PushQueue::Queue PushQueue::Fail(const Status& status) {
   if (first_error_.ok()) {
     first_error_ = Status(
@@ -255,7 +258,7 @@ PushQueue::Queue PushQueue::Fail(const Status& status) {
   return std::exchange(queued_, {});
 }
 
-// Requires mutex_.
+// Counts the steps of a group as acknowledged. Requires that mutex_ is held.
 void PushQueue::EndGroup(uint64_t sequence, const StepGroup& group) {
   pending_.erase(sequence);
   for (const TableStep& step : group) {
@@ -265,15 +268,17 @@ void PushQueue::EndGroup(uint64_t sequence, const StepGroup& group) {
   }
 }
 
-// Requires mutex_.
+// Returns the first error, with the number of updates dropped after it, or ok.
+// Requires that mutex_ is held.
 Status PushQueue::Error() const {
   if (first_error_.ok() || dropped_ == 0) return first_error_;
-  return Status(first_error_.code(),
-                Concat(first_error_.message(),
-                       "; updates dropped behind it: ", dropped_));
+  return Status(
+      first_error_.code(),
+      Concat(first_error_.message(), "; updates dropped after it: ", dropped_));
 }
 
-// Requires mutex_. Removes and returns the callbacks that are ready to run.
+// Removes and returns the callbacks that are ready to run. Requires that mutex_
+// is held.
 std::vector<DoneCallback> PushQueue::TakeReady() {
   std::vector<DoneCallback> ready;
   std::vector<Waiter> still_waiting;

@@ -2,14 +2,14 @@
 //
 // One thread sums the gradients of each step's duplicate ids and sends one
 // update request per step, in order of commit, without waiting for the
-// acknowledgement of the previous one. The first error is stored until Flush
-// returns it; until then, queued and new updates are dropped and counted, so
-// that no update is lost silently.
+// acknowledgement of the previous request. The first error is stored until
+// Flush returns it; until then, queued and new updates are dropped and counted,
+// so that no update is lost silently.
 //
 // The queue counts the committed and the acknowledged steps of each table,
 // which determine how stale a lookup is.
 //
-// Thread-safe. Only Flush and Stop block.
+// The queue is thread-safe. Only Flush and Stop block.
 
 #ifndef PERSIA_CC_PIPELINE_PUSH_QUEUE_H_
 #define PERSIA_CC_PIPELINE_PUSH_QUEUE_H_
@@ -32,27 +32,29 @@ namespace persia {
 
 class PushQueue {
  public:
-  // The most requests that may be unanswered; further steps stay queued.
+  // At most this many requests may be unanswered; further steps stay queued.
   static constexpr size_t kMaxInFlight = 64;
 
   struct Counters {
-    uint64_t pushed = 0;  // Requests acknowledged.
-    uint64_t nonfinite = 0;
-    uint64_t absent = 0;
-    uint64_t unacknowledged = 0;  // Steps that are unacknowledged now.
+    uint64_t updates = 0;  // Requests acknowledged.
+    uint64_t gradients_nonfinite = 0;
+    uint64_t gradients_absent = 0;
+    uint64_t updates_pending = 0;  // Steps that are unacknowledged now.
   };
 
-  // The number of steps that updated a table.
+  // How many steps that update a table were committed, and how many of these
+  // are acknowledged.
   struct Progress {
     uint64_t committed = 0;
     uint64_t acknowledged = 0;  // Includes steps that failed.
   };
 
-  // The most updates of a table that UpdatesAfter can count.
+  // UpdatesAfter counts at most this many updates of a table.
   static constexpr size_t kRemembered = 1024;
 
-  // Wraps a callback so that, if it is not called before the current call
-  // returns, it runs and is destroyed on a thread that may run callbacks.
+  // Wraps a callback. If the wrapper is called on the thread that created it,
+  // the callback runs there. Otherwise the callback runs, and is destroyed, on
+  // a thread that may run callbacks.
   using Lender = std::function<DoneCallback(DoneCallback)>;
 
   // `service` must outlive the queue.
@@ -60,24 +62,27 @@ class PushQueue {
 
   ~PushQueue() { Stop(); }
 
-  // Sends all queued steps and waits for their outcomes, for each request until
-  // its deadline at most. Nothing may be pushed afterwards. Idempotent.
+  // Sends all queued steps and waits for the outcome of each request, at most
+  // until the request's deadline. Push must not be called afterwards. Calling
+  // Stop again has no effect.
   void Stop();
 
-  // Queues a step; ignores an empty one. While there is an error, drops the
-  // step and counts it in the error. noexcept: if memory for the few words per
-  // step runs out, the program ends, since waiters would wait forever for a
-  // step that is only partly queued.
+  // Queues a step, unless it is empty. While there is an error, drops the step;
+  // the error reports how many were dropped. Push is noexcept: if memory for
+  // the few words per step runs out, the program ends, since waiters would
+  // otherwise wait forever for a step that is only partly queued.
   void Push(StepGroup group) noexcept;
 
-  // Calls `done` once at most `pending` steps of each of `tables` are
-  // unacknowledged, or with the error once there is one. Calls it from this
-  // call if that is already the case; otherwise on a lent thread.
+  // Calls `done` when each of `tables` has at most `pending` unacknowledged
+  // steps, or with the error if an update fails. If either has already
+  // happened, `done` runs before this method returns. Otherwise `done` runs
+  // later, on a thread that may run callbacks.
   void WhenPendingAtMost(const std::vector<TableKey>& tables, size_t pending,
                          DoneCallback done);
 
-  // The same, once every step that is pending now and updates one of `tables`
-  // is acknowledged. Later steps do not prolong the wait.
+  // Calls `done`, in the same way as WhenPendingAtMost, when every step that is
+  // pending now and updates one of `tables` is acknowledged. Later steps do not
+  // prolong the wait.
   void WhenAcknowledged(const std::vector<TableKey>& tables, DoneCallback done);
 
   // Blocks until every step that is pending now is acknowledged. Returns and
@@ -89,26 +94,26 @@ class PushQueue {
 
   Progress ProgressOf(TableKey table) const;
 
-  // How many committed steps of a table have a sequence above this one; at most
-  // kRemembered.
+  // Returns how many committed steps of a table have a sequence above
+  // `sequence`, but at most kRemembered.
   uint64_t UpdatesAfter(TableKey table, uint64_t sequence) const;
 
   // The client id of this queue's updates, and the newest update's sequence.
   uint64_t client() const { return client_; }
   uint64_t newest_sequence() const;
 
-  // Whether every update up to this one has been acknowledged.
+  // Whether every update up to this sequence has been acknowledged.
   bool AreAcknowledged(uint64_t up_to_sequence) const;
 
  private:
   struct Table {
     Progress progress;
-    std::set<uint64_t> pending;   // Sequences.
-    std::deque<uint64_t> newest;  // Sequences, ascending.
+    std::set<uint64_t> pending;   // Sequences of pending steps.
+    std::deque<uint64_t> newest;  // The newest sequences, ascending.
   };
 
   struct Waiter {
-    std::function<bool()> ready;  // Requires mutex_.
+    std::function<bool()> ready;  // Called while mutex_ is held.
     DoneCallback done;
   };
   struct Update;
@@ -133,10 +138,10 @@ class PushQueue {
   mutable std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable ended_;
-  // All below: guarded by mutex_.
-  uint64_t newest_sequence_ = 0;  // The last one that was queued.
-  // Steps with their sequences. A step must not be destroyed while mutex_ is
-  // held: it may hold the last reference to a batch's slot.
+  // All fields below except thread_ are guarded by mutex_.
+  uint64_t newest_sequence_ = 0;  // The sequence of the last queued step.
+  // Queued steps with their sequences. A step must not be destroyed while
+  // mutex_ is held, because it may hold the last reference to a batch's slot.
   Queue queued_;
   size_t in_flight_ = 0;
   std::set<uint64_t> pending_;  // Sequences not yet acknowledged or failed.

@@ -1,17 +1,20 @@
 #include "cc/pipeline/session.h"
 
 #include <atomic>
+#include <mutex>
+#include <string>
 #include <thread>
+#include <unordered_map>
 #include <utility>
+#include <variant>
 
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/base/hash.h"
 #include "cc/base/random_bytes.h"
 #include "cc/pipeline/callback_threads.h"
 #include "cc/pipeline/layer_name.h"
-#include "cc/pipeline/lookups.h"
+#include "cc/pipeline/lookup_sender.h"
 #include "cc/pipeline/push_queue.h"
-#include "cc/pipeline/retired_layers.h"
 #include "cc/pipeline/step_ledger.h"
 #include "cc/service/await.h"
 #include "cc/service/caching_service.h"
@@ -21,14 +24,38 @@
 namespace persia {
 namespace {
 
+// Layers whose tables were dropped, and the error with which calls of such a
+// layer fail. Thread-safe. While there are none, a check costs one atomic load.
+class RetiredLayers {
+ public:
+  void Add(const std::string& layer, const Status& why) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    layers_[layer] = why;
+    any_ = true;
+  }
+
+  // Returns the error of a retired layer, or ok for any other layer.
+  Status Check(const std::string& layer) const {
+    if (!any_.load(std::memory_order_acquire)) return Status();
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = layers_.find(layer);
+    return found == layers_.end() ? Status() : found->second;
+  }
+
+ private:
+  std::atomic<bool> any_{false};
+  mutable std::mutex mutex_;
+  std::unordered_map<std::string, Status> layers_;  // Guarded by mutex_.
+};
+
 constexpr size_t kMaxBatchIds = (size_t{1} << 31) - 1;
 
 Status CheckIds(const std::string& layer, const TableIds& ids) {
   if (ids.ids.size() > kMaxBatchIds) {
     return InvalidArgument("layer '", ShownLayer(layer),
-                           "': a batch may have at most ", kMaxBatchIds,
+                           "': a batch must have at most ", kMaxBatchIds,
                            " ids, received ", ids.ids.size(),
-                           "; make batches smaller");
+                           "; use smaller batches");
   }
   const Status status = CheckBags(ids);
   if (status.ok()) return status;
@@ -36,9 +63,9 @@ Status CheckIds(const std::string& layer, const TableIds& ids) {
                 Concat("layer '", ShownLayer(layer), "': ", status.message()));
 }
 
-// Wraps `done`: if the result is called on the thread that called Lend, it
-// calls `done` there; otherwise it runs `done`, and destroys its captures, on
-// one of `threads`. The result may be called once.
+// Returns a wrapper of `done`, which may be called once. If the wrapper is
+// called on the thread that called Lend, `done` runs there. Otherwise `done`
+// runs, and its captures are destroyed, on one of `threads`.
 DoneCallback Lend(CallbackThreads* threads, DoneCallback done) {
   const std::thread::id caller = std::this_thread::get_id();
   return [threads, caller, done = std::move(done)](Status status) mutable {
@@ -48,12 +75,12 @@ DoneCallback Lend(CallbackThreads* threads, DoneCallback done) {
   };
 }
 
-// Whether a commit that releases `group` completes only when it is
-// acknowledged.
+// Whether a commit that releases `group` completes only when the group's update
+// is acknowledged.
 bool IsSynchronous(const StepGroup& group, int unless_prefetched) {
   for (const TableStep& step : group) {
     for (const StagedGradients& part : step.parts) {
-      if (part.lookup->staleness(unless_prefetched) == 0) return true;
+      if (part.plan->staleness(unless_prefetched) == 0) return true;
     }
   }
   return false;
@@ -65,8 +92,8 @@ std::vector<TableKey> TablesOf(const StepGroup& group) {
   return tables;
 }
 
-// Wraps the service so that errors name tables, and so that hot rows are
-// cached, if options.hot_rows is set.
+// Wraps the service so that errors name tables and, if options.hot_rows is set,
+// hot rows are cached.
 std::unique_ptr<EmbeddingService> MakeService(
     std::unique_ptr<EmbeddingService> service, const SessionOptions& options,
     const CachingService** cache) {
@@ -91,8 +118,9 @@ class SessionImpl : public Session {
                 }),
         lookups_(service_.get(), &pushes_, &senders_, &fetchers_, options) {}
 
-  // Callbacks that wait for pushes run on threads of senders_. That is the last
-  // member, so its threads are joined while all that they use still exists.
+  // Callbacks that wait for pushes run on threads of senders_. As the last
+  // member, senders_ is destroyed first: its threads are joined while
+  // everything that they use still exists.
   ~SessionImpl() override {
     pushes_.Push(ledger_.ReleaseAll());
     lookups_.Stop();
@@ -110,20 +138,20 @@ class SessionImpl : public Session {
     return Status();
   }
 
-  Result<Issued> Issue(const LookupCall& call) override {
+  Result<Issued> Issue(const LayerCall& call) override {
     PERSIA_RETURN_IF_ERROR(retired_.Check(call.layer));
     PERSIA_RETURN_IF_ERROR(CheckIds(call.layer, call));
     PERSIA_RETURN_IF_ERROR(pushes_.error());
     return CatchBadAlloc([&] { return Begin(call); });
   }
 
-  void Fetch(const std::shared_ptr<LayerLookup>& lookup, Span<float> rows,
+  void Fetch(const std::shared_ptr<Lookup>& lookup, Span<float> rows,
              DoneCallback done) override {
-    const LookupRecord& record = *lookup->record();
-    if (rows.size() != record.vectors() * record.dim) {
+    const LookupPlan& plan = *lookup->plan();
+    if (rows.size() != plan.vectors() * plan.dim) {
       return done(InvalidArgument(
-          "layer '", ShownLayer(record.layer), "' looks up ", record.vectors(),
-          " x ", record.dim, " numbers, received room for ", rows.size()));
+          "layer '", ShownLayer(plan.layer), "' looks up ", plan.vectors(),
+          " x ", plan.dim, " numbers, received room for ", rows.size()));
     }
     const Clock::time_point asked_at = Clock::now();
     const std::thread::id caller = std::this_thread::get_id();
@@ -200,64 +228,39 @@ class SessionImpl : public Session {
     counters.training_lookups = training_lookups_;
     counters.readonly_lookups = readonly_lookups_;
     counters.committed = committed_;
-    counters.discarded = ledger_.discarded();
-    counters.pushed = pushes.pushed;
-    counters.nonfinite = pushes.nonfinite;
-    counters.absent = pushes.absent;
-    counters.unacknowledged = pushes.unacknowledged;
-    counters.waits = waits_;
-    counters.wait_nanos = wait_nanos_;
+    counters.gradients_discarded = ledger_.discarded();
+    counters.updates = pushes.updates;
+    counters.gradients_nonfinite = pushes.gradients_nonfinite;
+    counters.gradients_absent = pushes.gradients_absent;
+    counters.updates_pending = pushes.updates_pending;
+    counters.lookup_waits = lookup_waits_;
+    counters.lookup_wait_nanoseconds = lookup_wait_nanoseconds_;
     lookups_.AddTo(&counters);
     AddWireTo(&counters);
     AddCacheTo(&counters);
     return counters;
   }
 
-  Status Stats(std::vector<ServiceStats>* processes) override {
-    StatsRequest request;
-    request.deadline = NewDeadline();
-    PERSIA_RETURN_IF_ERROR(Await([&](DoneCallback done) {
-      service_->Stats(&request, std::move(done));
-    }));
-    *processes = std::move(request.processes);
-    return Status();
-  }
-
-  Status Export(ExportRequest* request) override {
-    return Ask(&EmbeddingService::Export, request);
-  }
-
-  Status Assign(AssignRequest* request) override {
-    return Ask(&EmbeddingService::Assign, request);
-  }
-
-  Status Remove(RemoveRequest* request) override {
-    return Ask(&EmbeddingService::Remove, request);
-  }
-
-  Status DropTable(DropTableRequest* request) override {
-    const auto drop_id = RandomNonZero();
-    if (!drop_id.ok()) return drop_id.status();
-    request->drop_id = *drop_id;
-    return Ask(&EmbeddingService::DropTable, request);
-  }
-
-  Status Changes(ChangesRequest* request) override {
-    return Ask(&EmbeddingService::Changes, request);
-  }
-
-  Status Checkpoint(CheckpointRequest* request) override {
-    return Ask(&EmbeddingService::Checkpoint, request);
+  Status Call(const AnyRequest& request) override {
+    if (auto* const* drop = std::get_if<DropTableRequest*>(&request)) {
+      const auto drop_id = RandomNonZero();
+      if (!drop_id.ok()) return drop_id.status();
+      (*drop)->drop_id = *drop_id;
+    }
+    std::visit([this](auto* typed) { typed->deadline = NewDeadline(); },
+               request);
+    return Await(
+        [&](DoneCallback done) { service_->Call(request, std::move(done)); });
   }
 
  private:
-  Result<Issued> Begin(const LookupCall& call) {
+  Result<Issued> Begin(const LayerCall& call) {
     ++(call.training ? training_lookups_ : readonly_lookups_);
     pushes_.Push(ledger_.Release({call.table}));
     Issued issued;
     issued.lookup = lookups_.Start(call);
     if (call.training) {
-      StepLedger::Opened opened = ledger_.Open(issued.lookup->record());
+      StepLedger::Opened opened = ledger_.Open(issued.lookup->plan());
       issued.ticket = opened.ticket;
       pushes_.Push(std::move(opened.released));
     }
@@ -268,20 +271,11 @@ class SessionImpl : public Session {
     return DeadlineAfter(options_.timeout_seconds);
   }
 
-  template <typename Request>
-  Status Ask(void (EmbeddingService::*call)(Request*, DoneCallback),
-             Request* request) {
-    request->deadline = NewDeadline();
-    return Await([&](DoneCallback done) {
-      (service_.get()->*call)(request, std::move(done));
-    });
-  }
-
   void AddWireTo(SessionCounters* counters) const {
     if (options_.wire == nullptr) return;
     counters->bytes_out = options_.wire->bytes_out;
     counters->bytes_in = options_.wire->bytes_in;
-    counters->sent_requests = options_.wire->requests;
+    counters->requests = options_.wire->requests;
     counters->retries = options_.wire->retries;
     counters->reconnects = options_.wire->reconnects;
   }
@@ -289,32 +283,33 @@ class SessionImpl : public Session {
   void AddCacheTo(SessionCounters* counters) const {
     if (cache_ == nullptr) return;
     for (const CachedTable& table : cache_->tables()) {
-      counters->hot_hits += table.rows.hits;
-      counters->hot_misses += table.rows.misses;
+      counters->hot_row_hits += table.rows.hits;
+      counters->hot_row_misses += table.rows.misses;
     }
   }
 
   void CountWait(Clock::time_point asked_at) {
-    ++waits_;
-    wait_nanos_ += std::chrono::nanoseconds(Clock::now() - asked_at).count();
+    ++lookup_waits_;
+    lookup_wait_nanoseconds_ +=
+        std::chrono::nanoseconds(Clock::now() - asked_at).count();
   }
 
   const SessionOptions options_;
   std::atomic<uint64_t> training_lookups_{0};
   std::atomic<uint64_t> readonly_lookups_{0};
   std::atomic<uint64_t> committed_{0};
-  std::atomic<uint64_t> waits_{0};
-  std::atomic<uint64_t> wait_nanos_{0};
+  std::atomic<uint64_t> lookup_waits_{0};
+  std::atomic<uint64_t> lookup_wait_nanoseconds_{0};
   RetiredLayers retired_;
   StepLedger ledger_;
-  // Destroyed in reverse order: first, lookups that waited for pushes are sent;
-  // then the service's outstanding calls complete; then the callbacks that wait
-  // for rows run.
+  // These members are destroyed in reverse order: first, lookups that waited
+  // for pushes are sent; then the service's outstanding calls complete; then
+  // the callbacks that wait for rows run.
   CallbackThreads fetchers_;
   const CachingService* cache_ = nullptr;  // Part of service_, or null.
   std::unique_ptr<EmbeddingService> service_;
   PushQueue pushes_;
-  Lookups lookups_;
+  LookupSender lookups_;
   CallbackThreads senders_;
 };
 

@@ -12,19 +12,21 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  // All below: guarded by mutex.
+  // All fields below are guarded by mutex.
   std::map<std::string, std::shared_ptr<Session>> sessions;
-  std::set<std::string> closed;  // Names, for messages.
+  std::set<std::string> closed;  // Names of closed sessions, for messages.
 };
 
-// Never destroyed: threads may still use it while the program exits.
+// The registry is never destroyed, since threads may still use it while the
+// program exits.
 Registry& GlobalRegistry() {
   static Registry* const registry = new Registry;
   return *registry;
 }
 
-// On a thread of its own, since the last reference may be released in one of
-// the session's callbacks, which must not destroy the session.
+// Destroys the session on a thread of its own, since the last reference may be
+// released in one of the session's callbacks, which must not destroy the
+// session.
 void DestroyElsewhere(Session* session) {
   std::thread([session] { delete session; }).detach();
 }
@@ -37,8 +39,7 @@ Status NoSession(const std::string& name, bool was_closed) {
             "session '", name,
             "' with an embedding cluster was closed by this program, as when "
             "a ptf.local_cluster is stopped. Use the model while its cluster "
-            "runs; a model that was saved there can be loaded onto another "
-            "one"));
+            "runs; or save the model, and load it with another cluster"));
   }
   return Status(
       Code::kNotFound,
@@ -80,8 +81,8 @@ Status CloseSession(const std::string& name) {
   const Status flushed = (*session)->Flush();
   Registry& registry = GlobalRegistry();
   std::lock_guard<std::mutex> lock(registry.mutex);
-  // Unless another thread has closed it during the flush, and may have opened a
-  // new session of that name.
+  // Another thread may have closed the session during the flush, and may have
+  // opened a new session of that name, which must stay open.
   const auto found = registry.sessions.find(name);
   if (found != registry.sessions.end() && found->second == *session) {
     registry.sessions.erase(found);

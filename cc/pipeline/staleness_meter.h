@@ -1,6 +1,6 @@
 // StalenessMeter: a histogram of the staleness of training batches.
 //
-// Thread-safe; holds a lock only for a short time.
+// The meter is thread-safe and holds a lock only for a short time.
 
 #ifndef PERSIA_CC_PIPELINE_STALENESS_METER_H_
 #define PERSIA_CC_PIPELINE_STALENESS_METER_H_
@@ -16,15 +16,15 @@ struct StalenessHistogram {
   // The last bin counts all batches of a staleness of kBins - 1 or more.
   static constexpr size_t kBins = 65;
 
-  std::array<uint64_t, kBins> batches{};  // By staleness.
-  uint64_t last = 0;                      // The newest batch's staleness.
+  // The number of batches, by staleness.
+  std::array<uint64_t, kBins> batches{};
+  uint64_t last = 0;  // The newest batch's staleness.
   uint64_t max = 0;
 };
 
 class StalenessMeter {
  public:
-  // Counts a batch whose rows do not reflect `staleness` of the steps before
-  // it.
+  // Counts a batch whose rows lack the updates of `staleness` earlier steps.
   void Add(uint64_t staleness) {
     std::lock_guard<std::mutex> lock(mutex_);
     const size_t last_bin = StalenessHistogram::kBins - 1;

@@ -11,45 +11,46 @@ namespace {
 Status NotTrainingRefusal(const std::string& layer) {
   return Status(
       Code::kFailedPrecondition,
-      Concat("layer '", ShownLayer(layer),
-             "' must be called for training if the optimizer steps it, but was "
-             "called with training=False or without `training`: its rows were "
-             "not looked up for training. In a gradient tape, and in a "
-             "`train_step` or `compute_loss` of your own (as models of "
-             "TensorFlow Recommenders have), call what has the layer with "
-             "training=True: `self.user_model(features[\"user\"], "
-             "training=training)` in compute_loss(self, features, "
-             "training=False), `self(x, training=True)` in train_step. In fit, "
-             "give a subclassed model's `call` the argument `training=None`: "
-             "without it Keras 3 does not tell a model's layers that it is "
-             "being trained"));
+      Concat(
+          "layer '", ShownLayer(layer),
+          "' must be called for training if the optimizer steps it, but was "
+          "called with training=False or without `training`: its rows were "
+          "not looked up for training. In a gradient tape, and in a "
+          "`train_step` or `compute_loss` of your own (as models of "
+          "TensorFlow Recommenders have), pass training=True to the model that "
+          "contains the layer: `self.user_model(features[\"user\"], "
+          "training=training)` in compute_loss(self, features, "
+          "training=False), `self(x, training=True)` in train_step. In fit, "
+          "give a subclassed model's `call` the argument `training=None`: "
+          "without it Keras 3 does not tell a model's layers that it is "
+          "being trained"));
 }
 
 Status StagedTwiceRefusal(const std::string& layer) {
   return Status(
       Code::kFailedPrecondition,
       Concat("gradients of one call of layer '", ShownLayer(layer),
-             "' were computed twice in one step (a persistent tape, or two "
-             "tapes over one call), so which of them the optimizer applies is "
-             "not known. Call the layer once for each gradient"));
+             "' were computed twice in one step (by a persistent tape, or by "
+             "two tapes over one call), so it is not known which of them the "
+             "optimizer applies. Call the layer once for each gradient"));
 }
 
 }  // namespace
 
 StepLedger::Opened StepLedger::Open(
-    std::shared_ptr<const LookupRecord> lookup) noexcept {
+    std::shared_ptr<const LookupPlan> plan) noexcept {
   std::lock_guard<std::mutex> lock(mutex_);
   Opened opened;
-  Layer& layer = layers_[lookup->layer];
-  layer.table = lookup->table;
-  DiscardStaged(&layer, lookup->replica);
-  if (lookup->slot != nullptr) CloseEarlierSteps(*lookup->slot);
-  opened.released = ReleaseIfHeld({lookup->table});
+  Layer& layer = layers_[plan->layer];
+  layer.table = plan->table;
+  DiscardStaged(&layer, plan->replica);
+  if (plan->slot != nullptr) CloseEarlierSteps(*plan->slot);
+  opened.released = ReleaseIfHeld({plan->table});
 
   opened.ticket = ++last_ticket_;
   layer.open.push_back(opened.ticket);
-  ++open_by_table_[lookup->table];
-  tickets_[opened.ticket] = std::move(lookup);
+  ++open_by_table_[plan->table];
+  tickets_[opened.ticket] = std::move(plan);
   if (layer.open.size() > kMaxOpenTickets) {
     CloseTicket(&layer, layer.open.front());
     layer.open.pop_front();
@@ -73,19 +74,19 @@ Status StepLedger::Stage(const std::string& layer_name, Ticket ticket,
                          "over. Compute them before the optimizer steps and "
                          "before the layer's next training call"));
   }
-  const auto& lookup = found->second;
-  const size_t expected = lookup->vectors() * lookup->dim;
+  const auto& plan = found->second;
+  const size_t expected = plan->vectors() * plan->dim;
   if (gradients.values.size() != expected) {
     return InvalidArgument("gradients of layer '", ShownLayer(layer_name),
                            "' must have ", expected,
                            " values, as its output had, received ",
                            gradients.values.size());
   }
-  if (lookup->unique.ids.empty()) return Status();
+  if (plan->unique.ids.empty()) return Status();
   for (const StagedGradients& part : layer.staged) {
-    if (part.lookup == lookup) layer.refusal = StagedTwiceRefusal(layer_name);
+    if (part.plan == plan) layer.refusal = StagedTwiceRefusal(layer_name);
   }
-  layer.staged.push_back({lookup, std::move(gradients)});
+  layer.staged.push_back({plan, std::move(gradients)});
   return Status();
 }
 
@@ -134,12 +135,13 @@ uint64_t StepLedger::discarded() const {
   return discarded_;
 }
 
-// Gradients are staged after a step's forward pass. If they are still staged at
-// the next forward pass, the optimizer did not step this layer.
+// Discards the layer's staged gradients of one replica. Gradients are staged
+// after a step's forward pass; if they are still staged at the next forward
+// pass, the optimizer did not step this layer.
 void StepLedger::DiscardStaged(Layer* layer, int replica) {
   layer->refusal = Status();
   const auto is_of_replica = [replica](const auto& part) {
-    return part.lookup->replica == replica;
+    return part.plan->replica == replica;
   };
   const auto first = std::stable_partition(
       layer->staged.begin(), layer->staged.end(),
@@ -172,8 +174,8 @@ void StepLedger::CloseTickets(Layer* layer) {
   layer->open.clear();
 }
 
-// Closes the tickets of the stream's earlier batches that the optimizer has
-// stepped: layers that have not committed them never will.
+// Closes the open tickets of the stream's earlier batches for which the
+// optimizer has stepped some layer: their other layers will never commit.
 void StepLedger::CloseEarlierSteps(const BatchSlot& slot) {
   const auto [last, is_new] = last_steps_.emplace(slot.stream(), slot.step());
   if (!is_new && last->second == slot.step()) return;
@@ -194,7 +196,7 @@ void StepLedger::CloseEarlierSteps(const BatchSlot& slot) {
 void StepLedger::Hold(Layer* layer, OptimizerStep step) {
   TableStep& held = held_[layer->table];
   held.table = layer->table;
-  held.dim = layer->staged.front().lookup->dim;
+  held.dim = layer->staged.front().plan->dim;
   held.learning_rate = step.learning_rate;
   held.step = step.number;
   for (StagedGradients& part : layer->staged) {
@@ -210,7 +212,8 @@ StepGroup StepLedger::ReleaseIfHeld(const std::vector<TableKey>& tables) {
   return any_held ? TakeHeld(tables) : StepGroup();
 }
 
-// Takes the held tables that are in `tables` or have no open tickets.
+// Removes and returns the held tables that are in `tables` or have no open
+// tickets.
 StepGroup StepLedger::TakeHeld(const std::vector<TableKey>& tables) {
   StepGroup group;
   for (auto held = held_.begin(); held != held_.end();) {

@@ -1,26 +1,33 @@
-// StepLedger: which gradients belong to which step, and when they are pushed.
+// StepLedger: records which gradients belong to which step, and decides when
+// they are pushed.
 //
 // A training lookup opens a ticket. Staging adds the ticket's gradients. A
-// commit means that the optimizer stepped the layer: it takes the layer's
-// staged gradients and closes the layer's tickets, including those without
-// gradients. Gradients that are staged but never committed (the loss scaler
-// skipped the step, or the optimizer applied gradients of other weights only)
-// are discarded when the layer's next training lookup begins a new step.
+// commit means that the optimizer stepped the layer: the commit takes the
+// layer's staged gradients and closes the layer's tickets, including those
+// without gradients. Gradients that are staged but never committed (the loss
+// scaler skipped the step, or the optimizer applied gradients of other weights
+// only) are discarded when the layer's next training lookup begins a new step.
 //
 // Committed gradients are held until no ticket is open, that is, until the step
-// is over. Then they are released as one group: one update for all tables. If a
-// layer never commits (its output did not reach the loss), the next training
-// lookup of a held table releases that table and every other table without open
-// tickets; so do Release and ReleaseAll. Otherwise a table is not released
-// while another layer that shares it may still commit, since all gradients of
-// one table within one step must be summed before the optimizer updates its
-// rows. (So if another thread flushes, or evaluates the table, between the
-// commits of a step, that step becomes two updates.)
+// is over. Then they are released, that is, given to the caller to push, as one
+// group: one update for all tables.
+//
+// A layer that never commits (its output did not reach the loss) leaves its
+// ticket open. Three calls therefore release held tables earlier:
+// - The next training lookup of a held table releases that table and every
+//   other held table without open tickets.
+// - Release does the same for the held tables among its arguments.
+// - ReleaseAll releases all held tables.
+// Apart from these calls, a table is held while another layer that shares it
+// may still commit, since all gradients of one table within one step must be
+// summed before the optimizer updates its rows. (If another thread makes such a
+// call between the commits of a step, because it flushes or evaluates the
+// table, the step becomes two updates.)
 //
 // A layer has the same name in every replica; a lookup of a replica discards
 // only the gradients of that replica.
 //
-// Thread-safe; holds a lock only for a short time.
+// The ledger is thread-safe and holds a lock only for a short time.
 
 #ifndef PERSIA_CC_PIPELINE_STEP_LEDGER_H_
 #define PERSIA_CC_PIPELINE_STEP_LEDGER_H_
@@ -35,13 +42,13 @@
 #include <vector>
 
 #include "cc/base/status.h"
-#include "cc/pipeline/layer_lookup.h"
+#include "cc/pipeline/lookup.h"
 #include "cc/pipeline/session.h"
 
 namespace persia {
 
 struct StagedGradients {
-  std::shared_ptr<const LookupRecord> lookup;
+  std::shared_ptr<const LookupPlan> plan;
   SharedGradients gradients;
 };
 
@@ -50,19 +57,20 @@ struct TableStep {
   TableKey table = 0;
   uint32_t dim = 0;
   float learning_rate = 0;
-  uint32_t step = 0;  // See OptimizerStep.
+  uint32_t step = 0;  // The step's number: see OptimizerStep.
   std::vector<StagedGradients> parts;
 };
 
 // The tables of a step, which become one update.
 using StepGroup = std::vector<TableStep>;
 
-// Most methods are noexcept: they allocate little, and if that fails the
-// program ends, since otherwise a step could be applied partly or be waited for
-// forever.
+// Most methods are noexcept. They allocate little; if an allocation fails, the
+// program ends, since otherwise a step could be applied only partly, or a
+// caller could wait forever.
 class StepLedger {
  public:
-  // The most open tickets of a layer; beyond that, the oldest is closed.
+  // A layer has at most this many open tickets; beyond that, its oldest ticket
+  // is closed.
   static constexpr size_t kMaxOpenTickets = 64;
 
   struct Opened {
@@ -75,32 +83,33 @@ class StepLedger {
     StepGroup released;
   };
 
-  // Begins a training lookup.
-  Opened Open(std::shared_ptr<const LookupRecord> lookup) noexcept;
+  // Opens a ticket for a training lookup, and releases held tables that may be
+  // pushed now.
+  Opened Open(std::shared_ptr<const LookupPlan> plan) noexcept;
 
-  // Adds a ticket's gradients. A ticket of 0 (the lookup was not for training),
-  // or one that is staged twice, makes the layer's next commit fail.
-  // kInvalidArgument if the gradients' size is not the lookup's;
-  // kFailedPrecondition if the ticket is closed.
+  // Stages a ticket's gradients. A ticket of 0 (the lookup was not for
+  // training), or a ticket that is staged twice, makes the layer's next commit
+  // fail. Returns kInvalidArgument if the gradients do not have the size of the
+  // lookup's output, and kFailedPrecondition if the ticket is closed.
   Status Stage(const std::string& layer, Ticket ticket,
                SharedGradients gradients) noexcept;
 
-  // Takes the gradients that `layer` staged, and releases what may be pushed
-  // now. On failure, discards the staged gradients.
+  // Commits the gradients that `layer` staged, and releases the tables that may
+  // be pushed now. On failure, discards the staged gradients.
   Result<Committed> Commit(const std::string& layer,
                            OptimizerStep step) noexcept;
 
-  // If any of `tables` is held, releases those of `tables` that are held and
-  // all held tables without open tickets.
+  // If any of `tables` is held, releases the held tables among `tables`, and
+  // also every other held table without open tickets.
   StepGroup Release(const std::vector<TableKey>& tables) noexcept;
 
   // Releases all held tables.
   StepGroup ReleaseAll();
 
-  // No further batch of the stream will come.
+  // Forgets a stream from which no further batch will come.
   void ForgetStream(uint64_t stream);
 
-  // The number of staged gradients that have been discarded in all.
+  // The number of staged gradients that have been discarded so far.
   uint64_t discarded() const;
 
  private:
@@ -121,13 +130,13 @@ class StepLedger {
   StepGroup TakeHeld(const std::vector<TableKey>& tables);
 
   mutable std::mutex mutex_;
-  // All below: guarded by mutex_.
+  // All fields below are guarded by mutex_.
   Ticket last_ticket_ = 0;
-  std::unordered_map<Ticket, std::shared_ptr<const LookupRecord>> tickets_;
+  std::unordered_map<Ticket, std::shared_ptr<const LookupPlan>> tickets_;
   std::unordered_map<std::string, Layer> layers_;
   std::unordered_map<TableKey, size_t> open_by_table_;
   std::map<TableKey, TableStep> held_;
-  // By stream: the step of its newest ticket.
+  // For each stream, the step of its newest ticket.
   std::unordered_map<uint64_t, uint64_t> last_steps_;
   uint64_t discarded_ = 0;
 };

@@ -1,12 +1,16 @@
-// Call: one request at a server, from its frame to the reply's frame.
+// Call: one request at a server, from reading the request's frame until the
+// reply's frame is written.
 //
-// Owns all memory that the service and the reply refer to, and is reused for
-// later requests so that this memory is too. Not thread-safe.
+// A Call owns all memory that the service and the reply refer to. Calls are
+// reused for later requests, so that their memory is reused too. Not
+// thread-safe.
 
 #ifndef PERSIA_CC_SERVER_CALL_H_
 #define PERSIA_CC_SERVER_CALL_H_
 
 #include <cstdint>
+#include <tuple>
+#include <variant>
 
 #include "cc/base/byte_buffer.h"
 #include "cc/base/status.h"
@@ -18,46 +22,50 @@
 
 namespace persia {
 
-bool IsRequest(MessageType type);
-
 class Call {
  public:
+  Call() = default;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
   // The buffer to read the request's body into.
   ByteBuffer* body() { return &body_; }
 
-  // Roughly the memory that the request and its reply took.
+  // The approximate number of bytes that the request and its reply occupy.
   uint64_t bytes() const {
     return body_.size() + vectors_.bytes() + TotalBytes(reply_);
   }
 
-  // The memory that is retained for later requests. Call Clear before.
+  // The bytes of the buffers that are retained for later requests. Call Clear
+  // first.
   uint64_t kept() const { return body_.capacity() + vectors_.capacity(); }
 
-  // Frees what is allocated anew for each request. Not between Prepare and the
-  // end of the reply.
+  // Frees the memory that is not reused for the next request. Must not be
+  // called after Prepare until the reply has been written.
   void Clear();
 
-  // Frees each buffer that is larger than `bytes`. Not while the service works
-  // on the request, before a reply with rows has been written, or while the
-  // body is being read.
+  // Like Clear, and also frees each buffer that is larger than `bytes`. Must
+  // not be called while the body is being read, while the service works on the
+  // request, or before a reply with rows has been written.
   void Trim(uint64_t bytes);
 
   // Decodes the body. After an error, do not call Start.
   Status Prepare(const FrameHeader& header, const ServerOptions& options);
 
-  // The most memory that the request and its reply take. It leaves out what
-  // cannot be known and is mostly small, such as the list of a server's tables.
+  // Upper bound of the bytes of the request and its reply, without those parts
+  // of a reply whose size is unknown before the service replies, such as the
+  // list of a server's tables; most of these parts are small.
   uint64_t needed() const;
 
-  // Allocates memory for rows and hands the request to the service. The call
-  // must live until `done`.
+  // Allocates memory for rows and hands the request to the service. The Call
+  // must live until `done` is called.
   void Start(EmbeddingService* service, DoneCallback done);
 
-  // The memory that request and reply take once there is a reply.
+  // The bytes of the request and its reply. Call it once the reply is set.
   uint64_t held() const;
 
-  // What the connection has been granted for this call. Released with the
-  // reply.
+  // The bytes that the reply budget has granted for this call. The connection
+  // releases them once the reply has been written.
   ReplyBudget::Charge charge;
 
   // Sets the reply's frame from the request's outcome.
@@ -69,33 +77,32 @@ class Call {
 
   uint64_t request_id() const { return request_id_; }
 
-  // Sets the reply to a message that is not a request.
+  // Sets the reply's frame directly, for messages that are not requests, such
+  // as those of a handshake.
   void Answer(OutFrame reply);
 
-  // Refers to the call's memory.
+  // The reply's frame, which refers to memory of this Call.
   const OutFrame& reply() const { return reply_; }
 
  private:
-  Status Decode(const ServerOptions& options);
-  Status TakeMemory();
+  // A tuple with one request of each type in AnyRequest.
+  template <typename... Requests>
+  static std::tuple<Requests...> OneOfEach(std::variant<Requests*...>);
+  using Requests = decltype(OneOfEach(AnyRequest()));
+
+  template <typename Request>
+  Status Decode(const ServerOptions& options, Request* request);
   uint64_t NeededForReply() const;
+  bool HasVectors() const;
   OutFrame FitRows(OutFrame reply, uint64_t max_body_bytes) const;
   OutFrame EncodeReply(const ServerState& server);
 
-  MessageType type_ = MessageType::kError;
   uint64_t request_id_ = 0;
   ByteBuffer body_;
   CallVectors vectors_;  // Rows of a lookup, or an update's gradients.
-  CreateTableRequest create_table_;
-  LookupRequest lookup_;
-  UpdateRequest update_;
-  StatsRequest stats_;
-  ExportRequest export_;
-  AssignRequest assign_;
-  RemoveRequest remove_;
-  DropTableRequest drop_;
-  ChangesRequest changes_;
-  CheckpointRequest checkpoint_;
+  Requests requests_;
+  // Points to the element of requests_ that was decoded last.
+  AnyRequest request_ = &std::get<StatsRequest>(requests_);
   OutFrame reply_;
 };
 

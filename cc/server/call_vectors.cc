@@ -1,14 +1,15 @@
 #include "cc/server/call_vectors.h"
 
-#include "cc/wire/messages.h"
+#include "cc/wire/row_messages.h"
 
 namespace persia {
 namespace {
 
-// The most padding after a table's rows in a reply.
+// Upper bound of the padding bytes after a table's rows in a reply.
 constexpr uint64_t kMostPadding = 8;
 
-// Does not overflow: the ids fit into a body, and dim is bounded.
+// The number of floats in the vectors of `ids`. The product cannot overflow,
+// because the ids fit into a message's body, and `dim` is limited.
 uint64_t NumberCount(const TableIds& ids) {
   return uint64_t{ids.vectors()} * ids.dim;
 }
@@ -26,9 +27,10 @@ Status CheckBytes(const char* what, uint64_t bytes, uint64_t max_bytes) {
 
 }  // namespace
 
-// Checks the memory of bags. They are pooled from separate rows, and their
-// gradients are spread to separate rows, whose size shows neither in the
-// request nor in its reply.
+// Checks the number of ids, and the memory that bags need. A service pools a
+// bag from one row per id, and spreads the bag's gradient to one row per id.
+// These rows are neither in the request nor in its reply, so the limits on
+// messages do not bound them.
 template <typename Request>
 Status CallVectors::CheckIdsAndBags(const Request& request,
                                     const Limits& limits) {
@@ -45,7 +47,8 @@ Status CallVectors::CheckIdsAndBags(const Request& request,
                     limits.bytes);
 }
 
-// Memory of an earlier call is retained for this one, but no longer counted.
+// Sets the sizes that TakeMemory allocates. The buffers retain the memory of an
+// earlier call, but bytes() no longer counts it.
 void CallVectors::SetNeeded(uint64_t numbers, uint64_t encoded_bytes) {
   floats_bytes_ = numbers * sizeof(float);
   encoded_bytes_ = encoded_bytes;
@@ -124,6 +127,7 @@ Status CallVectors::Decode(ConstBytes body, const Limits& limits,
   Clear();
   PERSIA_RETURN_IF_ERROR(
       DecodeUpdate(body, request, &gradients_, limits.request));
+  request->counts = UpdateCounts();
   PERSIA_RETURN_IF_ERROR(CheckIdsAndBags(*request, limits));
   uint64_t numbers = 0;
   for (size_t t = 0; t < gradients_.size(); ++t) {

@@ -2,9 +2,9 @@
 // update carries, converted between the service's floats and the message's
 // dtype.
 //
-// Retains its memory for the next call. float32 is never copied: the service
-// writes rows into the reply's memory and reads gradients in the request's
-// body. Other dtypes are converted once. Not thread-safe.
+// Retains its memory for the next call. float32 vectors are never copied: the
+// service writes rows into the reply's memory and reads gradients in the
+// request's body. Vectors of other dtypes are converted once. Not thread-safe.
 
 #ifndef PERSIA_CC_SERVER_CALL_VECTORS_H_
 #define PERSIA_CC_SERVER_CALL_VECTORS_H_
@@ -26,7 +26,7 @@ class CallVectors {
  public:
   // Limits on a request's memory, apart from its body.
   struct Limits {
-    // For a reply, and for decoded rows or gradients.
+    // The maximum bytes of a reply, and of decoded rows or gradients.
     uint64_t bytes;
     RequestLimits request;
   };
@@ -36,7 +36,8 @@ class CallVectors {
   // rows from which bags are pooled exceed the limits.
   Status Decode(ConstBytes body, const Limits& limits, LookupRequest* request);
 
-  // Allocates that memory. kResourceExhausted if there is not enough.
+  // Allocates the memory for the rows of the lookup's tables.
+  // kResourceExhausted if there is not enough memory.
   Status TakeMemory(LookupRequest* request);
 
   // Encodes the reply to the last decoded Lookup, whose rows the service has
@@ -44,30 +45,38 @@ class CallVectors {
   OutFrame EncodeReply(uint64_t request_id, const LookupRequest& request);
 
   // Decodes an Update, except for its gradients, which stay in `body`.
-  // kResourceExhausted if the decoded gradients, or the rows to which bags are
-  // spread, exceed the limits.
+  // kResourceExhausted if the decoded gradients, or the rows to which the
+  // gradients of bags are spread, exceed the limits.
   Status Decode(ConstBytes body, const Limits& limits, UpdateRequest* request);
 
   // Decodes the gradients that are not float32. kResourceExhausted if there is
   // not enough memory.
   Status TakeMemory(UpdateRequest* request);
 
-  // Resets it for a call that has no vectors.
+  // Does nothing, because requests of other types have no vectors.
+  template <typename Request>
+  Status TakeMemory(Request*) {
+    return Status();
+  }
+
+  // Resets this object for a request that has no vectors.
   void Clear();
 
-  // What TakeMemory will allocate after the last Decode, and what the service
-  // will allocate for the rows of bags.
+  // The bytes that TakeMemory will allocate for the request decoded last, and
+  // that the service will allocate for the rows of its bags.
   uint64_t needed() const {
     return floats_bytes_ + encoded_bytes_ + other_bytes_;
   }
 
-  // What TakeMemory has allocated since the last Decode.
+  // The bytes that TakeMemory has allocated since the last Decode.
   uint64_t bytes() const { return floats_.size() + encoded_.size(); }
 
-  // The same, with the memory that is retained for the next call.
+  // The bytes of all buffers, including memory that is retained for the next
+  // call.
   uint64_t capacity() const { return floats_.capacity() + encoded_.capacity(); }
 
-  // Frees each buffer that is larger than `bytes`. Nothing may refer to it.
+  // Frees each buffer that is larger than `bytes`. Nothing may refer to the
+  // buffers.
   void Trim(uint64_t bytes) {
     floats_.Trim(bytes);
     encoded_.Trim(bytes);
@@ -79,7 +88,7 @@ class CallVectors {
   void SetNeeded(uint64_t numbers, uint64_t encoded_bytes);
   Status TakeNeeded(const char* what);
 
-  // Set by the last Decode:
+  // The last Decode has set these three sizes.
   uint64_t floats_bytes_ = 0;
   uint64_t encoded_bytes_ = 0;
   uint64_t other_bytes_ = 0;  // Rows of bags, and padding.

@@ -6,9 +6,11 @@
 namespace persia {
 namespace {
 
-// A peer that reads a long reply at this rate is not stalled.
+// A peer that reads a long reply at this rate or faster is not dropped as
+// stalled.
 constexpr double kSlowestBytesASecond = 1 << 20;
 
+// How much a reply may exceed its granted bytes without a check of the budget.
 // Replies without rows are shorter than this.
 constexpr uint64_t kShortBytes = 4096;
 
@@ -18,7 +20,7 @@ constexpr EventKind kStalled{"connections dropped that read no replies",
 constexpr EventKind kBadFrames{"connections dropped for bad frames",
                                EventLevel::kWarning, 20};
 
-// How long a peer may take to hang up after its last reply.
+// How long a peer may take to close the connection after the last reply to it.
 constexpr double kLingerSeconds = 1;
 
 Status OtherVersion(uint16_t of_client) {
@@ -30,33 +32,34 @@ Status OtherVersion(uint16_t of_client) {
 
 Status Silence(bool within_tls) {
   return Status(Code::kUnauthenticated,
-                Concat("it did not end the handshake in time: does it ",
+                Concat("it did not complete the handshake in time: does it ",
                        within_tls ? "speak TLS?" : "have a token?"));
 }
 
 Status HungUp() {
   return Status(Code::kUnauthenticated,
-                "it hung up amid the handshake: does it have another token?");
+                "it closed the connection during the handshake: does it have "
+                "another token?");
 }
 
 Status TlsNotSpoken() {
   return Status(
       Code::kUnauthenticated,
-      "it speaks TLS, which this server has not: start the server with "
+      "it speaks TLS, but this server does not: start the server with "
       "--tls-certificate, --tls-key and --tls-ca, or give the client "
       "none of them");
 }
 
 Status NoRequest() {
-  return Status(Code::kDataLoss, "it sent a message that is no request");
+  return Status(Code::kDataLoss, "it sent a message that is not a request");
 }
 
 Status NoRoom(uint64_t total_bytes) {
-  return Status(Code::kResourceExhausted,
-                Concat("this server has no room for the reply: replies that "
-                       "their clients do not read, and requests under way, "
-                       "take all of the ",
-                       total_bytes, " bytes that they may; ask again later"));
+  return Status(
+      Code::kResourceExhausted,
+      Concat("this server has no room for the reply: unread replies "
+             "and requests in progress use all of the ",
+             total_bytes, " bytes allowed for them; try again later"));
 }
 
 }  // namespace
@@ -104,9 +107,10 @@ void Connection::Serve() {
   ReadNext();
 }
 
-// ---- The client proves itself, by TLS and by the token.
+// ---- Handshakes: TLS, then the token.
 
-// One time limit for both TLS and the token's handshake.
+// Starts the one time limit that covers both the TLS handshake and the token's
+// handshake.
 void Connection::LimitHandshake() {
   handshake_timer_.expires_at(
       DeadlineAfter(server_->options.handshake_seconds));
@@ -119,7 +123,9 @@ void Connection::LimitHandshake() {
 
 void Connection::OnSilence() {
   if (closed_ || !(securing_ || handshake_)) return;
-  if (!draining_) CountRefused(Silence(securing_));  // Else already counted.
+  // A connection drains if its client was already counted, or if the server is
+  // stopping.
+  if (!draining_) CountRefused(Silence(securing_));
   Close();
 }
 
@@ -137,9 +143,9 @@ void Connection::OnSecured(const Status& status) {
   if (closed_) return;
   securing_ = false;
   if (status.ok()) return Serve();
-  if (status.code() == Code::kUnavailable) return Close();  // It hung up.
+  if (status.code() == Code::kUnavailable) return Close();  // The peer hung up.
   if (status.code() == Code::kUnauthenticated) return RefuseClient(status);
-  CountRefused(status);  // TLS has told the peer.
+  CountRefused(status);  // TLS has sent the peer an alert.
   draining_ = true;
   CloseAfterReplies();
 }
@@ -158,8 +164,8 @@ void Connection::OnHandshakeRead(ReadEnd end, const Status& status) {
     const ByteBuffer& body = *reading_->body();
     return TakeHandshake(ConstBytes(body.data(), body.size()));
   }
-  // Most requests are longer than a handshake's frame; the client is told
-  // nevertheless that a token is needed.
+  // A frame that is too long for a handshake is probably a request from a
+  // client without a token. TakeHandshake replies to it that a token is needed.
   if (end == ReadEnd::kTooLong) return TakeHandshake({});
   OnBadFrame(end, status);
 }
@@ -185,7 +191,7 @@ void Connection::EndHandshake() {
   stream_->set_max_body_bytes(server_->options.max_body_bytes);
 }
 
-// ---- Requests.
+// ---- Reading requests and writing replies.
 
 void Connection::ReadNext() {
   if (closed_ || draining_ || reading_ != nullptr || waiting_ != nullptr ||
@@ -221,7 +227,7 @@ void Connection::OnRead(ReadEnd end, const Status& status) {
   OnBadFrame(end, status);
 }
 
-// Returns the call that was read into, which is idle no longer.
+// Returns the call into which a frame was read, and counts it as in flight.
 std::shared_ptr<Call> Connection::TakeRead() {
   idle_calls_->EndIdle();
   ++in_flight_;
@@ -258,7 +264,8 @@ void Connection::OnRequest() {
   LimitWait();
 }
 
-// While a request waits, drops peers that hold room and do not read.
+// Starts a timer that, while a request waits for room in the budget, drops
+// peers that occupy room and do not read their replies.
 void Connection::LimitWait() {
   wait_timer_.expires_at(DeadlineAfter(server_->options.unread_seconds / 10));
   wait_timer_.async_wait(
@@ -285,12 +292,12 @@ void Connection::OnRoom(uint64_t wait) {
   ReadNext();
 }
 
-// The budget has reserved what the call needs.
+// Starts a call for which the budget has reserved the needed bytes.
 void Connection::Begin(std::shared_ptr<Call> call) {
   call->charge = server_->budget->Given(call->needed());
-  // The service may finish on any thread and after this server is gone: until
-  // the loop's thread runs, only the call itself and the mailbox are safe to
-  // use.
+  // The service may finish on any thread, even after this server was destroyed.
+  // Code that does not run on the loop's thread may therefore use only the call
+  // and the mailbox.
   call->Start(server_->service,
               [call, mailbox = mailbox_,
                connection = weak_from_this()](const Status& status) {
@@ -303,13 +310,14 @@ void Connection::Begin(std::shared_ptr<Call> call) {
               });
 }
 
-// Refuses the client for who it is, not for what it sent.
+// Refuses the client itself, for example for lack of a token, rather than one
+// of its requests.
 void Connection::RefuseClient(const Status& why) {
   CountRefused(why);
   Refuse(kConnectionId, why);
 }
 
-// Tells the peer why the connection ends.
+// Sends the peer an error that says why the connection ends, and ends it.
 void Connection::Refuse(uint64_t request_id, const Status& why) {
   if (reading_ == nullptr) reading_ = idle_calls_->Take();
   reading_->Refuse(request_id, why);
@@ -340,8 +348,9 @@ void Connection::Reply(std::shared_ptr<Call> call) {
   if (replies_.size() == 1) WriteNext();
 }
 
-// Usually the reply is smaller than the estimate. If it is larger and there is
-// no room, it is refused rather than exceed the budget.
+// Charges the budget for the actual size of the reply, which is usually smaller
+// than the estimate. If the reply is larger, and the budget has no room for the
+// increase, an error replaces the reply.
 void Connection::ChargeReply(Call* call) {
   if (call->charge.bytes() == 0) call->charge = server_->budget->Given(0);
   if (call->held() > call->charge.bytes() + kShortBytes &&
@@ -360,9 +369,8 @@ void Connection::DropIfStalled() {
   TellEvent(server_->options.events, kStalled, "dropped ", peer_,
             ": it did not read its next reply within ", seconds, " s; ",
             unwritten_bytes_,
-            " bytes wait for it, and requests wait for room "
-            "in the ",
-            server_->budget->total_bytes(), " that all replies may take");
+            " bytes wait for it, while other requests wait for room in the ",
+            server_->budget->total_bytes(), " bytes for all replies");
   Close();
 }
 
@@ -396,7 +404,7 @@ void Connection::Drain() {
 
 void Connection::CloseAfterReplies() {
   if (in_flight_ > 0 || lingering_) return;
-  // OnRead calls this again.
+  // CancelRead makes OnRead run, which calls this function again.
   if (reading_ != nullptr) return stream_->CancelRead();
   lingering_ = true;
   stream_->Linger(kLingerSeconds,

@@ -1,5 +1,5 @@
-// Connection: one client's connection at a server. Belongs to its socket's
-// loop.
+// Connection: one client's connection at a server. Only the thread of its
+// socket's event loop may use it.
 
 #ifndef PERSIA_CC_SERVER_CONNECTION_H_
 #define PERSIA_CC_SERVER_CONNECTION_H_
@@ -32,17 +32,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   void Start();
 
-  // Instead of Start: counts the client as refused and tells it why.
+  // Called instead of Start: counts the client as refused, and sends it the
+  // error `why`.
   void TurnAway(const Status& why);
 
-  // Reads no further requests, answers those in flight, then closes.
+  // Reads no further requests, answers those in flight, then closes the
+  // connection.
   void Drain();
 
-  // Closes at once. Replies that are not written yet are lost.
+  // Closes the connection at once. Replies that are not written yet are lost.
   void Close();
 
-  // Closes at once, and logs why, if the peer does not read its replies while
-  // other requests wait for the memory that these replies take.
+  // Closes the connection at once, and logs why, if the peer does not read its
+  // replies while other requests wait for the memory that these replies take.
   void DropIfStalled();
 
  private:
@@ -88,17 +90,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   const std::shared_ptr<IdleCalls> idle_calls_;
 
-  Status turned_away_;     // Not OK: why to refuse the client.
-  bool securing_ = false;  // During the TLS handshake.
-  std::optional<ServerHandshake> handshake_;  // Until it has succeeded.
+  Status turned_away_;     // If not OK, the reason to refuse the client.
+  bool securing_ = false;  // True during the TLS handshake.
+  std::optional<ServerHandshake> handshake_;  // Reset once it has succeeded.
   std::shared_ptr<Call> reading_;  // The call whose frame is being read.
-  int in_flight_ = 0;              // Calls between frame and end of reply.
+  int in_flight_ = 0;              // Calls whose reply is not written yet.
   std::deque<std::shared_ptr<Call>> replies_;  // The first is being written.
-  uint64_t unwritten_bytes_ = 0;               // Of replies_.
-  Clock::time_point write_began_;  // When the first of them was begun.
-  std::shared_ptr<Call> waiting_;  // For room in the budget; reading pauses.
-  uint64_t wait_ = 0;              // Counts the waits, to recognize old grants.
-  uint64_t wait_number_ = 0;       // The budget's number for the current wait.
+  uint64_t unwritten_bytes_ = 0;               // Total size of replies_.
+  Clock::time_point write_began_;  // When the write of replies_.front() began.
+  // A call that waits for room in the budget; meanwhile no frame is read.
+  std::shared_ptr<Call> waiting_;
+  // Counts the waits, so that OnRoom ignores grants of earlier waits.
+  uint64_t wait_ = 0;
+  // The number by which ReplyBudget::Cancel can end the wait.
+  uint64_t wait_number_ = 0;
   Deadline wait_ends_;
   bool draining_ = false;
   bool lingering_ = false;

@@ -6,18 +6,20 @@ namespace persia {
 
 namespace {
 
-constexpr EventKind kTooMany{"connections refused, one too many each",
+constexpr EventKind kTooMany{"connections refused over the limit",
                              EventLevel::kWarning, 1};
 
-// How many connections over the limit are told why they are refused, and not
-// just closed: their number must be limited too.
+// How many connections over the limit may be open at once to receive the reason
+// of their refusal. A connection beyond these is just closed, so that refusals
+// too use limited resources.
 constexpr uint64_t kTurnedAwayAtOnce = 64;
 
 Status TooMany(int limit) {
   return Status(Code::kResourceExhausted,
-                Concat("this server has as many connections as it may, ", limit,
-                       ": raise its --max-connections, or put embedding "
-                       "workers (persia worker) between it and its clients"));
+                Concat("this server has reached its limit of ", limit,
+                       " connections: raise its --max-connections, or put "
+                       "embedding workers (persia worker) between it and its "
+                       "clients"));
 }
 
 }  // namespace
@@ -48,7 +50,7 @@ void ConnectionSet::Add(Socket socket) {
 
 void ConnectionSet::DrainAll() {
   mailbox_->Post([this] {
-    const auto open = open_;  // The call may erase its connection.
+    const auto open = open_;  // Drain may erase its connection from open_.
     for (const auto& connection : open) connection->Drain();
   });
 }

@@ -1,5 +1,5 @@
-// ConnectionSet: the open connections of one loop. Belongs to the loop, except
-// for the methods that say otherwise.
+// ConnectionSet: the open connections of one event loop. Only the loop's thread
+// may use it, except for the methods that say otherwise.
 
 #ifndef PERSIA_CC_SERVER_CONNECTION_SET_H_
 #define PERSIA_CC_SERVER_CONNECTION_SET_H_
@@ -17,22 +17,23 @@ namespace persia {
 
 class ConnectionSet {
  public:
-  // `server` must outlive the set, and the set its connections.
+  // `server` must outlive the set, and the set must outlive its connections.
   ConnectionSet(std::shared_ptr<Mailbox> mailbox, ServerState* server)
       : mailbox_(std::move(mailbox)), server_(server) {}
 
-  // Serves a connection whose socket belongs to the loop, or refuses it if the
-  // server has too many. Any thread, but always the same one for all sets of a
-  // server.
+  // Serves a connection whose socket belongs to the mailbox's event loop, or
+  // refuses it if the server has too many connections. May be called on any
+  // thread, but always on the same thread for all sets of a server.
   void Add(Socket socket);
 
-  // Any thread. They apply to the connections that were added before.
+  // These three call Connection's Drain, Close or DropIfStalled for each
+  // connection that was added before. They may be called on any thread.
   void DrainAll();
   void CloseAll();
   void DropStalled();
 
-  // Blocks until all connections are closed, or until `deadline`. Any thread
-  // but the loop's.
+  // Blocks until all connections are closed, or until `deadline`. Returns
+  // whether all are closed. Must not be called on the loop's thread.
   bool WaitUntilEmpty(Deadline deadline);
 
  private:
@@ -44,7 +45,9 @@ class ConnectionSet {
 
   std::mutex mutex_;
   std::condition_variable empty_;
-  size_t count_ = 0;  // Guarded by mutex_. Includes those not yet in open_.
+  // Counts all connections, including those not yet in open_. Guarded by
+  // mutex_.
+  size_t count_ = 0;
 };
 
 }  // namespace persia

@@ -5,11 +5,12 @@
 namespace persia {
 namespace {
 
-// The most calls that are retained. They are used last in, first out, so
-// further ones would serve only bursts.
+// The maximum number of idle calls that are retained. The call that was
+// retained last is reused first, so more calls would be used only in bursts of
+// requests.
 constexpr size_t kMaxCalls = 4;
 
-// What an idle call may retain indefinitely.
+// The largest buffer that an idle call may retain indefinitely, in bytes.
 constexpr uint64_t kKeptBytes = uint64_t{64} << 10;
 
 }  // namespace
@@ -53,7 +54,8 @@ void IdleCalls::Close() {
   timer_.cancel();
 }
 
-// A timer, so that no work is done per request.
+// Starts the timer that calls Trim. Since the timer frees memory, no request
+// spends time on this.
 void IdleCalls::StartTimer() {
   timer_.expires_at(DeadlineAfter(server_->options.memory_seconds));
   timer_.async_wait([calls = weak_from_this()](const ErrorCode& error) {
@@ -63,10 +65,10 @@ void IdleCalls::StartTimer() {
 }
 
 void IdleCalls::Trim() {
-  // The timer may have expired just before it was cancelled.
+  // The timer may have expired just before Close cancelled it.
   if (is_closed_) return;
   const uint64_t needed = std::max(kKeptBytes, *recent_bytes_);
-  // A buffer may have a capacity 1.5 times the size that was asked for.
+  // A buffer may have a capacity of 1.5 times the size that was requested.
   const uint64_t kept = needed + needed / 2;
   for (const auto& call : calls_) call->Trim(kept);
   const bool reads = next_ != nullptr && reads_body_();

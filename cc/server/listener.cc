@@ -5,18 +5,18 @@
 namespace persia {
 namespace {
 
-// Before accepting again after an error, such as no descriptor left.
+// How long the listener waits before it accepts again after an error, such as a
+// lack of file descriptors.
 constexpr double kRetrySeconds = 0.1;
 
 Status OthersReach(const Address& address) {
   return InvalidArgument(
-      "without a token or TLS, only addresses of this machine may be listened "
-      "on, and others reach ",
+      "without a token or TLS, a server may listen only on addresses of this "
+      "machine, but other machines can reach ",
       address.ToString(),
       ": give --auth-token-file FILE, or --tls-certificate, --tls-key and "
-      "--tls-ca; or listen on 127.0.0.1; or, where everybody who reaches it "
-      "may "
-      "read and change all rows, give --insecure");
+      "--tls-ca; or listen on 127.0.0.1; or give --insecure if everybody who "
+      "can reach this address may read and change all rows");
 }
 
 }  // namespace

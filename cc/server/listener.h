@@ -1,5 +1,5 @@
-// Listener: accepts connections on one port. Belongs to the loop that it
-// accepts on.
+// Listener: accepts connections on one port. Only the thread of the loop on
+// which it accepts may use it, except for Bind.
 
 #ifndef PERSIA_CC_SERVER_LISTENER_H_
 #define PERSIA_CC_SERVER_LISTENER_H_
@@ -17,16 +17,17 @@ namespace persia {
 
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
-  // Returns the loop for the next connection.
+  // Returns the event loop that will serve the next connection.
   using NextLoop = std::function<EventLoop*()>;
-  // Receives a connection and the loop that it belongs to.
+  // Receives a new connection and the loop that will serve it.
   using Accepted = std::function<void(EventLoop* loop, Socket socket)>;
 
   // From where clients may connect.
   enum class Reach { kThisMachine, kAnywhere };
 
-  // Binds; any thread. kUnavailable, naming the address, if that fails;
-  // kInvalidArgument for an address that can be reached from outside `reach`.
+  // Binds to `address`. May be called on any thread. kUnavailable, naming the
+  // address, if binding fails; kInvalidArgument if clients outside `reach`
+  // could connect to the address.
   static Result<std::shared_ptr<Listener>> Bind(EventLoop* loop,
                                                 const Address& address,
                                                 Reach reach);

@@ -4,7 +4,7 @@
 
 namespace persia {
 
-// ---- Charges.
+// ---- Methods of Charge.
 
 ReplyBudget::Charge& ReplyBudget::Charge::operator=(Charge&& other) noexcept {
   GiveBack();
@@ -18,7 +18,8 @@ void ReplyBudget::Charge::GiveBack() {
   if (bytes_ != 0) budget_->GiveBack(part_, std::exchange(bytes_, 0));
 }
 
-// A charge that shrinks stays in its part.
+// A charge that grows may move to the part for larger requests; a charge that
+// shrinks stays in its part.
 bool ReplyBudget::Charge::TryResize(uint64_t bytes) {
   if (bytes <= bytes_) {
     Resize(bytes);
@@ -38,7 +39,7 @@ void ReplyBudget::Charge::Resize(uint64_t bytes) {
   bytes_ = bytes;
 }
 
-// ---- The budget.
+// ---- Methods of ReplyBudget.
 
 ReplyBudget::ReplyBudget(uint64_t total_bytes)
     : total_bytes_(total_bytes),
@@ -121,7 +122,8 @@ uint64_t ReplyBudget::taken() {
   return taken;
 }
 
-// Grants room to waiters, in order, while it suffices for the first.
+// Grants room to waiting requests in the order of arrival, until there is not
+// enough room for the next one.
 ReplyBudget::Grants ReplyBudget::Grant(Part* part) {
   Grants grants;
   while (!part->waiters.empty() && part->HasRoom(part->waiters.front().bytes)) {

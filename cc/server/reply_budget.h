@@ -2,12 +2,12 @@
 // connections take together, from before the work on a request until its reply
 // is written.
 //
-// Requests are of three sizes, and each size has its own part of the budget, so
-// that short requests do not wait behind clients that do not read long replies.
-// A request without room in its part waits; each part grants room in the order
-// of arrival.
+// Requests are short, medium or long, and each of these sizes has its own part
+// of the budget, so that short requests do not wait behind clients that do not
+// read long replies. A request without room in its part waits; each part grants
+// room in the order of arrival.
 //
-// Thread-safe; nothing blocks.
+// Thread-safe; no method blocks.
 
 #ifndef PERSIA_CC_SERVER_REPLY_BUDGET_H_
 #define PERSIA_CC_SERVER_REPLY_BUDGET_H_
@@ -26,10 +26,11 @@ namespace persia {
 
 class ReplyBudget : public std::enable_shared_from_this<ReplyBudget> {
  public:
-  // Requests up to kShortBytes are short; up to a 64th of the total, medium.
+  // Requests of up to kShortBytes are short; longer ones, up to a 64th of the
+  // total, are medium; all others are long.
   static constexpr uint64_t kShortBytes = uint64_t{16} << 10;
 
-  // A request's granted bytes, released by the destructor.
+  // The bytes that are granted to one request. The destructor releases them.
   class Charge {
    public:
     Charge() = default;
@@ -42,7 +43,7 @@ class ReplyBudget : public std::enable_shared_from_this<ReplyBudget> {
     // Returns false and changes nothing if there is no room for the increase.
     bool TryResize(uint64_t bytes);
 
-    // Resizes even if there is no room.
+    // Resizes even if there is no room for the increase.
     void Resize(uint64_t bytes);
 
    private:
@@ -58,16 +59,19 @@ class ReplyBudget : public std::enable_shared_from_this<ReplyBudget> {
 
   uint64_t total_bytes() const { return total_bytes_; }
 
-  // Reserves `bytes`. Returns 0 if they are reserved now. Otherwise returns a
-  // number for Cancel, and calls `granted` once they are, on any thread;
-  // `granted` must only post. A request larger than its whole part is granted
-  // when nothing else of that part is taken. Call Given afterwards.
+  // Reserves `bytes`. Returns 0 if the bytes could be reserved at once.
+  // Otherwise the request waits: Take returns a number for Cancel, and
+  // `granted` is called, on any thread, once the bytes are reserved; `granted`
+  // must only post a task. A request larger than its whole part waits until
+  // nothing else of that part is reserved. Call Given once the bytes are
+  // reserved.
   uint64_t Take(uint64_t bytes, std::function<void()> granted);
 
-  // Makes the Charge for reserved bytes.
+  // Returns a Charge for bytes that Take has reserved.
   Charge Given(uint64_t bytes);
 
-  // Cancels a request that waits, or was granted without a call of Given.
+  // Cancels a request that waits, or releases bytes that were reserved for it
+  // but not yet passed to Given.
   void Cancel(uint64_t number, uint64_t bytes);
 
   bool has_waiters() const { return waiter_count_ > 0; }
@@ -81,13 +85,13 @@ class ReplyBudget : public std::enable_shared_from_this<ReplyBudget> {
     uint64_t bytes;
     std::function<void()> granted;
   };
-  // The part for requests of one size.
+  // The part of the budget for requests of one size.
   struct Part {
     bool HasRoom(uint64_t bytes) const {
       return taken == 0 || (taken <= room && bytes <= room - taken);
     }
 
-    uint64_t most_bytes;  // The largest request.
+    uint64_t most_bytes;  // Size limit of the requests in this part.
     uint64_t room;
     uint64_t taken = 0;
     std::deque<Waiter> waiters = {};
@@ -98,7 +102,7 @@ class ReplyBudget : public std::enable_shared_from_this<ReplyBudget> {
   bool TryMove(size_t from, uint64_t old_bytes, size_t to, uint64_t bytes,
                bool anyway);
   void GiveBack(size_t part, uint64_t bytes);
-  Grants Grant(Part* part);  // Requires the lock.
+  Grants Grant(Part* part);  // Requires mutex_.
 
   const uint64_t total_bytes_;
   std::atomic<uint64_t> waiter_count_{0};

@@ -51,7 +51,8 @@ class ServerImpl : public Server {
     if (stopped_) return;
     stopped_ = true;
     CloseListener();
-    // Nothing is added to the sets from here on.
+    // The listener is closed, so no connection is added to the sets from here
+    // on.
     for (const auto& set : sets_) set->DrainAll();
     for (const auto& set : sets_) set->WaitUntilEmpty(deadline);
     for (const auto& set : sets_) set->CloseAll();
@@ -60,7 +61,7 @@ class ServerImpl : public Server {
   }
 
  private:
-  // Called on the listener's loop alone.
+  // Only the listener's loop calls this, so next_loop_ needs no lock.
   size_t NextLoop() { return next_loop_++ % loops_.size(); }
 
   ConnectionSet* SetOf(const EventLoop* loop) {
@@ -69,7 +70,8 @@ class ServerImpl : public Server {
     return sets_[i].get();
   }
 
-  // Any thread. Looks at all connections, so its rate is limited.
+  // Drops all stalled connections. May be called on any thread. Each call
+  // checks every connection, so the rate of calls is limited.
   void DropStalled() {
     const Deadline now = Clock::now();
     {
@@ -92,7 +94,8 @@ class ServerImpl : public Server {
   static constexpr double kDropsASpan = 10;
 
   ServerState state_;
-  // Sockets must be destroyed before their loop, so the loops come first.
+  // Sockets must be destroyed before their loop, so the loops are declared
+  // first.
   const std::vector<std::unique_ptr<EventLoop>> loops_;
   const std::shared_ptr<Listener> listener_;
   std::vector<std::unique_ptr<ConnectionSet>> sets_;  // One per loop.
@@ -102,6 +105,8 @@ class ServerImpl : public Server {
   std::mutex stop_mutex_;
   bool stopped_ = false;  // Guarded by stop_mutex_.
 };
+
+}  // namespace
 
 Status CheckOptions(const ServerOptions& options) {
   if (options.io_threads < 1) {
@@ -139,6 +144,8 @@ Status CheckOptions(const ServerOptions& options) {
   }
   return Status();
 }
+
+namespace {
 
 Listener::Reach ReachOf(const ServerOptions& options) {
   return options.tls == nullptr && options.auth_token.empty() &&

@@ -22,10 +22,11 @@ struct ServerState {
   std::atomic<uint64_t> bad_frames{0};
   std::atomic<uint64_t> refused_connections{0};
   std::atomic<uint64_t> connections{0};
-  // For the requests and replies of all connections. Required.
+  // Limits the memory of all connections' requests and replies. Must not be
+  // null.
   std::shared_ptr<ReplyBudget> budget;
-  // Call it, on any loop, while a request waits for room in the budget: drops
-  // connections that do not read their replies.
+  // Drops connections that do not read their replies. Call it, on any loop,
+  // while a request waits for room in the budget.
   std::function<void()> drop_stalled;
   // The memory that all connections retain for later requests.
   std::atomic<uint64_t> kept_bytes{0};

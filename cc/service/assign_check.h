@@ -1,4 +1,5 @@
-// The check that every service makes of an Assign before it reads its arrays.
+// CheckAssignSizes: the check of an AssignRequest that every service makes
+// before it reads the request's arrays.
 
 #ifndef PERSIA_CC_SERVICE_ASSIGN_CHECK_H_
 #define PERSIA_CC_SERVICE_ASSIGN_CHECK_H_
@@ -8,7 +9,7 @@
 
 namespace persia {
 
-// InvalidArgument unless the sizes of weights and state match the ids.
+// Returns InvalidArgument unless the sizes of weights and state match the ids.
 inline Status CheckAssignSizes(const AssignRequest& request) {
   const size_t count = request.ids.size();
   if (request.weights.size() != count * request.dim) {

@@ -1,4 +1,4 @@
-// Waiting for an asynchronous call of a service.
+// Await: turns an asynchronous call of a service into a blocking call.
 
 #ifndef PERSIA_CC_SERVICE_AWAIT_H_
 #define PERSIA_CC_SERVICE_AWAIT_H_
@@ -12,8 +12,8 @@
 namespace persia {
 
 // Calls start(done), blocks until `done` is called, and returns its outcome.
-// Service calls complete by their deadline, so this returns by then too. Must
-// not be called on a thread of the service: it could deadlock.
+// Service calls complete by their deadline, so Await returns by then too. It
+// must not be called on a thread of the service, because that could deadlock.
 template <typename Start>
 Status Await(const Start& start) {
   std::promise<Status> outcome;

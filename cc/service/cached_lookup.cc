@@ -26,13 +26,13 @@ Status CachedLookup::AddTable(std::shared_ptr<RowCache> cache) {
       parts_.pop_back();
       return Status();
     }
-    if (part.missing.size() < ids) return AskForMissing(&part);
+    if (part.missing.size() < ids) return RequestMissing(&part);
   }
   inner_.tables.push_back(table);
   return Status();
 }
 
-Status CachedLookup::AskForMissing(Part* part) {
+Status CachedLookup::RequestMissing(Part* part) {
   TableLookup rest = outer_->tables[part->table];
   for (const uint32_t place : part->missing) {
     part->ids.push_back(rest.ids.ids[place]);
@@ -41,9 +41,11 @@ Status CachedLookup::AskForMissing(Part* part) {
   if (!part->rows.Resize(floats * sizeof(float))) {
     return Status(Code::kResourceExhausted,
                   Concat("no memory for ", floats,
-                         " numbers of rows that are not cached"));
+                         " numbers of rows that are not cached: give this "
+                         "process more memory"));
   }
   rest.ids.ids = part->ids;
+  rest.ids.shard_starts = {};
   rest.rows = part->rows.As<float>(floats);
   inner_.tables.push_back(rest);
   return Status();
@@ -80,7 +82,8 @@ void CachedLookup::Finish() {
   }
 }
 
-// Leaves out the ids that no server answered.
+// Caches the fetched rows, but not those that no server answered: they are only
+// zeros.
 void CachedLookup::Keep(RowCache* cache, const TableLookup& fetched,
                         uint64_t epoch) {
   if (fetched.unanswered.empty()) {

@@ -1,5 +1,5 @@
 // CachedLookup: a lookup answered from cached copies as far as possible, with
-// an inner request for the other rows.
+// an inner request to the service for the other rows.
 //
 // Not thread-safe.
 
@@ -20,26 +20,27 @@ namespace persia {
 
 class CachedLookup {
  public:
-  // The epochs and the generation at the time of the lookup, set by the owner
-  // of the caches.
+  // The epochs (see UpdateEpochs) and the store's generation at the time of the
+  // lookup. The owner of the caches sets them.
   struct Moment {
     uint64_t since = 0;  // The epoch of the oldest copies that may answer.
-    uint64_t now = 0;    // The epoch of rows that are requested from now on.
-    uint64_t generation = 0;  // The store's, as far as known.
+    uint64_t now = 0;    // The epoch of the rows that this lookup requests.
+    uint64_t generation = 0;  // The store's generation; 0 if not yet known.
     // Whether rows of read-only lookups are cached as well. Such a row may be
     // an absent id's default value, which a training lookup must not get.
     bool copies_read_only = false;
   };
 
-  // `request` must have no bags, and must outlive this.
+  // `request` must have no bags, and must outlive this object.
   CachedLookup(LookupRequest* request, const Moment& moment);
 
-  // Copies the rows that `cache` has of the next table of the request; null:
-  // none. kResourceExhausted if there is no memory.
+  // Processes the next table of the request: copies the rows that `cache`
+  // holds, and adds the other ids to inner(). `cache` may be null.
+  // kResourceExhausted if there is no memory.
   Status AddTable(std::shared_ptr<RowCache> cache);
 
-  // Whether the copies answered everything. The lookup is then complete, and
-  // outer()'s generation is set.
+  // Returns whether copies answered the whole lookup. If so, the lookup is
+  // complete, and outer()'s generation is set.
   bool FinishFromCopies();
 
   LookupRequest* outer() { return outer_; }
@@ -47,27 +48,27 @@ class CachedLookup {
   // The request for the rows that no copy answered.
   LookupRequest* inner() { return &inner_; }
 
-  // Whether the answer to `inner` and the copies are from different
-  // generations. They must not be mixed then.
+  // Whether the reply to inner() and the copies are from different generations
+  // of the store. If so, a lookup must not return both.
   bool MixesGenerations() const;
 
-  // Moves the answer to `inner` into the outer request, and caches copies of
-  // it.
+  // Copies the rows in inner()'s reply to the outer request, and caches them.
   void Finish();
 
  private:
-  // A table of the inner request, in its order.
+  // The state of one table of the inner request. parts_ and inner_.tables have
+  // the same order.
   struct Part {
     std::shared_ptr<RowCache> cache;  // May be null.
-    size_t table = 0;                 // Its index in the outer request.
+    size_t table = 0;                 // The table's index in the outer request.
     std::vector<uint32_t> missing;
-    // The missing ids; empty if all are missing: those rows are then fetched in
-    // place.
+    // The ids whose rows were not cached. Empty if no row was cached: the inner
+    // service then writes the rows directly to the outer request's memory.
     std::vector<int64_t> ids;
     ByteBuffer rows;
   };
 
-  Status AskForMissing(Part* part);
+  Status RequestMissing(Part* part);
   static void Keep(RowCache* cache, const TableLookup& fetched, uint64_t epoch);
 
   LookupRequest* const outer_;

@@ -9,7 +9,8 @@
 namespace persia {
 namespace {
 
-// A malformed lookup bypasses the cache: the store refuses it.
+// Whether a lookup's sizes match the cache. A malformed lookup bypasses the
+// cache, and the store refuses it.
 bool Fits(const RowCache& cache, const TableLookup& table) {
   return table.ids.dim == cache.dim() &&
          table.rows.size() == table.ids.ids.size() * cache.dim();
@@ -106,8 +107,9 @@ void CachingService::Remove(RemoveRequest* request, DoneCallback done) {
   });
 }
 
-// A table that stays remains cached; one that is created again may have another
-// width, so its cache is dropped.
+// A table that was only cleared (`stays`) remains cached. The cache of a
+// dropped table is destroyed, because the table may be created again with
+// another width.
 void CachingService::DropTable(DropTableRequest* request, DoneCallback done) {
   inner()->DropTable(request,
                      [this, table = request->table, stays = request->stays,

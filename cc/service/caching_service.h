@@ -1,30 +1,35 @@
 // CachingService: answers lookups from copies of hot rows, if the copies
-// reflect everything that the client must see.
+// reflect all updates that the client must see.
 //
 // A lookup names its client and the newest of that client's updates that the
-// rows must reflect. A copy may answer if it was requested after that update,
-// and all earlier ones of that client, had been acknowledged here. Copies never
-// answer client 0, nor a client or an update that is no longer remembered (see
-// UpdateEpochs). A client's updates and lookups of an id must all pass through
-// the same cache.
+// rows must reflect. A copy may answer if it was requested from the store after
+// this service had acknowledged that update and all earlier updates of the
+// client. Copies never answer a lookup of client 0, nor of a client or an
+// update that UpdateEpochs no longer remembers. All updates and lookups that a
+// client makes of an id must pass through the same CachingService.
 //
-// Only training lookups create copies: a read-only lookup may get an absent
-// id's default value. Assign, Remove and DropTable invalidate all copies of
-// their table; a failed update or a change of generation invalidates every
-// copy. So once any reply carries the new generation, no copy outlives a
-// restore.
+// Only training lookups create copies, because a read-only lookup may get an
+// absent id's default value. Assign, Remove and DropTable invalidate all copies
+// of their table; a failed update or a change of the store's generation
+// invalidates all copies of all tables. A restore changes the generation, so
+// copies from before a restore stop answering once any reply has carried the
+// new generation.
 //
-// Side effects of copies, for which some tables may be better left uncached:
-// - Training lookups that copies answer do not reach the store: its eviction
-//   does not count them as uses, and a row that it evicted meanwhile stays here
-//   until it is replaced or is too old for the client that asks.
-// - Tables whose admission counts lookups are never cached: ids that wait for
-//   admission must reach the store, and have no row to copy.
-// - Updates of other clients become visible only when the copies are too old
-//   for the asking client: at its own next update at the latest, if it updates.
+// Copies have side effects, so some tables may be better left uncached:
+// - Training lookups that copies answer do not reach the store. The store's
+//   eviction does not count them as uses of a row. If the store evicts a row,
+//   the row's copy may still answer until it is replaced or too old for the
+//   client that looks it up.
+// - Tables whose admission counts lookups are never cached, because lookups of
+//   ids that wait for admission must reach the store.
+// - If client A updates a row, client B sees the update only when the row's
+//   copy has become too old for B, at the latest after B's own next update. If
+//   B makes no updates, it sees A's update when the copy is replaced or
+//   invalidated.
 //
-// Lookups of bags are passed on unchanged. Thread-safe and asynchronous, as
-// EmbeddingService says: it has no thread and never waits.
+// Lookups of bags go to the inner service unchanged. Thread-safe and
+// asynchronous, as EmbeddingService requires: this class has no thread and
+// never waits.
 
 #ifndef PERSIA_CC_SERVICE_CACHING_SERVICE_H_
 #define PERSIA_CC_SERVICE_CACHING_SERVICE_H_
@@ -80,14 +85,14 @@ class CachingService : public CopyingService {
 
   bool CopiesMayAnswer(const LookupRequest& request) const override;
   void EndCopiesOf(TableKey table);
-  // All below require mutex_.
+  // The caller of the functions below must hold mutex_.
   CachedLookup::Moment TakeMoment(const LookupRequest& request) const override;
   std::shared_ptr<RowCache> CacheOf(const TableLookup& table) override;
   void EndAllCopies() override;
   void AddTable(const TableConfig& config);
 
   const CacheOptions options_;
-  // All below: guarded by mutex_.
+  // The members below are guarded by mutex_.
   std::map<TableKey, Cached> tables_;
   UpdateEpochs epochs_;
 };

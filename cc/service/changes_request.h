@@ -1,14 +1,15 @@
-// ChangesRequest: how a follower asks a shard what changed there.
+// ChangesRequest: how a follower requests the changes of a shard's tables.
 //
 // A follower begins with all rows of all tables, with what changed since a
-// checkpoint whose rows it has, or with nothing; it continues with what changes
-// since: a delta per request. A request for the next delta acknowledges that
-// the one before was applied. A request for the same delta again, because its
-// reply was lost, returns the same ids with their present rows. A follower that
-// the shard does not know starts over, as the reply says: the shard restarted,
-// was restored, forgot the follower or had no memory to note every change. A
-// request for no rows ends the follower: the shard frees what it noted for it,
-// and returns nothing.
+// checkpoint whose rows it has, or with nothing. Each request then returns a
+// delta: what changed since the previous delta. A request for the next delta
+// acknowledges that the follower has applied the previous one. If a reply was
+// lost, the follower requests the same delta again, and receives the same ids
+// with their present rows. The follower begins again if the shard was restarted
+// or restored, has forgotten the follower, or had no memory to record every
+// change; `begins` of the reply is then not kNothing. A request with max_rows 0
+// ends the follower: the shard frees its records for the follower, and returns
+// nothing.
 
 #ifndef PERSIA_CC_SERVICE_CHANGES_REQUEST_H_
 #define PERSIA_CC_SERVICE_CHANGES_REQUEST_H_
@@ -22,28 +23,31 @@
 
 namespace persia {
 
-// How far a follower is.
+// Which of a shard's changes a follower has applied.
 struct FollowPosition {
   // Random, not 0: identifies the follower.
   uint64_t follower = 0;
-  // The epoch and version of the last delta that it applied; zeros: none. Each
-  // beginning is an epoch, with a random number; its deltas have the versions
-  // 1, 2, 3, ...
+  // The epoch and version of the last delta that the follower applied; zeros if
+  // it has applied none. An epoch, which has a random number, starts whenever
+  // the follower begins; the deltas of an epoch have the versions 1, 2, 3, ...
   uint64_t epoch = 0;
   uint64_t version = 0;
-  // The newest checkpoint of this shard whose rows it is known to have, or
-  // newer ones; 0: none. kNow: it needs no rows from before this request.
+  // A value of base_save: the follower needs no rows from before this request.
   static constexpr uint64_t kNow = ~uint64_t{0};
+  // The newest checkpoint of this shard whose rows, or newer rows, the follower
+  // is known to have; 0 if there is none; or kNow.
   uint64_t base_save = 0;
 };
 
-// What a delta begins with.
+// The rows with which a delta begins.
 enum class Begins : uint32_t {
-  kNothing = 0,  // It continues from the one before.
-  // What changed since the position's base_save, or from now on.
+  kNothing = 0,  // The delta continues from the previous delta.
+  // The rows that changed since the checkpoint FollowPosition::base_save. If
+  // base_save is kNow, no rows: only later changes are reported.
   kSinceSave = 1,
-  // All rows. Once a delta is complete, the follower must drop the rows of this
-  // shard that it has not received since this beginning.
+  // All rows, in this delta and the next ones. Once one of these deltas is
+  // `complete`, the follower must drop the rows of this shard that it had
+  // before and that none of these deltas contained.
   kWhole = 2,
 };
 inline constexpr Begins kLastBegins = Begins::kWhole;
@@ -51,12 +55,12 @@ inline constexpr Begins kLastBegins = Begins::kWhole;
 // What happened to a table before the row changes in the same delta.
 enum class TableFate : uint32_t {
   kStays = 0,
-  // All its rows were removed: the follower must drop those of this shard. The
-  // table may now have other settings.
+  // All rows of the table were removed: the follower must drop its rows of this
+  // shard. The table may now have other settings.
   kCleared = 1,
   // The table was dropped. The delta has no rows of it, and no later delta
   // names it unless it is created again. For a while, followers that begin
-  // later are told of it too.
+  // later also receive kDropped.
   kDropped = 2,
 };
 inline constexpr TableFate kLastFate = TableFate::kDropped;
@@ -73,16 +77,18 @@ struct ChangesRequest {
 
   Deadline deadline;
   uint32_t shard = 0;
-  // Input: where the follower is. Output: where it is once it has applied this.
+  // Input: the follower's position. Output: its position once it has applied
+  // this reply.
   FollowPosition position;
-  // 0: the follower ends. The reply may have slightly more rows, or fewer.
+  // About how many rows the reply may have: it may have slightly more, or
+  // fewer. 0 ends the follower.
   uint64_t max_rows = 0;
-  // Limit of the reply's size; servers lower it.
+  // Limit of the reply's size; a server lowers it to its own limit.
   uint64_t max_bytes = kMostBytes;
 
-  // Outputs.
+  // The members below are outputs.
   Begins begins = Begins::kNothing;
-  // Nothing is left: the follower has been told of all changes made before the
+  // Whether the follower has now received all changes that were made before the
   // request.
   bool complete = false;
   std::vector<TableChanges> tables;  // Tables that changed or are new.

@@ -62,7 +62,8 @@ class CoalescingService : public ForwardingService {
   }
 
   void Lookup(LookupRequest* request, DoneCallback done) override {
-    // Not joined, so that a malformed lookup cannot fail others.
+    // A lookup with bags or with wrong sizes is not joined, so that a malformed
+    // lookup cannot make others fail.
     if (!IsPlain(*request)) return inner()->Lookup(request, std::move(done));
     Lane* lane = &lanes_[request->read_only];
     Member member{request, std::move(done)};
@@ -78,22 +79,23 @@ class CoalescingService : public ForwardingService {
   }
 
  private:
-  // Lookups of one kind. All below: guarded by mutex_.
+  // The state of one kind of lookups, training or read-only. Guarded by mutex_.
   struct Lane {
     std::multiset<Deadline> deadlines;  // Of the lookups in flight.
     Members gathered;
-    bool sending = false;  // A thread is in SendGathered.
+    bool sending = false;  // Whether a thread is in SendGathered.
   };
 
-  // A queued lookup is sent when a lookup in flight ends, so it may wait only
-  // if one of those ends by its deadline. Requires mutex_.
+  // Whether a lookup with this deadline must be queued: if max_in_flight
+  // lookups are in flight, and at least one of them ends by `deadline`. (A
+  // queued lookup is sent only when a lookup in flight ends.) Requires mutex_.
   bool MustWait(const Lane& lane, Deadline deadline) const {
     return lane.deadlines.size() >= options_.max_in_flight &&
            *lane.deadlines.begin() <= deadline;
   }
 
   // Precondition of SendOne and SendJoined: lane->deadlines contains the
-  // request's.
+  // request's deadline.
   void SendOne(Lane* lane, Member member) {
     LookupRequest* request = member.request;
     inner()->Lookup(request, [this, lane, deadline = request->deadline,
@@ -115,7 +117,8 @@ class CoalescingService : public ForwardingService {
     });
   }
 
-  // Call it before `done`: once that returns, this service may be gone.
+  // Records that a lookup in flight has ended. Call it before the lookup's
+  // `done`, because this service may be destroyed once `done` returns.
   void EndOne(Lane* lane, Deadline deadline) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
@@ -126,8 +129,9 @@ class CoalescingService : public ForwardingService {
 
   void SendGathered(Lane* lane) {
     std::unique_lock<std::mutex> lock(mutex_);
-    // A lookup that completes inside the call re-enters this function. The loop
-    // below then continues for it: recursion could grow without bound.
+    // A lookup that completes inside SendOne or Join calls this function again.
+    // That nested call returns here, and the outer call's loop continues,
+    // because recursion could grow without bound.
     if (lane->sending) return;
     lane->sending = true;
     while (!stopping_ && !lane->gathered.empty() &&
@@ -145,8 +149,9 @@ class CoalescingService : public ForwardingService {
     lane->sending = false;
   }
 
-  // Takes the members with the earliest deadlines, so that no remaining one
-  // waits for a lookup that may end after its own deadline. Requires mutex_.
+  // Removes the queued lookups with the earliest deadlines, up to
+  // max_joined_bytes, and returns them. A lookup that remains queued thus never
+  // waits for a lookup with a later deadline. Requires mutex_.
   Members TakeGathered(Lane* lane) {
     Members& gathered = lane->gathered;
     std::stable_sort(gathered.begin(), gathered.end(), EndsBefore);
@@ -178,8 +183,8 @@ class CoalescingService : public ForwardingService {
     End(*members, status);
   }
 
-  // Sends each member by itself, after a failure that may concern only one of
-  // them.
+  // Sends each member of a joined lookup by itself, after the joined lookup
+  // failed for a reason that may concern only one member.
   void SendAgain(Lane* lane, const Members& members, const Status& failure) {
     for (const Member& member : members) {
       const Deadline deadline = member.request->deadline;
@@ -202,7 +207,7 @@ class CoalescingService : public ForwardingService {
   const CoalescingOptions options_;
   std::mutex mutex_;
   bool stopping_ = false;  // Guarded by mutex_.
-  Lane lanes_[2];          // For training lookups, and read-only ones.
+  Lane lanes_[2];          // For training lookups and for read-only lookups.
 };
 
 }  // namespace

@@ -5,18 +5,9 @@
 #include <vector>
 
 #include "cc/base/catch_bad_alloc.h"
+#include "cc/service/pooling.h"
 
 namespace persia {
-namespace {
-
-bool HasBags(const LookupRequest& request) {
-  return std::any_of(request.tables.begin(), request.tables.end(),
-                     [](const TableLookup& table) {
-                       return table.ids.combiner != Combiner::kNone;
-                     });
-}
-
-}  // namespace
 
 void CopyingService::End() {
   {
@@ -43,7 +34,7 @@ void CopyingService::Lookup(LookupRequest* request, DoneCallback done) {
       CatchBadAlloc([&] { return Prepare(request, &lookup); });
   if (!status.ok()) return done(status);
   if (lookup->FinishFromCopies()) return done(Status());
-  Ask(std::move(lookup), std::move(done));
+  Send(std::move(lookup), std::move(done));
 }
 
 Status CopyingService::Prepare(LookupRequest* request,
@@ -65,8 +56,8 @@ Status CopyingService::Prepare(LookupRequest* request,
   return Status();
 }
 
-void CopyingService::Ask(std::shared_ptr<CachedLookup> lookup,
-                         DoneCallback done) {
+void CopyingService::Send(std::shared_ptr<CachedLookup> lookup,
+                          DoneCallback done) {
   LookupRequest* const rest = lookup->inner();
   inner()->Lookup(rest, [this, lookup = std::move(lookup),
                          done = std::move(done)](Status status) {

@@ -1,15 +1,17 @@
-// EmbeddingService: the one interface between code that needs rows and code
-// that holds them. A store in this process (LocalService), a client of N
-// servers (RemoteService) and whatever a Server hosts all implement it, so
-// every role is a combination: embedded = ops -> Local; PS shard =
-// Server(Local); trainer = ops -> Remote; embedding worker = Server(decorators
-// of Remote), see worker_service.h.
+// EmbeddingService: the interface between code that needs rows and code that
+// stores them. LocalService implements it with a store in this process, and
+// RemoteService as a client of N servers; a Server offers an implementation to
+// other processes. Every role is a combination of these: embedded mode = ops ->
+// Local; PS shard = Server(Local); trainer = ops -> Remote; embedding worker =
+// Server(decorators of Remote), see worker_service.h. A decorator overrides the
+// calls that it changes, and passes all other calls to the service that it
+// decorates (forwarding_service.h).
 //
 // Calls are asynchronous: `done` is called exactly once, with the outcome,
-// possibly before the call returns and possibly on a thread of the service; it
-// must not block. The request, and all memory that its spans refer to, must
-// stay alive and unmodified until then. No call outlasts its deadline by more
-// than scheduling noise.
+// possibly before the call returns and possibly on a thread of the service;
+// `done` must not block. The request, and all memory that its spans refer to,
+// must stay alive and unmodified until `done` is called. No call outlasts its
+// deadline by more than scheduling noise.
 //
 // Thread-safe: calls may be made concurrently from any thread, also from
 // `done`. Destroying a service first completes its outstanding calls with
@@ -21,13 +23,18 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "cc/base/clock.h"
+#include "cc/base/counters.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/service/changes_request.h"
 #include "cc/service/checkpoint_request.h"
+#include "cc/service/files_request.h"
 #include "cc/store/table.h"
 #include "cc/store/table_config.h"
 
@@ -39,16 +46,21 @@ using DoneCallback = std::function<void(Status)>;
 enum class Combiner : uint32_t { kNone = 0, kSum = 1, kMean = 2, kSqrtN = 3 };
 
 // The ids of one table in one request. Without bags the ids are unique and each
-// yields one vector. With bags, bag b pools the ids at bag_offsets[b] and up
-// to, but not including, bag_offsets[b + 1], weighted by `weights` if there are
-// any.
+// yields one vector. With bags, bag b pools the ids at the indices from
+// bag_offsets[b] up to, but not including, bag_offsets[b + 1]. `weights`,
+// unless empty, are the weights of the ids.
 struct TableIds {
   TableKey table = 0;
-  uint32_t dim = 0;  // Must be the table's.
+  uint32_t dim = 0;  // Must equal the table's dim.
   Span<const int64_t> ids;
   Combiner combiner = Combiner::kNone;
   Span<const uint32_t> bag_offsets;  // Number of bags + 1; empty without bags.
   Span<const float> weights;         // One per id, or empty: all 1.
+  // Optional, for ids without bags that are grouped by shard: for each shard,
+  // the index of its first id, followed by the number of ids. A client that
+  // gets these numbers need not compute each id's shard again; a service
+  // ignores them, and they are not sent. Clear them when `ids` changes.
+  Span<const uint32_t> shard_starts;
 
   // The number of vectors that a lookup yields, and for which an update carries
   // gradients.
@@ -60,33 +72,34 @@ struct TableIds {
 struct TableLookup {
   TableIds ids;
   Span<float> rows;  // Output: vectors() x dim.
-  // Output, with zeros_for_outages: the indices of the vectors that became
-  // zeros because their server could not be reached.
+  // Output if the request has zeros_for_outages: the indices of the vectors
+  // that became zeros because their server could not be reached.
   std::vector<uint32_t> unanswered = {};
-  // If the request is read-only: what an absent id gets. A pooled vector is
-  // computed from these values too, so it is NaN where an id of its bag is
-  // marked (kMarked).
+  // The values that a read-only request gets for an absent id. A pooled vector
+  // is computed from these values too, so with kMarked the vector is NaN if an
+  // id of its bag is absent, unless the id's weight is 0.
   AbsentRows absent = AbsentRows::kDefault;
 };
 
 struct LookupRequest {
   Deadline deadline;
   // For evaluation and inference: creates no rows, does not count as a use of a
-  // row, and gives an absent id what its TableLookup says.
+  // row, and returns the values of TableLookup::absent for an absent id.
   bool read_only = false;
-  // The client that asks, and the newest of its own updates that the rows must
-  // reflect: a cache on the way may answer with rows that lack later updates.
-  // Client 0: no cache may answer.
+  // The client that sends the lookup, and the number (`sequence`) of the newest
+  // of its updates that the rows must reflect. A cache between the client and
+  // the store may answer with rows that lack later updates. For client 0 no
+  // cache may answer.
   uint64_t client = 0;
   uint64_t visible_sequence = 0;
   // Whether vectors whose server cannot be reached in time become zeros,
-  // provided that at least one other server answers. Not sent to other
-  // processes.
+  // provided that at least one other server answers. This flag is not sent to
+  // other processes.
   bool zeros_for_outages = false;
   std::vector<TableLookup> tables;
 
   // Output: the store's generation, which a restore raises. The update that
-  // belongs to this lookup sends it back.
+  // belongs to this lookup must carry the same generation.
   uint64_t generation = 0;
 };
 
@@ -94,87 +107,96 @@ struct TableUpdate {
   TableIds ids;
   Span<const float> gradients;  // vectors() x dim.
   float learning_rate = 0;
-  uint32_t step = 0;  // See OptimizerStep.
+  uint32_t step = 0;  // The model's step: see OptimizerStep.
 };
 
 struct UpdateRequest {
   Deadline deadline;
-  // The client that updates, and a number that this client has never used
-  // before, rising by 1: an update that arrives twice is applied once. Client
-  // 0: updates are not deduplicated.
+  // The client that sends the update, and the update's number, which rises by 1
+  // with each update of the client. A shard uses both numbers to recognize an
+  // update that arrives twice, and applies it only once. Updates of client 0
+  // are not deduplicated.
   uint64_t client = 0;
   uint64_t sequence = 0;
-  // That of the lookup; kFailedPrecondition if it is old.
+  // The generation that the lookup returned; kFailedPrecondition if the store's
+  // generation has changed since.
   uint64_t generation = 0;
   std::vector<TableUpdate> tables;
 
   UpdateCounts counts;  // Output; zeros if the update had been applied before.
 };
 
-// Which step of opening a table a request asks for. A program that wants the
-// table uses kOpen; the client of several shards sends them the other steps, so
-// that they create their parts of the table together: see
-// client/create_table_call.h. Each step, kFind included, sets the optimizer of
-// an existing table as the request says.
+// The steps of opening a table. A program that opens a table requests kOpen.
+// The client of several shards sends each shard the other steps, so that all
+// shards create their parts of the table together: see
+// client/create_table_call.cc. Every step, even kFind, sets the optimizer of an
+// existing table as CreateTableRequest demands.
 enum class OpeningStep : uint32_t {
   kOpen = 0,  // Creates the table, or attaches to it.
-  // Says what this shard has of the table. Creates nothing; fails where kOpen
-  // would.
+  // Returns the state of this shard's part of the table. Creates nothing; fails
+  // where kOpen would fail.
   kFind = 1,
-  // Creates this shard's part if it is missing, not yet marked complete.
+  // Creates this shard's part of the table if it is missing, but does not mark
+  // it as complete.
   kPrepare = 2,
-  // All shards have prepared their parts: marks this one complete.
+  // Marks this shard's part as complete. Sent once all shards have prepared
+  // their parts.
   kComplete = 3
 };
 
 inline constexpr OpeningStep kLastOpeningStep = OpeningStep::kComplete;
 
-// What a shard has of a table: see TableIdentity.
+// The state of a shard's part of a table: see TableIdentity.
 enum class TableState : uint32_t { kAbsent = 0, kPrepared = 1, kComplete = 2 };
 
 inline constexpr TableState kLastTableState = TableState::kComplete;
 
 struct CreateTableRequest {
   Deadline deadline;
-  // With an undecided optimizer the request attaches to a table that has any
-  // optimizer. With a decided one, it sets the optimizer of a table whose own
-  // is undecided.
+  // The settings of the table. If the optimizer in `config` is undecided, the
+  // request attaches to an existing table whatever optimizer the table has. If
+  // only the table's optimizer is undecided, the request sets it to the one in
+  // `config`.
   TableConfig config;
-  // Whether a table that has another optimizer gets that of `config`. Its rows
-  // then keep their weights, and their optimizer state is reset to that of new
-  // rows.
+  // Whether the optimizer of an existing table is replaced by the one in
+  // `config`. The rows then keep their weights, but their optimizer state is
+  // reset to that of new rows.
   bool replaces_optimizer = false;
   OpeningStep step = OpeningStep::kOpen;
-  // Input: for kComplete, the identity that was prepared; for kPrepare, the
-  // identity that a part which is not complete gets, or 0 to draw one. Output:
-  // the table's; 0 if there is no table, or if the service does not say.
+  // Input: for kPrepare, the identity to assign to a part that is not complete,
+  // or 0 to draw a random one; for kComplete, the identity that was prepared.
+  // Output: the table's identity; 0 if there is no table, or if the service
+  // does not report identities.
   uint64_t identity = 0;
 
   TableState state = TableState::kAbsent;  // Output.
   uint64_t rows = 0;                       // Output: rows that the table holds.
-  std::string optimizer;    // Output: the table's, as its Spec's text.
-  uint64_t generation = 0;  // Output: as for a lookup.
+  std::string optimizer;    // Output: the text of the table's optimizer Spec.
+  uint64_t generation = 0;  // Output: the store's generation.
   // Output: whether the service accepts bags of this table, because it can
   // reach every id of the table.
   bool takes_bags = false;
 };
+
+#define PERSIA_PROCESS_COUNTERS(COUNTER)                                   \
+  COUNTER(generation)       /* The store's; a restore raises it. */        \
+  COUNTER(lookups)          /* Lookup requests. */                         \
+  COUNTER(updates)          /* Update requests, duplicates included. */    \
+  COUNTER(repeated_updates) /* Recognized as applied before. */            \
+  COUNTER(bad_frames) /* Connections closed because of malformed data. */  \
+  COUNTER(refused_connections) /* Without the token, or over the limit. */ \
+  COUNTER(connections)         /* Currently open. */
 
 // One process's counters since it started.
 struct ServiceStats {
   static constexpr uint64_t kNeverComplete = ~uint64_t{0};
 
   std::string address;  // "host:port", or "embedded".
-  uint64_t generation = 0;
-  uint64_t lookups = 0;           // Lookup requests.
-  uint64_t updates = 0;           // Update requests, duplicates included.
-  uint64_t repeated_updates = 0;  // Recognized as applied before.
-  // Connections closed because they sent malformed data.
-  uint64_t bad_frames = 0;
-  uint64_t refused_connections = 0;  // Without the token, or over the limit.
-  uint64_t connections = 0;          // Currently open.
-  // For a replica: "host:port" of the shard that it follows, and how long ago
-  // it last had every change made there (kNeverComplete: never). Other
-  // processes have an empty source and kNeverComplete.
+  PERSIA_COUNTERS(PERSIA_PROCESS_COUNTERS)
+  // In a replica, `source` is "host:port" of the shard that it follows, and
+  // `behind_millis` is the time since the replica last had every change of that
+  // shard, or kNeverComplete if it never had. In any other process, `source` is
+  // empty and `behind_millis` is kNeverComplete.
   std::string source;
   uint64_t behind_millis = kNeverComplete;
   std::vector<TableStats> tables;
@@ -182,13 +204,13 @@ struct ServiceStats {
 
 struct StatsRequest {
   Deadline deadline;
-  std::vector<ServiceStats> processes;  // Output: one per shard.
+  std::vector<ServiceStats> processes;  // Output: one entry per shard.
 };
 
 // How far an export of a table has advanced.
 struct ExportCursor {
   uint32_t shard = 0;  // Shards are exported one after the other.
-  // Within that shard: Table::Export's cursor.
+  // The cursor of Table::Export within that shard.
   uint64_t position = Table::kBegin;
 
   // Whether the export is complete.
@@ -204,8 +226,9 @@ struct ExportRequest {
   // Input: where to begin, or the cursor that the last export returned. Output:
   // where to continue.
   ExportCursor cursor;
-  // At least 1. A page may hold slightly more rows, or fewer, even before the
-  // end.
+  // The approximate number of rows per page, at least 1. A page may hold
+  // slightly more rows. It may also hold fewer, even if it is not the last
+  // page.
   uint64_t max_rows = 0;
 
   uint32_t dim = 0;         // Output: weights per row.
@@ -217,8 +240,9 @@ struct ExportRequest {
 struct AssignRequest {
   Deadline deadline;
   TableKey table = 0;
-  uint32_t dim = 0;  // Must be the table's.
-  // The table's, or 0: the rows then get the optimizer state of a new row.
+  uint32_t dim = 0;  // Must equal the table's dim.
+  // Must be the table's state_size, or 0. With 0, the rows get the optimizer
+  // state of a new row.
   uint32_t state_size = 0;
   Span<const int64_t> ids;
   Span<const float> weights;  // ids.size() x dim.
@@ -241,60 +265,123 @@ struct RemoveRequest {
 struct DropTableRequest {
   Deadline deadline;
   TableKey table = 0;
-  bool stays = false;  // Only the rows go; the table, with its settings, stays.
+  // If true, only the rows are removed; the table, with its settings, stays.
+  bool stays = false;
   // Random, not 0. It makes the request idempotent: a second arrival does
   // nothing, even if it is late and the table has been created again.
   uint64_t drop_id = 0;
 };
 
 // Whether the status says that a server cannot be reached at present. Other
-// errors are no outages.
+// errors are not outages.
 inline bool IsOutage(const Status& status) {
   return status.code() == Code::kUnavailable ||
          status.code() == Code::kDeadlineExceeded;
 }
 
+// A request of any type. The types are in the order of their numbers on the
+// wire (wire/message_type.h), so a new type must come last.
+using AnyRequest =
+    std::variant<CreateTableRequest*, LookupRequest*, UpdateRequest*,
+                 StatsRequest*, ExportRequest*, AssignRequest*, RemoveRequest*,
+                 CheckpointRequest*, ChangesRequest*, DropTableRequest*,
+                 FilesRequest*>;
+
 class EmbeddingService {
  public:
   virtual ~EmbeddingService() = default;
 
-  // kAlreadyExists, showing what differs, if the table has other settings.
-  // kFailedPrecondition, naming the shards, if some of them lack the table
-  // while others have it complete, or if their parts belong to different
-  // tables: some shards have lost theirs.
-  virtual void CreateTable(CreateTableRequest* request, DoneCallback done) = 0;
+  // Creates a table, or attaches to an existing one. Fails with kAlreadyExists
+  // if the existing table has other settings; the error shows what differs.
+  // Fails with kFailedPrecondition if some shards have lost their parts of the
+  // table: some have no part while others have a complete one, or the parts
+  // belong to different tables. The error names the shards.
+  virtual void CreateTable(CreateTableRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
 
   // On failure the contents of `rows` are undefined.
-  virtual void Lookup(LookupRequest* request, DoneCallback done) = 0;
+  virtual void Lookup(LookupRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
 
-  // On failure some tables or shards may have applied their part. The same
-  // (client, sequence) may be sent again: it is applied only where it was not.
-  virtual void Update(UpdateRequest* request, DoneCallback done) = 0;
+  // On failure some tables or shards may have applied their part of the update.
+  // The update may be sent again with the same client and sequence: it is then
+  // applied only where it was not applied before.
+  virtual void Update(UpdateRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
 
-  virtual void Stats(StatsRequest* request, DoneCallback done) = 0;
+  virtual void Stats(StatsRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
 
-  // A row that exists from the first page to the last is on one of the pages.
-  virtual void Export(ExportRequest* request, DoneCallback done) = 0;
+  // Returns one page of a table's rows. A row that exists during the whole
+  // export is on one of the pages.
+  virtual void Export(ExportRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
 
-  // Sets whole rows, creating those that are absent. On failure some may be
-  // set; the same request may be sent again, as long as no one has updated the
-  // rows since.
-  virtual void Assign(AssignRequest* request, DoneCallback done) = 0;
+  // Sets whole rows, creating those that are absent. On failure some rows may
+  // be set; the same request may be sent again, unless the rows were updated
+  // since.
+  virtual void Assign(AssignRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
 
   // On failure some rows may be removed; the same request may be sent again.
-  virtual void Remove(RemoveRequest* request, DoneCallback done) = 0;
+  virtual void Remove(RemoveRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
+
+  virtual void Checkpoint(CheckpointRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
+
+  // Returns the changes of a shard to a follower. Changes no row, and does not
+  // count as a use of a row. On failure the follower requests the changes again
+  // from its old position. kInvalidArgument if the shard does not exist.
+  virtual void Changes(ChangesRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
 
   // Does nothing if there is no such table. On failure some shards may have
   // dropped it; the same request may be sent again.
-  virtual void DropTable(DropTableRequest* request, DoneCallback done) = 0;
+  virtual void DropTable(DropTableRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
 
-  // Changes no row, and does not count as a use of one. On failure the follower
-  // asks again from its old position. kInvalidArgument if the shard does not
-  // exist.
-  virtual void Changes(ChangesRequest* request, DoneCallback done) = 0;
+  // Reads, writes, lists or removes small files in the folder of a checkpoint:
+  // see files_request.h.
+  virtual void Files(FilesRequest* request, DoneCallback done) {
+    OtherCall(request, std::move(done));
+  }
 
-  virtual void Checkpoint(CheckpointRequest* request, DoneCallback done) = 0;
+  // Calls the method above that takes requests of this type.
+  void Call(const AnyRequest& request, DoneCallback done);
+
+ protected:
+  // Handles every call that the service does not override.
+  virtual void OtherCall(const AnyRequest& /*request*/, DoneCallback done) {
+    done(Status(Code::kUnimplemented, "this service does not take this call"));
+  }
 };
+
+inline void EmbeddingService::Call(const AnyRequest& request,
+                                   DoneCallback done) {
+  using Service = EmbeddingService;
+  constexpr std::tuple kCalls{
+      &Service::CreateTable, &Service::Lookup,     &Service::Update,
+      &Service::Stats,       &Service::Export,     &Service::Assign,
+      &Service::Remove,      &Service::Checkpoint, &Service::Changes,
+      &Service::DropTable,   &Service::Files};
+  std::visit(
+      [&](auto* typed) {
+        using Method = void (Service::*)(decltype(typed), DoneCallback);
+        (this->*std::get<Method>(kCalls))(typed, std::move(done));
+      },
+      request);
+}
 
 }  // namespace persia
 

@@ -6,7 +6,8 @@
 namespace persia {
 namespace {
 
-// Sets the members' client if all have the same one; otherwise 0.
+// Sets the client of the joined lookup to the members' client, or to 0 if they
+// have different clients.
 void SetClient(const std::vector<LookupRequest*>& members,
                LookupRequest* joined) {
   joined->client = members.front()->client;
@@ -33,8 +34,9 @@ Status JoinedLookup::Build(const std::vector<LookupRequest*>& members) {
 }
 
 void JoinedLookup::Add(const TableLookup& lookup) {
-  // Grouped by width too, so that a lookup with a wrong width fails only the
-  // members that sent it. A linear search suffices: requests have few tables.
+  // Lookups of one table with different widths are not joined, so that a lookup
+  // with a wrong width fails only for the members that sent it. A linear search
+  // suffices: requests have few tables.
   auto table =
       std::find_if(tables_.begin(), tables_.end(), [&](const Table& each) {
         return each.key == lookup.ids.table && each.dim == lookup.ids.dim &&
@@ -58,7 +60,7 @@ Status JoinedLookup::Finish(Table* table) {
   if (!table->rows.Resize(floats * sizeof(float))) {
     return Status(Code::kResourceExhausted,
                   Concat("no memory for ", floats, " numbers of lookups that ",
-                         "go as one: give this process more"));
+                         "are joined: give this process more memory"));
   }
   TableLookup lookup;
   lookup.ids.table = table->key;

@@ -1,5 +1,5 @@
-// JoinedLookup: joins lookups of several callers into one that has each id of a
-// table once.
+// JoinedLookup: joins lookups of several callers into one lookup that contains
+// each id of a table once.
 //
 // Not thread-safe. The joined requests must outlive it.
 
@@ -18,24 +18,25 @@ namespace persia {
 
 class JoinedLookup {
  public:
-  // Precondition: `members` is not empty, all or none are read-only, they have
-  // no bags, and fewer than 2^31 ids in all. The deadline is their earliest
-  // one. The request has a client only if all members have the same one: no
-  // cache may answer for several clients. kResourceExhausted if there is no
+  // Builds the joined request from `members`. Precondition: `members` is not
+  // empty, all or none are read-only, none has bags, and they have fewer than
+  // 2^31 ids in all. The request's deadline is the earliest of the members'
+  // deadlines. Its `client` is the members' client if all have the same one,
+  // otherwise 0, so that no cache answers. kResourceExhausted if there is no
   // memory.
   Status Build(const std::vector<LookupRequest*>& members);
 
   LookupRequest* request() { return &request_; }
 
-  // Copies every member's rows and the generation to it. Precondition: the
-  // request was answered.
+  // Copies each member's rows and the generation to the member. Precondition:
+  // the request was answered.
   void Spread() const;
 
  private:
-  // One table's lookup of a member, which one table of the request answers.
+  // One member's lookup of the table.
   struct Share {
     const TableLookup* of_member;
-    size_t begin;  // Index of its first id in UniqueIds::inverse.
+    size_t begin;  // Index of the lookup's first id in UniqueIds::inverse.
   };
   struct Table {
     TableKey key = 0;

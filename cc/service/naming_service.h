@@ -1,5 +1,5 @@
-// NamingService: adds the table's name to errors about a missing table. It
-// knows the tables that were created through it.
+// NamingService: adds the table's name to errors about a missing table, if the
+// table was created through this service.
 //
 // Thread-safe; takes a short lock only when a call fails or creates a table.
 
@@ -32,33 +32,15 @@ class NamingService : public ForwardingService {
     inner()->CreateTable(request, std::move(done));
   }
 
-  void Lookup(LookupRequest* request, DoneCallback done) override {
-    inner()->Lookup(request, Naming(std::move(done)));
-  }
-
-  void Update(UpdateRequest* request, DoneCallback done) override {
-    inner()->Update(request, Naming(std::move(done)));
-  }
-
-  void Export(ExportRequest* request, DoneCallback done) override {
-    inner()->Export(request, Naming(std::move(done)));
-  }
-
-  void Assign(AssignRequest* request, DoneCallback done) override {
-    inner()->Assign(request, Naming(std::move(done)));
-  }
-
-  void Remove(RemoveRequest* request, DoneCallback done) override {
-    inner()->Remove(request, Naming(std::move(done)));
+ protected:
+  void OtherCall(const AnyRequest& request, DoneCallback done) override {
+    inner()->Call(request,
+                  [this, done = std::move(done)](const Status& status) {
+                    done(status.ok() ? status : Named(status));
+                  });
   }
 
  private:
-  DoneCallback Naming(DoneCallback done) {
-    return [this, done = std::move(done)](const Status& status) {
-      done(status.ok() ? status : Named(status));
-    };
-  }
-
   Status Named(const Status& status) {
     const auto key = MissingTableKey(status);
     if (!key.has_value()) return status;

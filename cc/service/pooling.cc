@@ -24,7 +24,7 @@ void AddScaled(const float* __restrict from, float factor, size_t dim,
   for (size_t d = 0; d < dim; ++d) to[d] += factor * from[d];
 }
 
-// A division by zero gives zero.
+// Writes from / divisor to `to`; a division by zero gives zero.
 void Divide(const float* from, float divisor, size_t dim, float* to) {
   for (size_t d = 0; d < dim; ++d) {
     to[d] = divisor == 0 ? 0 : from[d] / divisor;
@@ -48,17 +48,17 @@ Status CheckBags(const TableIds& ids) {
   if (offsets.empty() || offsets.front() != 0 ||
       offsets.back() != ids.ids.size()) {
     return InvalidArgument(
-        "bag_offsets must go from 0 to the number of ids, ", ids.ids.size(),
-        ", received ",
+        "bag_offsets must begin with 0 and end with the number of ids, ",
+        ids.ids.size(), ", received ",
         offsets.empty() ? "none"
                         : Concat(offsets.front(), " to ", offsets.back()));
   }
   if (!std::is_sorted(offsets.begin(), offsets.end())) {
-    return InvalidArgument("bag_offsets must not fall");
+    return InvalidArgument("bag_offsets must not decrease");
   }
   if (!ids.weights.empty() && ids.weights.size() != ids.ids.size()) {
-    return InvalidArgument("weights must be one an id, ", ids.ids.size(),
-                           ", or none, received ", ids.weights.size());
+    return InvalidArgument("weights must be empty or one per id, ",
+                           ids.ids.size(), ", received ", ids.weights.size());
   }
   return Status();
 }
@@ -108,6 +108,7 @@ void BagShares::Unpool(Span<const uint32_t> inverse,
 
 void BagShares::AddPlace(uint32_t place, const float* from, float* to) const {
   if (weights_.empty()) return Add(from, dim_, to);
+  if (weights_[place] == 0) return;  // 0 * infinity would give NaN.
   AddScaled(from, weights_[place], dim_, to);
 }
 

@@ -16,25 +16,14 @@ constexpr size_t kMaxBagIds = (size_t{1} << 31) - 1;  // Dedupe's limit.
 
 // A table of a request whose bags are turned into unique ids.
 struct Bags {
-  size_t table = 0;  // Its index in the request.
+  size_t table = 0;  // The table's index in the request.
   BagPooler pooler;
   ByteBuffer memory;  // The unique ids' rows, or their gradients.
   Span<float> rows;
 };
 
-bool HasBags(const TableIds& ids) {
-  // Offsets without a combiner are malformed: the store refuses them.
-  return ids.combiner != Combiner::kNone;
-}
-
-template <typename Request>
-bool HasBags(const Request& request) {
-  return std::any_of(request.tables.begin(), request.tables.end(),
-                     [](const auto& table) { return HasBags(table.ids); });
-}
-
-// `floats` is the size of the array for the bags' vectors; `what` names that
-// array in the error.
+// Checks the bags of a table. `floats` is the size of the array for the bags'
+// vectors; `what` names that array in the error.
 Status CheckTable(const TableIds& ids, const char* what, size_t floats) {
   PERSIA_RETURN_IF_ERROR(CheckBags(ids));
   if (ids.ids.size() > kMaxBagIds) {
@@ -55,7 +44,7 @@ Status Unite(const TableIds& ids, size_t table, Bags* bags) {
   if (bytes > kMaxPooledRowBytes || !bags->memory.Resize(bytes)) {
     return Status(Code::kResourceExhausted,
                   Concat("the rows of a request's bags take ", bytes,
-                         " bytes, which is too much: make batches smaller"));
+                         " bytes, which is too much: use smaller batches"));
   }
   bags->rows = bags->memory.As<float>(floats);
   return Status();

@@ -1,13 +1,15 @@
 // PoolingService: accepts bags of any table, in front of a service that accepts
 // only plain ids.
 //
-// A lookup asks the inner service for the rows of the bags' unique ids and
-// pools them; an update turns the gradients of the bags' vectors into those of
-// the unique ids' rows, and passes them on with the same client and sequence.
-// Requests without bags are passed on unchanged.
+// For a lookup, this service requests the rows of the bags' unique ids from the
+// inner service and pools them. For an update, it turns the gradients of the
+// bags' vectors into gradients of the unique ids' rows, and sends these to the
+// inner service with the same client and sequence. Requests without bags go to
+// the inner service unchanged.
 //
-// Thread-safe and asynchronous, as EmbeddingService says: it has no thread and
-// never waits; pooling runs on the thread that completes the inner lookup.
+// Thread-safe and asynchronous, as EmbeddingService requires: this class has no
+// thread and never waits; pooling runs on the thread that completes the inner
+// lookup.
 
 #ifndef PERSIA_CC_SERVICE_POOLING_SERVICE_H_
 #define PERSIA_CC_SERVICE_POOLING_SERVICE_H_
@@ -19,9 +21,10 @@
 
 namespace persia {
 
-// Largest size of the unique ids' rows of one table in a request; more is
-// refused with kResourceExhausted. Bounds the memory that a request can demand
-// by its `dim`, which only the store can compare with the table's.
+// The maximum size in bytes of the rows of one table's unique ids in a request;
+// a larger request is refused with kResourceExhausted. Without this limit a
+// wrong `dim`, which only the store can compare with the table's, could make
+// this process allocate any amount of memory.
 inline constexpr size_t kMaxPooledRowBytes = size_t{1} << 30;
 
 std::unique_ptr<EmbeddingService> MakePoolingService(

@@ -10,12 +10,13 @@
 namespace persia {
 namespace {
 
-// Below this capacity there is one part: many parts would be too small to fill
-// evenly.
+// A cache with a smaller capacity has only one part, because many parts would
+// be too small for the ids to fill them evenly.
 constexpr uint64_t kLeastRowsOfParts = kSubShards * 64;
 
-// Slots per part. If another id in the same slot changes, an id only misses one
-// copy, and only if it is fetched at that moment.
+// The size of Part::changes. If two ids share a slot, a change of one id may
+// prevent the caching of the other, but only if the other is being fetched at
+// that moment.
 constexpr size_t kChangeSlots = 256;
 
 size_t ChangeSlot(const RowIndex& index, int64_t id) {
@@ -131,7 +132,8 @@ void RowCache::Keep(Part* part, int64_t id, const float* weights,
   uint32_t row = part->index.Find(id);
   if (row == RowIndex::kAbsent) {
     row = part->rows.size() < part->capacity ? Append(part) : Evict(part);
-    // Not marked as used: an id that is looked up only once is evicted first.
+    // A new row is not marked as used, so that ids that are looked up only once
+    // are evicted first.
     part->rows[row] = {id, epoch, false};
     part->index.Insert(id, row);
   } else if (part->rows[row].epoch > epoch) {

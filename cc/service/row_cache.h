@@ -1,12 +1,12 @@
 // RowCache: copies of some rows of one table, each with the epoch at which it
 // was copied.
 //
-// Holds at most `capacity` rows; the CLOCK algorithm (Corbato, 1968) chooses
-// which row a new one replaces: one that Find has not hit since the hand last
-// passed it.
+// A RowCache holds at most `capacity` rows. The CLOCK algorithm (Corbato, 1968)
+// chooses which row a new row replaces: a row that Find has not returned since
+// the hand of the clock last passed it.
 //
-// Thread-safe. Calls block only on the locks of the parts that they touch; each
-// lock is held while one batch's ids of that part are processed.
+// Thread-safe. Each part of the cache has its own lock, which a call holds
+// while it processes those ids of its batch that belong to the part.
 
 #ifndef PERSIA_CC_SERVICE_ROW_CACHE_H_
 #define PERSIA_CC_SERVICE_ROW_CACHE_H_
@@ -22,7 +22,7 @@
 namespace persia {
 
 struct RowCacheStats {
-  uint64_t rows = 0;    // Held now, including those that are too old.
+  uint64_t rows = 0;    // Cached now, including rows that are too old.
   uint64_t bytes = 0;   // Allocated for rows and index.
   uint64_t hits = 0;    // Ids found.
   uint64_t misses = 0;  // Ids not found, or too old.
@@ -37,29 +37,30 @@ class RowCache {
   uint32_t dim() const { return dim_; }
   uint64_t capacity() const { return capacity_; }
 
-  // Copies the cached rows whose epoch is `since` or later to their places in
-  // rows (ids.size() x dim), and appends the places of all other ids to
-  // `missing`, in no particular order.
+  // Copies each cached row whose epoch is `since` or later to the place of its
+  // id in `rows` (ids.size() x dim), and appends the indices of all other ids
+  // to `missing`, in no particular order.
   void Find(Span<const int64_t> ids, uint64_t since, Span<float> rows,
             std::vector<uint32_t>* missing);
 
-  // Caches rows (ids.size() x dim) as of `epoch`. Skips an id whose cached row
-  // is newer, or that changed (Refresh, Erase) at `epoch` or later. Throws
-  // std::bad_alloc if there is no memory; some rows may be cached then.
+  // Caches rows (ids.size() x dim) as of `epoch`. Skips an id if its cached row
+  // is newer, or if Refresh or Erase recorded a change of the id at `epoch` or
+  // later. Throws std::bad_alloc if there is no memory; some rows may be cached
+  // then.
   void Insert(Span<const int64_t> ids, Span<const float> rows, uint64_t epoch);
 
-  // The rows have changed to these (ids.size() x dim): replaces the cached
-  // ones, as of `epoch`. A later Insert of these ids with an earlier epoch, or
-  // this one, is ignored. Throws std::bad_alloc if there is no memory; some may
-  // be changed then.
+  // Records that the rows of `ids` have changed to `rows` (ids.size() x dim) at
+  // `epoch`: replaces those rows that are cached. A later Insert of these ids
+  // with this epoch or an earlier one is ignored. Throws std::bad_alloc if
+  // there is no memory; some rows may be replaced then.
   void Refresh(Span<const int64_t> ids, Span<const float> rows, uint64_t epoch);
 
-  // The same for rows that changed to unknown values: Find misses them, given a
-  // `since` of at least 1, until they are inserted again.
+  // Like Refresh, for rows that changed to unknown values: until they are
+  // inserted again, Find with a `since` of at least 1 reports them as missing.
   void Erase(Span<const int64_t> ids, uint64_t epoch);
 
-  // From now on Find misses all rows from before `epoch`, also those that are
-  // inserted later.
+  // From now on Find reports all rows with an epoch before `epoch` as missing,
+  // even if they are inserted later.
   void Invalidate(uint64_t epoch);
 
   RowCacheStats stats() const;
@@ -68,7 +69,7 @@ class RowCache {
   struct Row {
     int64_t id;
     uint64_t epoch;
-    bool used;  // Found since the hand last passed it.
+    bool used;  // Whether Find returned the row since the hand passed it.
   };
 
   // The rows that one lock guards.
@@ -80,14 +81,15 @@ class RowCache {
     std::vector<float> weights;  // rows.size() x dim.
     uint32_t hand = 0;
     uint64_t evictions = 0;
-    // The epoch of the last change, by a hash of the id: ids that collide share
-    // the later epoch. Empty until the first change.
+    // The epoch of the last Refresh or Erase of an id, indexed by a hash of the
+    // id. Ids with the same index share the latest epoch. Empty until the first
+    // change.
     std::vector<uint64_t> changes;
   };
 
   Part& PartOf(size_t sub_shard) { return parts_[sub_shard % parts_.size()]; }
-  // Calls set(part, index of the row in the part, index of the id in `ids`) for
-  // each cached row.
+  // Records that `ids` changed at `epoch`. Calls set(part, index of the row in
+  // the part, index of the id in `ids`) for each cached row.
   template <typename Set>
   void Change(Span<const int64_t> ids, uint64_t epoch, const Set& set);
   static bool HasChanged(const Part& part, int64_t id, uint64_t since);

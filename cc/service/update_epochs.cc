@@ -17,8 +17,10 @@ void UpdateEpochs::Acknowledge(uint64_t client, uint64_t sequence) {
   const uint64_t epoch = Advance();
   Client* known = ClientOf(client, sequence);
   known->heard_at = epoch;
-  // The sequences in between had no update here, or are late: they are
-  // acknowledged before their client can ask to see them.
+  // Each skipped sequence gets the epoch of the sequence before it. If no
+  // update with the skipped sequence came to this service, that epoch is right.
+  // Otherwise the update will be acknowledged later, and the epoch is corrected
+  // then, before the client can request to see the update.
   while (known->newest < sequence) {
     const uint64_t before = known->since[known->newest % kWindow];
     known->since[++known->newest % kWindow] = before;
@@ -31,7 +33,9 @@ void UpdateEpochs::Acknowledge(uint64_t client, uint64_t sequence) {
   }
 }
 
-// Returns the client; one that is unknown, or far behind, starts at `sequence`.
+// Returns the client's entry. If the client is unknown, or if the newest update
+// in its entry is at least kWindow updates before `sequence`, the entry starts
+// anew at `sequence`.
 UpdateEpochs::Client* UpdateEpochs::ClientOf(uint64_t client,
                                              uint64_t sequence) {
   auto found = clients_.find(client);

@@ -1,12 +1,13 @@
-// UpdateEpochs: tells since when the rows looked up in a service reflect given
-// updates of a client.
+// UpdateEpochs: records, for each update of a client, the first epoch in which
+// the rows that a service looks up reflect the update.
 //
 // An epoch is the number of changes that a service has acknowledged. A row that
-// is requested in an epoch reflects every change of that epoch and earlier
-// ones. For each of a client's last kWindow updates, this class remembers the
-// epoch in which it and all earlier ones had been acknowledged.
-// Acknowledgements reach the client through this service, so it never learns of
-// one earlier than this class does.
+// is requested in an epoch reflects every change that was acknowledged in that
+// epoch or earlier. For each of a client's last kWindow updates, this class
+// remembers the first epoch in which that update and all earlier updates of the
+// client were acknowledged. Acknowledgements reach the client through this
+// service, so a client never learns of an acknowledgement before this class
+// does.
 //
 // Not thread-safe.
 
@@ -23,19 +24,20 @@ namespace persia {
 class UpdateEpochs {
  public:
   static constexpr uint64_t kWindow = 1024;
-  // When there are more, the client that was silent longest is forgotten.
+  // If more clients send updates, the client whose last update is the oldest is
+  // forgotten.
   static constexpr size_t kMaxClients = 256;
   // Later than every epoch.
   static constexpr uint64_t kNever = ~uint64_t{0};
 
   uint64_t now() const { return now_; }
 
-  // The epoch since which all updates of `client` up to `sequence` are
-  // reflected; kNever if that is not known. 0 for sequence 0, which is before
-  // the first update.
+  // The epoch from which on rows reflect all updates of `client` up to
+  // `sequence`; kNever if that epoch is not known. 0 for sequence 0, which
+  // precedes the first update.
   uint64_t Since(uint64_t client, uint64_t sequence) const;
 
-  // Counts a change that belongs to no client.
+  // Counts a change that belongs to no client, and returns the new epoch.
   uint64_t Advance() { return ++now_; }
 
   // Counts an update that was acknowledged. Updates may come repeatedly, and in
@@ -49,9 +51,9 @@ class UpdateEpochs {
  private:
   struct Client {
     uint64_t first = 0;   // The lowest sequence remembered.
-    uint64_t newest = 0;  // The highest one acknowledged.
+    uint64_t newest = 0;  // The highest sequence acknowledged.
     uint64_t heard_at = 0;
-    std::array<uint64_t, kWindow> since;  // By sequence modulo kWindow.
+    std::array<uint64_t, kWindow> since;  // Index: sequence % kWindow.
   };
 
   Client* ClientOf(uint64_t client, uint64_t sequence);

@@ -25,7 +25,7 @@ TableStats StatsOf(const CachedTable& table) {
   return stats;
 }
 
-// Counts the requests, and adds an entry of its own to Stats.
+// Counts the requests, and adds the worker's entry to Stats.
 class WorkerService : public ForwardingService {
  public:
   // `cache` may be null; `inner` owns it.
@@ -54,7 +54,7 @@ class WorkerService : public ForwardingService {
   }
 
  private:
-  // Leaves the address empty: the server fills it in.
+  // Inserts the worker's entry, with an empty address, which the server sets.
   void AddOwn(std::vector<ServiceStats>* processes) const {
     ServiceStats own;
     if (!processes->empty()) own.generation = processes->front().generation;

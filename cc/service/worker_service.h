@@ -1,12 +1,13 @@
-// The service of an embedding worker, which sits between many trainers and the
-// client of the PS shards.
+// MakeWorkerService: the service of an embedding worker, which sits between
+// many trainers and the client of the PS shards.
 //
-// It accepts bags of every table, answers from copies of hot rows, and joins
-// lookups that wait for the shards. Its Stats puts an entry of its own in front
-// of the shards', with the requests that it received and, as tables, its
-// caches: the rows held, the ids looked up and the ids answered from copies.
+// The service accepts bags of every table, answers from copies of hot rows, and
+// joins lookups that wait for the shards. Its Stats inserts an entry for the
+// worker in front of the shards' entries. That entry counts the requests that
+// the worker received, and describes its caches as tables: the rows cached, the
+// ids looked up and the ids answered from copies.
 //
-// Thread-safe and asynchronous, as EmbeddingService says.
+// Thread-safe and asynchronous, as EmbeddingService requires.
 
 #ifndef PERSIA_CC_SERVICE_WORKER_SERVICE_H_
 #define PERSIA_CC_SERVICE_WORKER_SERVICE_H_

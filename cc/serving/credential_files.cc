@@ -32,8 +32,9 @@ Status CheckMode(const char* what, const std::string& path, mode_t mode) {
   std::ostringstream octal;
   octal << std::oct << std::setfill('0') << std::setw(3) << (mode & 07777);
   return InvalidArgument("the ", what, " ", path,
-                         " must be its owner's alone, and its mode is ",
-                         octal.str(), ": chmod 600 ", path);
+                         " must be accessible only to its owner, but its mode "
+                         "is ",
+                         octal.str(), ": run `chmod 600 ", path, "`");
 }
 
 Result<std::string> Read(const char* what, const std::string& path, size_t most,
@@ -70,9 +71,12 @@ std::string HowToMake(const std::string& path) {
 
 Status CheckToken(const std::string& path, const std::string& token) {
   if (token.size() < kLeastTokenBytes || token.size() > kMostTokenBytes) {
-    return InvalidArgument("the token in ", path, " must have from ",
-                           kLeastTokenBytes, " to ", kMostTokenBytes, " bytes",
-                           HowToMake(path));
+    return InvalidArgument(
+        "the token in ", path, " must have from ", kLeastTokenBytes, " to ",
+        kMostTokenBytes, " bytes, received ",
+        token.size() > kMostTokenBytes ? std::string("more")
+                                       : Concat(token.size()),
+        HowToMake(path));
   }
   if (token.find_first_of(std::string("\0\n", 2)) == std::string::npos) {
     return Status();
@@ -100,8 +104,9 @@ Result<TlsCredentials> ReadTlsFiles(const std::string& certificate,
   if (certificate.empty() || key.empty() || ca.empty()) {
     return InvalidArgument(
         "TLS is mutual: each process needs a certificate, its key and the "
-        "authority of its peers. Set $PERSIA_TLS_CERTIFICATE, $PERSIA_TLS_KEY "
-        "and $PERSIA_TLS_CA, or none of the three. Received: \"",
+        "certificate authority of its peers. Set $PERSIA_TLS_CERTIFICATE, "
+        "$PERSIA_TLS_KEY and $PERSIA_TLS_CA, or none of the three. Received: "
+        "\"",
         certificate, "\", \"", key, "\" and \"", ca, "\"");
   }
   TlsCredentials read;

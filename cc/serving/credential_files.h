@@ -1,8 +1,9 @@
-// Reads the files with which a process authenticates. The rules are those of
-// Python's auth.py and tls.py: a file with a secret must be accessible to its
-// owner alone.
+// Functions that read the files with which a process authenticates: its token
+// and its TLS credentials. The rules are those of Python's auth.py and tls.py:
+// a file that contains a secret must be accessible to its owner alone.
 //
-// Blocks while it reads. Error messages never contain what is in a file.
+// The functions block while they read. Their error messages never contain the
+// contents of a file.
 
 #ifndef PERSIA_CC_SERVING_CREDENTIAL_FILES_H_
 #define PERSIA_CC_SERVING_CREDENTIAL_FILES_H_
@@ -14,13 +15,15 @@
 
 namespace persia {
 
-// The token in the file, without the newline at its end; "" if `path` is "".
-// kInvalidArgument, with the path, if the file cannot be read, is accessible to
-// others, or contains no valid token.
+// Returns the token in the file `path`, without the newline at its end, or ""
+// if `path` is "". Returns kInvalidArgument, with the path in the message, if
+// the file cannot be read, is accessible to users other than its owner, or
+// contains no valid token.
 Result<std::string> ReadTokenFile(const std::string& path);
 
-// The contents of the files. Either all paths are given, or all are "":
-// otherwise kInvalidArgument.
+// Returns the contents of the three files, or empty credentials if all three
+// paths are "". Returns kInvalidArgument if only some paths are "", or if a
+// file cannot be read.
 Result<TlsCredentials> ReadTlsFiles(const std::string& certificate,
                                     const std::string& key,
                                     const std::string& ca);

@@ -92,7 +92,8 @@ Status HotRowsService::TellAll(TableKey table, const Change& change) {
       return Status();
     });
     if (status.ok()) continue;
-    // A missed change would leave a stale copy, so all are invalidated.
+    // This cache failed to apply the change, so one of its copies may be stale:
+    // all of its copies are invalidated.
     cache->Invalidate(Now());
     told = status;
   }

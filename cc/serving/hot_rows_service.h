@@ -1,18 +1,20 @@
 // HotRowsService: answers read-only lookups from copies of rows that are fresh
-// enough, including copies of what absent ids get. Since that depends on
-// AbsentRows, there are separate copies for each value of it.
+// enough. It also copies the vectors that lookups return for absent ids. These
+// vectors depend on the lookup's AbsentRows, so there is a separate cache for
+// each value of AbsentRows.
 //
-// A copy expires some time after its row was requested. While a follower of the
-// rows' changes reports them here, copies do not expire, and each reported
-// change updates them. After a restore of the shards, the first reply that
-// shows the new generation invalidates all copies. Vectors that no server gave
-// (TableLookup::unanswered) are not copied.
+// A copy expires some time after its row was requested. While a follower
+// reports the rows' changes to this service, copies do not expire, and each
+// reported change updates them. After a restore of the shards, the first reply
+// that has the new generation invalidates all copies. Vectors that became zeros
+// because no server answered (TableLookup::unanswered) are not copied.
 //
-// Unlike CachingService it does not see updates: it is for programs that make
-// none. Training lookups, and bags, are forwarded unchanged.
+// Unlike CachingService, this service does not see updates, so it is for
+// programs that send none. Training lookups and lookups of bags are forwarded
+// unchanged.
 //
-// Thread-safe and asynchronous, as described at EmbeddingService: it has no
-// thread and blocks only for short locks.
+// Thread-safe and asynchronous, as described at EmbeddingService: the service
+// has no thread of its own and blocks only for short locks.
 
 #ifndef PERSIA_CC_SERVING_HOT_ROWS_SERVICE_H_
 #define PERSIA_CC_SERVING_HOT_ROWS_SERVICE_H_
@@ -31,8 +33,11 @@
 namespace persia {
 
 struct HotRowsOptions {
-  uint64_t rows = 0;   // Limit per table and AbsentRows. 0: no copies.
-  double seconds = 0;  // Lifetime of copies that are not followed.
+  // The maximum number of copies for each table and each value of AbsentRows; 0
+  // means that no rows are copied.
+  uint64_t rows = 0;
+  // The lifetime of a copy while no follower reports changes.
+  double seconds = 0;
   Clock::time_point (*now)() = &Clock::now;
 };
 
@@ -42,19 +47,21 @@ class HotRowsService : public CopyingService {
                  const HotRowsOptions& options);
   ~HotRowsService() override;
 
-  // A follower calls SetFollowed(true) first, and then reports every later
-  // change. From then on copies do not expire by age, until SetFollowed(false).
+  // A follower of the shards' changes calls SetFollowed(true) first, and then
+  // reports every later change by Refresh or Erase. Copies that are made from
+  // then on do not expire by age, until SetFollowed(false).
   void SetFollowed(bool followed);
 
-  // Report rows that have changed, `rows` (ids.size() x dim), and ids that have
-  // lost their rows. Calls for a table that has no copies, or another dim, do
-  // nothing. kResourceExhausted if there is no memory; the copies that could
-  // not be updated are then invalidated.
+  // Refresh reports the new weights, `rows` (ids.size() x dim), of ids whose
+  // rows have changed; Erase reports ids that have lost their rows. A call has
+  // no effect if there are no copies of the table, or if they have another dim.
+  // Returns kResourceExhausted if there is no memory; the copies that could not
+  // be updated are then invalidated.
   Status Refresh(TableKey table, uint32_t dim, Span<const int64_t> ids,
                  Span<const float> rows);
   Status Erase(TableKey table, Span<const int64_t> ids);
 
-  // The sum over all tables.
+  // The counters of all caches, added up.
   RowCacheStats stats() const;
 
  private:
@@ -65,13 +72,14 @@ class HotRowsService : public CopyingService {
   Status TellAll(TableKey table, const Change& change);
   // The clock's time in nanoseconds, always above 0.
   uint64_t Now() const;
-  // These require mutex_.
+  // The caller of each function in this group must hold mutex_.
   CachedLookup::Moment TakeMoment(const LookupRequest& request) const override;
   std::shared_ptr<RowCache> CacheOf(const TableLookup& table) override;
   void EndAllCopies() override;
 
   const HotRowsOptions options_;
-  // Everything below is guarded by mutex_. Caches are never removed.
+  // Everything below is guarded by mutex_. Caches are never removed, so the
+  // pointers that Find returns stay valid.
   std::map<std::pair<TableKey, AbsentRows>, std::shared_ptr<RowCache>> caches_;
   std::optional<uint64_t> followed_since_;
 };

@@ -36,7 +36,8 @@ Status OutageService::Settle(const Status& status, LookupRequest* request) {
 }
 
 void OutageService::GiveZeros(LookupRequest* request) const {
-  // No reply tells of a new generation, so the last one stays valid.
+  // No server replied, so no new generation is known: the request gets the
+  // generation of the last reply.
   request->generation = generation_;
   for (TableLookup& table : request->tables) {
     std::fill(table.rows.begin(), table.rows.end(), 0.0f);

@@ -1,12 +1,12 @@
-// OutageService: handles lookups while servers are unreachable.
+// OutageService: decides what a lookup returns while servers are unreachable.
 //
-// Either they fail, as they would without this service, or the vectors that no
-// server gave become zeros. Both are counted. If a server refuses a lookup, for
-// example because it does not have the table, that is not an outage: the lookup
-// fails in both modes.
+// In one mode, the lookup fails, as it would without this service. In the other
+// mode, the vectors for which no server answered become zeros. The service
+// counts both. If a server refuses a lookup, for example because it does not
+// have the table, that is not an outage: the lookup fails in both modes.
 //
-// Thread-safe and asynchronous, as described at EmbeddingService: it has no
-// thread and never waits.
+// Thread-safe and asynchronous, as described at EmbeddingService: the service
+// has no thread of its own and never waits.
 
 #ifndef PERSIA_CC_SERVING_OUTAGE_SERVICE_H_
 #define PERSIA_CC_SERVING_OUTAGE_SERVICE_H_
@@ -26,9 +26,9 @@ class OutageService : public ForwardingService {
 
   void Lookup(LookupRequest* request, DoneCallback done) override;
 
-  // Lookups that failed, or in which vectors became zeros.
+  // The number of lookups that failed or in which vectors became zeros.
   uint64_t failures() const { return failures_; }
-  // Vectors that became zeros.
+  // The number of vectors that became zeros.
   uint64_t zeros() const { return zeros_; }
 
  private:
@@ -36,7 +36,7 @@ class OutageService : public ForwardingService {
   void GiveZeros(LookupRequest* request) const;
 
   const bool gives_zeros_;
-  std::atomic<uint64_t> generation_{0};  // Of the last reply.
+  std::atomic<uint64_t> generation_{0};  // The last reply's generation.
   std::atomic<uint64_t> failures_{0};
   std::atomic<uint64_t> zeros_{0};
 };

@@ -2,10 +2,10 @@
 
 #include <cctype>
 #include <cstdlib>
-#include <sstream>
 #include <utility>
 
 #include "cc/base/number.h"
+#include "cc/base/text.h"
 #include "cc/serving/credential_files.h"
 
 namespace persia {
@@ -20,7 +20,8 @@ std::string Variable(const std::string& name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// "PERSIA_PS_1" for cluster "ps_1".
+// The environment variable for the addresses of a cluster: "PERSIA_PS_1" for
+// cluster "ps_1".
 std::string AddressesVariable(const std::string& cluster) {
   std::string name = "PERSIA_" + cluster;
   for (char& c : name) {
@@ -42,27 +43,20 @@ std::string Trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-std::vector<std::string> Split(const std::string& list) {
-  std::vector<std::string> parts;
-  std::istringstream stream(list);
-  for (std::string part; std::getline(stream, part, ',');) {
-    parts.push_back(Trimmed(part));
-  }
-  return parts;
-}
-
 Result<std::vector<std::string>> AddressesOf(const RemoteOptions& options) {
   const std::string variable = AddressesVariable(options.cluster);
   const std::string set = Trimmed(Variable(variable));
   if (set.empty()) return options.addresses;
-  std::vector<std::string> addresses = Split(set);
+  std::vector<std::string> addresses = SplitAtCommas(set);
+  for (std::string& address : addresses) address = Trimmed(address);
   const auto count = static_cast<int>(addresses.size());
   if (options.placed_over == 0 || options.placed_over == count) {
     return addresses;
   }
   return InvalidArgument(
       "$", variable, " must name ", options.placed_over,
-      " shards, in their order: where a row is follows from both. Received: ",
+      " shards, in the same order as when the model was exported: number and "
+      "order decide which shard has a row. Received: ",
       set);
 }
 

@@ -15,38 +15,43 @@
 namespace persia {
 
 struct RemoteOptions {
-  std::string cluster;  // Its name in the export: letters, digits, "_".
-  std::vector<std::string> addresses;  // Addresses when exported.
-  // The number of shards over which rows are distributed: it cannot change
-  // without moving rows. 0: the addresses are embedding workers, of which there
-  // may be any number.
+  // The cluster's name in the export: letters, digits and "_".
+  std::string cluster;
+  // The cluster's addresses when the model was exported.
+  std::vector<std::string> addresses;
+  // If the addresses are those of shards: their number, over which the rows are
+  // distributed. It cannot change without moving rows, so the environment must
+  // list as many addresses. If the addresses are those of embedding workers: 0;
+  // the environment may then list any number of addresses.
   int placed_over = 0;
-  double timeout_seconds = 0;  // Per request.
+  double timeout_seconds = 0;  // For each request.
   bool zeros_for_outages = false;
-  uint64_t hot_rows = 0;   // Copies per table; 0: none.
-  double hot_seconds = 0;  // Lifetime of copies that are not followed.
+  uint64_t hot_rows = 0;  // The most rows copied per table; 0: none.
+  // The lifetime of a copy while no follower reports changes.
+  double hot_seconds = 0;
   WireDtype wire_dtype = WireDtype::kFloat32;
 };
 
-// kInvalidArgument, with the option and its value, unless all options are
-// valid.
+// Returns kInvalidArgument, naming an option that is not valid and its value,
+// unless all options are valid.
 Status CheckRemoteOptions(const RemoteOptions& options);
 
-// The same key for equal options, and different keys for others.
+// Returns equal keys for equal options, and different keys for different ones.
 std::string KeyOf(const RemoteOptions& options);
 
-// What the environment may set: for cluster "ps", the addresses in $PERSIA_PS;
-// for any cluster, $PERSIA_AUTH_TOKEN_FILE, $PERSIA_TLS_CERTIFICATE,
-// $PERSIA_TLS_KEY and $PERSIA_TLS_CA.
+// The addresses and credentials of a cluster. For cluster "ps", $PERSIA_PS
+// overrides the exported addresses. For any cluster, the credentials come from
+// the files that $PERSIA_AUTH_TOKEN_FILE, $PERSIA_TLS_CERTIFICATE,
+// $PERSIA_TLS_KEY and $PERSIA_TLS_CA name.
 struct RemoteAccess {
   std::vector<std::string> addresses;
   std::string auth_token;
   TlsCredentials tls;
 };
 
-// Reads the environment and the files that it names, and blocks while it does.
-// kInvalidArgument for a file that cannot be read, or for a number of addresses
-// other than placed_over.
+// Reads the environment variables and the files that they name, and blocks
+// while it reads. Returns kInvalidArgument if a file cannot be read, or if the
+// variable for the addresses lists a number of shards other than placed_over.
 Result<RemoteAccess> AccessOf(const RemoteOptions& options);
 
 }  // namespace persia

@@ -10,12 +10,14 @@ namespace {
 
 struct Registry {
   std::mutex mutex;
-  // by_key: by KeyOf(options). keys: the key of each client, by its number.
+  // `by_key` maps KeyOf(options) to the client with these options. `keys` maps
+  // a client's number to its key.
   std::map<std::string, std::shared_ptr<RemoteTables>> by_key;
   std::map<uint64_t, std::string> keys;
 };
 
-// Never destroyed: other threads may still use it while the program exits.
+// The registry is never destroyed, since other threads may still use it while
+// the program exits.
 Registry& GlobalRegistry() {
   static Registry* const registry = new Registry;
   return *registry;
@@ -66,14 +68,16 @@ std::shared_ptr<RemoteTables> NextRemoteTables(uint64_t after) {
 }
 
 Status CloseRemoteTables(uint64_t number) {
-  std::shared_ptr<RemoteTables> closed;  // Released outside the lock.
+  // Declared before `lock`, so that the client is destroyed after the registry
+  // is unlocked.
+  std::shared_ptr<RemoteTables> closed;
   Registry& registry = GlobalRegistry();
   std::lock_guard<std::mutex> lock(registry.mutex);
   const auto found = registry.keys.find(number);
   if (found == registry.keys.end()) {
     return Status(Code::kNotFound,
                   Concat("this process has no client ", number,
-                         " of an exported model: it was closed before"));
+                         " of an exported model: it was already closed"));
   }
   closed = std::move(registry.by_key.at(found->second));
   registry.by_key.erase(found->second);

@@ -5,26 +5,19 @@
 #include <utility>
 #include <vector>
 
-#include "cc/pipeline/layer_lookup.h"
+#include "cc/base/text.h"
+#include "cc/pipeline/lookup.h"
 
 namespace persia {
 namespace {
-
-std::string Join(const std::vector<std::string>& addresses) {
-  std::string joined;
-  for (const std::string& address : addresses) {
-    joined += (joined.empty() ? "" : ",") + address;
-  }
-  return joined;
-}
 
 uint64_t NextNumber() {
   static std::atomic<uint64_t> last{0};
   return ++last;
 }
 
-// The last reference may be released in one of the session's own callbacks,
-// which must not destroy the session.
+// The last reference to a session may be released in one of the session's own
+// callbacks. A callback must not destroy its session, so another thread does.
 void DestroyElsewhere(Session* session) {
   std::thread([session] { delete session; }).detach();
 }
@@ -36,7 +29,7 @@ class RemoteTablesImpl : public RemoteTables {
                    const HotRowsOptions& copies)
       : number_(NextNumber()),
         cluster_(options.cluster),
-        addresses_(Join(access.addresses)) {
+        addresses_(Join(access.addresses, ",")) {
     auto outages = std::make_unique<OutageService>(std::move(service),
                                                    options.zeros_for_outages);
     outages_ = outages.get();
@@ -58,7 +51,7 @@ class RemoteTablesImpl : public RemoteTables {
   void Lookup(const RemoteLookup& lookup, Span<float> rows,
               DoneCallback done) override {
     const Clock::time_point began = Clock::now();
-    LookupCall call;
+    LayerCall call;
     call.layer = lookup.op;
     call.table = lookup.table;
     call.dim = lookup.dim;
@@ -68,7 +61,7 @@ class RemoteTablesImpl : public RemoteTables {
     if (!issued.ok()) return done(issued.status());
     ++lookups_;
     ids_ += lookup.ids.size();
-    unique_ids_ += issued->lookup->record()->unique.ids.size();
+    unique_ids_ += issued->lookup->plan()->unique.ids.size();
     session_->Fetch(issued->lookup, rows,
                     [self = shared_from_this(), this, began,
                      done = std::move(done)](const Status& status) {
@@ -93,10 +86,14 @@ class RemoteTablesImpl : public RemoteTables {
     counters.lookups = lookups_;
     counters.ids = ids_;
     counters.unique_ids = unique_ids_;
-    counters.requests = session_->Counters().requests;
+    counters.requests = session_->Counters().lookup_requests;
     counters.failures = outages_->failures();
     counters.zeros = outages_->zeros();
-    counters.hot = hot_rows_->stats();
+    const RowCacheStats hot = hot_rows_->stats();
+    counters.hot_hits = hot.hits;
+    counters.hot_misses = hot.misses;
+    counters.hot_rows = hot.rows;
+    counters.hot_bytes = hot.bytes;
     counters.latencies = latencies_.bins();
     return counters;
   }
@@ -109,7 +106,7 @@ class RemoteTablesImpl : public RemoteTables {
   std::atomic<uint64_t> ids_{0};
   std::atomic<uint64_t> unique_ids_{0};
   Latencies latencies_;
-  // Owned by the session.
+  // The session owns the services that outages_ and hot_rows_ point to.
   const OutageService* outages_ = nullptr;
   HotRowsService* hot_rows_ = nullptr;
   std::shared_ptr<Session> session_;

@@ -76,11 +76,11 @@ class BloomMinCount : public Admission {
         counters_(metered_.Grow(size_, [&] { return NewCounters(size_); })) {}
 
   bool Admit(int64_t id) override {
-    // Double hashing (Kirsch and Mitzenmacher, 2006) gives the k counters.
-    // HashId has no secret key: it decides which ids are admitted too early,
-    // which must be the same in two runs. A client can choose ids that share
-    // counters; those ids are then admitted early, and cost no more time than
-    // others.
+    // Double hashing (Kirsch and Mitzenmacher, 2006) gives the k counters of an
+    // id. HashId has no secret key, so that the filter admits the same ids
+    // early in every run. A client can therefore choose ids that share
+    // counters. The filter admits those ids early, but they cost no more time
+    // than others.
     const uint64_t first = HashId(id);
     const uint64_t step = Mix64(first) | 1;
     uint8_t least = std::numeric_limits<uint8_t>::max();
@@ -117,8 +117,8 @@ class BloomMinCount : public Admission {
   const uint8_t count_;
   const int hashes_;
   const size_t size_;
-  // From calloc: creating the table touches none of the filter's pages, so only
-  // pages in use take physical memory.
+  // The memory of counters_ is from calloc, so that creating the table touches
+  // none of its pages: only pages in use take physical memory.
   MeteredBytes metered_;
   const std::unique_ptr<uint8_t[], Free> counters_;
 };

@@ -4,17 +4,17 @@
 //   min_count(count=N): the N-th training lookup of an id admits it. Each id
 //     that is counted and not yet admitted costs 15 to 30 bytes, 22 on average.
 //     At the memory limit no further ids are counted or admitted.
-//   bloom_min_count(count=N,expected_ids=M,false_positive_rate=P): the same in
-//     bounded memory, with a counting Bloom filter (Fan et al., 2000) and
+//   bloom_min_count(count=N,expected_ids=M,false_positive_rate=P): min_count in
+//     bounded memory, by a counting Bloom filter (Fan et al., 2000) with
 //     conservative update. With at most M ids, it admits an id early with
-//     probability at most P, and never late. It has m = -M ln P / (ln 2)^2
-//     one-byte counters, at most 64 GiB over all shards; k = m / M ln 2 of them
-//     count an id.
-//   probability(p=P): each id is admitted or refused once and for all, by a
-//     hash of the table's seed and the id.
+//     probability at most P, and never late. The filter has
+//     m = -M ln P / (ln 2)^2 counters of one byte, at most 64 GiB over all
+//     shards. Each id is counted by k = m / M ln 2 of these counters.
+//   probability(p=P): admits a fixed random part P of all ids, and never the
+//     others; a hash of the table's seed and the id decides.
 //
-// The counting rules forget an id once they have admitted it. A Bloom filter
-// cannot: it admits an evicted id again at once.
+// min_count forgets an id once it has admitted the id. A Bloom filter cannot
+// forget ids, so bloom_min_count admits an evicted id again at once.
 
 #ifndef PERSIA_CC_STORE_ADMISSION_H_
 #define PERSIA_CC_STORE_ADMISSION_H_
@@ -35,8 +35,8 @@ class Admission {
  public:
   virtual ~Admission() = default;
 
-  // Whether an absent id of a training lookup gets a row. May throw
-  // std::bad_alloc.
+  // Returns whether a training lookup of an absent id creates its row. May
+  // throw std::bad_alloc.
   virtual bool Admit(int64_t id) = 0;
 
   virtual size_t bytes() const = 0;
@@ -48,7 +48,7 @@ std::unique_ptr<Admission> MakeAdmission(const Spec& spec, uint64_t table_seed,
                                          double share,
                                          MemoryMeter* meter = nullptr);
 
-// InvalidArgument unless `spec` is one of the rules above.
+// Returns InvalidArgument unless `spec` is a valid admission rule.
 Status CheckAdmission(const Spec& spec);
 
 }  // namespace persia

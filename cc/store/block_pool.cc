@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kPageBytes = size_t{2} << 20;
 constexpr size_t kPageBlocks = kPageBytes / BlockPool::kBlockBytes;
 constexpr size_t kRegionPages = 32;
-// One page more, to align.
+// A region has one page more than it uses, so that its first page can be
+// aligned.
 constexpr size_t kRegionBytes = (kRegionPages + 1) * kPageBytes;
 constexpr size_t kMostReady = 128;
 constexpr auto kRecent = std::chrono::seconds(1);
@@ -22,7 +23,7 @@ constexpr uint32_t kAllFree = ~uint32_t{0};
 static_assert(kPageBlocks == 32, "Carved::free has a bit for each");
 
 #ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25  // Since Linux 6.1; an error before.
+#define MADV_COLLAPSE 25  // Since Linux 6.1; older kernels return an error.
 #endif
 
 std::byte* FirstPage(std::byte* region) {
@@ -131,7 +132,8 @@ void BlockPool::StartToucher() {
   try {
     toucher_ = std::thread([this] { KeepReady(); });
   } catch (const std::system_error&) {
-    // No thread could be started: all pages are then small ones.
+    // If the thread cannot be started, all pages are small ones, which are
+    // slower.
   }
 }
 
@@ -173,14 +175,17 @@ void BlockPool::KeepReady() {
     try {
       idle = !DoOneThing(&lock);
     } catch (const std::bad_alloc&) {
-      // A caller that needs the memory will get this error itself.
+      // Preparing pages ahead failed. An Allocate that needs the memory will
+      // throw the error itself.
     }
     if (idle && !ending_) wake_.wait_for(lock, kRecent);
   }
 }
 
-// Returns false if there was nothing to do. Releases the lock during system
-// calls and page faults.
+// Does one piece of work: touches a page, gives a page's memory back to the
+// system, or collapses a page into a huge page. Returns false if there was
+// nothing to do. Releases the lock while it touches or collapses a page, since
+// either takes a long time.
 bool BlockPool::DoOneThing(std::unique_lock<std::mutex>* lock) {
   const size_t wanted = PagesToKeepReady();
   if (ready_.size() < wanted) {

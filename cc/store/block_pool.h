@@ -1,11 +1,11 @@
 // BlockPool: memory for the tables of the process, in blocks of 64 KiB that are
 // carved from huge pages (2 MiB) where the kernel provides them.
 //
-// The kernel clears a huge page at the first page fault, which takes so long
-// that a request would stall. So a thread touches pages ahead of need: as many
-// as were used in the last second. A caller that needs pages faster gets one
-// that the kernel clears in small pieces; the thread collapses it into a huge
-// page later.
+// The kernel clears a huge page at its first page fault, which takes so long
+// that a request would stall. So a thread of the pool touches pages ahead of
+// need: as many as were used in the last second. If callers need pages faster,
+// they get 2 MiB of small pages (4 KiB), which the kernel clears one at a time;
+// the thread later collapses them into a huge page.
 //
 // Thread-safe; blocks only for a short lock.
 
@@ -43,7 +43,7 @@ class BlockPool {
   void* Allocate();
 
   // Frees a block that Allocate returned. Pages whose blocks are all free are
-  // returned to the kernel, except some that are kept ready.
+  // returned to the kernel, except some that the pool retains for later calls.
   void Free(void* block);
 
   size_t pages() const;  // Pages that hold memory, in use or ready.
@@ -51,13 +51,13 @@ class BlockPool {
  private:
   using Page = std::byte*;
 
-  // A page in use.
+  // A page that is carved into blocks, of which at least one is in use.
   struct Carved {
     uint32_t free;  // A bit for each free block.
-    bool small;     // Consists of small pages so far.
+    bool small;     // The page still consists of small pages.
   };
 
-  // These require the lock.
+  // The caller of each function in this group must hold mutex_.
   void TakePage();  // Requires partly_free_ to be empty; adds a page to it.
   void StartToucher();
   void MapRegion(bool small);
@@ -68,16 +68,22 @@ class BlockPool {
   void KeepReady();
 
   mutable std::mutex mutex_;
-  // Everything below is guarded by mutex_. A page is in one of these four.
+  // Everything below is guarded by mutex_. A page is in carved_, ready_, cold_
+  // or small_cold_.
   std::unordered_map<Page, Carved> carved_;
-  std::vector<Page> ready_;       // Touched; no block is in use.
-  std::vector<Page> cold_;        // Not touched yet; for huge pages.
-  std::vector<Page> small_cold_;  // Not touched yet; for small pages.
+  // Huge pages that were touched, with no block in use.
+  std::vector<Page> ready_;
+  // Huge pages that were not touched yet.
+  std::vector<Page> cold_;
+  // Pages that consist of small pages and were not touched yet.
+  std::vector<Page> small_cold_;
 
   std::vector<Page> partly_free_;  // Pages of carved_ that have a free block.
-  std::vector<Page> to_join_;      // Small pages that became full.
-  std::vector<Page> regions_;      // All mappings, for the destructor.
-  std::deque<Deadline> taken_;  // When pages were taken, for the last second.
+  // Full pages of 2 MiB that still consist of small pages, to be collapsed into
+  // huge pages.
+  std::vector<Page> to_join_;
+  std::vector<Page> regions_;   // All mappings, for the destructor.
+  std::deque<Deadline> taken_;  // Times of TakePage in the last second.
   bool ending_ = false;
   std::condition_variable wake_;
   std::thread toucher_;

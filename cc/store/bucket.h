@@ -18,13 +18,13 @@ struct alignas(64) Bucket {
   // or spilled. While it is not 0, a search continues past this bucket.
   // Saturates: at its largest value it no longer changes.
   uint16_t passed;
-  uint8_t used;  // A bit for each slot.
+  uint8_t used;  // A bit for each slot: set if the slot is in use.
   uint8_t unused;
 
   bool full() const { return used == kAllUsed; }
 
-  // A mask with the bit of the slot that holds `id`, or 0. Branch-free, since
-  // the slot cannot be predicted.
+  // Returns a mask with the bit of the slot that holds `id`, or 0 if no slot
+  // holds it. The loop has no branches, since a CPU could not predict the slot.
   uint32_t Match(int64_t id) const {
     uint32_t match = 0;
     for (uint32_t slot = 0; slot < kSlots; ++slot) {
@@ -36,7 +36,7 @@ struct alignas(64) Bucket {
   void AddPassed() { passed += passed != UINT16_MAX; }
   void RemovePassed() { passed -= passed != UINT16_MAX; }
 
-  // Precondition: not full.
+  // Precondition: the bucket is not full.
   void Add(int64_t id, uint32_t row) {
     const int slot = __builtin_ctz(~uint32_t{used});
     ids[slot] = id;

@@ -5,8 +5,9 @@
 namespace persia {
 namespace {
 
-// Reused by each thread, so that steady work allocates nothing.
-std::byte** ThreadRows(size_t count) {
+// Returns this thread's array for `count` row pointers. The array is reused, so
+// that steady work allocates no memory.
+std::byte** ThreadRowPointers(size_t count) {
   thread_local Scratch<std::byte*> rows;
   return rows.Get(count);
 }
@@ -16,9 +17,9 @@ std::byte** ThreadRows(size_t count) {
 Bundle::Bundle(const IdGroups& groups, const SubShards& sub_shards,
                Next* next) {
   Take(groups, sub_shards, next);
-  for (const Part& part : *this) part.sub_shard->Ask();
+  for (const Part& part : *this) part.sub_shard->PrefetchSelf();
   for (const Part& part : *this) part.sub_shard->Lock();
-  for (const Part& part : *this) part.sub_shard->AskForIndex(part.group.ids);
+  for (const Part& part : *this) part.sub_shard->PrefetchIndex(part.group.ids);
 }
 
 Bundle::~Bundle() {
@@ -45,7 +46,7 @@ void Bundle::Take(const IdGroups& groups, const SubShards& sub_shards,
     parts_[count_++] = {sub_shard, group, nullptr};
     ids += group.ids.size();
   }
-  std::byte** rows = ThreadRows(ids);
+  std::byte** rows = ThreadRowPointers(ids);
   for (size_t p = 0; p < count_; ++p) {
     parts_[p].rows = rows;
     rows += parts_[p].group.ids.size();

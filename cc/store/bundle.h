@@ -1,11 +1,12 @@
-// Bundle: the groups of a batch that a call handles together, holding all their
-// locks.
+// Bundle: groups of a batch's ids, one group per sub-shard, that a call handles
+// together while it holds the locks of all these sub-shards.
 //
-// A large group overlaps its own cache misses. It is a bundle by itself, or
-// several, so that other threads do not wait long for its lock. In a small
-// batch, however, a sub-shard has only one or two ids, and each would cost
-// about five cache misses in sequence: for the sub-shard, its directory, its
-// segments, a bucket and a row. So small groups share a bundle.
+// A call overlaps the cache misses of the ids in a bundle. A large group has
+// enough ids for that: it is a bundle by itself, or several bundles, so that
+// other threads do not wait long for its lock. In a small batch, however, a
+// group has only one or two ids, and each would cost about five cache misses in
+// sequence: for the sub-shard, its directory, its segments, a bucket and a row.
+// So small groups share a bundle.
 
 #ifndef PERSIA_CC_STORE_BUNDLE_H_
 #define PERSIA_CC_STORE_BUNDLE_H_
@@ -23,7 +24,7 @@ class Bundle {
   struct Part {
     SubShard* sub_shard;
     IdGroup group;
-    std::byte** rows;  // One for each id of the group.
+    std::byte** rows;  // One row pointer for each id of the group.
   };
 
   // Where the next bundle of a batch begins.
@@ -34,9 +35,11 @@ class Bundle {
     bool at_end() const { return sub_shard == kSubShards; }
   };
 
-  // Takes the groups from `*next` on that fit in a bundle, or kMostIdsALock ids
-  // of one group, and moves `*next` past them. Locks their sub-shards, in
-  // ascending order as every bundle does, and prefetches their indexes.
+  // Takes groups from `*next` on, as many as fit, and moves `*next` past what
+  // it took. If the first group has more than kMostIdsALock ids, takes only
+  // kMostIdsALock of them. The constructor locks the groups' sub-shards, always
+  // in ascending order so that threads do not deadlock, and prefetches their
+  // indexes.
   Bundle(const IdGroups& groups, const SubShards& sub_shards, Next* next);
   ~Bundle();
   Bundle(const Bundle&) = delete;
@@ -46,8 +49,8 @@ class Bundle {
   const Part* end() const { return parts_.data() + count_; }
 
  private:
-  // Limit for a bundle of several groups: about as many loads as a core can
-  // have in flight at once.
+  // The most ids in a bundle of several groups: about as many loads as a core
+  // can have in flight at once.
   static constexpr size_t kMostIds = 32;
 
   void Take(const IdGroups& groups, const SubShards& sub_shards, Next* next);

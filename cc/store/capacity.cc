@@ -10,7 +10,7 @@ namespace {
 
 // Average bytes of the index per row.
 constexpr double kIndexBytes = 22;
-constexpr double kMostCount = 1e18;
+constexpr double kMostRows = 1e18;
 
 }  // namespace
 
@@ -34,9 +34,9 @@ Status CheckCapacity(const Spec& spec) {
   PERSIA_RETURN_IF_ERROR(spec.CheckParams("capacity", {"count"}));
   const double count = spec.Get("count", 0);
   return CheckParam(
-      count >= 1 && count <= kMostCount && count == std::floor(count),
+      count >= 1 && count <= kMostRows && count == std::floor(count),
       "capacity", spec, "count", count,
-      "a whole number from 1 to " + NumberText(kMostCount));
+      "a whole number from 1 to " + NumberText(kMostRows));
 }
 
 }  // namespace persia

@@ -1,8 +1,8 @@
 // Capacity: the most that a table may hold, over all its shards.
 //
 //   unlimited
-//   rows(count=N)
-//   bytes(count=N): as many rows as fit, index included
+//   rows(count=N): N rows
+//   bytes(count=N): as many rows as fit in N bytes, index included
 
 #ifndef PERSIA_CC_STORE_CAPACITY_H_
 #define PERSIA_CC_STORE_CAPACITY_H_
@@ -22,7 +22,7 @@ inline constexpr uint64_t kUnlimitedRows = ~uint64_t{0};
 // must pass CheckCapacity.
 uint64_t CapacityRows(const Spec& spec, uint32_t shard_count, size_t row_bytes);
 
-// InvalidArgument unless `spec` is one of the above.
+// Returns InvalidArgument unless `spec` is a valid capacity.
 Status CheckCapacity(const Spec& spec);
 
 }  // namespace persia

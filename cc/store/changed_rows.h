@@ -1,10 +1,10 @@
-// ChangedRows: which rows of a sub-shard changed since some moment, and which
-// ids lost their rows.
+// ChangedRows: records which rows of a sub-shard changed since some moment, and
+// which ids lost their rows.
 //
-// One bit per row, by row number. The memory grows with the highest number,
-// even beyond a memory limit, since it is small compared to the rows. Nothing
-// here fails: if memory runs out while a change is recorded, the whole set
-// becomes `lost`.
+// The record has one bit per row number. Its memory grows with the highest row
+// number, even beyond the memory limit, since it is small compared to the rows.
+// No function here fails: if memory runs out while a change is recorded, the
+// whole record becomes `lost`.
 //
 // Not thread-safe: its sub-shard's lock guards it.
 
@@ -28,34 +28,33 @@ class ChangedRows {
  public:
   using Row = RowIndex::Row;
 
-  // Counts its memory at `meter` unless that is null. `meter` must outlive
-  // this.
+  // Counts the object's memory at `meter`, unless `meter` is null. `meter` must
+  // outlive the object.
   explicit ChangedRows(MemoryMeter* meter = nullptr)
       : meter_(meter), rows_(meter) {}
 
-  // Call for a row that was set or is about to be.
+  // Records that a row was set or is about to be set.
   void Mark(Row row) {
     Noting([&] { rows_.Add(row); });
   }
 
-  // Marks all rows of an update's batch, except kAbsent.
+  // Records that the rows of an update's batch change. Skips kAbsent.
   void MarkAll(Span<const Row> rows) {
     Noting([&] { rows_.AddAll(rows); });
   }
 
-  // Call for an id that got a new row.
+  // Records that `id` got a new row.
   void MarkCreated(int64_t id, Row row) {
     Mark(row);
     if (erased_ != nullptr) (void)erased_->Erase(id);
   }
 
-  // Call for an id that loses its row. The row's number may be given to another
-  // id.
+  // Records that `id` loses its row. Another id may then get the row's number.
   void MarkErased(int64_t id);
 
-  // Adds the changes of `earlier`, whose period ended where this one began. An
-  // id that lost its row in that period may have a row again, in `index`, which
-  // is the current one.
+  // Adds the changes that `earlier` recorded in the period before this one.
+  // `index` is the current index. An id that lost its row in the earlier
+  // period, but has a row in `index`, is not recorded as erased.
   void Merge(const ChangedRows& earlier, const RowIndex& index);
 
   bool Has(Row row) const { return rows_.Has(row); }
@@ -84,7 +83,8 @@ class ChangedRows {
 
   MemoryMeter* meter_;
   RowSet rows_;
-  std::unique_ptr<RowIndex> erased_;  // A set of ids; rows unused.
+  // An index used as a set of ids: its row numbers have no meaning.
+  std::unique_ptr<RowIndex> erased_;
   bool lost_ = false;
 };
 

@@ -8,7 +8,9 @@
 namespace persia {
 namespace {
 
-constexpr double kMostTime = (1u << 31) - 1;  // Half of 2^32: times wrap.
+// The longest time to live. It is below half of 2^32, since times wrap around
+// at 2^32.
+constexpr double kMostTime = (1u << 31) - 1;
 
 }  // namespace
 

@@ -1,16 +1,20 @@
-// Eviction: which rows leave a table.
+// Eviction: which rows a table removes.
 //
-//   never
-//   lru: beyond the capacity, the least recently looked up
-//   lfu: beyond the capacity, the least often looked up; rows used in the last
-//     kRecent training lookups are evicted last, so that a new row has time to
-//     become frequent and a gradient in flight still finds its row
-//   ttl(steps=N), ttl(seconds=N): rows that no training lookup used in the
-//     table's last N training lookups on this shard, or in N seconds; beyond
-//     the capacity, if there is one, the least recently looked up
+//   never: none
+//   lru: beyond the capacity, the rows that were looked up least recently
+//   lfu: beyond the capacity, the rows that were looked up least often. Rows
+//     that one of the last kRecent training lookups used are evicted last, so
+//     that a new row has time to become frequent, and a gradient in flight
+//     still finds its row
+//   ttl(steps=N): rows that none of the table's last N training lookups on this
+//     shard used
+//   ttl(seconds=N): rows that no training lookup used in the last N seconds
 //
-// An expired row is absent to every lookup at once; its memory is freed when a
-// later lookup sweeps the table.
+// A table with a TTL and a capacity also removes, beyond the capacity, the rows
+// that were looked up least recently.
+//
+// As soon as a row has expired, it is absent to every lookup; its memory is
+// freed when a later lookup sweeps the table.
 
 #ifndef PERSIA_CC_STORE_EVICTION_H_
 #define PERSIA_CC_STORE_EVICTION_H_
@@ -23,13 +27,16 @@
 
 namespace persia {
 
-// What a row remembers of its training lookups, in a table that evicts.
+// A row's record of its training lookups, in a table that evicts.
 struct RowUse {
-  uint32_t last;   // Time of the last one, in Eviction::Unit.
-  uint32_t count;  // Number of them; saturates.
+  // The time of the last training lookup, in Eviction::Unit.
+  uint32_t last;
+  // The number of training lookups; saturates.
+  uint32_t count;
 
-  // Times wrap around. Of two concurrent requests the later one may be noted
-  // first: `last` is then after `now`, and the age is 0.
+  // Returns the time from the last training lookup to `now`. Times wrap around.
+  // If a concurrent request with a later time was noted first, `last` is after
+  // `now`, and the age is 0.
   uint32_t Age(uint32_t now) const {
     return static_cast<int32_t>(now - last) > 0 ? now - last : 0;
   }
@@ -57,7 +64,7 @@ class Eviction {
   bool expires() const { return kind_ == Kind::kTtl; }
   Unit unit() const { return unit_; }
 
-  // kNone if rows have no RowUse.
+  // Returns the unit of RowUse times, or kNone if rows have no RowUse.
   UseTime use_time() const {
     if (!evicts()) return UseTime::kNone;
     return unit_ == Unit::kSteps ? UseTime::kSteps : UseTime::kSeconds;
@@ -78,7 +85,7 @@ class Eviction {
   uint32_t time_to_live_ = std::numeric_limits<uint32_t>::max();
 };
 
-// InvalidArgument unless `spec` is one of the policies above.
+// Returns InvalidArgument unless `spec` is a valid eviction policy.
 Status CheckEviction(const Spec& spec);
 
 }  // namespace persia

@@ -8,12 +8,14 @@ namespace {
 
 constexpr size_t kSample = 8;
 constexpr size_t kLeastCandidates = 1024;
-constexpr size_t kMostEvictedARound = 1
-                                      << 14;  // Bounds the candidates' memory.
+// The most rows that are evicted in one round, which bounds the memory of the
+// candidates.
+constexpr size_t kMostEvictedARound = 1 << 14;
 
 // A sweep scans 8 rows per created row, so that in the long run at most an
 // eighth of a table is expired and not yet removed. It also scans one row per
-// kIdsASwept ids, so that sweeping continues while no rows are created.
+// kIdsASwept ids that were looked up, so that sweeping continues while no rows
+// are created.
 constexpr size_t kSweptACreated = 8;
 constexpr size_t kIdsASwept = 16;
 constexpr size_t kLeastSwept = 64;
@@ -64,11 +66,14 @@ uint64_t Evictor::Sweep(size_t least, uint32_t now, RowChanges* changes) {
   return counts.expired;
 }
 
-// Finds `wanted` candidates, or all rows if there are fewer; no row twice.
+// Finds `wanted` candidates for eviction, or all rows if the table has fewer.
+// No row becomes a candidate twice.
 void Evictor::FindCandidates(size_t wanted, uint32_t now) {
   candidates_.clear();
   if (rows_.load(std::memory_order_relaxed) <= static_cast<int64_t>(wanted)) {
-    sub_shard_ = 0;  // From inside a sub-shard, its start would be missed.
+    // A scan that starts inside a sub-shard would miss the sub-shard's first
+    // rows.
+    sub_shard_ = 0;
     hash_ = 0;
   }
   WalkAll([&](SubShard* sub_shard) {

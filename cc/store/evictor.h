@@ -3,7 +3,7 @@
 // It scans rows in the order of their keyed hashes, which makes them a random
 // sample (a different one in each process: see KeyedHash::Numbered), and
 // continues where the last scan stopped. To evict n rows it scans 8 n or 1024,
-// whichever is more, and evicts those of the lowest rank. So a table of up to
+// whichever is more, and evicts the n of the lowest rank. So a table of up to
 // 1024 rows follows its policy exactly, and a larger one nearly so.
 //
 // Thread-safe; one thread evicts at a time.
@@ -25,8 +25,8 @@ namespace persia {
 
 class Evictor {
  public:
-  // All must outlive the evictor. `rows` is the number of rows in all
-  // sub-shards.
+  // The objects that the arguments point to must outlive the evictor. `rows` is
+  // the number of rows in all sub-shards.
   Evictor(const Eviction* eviction, uint64_t capacity_rows,
           const SubShards* sub_shards, std::atomic<int64_t>* rows)
       : eviction_(*eviction),
@@ -34,13 +34,14 @@ class Evictor {
         sub_shards_(*sub_shards),
         rows_(*rows) {}
 
-  // Call after a request for `ids` ids, of which `created` got new rows, with
-  // no sub-shard locked. Returns the number of rows removed, and appends them
-  // to `changes` unless that is null.
+  // Removes expired rows and rows beyond the capacity. Call it after a request
+  // for `ids` ids that created `created` rows, without holding the lock of a
+  // sub-shard. Returns the number of rows removed, and appends these rows to
+  // `changes`, unless that is null.
   uint64_t Run(size_t ids, uint64_t created, uint32_t now, RowChanges* changes);
 
  private:
-  // These require mutex_.
+  // The caller of each function below, except excess(), must hold mutex_.
   uint64_t EvictExcess(uint32_t now, RowChanges* changes);
   uint64_t Sweep(size_t least, uint32_t now, RowChanges* changes);
   void FindCandidates(size_t wanted, uint32_t now);

@@ -7,8 +7,8 @@
 
 namespace persia {
 
-// Whether the values contain no NaN and no infinity. Works on the bits and has
-// no early exit, so that compilers vectorise it.
+// Returns whether all values are finite, that is, neither NaN nor infinite. The
+// loop works on the bits and has no early exit, so that compilers vectorise it.
 inline bool AllFinite(const float* values, size_t count) {
   constexpr uint32_t kExponent = 0x7f800000;
   uint32_t found = 0;

@@ -23,8 +23,9 @@ inline float FloatOf(uint32_t bits) {
   return value;
 }
 
-// All ones if a < b, else 0; both must be below 2^31. Selecting by masks is
-// needed because ?: may become a branch, which prevents vectorisation.
+// Returns a mask of all ones if a < b, otherwise 0. Both must be below 2^31.
+// Values are selected by such masks and not by ?:, which a compiler may turn
+// into a branch, since a branch prevents vectorisation.
 inline uint32_t MaskIfLess(uint32_t a, uint32_t b) {
   return static_cast<uint32_t>(static_cast<int32_t>(a - b) >> 31);
 }
@@ -52,7 +53,8 @@ struct Bfloat16 {
     return FloatOf(static_cast<uint32_t>(half) << 16);
   }
 
-  // `add` (below 2^16) is added to the lower half, which is then dropped.
+  // Adds `add` (below 2^16) to the lower half of the bits and then drops that
+  // half, so that `add` decides how the value is rounded.
   static uint16_t FromFloat(float value, uint32_t add) {
     constexpr uint32_t kLargest = 0x7f7f;
     const uint32_t bits = BitsOf(value);
@@ -63,11 +65,11 @@ struct Bfloat16 {
   }
 
   static uint16_t Nearest(float value) {
-    // Ties go to even.
+    // A value half-way between two neighbours is rounded to the even one.
     return FromFloat(value, 0x7fff + (BitsOf(value) >> 16 & 1));
   }
 
-  // `random` has 16 random bits.
+  // Rounds stochastically. The lower 16 bits of `random` must be random.
   static uint16_t Randomly(float value, uint32_t random) {
     return FromFloat(value, random & 0xffff);
   }
@@ -95,7 +97,8 @@ struct Float16 {
 
   static uint16_t Nearest(float value) {
     const uint32_t bits = BitsOf(value) & 0x7fffffff;
-    // Ties go to even. Adding 0.5 makes the FPU round a subnormal.
+    // A value half-way between two neighbours is rounded to the even one. For a
+    // subnormal, adding 0.5 makes the FPU round.
     const uint32_t normal = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
     const uint32_t subnormal = BitsOf(FloatOf(bits) + 0.5f) - BitsOf(0.5f);
     return Join(value, bits, normal, subnormal);
@@ -112,13 +115,13 @@ struct Float16 {
     return KeepNonFinite(value, Nearest(value), 0x7c00, 0x7e00);
   }
 
-  // `random` has 16 random bits.
+  // Rounds stochastically. The lower 16 bits of `random` must be random.
   static uint16_t Randomly(float value, uint32_t random) {
     const uint32_t bits = BitsOf(value) & 0x7fffffff;
     const uint32_t normal = (bits + (random & 0x1fff)) >> 13;
-    // The value in units of the smallest subnormal, 2^-24. Its fractional part
-    // is compared with the random number instead of added to it, so that no
-    // digit is lost.
+    // `units` is the value in units of the smallest subnormal, 2^-24. Its
+    // fractional part is compared with a random number: adding the two would
+    // lose digits.
     const float units = FloatOf(bits) * 0x1p24f;
     const float bounded = units < 2048.0f ? units : 0.0f;
     const auto whole = static_cast<int32_t>(bounded);
@@ -132,7 +135,7 @@ struct Float16 {
  private:
   static uint16_t Join(float value, uint32_t bits, uint32_t normal,
                        uint32_t subnormal) {
-    constexpr uint32_t kLeastNormal = 113u << 23;  // 2^-14.
+    constexpr uint32_t kLeastNormal = 113u << 23;  // The bits of 2^-14.
     constexpr uint32_t kLargest = 0x7bff;
     const uint32_t sign = BitsOf(value) >> 16 & 0x8000;
     uint32_t rebiased = normal - (112u << 10);

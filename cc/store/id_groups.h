@@ -1,6 +1,6 @@
 // IdGroups: a batch's ids, grouped by sub-shard, so that a call locks each
-// sub-shard once. Reused for many batches; allocates only for a batch larger
-// than any before: see Scratch.
+// sub-shard once. An IdGroups is reused for many batches, and allocates memory
+// only for a batch that is larger than all before it: see Scratch.
 
 #ifndef PERSIA_CC_STORE_ID_GROUPS_H_
 #define PERSIA_CC_STORE_ID_GROUPS_H_
@@ -18,18 +18,18 @@ namespace persia {
 
 inline constexpr size_t kSubShards = 64;
 
-// A sub-shard is chosen by the lowest bits of HashId, which has no secret key:
-// placement, and thus how each sub-shard rounds at random and what its rows
-// become, is the same in two runs. A client can therefore choose ids that all
-// belong to one sub-shard. Such a call takes no longer than others, and
-// releases the lock now and then for waiting threads (see Bundle), but two such
-// calls do not run in parallel.
+// The lowest kOwnerBits bits of HashId(id) choose the sub-shard of an id.
+// HashId has no secret key, because every run must place ids in the same
+// sub-shards: the placement affects how rows are rounded at random. A client
+// can therefore choose ids that all belong to one sub-shard. A call with such
+// ids takes no longer than others, and releases the lock now and then for
+// waiting threads (see Bundle), but two such calls do not run in parallel.
 inline constexpr size_t kOwnerBits = 12;
 
-// The sub-shard of each value of those bits. Each sub-shard owns 2^(1 /
-// kSubShards) times as many values as the one before it, so the last nearly
-// twice as many as the first. With equal parts, all sub-shards would fill their
-// indexes at the same time and grow them in the same requests.
+// Maps each value of the kOwnerBits bits to a sub-shard. Each sub-shard owns
+// 2^(1 / kSubShards) times as many values as the one before it, so the last
+// owns nearly twice as many as the first. If all owned equally many, they would
+// fill their indexes at the same time and grow them in the same requests.
 constexpr std::array<uint8_t, 1 << kOwnerBits> MakeOwners() {
   constexpr double kRatio = 1.0108892860517005;  // 2^(1 / 64)
   static_assert(kSubShards == 64, "kRatio is its root of 2");
@@ -66,7 +66,7 @@ inline constexpr size_t kMostIdsALock = 4096;
 
 class IdGroups {
  public:
-  // Precondition: fewer than 2^32 ids.
+  // Groups the ids of a batch. Precondition: there are fewer than 2^32 ids.
   void Build(Span<const int64_t> ids) {
     const size_t count = ids.size();
     uint8_t* const owners = owners_.Get(count);
@@ -96,7 +96,7 @@ class IdGroups {
     return {ids_ + begins_[sub_shard], size(sub_shard)};
   }
 
-  // The index in the batch of each of these ids.
+  // The index in the batch of each id of the sub-shard.
   Span<const uint32_t> places(size_t sub_shard) const {
     return {places_ + begins_[sub_shard], size(sub_shard)};
   }
@@ -110,8 +110,8 @@ class IdGroups {
   Scratch<uint8_t> owners_;
   Scratch<int64_t> grouped_;
   Scratch<uint32_t> grouped_places_;
-  int64_t* ids_ = nullptr;      // Into grouped_.
-  uint32_t* places_ = nullptr;  // Into grouped_places_.
+  int64_t* ids_ = nullptr;      // Points into grouped_.
+  uint32_t* places_ = nullptr;  // Points into grouped_places_.
 };
 
 }  // namespace persia

@@ -137,8 +137,8 @@ MadeInitializer MakeGlorotUniform(const Spec& spec) {
 }  // namespace
 
 uint64_t TableSeed(std::string_view table_name, uint64_t seed) {
-  // Mixed one after the other, so that different pairs do not cancel out to the
-  // same seed.
+  // The two hashes are nested, so that different pairs of name and seed do not
+  // cancel out to the same result.
   return Mix64(HashName(table_name) + Mix64(seed));
 }
 

@@ -25,16 +25,22 @@ class Initializer {
                     size_t dim) const = 0;
 };
 
-// Combines a table's name with its `seed` setting.
+// Returns the seed of a table's rows, from the table's name and its `seed`
+// setting.
 uint64_t TableSeed(std::string_view table_name, uint64_t seed);
 
-// The initializer that `spec` names:
+// Creates the initializer that `spec` names:
+//
 //   zeros; ones; constant(value=); uniform(minval=,maxval=);
-//   normal(mean=,stddev=); truncated_normal(mean=,stddev=) (redrawn beyond two
-//   standard deviations); glorot_uniform: uniform within
-//   sqrt(6 / (fan_in + fan_out)) with fan_in 1 and fan_out dim (Glorot and
-//   Bengio, 2010; one id activates one row, so a row's fan-in is one).
-// InvalidArgument for an unknown name or parameter, or a value out of range.
+//   normal(mean=,stddev=)
+//   truncated_normal(mean=,stddev=): values beyond two standard deviations are
+//     redrawn
+//   glorot_uniform: uniform within sqrt(6 / (fan_in + fan_out)), with fan_in 1
+//     and fan_out dim (Glorot and Bengio, 2010). The fan-in of a row is 1,
+//     because one id activates one row.
+//
+// Returns InvalidArgument for an unknown name or parameter, or a value out of
+// range.
 Result<std::unique_ptr<Initializer>> MakeInitializer(const Spec& spec);
 
 }  // namespace persia

@@ -1,13 +1,13 @@
 // KeptRows: preserves the rows of a sub-shard as they were when it was frozen.
 //
 // A reader scans the sub-shard in the order of the ids' hashes while other
-// threads use it. Before a row ahead of the reader changes, a copy of it is
-// stored here (copy-on-write); the reader then skips that row and takes the
-// copy, at any time. So memory is needed only for rows that change before they
-// are read.
+// threads use it. Before a row that the reader has not reached changes, a copy
+// of the row is stored here (copy-on-write). The reader skips the row itself
+// and reads the copy instead. So memory is needed only for rows that change
+// before they are read.
 //
-// Nothing here fails: if memory for a copy runs out, the whole object becomes
-// `failed`. Not thread-safe: its sub-shard's lock guards it.
+// No function here fails: if memory for a copy runs out, the whole object
+// becomes `failed`. Not thread-safe: its sub-shard's lock guards it.
 
 #ifndef PERSIA_CC_STORE_KEPT_ROWS_H_
 #define PERSIA_CC_STORE_KEPT_ROWS_H_
@@ -28,8 +28,9 @@ class KeptRows {
  public:
   using Row = RowSet::Row;
 
-  // Preserves the rows of `index`, over which the reader walks. Counts its
-  // memory at `meter` unless that is null. Both must outlive this.
+  // Preserves the rows of `index`, over which the reader walks. Counts the
+  // object's memory at `meter`, unless `meter` is null. `index` and `meter`
+  // must outlive the object.
   KeptRows(const RowIndex* index, size_t row_bytes,
            MemoryMeter* meter = nullptr)
       : index_(index),
@@ -38,24 +39,24 @@ class KeptRows {
         replaced_(meter),
         metered_(meter, MeteredBytes::AtLimit::kGrow) {}
 
-  // Call before a row changes or is removed. Returns true if the row must be
-  // copied first, since it was neither read nor copied yet: call Add before it
-  // changes.
+  // Call this before a row changes or is removed. Returns true if the row was
+  // neither read nor copied yet: the caller must then call Add before the
+  // change.
   bool MustAdd(int64_t id, Row row) {
     return !replaced_.Has(row) && index_->HashOf(id) >= next_ && !ended_ &&
            !failed_ && Replace(row);
   }
   void Add(int64_t id, const std::byte* row);
 
-  // An update of many rows first calls Expect for each row, in the order of
-  // their places, and then AddExpected for each part before it changes that
-  // part.
+  // An update of many rows calls BeginUpdate, then Expect for each row in the
+  // order of their places. Before it changes a part of the rows, it calls
+  // AddExpected for that part. After the last part it calls EndUpdate.
   void BeginUpdate() {
     if (!expected_.empty()) Fail();  // The last update was cut short.
   }
   void Expect(uint32_t place, int64_t id, Row row);
   // Copies the expected rows whose places are before `end`. `ids` and `rows`
-  // are the update's.
+  // are those of the whole update.
   void AddExpected(Span<const int64_t> ids, std::byte* const* rows, size_t end);
   void EndUpdate() {
     expected_.clear();
@@ -68,7 +69,8 @@ class KeptRows {
   // Whether the reader must skip the row: it was copied or is new.
   bool Has(Row row) const { return replaced_.Has(row); }
 
-  // The reader has read all hashes below `next`; 0: all rows.
+  // Records that the reader has read all rows with hashes below `next`, or all
+  // rows if `next` is 0.
   void ReadTo(uint64_t next) {
     next_ = next;
     ended_ = next == 0;
@@ -77,17 +79,19 @@ class KeptRows {
   // The hash at which the reader continues.
   uint64_t next() const { return next_; }
 
-  // Passes some of the copies to `take` and frees them; false if there are
-  // none.
-  // take: void(int64_t id, const std::byte* row)
+  // Passes some of the copies to `take` and frees them. Returns false if there
+  // are no copies. `take` is a function with the signature
+  // void(int64_t id, const std::byte* row).
   template <typename Take>
   bool TakeSome(const Take& take);
 
-  // Whether memory ran out, or an update was cut short: copies are missing.
+  // Whether copies are missing because memory ran out or an update was cut
+  // short.
   bool failed() const { return failed_ || !expected_.empty(); }
 
  private:
-  // Rows of a chunk, which is allocated and passed on as a whole; at least one.
+  // Copies are allocated and freed in chunks of about this size. A chunk has
+  // room for at least one row and at most kMostRows.
   static constexpr size_t kChunkBytes = size_t{64} << 10;
   static constexpr size_t kMostRows = 128;
 

@@ -32,21 +32,19 @@ std::optional<TableKey> MissingTableKey(const Status& status) {
 
 Status NamedMissingTable(const Status& status, const std::string& table) {
   const std::string& message = status.message();
-  // "shard 0 of 2 (127.0.0.1:7000): ", or empty for a store in the client's own
-  // process.
+  // The beginning of the message names the shard, such as "shard 0 of 2
+  // (127.0.0.1:7000): ". It is empty for a store in the client's own process.
   const std::string where = message.substr(0, message.find(kBegin));
   const std::string cause =
       where.empty()
-          ? "it was dropped. Build the model again, which makes it anew"
+          ? "it was dropped. Build the model again, which creates it again"
           : Concat(
-                "the shard was started again without its rows, or the table "
-                "was "
-                "dropped. Bring the rows back by ptf.checkpoint.restore; or "
-                "begin anew: drop what other shards hold of it (`persia table "
-                "drop ",
+                "the shard was restarted without its rows, or the table was "
+                "dropped. Restore its rows by ptf.checkpoint.restore; or start "
+                "over: drop what other shards hold of it (`persia table drop ",
                 table,
                 "`), and build the model again. With --recovery-folder a shard "
-                "comes back with its rows");
+                "recovers its rows when it is restarted");
   return Status(status.code(), Concat(where, "table \"", table,
                                       "\" is not there any more: ", cause));
 }

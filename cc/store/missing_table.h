@@ -13,14 +13,15 @@
 
 namespace persia {
 
-// Returns kNotFound.
+// Returns the kNotFound error for a key that no table has.
 Status MissingTable(TableKey key);
 
-// The table's key, if `status` is such an error, even with a prefix added to
-// its message on the way.
+// Returns the key in an error of MissingTable, even if a prefix was added to
+// its message on the way. Returns nullopt for other errors.
 std::optional<TableKey> MissingTableKey(const Status& status);
 
-// The same error with the table's name, the cause and what to do.
+// Returns the error `status` of MissingTable with a message that has the
+// table's name, the cause and a remedy.
 Status NamedMissingTable(const Status& status, const std::string& table);
 
 }  // namespace persia

@@ -1,6 +1,6 @@
 // RandomStream: the random numbers of one row. The k-th number is a hash of
-// (table seed, id, k), so it is the same in every process. Initial values of
-// rows depend on it: never change it in place.
+// (table seed, id, k), so it is the same in every process. The initial values
+// of rows depend on this algorithm, so never change it.
 
 #ifndef PERSIA_CC_STORE_RANDOM_H_
 #define PERSIA_CC_STORE_RANDOM_H_
@@ -17,15 +17,15 @@ class RandomStream {
   RandomStream(uint64_t table_seed, int64_t id)
       : key_(Mix64(table_seed ^ HashId(id))) {}
 
-  // Uniform in [0, 1), 53 bits.
+  // Returns a uniform number in [0, 1) with 53 random bits.
   double Uniform() {
-    // Weyl steps hashed by Mix64, as in splitmix64.
+    // Mix64 hashes the steps of a Weyl sequence, as in splitmix64.
     const uint64_t bits = Mix64(key_ + counter_++ * 0x9e3779b97f4a7c15ull);
     return static_cast<double>(bits >> 11) * 0x1p-53;
   }
 
-  // Standard normal by Box and Muller, which turns two uniform numbers into two
-  // normal ones.
+  // Returns a standard normal number, by the method of Box and Muller, which
+  // turns two uniform numbers into two normal ones.
   double Normal() {
     if (has_spare_) {
       has_spare_ = false;

@@ -7,6 +7,7 @@
 #include "cc/base/hash.h"
 #include "cc/base/vectorize.h"
 #include "cc/store/half.h"
+#include "cc/store/int8.h"
 
 namespace persia {
 namespace {
@@ -17,8 +18,8 @@ class RandomBits {
   explicit RandomBits(uint64_t random)
       : key_(static_cast<uint32_t>(Mix64(random))) {}
 
-  // A finalizer of MurmurHash3 (Appleby), with 32 bits so that it is
-  // vectorised.
+  // Returns the random bits of weight `d`, by the finalizer of MurmurHash3
+  // (Appleby). Its arithmetic has 32 bits, so that loops are vectorised.
   uint32_t operator[](size_t d) const {
     uint32_t x = key_ + static_cast<uint32_t>(d) * 0x9e3779b9u;
     x = (x ^ (x >> 16)) * 0x85ebca6bu;
@@ -147,48 +148,33 @@ PERSIA_VECTORIZE void ReadInt8(const std::byte* const* rows,
     float scale;
     std::memcpy(&scale, rows[i], sizeof(scale));
     const auto* from = reinterpret_cast<const int8_t*>(rows[i] + sizeof(scale));
-    float* __restrict to = out + places[i] * dim;
-    for (size_t d = 0; d < dim; ++d) {
-      to[d] = static_cast<float>(from[d]) * scale;
-    }
+    DecodeInt8(from, scale, dim, out + places[i] * dim);
   }
 }
 
-// The bits of |weight|, or 0 for NaN. As integers they are ordered like the
-// magnitudes, so finding the largest one is vectorised.
+// Returns the bits of |weight|, or 0 for NaN. Compared as integers, these bits
+// have the order of the magnitudes, so a loop that finds the largest magnitude
+// is vectorised.
 inline uint32_t MagnitudeBits(float weight) {
   const uint32_t bits = BitsOf(weight) & 0x7fffffff;
   return bits & -static_cast<uint32_t>(bits <= 0x7f800000);
 }
 
-// The smallest power of two s with 127 * s >= the magnitude, among those for
-// which 1 / s is normal and 127 * s is finite.
-float LeastScale(uint32_t magnitude_bits) {
-  constexpr uint32_t kOne = 1u << 23;  // One step of the exponent.
-  constexpr uint32_t kMost = (127 + 121) * kOne;
-  // 127 is 64 * 1.984375: a larger mantissa needs the next exponent.
-  const uint32_t power =
-      (magnitude_bits + kOne - 1 - BitsOf(1.984375f) % kOne) / kOne * kOne;
-  constexpr uint32_t kLeast = 1 * kOne, k64 = 6 * kOne;
-  return FloatOf(std::min(std::max(power, kLeast + k64) - k64, kMost));
-}
-
-// `scale` is a power of two, so as long as it does not change, stored numbers
-// keep their exact values. Only integers are compared: float comparisons would
-// prevent vectorisation.
+// Writes the int8 number of each weight. `scale` is a power of two, so weights
+// that do not change keep their exact values while `scale` stays the same. The
+// loop compares only integers: float comparisons would prevent vectorisation.
 template <bool randomly>
 inline __attribute__((always_inline)) void WriteNumbers(
     const float* __restrict weights, size_t dim, float scale, RandomBits bits,
     int8_t* __restrict numbers) {
-  constexpr float kMost = 127;
   constexpr int32_t kHalf = 1 << 23;
   const float per_weight = 1 / scale;
   for (size_t d = 0; d < dim; ++d) {
     const float exact = FloatOf(MagnitudeBits(weights[d])) * per_weight;
-    const float q = FloatOf(std::min(BitsOf(exact), BitsOf(kMost)));
+    const float q = FloatOf(std::min(BitsOf(exact), BitsOf(kMostInt8)));
     const auto whole = static_cast<int32_t>(q);
-    // The fraction in units of 2^-24. It is compared with the random number
-    // instead of added to it, so that no digit is lost.
+    // `above` is the fraction of q in units of 2^-24. It is compared with a
+    // random number: adding the two would lose digits.
     const auto above =
         static_cast<int32_t>((q - static_cast<float>(whole)) * 0x1p24f);
     const int32_t least = randomly ? static_cast<int32_t>(bits[d] >> 8) : kHalf;
@@ -228,7 +214,7 @@ class Int8Format : public RowFormat {
   }
 
   void Write(const float* weights, size_t dim, std::byte* row) const override {
-    const float scale = LeastScale(LargestMagnitude(weights, dim));
+    const float scale = PowerOfTwoInt8Scale(LargestMagnitude(weights, dim));
     std::memcpy(row, &scale, sizeof(scale));
     WriteNearestNumbers(weights, dim, scale, NumbersOf(row));
   }
@@ -237,10 +223,11 @@ class Int8Format : public RowFormat {
                      std::byte* row) const override {
     float old_scale;
     std::memcpy(&old_scale, row, sizeof(old_scale));
-    const float least = LeastScale(LargestMagnitude(weights, dim));
-    // With the least scale alone, the scale would change at every step of a row
-    // whose largest weight is near 127 times a power of two; and each time that
-    // it doubles, half of the weights are rounded.
+    const float least = PowerOfTwoInt8Scale(LargestMagnitude(weights, dim));
+    // The old scale is retained if it is one or two times the least scale. With
+    // the least scale alone, the scale of a row whose largest weight is near
+    // 127 times a power of two would change at every step, and each time that
+    // it doubled, half of the weights would be rounded.
     const float scale = std::min(std::max(old_scale, least), 2 * least);
     std::memcpy(row, &scale, sizeof(scale));
     WriteRandomNumbers(weights, dim, scale, random, NumbersOf(row));

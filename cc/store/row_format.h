@@ -2,15 +2,15 @@
 //
 //   row = weights, padded to 4 bytes | RowUse, if the table evicts | state
 //
-// float32, bfloat16 and float16 weights are stored as such numbers. int8
-// weights are a float32 scale s, followed by a number q from -127 to 127 for
-// each weight: weight = q * s. s is a power of two: the smallest one for which
-// the row's largest magnitude is at most 127 * s, or twice that. So the scale
-// rarely changes while a row is trained, and a weight that an update does not
-// change keeps its exact value unless the scale rises. State is float32.
+// float32, bfloat16 and float16 weights are stored as numbers of that type.
+// int8 weights are stored as a float32 scale, followed by an integer for each
+// weight: see int8.h. The scale is a power of two, so it rarely changes while a
+// row is trained, and a weight that an update does not change keeps its exact
+// value unless the scale rises. State is float32.
 //
 // Finite weights stay finite: a number that is too large becomes the largest
-// one of its sign. In int8 rows infinities do so too, and NaN becomes 0.
+// one of its sign. In int8 rows an infinity becomes that number too, and NaN
+// becomes 0.
 //
 // Thread-safe: immutable. Never blocks, never fails.
 

@@ -10,13 +10,14 @@
 namespace persia {
 namespace {
 
-// A segment of this size fills a block of the pool.
+// A segment of 2^kPooledBits buckets fills a block of the BlockPool.
 constexpr uint32_t kPooledBits = 10;
 static_assert((sizeof(Bucket) << kPooledBits) == BlockPool::kBlockBytes,
               "a full-grown segment is a block");
 
-// A higher load saves memory but displaces more ids from their home buckets: in
-// a segment at this load 1 id in 8, averaged over all loads 1 in 25.
+// A higher load saves memory but displaces more ids from their home buckets. At
+// this load, 1 in 8 of a segment's ids is displaced; averaged over all loads, 1
+// in 25.
 constexpr uint32_t kMostLoadPercent = 85;
 
 // How many ids ahead Find prefetches: about as many cache lines as a core can
@@ -25,7 +26,7 @@ constexpr size_t kAhead = 32;
 
 constexpr size_t kMostPassedOn = 64;
 
-constexpr std::align_val_t kCacheLine{alignof(Bucket)};
+constexpr std::align_val_t kBucketAlignment{alignof(Bucket)};
 
 // Approximate memory of a small index: the directory, the list of segments and
 // a single bucket, with heap overhead.
@@ -38,7 +39,7 @@ size_t MostIds(uint32_t bits) {
 Bucket* NewBuckets(uint32_t bits) {
   const size_t bytes = sizeof(Bucket) << bits;
   void* memory = bits == kPooledBits ? BlockPool::Global().Allocate()
-                                     : ::operator new(bytes, kCacheLine);
+                                     : ::operator new(bytes, kBucketAlignment);
   return static_cast<Bucket*>(std::memset(memory, 0, bytes));
 }
 
@@ -46,7 +47,7 @@ void DeleteBuckets(Bucket* buckets, uint32_t bits) {
   if (bits == kPooledBits) {
     BlockPool::Global().Free(buckets);
   } else {
-    ::operator delete(buckets, kCacheLine);
+    ::operator delete(buckets, kBucketAlignment);
   }
 }
 
@@ -124,12 +125,12 @@ uint32_t RowIndex::BucketsToFind(int64_t id) const {
   return Search(segments_[SegmentOf(hash)], hash, id).looked_at;
 }
 
-void RowIndex::AskForSegments() const {
+void RowIndex::PrefetchSegments() const {
   Prefetch(directory_.data());
   Prefetch(segments_.data());
 }
 
-void RowIndex::AskFor(Span<const int64_t> ids) const {
+void RowIndex::PrefetchBuckets(Span<const int64_t> ids) const {
   for (const int64_t id : ids.first(std::min(kAhead, ids.size()))) {
     Prefetch(HomeBucket(id));
   }
@@ -138,11 +139,11 @@ void RowIndex::AskFor(Span<const int64_t> ids) const {
 void RowIndex::Find(Span<const int64_t> ids, Row* rows) const {
   const size_t count = ids.size();
   const Bucket* homes[kAhead];
-  // Ids that are not in their home buckets: searched later, when the next
-  // bucket has been prefetched.
+  // Indexes of the ids that are not in their home buckets. These ids are
+  // searched later, when the next bucket has been prefetched.
   uint32_t passed_on[kMostPassedOn];
   size_t passed = 0;
-  const auto ask = [&](size_t i) {
+  const auto prefetch = [&](size_t i) {
     homes[i % kAhead] = HomeBucket(ids[i]);
     Prefetch(homes[i % kAhead]);
   };
@@ -152,10 +153,10 @@ void RowIndex::Find(Span<const int64_t> ids, Row* rows) const {
     }
     passed = 0;
   };
-  for (size_t i = 0; i < std::min(kAhead, count); ++i) ask(i);
+  for (size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(i);
   for (size_t i = 0; i < count; ++i) {
     const Bucket* home = homes[i % kAhead];
-    if (i + kAhead < count) ask(i + kAhead);
+    if (i + kAhead < count) prefetch(i + kAhead);
     const uint32_t match = home->Match(ids[i]);
     rows[i] = match != 0 ? home->rows[__builtin_ctz(match)] : kAbsent;
     if (match != 0 || home->passed == 0) continue;
@@ -194,7 +195,8 @@ RowIndex::Row RowIndex::Erase(int64_t id) {
     if (spilled == nullptr) return kAbsent;
     row = *spilled;
     spilled_.Erase(hash, id);
-    // For the last bucket that it passed.
+    // The spilled id had passed this bucket too. The loop below handles the
+    // buckets before this one.
     segment.buckets[place.bucket].RemovePassed();
   }
   for (uint32_t at = place.home; at != place.bucket; at = segment.Next(at)) {
@@ -211,7 +213,8 @@ size_t RowIndex::bytes() const {
          (segments_.capacity() - 1) * sizeof(Segment) + spilled_.bytes();
 }
 
-// Returns whether there was room; otherwise nothing has changed.
+// Adds `id` to its home bucket or to one of the next buckets. If these have no
+// room, returns false and changes nothing.
 bool RowIndex::Add(const Segment& segment, uint64_t hash, int64_t id, Row row) {
   const uint32_t home = segment.HomeOf(hash);
   uint32_t free = home;
@@ -239,8 +242,8 @@ void RowIndex::AddOrSpill(const Segment& segment, uint64_t hash, int64_t id,
 
 void RowIndex::MakeRoom(uint64_t hash) {
   const Segment& segment = segments_[SegmentOf(hash)];
-  // Ids whose hashes share many upper bits, which does not happen by chance,
-  // would otherwise double the directory without end.
+  // This limit stops ids whose hashes share many upper bits from doubling the
+  // directory without end. Such ids do not occur by chance.
   const bool directory_may_double =
       segment.depth < depth_ || directory_.size() <= 64 * segments_.size();
   if (segment.bits == kPooledBits && directory_may_double) {
@@ -250,7 +253,7 @@ void RowIndex::MakeRoom(uint64_t hash) {
   }
 }
 
-// Spilled ids of the segment are moved too: they may find room now.
+// Also moves the segment's spilled ids, which may find room in a new segment.
 template <typename To>
 void RowIndex::Move(const Segment& from, HashRange range, const To& to) {
   SpilledIds spilled(nullptr);
@@ -262,7 +265,7 @@ void RowIndex::Move(const Segment& from, HashRange range, const To& to) {
   ForEach(from.buckets, from.size(),
           [&](int64_t id, Row row) { move(HashOf(id), id, row); });
   if (!spilled_.empty()) spilled_.ForEach(range.first, range.last, move);
-  // From here on nothing throws.
+  // Nothing below throws, so that the move is complete or has no effect.
   spilled_.Replace(range.first, range.last, &spilled);
 }
 

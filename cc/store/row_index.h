@@ -6,9 +6,9 @@
 // that becomes too full doubles; at 64 KiB it splits in two instead. So an
 // insertion moves at most one segment, however many rows there are.
 //
-// The hash has a random key of the index's own, so that nobody can choose ids
-// with a common home bucket. Even then, a search would look at kMostBuckets
-// buckets at most: an id that finds all of those full goes to a tree (see
+// The hash has a random key of the index's own, so that a client cannot choose
+// ids with a common home bucket. Whatever the ids, a search examines at most
+// kMostBuckets buckets: an id that finds all of these full goes to a tree (see
 // SpilledIds).
 //
 // Not thread-safe: its sub-shard's lock guards it.
@@ -35,12 +35,13 @@ class RowIndex {
 
   using AtLimit = MeteredBytes::AtLimit;
 
-  // Number of buckets, from its home on, in which an id may be. By chance,
-  // fewer than one id in 10^11 finds all of them full.
+  // The number of buckets, from an id's home bucket on, in which the id may be.
+  // By chance, fewer than one id in 10^11 finds all of them full.
   static constexpr uint32_t kMostBuckets = 128;
 
-  // Counts its memory at `meter` unless that is null, except for the growth of
-  // the directory and the list of segments, which is small.
+  // Counts the index's memory at `meter`, unless `meter` is null. The growth of
+  // the directory and of the list of segments is not counted, since it is
+  // small.
   explicit RowIndex(MemoryMeter* meter = nullptr,
                     AtLimit at_limit = AtLimit::kThrow,
                     const KeyedHash& hash = KeyedHash());
@@ -48,37 +49,43 @@ class RowIndex {
   RowIndex(const RowIndex&) = delete;
   RowIndex& operator=(const RowIndex&) = delete;
 
-  // A walk visits ids in the order of these hashes.
+  // Returns the hash of `id`. Walk visits ids in the order of their hashes.
   uint64_t HashOf(int64_t id) const { return hash_(static_cast<uint64_t>(id)); }
 
-  // Each prefetches what the next call needs: AskForSegments the directory and
-  // the segments, then AskFor the home buckets of the first `ids`, for Find.
-  void AskForSegments() const;
-  void AskFor(Span<const int64_t> ids) const;
+  // Prefetch what Find will read. Call PrefetchSegments first: it prefetches
+  // the directory and the list of segments. PrefetchBuckets prefetches the home
+  // buckets of the first `ids`.
+  void PrefetchSegments() const;
+  void PrefetchBuckets(Span<const int64_t> ids) const;
 
   // Sets rows[i] to the row of ids[i], or to kAbsent. Overlaps the cache misses
   // of many ids. Precondition: `rows` has room for ids.size().
   void Find(Span<const int64_t> ids, Row* rows) const;
   Row Find(int64_t id) const;
 
-  // A pointer to the row number of `id`, or null if the id is absent. The
-  // number may be changed through it until the index next changes.
+  // Returns a pointer to the row number of `id`, or null if `id` is absent. The
+  // caller may change the number through the pointer until the index changes.
   Row* FindMutable(int64_t id);
 
-  // Precondition: `id` is absent. Throws std::bad_alloc if there is no memory;
-  // the index is then unchanged.
+  // Adds `id`, which must be absent. Throws std::bad_alloc if there is no
+  // memory; the index is then unchanged.
   void Insert(int64_t id, Row row);
 
   // Removes `id`. Returns the row that it had, or kAbsent.
   Row Erase(int64_t id);
 
-  // Visits ids in the order of their hashes, starting at hash `from` (0 at
-  // first), one home bucket after another until at least `least` ids were
-  // visited. Returns the hash to continue from, or 0 at the end. An id that
-  // stays in the index during such a walk is visited exactly once, whatever is
-  // inserted, erased or grown between the calls. `from` may also be any other
-  // hash: the walk then visits the ids after it, and ends too.
-  // visit: void(int64_t id, Row row), which must not change the index.
+  // Visits ids in the order of their hashes, one home bucket after another,
+  // until at least `least` ids were visited. A walk starts with `from` = 0.
+  // Each call returns the hash from which the next call continues, or 0 at the
+  // end of the walk.
+  //
+  // An id that stays in the index during a walk is visited exactly once, even
+  // if other ids are inserted or erased between the calls. A walk may also
+  // start at any other hash: it then visits the ids from that hash's home
+  // bucket to the end.
+  //
+  // `visit` has the signature void(int64_t id, Row row), and must not change
+  // the index.
   template <typename Visit>
   uint64_t Walk(uint64_t from, size_t least, const Visit& visit) const;
 
@@ -86,9 +93,9 @@ class RowIndex {
   size_t slots() const { return slots_; }
   size_t bytes() const;
 
-  // How many buckets Find examines.
+  // Returns how many buckets Find examines for `id`.
   uint32_t BucketsToFind(int64_t id) const;
-  // Number of ids in the tree.
+  // The number of ids in the tree: see SpilledIds.
   size_t spilled() const { return spilled_.size(); }
 
  private:
@@ -145,12 +152,13 @@ class RowIndex {
   size_t WalkHome(const Segment& segment, HashRange home,
                   const Visit& visit) const;
 
-  // These change the segment that contains `hash`.
+  // MakeRoom, Double and Split change the segment that contains `hash`.
   void MakeRoom(uint64_t hash);
   void Double(uint64_t hash);
   void Split(uint64_t hash);
   void DoubleDirectory();
-  // Moves the ids of a segment. `to` returns the new segment for a hash.
+  // Moves the ids of segment `from`, whose hashes are in `range`, to one or two
+  // new segments. `to` returns the new segment for a hash.
   template <typename To>
   void Move(const Segment& from, HashRange range, const To& to);
 
@@ -176,8 +184,8 @@ uint64_t RowIndex::Walk(uint64_t from, size_t least, const Visit& visit) const {
   uint64_t hash = from;
   do {
     const Segment& segment = segments_[SegmentOf(hash)];
-    // Homes are only ever split in halves as the index grows, so the start of a
-    // home remains the start of one.
+    // As the index grows, the hash range of a home bucket is only ever split in
+    // halves, so a hash that starts a range will always start one.
     const HashRange home = RangeOf(hash, segment.depth + segment.bits);
     visited += WalkHome(segment, home, visit);
     hash = home.last + 1;

@@ -1,7 +1,7 @@
-// RowSet: a set of rows of a sub-shard: one bit per row number.
+// RowSet: a set of rows of a sub-shard, as one bit per row number.
 //
-// The memory grows with the highest number. Not thread-safe: its sub-shard's
-// lock guards it.
+// The memory of a set grows with the highest row number. Not thread-safe: its
+// sub-shard's lock guards it.
 
 #ifndef PERSIA_CC_STORE_ROW_SET_H_
 #define PERSIA_CC_STORE_ROW_SET_H_
@@ -21,8 +21,8 @@ class RowSet {
  public:
   using Row = RowIndex::Row;
 
-  // Counts its memory at `meter` unless that is null. `meter` must outlive
-  // this.
+  // Counts the object's memory at `meter`, unless `meter` is null. `meter` must
+  // outlive the object.
   explicit RowSet(MemoryMeter* meter = nullptr)
       : metered_(meter, MeteredBytes::AtLimit::kGrow) {}
 

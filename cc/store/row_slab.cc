@@ -11,9 +11,11 @@ namespace persia {
 namespace {
 
 constexpr std::align_val_t kCacheLine{64};
-// Larger rows would leave much of a block unused.
+// Rows up to this size are allocated in blocks of the BlockPool: larger rows
+// would leave much of a block unused.
 constexpr size_t kMostPooledRowBytes = 4096;
-constexpr size_t kLargeRows = 16;  // Rows per chunk if rows are larger.
+// The number of rows per chunk, if rows are larger than kMostPooledRowBytes.
+constexpr size_t kLargeRows = 16;
 constexpr size_t kFirstRows = 4;
 
 std::byte* New(size_t bytes) {

@@ -1,4 +1,4 @@
-// RowSlab: allocates rows of one size. A row is identified by a number. Its
+// RowSlab: allocates rows of one size. A row is identified by a number. A row's
 // memory may move only during Allocate, and only while the slab is smaller than
 // a chunk.
 //
@@ -22,8 +22,8 @@ class RowSlab {
  public:
   using Row = uint32_t;
 
-  // `row_bytes` is at least 4. Counts its memory at `meter` unless that is
-  // null.
+  // `row_bytes` is at least 4. Counts the object's memory at `meter`, unless
+  // `meter` is null. `meter` must outlive the object.
   explicit RowSlab(size_t row_bytes, MemoryMeter* meter = nullptr);
   ~RowSlab();
   RowSlab(const RowSlab&) = delete;
@@ -34,14 +34,14 @@ class RowSlab {
   }
 
   // Prefetches the list of chunks.
-  void AskForChunks() const { Prefetch(chunks_.data()); }
+  void PrefetchChunks() const { Prefetch(chunks_.data()); }
 
   // Returns a row with undefined contents. Throws std::bad_alloc if there is no
   // memory; the slab is then unchanged.
   Row Allocate();
 
-  // All but the first 4 bytes of the row stay intact until it is allocated
-  // again.
+  // Frees a row. All but its first 4 bytes stay intact until Allocate returns
+  // the row again.
   void Free(Row row) {
     std::memcpy(at(row), &first_free_, sizeof(first_free_));
     first_free_ = row;
@@ -55,8 +55,8 @@ class RowSlab {
   size_t full_chunk_bytes() const {
     return pooled() ? BlockPool::kBlockBytes : chunk_bytes_;
   }
-  // Memory of `rows` rows that are a chunk by themselves, or the first part of
-  // one.
+  // Returns the memory of a chunk that has `rows` rows. Only the first chunk
+  // may have fewer than chunk_rows_.
   size_t BytesOf(size_t rows) const {
     return rows == chunk_rows_ ? full_chunk_bytes() : rows * row_bytes_;
   }
@@ -68,14 +68,16 @@ class RowSlab {
 
   const size_t row_bytes_;
   size_t chunk_rows_;        // Rows per full chunk.
-  size_t chunk_bytes_;       // Their memory.
+  size_t chunk_bytes_;       // Bytes of the rows of a full chunk.
   uint32_t chunk_bits_ = 0;  // A row's number is chunk << chunk_bits_ | index.
   uint32_t chunk_mask_ = 0;
   std::vector<std::byte*> chunks_;
   // The first chunk starts small, since every sub-shard of every table has one.
   size_t first_chunk_rows_ = 0;
   size_t used_in_last_ = 0;  // Rows of the last chunk that were ever allocated.
-  Row first_free_ = kNone;   // Each free row starts with the next one's number.
+  // The first row in a list of free rows. Each free row begins with the number
+  // of the next one.
+  Row first_free_ = kNone;
   MeteredBytes metered_;
 };
 

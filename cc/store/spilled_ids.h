@@ -1,9 +1,9 @@
-// SpilledIds: the ids of an index that found no room near their home buckets,
+// SpilledIds: the ids for which an index had no room near their home buckets,
 // with their rows, ordered by hash.
 //
-// A tree, so that no operation takes more than logarithmic time, however the
-// ids were chosen. Almost no id spills by chance: if there are many, their
-// hashes cluster, and an attacker may have chosen them.
+// The ids are in a tree, so that no operation takes more than logarithmic time,
+// however the ids were chosen. Almost no id spills by chance: if many ids have
+// spilled, their hashes cluster, and an attacker may have chosen them.
 //
 // Not thread-safe.
 
@@ -23,12 +23,13 @@ class SpilledIds {
  public:
   using Row = uint32_t;
 
-  // Counts its memory at `meter` unless that is null, even beyond its limit.
+  // Counts the object's memory at `meter`, even beyond the meter's limit.
+  // `meter` may be null.
   explicit SpilledIds(MemoryMeter* meter)
       : metered_(meter, MeteredBytes::AtLimit::kGrow) {}
   SpilledIds(SpilledIds&&) = default;
 
-  // The row of the id, or null.
+  // Returns a pointer to the row of `id`, or null if `id` is not here.
   Row* Find(uint64_t hash, int64_t id) {
     const auto found = rows_.find({hash, id});
     return found == rows_.end() ? nullptr : &found->second;
@@ -37,8 +38,8 @@ class SpilledIds {
     return const_cast<SpilledIds*>(this)->Find(hash, id);
   }
 
-  // Precondition: the id is absent. Throws std::bad_alloc; nothing has changed
-  // then.
+  // Adds `id`, which must be absent. If Add throws std::bad_alloc, nothing has
+  // changed.
   void Add(uint64_t hash, int64_t id, Row row) {
     metered_.Grow(kNodeBytes, [&] { rows_.emplace(Key{hash, id}, row); });
   }
@@ -49,8 +50,8 @@ class SpilledIds {
     metered_.Shrink(kNodeBytes);
   }
 
-  // Visits the ids with hashes from `first` to `last`.
-  // visit: void(uint64_t hash, int64_t id, Row row)
+  // Visits the ids with hashes from `first` to `last`. `visit` has the
+  // signature void(uint64_t hash, int64_t id, Row row).
   template <typename Visit>
   void ForEach(uint64_t first, uint64_t last, const Visit& visit) const {
     const auto end = rows_.upper_bound({last, INT64_MAX});
@@ -77,7 +78,8 @@ class SpilledIds {
  private:
   using Key = std::pair<uint64_t, int64_t>;
 
-  static constexpr size_t kNodeBytes = 80;  // With allocator rounding.
+  // The memory of a tree node, rounded up as an allocator does.
+  static constexpr size_t kNodeBytes = 80;
 
   MeteredBytes metered_;
   std::map<Key, Row> rows_;

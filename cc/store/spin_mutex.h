@@ -1,5 +1,5 @@
-// SpinMutex: a mutex for critical sections of a few microseconds: it spins for
-// about that long before it lets the kernel put the thread to sleep.
+// SpinMutex: a mutex for critical sections of a few microseconds. A thread that
+// waits spins for about that long before it lets the kernel put it to sleep.
 
 #ifndef PERSIA_CC_STORE_SPIN_MUTEX_H_
 #define PERSIA_CC_STORE_SPIN_MUTEX_H_

@@ -35,14 +35,15 @@ Result<uint64_t> Store::CreateTable(const TableConfig& config) {
     return Attach(**held, config);
   }
   PERSIA_RETURN_IF_ERROR(CheckMemory(config));
-  // Outside the lock: creating a table may take long, and other threads need
-  // their tables.
+  // The table is created outside the lock: this may take long, and meanwhile
+  // other threads need their tables.
   auto made = MakeTable(config, nullptr, meter_);
   if (!made.ok()) return made.status();
   std::shared_ptr<const Table> table;
   {
     std::lock_guard<std::shared_mutex> lock(mutex_);
-    // Another thread may have created it first.
+    // If another thread has created the table meanwhile, the limit of tables
+    // already includes it.
     if (tables_.count(key) == 0) PERSIA_RETURN_IF_ERROR(CheckCount(config));
     table = tables_.emplace(key, std::move(*made)).first->second;
     dropped_.erase(key);
@@ -69,11 +70,11 @@ Status Store::CheckShard(const std::string& what, uint32_t index,
     if (held.shard_index == index && held.shard_count == count) continue;
     return Status(
         Code::kFailedPrecondition,
-        Concat(what, " takes this server for shard ", index, " of ", count,
-               ", and it is shard ", held.shard_index, " of ", held.shard_count,
-               " to the program that made table \"", held.name,
+        Concat(what, " expects this server to be shard ", index, " of ", count,
+               ", but it is shard ", held.shard_index, " of ", held.shard_count,
+               " for the program that created table \"", held.name,
                "\": let both programs list the same shards in the same order, "
-               "or drop the tables of one of them, by persia table drop"));
+               "or drop the tables of one program, by persia table drop"));
   }
   return Status();
 }
@@ -82,19 +83,19 @@ Status Store::CheckCount(const TableConfig& config) const {
   if (most_tables_ == 0 || tables_.size() < most_tables_) return Status();
   return Status(
       Code::kResourceExhausted,
-      Concat("table \"", config.name, "\" would be one more than the ",
-             most_tables_, " that this shard may have: raise --max-tables"));
+      Concat("table \"", config.name, "\" would exceed the limit of ",
+             most_tables_, " tables on this shard: raise --max-tables"));
 }
 
-// Checked here, since a table without rows counts its memory even beyond the
-// limit: so one can replace another while the limit is reached.
+// The store checks the limit itself, since MakeTable may exceed it: an empty
+// table can replace another table even while the limit is reached.
 Status Store::CheckMemory(const TableConfig& config) const {
   const uint64_t used = meter_->used();
   if (used + kEmptyTableBytes <= meter_->limit()) return Status();
   return Status(
       Code::kResourceExhausted,
       Concat("table \"", config.name, "\": the memory limit of ",
-             meter_->limit(), " bytes leaves no room for one more table, ",
+             meter_->limit(), " bytes leaves no room for another table, since ",
              used, " are in use: raise --memory-limit, or drop tables"));
 }
 
@@ -117,8 +118,8 @@ Status Store::Absence(TableKey key) const {
   if (dropped != dropped_.end()) {
     return Status(Code::kNotFound,
                   Concat("table \"", dropped->second.name,
-                         "\" was dropped: build the model again, which makes "
-                         "the table anew, without rows"));
+                         "\" was dropped. Build the model again: this creates "
+                         "the table again, without rows"));
   }
   return MissingTable(key);
 }

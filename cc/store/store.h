@@ -1,9 +1,9 @@
 // Store: the tables of one process.
 //
-// Thread-safe. Nothing here blocks except for a short lock; see Table for its
-// rows. Tables may be replaced or dropped at any time. A pointer from Find or
-// All is valid only if the caller prevents that; otherwise use Share or
-// ShareAll.
+// Thread-safe. No function here blocks, except for a short lock; for calls on
+// rows see Table. Tables may be replaced or dropped at any time. So a pointer
+// from Find or All is valid only while the caller prevents this; other callers
+// use Share or ShareAll.
 
 #ifndef PERSIA_CC_STORE_STORE_H_
 #define PERSIA_CC_STORE_STORE_H_
@@ -27,8 +27,10 @@ namespace persia {
 
 // In both fields, 0 means unlimited.
 struct StoreLimits {
-  uint64_t memory_bytes = 0;  // Of all tables: see MakeTable.
-  uint64_t tables = 0;        // The most that CreateTable creates.
+  // The limit on the memory of all tables together: see MakeTable.
+  uint64_t memory_bytes = 0;
+  // The limit on the number of tables: CreateTable creates no more.
+  uint64_t tables = 0;
 };
 
 class Store {
@@ -36,72 +38,81 @@ class Store {
   using Tables =
       std::unordered_map<TableKey, std::shared_ptr<Table>, KeyedHash>;
 
-  // Without limits.
+  // Makes a store without limits.
   Store();
-  // Takes effect for later calls; existing tables and rows stay. Must not run
-  // concurrently with other calls.
+  // The limits apply to later calls; existing tables and rows stay. Must not
+  // run concurrently with other calls.
   void SetLimits(const StoreLimits& limits);
 
-  // Creates the table, or attaches to an existing one with the same name and
-  // settings. Returns the number of rows in it. AlreadyExists, listing the
-  // differences, if the existing one has other settings; InvalidArgument if
-  // `config` does not validate; ResourceExhausted if the limit of tables is
-  // reached or there is no memory for an empty one. Throws std::bad_alloc.
+  // Creates the table, or attaches to an existing table with the same name and
+  // settings. Returns the number of rows in the table, or one of these errors:
+  // - AlreadyExists, listing the differences, if a table of this name has other
+  //   settings
+  // - InvalidArgument if `config` is not valid
+  // - ResourceExhausted if the limit of tables is reached or there is no memory
+  //   for an empty table
+  //
+  // Throws std::bad_alloc.
   Result<uint64_t> CreateTable(const TableConfig& config);
 
-  // Whether a table like `config` could be created in this store.
-  // ResourceExhausted if the limit of tables is reached or the memory limit
-  // leaves no room for one; otherwise as CheckShard.
+  // Checks whether a table like `config` could be created in this store.
+  // Returns ResourceExhausted if the limit of tables is reached or the memory
+  // limit leaves no room for a table; otherwise returns the result of
+  // CheckShard.
   Status CheckRoomFor(const TableConfig& config) const;
 
-  // FailedPrecondition, with `what` in the message, unless all tables here are
-  // those of shard `index` of `count`: programs that list the shards in
-  // different orders would look for rows on different shards.
+  // Checks that all tables here were created for shard `index` of `count`.
+  // Otherwise returns FailedPrecondition, with `what` in the message, because
+  // programs that list the shards in different orders would look for rows on
+  // different shards.
   Status CheckShard(const std::string& what, uint32_t index,
                     uint32_t count) const;
 
-  // The table, which lives until it is replaced or dropped. NotFound if it does
-  // not exist; the message says if it was dropped.
+  // Returns the table, which lives until it is replaced or dropped. Returns
+  // NotFound if the table does not exist; if it was dropped, the message says
+  // so.
   Result<Table*> Find(TableKey key) const;
-  // The same, with shared ownership: it stays usable after that.
+  // Like Find, but with shared ownership: the table stays usable after it was
+  // replaced or dropped.
   Result<std::shared_ptr<Table>> Share(TableKey key) const;
 
-  // Both are sorted by name.
+  // All and ShareAll return the tables sorted by name.
   std::vector<Table*> All() const;
   std::vector<std::shared_ptr<Table>> ShareAll() const;
 
-  // Swaps `tables` in. Afterwards `*tables` has the tables that they replaced,
-  // or null for new keys.
+  // Puts each of `tables` into the store, where it replaces the table with the
+  // same key, if there is one. Afterwards `*tables` has, for each key, the
+  // table that was replaced, or null.
   void Replace(Tables* tables);
 
-  // Removes the table, if it exists, and returns it. With `stays`, an empty
-  // table with the same settings and identity takes its place. Does nothing and
-  // returns null for a `drop_id` that was seen before: a request may arrive
-  // twice, the second time after the table was created again. Errors are those
-  // of MakeTable. Throws std::bad_alloc.
+  // Removes the table, if it exists, and returns it. If `stays`, an empty table
+  // with the same settings and identity replaces the table. For a `drop_id`
+  // that was seen before, does nothing and returns null: a request may arrive
+  // twice, the second time after the table was created again. Returns the
+  // errors of MakeTable. Throws std::bad_alloc.
   Result<std::shared_ptr<Table>> Drop(TableKey key, uint64_t drop_id,
                                       bool stays);
 
-  // Settings of tables that were dropped and not created again, of the last
-  // kRemembered ones.
+  // The settings of at most kRemembered tables that were dropped and not
+  // created again.
   std::vector<TableConfig> Dropped() const;
 
   // Changes whenever a table is created, dropped or replaced.
   uint64_t version() const { return version_.load(); }
 
-  // Sorted by name.
+  // The statistics of all tables, sorted by name.
   std::vector<TableStats> Stats() const;
 
-  // Counts the memory of all tables here. Tables for Replace must be created
-  // with it too.
+  // The meter that counts the memory of all tables here. Tables that are passed
+  // to Replace must be created with this meter.
   const std::shared_ptr<MemoryMeter>& meter() const { return meter_; }
 
  private:
-  // How many drops are remembered. A table that was dropped earlier is reported
-  // as one that never existed.
+  // The number of dropped tables, and of drop_ids, that the store remembers. A
+  // dropped table that it has forgotten is reported as one that never existed.
   static constexpr size_t kRemembered = 4096;
 
-  // These require the lock.
+  // The caller of CheckCount, Absence and Remember must hold mutex_.
   Status CheckCount(const TableConfig& config) const;
   Status CheckMemory(const TableConfig& config) const;
   Status Absence(TableKey key) const;

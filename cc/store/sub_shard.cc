@@ -8,88 +8,38 @@
 #include <vector>
 
 #include "cc/base/hash.h"
-#include "cc/base/prefetch.h"
-#include "cc/base/scratch.h"
-#include "cc/store/finite.h"
+#include "cc/store/slices.h"
 
 namespace persia {
 namespace {
 
-// How many rows are prefetched before the first of them is used.
-constexpr size_t kSlice = 24;
-
-// At the memory limit, a sub-shard evicts this share of its rows, so that it
-// does so seldom, but at least kLeastForRoom. kMostRounds are enough unless
+// At the memory limit, a sub-shard evicts at least 1 / kShareForRoom of its
+// rows, so that it seldom evicts, and at least kLeastForRoom rows. Then it
+// retries the work that reached the limit. kMostRounds rounds are enough unless
 // hardly any rows are left.
 constexpr size_t kShareForRoom = 64;
 constexpr size_t kLeastForRoom = 64;
 constexpr int kMostRounds = 4;
 
-// How much of a row is prefetched; the CPU's own prefetcher loads the rest of a
-// longer row.
-constexpr size_t kMostPrefetchBytes = 256;
-
-constexpr size_t kCacheLine = 64;
-
-template <For kUse>
-void PrefetchStart(const std::byte* memory, size_t bytes) {
-  const size_t end = std::min(bytes, kMostPrefetchBytes);
-  for (size_t at = 0; at < end; at += kCacheLine) Prefetch<kUse>(memory + at);
-  if (end % kCacheLine != 0) Prefetch<kUse>(memory + end - 1);
-}
-
-// Calls ask(i), which prefetches, for the first slice of `count`.
-template <typename Ask>
-void AskFirst(size_t count, const Ask& ask) {
-  for (size_t i = 0; i < std::min(kSlice, count); ++i) ask(i);
-}
-
-// After AskFirst: calls ask(i) for the other rows, and use(begin, end) for all
-// rows in slices, each slice some time after its prefetch.
-template <typename Ask, typename Use>
-void InSlices(size_t count, const Ask& ask, const Use& use) {
-  size_t asked = std::min(kSlice, count);
-  for (size_t begin = 0; begin < count;) {
-    const size_t end = asked;
-    asked = std::min(asked + kSlice, count);
-    for (size_t i = end; i < asked; ++i) ask(i);
-    use(begin, end);
-    begin = end;
-  }
-}
-
-// Row numbers of a group. Reused by each thread, so that steady work allocates
-// nothing.
-RowIndex::Row* ThreadRows(size_t count) {
-  thread_local Scratch<RowIndex::Row> rows;
-  return rows.Get(count);
-}
-
 void Note(RowChanges* changes, RowChange change) {
   if (changes != nullptr) changes->push_back(change);
 }
 
-float* ThreadWeights(size_t dim) {
-  thread_local std::vector<float> weights;
-  if (weights.size() < dim) weights.resize(dim);
-  return weights.data();
-}
-
 }  // namespace
 
-void SubShard::Ask() const {
+void SubShard::PrefetchSelf() const {
   PrefetchStart<For::kWrite>(reinterpret_cast<const std::byte*>(this),
                              sizeof(*this));
 }
 
 void SubShard::Lock() {
   mutex_.lock();
-  index_.AskForSegments();
-  slab_.AskForChunks();
+  index_.PrefetchSegments();
+  slab_.PrefetchChunks();
 }
 
-void SubShard::AskForIndex(Span<const int64_t> ids) const {
-  index_.AskFor(ids);
+void SubShard::PrefetchIndex(Span<const int64_t> ids) const {
+  index_.PrefetchBuckets(ids);
 }
 
 void SubShard::StartLookup(IdGroup group, LookupKind kind, uint32_t now,
@@ -105,7 +55,7 @@ void SubShard::StartLookup(IdGroup group, LookupKind kind, uint32_t now,
     CreateAbsent(group.ids, now, numbers, counts);
   });
   PointTo(numbers, count, rows);
-  AskFirst(count, [&](size_t i) { AskToRead(rows[i]); });
+  PrefetchFirst(count, [&](size_t i) { PrefetchToRead(rows[i]); });
 }
 
 void SubShard::FinishLookup(IdGroup group, LookupKind kind, AbsentRows absent,
@@ -124,7 +74,7 @@ void SubShard::FinishLookup(IdGroup group, LookupKind kind, AbsentRows absent,
       FillAbsent(group.ids[i], kind, absent, out + group.places[i] * dim);
     }
   };
-  InSlices(group.ids.size(), [&](size_t i) { AskToRead(rows[i]); }, use);
+  InSlices(group.ids.size(), [&](size_t i) { PrefetchToRead(rows[i]); }, use);
 }
 
 void SubShard::PointTo(const RowIndex::Row* numbers, size_t count,
@@ -134,29 +84,25 @@ void SubShard::PointTo(const RowIndex::Row* numbers, size_t count,
   }
 }
 
-void SubShard::AskToRead(const std::byte* row) const {
+void SubShard::PrefetchToRead(const std::byte* row) const {
   if (row == nullptr) return;
   PrefetchStart<For::kRead>(row, rules_.eviction.evicts()
                                      ? rules_.use_offset + sizeof(RowUse)
                                      : rules_.format->weight_bytes(rules_.dim));
 }
 
-void SubShard::AskToStep(const std::byte* row, const float* gradient) const {
-  if (row != nullptr) PrefetchStart<For::kWrite>(row, rules_.row_bytes);
-  Prefetch(gradient);
-}
-
-// Allocates no row. So if an id occurs twice, its row, which is freed at the
-// first occurrence, still reads as expired at the second one.
+// Erases the expired rows of `ids`. No row is allocated meanwhile. So if an id
+// occurs twice, its row, which is freed at the first occurrence, still reads as
+// expired at the second one.
 void SubShard::EraseExpired(Span<const int64_t> ids, uint32_t now,
                             RowIndex::Row* rows, LookupCounts* counts) {
-  const auto ask = [&](size_t i) {
+  const auto prefetch_one = [&](size_t i) {
     if (rows[i] != RowIndex::kAbsent) {
       Prefetch(use(slab_.at(rows[i])));
     }
   };
-  AskFirst(ids.size(), ask);
-  InSlices(ids.size(), ask, [&](size_t begin, size_t end) {
+  PrefetchFirst(ids.size(), prefetch_one);
+  InSlices(ids.size(), prefetch_one, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       if (rows[i] == RowIndex::kAbsent) continue;
       if (!rules_.eviction.Expired(*use(slab_.at(rows[i])), now)) continue;
@@ -169,9 +115,10 @@ void SubShard::EraseExpired(Span<const int64_t> ids, uint32_t now,
   });
 }
 
-// Runs `work` for `ids` ids. Each time that it fails at the memory limit,
-// evicts rows of this sub-shard and retries, up to kMostRounds in all. `work`
-// must find rows again each time: they may have been evicted.
+// Runs `work` for `ids` ids. If `work` fails at the memory limit, evicts rows
+// of this sub-shard and runs `work` again, at most kMostRounds times in all.
+// Each run of `work` must find its rows again, since they may have been
+// evicted.
 template <typename Work>
 void SubShard::MakingRoom(size_t ids, uint32_t now, LookupCounts* counts,
                           const Work& work) {
@@ -224,7 +171,7 @@ void SubShard::CreateAbsent(Span<const int64_t> ids, uint32_t now,
 
 RowIndex::Row SubShard::FindOrCreate(int64_t id, uint32_t now,
                                      LookupCounts* counts) {
-  // The id may have occurred earlier in `ids`, and then has a row now.
+  // If the id occurred earlier in the same lookup, it has a row now.
   const RowIndex::Row found = index_.Find(id);
   if (found != RowIndex::kAbsent) return found;
   if (!admission_->Admit(id)) {
@@ -247,7 +194,7 @@ RowIndex::Row SubShard::CreateRow(int64_t id, uint32_t now) {
   return row;
 }
 
-// Frees the row if the index has no memory for it.
+// Adds the row to the index, or frees the row if the index has no memory.
 void SubShard::Insert(int64_t id, RowIndex::Row row) {
   try {
     index_.Insert(id, row);
@@ -281,7 +228,8 @@ bool SubShard::Erase(int64_t id) {
   return true;
 }
 
-// Skips expired rows. A training lookup has already erased them.
+// Notes a use of each row, unless `kind` is kReads. Entries of expired rows
+// become null; a training lookup has already erased these rows.
 void SubShard::NoteUse(std::byte** rows, size_t count, LookupKind kind,
                        uint32_t now, LookupCounts* counts) const {
   for (size_t i = 0; i < count; ++i) {
@@ -311,100 +259,6 @@ void SubShard::FillAbsent(int64_t id, LookupKind kind, AbsentRows absent,
       std::fill_n(out, rules_.dim, std::numeric_limits<float>::quiet_NaN());
       return;
   }
-}
-
-void SubShard::StartUpdate(IdGroup group, const float* gradients,
-                           std::byte** rows) {
-  const size_t count = group.ids.size();
-  RowIndex::Row* numbers = ThreadRows(count);
-  index_.Find(group.ids, numbers);
-  PointTo(numbers, count, rows);
-  AskFirst(count, [&](size_t i) {
-    AskToStep(rows[i], gradients + group.places[i] * rules_.dim);
-  });
-  NoteUpdates(group.ids, numbers);  // While the rows are being prefetched.
-}
-
-void SubShard::NoteUpdates(Span<const int64_t> ids, const RowIndex::Row* rows) {
-  if (changes_) changes_->MarkAll({rows, ids.size()});
-  for (const auto& follower : followers_) follower->TouchAll(ids, rows);
-  for (const auto& part : frozen_) {
-    part->kept.BeginUpdate();
-    for (size_t i = 0; i < ids.size(); ++i) {
-      if (rows[i] != RowIndex::kAbsent && Has(*part, rows[i])) {
-        part->kept.Expect(static_cast<uint32_t>(i), ids[i], rows[i]);
-      }
-    }
-  }
-}
-
-void SubShard::FinishUpdate(IdGroup group, std::byte** rows,
-                            const float* gradients, OptimizerStep step,
-                            UpdateCounts* counts) {
-  const auto ask = [&](size_t i) {
-    AskToStep(rows[i], gradients + group.places[i] * rules_.dim);
-  };
-  const auto use = [&](size_t begin, size_t end) {
-    for (const auto& part : frozen_) {
-      part->kept.AddExpected(group.ids, rows, end);
-    }
-    UpdateSlice(rows + begin, group.places.data() + begin, end - begin,
-                gradients, step, counts);
-  };
-  InSlices(group.ids.size(), ask, use);
-  for (const auto& part : frozen_) part->kept.EndUpdate();
-}
-
-// `count` is at most kSlice.
-void SubShard::UpdateSlice(std::byte* const* rows, const uint32_t* places,
-                           size_t count, const float* gradients,
-                           OptimizerStep step, UpdateCounts* counts) {
-  std::byte* kept_rows[kSlice];
-  const float* kept_gradients[kSlice];
-  size_t kept = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const float* gradient = gradients + places[i] * rules_.dim;
-    if (!AllFinite(gradient, rules_.dim)) {
-      ++counts->nonfinite;
-    } else if (rows[i] == nullptr) {
-      ++counts->absent;
-    } else {
-      kept_rows[kept] = rows[i];
-      kept_gradients[kept++] = gradient;
-    }
-  }
-  counts->applied += kept;
-  if (rules_.format->in_place()) {
-    UpdateInPlace(kept_rows, kept_gradients, kept, step);
-    return;
-  }
-  for (size_t i = 0; i < kept; ++i) {
-    UpdateEncoded(kept_rows[i], kept_gradients[i], step);
-  }
-}
-
-void SubShard::UpdateInPlace(std::byte* const* rows,
-                             const float* const* gradients, size_t count,
-                             OptimizerStep step) {
-  float* weights[kSlice];
-  float* states[kSlice];
-  for (size_t i = 0; i < count; ++i) {
-    weights[i] = reinterpret_cast<float*>(rows[i]);
-    states[i] = state(rows[i]);
-  }
-  rules_.optimizer->Update(
-      {weights, states, gradients, count, rules_.dim, step});
-}
-
-void SubShard::UpdateEncoded(std::byte* row, const float* gradient,
-                             OptimizerStep step) {
-  float* weights = ThreadWeights(rules_.dim);
-  float* states = state(row);
-  constexpr uint32_t kPlace = 0;
-  rules_.format->Read(&row, &kPlace, 1, rules_.dim, weights);
-  rules_.optimizer->Update({&weights, &states, &gradient, 1, rules_.dim, step});
-  const uint64_t random = Mix64(rounding_seed_ + ++rounded_);
-  rules_.format->WriteRandomly(weights, rules_.dim, random, row);
 }
 
 void SubShard::Assign(IdGroup group, const float* weights, const float* states,
@@ -479,89 +333,6 @@ uint64_t SubShard::Export(uint64_t from, size_t max_rows, uint32_t now,
   });
 }
 
-FrozenPart* SubShard::Freeze(SaveScope scope) {
-  std::unique_ptr<FrozenPart> part(
-      new FrozenPart{KeptRows(&index_, rules_.row_bytes, meter_), scope});
-  std::lock_guard<SpinMutex> lock(mutex_);
-  frozen_.push_back(std::move(part));
-  return frozen_.back().get();
-}
-
-Result<bool> SubShard::ReadFrozen(size_t least, FrozenPart* part,
-                                  RawRows* rows) {
-  KeptRows* const kept = &part->kept;
-  std::lock_guard<SpinMutex> lock(mutex_);
-  if (kept->failed()) {
-    return Status(Code::kResourceExhausted,
-                  "no memory was left to keep rows as they were while they "
-                  "were read; they were not all read");
-  }
-  const auto append = [&](int64_t id, const std::byte* row) {
-    AppendRow(id, row, rows);
-  };
-  // Copies first, or they might accumulate as fast as they are read.
-  const bool had_kept = kept->TakeSome(append);
-  if (kept->ended()) return had_kept;
-  // Rows are scattered in memory: all are prefetched before one is read.
-  thread_local std::vector<std::pair<int64_t, RowIndex::Row>> found;
-  found.clear();
-  const uint64_t next =
-      index_.Walk(kept->next(), least, [&](int64_t id, RowIndex::Row row) {
-        if (!Has(*part, row) || kept->Has(row)) return;
-        PrefetchStart<For::kRead>(slab_.at(row), rules_.row_bytes);
-        found.emplace_back(id, row);
-      });
-  for (const auto& [id, row] : found) append(id, slab_.at(row));
-  kept->ReadTo(next);
-  return true;
-}
-
-void SubShard::Thaw(FrozenPart* part) {
-  std::unique_ptr<FrozenPart> ended;  // Freed outside the lock: may be large.
-  std::lock_guard<SpinMutex> lock(mutex_);
-  const auto at =
-      std::find_if(frozen_.begin(), frozen_.end(),
-                   [&](const auto& each) { return each.get() == part; });
-  ended = std::move(*at);
-  frozen_.erase(at);
-}
-
-void SubShard::BeginSave() {
-  std::optional<ChangedRows> ended;  // Freed outside the lock: may be large.
-  std::lock_guard<SpinMutex> lock(mutex_);
-  if (saved_) changes_->Merge(*saved_, index_);  // That save was not committed.
-  ended.swap(saved_);
-  saved_.swap(changes_);
-  changes_.emplace(meter_);
-}
-
-void SubShard::CommitSave() {
-  std::optional<ChangedRows> ended;
-  std::lock_guard<SpinMutex> lock(mutex_);
-  ended.swap(saved_);
-}
-
-bool SubShard::lost_changes() const {
-  std::lock_guard<SpinMutex> lock(mutex_);
-  return (changes_ && changes_->lost()) || (saved_ && saved_->lost());
-}
-
-void SubShard::ReadErased(std::vector<int64_t>* ids) const {
-  std::lock_guard<SpinMutex> lock(mutex_);
-  if (saved_) saved_->AppendErased(ids);
-}
-
-size_t SubShard::RowsToSave(SaveScope scope) const {
-  std::lock_guard<SpinMutex> lock(mutex_);
-  return scope == SaveScope::kWhole ? index_.size() : saved_->rows();
-}
-
-void SubShard::AppendRow(int64_t id, const std::byte* row,
-                         RawRows* rows) const {
-  rows->ids.push_back(id);
-  rows->bytes.insert(rows->bytes.end(), row, row + rules_.row_bytes);
-}
-
 void SubShard::Restore(IdGroup group, const std::byte* rows,
                        LookupCounts* counts) {
   std::lock_guard<SpinMutex> lock(mutex_);
@@ -588,7 +359,7 @@ uint64_t SubShard::FindCandidates(
   });
 }
 
-// visit: void(int64_t id, RowUse use)
+// `visit` has the signature void(int64_t id, RowUse use).
 template <typename Visit>
 uint64_t SubShard::WalkUses(uint64_t from, size_t least,
                             const Visit& visit) const {

@@ -1,9 +1,10 @@
 // SubShard: the rows of a table whose ids share a sub-shard, under one lock.
 //
-// A call handles a group: ids of a batch and their places in it, which are also
-// the places of their rows and gradients. Thread-safe, except for the steps of
-// lookups and updates, which run in a Bundle. Calls throw std::bad_alloc when
-// memory runs out; what they did before stays done, with every row whole.
+// A call handles a group: ids of a batch, with their places in the batch. An
+// id's values in `out`, `gradients` and similar arrays are at the id's place.
+// Thread-safe, except for the steps of lookups and updates, which run in a
+// Bundle. Calls throw std::bad_alloc when memory runs out. The rows that a call
+// has changed by then stay changed, and no row is left half changed.
 
 #ifndef PERSIA_CC_STORE_SUB_SHARD_H_
 #define PERSIA_CC_STORE_SUB_SHARD_H_
@@ -38,7 +39,7 @@ struct RowRules {
   size_t dim;
   size_t state_size;    // Number of floats.
   size_t use_offset;    // Offset in bytes of a row's RowUse, if any.
-  size_t state_offset;  // Offset in bytes of its optimizer state.
+  size_t state_offset;  // Offset in bytes of a row's state.
   size_t row_bytes;
   uint64_t table_seed;
   float default_value;
@@ -57,18 +58,19 @@ struct IdGroup {
 
 // What a lookup does besides reading rows.
 enum class LookupKind {
-  kReads,    // Nothing.
-  kTrains,   // It notes uses and creates absent rows.
-  kPresent,  // It notes uses; absent ids get nothing.
+  kReads,    // The lookup only reads rows.
+  kTrains,   // The lookup also notes uses and creates absent rows.
+  kPresent,  // The lookup also notes uses; absent ids get nothing.
 };
 
 struct LookupCounts {
-  uint64_t absent = 0;       // Ids without a row, which got none.
+  uint64_t absent = 0;       // Ids that had no row and got none.
   uint64_t created = 0;      // Rows created.
   uint64_t refused = 0;      // Ids refused by admission.
   uint64_t expired = 0;      // Rows removed: expired, or evicted for memory.
   bool met_expired = false;  // A read-only lookup met an expired row.
-  RowChanges* changes = nullptr;  // Gets the rows created and removed; or null.
+  // The list to which the created and removed rows are appended, or null.
+  RowChanges* changes = nullptr;
 };
 
 // A row that may be evicted, with its rank when it was found.
@@ -78,20 +80,21 @@ struct EvictionCandidate {
   uint32_t sub_shard;
 };
 
-// What one reader has frozen of a sub-shard.
+// The rows of a sub-shard that one reader has frozen.
 struct FrozenPart {
   KeptRows kept;
   SaveScope scope;
 };
 
-// The most rows that a walk should request per call, so that other threads wait
-// for the lock no longer than for a lookup.
+// The maximum number of rows that a walk should request per call, so that other
+// threads wait for the lock no longer than for a lookup.
 inline constexpr size_t kMostRowsALock = 1024;
 
 class SubShard {
  public:
-  // `rules`, and `meter` unless it is null, must outlive the sub-shard.
-  // `number` makes its random numbers differ from those of other sub-shards.
+  // `rules` must outlive the sub-shard, and so must `meter`, which may be null.
+  // `number` makes the random numbers of this sub-shard differ from those of
+  // others.
   SubShard(const RowRules* rules, size_t number,
            std::unique_ptr<Admission> admission, MemoryMeter* meter = nullptr)
       : rules_(*rules),
@@ -107,21 +110,22 @@ class SubShard {
     metered_.Grow(own_bytes(), [] {});
   }
 
-  // A lookup or an update runs these steps in this order, from the third on
-  // under the lock. Each step prefetches what the next one needs. A caller that
-  // works on several sub-shards runs each step for all of them before the next
-  // step, so that their cache misses overlap.
-  void Ask() const;
+  // A lookup or an update runs the steps from PrefetchSelf to Unlock in this
+  // order: those after Lock run under the lock. Each step prefetches what the
+  // next one needs. A caller that works on several sub-shards runs each step
+  // for all of them before the next step, so that their cache misses overlap.
+  void PrefetchSelf() const;
   void Lock();
-  void AskForIndex(Span<const int64_t> ids) const;
-  // Sets `rows` to the ids' rows, or null for absent ids. A training lookup
-  // creates the rows that admission allows. `now` is a time of RowUse. Adds to
-  // `counts`.
+  void PrefetchIndex(Span<const int64_t> ids) const;
+  // Sets `rows` to the rows of the group's ids, or to null for absent ids. A
+  // training lookup creates the rows that admission allows. `now` is the time
+  // in RowUse's unit. Adds to the counters in `counts`.
   void StartLookup(IdGroup group, LookupKind kind, uint32_t now,
                    std::byte** rows, LookupCounts* counts);
   void StartUpdate(IdGroup group, const float* gradients, std::byte** rows);
-  // See Table. `rows` are those that the Start step found; expired ones become
-  // null.
+  // FinishLookup and FinishUpdate do what Lookup and Update of Table describe.
+  // `rows` are the rows that the Start step found; the entries of expired rows
+  // become null.
   void FinishLookup(IdGroup group, LookupKind kind, AbsentRows absent,
                     uint32_t now, std::byte** rows, float* out,
                     LookupCounts* counts) const;
@@ -129,77 +133,84 @@ class SubShard {
                     OptimizerStep step, UpdateCounts* counts);
   void Unlock() { mutex_.unlock(); }
 
-  // See Table.
+  // Assign, Create, Remove and NoteUses do what the functions of Table with
+  // these names describe.
   void Assign(IdGroup group, const float* weights, const float* states,
               uint32_t now, LookupCounts* counts);
   void Create(Span<const int64_t> ids, uint32_t now, LookupCounts* counts);
   uint64_t Remove(Span<const int64_t> ids);
   void NoteUses(Span<const int64_t> ids, uint32_t time);
 
-  // These walk as RowIndex::Walk does.
+  // Export, FindCandidates and Sweep walk as RowIndex::Walk does.
   uint64_t Export(uint64_t from, size_t max_rows, uint32_t now,
                   RowPage* page) const;
   uint64_t FindCandidates(uint64_t from, size_t least, uint32_t now,
                           uint32_t sub_shard,
                           std::vector<EvictionCandidate>* candidates) const;
-  // Removes expired rows. Adds to `seen` and to counts->expired.
+  // Removes the expired rows that it visits. Adds the number of rows visited to
+  // `seen`, and the number of rows removed to counts->expired.
   uint64_t Sweep(uint64_t from, size_t least, uint32_t now, size_t* seen,
                  LookupCounts* counts);
 
-  // Between Freeze and Thaw, ReadFrozen returns the rows as they were at
-  // Freeze: all of them, or with kChanges those that belong to the save that
-  // BeginSave began. Only a row's RowUse may be newer. ReadFrozen walks as
-  // RowIndex::Walk does, from where the last call stopped, and returns whether
-  // more rows are left; kResourceExhausted if there was no memory to copy rows
-  // before they changed. Several readers may be active, each with a FrozenPart
-  // of its own. Precondition of kChanges: BeginSave was called. The FrozenPart
-  // lives until Thaw; only these functions may use it, since they do so under
-  // the lock.
+  // Freeze makes a snapshot for one reader; Thaw ends it. Between these calls,
+  // ReadFrozen returns the rows as they were at Freeze, except that a row's
+  // RowUse may be newer. With kWhole it returns all rows. With kChanges it
+  // returns the rows of the save that was begun last; precondition: BeginSave
+  // was called.
+  //
+  // ReadFrozen walks as RowIndex::Walk does, from where its last call stopped,
+  // and returns whether more rows are left. It returns kResourceExhausted if
+  // there was no memory to copy rows before they changed.
+  //
+  // Several readers may exist, each with its own FrozenPart. The FrozenPart
+  // lives until Thaw. Only these functions may use it, since the lock guards
+  // it.
   FrozenPart* Freeze(SaveScope scope);
   Result<bool> ReadFrozen(size_t least, FrozenPart* part, RawRows* rows);
   void Thaw(FrozenPart* part);
 
-  // Begins a save. It contains the changes up to now that no committed save
-  // contains; later changes belong to the next save. Must not be called while
+  // Begins a save, which contains the changes up to now that no committed save
+  // contains. Later changes belong to the next save. Must not be called while
   // changes are frozen.
   void BeginSave();
   void CommitSave();
   // Whether memory ran out while changes since the last committed save were
   // recorded.
   bool lost_changes() const;
-  // Appends the ids that lost their rows, for the save that was begun last.
+  // Appends the ids that the save begun last records as having lost their rows.
   void ReadErased(std::vector<int64_t>* ids) const;
-  // About how many rows that save has.
+  // About how many rows the save begun last has, if its scope is `scope`.
   size_t RowsToSave(SaveScope scope) const;
 
-  // Starts recording changed ids for a follower. With kChanges, ids that
-  // changed since the last committed save are included; returns null if those
-  // are not known. The result lives until Unfollow; only these functions may
-  // use it, since they do so under the lock.
+  // Starts recording changed ids for a follower. With kChanges, the record
+  // includes the ids that changed since the last committed save, and Follow
+  // returns null if these are not known. The record lives until Unfollow. Only
+  // functions of SubShard may use it, since the lock guards it.
   TouchedRows* Follow(SaveScope scope);
   void Unfollow(TouchedRows* touched);
-  // Walks as RowIndex::Walk does, and appends to `delta` all rows, or with
-  // kChanges only those that `touched` has.
+  // Walks as RowIndex::Walk does, and appends to `delta` all rows that it
+  // visits, or with kChanges only those that `touched` has.
   uint64_t TellWalked(SaveScope scope, uint64_t from, size_t least,
                       uint32_t now, TouchedRows* touched,
                       RowDelta* delta) const;
-  // Appends up to `count` touched ids to `delta`; returns whether more are
-  // left.
+  // Moves up to `count` ids from `touched` to `delta`, with their rows. Returns
+  // whether more ids are left.
   bool TellTouched(size_t count, uint32_t now, TouchedRows* touched,
                    RowDelta* delta) const;
   void Tell(Span<const int64_t> ids, uint32_t now, RowDelta* delta) const;
   bool AnyTouched(const TouchedRows& touched) const;
   bool LostTouched(const TouchedRows& touched) const;
 
-  // Sets whole rows, creating absent ones. `rows` contains a row of the table's
-  // layout for each id, one after the other.
+  // Sets whole rows, and creates absent ones. `rows` contains a row in the
+  // table's layout for each place of the batch, one after the other.
   void Restore(IdGroup group, const std::byte* rows, LookupCounts* counts);
 
-  // Removes those candidates whose rank has not risen; returns their number.
+  // Removes the rows of those candidates whose rank has not risen since they
+  // were found. Returns the number of rows removed.
   uint64_t Evict(Span<const EvictionCandidate> candidates, uint32_t now,
                  RowChanges* changes);
 
-  // The number of rows that were rounded at random so far.
+  // The number of times that a row was rounded at random so far.
   uint64_t rounded() const;
   void set_rounded(uint64_t count);
 
@@ -207,11 +218,11 @@ class SubShard {
   void AddStats(TableStats* stats) const;
 
  private:
-  // Everything below requires mutex_.
+  // The caller of each function below must hold mutex_.
   void PointTo(const RowIndex::Row* numbers, size_t count,
                std::byte** rows) const;
-  void AskToRead(const std::byte* row) const;
-  void AskToStep(const std::byte* row, const float* gradient) const;
+  void PrefetchToRead(const std::byte* row) const;
+  void PrefetchToStep(const std::byte* row, const float* gradient) const;
   void EraseExpired(Span<const int64_t> ids, uint32_t now, RowIndex::Row* rows,
                     LookupCounts* counts);
   void CreateAbsent(Span<const int64_t> ids, uint32_t now, RowIndex::Row* rows,
@@ -225,7 +236,7 @@ class SubShard {
   void Insert(int64_t id, RowIndex::Row row);
   void WriteInitial(int64_t id, std::byte* row) const;
   void AppendRow(int64_t id, const std::byte* row, RawRows* rows) const;
-  // Whether the row belongs to what the part has frozen.
+  // Whether `part` has frozen the row.
   bool Has(const FrozenPart& part, RowIndex::Row row) const {
     return part.scope == SaveScope::kWhole || saved_->Has(row);
   }
@@ -236,7 +247,8 @@ class SubShard {
       }
     }
   }
-  // Call before an existing row changes.
+  // Records a change for saves, followers and snapshots. Call it before an
+  // existing row changes.
   void NoteChange(int64_t id, RowIndex::Row row) {
     if (changes_) changes_->Mark(row);
     for (const auto& follower : followers_) follower->Touch(id, row);
@@ -275,21 +287,24 @@ class SubShard {
 
   const RowRules& rules_;
   MemoryMeter* const meter_;
-  MeteredBytes metered_;  // For own_bytes().
+  MeteredBytes metered_;  // Counts own_bytes().
   const uint64_t rounding_seed_;
   mutable SpinMutex mutex_;
   // Everything below is guarded by mutex_.
   const std::unique_ptr<Admission> admission_;
   RowIndex index_;
   RowSlab slab_;
-  // changes_: rows changed since the last BeginSave, if there was one. saved_:
-  // earlier changes that no committed save contains.
+  // `changes_` has the rows changed since the last BeginSave, if there was one.
+  // `saved_` has earlier changes that no committed save contains.
   std::optional<ChangedRows> changes_;
   std::optional<ChangedRows> saved_;
   std::vector<std::unique_ptr<TouchedRows>> followers_;
   std::vector<std::unique_ptr<FrozenPart>> frozen_;
-  uint64_t rooms_made_ = 0;  // Calls of EvictForRoom; seeds each.
-  uint64_t rounded_ = 0;     // Rows rounded at random; seeds each.
+  // The number of EvictForRoom calls, which seeds the random sample of each
+  // call.
+  uint64_t rooms_made_ = 0;
+  // The number of random roundings so far, which seeds the next one.
+  uint64_t rounded_ = 0;
 };
 
 // The sub-shards of a table, in the order of their numbers.

@@ -1,4 +1,4 @@
-// What a sub-shard reports to its followers.
+// The functions of SubShard that report changes to followers.
 
 #include <algorithm>
 #include <mutex>
@@ -17,14 +17,17 @@ TouchedRows* SubShard::Follow(SaveScope scope) {
       return nullptr;
     }
     touched->Add(*changes_);
-    if (saved_) touched->Add(*saved_);  // That save may never be committed.
+    // The save that contains the changes in saved_ may never be committed.
+    if (saved_) touched->Add(*saved_);
   }
   followers_.push_back(std::move(touched));
   return followers_.back().get();
 }
 
 void SubShard::Unfollow(TouchedRows* touched) {
-  std::unique_ptr<TouchedRows> ended;  // Freed outside the lock: may be large.
+  // `ended` is freed after the lock is released, since a TouchedRows may be
+  // large.
+  std::unique_ptr<TouchedRows> ended;
   std::lock_guard<SpinMutex> lock(mutex_);
   const auto at =
       std::find_if(followers_.begin(), followers_.end(),
@@ -45,7 +48,7 @@ uint64_t SubShard::TellWalked(SaveScope scope, uint64_t from, size_t least,
         const bool was_touched = touched->Settle(row);
         if (scope == SaveScope::kChanges && !was_touched) return;
         found.emplace_back(id, slab_.at(row));
-        AskToRead(found.back().second);
+        PrefetchToRead(found.back().second);
       });
   for (const auto& [id, row] : found) TellRow(id, row, now, delta);
   return next;
@@ -64,7 +67,7 @@ bool SubShard::TellTouched(size_t count, uint32_t now, TouchedRows* touched,
     rows.resize(ids.size());
     index_.Find(ids, rows.data());
     for (const RowIndex::Row row : rows) {
-      if (row != RowIndex::kAbsent) AskToRead(slab_.at(row));
+      if (row != RowIndex::kAbsent) PrefetchToRead(slab_.at(row));
     }
     for (size_t i = 0; i < ids.size(); ++i) {
       if (rows[i] == RowIndex::kAbsent) {
@@ -75,7 +78,8 @@ bool SubShard::TellTouched(size_t count, uint32_t now, TouchedRows* touched,
     }
     more = touched->any();
   }
-  // An id is in the list once for each row that it had.
+  // `erased` has an id once for each row that the id had: duplicates are
+  // removed.
   const auto first = delta->erased.begin() + static_cast<ptrdiff_t>(erased);
   std::sort(first, delta->erased.end());
   delta->erased.erase(std::unique(first, delta->erased.end()),
@@ -106,7 +110,8 @@ bool SubShard::LostTouched(const TouchedRows& touched) const {
   return touched.lost();
 }
 
-// An expired row is reported as erased, as lookups treat it: it never returns.
+// An expired row is reported as erased: lookups treat it as absent, and it
+// never becomes visible again.
 void SubShard::TellRow(int64_t id, const std::byte* row, uint32_t now,
                        RowDelta* delta) const {
   if (Expired(row, now)) {

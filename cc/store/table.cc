@@ -10,6 +10,7 @@
 #include "cc/store/bundle.h"
 #include "cc/store/capacity.h"
 #include "cc/store/evictor.h"
+#include "cc/store/frozen_table.h"
 #include "cc/store/id_groups.h"
 #include "cc/store/sub_shard.h"
 #include "cc/store/table_feed.h"
@@ -23,8 +24,8 @@ const IdGroups& GroupIds(Span<const int64_t> ids) {
   return groups;
 }
 
-// The cursor of an export: the sub-shard, the upper bits of the hash, and a
-// mark that tells this table from others.
+// The cursor of an export consists of the sub-shard, the upper bits of the
+// hash, and a mark that differs from table to table.
 constexpr int kSubShardBits = 6;
 static_assert(kSubShards == 1 << kSubShardBits, "a cursor has room for them");
 constexpr int kMarkBits = 16;
@@ -33,63 +34,9 @@ constexpr int kHashBits = 64 - kSubShardBits - kMarkBits;
 // Number of hashes that share a cursor.
 constexpr uint64_t kHashStep = uint64_t{1} << (64 - kHashBits);
 
-// Never 0, as in kBegin, nor all ones, as in kEnd.
+// Returns the mark of a table's cursors. It is neither 0, the mark of kBegin,
+// nor all ones, the mark of kEnd.
 uint64_t MarkOf(const KeyedHash& hash) { return 1 + hash(0) % (kMarks - 2); }
-
-class FrozenTable : public FrozenRows {
- public:
-  // `sub_shards` are those of `table`. Sets `*is_read`, unless it is null, to
-  // false when this is destroyed.
-  FrozenTable(std::shared_ptr<const Table> table, SaveScope scope,
-              SubShards* sub_shards, std::atomic<bool>* is_read)
-      : table_(std::move(table)), sub_shards_(*sub_shards), is_read_(is_read) {
-    try {
-      parts_.reserve(sub_shards_.size());
-      for (const auto& sub_shard : sub_shards_) {
-        parts_.push_back(sub_shard->Freeze(scope));
-        about_ += sub_shard->RowsToSave(scope);
-      }
-    } catch (...) {
-      End();
-      throw;
-    }
-  }
-
-  ~FrozenTable() override { End(); }
-
-  Result<bool> Read(size_t count, RawRows* rows) override {
-    const size_t end = rows->ids.size() + count;
-    while (next_ < sub_shards_.size() && rows->ids.size() < end) {
-      const size_t least = std::min(end - rows->ids.size(), kMostRowsALock);
-      auto more = sub_shards_[next_]->ReadFrozen(least, parts_[next_], rows);
-      if (!more.ok()) return more.status();
-      if (!*more) ++next_;
-    }
-    return next_ < sub_shards_.size();
-  }
-
-  bool ReadErased(std::vector<int64_t>* ids) override {
-    if (next_erased_ == sub_shards_.size()) return false;
-    sub_shards_[next_erased_++]->ReadErased(ids);
-    return true;
-  }
-
-  uint64_t about() const override { return about_; }
-
- private:
-  void End() {
-    for (size_t s = 0; s < parts_.size(); ++s) sub_shards_[s]->Thaw(parts_[s]);
-    if (is_read_ != nullptr) *is_read_ = false;
-  }
-
-  const std::shared_ptr<const Table> table_;
-  SubShards& sub_shards_;
-  std::atomic<bool>* const is_read_;
-  std::vector<FrozenPart*> parts_;  // One per sub-shard.
-  uint64_t about_ = 0;
-  size_t next_ = 0;
-  size_t next_erased_ = 0;
-};
 
 class ShardedTable : public Table {
  public:
@@ -150,7 +97,7 @@ class ShardedTable : public Table {
                absent->push_back(part.group.places[i]);
              }
            });
-    // The other ids are counted by LookupAbsent.
+    // Only ids with a row are counted here: LookupAbsent counts the absent ids.
     const size_t found = ids.size() - (absent->size() - before);
     Add(&rows_looked_up_, found);
     Add(&rows_found_, found);
@@ -243,7 +190,7 @@ class ShardedTable : public Table {
 
   Result<std::unique_ptr<FrozenRows>> FreezeToSave(SaveScope scope) override {
     if (scope == SaveScope::kChanges && (!was_saved_ || lost_changes())) {
-      return ChangesNotKnown("save it whole");
+      return ChangesNotKnown("save all of its rows");
     }
     if (is_saved_.exchange(true)) {
       return Status(Code::kFailedPrecondition,
@@ -272,7 +219,7 @@ class ShardedTable : public Table {
     auto feed =
         std::make_unique<TableFeed>(shared_from_this(), &sub_shards_, start);
     if (feed->begun()) return std::unique_ptr<RowFeed>(std::move(feed));
-    return ChangesNotKnown("follow all of it");
+    return ChangesNotKnown("begin again with all of its rows");
   }
 
   RowLayout layout() const override { return rules_->layout(); }
@@ -352,8 +299,8 @@ class ShardedTable : public Table {
 
   Status ChangesNotKnown(const char* advice) const {
     return Status(Code::kFailedPrecondition,
-                  Concat("what changed in table \"", config_.name,
-                         "\" since a save is not known; ", advice));
+                  Concat("it is not known what changed in table \"",
+                         config_.name, "\" after a save: ", advice));
   }
 
   std::unique_ptr<FrozenRows> Frozen(SaveScope scope,
@@ -366,8 +313,8 @@ class ShardedTable : public Table {
     counter->fetch_add(count, std::memory_order_relaxed);
   }
 
-  // also: void(const Bundle::Part&), called for each part after its rows are
-  // read.
+  // `also` is called for each part after its rows are read. It has the
+  // signature void(const Bundle::Part&).
   template <typename Also>
   void LookUp(Span<const int64_t> ids, LookupKind kind, AbsentRows absent,
               uint32_t now, Span<float> rows, LookupCounts* counts,
@@ -383,7 +330,7 @@ class ShardedTable : public Table {
     InBundles(ids, start, finish);
   }
 
-  // start, finish: void(const Bundle::Part&)
+  // `start` and `finish` have the signature void(const Bundle::Part&).
   template <typename Start, typename Finish>
   void InBundles(Span<const int64_t> ids, const Start& start,
                  const Finish& finish) {
@@ -395,7 +342,7 @@ class ShardedTable : public Table {
     }
   }
 
-  // work: void(SubShard*, IdGroup)
+  // `work` has the signature void(SubShard*, IdGroup).
   template <typename Work>
   void ForEachGroup(Span<const int64_t> ids, const Work& work) {
     const IdGroups& groups = GroupIds(ids);
@@ -409,8 +356,9 @@ class ShardedTable : public Table {
     }
   }
 
-  // The time in RowUse's unit. `step`: begins a new training lookup; otherwise
-  // returns the time that the next one will have.
+  // Returns the time in RowUse's unit. With `step`, begins a new training
+  // lookup and returns its time; otherwise returns the time that the next
+  // training lookup will have.
   uint32_t Now(bool step) const {
     if (rules_->eviction.unit() == Eviction::Unit::kSeconds) {
       return static_cast<uint32_t>(static_cast<uint64_t>(seconds_() - begin_));
@@ -455,15 +403,18 @@ class ShardedTable : public Table {
   const TableConfig config_;
   const std::unique_ptr<RowRules> rules_;
   const SecondsClock seconds_;
-  std::atomic<double> begin_;  // When the table's time was 0, by that clock.
+  // The result of seconds_() when the table's time was 0.
+  std::atomic<double> begin_;
   const std::shared_ptr<MemoryMeter> meter_;
-  const uint64_t mark_;  // In the table's cursors.
+  const uint64_t mark_;  // The mark of the table's cursors.
   SubShards sub_shards_;
   std::atomic<int64_t> rows_{0};
   Evictor evictor_;
   mutable std::atomic<uint32_t> steps_{0};
-  std::atomic<bool> is_saved_{false};    // The FrozenRows of a save exist.
-  std::atomic<bool> save_begun_{false};  // The last save is not committed.
+  // Whether the FrozenRows of a save exist.
+  std::atomic<bool> is_saved_{false};
+  // Whether a save was begun and not committed since.
+  std::atomic<bool> save_begun_{false};
   std::atomic<bool> was_saved_{false};
   std::atomic<bool> evicts_{true};
 

@@ -33,8 +33,8 @@ Status CheckCapacityGoesWithEviction(const TableConfig& config) {
   return Status();
 }
 
-// A setting as it is shown to users, under the name of the layer's argument if
-// there is one.
+// A setting as users see it: the name of the layer's argument, if there is one,
+// and the value.
 using Setting = std::pair<const char*, Spec>;
 
 Spec NumberSpec(uint64_t number) { return {std::to_string(number), {}}; }
@@ -54,16 +54,8 @@ std::vector<Setting> SettingsOf(const TableConfig& config) {
           {"shard_count", NumberSpec(config.shard_count)}};
 }
 
-std::string Join(const std::vector<std::string>& pieces, const char* between) {
-  std::string joined;
-  for (const std::string& piece : pieces) {
-    joined += (joined.empty() ? "" : between) + piece;
-  }
-  return joined;
-}
-
-// `spec` without the parameters that are equal in `other`, which has the same
-// name.
+// Returns `spec` without the parameters that have the same value in `other`, a
+// spec of the same name.
 Spec Without(const Spec& other, const Spec& spec) {
   Spec rest{spec.name, {}};
   for (const auto& [name, value] : spec.params) {
@@ -145,7 +137,8 @@ std::string TableConfig::Describe() const {
 }
 
 std::string TableConfig::DescribeChosen() const {
-  constexpr size_t kAlways = 3;  // The first ones have no defaults.
+  // The first settings have no defaults, so they are always described.
+  constexpr size_t kAlways = 3;
   const std::vector<Setting> settings = SettingsOf(*this);
   const std::vector<Setting> defaults = SettingsOf(TableConfig());
   std::vector<std::string> chosen;
@@ -166,7 +159,8 @@ Status CheckSameTable(const TableConfig& held, const TableConfig& asked_for) {
   if (held.name != asked.name) {
     return Status(Code::kAlreadyExists,
                   Concat("tables \"", held.name, "\" and \"", asked.name,
-                         "\" have the same hash; rename the new one"));
+                         "\" have names with the same hash: rename the new "
+                         "one"));
   }
   const std::string difference = Difference(held, asked);
   if (difference.empty()) return Status();
@@ -176,10 +170,11 @@ Status CheckSameTable(const TableConfig& held, const TableConfig& asked_for) {
   moved.shard_count = held.shard_count;
   const char* advice =
       Difference(held, moved).empty()
-          ? "List the shards in the same order and number as when the table "
-            "was made"
-          : "Ask for what is here, or name another table; or drop this one "
-            "with its rows, by ptf.Table(name).drop() or persia table drop";
+          ? "List the shards in the same number and order as when the table "
+            "was created"
+          : "Use the settings of the existing table, or another table name; or "
+            "drop this table with its rows, by ptf.Table(name).drop() or "
+            "persia table drop";
   return Status(Code::kAlreadyExists,
                 Concat("table \"", held.name, "\" exists with other settings: ",
                        difference, ". ", advice));

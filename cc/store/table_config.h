@@ -12,8 +12,8 @@
 
 namespace persia {
 
-// HashName of the table's full name: how requests identify tables. It needs no
-// registration, so it stays valid when a server restarts.
+// Requests identify a table by its TableKey, the HashName of its full name. A
+// key needs no registration, so it stays valid when a server restarts.
 using TableKey = uint64_t;
 
 struct TableConfig {
@@ -24,26 +24,29 @@ struct TableConfig {
   Spec row_dtype{"float32", {}};   // How weights are stored: see RowFormat.
   Spec capacity{"unlimited", {}};  // Upper limit of the table: see Capacity.
   Spec admission{"always", {}};    // Which ids get a row: see Admission.
-  Spec eviction{"never", {}};      // Which rows leave: see Eviction.
-  uint64_t seed = 0;               // Part of each row's seed, with the name.
-  float default_value = 0.0f;      // Weights of absent ids, if read only.
+  Spec eviction{"never", {}};      // Which rows are evicted: see Eviction.
+  // Seeds the initial values of rows, together with the table's name.
+  uint64_t seed = 0;
+  // The value of each weight that a read-only lookup returns for an absent id.
+  float default_value = 0.0f;
   // Which part of the table this store holds. A client whose list of shards
   // has another order or length would look for rows on the wrong shards.
   uint32_t shard_index = 0;
   uint32_t shard_count = 1;
 
-  // InvalidArgument naming the field, the rule and the value.
+  // Returns InvalidArgument for a setting that is not valid. The message names
+  // the field, the permitted values and the value received.
   Status Validate() const;
 
   // All settings except the name, in one line.
   std::string Describe() const;
-  // The same, without settings that have their default values.
+  // Like Describe, but without settings that have their default values.
   std::string DescribeChosen() const;
 };
 
-// AlreadyExists, with the settings that differ and what to do, if the table
-// that exists differs from the one requested. An undecided optimizer on either
-// side matches any.
+// Returns AlreadyExists if the settings `held` of an existing table differ from
+// the requested settings `asked_for`. The message has the settings that differ
+// and a remedy. An undecided optimizer on either side matches any optimizer.
 Status CheckSameTable(const TableConfig& held, const TableConfig& asked_for);
 
 inline constexpr uint32_t kMaxDim = 1u << 16;

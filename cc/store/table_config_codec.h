@@ -15,10 +15,13 @@
 
 namespace persia {
 
+// The encoded size of a config whose texts are all empty.
+inline constexpr size_t kLeastTableConfigBytes = 80;
+
 void WriteTableConfig(const TableConfig& config, ByteWriter* writer);
 
-// InvalidArgument for a text that is not a Spec; nothing else is checked. If
-// the bytes end too early, reader->failed() is true.
+// Reads a config. Returns InvalidArgument for a text that is not a Spec, and
+// checks nothing else. If the bytes end too early, reader->failed() is true.
 Status ReadTableConfig(ByteReader* reader, TableConfig* config);
 
 }  // namespace persia

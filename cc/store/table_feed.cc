@@ -8,8 +8,8 @@
 namespace persia {
 namespace {
 
-// A walk for changes may pass many rows that have none: one call passes at most
-// this many times the rows requested.
+// A walk for changes may pass many rows that have not changed. One call passes
+// at most about kMostPassed times the rows requested, so that it ends soon.
 constexpr size_t kMostPassed = 16;
 
 }  // namespace
@@ -22,7 +22,8 @@ TableFeed::TableFeed(std::shared_ptr<const Table> table,
       scope_(scope),
       walked_(walked) {}
 
-// Delegates, so that the destructor ends what was begun if the body throws.
+// Delegates to the other constructor, so that the destructor runs if the body
+// throws, and unfollows the sub-shards followed until then.
 TableFeed::TableFeed(std::shared_ptr<const Table> table,
                      const SubShards* sub_shards, FeedStart start)
     : TableFeed(std::move(table), sub_shards,
@@ -69,7 +70,7 @@ void TableFeed::Walk(size_t end, RowDelta* delta) {
     const size_t least = std::min(end - delta->size(), kMostRowsALock);
     next_hash_ = sub_shards_[walked_]->TellWalked(
         scope_, next_hash_, least, now, touched_[walked_], delta);
-    // A sub-shard may end before `least` rows.
+    // The walk may reach the end of the sub-shard before `least` rows.
     passed += next_hash_ == 0 ? 1 : least;
     if (next_hash_ == 0) ++walked_;
   }

@@ -1,9 +1,9 @@
-// TableFeed: the RowFeed of a table.
+// TableFeed: the RowFeed of a table, which reports changed rows to a follower.
 //
-// Unless it starts with kNow, it first walks over all rows, while changes are
-// recorded concurrently; after that, it visits the sub-shards in turn for the
-// recorded changes. A Take visits each sub-shard at most once, so that it
-// reports no id twice.
+// Unless the feed starts with kNow, it first walks over all rows, while changes
+// are recorded concurrently. After that, it visits the sub-shards in turn and
+// reports the recorded changes. A Take visits each sub-shard at most once, so
+// that it reports no id twice.
 
 #ifndef PERSIA_CC_STORE_TABLE_FEED_H_
 #define PERSIA_CC_STORE_TABLE_FEED_H_
@@ -20,14 +20,15 @@ namespace persia {
 
 class TableFeed : public RowFeed {
  public:
-  // `sub_shards` are those of `table`.
+  // `sub_shards` are the sub-shards of `table`.
   TableFeed(std::shared_ptr<const Table> table, const SubShards* sub_shards,
             FeedStart start);
   ~TableFeed() override;
   TableFeed(const TableFeed&) = delete;
   TableFeed& operator=(const TableFeed&) = delete;
 
-  // False if the earlier changes are not known: the feed is then unusable.
+  // Returns false if the changes since the last save are not known: the feed is
+  // then unusable.
   bool begun() const { return touched_.size() == sub_shards_.size(); }
 
   bool Take(size_t count, RowDelta* delta) override;
@@ -47,9 +48,11 @@ class TableFeed : public RowFeed {
   const SubShards& sub_shards_;
   const SaveScope scope_;
   std::vector<TouchedRows*> touched_;  // One per sub-shard.
-  size_t walked_;                      // Sub-shards that were walked.
-  uint64_t next_hash_ = 0;  // Where the walk of the next one continues.
-  size_t next_ = 0;         // The sub-shard to take from next.
+  size_t walked_;                      // The number of sub-shards walked.
+  // The hash at which the walk of the next sub-shard continues.
+  uint64_t next_hash_ = 0;
+  // The sub-shard whose recorded changes are reported next.
+  size_t next_ = 0;
 };
 
 }  // namespace persia

@@ -7,7 +7,8 @@ namespace {
 
 constexpr size_t kLeastRoom = 64;
 
-// The list may be longer than the number of rows, up to these limits.
+// The list of ids may grow to kMostIdsARow times the number of rows, or to
+// kShortList if that is more.
 constexpr size_t kMostIdsARow = 2;
 constexpr size_t kShortList = 4096;
 
@@ -43,7 +44,8 @@ void TouchedRows::MakeRoom() {
                 [&] { ids_.reserve(room); });
 }
 
-// Frees the memory at once, since nothing more is recorded.
+// Marks the record as lost, and frees its memory at once, since no more ids are
+// recorded.
 void TouchedRows::Lose() {
   lost_ = true;
   std::vector<int64_t>().swap(ids_);

@@ -1,14 +1,15 @@
-// TouchedRows: the ids of a sub-shard that a follower has not been told of yet.
+// TouchedRows: the ids of a sub-shard whose changes a follower has not read
+// yet.
 //
-// A list of ids, each at most once during the lifetime of its row: a bit per
-// row number says that the row's id is in the list, or that a walk over all
-// rows will visit it. The bit is cleared when the row is removed, as its number
-// may be given to another id. So the cost of reporting depends on the number of
-// changes, not on the size of the index.
+// The ids are in a list, each at most once during the lifetime of its row. A
+// bit per row number says that the row's id is in the list, or that a walk over
+// all rows will visit the id. The bit is cleared when the row is removed, as
+// another id may get the row's number. So the cost of reporting depends on the
+// number of changes, not on the size of the index.
 //
-// Nothing here fails: if memory runs out while a change is recorded, or if the
-// list becomes much longer than there are rows, as ids come and go, all becomes
-// `lost`.
+// No function here fails: if memory runs out while a change is recorded, or if
+// the list grows much longer than the number of rows, as ids come and go, the
+// whole record becomes `lost`.
 //
 // Not thread-safe: its sub-shard's lock guards it.
 
@@ -32,20 +33,21 @@ class TouchedRows {
  public:
   using Row = RowIndex::Row;
 
-  // Records changes of the rows in `index`. Counts its memory at `meter` unless
-  // that is null. Both must outlive this.
+  // Records changes of the rows in `index`. Counts the object's memory at
+  // `meter`, unless `meter` is null. `index` and `meter` must outlive the
+  // object.
   explicit TouchedRows(const RowIndex* index, MemoryMeter* meter = nullptr)
       : index_(*index),
         rows_(meter),
         metered_(meter, MeteredBytes::AtLimit::kGrow) {}
 
-  // Call for a row that was set or is about to be.
+  // Records that a row was set or is about to be set.
   void Touch(int64_t id, Row row) {
     if (!rows_.Has(row)) Create(id, row);
   }
 
-  // Call for an id that got a new row. The row's bit may still be set for an
-  // earlier row of this number.
+  // Records that `id` got a new row. The row's bit may still be set for an
+  // earlier row of the same number.
   void Create(int64_t id, Row row) {
     if (lost_) return;
     Noting([&] {
@@ -54,29 +56,32 @@ class TouchedRows {
     });
   }
 
-  // `rows` are the rows of `ids`; absent ones are skipped.
+  // Records that `rows`, the rows of `ids`, change; skips absent ones.
   void TouchAll(Span<const int64_t> ids, const Row* rows) {
     for (size_t i = 0; i < ids.size(); ++i) {
       if (rows[i] != RowIndex::kAbsent) Touch(ids[i], rows[i]);
     }
   }
 
-  // Call for an id that loses its row.
+  // Records that `id` loses its row.
   void Erase(int64_t id, Row row) {
     if (lost_) return;
     (void)rows_.Remove(row);
     Noting([&] { Push(id); });
   }
 
-  // Adds earlier changes, which may be of rows that no longer exist. A walk
-  // over all rows must report the rows; only erased ids are listed.
+  // Adds earlier changes, some of which may be of rows that no longer exist.
+  // Only the erased ids enter the list: a walk over all rows must report the
+  // changed rows.
   void Add(const ChangedRows& changes);
 
-  // Call when the row is reported. Returns whether its bit was set.
+  // Clears the row's bit, and returns whether it was set. Call it when the row
+  // is reported.
   bool Settle(Row row) { return rows_.Remove(row); }
 
-  // Moves up to `count` ids from the list to `ids`: ids from older lists first.
-  // Some may have been reported already: the bits of their rows are not set.
+  // Moves up to `count` ids from the list to `ids`, ids from older lists first.
+  // Some of these ids may have been reported already: the bits of their rows
+  // are then not set.
   void Take(size_t count, std::vector<int64_t>* ids);
 
   bool any() const { return !ids_.empty() || !taking_.empty(); }
@@ -104,8 +109,8 @@ class TouchedRows {
   RowSet rows_;
   MeteredBytes metered_;  // Memory of ids_ and taking_.
   std::vector<int64_t> ids_;
-  // An earlier ids_: Take empties it first, so that rows that change all the
-  // time do not delay others.
+  // The ids of an earlier list. Take empties taking_ before ids_, so that rows
+  // that change all the time do not delay the report of other rows.
   std::vector<int64_t> taking_;
   bool lost_ = false;
 };

@@ -1,5 +1,5 @@
-// The OpenSSL helpers that this module's files share; no other module sees
-// OpenSSL.
+// The OpenSSL helpers that this module's files share. No other module includes
+// this header or the headers of OpenSSL.
 
 #ifndef PERSIA_CC_TLS_OPENSSL_H_
 #define PERSIA_CC_TLS_OPENSSL_H_
@@ -31,18 +31,26 @@ using BioPtr = std::unique_ptr<BIO, FreeBy<BIO_free>>;
 using CertificatePtr = std::unique_ptr<X509, FreeBy<X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY_free>>;
 
-// A client's session for a connection to `host` if that is given, otherwise a
-// server's.
+// Initializes OpenSSL; returns false if OpenSSL cannot start. Call it before
+// any other function of OpenSSL. This copy of OpenSSL is private to this
+// library. It reads no configuration file, since that could load modules that
+// are built for another copy. It is not torn down at exit, when threads may
+// still use it.
+bool StartOpenSsl();
+
+// Makes a client's session for a connection to `host`, or a server's session if
+// `host` is null.
 Result<std::unique_ptr<TlsSession>> MakeOpenSslSession(SSL_CTX* context,
                                                        const std::string* host);
 
-// Why the last call with `ssl` failed, as one of TlsSession's errors. `host` is
-// "" at a server. `is_known`: the handshake was completed, so the bytes
-// received are TLS, or were modified in transit. Empties this thread's error
-// queue.
+// Returns why the last call with `ssl` failed, as one of TlsSession's errors.
+// `host` is "" at a server. `is_known` tells whether the handshake has been
+// completed; once it has, bytes that are not valid TLS must have been modified
+// in transit. Empties OpenSSL's error queue of this thread.
 Status TakeSslError(const SSL* ssl, const std::string& host, bool is_known);
 
-// The newest error in this thread's queue, as text. Empties the queue.
+// Returns the newest error in OpenSSL's error queue of this thread, as text.
+// Empties the queue.
 std::string TakeReason();
 
 }  // namespace persia

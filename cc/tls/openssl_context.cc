@@ -1,5 +1,3 @@
-#ifndef PERSIA_WITHOUT_TLS
-
 #include <openssl/err.h>
 #include <openssl/pem.h>
 
@@ -12,23 +10,14 @@
 namespace persia {
 namespace {
 
-// The shorter key first: it is as safe for data that is secret only as long as
-// a connection lasts, and a third faster.
+// The cipher with the shorter key comes first. It is a third faster, and as
+// safe for data that is secret only as long as a connection lasts.
 constexpr char kCiphers[] =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
     "TLS_CHACHA20_POLY1305_SHA256";
 
-// This copy of OpenSSL is private to this library. It reads no configuration,
-// which could load modules that are built for another copy, and it is not torn
-// down at exit, when threads may still use it.
-bool StartOpenSsl() {
-  static const bool started =
-      OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT,
-                       nullptr) == 1;
-  return started;
-}
-
-// Without it, OpenSSL would ask for passwords on the terminal.
+// Without this function, OpenSSL would ask on the terminal for the password of
+// an encrypted key.
 int NoPassword(char*, int, int, void*) { return 0; }
 
 BioPtr ReaderOf(const std::string& pem) {
@@ -112,8 +101,8 @@ bool SetRules(SSL_CTX* context) {
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
                      nullptr);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-  // A write may encrypt a single record, and its retry may pass the same bytes
-  // at another address.
+  // With these modes, a write may encrypt a single record, and its retry may
+  // pass the same bytes at another address.
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE |
                                 SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
@@ -141,6 +130,13 @@ class OpenSslContext : public TlsContext {
 
 }  // namespace
 
+bool StartOpenSsl() {
+  static const bool started =
+      OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT,
+                       nullptr) == 1;
+  return started;
+}
+
 Result<std::shared_ptr<TlsContext>> MakeTlsContext(
     const TlsCredentials& credentials) {
   PERSIA_RETURN_IF_ERROR(CheckAllGiven(credentials));
@@ -157,5 +153,3 @@ Result<std::shared_ptr<TlsContext>> MakeTlsContext(
 }
 
 }  // namespace persia
-
-#endif  // PERSIA_WITHOUT_TLS

@@ -1,5 +1,3 @@
-#ifndef PERSIA_WITHOUT_TLS
-
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -21,9 +19,8 @@ constexpr char kSameAuthority[] =
 
 Status OfOtherName(const std::string& host) {
   return Refused(Concat("the server's certificate is not for ", host),
-                 "make it one whose subjectAltName has that name or IP "
-                 "address, or connect "
-                 "to a name that it has");
+                 "issue one whose subjectAltName has that name or IP "
+                 "address, or connect to a name that it has");
 }
 
 // The error if this end refuses the peer's certificate.
@@ -36,13 +33,13 @@ Status OfVerification(long result, const std::string& host) {
       return OfOtherName(host);
     case X509_V_ERR_CERT_HAS_EXPIRED:
       return Refused(whose + " has expired",
-                     "give it a new one as --tls-certificate, and start it "
-                     "again");
+                     "give it a new one as --tls-certificate, and restart its "
+                     "process");
     case X509_V_ERR_CERT_NOT_YET_VALID:
       return Refused(whose + " is not valid yet",
                      "set both machines' clocks, or wait");
     default:
-      return Refused(Concat(whose, " is none that this end takes (",
+      return Refused(Concat("this end does not accept ", whose, " (",
                             X509_verify_cert_error_string(result), ")"),
                      kSameAuthority);
   }
@@ -58,7 +55,7 @@ Status OfAlert(int alert, const std::string& reason, bool at_server) {
                     "--tls-certificate, --tls-key and --tls-ca, or give the "
                     "client none of them");
     case SSL_AD_CERTIFICATE_EXPIRED:
-      return Refused("the peer refused this end, whose certificate has expired",
+      return Refused("the peer refused this process's expired certificate",
                      "give it a new one as --tls-certificate "
                      "($PERSIA_TLS_CERTIFICATE, ptf.TLS(certificate=...))");
     case SSL_AD_BAD_CERTIFICATE:
@@ -79,8 +76,8 @@ Status OfAlert(int alert, const std::string& reason, bool at_server) {
                 Concat("the peer ended the TLS connection (", reason, ")"));
 }
 
-// Whether what was received is not TLS at all. OpenSSL recognizes some other
-// protocols.
+// Whether the error says that the received bytes are not TLS at all. OpenSSL
+// recognizes some other protocols, such as HTTP.
 bool IsOfAnotherProtocol(int reason) {
   return reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST ||
          reason == SSL_R_HTTPS_PROXY_REQUEST;
@@ -94,10 +91,9 @@ Status NotSpoken(const std::string& host) {
             "--tls-key "
             "and --tls-ca, $PERSIA_TLS_CERTIFICATE, $PERSIA_TLS_KEY and "
             "$PERSIA_TLS_CA, or Cluster(tls=ptf.TLS(...))"
-          : "what answers there speaks no TLS: start the server with "
-            "--tls-certificate, --tls-key and --tls-ca, or give the client "
-            "none "
-            "of them; is another program at this address?");
+          : "the process at this address does not speak TLS: start the server "
+            "with --tls-certificate, --tls-key and --tls-ca, or give the "
+            "client none of them; is another program at this address?");
 }
 
 }  // namespace
@@ -122,9 +118,7 @@ Status TakeSslError(const SSL* ssl, const std::string& host, bool is_known) {
   }
   if (!is_known && IsOfAnotherProtocol(code)) return NotSpoken(host);
   return Status(Code::kDataLoss,
-                Concat("what came is not TLS 1.3 as it should be: ", reason));
+                Concat("the received bytes are not valid TLS 1.3: ", reason));
 }
 
 }  // namespace persia
-
-#endif  // PERSIA_WITHOUT_TLS

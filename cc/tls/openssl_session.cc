@@ -1,5 +1,3 @@
-#ifndef PERSIA_WITHOUT_TLS
-
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 
@@ -80,8 +78,8 @@ class OpenSslSession : public TlsSession {
     return bytes > 0 ? static_cast<size_t>(bytes) : 0;
   }
 
-  // Returns nothing yet (false or 0) if more input or output is needed; else an
-  // error.
+  // Returns false or 0 if the call needs more input or output, or if the peer
+  // has ended the connection. Otherwise returns the error.
   template <typename T>
   Result<T> OfFailure(int result) {
     switch (SSL_get_error(ssl_.get(), result)) {
@@ -97,11 +95,12 @@ class OpenSslSession : public TlsSession {
   const SslPtr ssl_;
   const BioPtr wire_;
   const std::string host_;
-  bool is_known_ = false;  // The peer has completed a handshake.
+  bool is_known_ = false;  // Whether a handshake was completed.
 };
 
-// Sets the host to verify. A name is also sent to the server (SNI), which may
-// have several; an IP address is not.
+// Sets the host that the server's certificate must name. If `host` is a name,
+// it is also sent to the server (SNI), which may have several names. An IP
+// address is not sent.
 bool Expect(SSL* ssl, const std::string& host) {
   X509_VERIFY_PARAM* const rules = SSL_get0_param(ssl);
   X509_VERIFY_PARAM_set_hostflags(rules,
@@ -124,7 +123,8 @@ Result<std::unique_ptr<TlsSession>> MakeOpenSslSession(
       ssl != nullptr &&
       BIO_new_bio_pair(&inner, kBufferBytes, &outer, kBufferBytes) == 1;
   BioPtr wire(outer);
-  if (made) SSL_set_bio(ssl.get(), inner, inner);  // SSL owns it from now on.
+  // `ssl` owns `inner` from now on.
+  if (made) SSL_set_bio(ssl.get(), inner, inner);
   if (!made || (host != nullptr && !Expect(ssl.get(), *host))) {
     return Status(Code::kResourceExhausted,
                   Concat("no memory for a TLS connection: ", TakeReason()));
@@ -136,5 +136,3 @@ Result<std::unique_ptr<TlsSession>> MakeOpenSslSession(
 }
 
 }  // namespace persia
-
-#endif  // PERSIA_WITHOUT_TLS

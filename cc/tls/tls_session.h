@@ -18,39 +18,40 @@ class TlsSession {
  public:
   virtual ~TlsSession() = default;
 
-  // Progresses as far as the received bytes allow. Returns true once this end
-  // has verified the peer; a client may still learn from a later Decrypt that
-  // the server refuses it. On an error, too, send the output to the peer: it
-  // says what is wrong.
+  // Continues the handshake as far as the received bytes allow. Returns true
+  // once this end has verified the peer; a client may still learn from a later
+  // Decrypt that the server refuses it. Even after an error, send the output to
+  // the peer: the output tells the peer what is wrong.
   //
-  // kUnauthenticated: the peer does not speak TLS. kPermissionDenied: this end
-  // refuses the peer's certificate, or the peer this end's. kDataLoss: the
-  // received bytes are not valid TLS 1.3.
+  // The errors: kUnauthenticated if the peer does not speak TLS;
+  // kPermissionDenied if one end refuses the other's certificate; kDataLoss if
+  // the received bytes are not valid TLS 1.3.
   virtual Result<bool> Handshake() = 0;
 
-  // Returns how many bytes were decrypted to `to`, which must not be empty. 0:
-  // more input is needed, unless peer_has_ended(). Errors are those of
-  // Handshake.
+  // Returns how many bytes were decrypted to `to`, which must not be empty. 0
+  // means that more input is needed, unless peer_has_ended(). Errors are those
+  // of Handshake.
   virtual Result<size_t> Decrypt(MutableBytes to) = 0;
 
   // Whether the peer has announced that it sends nothing more.
   virtual bool peer_has_ended() const = 0;
 
   // Returns how many bytes of `from`, which must not be empty, were encrypted.
-  // 0: output must be sent first; then call it again with the same bytes at the
-  // beginning of `from`.
+  // 0 means that output must be sent first; then call Encrypt again with the
+  // same bytes at the beginning of `from`.
   virtual Result<size_t> Encrypt(ConstBytes from) = 0;
 
   // Announces to the peer that nothing more will be sent.
   virtual void End() = 0;
 
   // Write the peer's next bytes to InputRoom, then pass their number to
-  // AddInput. The room is not empty after Handshake or Decrypt asked for more.
+  // AddInput. InputRoom is not empty after Handshake or Decrypt asked for more
+  // input.
   virtual MutableBytes InputRoom() = 0;
   virtual void AddInput(size_t bytes) = 0;
 
-  // Send the next bytes for the peer from Output, which may not be all, then
-  // pass the number sent to DropOutput.
+  // Output returns some or all of the bytes that are to be sent to the peer.
+  // Send them, then pass the number of bytes sent to DropOutput.
   virtual ConstBytes Output() = 0;
   virtual void DropOutput(size_t bytes) = 0;
 };

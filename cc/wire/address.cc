@@ -27,8 +27,8 @@ Result<Address> Address::Parse(std::string_view text) {
       address.host = host.substr(1, host.size() - 2);
       return address;
     }
-    // With more colons, this is an IPv6 address without brackets, whose last
-    // group would be mistaken for the port.
+    // A host with colons is refused: it is an IPv6 address without brackets,
+    // and its last group would be mistaken for the port.
     if (!host.empty() && host.find_first_of(":[] ") == host.npos) {
       address.host = host;
       return address;
@@ -41,6 +41,10 @@ Result<Address> Address::Parse(std::string_view text) {
 }
 
 std::string Address::ToString() const {
+  return HostAndPort(host, std::to_string(port));
+}
+
+std::string HostAndPort(const std::string& host, const std::string& port) {
   const bool is_v6 = host.find(':') != std::string::npos;
   return is_v6 ? Concat("[", host, "]:", port) : Concat(host, ":", port);
 }

@@ -16,11 +16,14 @@ struct Address {
   uint16_t port = 0;
 
   // Parses "host:port" or "[v6]:port"; the port must be in 1 to 65535.
-  // InvalidArgument otherwise.
+  // InvalidArgument for any other text.
   static Result<Address> Parse(std::string_view text);
 
   std::string ToString() const;
 };
+
+// "host:port", or "[host]:port" for an IPv6 address.
+std::string HostAndPort(const std::string& host, const std::string& port);
 
 }  // namespace persia
 

@@ -9,6 +9,7 @@
 #include <cctype>
 
 #include "cc/base/status.h"
+#include "cc/wire/address.h"
 
 namespace persia {
 namespace {
@@ -18,7 +19,7 @@ constexpr int kKeepaliveIntervalSeconds = 5;
 constexpr int kKeepaliveProbes = 3;
 constexpr int kUnacknowledgedMilliseconds = 30000;
 
-// Errors are ignored: sockets that are not TCP lack these options.
+// Errors are ignored, since sockets that are not TCP lack some options.
 void SetOption(int socket, int level, int name, int value) {
   setsockopt(socket, level, name, &value, sizeof(value));
 }
@@ -28,7 +29,8 @@ void SetOption(int socket, int level, int name, int value) {
 std::string Reason(const ErrorCode& error) {
   if (error == asio::error::eof) return "the peer closed the connection";
   std::string text = error.message();
-  // Lower-case "Host not found", but not an abbreviation such as "EOF".
+  // The first letter of "Host not found" becomes lower-case, but not that of an
+  // abbreviation such as "EOF".
   if (text.size() > 1 && std::islower(static_cast<unsigned char>(text[1]))) {
     text[0] =
         static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
@@ -47,8 +49,7 @@ std::string PeerOf(const Socket& socket) {
                            NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
     return "?";
   }
-  const bool has_colons = std::string(host).find(':') != std::string::npos;
-  return has_colons ? Concat("[", host, "]:", port) : Concat(host, ":", port);
+  return HostAndPort(host, port);
 }
 
 void TuneSocket(Socket* socket) {

@@ -1,5 +1,5 @@
-// Boost.Asio, configured in one place: no other header includes any part of it.
-// Its compiled part is in asio.cc alone.
+// Configures Boost.Asio in one place: no other header includes any part of
+// Asio. Only asio.cc compiles Asio's sources.
 
 #ifndef PERSIA_CC_WIRE_ASIO_H_
 #define PERSIA_CC_WIRE_ASIO_H_
@@ -13,7 +13,8 @@
 #define BOOST_ASIO_NO_DEPRECATED
 #define BOOST_ASIO_SEPARATE_COMPILATION
 #ifdef __SANITIZE_THREAD__
-// ThreadSanitizer does not model fences; Asio's queues are locked anyway.
+// ThreadSanitizer does not model memory fences. Asio does not need them here,
+// since its queues are locked.
 #define BOOST_ASIO_DISABLE_FENCED_BLOCK
 #endif
 
@@ -50,7 +51,7 @@ using Acceptor =
 using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>,
                                          asio::io_context::executor_type>;
 
-// The error as part of a sentence, such as "connection refused (is it
+// Describes the error as part of a sentence, such as "connection refused (is it
 // running?)".
 std::string Reason(const ErrorCode& error);
 
@@ -59,8 +60,8 @@ std::string Reason(const ErrorCode& error);
 // connection is idle.
 void TuneSocket(Socket* socket);
 
-// The address of the socket's peer, "10.0.0.7:51234"; "?" if it is no longer
-// connected.
+// The address of the socket's peer, "10.0.0.7:51234"; "?" if the socket is no
+// longer connected.
 std::string PeerOf(const Socket& socket);
 
 }  // namespace persia

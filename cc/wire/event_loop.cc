@@ -37,7 +37,8 @@ namespace {
 
 class EventLoopImpl : public EventLoop {
  public:
-  // The hint of one thread lets Asio omit some locking.
+  // The 1 hints that one thread runs the context, so that Asio omits some
+  // locking.
   EventLoopImpl()
       : context_(1),
         mailbox_(std::make_shared<Mailbox>(&context_)),
@@ -63,8 +64,8 @@ class EventLoopImpl : public EventLoop {
         context_.run();
         return;
       } catch (const std::exception&) {
-        // A handler ran out of memory. Its operation fails at its deadline; the
-        // loop's other connections continue.
+        // A handler threw, which happens only if memory runs out. Its operation
+        // fails at its deadline; the loop's other connections continue.
       }
     }
   }

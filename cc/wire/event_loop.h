@@ -22,14 +22,14 @@ class Mailbox {
  public:
   explicit Mailbox(boost::asio::io_context* context) : context_(context) {}
 
-  // Has the loop's thread run `work` soon. Once the loop has been stopped,
-  // drops `work` and returns false.
+  // Queues `work`, which the loop's thread runs soon. Once the loop has been
+  // stopped, drops `work` and returns false.
   bool Post(std::function<void()> work);
 
   // As Post, but runs `work` at once if the caller is the loop's thread.
   bool Run(std::function<void()> work);
 
-  // From now on Post and Run drop their work and return false.
+  // After Close, Post and Run drop their work and return false.
   void Close();
 
  private:
@@ -39,7 +39,8 @@ class Mailbox {
 
 class EventLoop {
  public:
-  // kResourceExhausted if the system has no thread or descriptor left.
+  // Starts a loop. kResourceExhausted if the system has no thread or file
+  // descriptor left.
   static Result<std::unique_ptr<EventLoop>> Start();
   static Result<std::vector<std::unique_ptr<EventLoop>>> StartMany(int count);
 
@@ -47,8 +48,8 @@ class EventLoop {
 
   // Refuses new work, waits until the accepted work has run and no operation is
   // pending on any socket or timer of the loop, then ends the thread. So close
-  // the sockets and timers first. Blocks. Idempotent; the destructor calls it.
-  // Not from the loop's own thread.
+  // the sockets and timers first. Blocks, and must not be called on the loop's
+  // own thread. Idempotent; the destructor calls it.
   virtual void Stop() = 0;
 
   virtual boost::asio::io_context& context() = 0;

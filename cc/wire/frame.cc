@@ -15,14 +15,9 @@ constexpr size_t kBodyBytesAt = 16;
 constexpr size_t kBodyCrcAt = 24;
 constexpr size_t kHeaderCrcAt = 28;
 
-bool IsWithin(uint16_t number, MessageType first, MessageType last) {
-  return number >= static_cast<uint16_t>(first) &&
-         number <= static_cast<uint16_t>(last);
-}
-
-bool IsMessageType(uint16_t number) {
-  return IsWithin(number, MessageType::kError, MessageType::kDropTableReply) ||
-         IsWithin(number, MessageType::kHello, MessageType::kWelcome);
+bool IsMessageType(MessageType type) {
+  return type == MessageType::kError || IsRequest(type) || IsReply(type) ||
+         (type >= MessageType::kHello && type <= MessageType::kWelcome);
 }
 
 }  // namespace
@@ -57,27 +52,28 @@ Status ParseFrameHeader(Span<const uint8_t, kFrameHeaderBytes> bytes,
                         uint64_t max_body_bytes, FrameHeader* header) {
   if (GetField<uint32_t>(bytes.data(), kMagicAt) != kFrameMagic) {
     return Status(Code::kDataLoss,
-                  "this is not persia_tf's protocol: a frame starts with "
-                  "\"PRS1\"; is another program at this address?");
+                  "the received bytes are not of persia_tf's protocol, whose "
+                  "frames start with \"PRS1\": is another program at this "
+                  "address?");
   }
   if (GetField<uint32_t>(bytes.data(), kHeaderCrcAt) !=
       Crc32c(bytes.data(), kHeaderCrcAt)) {
-    return Status(Code::kDataLoss, "a frame's header was corrupted on its way");
+    return Status(Code::kDataLoss, "a frame's header was corrupted in transit");
   }
   header->version = GetField<uint16_t>(bytes.data(), kVersionAt);
   header->request_id = GetField<uint64_t>(bytes.data(), kRequestIdAt);
   if (header->version != kProtocolVersion) {
     return Status(Code::kFailedPrecondition,
-                  Concat("a frame of protocol version ", header->version,
-                         " where version ", kProtocolVersion,
-                         " is spoken: use the same persia_tf version on both"));
+                  Concat("received a frame of protocol version ",
+                         header->version, " instead of ", kProtocolVersion,
+                         ": use the same persia_tf version on both sides"));
   }
   const auto type = GetField<uint16_t>(bytes.data(), kTypeAt);
-  if (!IsMessageType(type)) {
+  header->type = static_cast<MessageType>(type);
+  if (!IsMessageType(header->type)) {
     return Status(Code::kDataLoss,
                   Concat("a frame of unknown message type ", type));
   }
-  header->type = static_cast<MessageType>(type);
   header->body_bytes = GetField<uint64_t>(bytes.data(), kBodyBytesAt);
   header->body_crc = GetField<uint32_t>(bytes.data(), kBodyCrcAt);
   if (header->body_bytes > max_body_bytes) {
@@ -96,7 +92,7 @@ Status CheckBody(const FrameHeader& header, Span<const ConstBytes> parts) {
     crc = ExtendCrc32c(crc, part.data(), part.size());
   }
   if (bytes == header.body_bytes && crc == header.body_crc) return Status();
-  return Status(Code::kDataLoss, "a frame's body was corrupted on its way");
+  return Status(Code::kDataLoss, "a frame's body was corrupted in transit");
 }
 
 }  // namespace persia

@@ -27,43 +27,16 @@
 
 #include "cc/base/span.h"
 #include "cc/base/status.h"
+#include "cc/wire/message_type.h"
 
 namespace persia {
 
 inline constexpr uint32_t kFrameMagic = 0x31535250;
-inline constexpr uint16_t kProtocolVersion = 8;
+inline constexpr uint16_t kProtocolVersion = 9;
 inline constexpr size_t kFrameHeaderBytes = 32;
 inline constexpr uint64_t kMaxBodyBytes = 1ull << 30;
-inline constexpr uint64_t kConnectionId = 0;  // In place of a request's id.
-
-enum class MessageType : uint16_t {
-  kError = 1,  // The reply to any failed request: a Status.
-  kCreateTable = 2,
-  kCreateTableReply = 3,
-  kLookup = 4,
-  kLookupReply = 5,
-  kUpdate = 6,
-  kUpdateReply = 7,
-  kStats = 8,
-  kStatsReply = 9,
-  kExport = 10,
-  kExportReply = 11,
-  kAssign = 12,
-  kAssignReply = 13,
-  kRemove = 14,
-  kRemoveReply = 15,
-  kCheckpoint = 16,
-  kCheckpointReply = 17,
-  kChanges = 18,
-  kChangesReply = 19,
-  kDropTable = 20,
-  kDropTableReply = 21,
-  // The handshake (handshake.h), before any request.
-  kHello = 100,
-  kChallenge = 101,
-  kProof = 102,
-  kWelcome = 103,
-};
+// The request id of frames that belong to the connection.
+inline constexpr uint64_t kConnectionId = 0;
 
 struct FrameHeader {
   uint16_t version = kProtocolVersion;
@@ -74,8 +47,8 @@ struct FrameHeader {
 };
 
 // A frame that is ready to be written: `head` (the frame header and the
-// message's fixed part), then the parts of `payload`, in order. The message
-// owns the payload's memory.
+// message's fixed part), then the parts of `payload`, in order. The frame does
+// not own the payload's memory.
 struct OutFrame {
   std::vector<uint8_t> head;
   std::vector<ConstBytes> payload;
@@ -84,19 +57,21 @@ struct OutFrame {
 uint64_t TotalBytes(const OutFrame& frame);
 uint64_t BodyBytes(const OutFrame& frame);
 
-// Fills the header, the first kFrameHeaderBytes of frame->head, which the
-// message encoder has reserved, from the rest of the frame.
+// Computes the header from the rest of the frame, and writes it to the first
+// kFrameHeaderBytes of frame->head, which the message's encoder has reserved.
 void SealFrame(MessageType type, uint64_t request_id, OutFrame* frame);
 
-// kDataLoss: not a frame of this protocol, or corrupt. kFailedPrecondition: a
-// frame of another protocol version (header->version and request_id are set
-// nevertheless, so that the caller can reply). kResourceExhausted: a body
-// longer than `max_body_bytes`.
+// Parses a frame's header. Returns:
+// - kDataLoss if this is not a header of this protocol, or is corrupt
+// - kFailedPrecondition if the header has another protocol version;
+//   header->version and header->request_id are set nevertheless, so that the
+//   caller can reply
+// - kResourceExhausted if the body is longer than `max_body_bytes`
 Status ParseFrameHeader(Span<const uint8_t, kFrameHeaderBytes> bytes,
                         uint64_t max_body_bytes, FrameHeader* header);
 
-// kDataLoss if the body, the concatenation of `parts`, does not match its
-// header's length and checksum.
+// kDataLoss if the frame's body, the concatenation of `parts`, does not match
+// the length and the checksum in its header.
 Status CheckBody(const FrameHeader& header, Span<const ConstBytes> parts);
 inline Status CheckBody(const FrameHeader& header, ConstBytes body) {
   return CheckBody(header, Span<const ConstBytes>(&body, 1));

@@ -13,9 +13,9 @@ namespace {
 // call, which makes megabyte frames 2.5 times slower.
 constexpr size_t kMaxTransferBytes = 64u << 20;
 
-// Memory allocated for a body on the word of its header alone. After that the
-// buffer only doubles as bytes arrive: otherwise many peers could exhaust the
-// memory by sending a few bytes each.
+// The most memory that is allocated for a frame's body when only the frame's
+// header has arrived. Beyond this size, the buffer doubles as bytes arrive:
+// otherwise many peers could exhaust the memory by sending a few bytes each.
 constexpr size_t kUnbackedBytes = 1u << 20;
 
 // Whether the bytes start a TLS handshake record, of any version.
@@ -30,7 +30,8 @@ size_t UntilDone(const ErrorCode& error, size_t /*transferred*/) {
 }  // namespace
 
 std::vector<uint8_t> NoTlsHere() {
-  // Record: alert, version, length; alert: fatal, protocol_version.
+  // A TLS record: type alert, version, length; then the alert: fatal,
+  // protocol_version.
   return {21, 3, 3, 0, 2, 2, 70};
 }
 
@@ -144,8 +145,8 @@ void FrameStream::EndReadWithoutMemory() {
                                            header_.body_bytes, " bytes")));
 }
 
-// The operation may have succeeded before the cancellation, with its handler
-// still queued; even then the caller's buffer must not be used.
+// Also ends a read that succeeded but was cancelled before its handler ran: the
+// caller's buffer must not be used after the cancellation.
 void FrameStream::EndReadAsCancelled() {
   EndRead(ReadEnd::kClosed, Status(Code::kCancelled, "the read was cancelled"));
 }
@@ -166,7 +167,8 @@ void FrameStream::EndReadOnError(const ErrorCode& error, bool within_frame) {
 
 void FrameStream::EndRead(ReadEnd end, const Status& status) {
   reads_body_ = false;
-  // The callback may start the next read.
+  // read_done_ is cleared before the call, since the callback may start the
+  // next read, which sets it.
   std::exchange(read_done_, nullptr)(end, status);
 }
 

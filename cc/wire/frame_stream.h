@@ -1,10 +1,10 @@
 // FrameStream: frames on a connected socket, with or without TLS. Nothing else
 // reads or writes the socket.
 //
-// Belongs to the socket's loop. At most one Read and one Write run at a time;
-// each calls back exactly once, even after Close, on the loop's thread and
-// never before the call has returned. Once Close has returned, the caller's
-// memory is neither read nor written.
+// A stream belongs to the EventLoop of its socket. At most one Read and one
+// Write run at a time; each calls back exactly once, even after Close, on the
+// loop's thread and never before the call has returned. Once Close has
+// returned, the caller's memory is neither read nor written.
 
 #ifndef PERSIA_CC_WIRE_FRAME_STREAM_H_
 #define PERSIA_CC_WIRE_FRAME_STREAM_H_
@@ -26,40 +26,43 @@
 namespace persia {
 
 enum class ReadEnd {
-  kFrame,     // A whole, intact frame.
+  kFrame,     // A whole, intact frame was read.
   kClosed,    // The connection ended, between frames or by an error.
-  kBadFrame,  // Not a valid frame, or the connection ended within one.
-  kTls,       // The peer starts TLS, which this stream does not speak.
-  // The frame's body cannot be read, but header().request_id is known:
-  kOtherVersion,  // header().version is known too.
-  // The body is over the limit, or there is not enough memory for it; all of
-  // header() is known.
+  kBadFrame,  // Invalid bytes, or the connection ended within a frame.
+  kTls,       // The peer starts TLS, but this stream is unencrypted.
+  // For kOtherVersion and kTooLong, the frame's body cannot be read, but
+  // header().request_id is known, so that an error can be sent.
+  kOtherVersion,  // The peer has another version: header().version.
+  // The body exceeds the limit or the available memory. All of header() is
+  // known.
   kTooLong,
 };
 
-// What to send to a peer that starts TLS where there is none: a TLS alert
-// saying that its protocol version is not supported.
+// The reply to a peer that starts TLS with a server that has no TLS: an alert
+// that says that the peer's TLS version is not supported.
 std::vector<uint8_t> NoTlsHere();
 
 class FrameStream : public std::enable_shared_from_this<FrameStream> {
  public:
-  // `status` gives the reason, unless the end is kFrame.
+  // `status` is the reason why the read ended; OK for kFrame.
   using ReadCallback = std::function<void(ReadEnd, const Status& status)>;
   using WriteCallback = std::function<void(const ErrorCode&)>;
   using SecureCallback = std::function<void(const Status&)>;
   // Called once a header has arrived: returns the memory for the last bytes of
-  // the frame's body. It must be no larger than the body, and live until the
-  // read has ended or Close.
+  // the frame's body. The memory must be no larger than the body, and must live
+  // until the read has ended or Close has returned.
   using PlaceCallback =
       std::function<std::vector<MutableBytes>(const FrameHeader&)>;
 
   FrameStream(Socket socket, uint64_t max_body_bytes);
 
-  // Call it first: performs the TLS handshake; all later traffic is encrypted.
-  // Errors: kUnauthenticated if the peer does not speak TLS; the stream is then
-  // unencrypted. kUnavailable if the connection ended. All others are
-  // TlsSession's errors: the peer has been told, and the stream can only Linger
-  // or Close.
+  // Performs the TLS handshake, after which all traffic is encrypted. Must be
+  // the first call. Errors:
+  // - kUnauthenticated if the peer does not speak TLS; the stream is then
+  //   unencrypted
+  // - kUnavailable if the connection ended
+  // - otherwise an error of TlsSession, after an alert was sent to the peer;
+  //   only Linger and Close may then be called
   void Secure(std::unique_ptr<TlsSession> session, SecureCallback done);
 
   // Reads the next frame: its header into header(), its body into *body, except
@@ -73,10 +76,11 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   // construction.
   Clock::time_point heard_at() const { return heard_at_; }
 
-  // Applies from the next Read on.
+  // Limits the size of frames' bodies from the next Read on.
   void set_max_body_bytes(uint64_t bytes) { max_body_bytes_ = bytes; }
 
-  // `frame` and its payload must live until `done` or Close.
+  // Sends a frame. `frame` and its payload must live until `done` is called or
+  // Close has returned.
   void Write(const OutFrame& frame, WriteCallback done);
 
   // How many bytes of the last Write's frame have been sent (with TLS:
@@ -85,13 +89,14 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
     return tls_ != nullptr ? tls_->written() : written_;
   }
 
-  // Ends the current read as kClosed. Not during a Write.
+  // Ends the current read with ReadEnd::kClosed. Must not be called during a
+  // Write.
   void CancelRead();
 
-  // Tells the peer that nothing more will be sent, then discards what it sends
-  // until it hangs up, for at most `seconds`. Closing at once could destroy the
-  // last bytes written before the peer has read them. Not during a Read or
-  // Write.
+  // Announces the end to the peer, then discards what the peer sends until it
+  // closes the connection, for at most `seconds`. Closing at once could destroy
+  // the last bytes written before the peer has read them. Must not be called
+  // during a Read or Write.
   void Linger(double seconds, std::function<void()> done);
 
   void Close();
@@ -118,10 +123,10 @@ class FrameStream : public std::enable_shared_from_this<FrameStream> {
   bool reads_body_ = false;
   Clock::time_point heard_at_ = Clock::now();
   uint64_t written_ = 0;
-  // State of the current read:
+  // The members below are the state of the current read.
   ByteBuffer* body_ = nullptr;
-  uint64_t unplaced_ = 0;             // How much goes to *body_.
-  std::vector<MutableBytes> placed_;  // Where the rest of the body goes.
+  uint64_t unplaced_ = 0;             // Bytes of the body that *body_ gets.
+  std::vector<MutableBytes> placed_;  // Memory for the body's other bytes.
   PlaceCallback place_;
   ReadCallback read_done_;
 };

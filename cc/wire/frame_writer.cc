@@ -7,7 +7,8 @@ namespace persia {
 void FrameWriter::Refer(const uint8_t* bytes, size_t size) {
   if (size == 0) return;
   payload_bytes_ += size;
-  // Adjacent arrays become one part: fewer parts for the kernel.
+  // Adjacent arrays become one part of the payload, so that the kernel has
+  // fewer parts to send.
   if (!payload_.empty() && payload_.back().end() == bytes) {
     payload_.back() =
         ConstBytes(payload_.back().data(), payload_.back().size() + size);

@@ -1,5 +1,5 @@
-// FrameWriter: builds a frame. Numbers and texts are copied into its head;
-// arrays are referred to in place. Zero padding keeps the body aligned.
+// FrameWriter: builds a frame. It copies numbers and texts into the frame's
+// head, and refers to arrays in place. Zero padding keeps the body aligned.
 //
 // Not thread-safe.
 
@@ -27,14 +27,15 @@ class FrameWriter {
   void Bytes(ConstBytes bytes) { head_.Copy(bytes.data(), bytes.size()); }
   ByteWriter* head() { return &head_; }
 
-  // Refers to the array, which must outlive the frame. After the first array,
-  // nothing may be written to the head.
+  // Appends an array to the payload by reference: it must outlive the frame.
+  // After the first array, nothing may be written to the head.
   template <typename T>
   void Array(Span<T> values) {
     Refer(reinterpret_cast<const uint8_t*>(values.data()), values.size_bytes());
   }
 
-  void PadArrays();  // Zeros, to a multiple of 8 from the body's start.
+  // Appends zeros, to a multiple of 8 bytes from the body's start.
+  void PadArrays();
 
   // Returns the finished frame and leaves the writer empty.
   OutFrame Seal(MessageType type, uint64_t request_id);

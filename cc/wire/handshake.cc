@@ -1,25 +1,25 @@
 #include "cc/wire/handshake.h"
 
-#include "cc/base/hmac_sha256.h"
 #include "cc/base/random_bytes.h"
+#include "cc/tls/hmac_sha256.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
 namespace {
 
-Proof ServerProof(const std::string& token, const Nonce& client,
-                  const Nonce& server) {
+Result<Proof> ServerProof(const std::string& token, const Nonce& client,
+                          const Nonce& server) {
   return HmacSha256(token, {AsBytes("server"), client, server});
 }
 
-Proof ClientProof(const std::string& token, const Nonce& client,
-                  const Nonce& server) {
+Result<Proof> ClientProof(const std::string& token, const Nonce& client,
+                          const Nonce& server) {
   return HmacSha256(token, {AsBytes("client"), server, client});
 }
 
 Status TokenWanted() {
   return Status(Code::kUnauthenticated,
-                "this server wants a token: give the client "
+                "this server requires a token: give the client "
                 "--auth-token-file, $PERSIA_AUTH_TOKEN_FILE or "
                 "Cluster(auth_token_file=...)");
 }
@@ -32,10 +32,18 @@ Status WrongToken(const char* whose) {
                        "Cluster(auth_token_file=...))"));
 }
 
+// Returns kPermissionDenied, with the text `error`, unless a peer's proof
+// equals the expected one.
+Status CheckProof(const Proof& proof, const Result<Proof>& wanted,
+                  const char* error) {
+  if (!wanted.ok()) return wanted.status();
+  return EqualInConstantTime(proof, *wanted) ? Status() : WrongToken(error);
+}
+
 Status OutOfPlace(MessageType type) {
   return Status(Code::kDataLoss,
                 Concat("a message of type ", static_cast<int>(type),
-                       " has no place at this point of a handshake"));
+                       " is not allowed at this point of a handshake"));
 }
 
 bool IsOfHandshake(MessageType type) {
@@ -46,14 +54,15 @@ bool IsOfHandshake(MessageType type) {
 
 Status NoTokenHere() {
   return Status(Code::kUnauthenticated,
-                "this server has no token to prove who it is, and the client "
-                "has one: start the server with the client's "
-                "--auth-token-file, or give the client none");
+                "the client has a token, but this server has none to prove "
+                "its identity: start the server with the client's "
+                "--auth-token-file, or give the client no token");
 }
 
 Status ServerHandshake::Take(MessageType type, ConstBytes body,
                              OutFrame* reply) {
-  if (!IsOfHandshake(type)) return TokenWanted();  // A request came first.
+  // The client sent a request before the handshake.
+  if (!IsOfHandshake(type)) return TokenWanted();
   if (state_ == State::kNew && type == MessageType::kHello) {
     return TakeHello(body, reply);
   }
@@ -66,8 +75,9 @@ Status ServerHandshake::Take(MessageType type, ConstBytes body,
 Status ServerHandshake::TakeHello(ConstBytes body, OutFrame* reply) {
   PERSIA_RETURN_IF_ERROR(DecodeHello(body, &client_nonce_));
   PERSIA_RETURN_IF_ERROR(FillWithRandomBytes(server_nonce_));
-  *reply = EncodeChallenge(
-      {server_nonce_, ServerProof(token_, client_nonce_, server_nonce_)});
+  const auto proof = ServerProof(token_, client_nonce_, server_nonce_);
+  if (!proof.ok()) return proof.status();
+  *reply = EncodeChallenge({server_nonce_, *proof});
   state_ = State::kChallenging;
   return Status();
 }
@@ -75,10 +85,9 @@ Status ServerHandshake::TakeHello(ConstBytes body, OutFrame* reply) {
 Status ServerHandshake::TakeProof(ConstBytes body, OutFrame* reply) {
   Proof proof;
   PERSIA_RETURN_IF_ERROR(DecodeProof(body, &proof));
-  if (!EqualInConstantTime(proof,
-                           ClientProof(token_, client_nonce_, server_nonce_))) {
-    return WrongToken("the client does not have this server's token");
-  }
+  PERSIA_RETURN_IF_ERROR(
+      CheckProof(proof, ClientProof(token_, client_nonce_, server_nonce_),
+                 "the client does not have this server's token"));
   *reply = EncodeWelcome();
   state_ = State::kDone;
   return Status();
@@ -107,11 +116,12 @@ Status ClientHandshake::Take(MessageType type, ConstBytes body,
 Status ClientHandshake::TakeChallenge(ConstBytes body, OutFrame* next) {
   Challenge challenge;
   PERSIA_RETURN_IF_ERROR(DecodeChallenge(body, &challenge));
-  if (!EqualInConstantTime(challenge.proof,
-                           ServerProof(token_, nonce_, challenge.nonce))) {
-    return WrongToken("the server does not have this client's token");
-  }
-  *next = EncodeProof(ClientProof(token_, nonce_, challenge.nonce));
+  PERSIA_RETURN_IF_ERROR(
+      CheckProof(challenge.proof, ServerProof(token_, nonce_, challenge.nonce),
+                 "the server does not have this client's token"));
+  const auto proof = ClientProof(token_, nonce_, challenge.nonce);
+  if (!proof.ok()) return proof.status();
+  *next = EncodeProof(*proof);
   state_ = State::kProving;
   return Status();
 }

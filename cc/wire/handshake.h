@@ -14,9 +14,10 @@
 // random bytes, new for each connection:
 //
 // - A proof replayed from another connection fails, because its nonces differ.
-// - A proof reflected to its sender, or obtained from the same end by a second
-//   connection, fails, because its label differs. This also protects a process
-//   that is both client and server with one token, such as an embedding worker.
+// - A proof that is sent back to the end that made it, or was obtained from
+//   that end over a second connection, fails, because its label ("server" or
+//   "client") differs. This also protects a process that is both client and
+//   server with one token, such as an embedding worker.
 // - The server proves itself first: a client sends an impostor nothing that
 //   depends on the token.
 //
@@ -40,23 +41,28 @@
 
 namespace persia {
 
-// A peer that has not proved itself cannot make the other end allocate more
-// than this. The longest frame of a handshake is an Error.
+// The largest frame body that is accepted from a peer that has not proved
+// itself, so that such a peer cannot make this end allocate more. The longest
+// frame of a handshake is an Error.
 inline constexpr uint64_t kMaxHandshakeBodyBytes = 4096;
 
 class ServerHandshake {
  public:
   explicit ServerHandshake(std::string token) : token_(std::move(token)) {}
 
-  // Consumes the client's next frame and sets the reply. An error is to be sent
-  // to the client, and ends the connection: kUnauthenticated, saying how to
-  // give a token, for a request before the handshake; kPermissionDenied for a
-  // wrong proof; kDataLoss for a frame that does not belong at this point;
-  // kInternal if no random bytes can be had.
+  // Consumes the client's next frame and sets the reply. If this returns an
+  // error, the caller must send it to the client and close the connection.
+  // Errors:
+  // - kUnauthenticated for a request before the handshake; the message says how
+  //   to configure a token
+  // - kPermissionDenied for a wrong proof
+  // - kDataLoss for a frame that is not allowed at this point
+  // - kInternal if the system cannot supply random bytes or compute a proof
   Status Take(MessageType type, ConstBytes body, OutFrame* reply);
 
   // Whether the server has sent its proof and awaits the client's. A client
-  // that hangs up in this state has found the server's proof wrong.
+  // that closes the connection in this state has found the server's proof
+  // wrong.
   bool is_challenging() const { return state_ == State::kChallenging; }
 
   // Whether the client has proved itself.
@@ -78,13 +84,14 @@ class ClientHandshake {
  public:
   explicit ClientHandshake(std::string token) : token_(std::move(token)) {}
 
-  // kInternal if no random bytes can be had.
+  // Sets the first frame to send. kInternal if the system supplies no random
+  // bytes.
   Status Start(OutFrame* hello);
 
-  // Consumes the server's next frame, and sets the next one to send unless the
-  // handshake is done. Errors: the server's own, if it sent one;
-  // kPermissionDenied if its proof is wrong; kDataLoss for a frame that does
-  // not belong at this point.
+  // Consumes the server's next frame, and sets `*next`, the frame to send,
+  // unless the handshake is done. Errors: the server's error, if it sent one;
+  // kPermissionDenied if the server's proof is wrong; kDataLoss for a frame
+  // that is not allowed at this point; kInternal if no proof can be computed.
   Status Take(MessageType type, ConstBytes body, OutFrame* next);
 
   // Whether both ends have proved themselves.

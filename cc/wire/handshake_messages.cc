@@ -13,52 +13,48 @@ void ReadBytes(ByteReader* reader, std::array<uint8_t, 32>* bytes) {
   if (!reader->failed()) std::copy(found.begin(), found.end(), bytes->begin());
 }
 
+template <typename... Parts>
+OutFrame Encode(MessageType type, const Parts&... parts) {
+  FrameWriter writer;
+  (writer.Bytes(parts), ...);
+  return writer.Seal(type, kConnectionId);
+}
+
+template <typename... Parts>
+Status Decode(const char* name, ConstBytes body, Parts*... parts) {
+  ByteReader reader(body);
+  (ReadBytes(&reader, parts), ...);
+  return reader.Finish(name);
+}
+
 }  // namespace
 
 OutFrame EncodeHello(const Nonce& client_nonce) {
-  FrameWriter writer;
-  writer.Bytes(client_nonce);
-  return writer.Seal(MessageType::kHello, kConnectionId);
+  return Encode(MessageType::kHello, client_nonce);
 }
 
 OutFrame EncodeChallenge(const Challenge& challenge) {
-  FrameWriter writer;
-  writer.Bytes(challenge.nonce);
-  writer.Bytes(challenge.proof);
-  return writer.Seal(MessageType::kChallenge, kConnectionId);
+  return Encode(MessageType::kChallenge, challenge.nonce, challenge.proof);
 }
 
 OutFrame EncodeProof(const Proof& proof) {
-  FrameWriter writer;
-  writer.Bytes(proof);
-  return writer.Seal(MessageType::kProof, kConnectionId);
+  return Encode(MessageType::kProof, proof);
 }
 
-OutFrame EncodeWelcome() {
-  return FrameWriter().Seal(MessageType::kWelcome, kConnectionId);
-}
+OutFrame EncodeWelcome() { return Encode(MessageType::kWelcome); }
 
 Status DecodeHello(ConstBytes body, Nonce* client_nonce) {
-  ByteReader reader(body);
-  ReadBytes(&reader, client_nonce);
-  return reader.Finish("Hello");
+  return Decode("Hello", body, client_nonce);
 }
 
 Status DecodeChallenge(ConstBytes body, Challenge* challenge) {
-  ByteReader reader(body);
-  ReadBytes(&reader, &challenge->nonce);
-  ReadBytes(&reader, &challenge->proof);
-  return reader.Finish("Challenge");
+  return Decode("Challenge", body, &challenge->nonce, &challenge->proof);
 }
 
 Status DecodeProof(ConstBytes body, Proof* proof) {
-  ByteReader reader(body);
-  ReadBytes(&reader, proof);
-  return reader.Finish("Proof");
+  return Decode("Proof", body, proof);
 }
 
-Status DecodeWelcome(ConstBytes body) {
-  return ByteReader(body).Finish("Welcome");
-}
+Status DecodeWelcome(ConstBytes body) { return Decode("Welcome", body); }
 
 }  // namespace persia

@@ -1,4 +1,4 @@
-// The messages of the handshake; handshake.h explains it:
+// The messages of the handshake, which handshake.h explains:
 //
 //   Hello     = 32 bytes client nonce
 //   Challenge = 32 bytes server nonce, 32 bytes proof
@@ -13,8 +13,8 @@
 #include <array>
 #include <cstdint>
 
-#include "cc/base/sha256.h"
 #include "cc/base/status.h"
+#include "cc/tls/hmac_sha256.h"
 #include "cc/wire/frame.h"
 
 namespace persia {

@@ -1,202 +1,383 @@
-// Messages: the bodies of frames. All numbers are little-endian. Every field
-// starts at a multiple of its size, and arrays of 8-byte numbers start at a
-// multiple of 8 from the body's start, so that a decoder can point into the
-// body.
-//
-//   text          = u32 length, bytes, zero padding to a multiple of 8 from the
-//                   body's start
-//   Error         = u32 code, u32 0, text message
-//   config        = u32 dim, f32 default value, u64 seed, u32 shard index,
-//                   u32 shard count, text name, text initializer,
-//                   text optimizer, text row dtype, text capacity,
-//                   text admission, text eviction  (Specs in canonical text)
-//   CreateTable   = u64 identity, u32 step,
-//                   u32 replaces optimizer (0 or 1), config
-//   CreateTableReply = u64 rows, u64 generation, u64 identity, u32 state,
-//                   u32 takes bags (0 or 1), text optimizer
-//   table         = u64 key, u64 ids, u32 dim, u32 combiner, u64 bag offsets
-//                   (0: none), u64 weights (0: none)                (40 bytes)
-//   arrays        = ids x i64, bag offsets x u32, weights x f32; each padded
-//                   to a multiple of 8
-//   vectors       = those of one table, encoded by dtype (vector_codec.h says
-//                   what the numbers mean); padded to a multiple of 8
-//                   0 float32:  vectors x dim x f32
-//                   1 float16:  f32 scale, u32 0, vectors x dim x f16
-//                   2 bfloat16: vectors x dim x bf16
-//                   3 int8:     vectors x f32 scale, vectors x dim x i8
-//   Lookup        = u64 client, u64 visible sequence, u32 flags (1: read only),
-//                   u32 tables, u32 dtype of the reply, u32 0,
-//                   tables x (table, u32 absent, u32 0), tables x arrays
-//                   (absent: what a read-only lookup returns for ids without a
-//                    row: 0 the table's default, 1 their initial values, 2 NaN)
-//   LookupReply   = u64 generation, u32 dtype, u32 0, tables x vectors
-//   Update        = u64 client, u64 sequence, u64 generation, u32 tables,
-//                   u32 0, tables x (table, f32 learning rate, u32 dtype,
-//                   u32 step, u32 0), tables x (arrays, vectors)
-//   UpdateReply   = u64 applied, u64 non-finite, u64 absent
-//   Stats         = nothing
-//   StatsReply    = u32 processes, u32 0, processes x process
-//   process       = text address, u64 generation, u64 lookups, u64 updates,
-//                   u64 repeated updates, u64 bad frames,
-//                   u64 refused connections, u64 connections, text source,
-//                   u64 behind millis, u32 tables, u32 0, tables x table stats
-//   table stats   = text name, u32 dim, u32 0, u64 rows, u64 bytes,
-//                   u64 index slots, u64 rows looked up, u64 rows found,
-//                   u64 rows updated, u64 non-finite gradients,
-//                   u64 absent gradients, u64 evictions, u64 refused
-//   Export        = u64 key, u64 position, u32 shard, u32 0, u64 max rows
-//   ExportReply   = u64 position, u32 shard, u32 dim, u32 state size,
-//                   u32 time (0: no uses; unit of ages: 1 steps, 2 seconds),
-//                   rows, uses x (u32 age, u32 count)  (one per row, or none)
-//   rows          = u64 ids, ids x i64, ids x dim x f32,
-//                   ids x state size x f32           (not padded)
-//   Assign        = u64 key, u32 dim, u32 state size (0: initial state), rows
-//   AssignReply   = nothing
-//   Remove        = u64 key, u64 ids, ids x i64
-//   RemoveReply   = u64 removed
-//   DropTable     = u64 key, u64 drop id, u32 stays (0 or 1), u32 0
-//   DropTableReply = nothing
-//   Changes       = u64 follower, u64 epoch, u64 version, u64 base save,
-//                   u64 max rows, u64 max bytes, u32 shard, u32 0
-//   ChangesReply  = u64 epoch, u64 version, u64 base save, u32 begins,
-//                   u32 complete (0 or 1), u32 tables, u32 0,
-//                   tables x (config, u64 ids, u64 erased,
-//                             u32 fate (0: stays, 1: cleared, 2: dropped),
-//                             u32 0),
-//                   tables x (ids x i64, erased x i64, ids x dim x f32, padded
-//                   to a multiple of 8)
-//   texts         = u32 count, u32 0, count x text
-//   contents      = u64 length, bytes                (not padded)
-//   Checkpoint    = u32 action, u32 shard index, u32 shard count, u32 0,
-//                   u64 save id, u64 parent id, u64 generation, text folder,
-//                   texts files, contents
-//   CheckpointReply = u32 shards, u32 0, shards x progress, texts names,
-//                   contents (empty unless the action reads a file)
-//   progress      = u32 state, u32 outcome code, u64 rows, u64 total rows,
-//                   u64 bytes, u64 base id, text file, text outcome message,
-//                   u32 base outcome code, u32 0, text needed checkpoint,
-//                   text base outcome message
-// (The messages of the handshake are in handshake_messages.h.)
+// Messages: the bodies of frames. fields.h says how the fields of a message are
+// listed in code.
 //
 // Encoders write the fixed parts into frame->head (after room for the header)
 // and refer to large arrays in place: the arrays must outlive the frame.
 // Decoders check every length against the body before they use it, and return
 // kDataLoss for a body that is not exactly one message. The spans that they
 // return point into the body, which must be 8-byte aligned.
+//
+// Lookup, its reply and Update are in row_messages.h, and the handshake's
+// messages in handshake_messages.h.
 
 #ifndef PERSIA_CC_WIRE_MESSAGES_H_
 #define PERSIA_CC_WIRE_MESSAGES_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/service/embedding_service.h"
+#include "cc/wire/fields.h"
 #include "cc/wire/frame.h"
+#include "cc/wire/message_type.h"
 #include "cc/wire/request_limits.h"
-#include "cc/wire/vector_codec.h"
-#include "cc/wire/wire_dtype.h"
+#include "cc/wire/row_messages.h"
 
 namespace persia {
 
-// Requests. Deadlines are not sent: each side has its own.
-OutFrame EncodeCreateTable(uint64_t request_id,
-                           const CreateTableRequest& request);
-OutFrame EncodeLookup(uint64_t request_id, const LookupRequest& request,
-                      WireDtype reply_dtype);
-// Sends `gradients`, one per table, instead of the request's own.
-OutFrame EncodeUpdate(uint64_t request_id, const UpdateRequest& request,
-                      const std::vector<WireVectors>& gradients);
-OutFrame EncodeStats(uint64_t request_id);
-OutFrame EncodeExport(uint64_t request_id, const ExportRequest& request);
-OutFrame EncodeAssign(uint64_t request_id, const AssignRequest& request);
-OutFrame EncodeRemove(uint64_t request_id, const RemoveRequest& request);
-OutFrame EncodeDropTable(uint64_t request_id, const DropTableRequest& request);
-// Names `shard`, whatever the request says.
-OutFrame EncodeChanges(uint64_t request_id, uint32_t shard,
-                       const ChangesRequest& request);
-// Names this shard, whatever the request says. Refers to the request's
-// contents.
-OutFrame EncodeCheckpoint(uint64_t request_id, uint32_t shard_index,
-                          uint32_t shard_count,
-                          const CheckpointRequest& request);
+// Defines how a request and its reply are encoded. A reply carries the
+// request's outputs. Deadlines are not sent: each side sets its own.
+template <typename Request>
+struct Message;
 
-// kInvalidArgument for an unknown step.
-Status DecodeCreateTable(ConstBytes body, CreateTableRequest* request);
-// Leaves each table's `rows` empty. Checks that the ids, offsets and dim are
-// consistent (offsets rise and end at the number of ids). kInvalidArgument for
-// an unknown dtype; kResourceExhausted for more tables than `limits` allows,
-// before memory is allocated for them.
-Status DecodeLookup(ConstBytes body, LookupRequest* request,
-                    WireDtype* reply_dtype, const RequestLimits& limits = {});
-// Fills `gradients` and leaves each table's own `gradients` empty.
-Status DecodeUpdate(ConstBytes body, UpdateRequest* request,
-                    std::vector<WireVectors>* gradients,
-                    const RequestLimits& limits = {});
-Status DecodeExport(ConstBytes body, ExportRequest* request);
-Status DecodeAssign(ConstBytes body, AssignRequest* request);
-Status DecodeRemove(ConstBytes body, RemoveRequest* request);
-Status DecodeDropTable(ConstBytes body, DropTableRequest* request);
-Status DecodeChanges(ConstBytes body, ChangesRequest* request);
-Status DecodeCheckpoint(ConstBytes body, CheckpointRequest* request);
+// Base of messages: by default a reply has no fields and is small.
+struct PlainMessage {
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit&, Request&) {}
 
-// Replies.
+  // The maximum size of a large reply; 0 for messages with small replies.
+  template <typename Request>
+  static uint64_t MostReplyBytes(const Request&) {
+    return 0;
+  }
+};
+
+template <typename Request>
+OutFrame EncodeRequest(uint64_t request_id, const Request& request) {
+  FieldWriter writer;
+  Message<Request>::Fields(writer, request);
+  return writer.Seal(kRequestType<Request>, request_id);
+}
+
+template <typename Request>
+Status DecodeRequest(ConstBytes body, Request* request,
+                     const RequestLimits& limits = {}) {
+  FieldReader reader(body, limits);
+  Message<Request>::Fields(reader, *request);
+  return reader.Finish(Message<Request>::kName);
+}
+
+template <typename Request>
+OutFrame EncodeReply(uint64_t request_id, const Request& request) {
+  FieldWriter writer;
+  Message<Request>::ReplyFields(writer, request);
+  return writer.Seal(kReplyType<Request>, request_id);
+}
+
+// Decodes a reply into the request's outputs.
+template <typename Request>
+Status DecodeReply(ConstBytes body, Request* request) {
+  FieldReader reader(body);
+  Message<Request>::ReplyFields(reader, *request);
+  return reader.Finish(Message<Request>::kName, "Reply");
+}
+
+// Encodes an Error: u32 code, u32 0, text message.
 OutFrame EncodeError(uint64_t request_id, const Status& status);
-// Sends the request's outputs.
-OutFrame EncodeCreateTableReply(uint64_t request_id,
-                                const CreateTableRequest& request);
-// `rows` are the EncodedBytes of each table's rows in this dtype.
-OutFrame EncodeLookupReply(uint64_t request_id, uint64_t generation,
-                           WireDtype dtype,
-                           const std::vector<ConstBytes>& rows);
-OutFrame EncodeUpdateReply(uint64_t request_id, const UpdateCounts& counts);
-OutFrame EncodeStatsReply(uint64_t request_id,
-                          const std::vector<ServiceStats>& processes);
-// Refers to the request's page.
-OutFrame EncodeExportReply(uint64_t request_id, const ExportRequest& request);
-OutFrame EncodeAssignReply(uint64_t request_id);
-OutFrame EncodeRemoveReply(uint64_t request_id, uint64_t removed);
-OutFrame EncodeDropTableReply(uint64_t request_id);
-// Refers to the request's tables.
-OutFrame EncodeChangesReply(uint64_t request_id, const ChangesRequest& request);
-// Refers to the request's contents.
-OutFrame EncodeCheckpointReply(uint64_t request_id,
-                               const CheckpointRequest& request);
-
 // The Status that an Error body carries, or kDataLoss.
 Status DecodeError(ConstBytes body);
-// Fills the request's outputs.
-Status DecodeCreateTableReply(ConstBytes body, CreateTableRequest* request);
-// The number and length of one table's vectors in a reply.
-struct VectorsShape {
-  uint64_t count = 0;
-  uint32_t dim = 0;
+
+template <>
+struct Message<CreateTableRequest> : PlainMessage {
+  static constexpr char kName[] = "CreateTable";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    visit(request.identity, request.step, request.replaces_optimizer);
+    visit.Expect([&] {
+      return CheckEnum(request.step, {}, kLastOpeningStep,
+                       "a table's creation has the unknown step ");
+    });
+    visit(request.config);
+  }
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    visit(request.rows, request.generation, request.identity, request.state,
+          request.takes_bags, request.optimizer);
+    visit.Expect([&] {
+      return CheckEnum(request.state, {}, kLastTableState,
+                       "a table has the unknown state ", Code::kDataLoss);
+    });
+  }
 };
-// The start of a lookup's reply; the rows of its tables follow, each table's
-// padded to a multiple of 8 bytes.
-inline constexpr size_t kLookupReplyHeadBytes = 16;
-struct LookupReplyHead {
-  uint64_t generation = 0;
-  WireDtype dtype = WireDtype::kFloat32;
+
+template <>
+struct FieldsOf<TableStats> {
+  template <typename Visit, typename Table>
+  static void Fields(Visit& visit, Table& table) {
+    visit(table.name, table.dim, kReserved);
+    table.VisitCounters(
+        [&visit](const char*, auto& counter) { visit(counter); });
+  }
 };
-Status DecodeLookupReplyHead(ConstBytes head, LookupReplyHead* decoded);
-// kDataLoss unless the reply has exactly the rows of `tables`.
-Status DecodeLookupReply(ConstBytes body,
-                         const std::vector<VectorsShape>& tables,
-                         uint64_t* generation, std::vector<WireVectors>* rows);
-Status DecodeUpdateReply(ConstBytes body, UpdateCounts* counts);
-Status DecodeStatsReply(ConstBytes body, std::vector<ServiceStats>* processes);
-// Fills the request's outputs.
-Status DecodeExportReply(ConstBytes body, ExportRequest* request);
-Status DecodeAssignReply(ConstBytes body);
-Status DecodeRemoveReply(ConstBytes body, uint64_t* removed);
-Status DecodeDropTableReply(ConstBytes body);
-// Fills the request's outputs. kInvalidArgument for a table whose settings are
-// not valid, or that has rows although it was dropped.
-Status DecodeChangesReply(ConstBytes body, ChangesRequest* request);
-// Fills the request's outputs.
-Status DecodeCheckpointReply(ConstBytes body, CheckpointRequest* request);
+
+template <>
+struct FieldsOf<ServiceStats> {
+  template <typename Visit, typename Process>
+  static void Fields(Visit& visit, Process& process) {
+    visit(process.address);
+    process.VisitCounters(
+        [&visit](const char*, auto& counter) { visit(counter); });
+    visit(process.source, process.behind_millis, process.tables);
+  }
+};
+
+template <>
+struct Message<StatsRequest> : PlainMessage {
+  static constexpr char kName[] = "Stats";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit&, Request&) {}
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    visit(request.processes);
+  }
+};
+
+// Only an Update's reply is defined here; row_messages.h encodes the request.
+template <>
+struct Message<UpdateRequest> : PlainMessage {
+  static constexpr char kName[] = "Update";
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    visit(request.counts.applied, request.counts.nonfinite,
+          request.counts.absent);
+  }
+};
+
+// The fields of whole rows: an array of ids, and arrays of each id's weights
+// and optimizer state.
+template <typename Visit, typename Ids, typename Floats>
+void RowFields(Visit& visit, uint32_t dim, uint32_t state_size, Ids& ids,
+               Floats& weights, Floats& state) {
+  // No optimizer has this much state. The limit keeps the products below from
+  // overflowing: the ids are in memory, so there are fewer than 2^43.
+  constexpr uint32_t kMaxStateSize = 16 * kMaxDim;
+  visit.Count(ids);
+  visit.Check([&] {
+    PERSIA_RETURN_IF_ERROR(CheckDim(dim));
+    if (state_size <= kMaxStateSize) return Status();
+    return InvalidArgument("state size must be at most ", kMaxStateSize,
+                           ", received ", state_size);
+  });
+  visit.Array(ids);
+  visit.Array(weights, uint64_t{ids.size()} * dim);
+  visit.Array(state, uint64_t{ids.size()} * state_size);
+}
+
+template <>
+struct Message<ExportRequest> : PlainMessage {
+  static constexpr char kName[] = "Export";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    visit(request.table, request.cursor.position, request.cursor.shard,
+          kReserved, request.max_rows);
+  }
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    auto& page = request.page;
+    visit(request.cursor.position, request.cursor.shard, request.dim,
+          request.state_size, page.use_time);
+    visit.Check([&] {
+      return CheckEnum(page.use_time, {}, UseTime::kSeconds,
+                       "a page of rows has ages in the unknown unit ",
+                       Code::kDataLoss);
+    });
+    RowFields(visit, request.dim, request.state_size, page.ids, page.weights,
+              page.state);
+    // `uses` has one element per row, or none at all.
+    const bool has_uses = page.use_time != UseTime::kNone;
+    visit.Array(page.uses, has_uses ? page.ids.size() : 0);
+  }
+
+  static uint64_t MostReplyBytes(const ExportRequest&) {
+    return ExportRequest::kMostBytes;
+  }
+};
+
+template <>
+struct Message<AssignRequest> : PlainMessage {
+  static constexpr char kName[] = "Assign";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    visit(request.table, request.dim, request.state_size);
+    RowFields(visit, request.dim, request.state_size, request.ids,
+              request.weights, request.state);
+    visit.Limit(&RequestLimits::CheckIds, request.ids.size());
+  }
+};
+
+template <>
+struct Message<RemoveRequest> : PlainMessage {
+  static constexpr char kName[] = "Remove";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    visit(request.table);
+    visit.Count(request.ids);
+    visit.Array(request.ids);
+    visit.Limit(&RequestLimits::CheckIds, request.ids.size());
+  }
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    visit(request.removed);
+  }
+};
+
+template <>
+struct Message<DropTableRequest> : PlainMessage {
+  static constexpr char kName[] = "DropTable";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    visit(request.table, request.drop_id, request.stays, kReserved);
+  }
+};
+
+// Lists only the lengths of the arrays; Message<ChangesRequest> lists the
+// arrays.
+template <>
+struct FieldsOf<TableChanges> {
+  template <typename Visit, typename Table>
+  static void Fields(Visit& visit, Table& table) {
+    visit(table.config);
+    visit.Expect([&] { return table.config.Validate(); });
+    visit.Count(table.rows.ids);
+    visit.Count(table.rows.erased);
+    visit(table.fate, kReserved);
+    visit.Expect([&] {
+      return CheckEnum(table.fate, {}, kLastFate,
+                       "a table has the unknown fate ");
+    });
+  }
+};
+
+template <>
+struct Message<ChangesRequest> : PlainMessage {
+  static constexpr char kName[] = "Changes";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    auto& position = request.position;
+    visit(position.follower, position.epoch, position.version,
+          position.base_save, request.max_rows, request.max_bytes,
+          request.shard, kReserved);
+  }
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    visit(request.position.epoch, request.position.version,
+          request.position.base_save, request.begins, request.complete,
+          request.tables);
+    for (auto& table : request.tables) {
+      auto& rows = table.rows;
+      visit.Array(rows.ids);
+      visit.Array(rows.erased);
+      // The product does not overflow: a body has fewer than 2^27 ids.
+      visit.Array(rows.weights, uint64_t{rows.ids.size()} * table.config.dim);
+      visit.Pad();
+      visit.Expect([&] {
+        const bool has_rows = !rows.ids.empty() || !rows.erased.empty();
+        if (table.fate != TableFate::kDropped || !has_rows) return Status();
+        return InvalidArgument("a table that was dropped has rows");
+      });
+    }
+    visit.Expect([&] {
+      return CheckEnum(request.begins, {}, kLastBegins,
+                       "a reply with changes has the unknown beginning ");
+    });
+  }
+
+  static uint64_t MostReplyBytes(const ChangesRequest& request) {
+    return request.max_rows == 0 ? 0 : request.max_bytes;
+  }
+};
+
+template <>
+struct FieldsOf<CheckpointProgress> {
+  template <typename Visit, typename Progress>
+  static void Fields(Visit& visit, Progress& progress) {
+    visit(progress.state);
+    visit.CodeOf(progress.outcome);
+    visit(progress.rows, progress.total_rows, progress.bytes, progress.base_id,
+          progress.file);
+    visit.MessageOf(progress.outcome);
+    visit.CodeOf(progress.base_outcome);
+    visit(kReserved, progress.needed);
+    visit.MessageOf(progress.base_outcome);
+  }
+};
+
+template <>
+struct Message<CheckpointRequest> : PlainMessage {
+  static constexpr char kName[] = "Checkpoint";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    visit(request.action, request.shard_index, request.shard_count, kReserved,
+          request.save_id, request.parent_id, request.generation,
+          request.folder, request.files);
+    visit.Expect([&] { return Check(request); });
+  }
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    visit(request.shards);
+  }
+
+ private:
+  static Status Check(const CheckpointRequest& request) {
+    PERSIA_RETURN_IF_ERROR(CheckEnum(request.action, CheckpointAction::kSave,
+                                     kLastCheckpointAction,
+                                     "unknown checkpoint action "));
+    if (request.shard_index < request.shard_count) return Status();
+    return InvalidArgument("shard_index must be below shard_count, received ",
+                           request.shard_index, " and ", request.shard_count);
+  }
+};
+
+template <>
+struct Message<FilesRequest> : PlainMessage {
+  static constexpr char kName[] = "Files";
+
+  template <typename Visit, typename Request>
+  static void Fields(Visit& visit, Request& request) {
+    visit(request.action, kReserved, request.folder, request.files);
+    visit.Count(request.contents);
+    visit.Array(request.contents);
+    visit.Expect([&] { return Check(request); });
+  }
+
+  template <typename Visit, typename Request>
+  static void ReplyFields(Visit& visit, Request& request) {
+    visit(request.names);
+    visit.Count(request.contents);
+    visit.Array(request.contents);
+  }
+
+  static uint64_t MostReplyBytes(const FilesRequest& request) {
+    return request.action == FilesAction::kRead ? FilesRequest::kMostBytes : 0;
+  }
+
+ private:
+  static Status Check(const FilesRequest& request) {
+    PERSIA_RETURN_IF_ERROR(CheckEnum(request.action, FilesAction::kWrite,
+                                     kLastFilesAction,
+                                     "unknown action on files "));
+    if (request.contents.size() <= FilesRequest::kMostBytes) return Status();
+    return InvalidArgument("contents must be at most ",
+                           FilesRequest::kMostBytes, " bytes, received ",
+                           request.contents.size());
+  }
+};
 
 }  // namespace persia
 

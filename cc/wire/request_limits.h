@@ -11,7 +11,7 @@ namespace persia {
 
 struct RequestLimits {
   uint64_t tables = uint64_t{1} << 14;
-  uint64_t ids = uint64_t{1} << 24;  // In all its tables.
+  uint64_t ids = uint64_t{1} << 24;  // In all tables of the request.
 
   // kResourceExhausted if `count` is over the limit.
   Status CheckTables(uint64_t count) const {

@@ -30,7 +30,8 @@ void TlsStream::Handshake(HandshakeDone done) {
 void TlsStream::Shake() {
   const Result<bool> is_done = session_->Handshake();
   if (is_done.status().code() == Code::kUnauthenticated) {
-    return FinishHandshake(is_done.status());  // It cannot read an alert.
+    // The peer has no TLS, so no alert is sent.
+    return FinishHandshake(is_done.status());
   }
   SendOutput([this, is_done](const ErrorCode& error) {
     if (!is_done.ok()) return FinishHandshake(is_done.status());
@@ -43,7 +44,7 @@ void TlsStream::Shake() {
   });
 }
 
-// The callback may destroy the stream.
+// Nothing may follow the call: the callback may destroy the stream.
 void TlsStream::FinishHandshake(const Status& status) {
   std::exchange(handshake_done_, nullptr)(status);
 }
@@ -55,7 +56,8 @@ void TlsStream::Read(std::vector<asio::mutable_buffer> to, ReadDone done) {
   to_part_ = 0;
   bytes_read_ = 0;
   read_done_ = std::move(done);
-  // The bytes may have arrived already.
+  // Posted, since the bytes may have arrived already, and `done` must not be
+  // called before Read returns.
   asio::post(socket_->get_executor(), [this] { ReadMore(); });
 }
 
@@ -113,7 +115,7 @@ void TlsStream::WriteMore() {
   });
 }
 
-// Encrypts until the session's output is full.
+// Encrypts bytes of the current Write until the session's output is full.
 ErrorCode TlsStream::EncryptSome() {
   while (from_part_ < from_.size()) {
     asio::const_buffer& part = from_[from_part_];

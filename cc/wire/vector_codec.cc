@@ -9,16 +9,18 @@
 namespace persia {
 namespace {
 
-constexpr size_t kFloat16HeadBytes = 8;  // The scale, and zeros.
+constexpr size_t kFloat16HeadBytes = 8;  // The scale, then zeros.
 constexpr float kLargestFloat16 = 65504;
 
-// Returns a power of two.
+// Returns the float16 scale, a power of two, for vectors whose largest finite
+// magnitude is `largest`.
 float Float16ScaleOf(VectorKind kind, float largest) {
   if (largest == 0) return 1;
   if (kind == VectorKind::kRows && largest <= kLargestFloat16) return 1;
   int exponent;  // 2^(exponent - 1) <= largest < 2^exponent.
   std::frexp(largest, &exponent);
-  // The scale and its inverse must both be normal numbers.
+  // The exponent is limited, since the scale and its inverse must both be
+  // normal numbers.
   return std::ldexp(1.0f, std::max(exponent - 15, -126));
 }
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <type_traits>
 
 #include "cc/base/vectorize.h"
 #include "cc/store/half.h"
+#include "cc/store/int8.h"
 
 namespace persia {
 namespace {
@@ -14,8 +14,8 @@ namespace {
 constexpr uint32_t kMagnitudeBits = 0x7fffffff;
 constexpr uint32_t kInfinityBits = 0x7f800000;
 
-// copy(i, bytes) copies the i-th vector. If `bytes` is a constant, the copy is
-// a few instructions instead of a call.
+// Calls copy(i, bytes), which copies the i-th vector. For common dims `bytes`
+// is a constant, so that the copy is a few instructions instead of a call.
 template <typename Copy>
 void ForEachVector(size_t count, size_t dim, Copy copy) {
   const auto run = [&](auto bytes) {
@@ -23,7 +23,7 @@ void ForEachVector(size_t count, size_t dim, Copy copy) {
   };
   switch (dim) {
     case 0:
-      return;  // memcpy needs valid pointers; these may be null.
+      return;  // Without numbers, pointers may be null: no memcpy.
     case 8:
       return run(std::integral_constant<size_t, 32>());
     case 16:
@@ -37,8 +37,8 @@ void ForEachVector(size_t count, size_t dim, Copy copy) {
   }
 }
 
-// Adjacent vectors are treated as one long vector, so that the inner loop
-// starts and ends only once.
+// Treats adjacent vectors as one long vector, so that the inner loop of a
+// kernel starts and ends only once.
 struct Joined {
   Joined(VectorPlaces of, size_t dim) : places(of), dim(dim) {
     if (!of.contiguous()) return;
@@ -52,7 +52,8 @@ struct Joined {
   size_t offset = 0;
 };
 
-// Inlined into each CPU version of a loop, so that it is compiled for that CPU.
+// Inlined into each CPU-specific version of a loop, so that its code is
+// compiled for that CPU.
 template <typename Half>
 [[gnu::always_inline]] inline void GatherHalves(const float* all,
                                                 VectorPlaces places, size_t dim,
@@ -102,10 +103,11 @@ PERSIA_VECTORIZE void ScatterBfloat16Loop(const uint16_t* from,
   ScatterHalves<Bfloat16>(from, places, dim, 1.0f, all);
 }
 
-// Compares bit patterns, which rise with the magnitudes that they stand for.
+// Compares the bit patterns of magnitudes, which have the same order as the
+// magnitudes.
 PERSIA_VECTORIZE uint32_t LargestFiniteBits(const float* all,
                                             VectorPlaces places, size_t dim) {
-  int32_t largest = 0;  // Older CPUs lack the unsigned instruction.
+  int32_t largest = 0;  // Signed: older CPUs lack the unsigned comparison.
   for (size_t i = 0; i < places.count; ++i) {
     const float* from = all + places[i] * dim;
     for (size_t d = 0; d < dim; ++d) {
@@ -118,26 +120,11 @@ PERSIA_VECTORIZE uint32_t LargestFiniteBits(const float* all,
   return static_cast<uint32_t>(largest);
 }
 
-// The scale of an int8 vector, and the factor that encodes its numbers.
-struct Int8Scale {
-  float scale;
-  float inverse;
-};
-
-Int8Scale Int8ScaleOf(uint32_t largest_bits) {
-  if (largest_bits >= kInfinityBits) {
-    return {std::numeric_limits<float>::quiet_NaN(), 0};
-  }
-  const float inverse = 127.0f / FloatOf(largest_bits);
-  if (inverse > std::numeric_limits<float>::max()) return {0, 0};
-  return {FloatOf(largest_bits) / 127.0f, inverse};
-}
-
 PERSIA_VECTORIZE void GatherInt8Loop(const float* all, VectorPlaces places,
                                      size_t dim, float* scales,
                                      int8_t* __restrict out) {
-  // Adding it to a small number rounds that to an integer, which is then in the
-  // lowest bits of the sum.
+  // Adding kRound to a small number rounds the small number to an integer,
+  // which is then in the lowest bits of the sum.
   constexpr float kRound = 0x1.8p23f;
   for (size_t i = 0; i < places.count; ++i, out += dim) {
     const float* from = all + places[i] * dim;
@@ -146,7 +133,7 @@ PERSIA_VECTORIZE void GatherInt8Loop(const float* all, VectorPlaces places,
       const uint32_t bits = BitsOf(from[d]) & kMagnitudeBits;
       largest = bits > largest ? bits : largest;
     }
-    const Int8Scale scale = Int8ScaleOf(largest);
+    const Int8Scale scale = NearestInt8Scale(largest);
     scales[i] = scale.scale;
     for (size_t d = 0; d < dim; ++d) {
       out[d] = static_cast<int8_t>(BitsOf(from[d] * scale.inverse + kRound));
@@ -158,10 +145,7 @@ PERSIA_VECTORIZE void ScatterInt8Loop(const float* scales, const int8_t* from,
                                       VectorPlaces places, size_t dim,
                                       float* all) {
   for (size_t i = 0; i < places.count; ++i, from += dim) {
-    float* __restrict to = all + places[i] * dim;
-    const float scale = scales[i];
-    for (size_t d = 0; d < dim; ++d)
-      to[d] = scale * static_cast<float>(from[d]);
+    DecodeInt8(from, scales[i], dim, all + places[i] * dim);
   }
 }
 

@@ -1,5 +1,6 @@
-// The loops of the vector codec: they gather vectors of `dim` floats from
-// places of an array into a dense array of another type, or scatter them back.
+// The loops of the vector codec: they gather vectors of `dim` floats from given
+// positions of an array into a dense array, possibly of another type, or
+// scatter them back.
 
 #ifndef PERSIA_CC_WIRE_VECTOR_KERNELS_H_
 #define PERSIA_CC_WIRE_VECTOR_KERNELS_H_
@@ -16,10 +17,11 @@ void GatherFloats(const float* all, VectorPlaces places, size_t dim,
 void ScatterFloats(const float* from, VectorPlaces places, size_t dim,
                    float* all);
 
-// 0 if no number is finite.
+// The largest magnitude of the finite numbers of the vectors; 0 if no number is
+// finite.
 float LargestFiniteMagnitude(const float* all, VectorPlaces places, size_t dim);
 
-// Multiplies each number by `factor`.
+// Multiplies each number by `factor`, then rounds it to float16.
 void GatherFloat16(const float* all, VectorPlaces places, size_t dim,
                    float factor, uint16_t* out);
 void ScatterFloat16(const uint16_t* from, VectorPlaces places, size_t dim,
@@ -30,8 +32,8 @@ void GatherBfloat16(const float* all, VectorPlaces places, size_t dim,
 void ScatterBfloat16(const uint16_t* from, VectorPlaces places, size_t dim,
                      float* all);
 
-// One scale per vector: NaN for a vector that is not finite, 0 for one whose
-// largest magnitude is too small to divide by.
+// Encodes vectors as int8 with one scale per vector: NaN for a vector that is
+// not finite, 0 for a vector whose largest magnitude is too small to divide by.
 void GatherInt8(const float* all, VectorPlaces places, size_t dim,
                 float* scales, int8_t* out);
 void ScatterInt8(const float* scales, const int8_t* from, VectorPlaces places,

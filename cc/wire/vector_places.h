@@ -1,4 +1,4 @@
-// VectorPlaces: the positions of some of an array's vectors, in any order.
+// VectorPlaces: the positions of some vectors in an array, in any order.
 
 #ifndef PERSIA_CC_WIRE_VECTOR_PLACES_H_
 #define PERSIA_CC_WIRE_VECTOR_PLACES_H_
@@ -10,7 +10,8 @@ namespace persia {
 
 struct VectorPlaces {
   size_t count = 0;
-  size_t first = 0;  // Without indices: `count` consecutive vectors from here.
+  // If `indices` is null: the first of `count` consecutive vectors.
+  size_t first = 0;
   const uint32_t* indices = nullptr;
 
   bool contiguous() const { return indices == nullptr; }

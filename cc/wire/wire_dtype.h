@@ -14,7 +14,7 @@
 namespace persia {
 
 enum class WireDtype : uint32_t {
-  kFloat32 = 0,   // Unchanged.
+  kFloat32 = 0,   // Numbers are sent unchanged.
   kFloat16 = 1,   // 11 significant bits, and one scale per table.
   kBfloat16 = 2,  // 8 significant bits.
   kInt8 = 3,      // Steps of 1/127 of each vector's largest magnitude.
@@ -26,7 +26,7 @@ inline Status CheckWireDtype(WireDtype dtype) {
                          static_cast<uint32_t>(dtype));
 }
 
-// Parses the name that settings use.
+// Parses a dtype's name as settings use it, such as "float16".
 inline Result<WireDtype> ParseWireDtype(const std::string& name) {
   for (const auto& [known, dtype] :
        {std::pair("float32", WireDtype::kFloat32),

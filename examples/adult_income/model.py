@@ -21,7 +21,7 @@ def build(
         rows: a `PersiaRows` or a `KerasRows`, which creates the layers of features.
         dim: weights per row.
         hidden: the widths of the network's layers.
-        dropout: the rate of the dropout after each of them.
+        dropout: the rate of the dropout after each layer.
     """
     inputs = {
         name: keras.Input(shape=(), dtype="int64", name=name) for name in CATEGORICAL

@@ -28,8 +28,8 @@ class Settings:
         adagrad: the arguments of the optimizer, an Adagrad.
         scale: new rows are uniform in [-scale, scale].
         seed: the seed of new rows.
-        tables: for each feature that shares the table of another feature, the name
-            of that feature.
+        tables: for each feature that shares another feature's table, the name of the
+            other feature.
     """
 
     example: str
@@ -65,7 +65,7 @@ class PersiaRows:
             dim: weights per row.
             pooled: whether an example has several ids, padded with 0, whose rows
                 are averaged.
-            masked: whether 0 is padding, which later layers get as a mask.
+            masked: whether 0 is padding, and later layers get a mask of it.
         """
         import persia_tf as ptf  # Not needed for the check with Keras.
 

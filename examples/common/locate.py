@@ -8,8 +8,8 @@ import zipfile
 from collections.abc import Sequence
 from typing import NamedTuple, Optional
 
-# Applies to each connection and read of the only download attempt, so that a
-# machine without a network soon continues with the generated sample.
+# The time-out of each connection and read. A download is attempted only once, so
+# that a machine without a network soon continues with the generated sample.
 _TIMEOUT_SECONDS = 5.0
 
 
@@ -46,8 +46,8 @@ def directory(
         cache_dir: replaces Keras's own cache directory (`~/.keras`).
 
     Returns:
-        The directory, or None if the archive cannot be downloaded: the reason is
-        printed to stderr.
+        The directory. If there is none and the archive cannot be downloaded, prints the
+        reason to stderr and returns None.
 
     Raises:
         FileNotFoundError: if `data` is given and lacks a file.
@@ -59,12 +59,15 @@ def directory(
     if root and _holds(pathlib.Path(root) / source.name, source):
         return pathlib.Path(root) / source.name
     if source.url is None:
-        print(f"{source.name}: no download without consent", file=sys.stderr)
+        print(
+            f"{source.name}: not downloaded, since the publisher asks for consent",
+            file=sys.stderr,
+        )
         return None
     try:
         return _download(source, cache_dir)
     except Exception as error:  # Keras raises a bare Exception when offline.
-        print(f"{source.name}: no download: {error}", file=sys.stderr)
+        print(f"{source.name}: not downloaded: {error}", file=sys.stderr)
         return None
 
 

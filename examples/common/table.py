@@ -54,8 +54,8 @@ class Table:
 
         Args:
             batch_size: rows per batch; the last batch may have fewer.
-            shuffle_seed: the seed for shuffling, anew in each epoch; None keeps the
-                order.
+            shuffle_seed: the seed for shuffling the rows, differently in each epoch;
+                None keeps their order.
         """
         import tensorflow as tf
 

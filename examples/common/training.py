@@ -36,8 +36,13 @@ def parse_options(
     """
     parser = training_parser(description, epochs=epochs, batch_size=batch_size)
     add = parser.add_argument
-    add("--embedding", choices=sorted(KINDS), default="persia", help="whose rows")
-    add("--json", metavar="FILE", help="write the result there too")
+    add(
+        "--embedding",
+        choices=sorted(KINDS),
+        default="persia",
+        help="whose embedding layer",
+    )
+    add("--json", metavar="FILE", help="also write the result to this file")
     return parser.parse_args(argv)
 
 
@@ -51,14 +56,19 @@ def training_parser(
     )
     add = parser.add_argument
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--data", metavar="DIR", help="the publisher's files")
+    source.add_argument("--data", metavar="DIR", help="folder of the data set")
     source.add_argument(
         "--generated", action="store_true", help="train on a generated sample"
     )
     add("--epochs", type=_positive, default=epochs, help="passes over the data")
-    add("--batch_size", type=_positive, default=batch_size, help="rows a step")
+    add("--batch_size", type=_positive, default=batch_size, help="rows per step")
     add("--rows", type=_positive, help="train on this many rows only")
-    add("--seed", type=int, default=0, help="of the split, the weights, the order")
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        help="seed of the split, the weights and the order",
+    )
     return parser
 
 
@@ -88,7 +98,7 @@ def load(
     else:
         print(
             f"{source.name}: training on a sample that a known model generated, not "
-            "on the real data (--data DIR names that). The best test AUC that "
+            "on the real data (give its folder as --data DIR). The best test AUC that "
             f"this sample allows is {_best_auc(test):.4f}."
         )
     print(f"{len(train):,} training rows, {len(test):,} test rows")
@@ -150,9 +160,9 @@ def _report(options: argparse.Namespace, train: Table, test: Table, auc: float) 
         pathlib.Path(options.json).write_text(json.dumps(result) + "\n")
     notes = [] if best is None else [f"generated sample, at most {best:.4f}"]
     if options.embedding == "persia":
-        notes.append("keras twin: run with --embedding keras")
+        notes.append("to compare with Keras's layer: --embedding keras")
     else:
-        notes.append("keras twin")
+        notes.append("with Keras's layer")
     print(f"test AUC {auc:.4f} ({'; '.join(notes)})", flush=True)
 
 

@@ -22,7 +22,7 @@ def build(
     Args:
         rows: a `PersiaRows` or a `KerasRows`, which creates the layers of features.
         dim: weights per row, and the size of the bottom network's output.
-        bottom: the widths of the bottom network's layers, without its last.
+        bottom: the widths of the bottom network's layers, except the last.
         top: the widths of the top network's layers.
     """
     inputs = {

@@ -1,4 +1,4 @@
-"""MovieLens 1M as histories: will a user like a film, after those liked before?"""
+"""MovieLens 1M as histories: will a user like a film, given those liked before?"""
 
 import pathlib
 
@@ -15,7 +15,7 @@ _TEST_FRACTION = 0.2
 
 
 def read(directory: pathlib.Path) -> tuple[Table, Table]:
-    """Reads the publisher's ratings; those of 3 are dropped.
+    """Reads the publisher's ratings, without those of 3 stars.
 
     Args:
         directory: holds the file.
@@ -39,7 +39,7 @@ def split(
     liked: np.ndarray,
     probabilities: np.ndarray = None,
 ) -> tuple[Table, Table]:
-    """Splits ratings into tables: the last fifth of each user's is the test part.
+    """Splits ratings: the last fifth of each user's ratings are the test part.
 
     Args:
         user: the user of each rating, int64, sorted by user and then by time.
@@ -48,8 +48,9 @@ def split(
         probabilities: the probabilities that `liked` was drawn with, if known.
 
     Returns:
-        (training, test) tables of `movie` and `history`: the last MAX_HISTORY films
-        that the user had liked before this rating, padded with 0 in front.
+        (training, test) tables with the features `movie` and `history`. A history has
+        the last MAX_HISTORY films that the user had liked before this rating, padded
+        with 0 in front.
     """
     features = {"movie": movie, "history": histories(user, movie, liked)}
     table = Table(features, liked, probabilities)
@@ -71,7 +72,7 @@ def histories(user: np.ndarray, movie: np.ndarray, liked: np.ndarray) -> np.ndar
 
 
 def _runs(user: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Returns, for each rating, its user's first rating, number, and rating count."""
+    """For each rating, returns its user's first rating, index and rating count."""
     _, first, number, count = np.unique(
         user, return_index=True, return_inverse=True, return_counts=True
     )

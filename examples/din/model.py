@@ -11,14 +11,14 @@ keras = tf.keras
 
 
 class InterestPooling(keras.layers.Layer):
-    """Computes a weighted sum of a history of films, with weights by a network.
+    """Computes a weighted sum of a history of films, with weights from a network.
 
     The inputs of the network are the film, the candidate, their difference and their
     product. Weights do not add up to 1, so that the sum also represents how strong an
     interest is. Films that are masked have the weight 0.
 
     Args:
-        hidden: the widths of the network's layers, without its last.
+        hidden: the widths of the network's layers, except the last.
 
     Input shape: `(batch, dim)` and `(batch, films, dim)`. Output shape: `(batch, dim)`.
     """
@@ -68,7 +68,7 @@ def build(
         rows: a `PersiaRows` or a `KerasRows`, which creates the layers of features.
         dim: weights per row.
         hidden: the widths of the network's layers.
-        dropout: the rate of the dropout after each of them.
+        dropout: the rate of the dropout after each layer.
     """
     shapes = {"movie": (), "history": (MAX_HISTORY,)}
     inputs = {

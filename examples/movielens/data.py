@@ -21,7 +21,7 @@ NEUTRAL = 3
 
 
 def read(directory: pathlib.Path) -> Table:
-    """Reads the publisher's files; ratings of 3 are dropped.
+    """Reads the publisher's files, without ratings of 3 stars.
 
     Args:
         directory: holds the three files.
@@ -51,7 +51,7 @@ def look_up(ids: np.ndarray, entities: dict[str, np.ndarray]) -> dict[str, np.nd
             which are distinct.
 
     Raises:
-        ValueError: if there is no entity with an id.
+        ValueError: if there is no entity for one of the ids.
     """
     name, known = next(iter(entities.items()))
     order = np.argsort(known)

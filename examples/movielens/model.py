@@ -13,8 +13,8 @@ class FactorizationMachine(keras.layers.Layer):
     """Computes logits of first and second order from one row per feature.
 
     A row's first entry is the feature's own weight, and the others are its factors:
-    each pair of features adds the dot product of their factors. So one lookup per
-    feature suffices for both orders.
+    each pair of features adds the dot product of its factors to the second-order logit.
+    So one lookup per feature suffices for both orders.
 
     Input shape: `(batch, features, 1 + factors)`. Output shape: `(batch, 1)`.
     """
@@ -39,7 +39,7 @@ def build(
         rows: a `PersiaRows` or a `KerasRows`, which creates the layers of features.
         factors: the number of a row's weights for the second order.
         hidden: the widths of the network's layers.
-        dropout: the rate of the dropout after each of them.
+        dropout: the rate of the dropout after each layer.
     """
     inputs, vectors = {}, []
     for name in FEATURES:

@@ -1,1 +1,1 @@
-"""The DeepFM of movielens, served while it is trained on."""
+"""The DeepFM of movielens, served while it trains."""

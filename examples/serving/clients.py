@@ -1,4 +1,4 @@
-"""Clients of a model server, which do not need persia_tf."""
+"""Model server clients that do not need persia_tf."""
 
 import json
 import time
@@ -35,7 +35,7 @@ class GrpcClient:
     def predict(
         self, inputs: Mapping[str, np.ndarray], version: Optional[int] = None
     ) -> tuple[int, np.ndarray]:
-        """Returns the version that answered, and its only output.
+        """Returns the version that answered, and the answer's only output.
 
         Args:
             inputs: arrays by name, with a row per example.
@@ -78,7 +78,7 @@ def wait_until_serving(address: str, seconds: float = 120) -> None:
         seconds: the longest wait.
 
     Raises:
-        TimeoutError: if it serves no model by then.
+        TimeoutError: if the server serves no model within `seconds`.
     """
     give_up = time.monotonic() + seconds
     while True:

@@ -1,4 +1,4 @@
-"""Trains a model, serves it over gRPC and REST, trains on, and serves the new version.
+"""Trains and serves a model, trains it further, and serves the new version.
 
 persia launch --ps 2 -- python examples/serving/run.py
 """
@@ -61,13 +61,13 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
                     answers.wait_for_version(2)
                 after = compare(model, client, running, asked, version=2)
     print(
-        f"{answers.count} requests while it was trained, exported and loaded: none "
-        f"failed. Predictions changed by {np.abs(after - before).max():.3f} at most."
+        f"{answers.count} requests during training, export and loading: none failed. "
+        f"Predictions changed by {np.abs(after - before).max():.3f} at most."
     )
 
 
 def following() -> list[str]:
-    """Returns server options that make it follow the shards, if there are any."""
+    """Returns options that make a server follow the shards; [] without shards."""
     shards = ptf.Cluster().shards
     return ["--follow", ",".join(shards)] if shards else []
 
@@ -103,7 +103,8 @@ def compare(
     """Returns the server's predictions, and prints how far they are from the model's.
 
     Raises:
-        AssertionError: if another version answers, or is off by more than 1e-6.
+        AssertionError: if a version other than `version` answers, or a prediction is
+            off by more than 1e-6.
     """
     expected = np.asarray(model(tf.nest.map_structure(tf.constant, asked)))
     found, by_grpc = client.predict(asked)
@@ -124,10 +125,10 @@ def wait_until_live(
     client: clients.GrpcClient,
     asked: dict[str, np.ndarray],
 ) -> None:
-    """Waits until version 1 has the current rows; its dense part does not change.
+    """Waits until version 1 combines its own dense part with the model's current rows.
 
     Raises:
-        AssertionError: if that takes more than a minute.
+        AssertionError: if that takes more than a minute, or another version answers.
     """
     ptf.flush()
     begin = time.monotonic()
@@ -142,13 +143,13 @@ def wait_until_live(
         assert version == 1, f"version {version} answers, not 1"
         if off <= 1e-6:
             break
-        assert seconds < _LIVE_SECONDS, f"what is served is still off by {off}"
+        assert seconds < _LIVE_SECONDS, f"predictions are still off by {off}"
         time.sleep(0.01)
-    print(f"version 1: has the rows of now, {seconds:.2f} s after they were trained")
+    print(f"version 1: has the current rows {seconds:.2f} s after they were trained")
 
 
 def dense_weights(model: Any) -> dict[str, list[np.ndarray]]:
-    """Returns the weights of the layers whose rows are not on shards, by layer."""
+    """Returns the weights of all layers except embedding layers, by layer."""
     return {layer.name: layer.get_weights() for layer in dense_layers(model)}
 
 
@@ -159,7 +160,7 @@ def set_dense_weights(model: Any, weights: dict[str, list[np.ndarray]]) -> None:
 
 
 def dense_layers(model: Any) -> list[Any]:
-    """Returns the layers whose rows are not on shards."""
+    """Returns all layers except embedding layers, whose rows are on shards."""
     embedding = ptf.layers.PersiaEmbedding
     return [layer for layer in model.layers if not isinstance(layer, embedding)]
 

@@ -40,7 +40,7 @@ def running(model: pathlib.Path, options: Sequence[str] = ()) -> Iterator[Server
             [
                 *(*_SERVE, "--model", model, "--poll-seconds=0.2", *options),
                 *("--grpc-port=0", "--rest-port=0", "--port-file", ports),
-                # The server exits when this program does, even if that crashes.
+                # The server exits when this program ends, even if it crashes.
                 *("--parent", str(os.getpid()), "--log-level=warning"),
             ]
         )

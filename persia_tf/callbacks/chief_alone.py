@@ -1,7 +1,8 @@
 """Keras's callbacks that write files, adapted to several workers.
 
-With tf_keras's callbacks, workers other than the chief write to temporary folders. With
-those of Keras 3, all workers would write the same files at the same time.
+tf_keras's own callbacks make workers other than the chief write to temporary folders.
+With the callbacks of Keras 3, all workers would write the same files at the same time,
+so this module adapts these callbacks.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ else:
     class ModelCheckpoint(keras.callbacks.ModelCheckpoint):
         """A `keras.callbacks.ModelCheckpoint` with which only the chief writes files.
 
-        Give it to every worker: all of them take part in saving a model. A file
-        replaces an earlier one only when it is complete. Everything else is as in
-        Keras's callback.
+        Pass the callback to `fit` on every worker, since all workers take part in
+        saving a model. A new file replaces the earlier file only once the new file is
+        complete. Everything else is as in Keras's callback.
 
         Example:
 
@@ -33,7 +34,7 @@ else:
         model.fit(train, epochs=10, callbacks=[saving])
         ```
 
-        Its arguments are those of Keras's callback.
+        The arguments are those of Keras's callback.
         """
 
         _folder: Any = None
@@ -58,7 +59,7 @@ else:
             self._forget()
 
         def _forget(self) -> None:
-            """Removes the files that this worker wrote, if it is not the chief."""
+            """Removes the temporary files of a worker that is not the chief."""
             if self._folder is not None:
                 for entry in os.scandir(self._folder.name):
                     os.remove(entry.path)
@@ -66,10 +67,10 @@ else:
     class BackupAndRestore(keras.callbacks.BackupAndRestore):
         """A `keras.callbacks.BackupAndRestore` with which only the chief writes files.
 
-        Give it to every worker. Every worker must be able to read `backup_dir`, since
-        all of them restore the backup that the chief wrote. A backup replaces the
-        previous one only when it is complete. Everything else is as in Keras's
-        callback.
+        Pass the callback to `fit` on every worker. Every worker must be able to read
+        `backup_dir`, since all workers restore the backup that the chief wrote. A new
+        backup replaces the previous backup only once the new backup is complete.
+        Everything else is as in Keras's callback.
 
         Example:
 
@@ -109,8 +110,9 @@ else:
             self._elsewhere.set_model(model)
 
         def on_train_begin(self, logs: Any = None) -> None:
-            # Keras's callback replaces an unreadable backup by the previous one. The
-            # chief does that first, so that the workers do not all do it at once.
+            # Keras's callback replaces an unreadable backup with the previous one. The
+            # chief makes this repair before the workers read the backup, so that they
+            # do not all try to repair the same files.
             self._workers.together(self._repair)
             super().on_train_begin(logs)
 
@@ -133,12 +135,12 @@ else:
                 repairing.on_train_begin()
 
     class _OpensFiles:
-        """A fake model for Keras's callback, which only checks that files open."""
+        """A fake model whose `load_weights` only checks that a backup can be opened."""
 
         built = True
         optimizer = None
 
         def load_weights(self, filepath: str) -> None:
-            import h5py  # A dependency of Keras 3.
+            import h5py  # Keras 3 depends on h5py.
 
             h5py.File(filepath, "r").close()

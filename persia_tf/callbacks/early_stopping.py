@@ -1,4 +1,4 @@
-"""Keras's `EarlyStopping`, extended to restore rows too."""
+"""Keras's `EarlyStopping`, extended to restore the rows of tables too."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
 
     With `restore_best_weights=True`, the model ends up in the state after its best
     epoch: its dense weights, and the rows of its tables with their optimizer state.
-    Rows that were created later are removed. Keras's callback restores the dense
-    weights only, and leaves the rows of the last epoch, which do not belong to them.
-    Everything else is as in Keras's callback.
+    Rows that were created after that epoch are removed. Keras's own callback restores
+    only the dense weights, and leaves the rows as they were after the last epoch, so
+    the two do not match. Everything else is as in Keras's callback.
 
     After each epoch that is the best so far, the rows are copied to temporary files on
-    this machine (`$TMPDIR`; with several workers, on the chief's) while training waits.
-    If a table is larger than `Cluster(archive_limit=...)`, and the cluster has a
-    `checkpoint_root`, the shards write a checkpoint to its subfolder `best` instead,
-    which is removed at the end. Such a checkpoint contains all tables of the cluster,
-    and restoring it restores all of them, including those of other models.
+    this machine (`$TMPDIR`; with several workers, on the chief's machine) while
+    training waits. If a table is larger than `Cluster(archive_limit=...)`, and the
+    cluster has a `checkpoint_root`, the shards instead write a checkpoint to the
+    subfolder `best` of that root. The checkpoint is removed when `fit` ends. It
+    contains all tables of the cluster, and restoring it restores all these tables,
+    including those of other models.
 
-    Under a strategy with several workers, give it to every worker.
+    Under a strategy with several workers, pass the callback to `fit` on every worker.
 
     Example:
 
@@ -35,8 +36,8 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
     model.fit(train, validation_data=valid, epochs=50, callbacks=[stopping])
     ```
 
-    Its arguments are those of Keras's callback. Within `ptf.rows_stay()`, `fit` does
-    not restore rows, like Keras's callback.
+    The arguments are those of Keras's callback. Within `ptf.rows_stay()`, `fit` does
+    not restore rows, as with Keras's own callback.
 
     Raises:
         OSError: in `fit`, if the temporary files cannot be written.
@@ -53,11 +54,11 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
         return _ModelWithRows(self._model, self)
 
     @model.setter
-    def model(self, model: Any) -> None:  # tf_keras's base class sets it.
+    def model(self, model: Any) -> None:  # tf_keras assigns `model`.
         self._model = model
 
     def on_train_begin(self, logs: Any = None) -> None:
-        self._forget()  # Rows that a failed `fit` left.
+        self._forget()  # Removes copies of rows that a failed `fit` left.
         super().on_train_begin(logs)
         if self.restore_best_weights and not do_rows_stay():
             self._rows = RowsAside(self._model)
@@ -71,7 +72,7 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
         self._forget()
 
     def _keep_rows(self) -> None:
-        # Keras reads the weights of the first epoch twice.
+        # Keras reads the weights of the first epoch twice: copy the rows only once.
         if not self._is_kept:
             self._rows.keep()
         self._is_kept = True
@@ -83,7 +84,7 @@ class EarlyStopping(keras.callbacks.EarlyStopping):
 
 
 class _ModelWithRows(StandIn):
-    """Stands in for a model in Keras's callback: its weights include the rows."""
+    """Wraps a model: reading its weights copies rows, setting weights restores rows."""
 
     def __init__(self, model: Any, callback: EarlyStopping) -> None:
         super().__init__(model)

@@ -1,4 +1,4 @@
-"""Reports the lookups of training batches in Keras's logs."""
+"""Reports metrics of the lookups of training batches in Keras's logs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from persia_tf._keras import keras
 from persia_tf.telemetry import metrics
 
-# The counters of `ptf.metrics()`: a batch reports their increase.
+# Counters of `ptf.metrics()`. The report of a batch has their increases in that batch.
 _GROWING = (
     "lookup_requests",
     "lookup_waits",
@@ -17,7 +17,7 @@ _GROWING = (
     "bytes_in",
     "retries",
 )
-# The gauges of `ptf.metrics()`: a batch reports their value at its end.
+# Gauges of `ptf.metrics()`. The report of a batch has their values at the batch's end.
 _PRESENT = ("updates_pending", "batches_registered")
 
 _PREFIX = "persia_"
@@ -26,11 +26,12 @@ _PREFIX = "persia_"
 class LookupMetrics(keras.callbacks.Callback):
     """Reports metrics of the lookups of every training batch.
 
-    The numbers of each batch are stored in `batches`, and added to the logs that later
-    callbacks see, with the prefix `persia_`. The logs of an epoch, and so the history
-    of `fit`, get `persia_staleness_max` and `persia_lookup_wait_seconds`. Prefetched
-    lookups and asynchronous updates count for the batch during which they happen. With
-    `steps_per_execution`, a batch here is that many steps.
+    The numbers of each batch are stored in `batches`. They are also added, with the
+    prefix `persia_`, to the logs that Keras passes to later callbacks. The logs of an
+    epoch, and so the history of `fit`, contain `persia_staleness_max` and
+    `persia_lookup_wait_seconds`. Prefetched lookups and asynchronous updates count for
+    the batch during which they happen. With `steps_per_execution=n`, n steps count as
+    one batch.
 
     Example:
 
@@ -41,11 +42,12 @@ class LookupMetrics(keras.callbacks.Callback):
     ```
 
     Attributes:
-        batches: One dict per batch of the last `fit`: `staleness` (how many steps of
-            this program were missing from its rows; None if it had no training
-            lookups), and these numbers of `ptf.metrics()`: `lookup_requests`,
-            `lookup_waits`, `lookup_wait_seconds`, `updates`, `bytes_out`,
-            `bytes_in`, `retries`, `updates_pending`, `batches_registered`.
+        batches: One dict per batch of the last `fit`: `staleness` (how many earlier
+            steps of this program were missing from the batch's rows; None if the batch
+            had no training lookups), and these numbers of `ptf.metrics()`:
+            `lookup_requests`, `lookup_waits`, `lookup_wait_seconds`, `updates`,
+            `bytes_out`, `bytes_in`, `retries`, `updates_pending`,
+            `batches_registered`.
     """
 
     def __init__(self) -> None:
@@ -84,7 +86,10 @@ class LookupMetrics(keras.callbacks.Callback):
 
 
 def _new_staleness(before: dict[str, Any], now: dict[str, Any]) -> int | None:
-    """Returns the largest staleness between two readings of the metrics, or None."""
+    """Returns the largest staleness of the batches between two readings of metrics.
+
+    Returns None if no training batch looked up rows between the two readings.
+    """
     old = before["staleness_histogram"]
     grown = [
         staleness

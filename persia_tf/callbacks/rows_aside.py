@@ -1,4 +1,4 @@
-"""Copies of rows that are put aside during training, and can be put back."""
+"""Copies the rows of a model during training, so that they can be restored later."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from persia_tf.saving.header import Header
 from persia_tf.saving.replacing import set_rows
 from persia_tf.table import Table
 
-# Below a cluster's `checkpoint_root`.
+# The subfolder of a cluster's `checkpoint_root` for the checkpoint of the best epoch.
 _FOLDER = "best"
 
 
 class RowsAside:
     """A copy of the rows of a model's tables, with their optimizer state.
 
-    The copy is in files in a temporary folder of the chief. They are written and read
-    in batches; putting rows back needs 8 bytes of memory per row. If a table is larger
-    than its cluster's `archive_limit`, and the cluster has a `checkpoint_root`, all
-    tables of the cluster are saved in a checkpoint there instead. Rows of frozen layers
-    are not copied, since they do not change.
+    The copy is in files in a temporary folder on the chief's machine. Rows are written
+    and read in batches; restoring them needs 8 bytes of memory per row. If a table is
+    larger than its cluster's `archive_limit`, and the cluster has a `checkpoint_root`,
+    the copy is a checkpoint below that root, with all tables of the cluster. Rows of
+    frozen layers are not copied, since they do not change.
 
-    Under a strategy with several workers, every worker must make every call.
+    Under a strategy with several workers, every worker must call the same methods.
 
     Args:
         model: A built Keras model.
@@ -48,7 +48,7 @@ class RowsAside:
         self._kept: list[_Kept] = []
 
     def keep(self) -> None:
-        """Copies the current rows, and drops an earlier copy.
+        """Copies the current rows, and removes the earlier copy, if any.
 
         Raises:
             OSError: if a file cannot be written.
@@ -59,11 +59,11 @@ class RowsAside:
         self._workers.together(self._keep_on_chief)
 
     def put_back(self) -> None:
-        """Puts the copied rows back, and removes rows that were created since.
+        """Restores the copied rows, and removes rows that were created after the copy.
 
         Raises:
-            PersiaError: if a shard does not answer. Some rows may have been put back
-                then.
+            PersiaError: if a shard does not answer. Some rows may already be restored
+                in that case.
         """
         self._after_all_updates()
         self._workers.together(self._put_back_on_chief)
@@ -72,7 +72,7 @@ class RowsAside:
                 table.forget_copies()
 
     def drop(self) -> None:
-        """Drops the copy."""
+        """Removes the files of the copy, and its checkpoint if there is one."""
         for kept in self._kept:
             kept.drop()
         self._kept = []
@@ -109,7 +109,7 @@ class RowsAside:
             kept.put_back()
 
     def _tables(self) -> list[Table]:
-        """Returns the tables of the trainable layers, without duplicates."""
+        """Returns the tables of the model's trainable layers, without duplicates."""
         tables = {}
         for layer in self._model._flatten_layers():
             if isinstance(layer, PersiaEmbedding) and layer.built and layer.trainable:
@@ -129,24 +129,25 @@ def _is_large(table: Table) -> bool:
 
 
 class _Kept(abc.ABC):
-    """A copy of some tables."""
+    """A copy of the rows of some tables, which can be restored or removed."""
 
     @abc.abstractmethod
     def put_back(self) -> None:
-        """Restores the tables from the copy."""
+        """Restores the rows of the tables from this copy."""
 
     @abc.abstractmethod
     def drop(self) -> None:
-        """Removes the copy."""
+        """Removes the file or checkpoint that holds this copy."""
 
 
 class _InFile(_Kept):
-    """A copy of one table, in a file on this machine."""
+    """A copy of the rows of one table, in a file on this machine."""
 
     def __init__(self, table: Table, path: str) -> None:
         self._table = table
         self._path = path
-        # Only this object reads the file, so the header needs no details to compare.
+        # The header omits the optimizer and compression: readers compare these with the
+        # table's settings, but only this object reads the file.
         self._header = Header(
             table=table.name, dim=table.dim, optimizer="", compression=None
         )
@@ -160,8 +161,8 @@ class _InFile(_Kept):
             saved = stored_rows.read_header(store)
             removed = set_rows(self._table, self._header, store, saved)
         logging.info(
-            "table '%s' has its %d rows of the best epoch again; %d newer ones were "
-            "removed",
+            "table '%s': restored its %d rows of the best epoch, and removed %d rows "
+            "that were added after it",
             *(self._table.name, saved.rows, removed),
         )
 
@@ -170,7 +171,7 @@ class _InFile(_Kept):
 
 
 class _InCheckpoint(_Kept):
-    """A copy of all tables of a cluster, in a checkpoint of its shards."""
+    """A copy of all tables of a cluster, in a checkpoint that the shards write."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -181,8 +182,8 @@ class _InCheckpoint(_Kept):
     def put_back(self) -> None:
         checkpoint.restore(self._checkpoint, cluster=self._cluster)
         logging.warning(
-            "restored checkpoint %s of the best epoch: every table of its cluster is "
-            "as it was then, also those of other models",
+            "restored checkpoint %s of the best epoch: this reset every table of the "
+            "cluster to that checkpoint, also the tables of other models",
             self._checkpoint,
         )
 

@@ -1,4 +1,4 @@
-"""An object that Keras's callbacks get in place of their model."""
+"""A wrapper of a model that Keras's callbacks use in place of the model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class StandIn:
-    """Stands in for a model: attributes that a subclass lacks are the model's.
+    """Wraps a model: attributes that the wrapper does not define are the model's.
 
     Args:
         model: A `keras.Model`.

@@ -1,12 +1,13 @@
-"""Checkpoints of rows during training."""
+"""A Keras callback that saves checkpoints of rows during training."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any
 
-from persia_tf import checkpoint, checks, errors
+from persia_tf import checkpoint, errors
 from persia_tf._keras import keras
+from persia_tf.base import checks
 from persia_tf.callbacks.weights_files import WeightsFiles
 from persia_tf.checkpoint.saving import SaveOptions, checked_max_to_keep
 from persia_tf.cluster import Cluster
@@ -25,21 +26,22 @@ class TableCheckpoint(keras.callbacks.Callback):
     """Saves the rows of all tables during training, with `ptf.checkpoint.save`.
 
     Training waits until its updates are applied and the shards have frozen their rows,
-    which are then written in the background. A save ends before the next one begins,
-    and before `fit` returns.
+    which are then written in the background. Each save ends before the next save
+    begins, and before `fit` returns.
 
-    With a `weights_folder`, the model's dense weights of the same step are saved to a
-    file there for each checkpoint, with the checkpoint's name. Keras's callbacks
+    With a `weights_folder`, each save also writes the model's dense weights of the same
+    step to a file in that folder. The file has the checkpoint's name. Keras's callbacks
     `ModelCheckpoint` and `BackupAndRestore` save more of the model, including its
-    optimizer, and save the rows with it, but training waits meanwhile.
+    optimizer, together with the rows, but training waits until they have finished.
 
     With `whole_every`, most saves are increments: each writes only what changed since
-    the previous save, and can be restored only together with that one. The first save
-    is whole, and so is the first one after `restore`, or after a shard was restarted.
+    the previous save, and can be restored only together with that save. A whole save
+    writes all rows. The first save is whole, and so is the first save after `restore`
+    or after a shard was restarted.
 
-    A save that cannot start raises. A save that fails in the background is logged, and
-    training continues, since earlier checkpoints are not affected; if it was the last
-    one of a `fit`, `fit` raises its error at the end.
+    If a save cannot start, `fit` raises the error. If a save fails in the background,
+    the error is logged and training continues, since earlier checkpoints are not
+    affected. If that was the last save of a `fit`, `fit` raises the error at its end.
 
     Under a strategy with several workers only the chief saves. Updates of the other
     workers that were in flight may be missing from the checkpoint.
@@ -53,7 +55,7 @@ class TableCheckpoint(keras.callbacks.Callback):
     try:
         saving.restore(model)
     except persia_tf.errors.NotFoundError:
-        pass  # The first start.
+        pass  # The first run has no checkpoint.
     model.fit(train, callbacks=[saving])
     ```
 
@@ -62,15 +64,15 @@ class TableCheckpoint(keras.callbacks.Callback):
         save_freq: `"epoch"` to save at the end of each epoch, or an integer to save
             whenever this many batches were trained since the last save. Defaults to
             `"epoch"`.
-        cluster: The `persia_tf.Cluster`. Defaults to that of `ptf.use_cluster`, else to
-            that of the environment.
+        cluster: The `persia_tf.Cluster`. Defaults to the cluster of `ptf.use_cluster`,
+            else to that of the environment.
         weights_folder: A folder on this machine for files of dense weights. If None,
-            they are not saved. Defaults to None.
+            dense weights are not saved. Defaults to None.
         whole_every: One of every `whole_every` saves is whole, and the others are
             increments. With 1, all saves are whole. Defaults to `1`.
-        **options: Further options of `ptf.checkpoint.save`: `max_to_keep`. Checkpoints
-            that a retained increment depends on are retained too. A file in
-            `weights_folder` is removed together with its checkpoint.
+        **options: The option `max_to_keep` of `ptf.checkpoint.save`. Checkpoints that a
+            retained increment depends on are retained too. A file in `weights_folder`
+            is removed together with its checkpoint.
 
     Attributes:
         last_saved: The folder of the last complete checkpoint, or None.
@@ -82,7 +84,8 @@ class TableCheckpoint(keras.callbacks.Callback):
             or a `whole_every` or `max_to_keep` out of its range.
     """
 
-    # Saves tf_keras from copying every batch's logs, which are not used here.
+    # This attribute keeps tf_keras from copying the logs of every batch for this
+    # callback, which does not use them.
     _supports_tf_logs = True
 
     def __init__(
@@ -99,8 +102,9 @@ class TableCheckpoint(keras.callbacks.Callback):
         unknown = sorted(set(options) - set(SaveOptions.__annotations__))
         if unknown:
             raise TypeError(
-                f"`TableCheckpoint` takes {sorted(SaveOptions.__annotations__)} of "
-                f"`ptf.checkpoint.save`. Received: {', '.join(unknown)}"
+                "`TableCheckpoint` passes only these arguments on to "
+                f"`ptf.checkpoint.save`: {sorted(SaveOptions.__annotations__)}. "
+                f"Received: {', '.join(unknown)}"
             )
         if save_freq != "epoch":
             if isinstance(save_freq, str):
@@ -124,11 +128,12 @@ class TableCheckpoint(keras.callbacks.Callback):
         self._running: checkpoint.Save | None = None
         self._error: errors.PersiaError | None = None
         self._last_batch = -1
-        self._batches = 0  # Since the last save.
-        self._chain = 0  # Complete saves since the last whole one, including it.
+        self._batches = 0  # How many batches were trained since the last save.
+        # The number of complete saves since the last whole save, including that save.
+        self._chain = 0
 
     def restore(self, model: Any) -> str:
-        """Restores the newest checkpoint and, with a `weights_folder`, its weights.
+        """Restores the newest checkpoint and, from `weights_folder`, its dense weights.
 
         Args:
             model: The built model.
@@ -138,10 +143,11 @@ class TableCheckpoint(keras.callbacks.Callback):
 
         Raises:
             NotFoundError: if there is no complete checkpoint.
-            OSError: if the checkpoint's file of weights is missing.
-            PersiaError: as `ptf.checkpoint.restore` does.
+            OSError: if the checkpoint's file of dense weights is missing.
+            PersiaError: for the reasons that `ptf.checkpoint.restore` documents.
         """
-        # The shards do not know what will have changed, so the next save is whole.
+        # After a restore, shards do not know what changed since the last save, so the
+        # next save must be whole.
         self._chain = 0
         folder = checkpoint.restore(self._path, cluster=self._cluster)
         if self._weights is not None:
@@ -156,7 +162,8 @@ class TableCheckpoint(keras.callbacks.Callback):
         self._last_batch = -1
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
-        # With `steps_per_execution`, some batch numbers are skipped.
+        # With `steps_per_execution`, Keras calls this once for several batches, so
+        # that `batch` grows by more than 1.
         self._batches += batch - self._last_batch
         self._last_batch = batch
         if self._save_freq != "epoch" and self._batches >= self._save_freq:
@@ -190,13 +197,13 @@ class TableCheckpoint(keras.callbacks.Callback):
             self._weights.save(self.model, self._running.folder)
 
     def _join(self) -> None:
-        """Waits for the save that is running, if any."""
+        """Waits until the save that is running, if any, has ended."""
         if self._running is None:
             return
         running, self._running = self._running, None
         try:
             self.last_saved = running.wait()
-        except errors.PersiaError as error:  # It is logged.
+        except errors.PersiaError as error:  # `Save` logged it.
             self._error = error
             if self._weights is not None:
                 self._weights.remove(running.folder)

@@ -13,13 +13,13 @@ from persia_tf.callbacks.stand_in import StandIn
 
 @contextlib.contextmanager
 def replaced(path: str) -> Iterator[str]:
-    """Yields the name of a file to write, which replaces `path` at the end.
+    """Yields the name of a temporary file, which replaces `path` when the block ends.
 
     If the block raises, `path` is unchanged.
 
     Args:
-        path: A file. A URL is yielded unchanged: most URLs point to object stores,
-            which replace objects atomically themselves.
+        path: The file to replace. A URL is yielded unchanged, since most URLs point to
+            object stores, which replace objects atomically themselves.
     """
     if files.is_url(path):
         yield path
@@ -35,14 +35,14 @@ def replaced(path: str) -> Iterator[str]:
 
 
 class WholeFilesModel(StandIn):
-    """Stands in for a model, and saves it to files that appear when complete."""
+    """Wraps a model, and saves the model to files that appear only once complete."""
 
     def save(self, filepath: str, **options: Any) -> None:
-        """Saves the model, with the arguments of its `save`."""
+        """Saves the model; the arguments are those of the model's own `save`."""
         with replaced(filepath) as unfinished:
             self._whole.save(unfinished, **options)
 
     def save_weights(self, filepath: str, **options: Any) -> None:
-        """Saves the model's weights, with the arguments of its `save_weights`."""
+        """Saves the model's weights; the arguments are those of its `save_weights`."""
         with replaced(filepath) as unfinished:
             self._whole.save_weights(unfinished, **options)

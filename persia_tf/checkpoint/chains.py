@@ -1,4 +1,4 @@
-"""Chains: a checkpoint with the earlier ones that it is an increment of."""
+"""Chains: a chain is a checkpoint and all earlier checkpoints that it builds on."""
 
 from __future__ import annotations
 
@@ -27,23 +27,25 @@ class Link(NamedTuple):
 
 
 def read(files: Files, folder: str) -> list[Link]:
-    """Returns the chain of a checkpoint, the oldest link first, its own last.
+    """Returns the chain of a checkpoint, the oldest checkpoint first.
+
+    If the checkpoint is not an increment, its chain has one link.
 
     Args:
         files: Reads the files of checkpoints.
-        folder: The checkpoint's folder. It need not be an increment.
+        folder: The checkpoint's folder.
 
     Raises:
-        DataLossError: if a checkpoint that it needs is missing, damaged or has been
-            replaced by another one.
+        DataLossError: if a checkpoint of the chain is missing, damaged or has been
+            replaced by another checkpoint.
     """
     chain = [Link(folder, folders.read_manifest(files, folder))]
     while chain[0].manifest.parent is not None:
         chain.insert(0, parent_of(files, chain[0]))
         if len({link.manifest.save_id for link in chain}) < len(chain):
             raise errors.DataLossError(
-                f"checkpoint {folder} is damaged: {chain[0].folder} is among those "
-                "that it is an increment of itself. Restore an earlier one."
+                f"checkpoint {folder} is damaged: its chain of increments contains "
+                f"{chain[0].folder} twice. Restore an earlier checkpoint."
             )
     return chain
 
@@ -57,7 +59,8 @@ def parent_of(files: Files, link: Link) -> Link:
     """Returns the checkpoint that an increment adds to.
 
     Raises:
-        DataLossError: if it is missing, damaged or has been replaced by another one.
+        DataLossError: if that checkpoint is missing, damaged or has been replaced by
+            another checkpoint.
     """
     parent = link.manifest.parent
     folder = os.path.join(os.path.dirname(link.folder), parent.name)
@@ -71,20 +74,24 @@ def parent_of(files: Files, link: Link) -> Link:
         raise errors.DataLossError(f"{is_of}, which cannot be read: {error}") from error
     if found.manifest.save_id != parent.save_id:
         raise errors.DataLossError(
-            f"{is_of}, but another checkpoint is there now. {advice}"
+            f"{is_of}, but that folder now holds save {found.manifest.save_id} "
+            f"instead of save {parent.save_id}. {advice}"
         )
     if len(found.manifest.files) != len(link.manifest.files):
-        raise errors.DataLossError(f"{is_of}, which has other shards.")
+        raise errors.DataLossError(
+            f"{is_of}, but was saved by {len(link.manifest.files)} shards instead of "
+            f"{len(found.manifest.files)}. Restore an earlier checkpoint."
+        )
     return found
 
 
 def keep_newest(files: Files, path: str, count: int) -> list[str]:
-    """Removes the checkpoints in `path`, except the newest and those that these need.
+    """Retains the newest `count` checkpoints in `path`, and those that they need.
 
-    Removes nothing if it cannot find out which ones are needed.
+    Removes all others; if the manifest of one to retain is unreadable, removes none.
 
     Returns:
-        The folders of those that stay, the oldest first.
+        The folders of the checkpoints that remain, the oldest first.
     """
     found = folders.complete(files, path)
     if len(found) <= count:
@@ -92,9 +99,13 @@ def keep_newest(files: Files, path: str, count: int) -> list[str]:
     try:
         needed = _needed(files, found[-count:])
     except errors.PersiaError as error:
-        logging.warning("no old checkpoint is removed from %s: %s", path, error)
+        logging.warning(
+            "old checkpoints in %s were not removed, since the newest cannot be read: "
+            "%s",
+            *(path, error),
+        )
         return found
-    # Increments are removed before the checkpoints that they need.
+    # Newest first, so that an increment is removed before checkpoints that it needs.
     for folder in reversed(found):
         if folder not in needed:
             folders.remove(files, folder)

@@ -1,4 +1,4 @@
-"""Compaction: turns an increment into a checkpoint that needs no other."""
+"""Compaction: turns an increment into a checkpoint that needs no other checkpoint."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ import os
 
 from absl import logging
 
-from persia_tf import _native, errors, files
+from persia_tf import errors, files
 from persia_tf.checkpoint import chains, folders
 from persia_tf.checkpoint.chains import Link
 from persia_tf.checkpoint.manifest import FILE_NAME
 from persia_tf.checkpoint.reached_files import ReachedFiles
+from persia_tf.native import capi
 
 
 def compact(path: str | os.PathLike[str]) -> str:
     """Turns an increment into a checkpoint that holds all rows itself.
 
-    It only reads and writes files, which this program must be able to access, and
-    involves no shard: training can continue. It needs little memory.
+    Compaction only reads and writes files, which this program must be able to access.
+    It involves no shard, so training can continue, and it needs little memory.
 
-    The checkpoint keeps its folder and identity: later increments still build on it,
-    and a save that is in progress is not disturbed. The files that it needed before are
-    not removed, since a restarting shard may be about to read them: earlier checkpoints
-    stay until a later `save` removes them, and its own files as an increment until the
-    checkpoint itself is removed.
+    The checkpoint retains its folder and identity: later increments still build on it,
+    and a save that is in progress is not disturbed. The files that the increment needed
+    are not removed, since a restarting shard may be about to read them. The earlier
+    checkpoints stay until a later `save` removes them, and the increment's own files
+    stay until the checkpoint itself is removed.
 
     Example:
 
@@ -34,8 +35,8 @@ def compact(path: str | os.PathLike[str]) -> str:
     ```
 
     Args:
-        path: The folder of a checkpoint, or one with several checkpoints, of which the
-            newest complete one is compacted.
+        path: The folder of a checkpoint, or a folder with several checkpoints, of which
+            the newest complete one is compacted.
 
     Returns:
         The checkpoint's folder.
@@ -43,7 +44,7 @@ def compact(path: str | os.PathLike[str]) -> str:
     Raises:
         NotFoundError: if this program finds no complete checkpoint at `path`.
         DataLossError: if the checkpoint, or one that it needs, is damaged or missing.
-            The checkpoint is unchanged then.
+            In that case the checkpoint is unchanged.
     """
     reached = ReachedFiles()
     folder = folders.find(reached, _reached(os.fspath(path)))
@@ -78,19 +79,17 @@ def _reached(path: str) -> str:
 
 
 def _compact_shard(chain: list[Link], index: int, name: str) -> int:
-    """Writes one shard's file; returns the number of its rows."""
-    paths = [
-        _native.utf8(f"{link.folder}/{link.manifest.files[index]}") for link in chain
-    ]
-    out = _native.utf8(f"{chain[-1].folder}/{name}")
-    library = _native.library()
+    """Merges one shard's files of a chain into a new file; returns its row count."""
+    paths = [capi.utf8(f"{link.folder}/{link.manifest.files[index]}") for link in chain]
+    out = capi.utf8(f"{chain[-1].folder}/{name}")
+    library = capi.library()
     library.persia_checkpoint_compact_files(
         (ctypes.c_char_p * len(paths))(*paths),
         len(paths),
         chain[-1].manifest.save_id,
         out,
     )
-    # Reads the file again to verify it.
-    counts = _native.ShardFile()
+    # Reads the new file back to verify it.
+    counts = capi.ShardFile()
     library.persia_checkpoint_read_file(out, ctypes.byref(counts))
     return counts.rows

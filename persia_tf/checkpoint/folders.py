@@ -1,4 +1,4 @@
-"""The folders of checkpoints: numbered, beside each other."""
+"""Numbers, finds and removes the folders of checkpoints."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ _NAME = re.compile(r"ckpt-(\d{8})$")
 
 
 class Files(Protocol):
-    """Access to small files in folders: through the shards, or directly."""
+    """Accesses small files in folders, either through the shards or directly."""
 
     def list_folder(self, folder: str) -> list[str]:
-        """Lists the names in a folder; empty if there is no such folder."""
+        """Returns the names in a folder; an empty list if the folder is missing."""
 
     def read_file(self, folder: str, name: str) -> bytes:
-        """Reads a small file."""
+        """Returns the contents of a small file."""
 
     def write_file(self, folder: str, name: str, contents: bytes) -> None:
         """Writes a small file atomically."""
 
     def remove_files(self, folder: str, names: Sequence[str]) -> None:
-        """Removes files. May remove the folder too if it is then empty."""
+        """Removes files, and may remove their folder too if that leaves it empty."""
 
 
 def next_folder(files: Files, path: str) -> str:
-    """Returns a folder for a checkpoint that is newer than all in `path`."""
+    """Returns a folder in `path` for a checkpoint newer than all others in `path`."""
     numbers = [
         int(match[1]) for match in map(_NAME.match, files.list_folder(path)) if match
     ]
@@ -39,8 +39,8 @@ def next_folder(files: Files, path: str) -> str:
 def complete(files: Files, path: str) -> list[str]:
     """Returns the folders of the complete checkpoints in `path`, the oldest first.
 
-    A checkpoint is complete if it has a manifest: others are still being written, or
-    were never finished.
+    A checkpoint is complete if it has a manifest. A checkpoint without a manifest is
+    still being written, or was never finished.
     """
     names = [name for name in files.list_folder(path) if _NAME.match(name)]
     folders = [f"{path}/{name}" for name in sorted(names)]
@@ -53,32 +53,32 @@ def is_complete(files: Files, folder: str) -> bool:
 
 
 def find(files: Files, path: str) -> str:
-    """Returns `path` if it is a checkpoint, else the newest checkpoint in it.
+    """Returns `path` if it is a checkpoint, else the newest checkpoint in `path`.
 
     Raises:
-        NotFoundError: if there is none.
+        NotFoundError: if `path` neither is nor contains a complete checkpoint.
     """
     if is_complete(files, path):
         return path
     found = complete(files, path)
     if not found:
         raise errors.NotFoundError(
-            f"there is no checkpoint at {path!r}, nor one in it. Name the folder that "
-            "was given to `ptf.checkpoint.save`, or a checkpoint in it."
+            f"there is no checkpoint at {path!r}, and none inside it. Give the folder "
+            "that was given to `ptf.checkpoint.save`, or a checkpoint in that folder."
         )
     return found[-1]
 
 
 def read_manifest(files: Files, folder: str) -> manifest_lib.Manifest:
-    """Reads the manifest of a checkpoint."""
+    """Reads and parses the manifest of a checkpoint."""
     text = files.read_file(folder, manifest_lib.FILE_NAME)
     return manifest_lib.Manifest.from_bytes(text, folder)
 
 
 def remove(files: Files, folder: str) -> None:
-    """Removes a checkpoint.
+    """Removes the files of a checkpoint.
 
-    Its manifest is removed first, so that a checkpoint which is only partly removed
+    The manifest is removed first, so that a checkpoint which is only partly removed
     never counts as complete.
     """
     names = files.list_folder(folder)

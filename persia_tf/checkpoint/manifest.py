@@ -1,4 +1,7 @@
-"""Manifests of checkpoints. They are written last: a folder without is incomplete."""
+"""Manifests of checkpoints.
+
+A save writes the manifest last, so a checkpoint without a manifest is incomplete.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ FILE_NAME = "MANIFEST.json"
 
 _FORMAT = 2
 
-# Raised when parsing a damaged manifest; RecursionError by one nested too deeply.
+# The errors that parsing a damaged manifest can raise. RecursionError means that its
+# JSON is nested too deeply.
 _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 
@@ -21,9 +25,9 @@ class Parent:
     """The checkpoint that an increment adds to.
 
     Attributes:
-        name: The name of its folder, which is beside the increment's.
-        save_id: Its `save_id`, which tells it from another checkpoint that may have
-            replaced it in the same folder.
+        name: The name of the parent's folder, which is beside the increment's folder.
+        save_id: The parent's `save_id`, which tells whether the parent's folder still
+            holds the parent or another checkpoint.
     """
 
     name: str
@@ -36,11 +40,12 @@ class Manifest:
 
     Attributes:
         save_id: The checkpoint's unique number, which all of its files contain.
-        files: The names of its files, one per shard.
+        files: The names of the checkpoint's files, one per shard.
         rows: The number of rows in all files.
-        bytes: The size of all files.
-        created: When the save was begun, in ISO 8601, in UTC.
-        parent: The checkpoint that it is an increment of; None if it holds all rows.
+        bytes: The total size of all files, in bytes.
+        created: When the save began, in ISO 8601, in UTC.
+        parent: If this checkpoint is an increment, the checkpoint that it adds to; None
+            if this checkpoint holds all rows.
     """
 
     save_id: int
@@ -60,7 +65,7 @@ class Manifest:
         """Parses the contents of a manifest's file.
 
         Args:
-            text: The contents.
+            text: The contents of the file.
             where: The checkpoint's folder, for messages.
 
         Raises:
@@ -72,8 +77,9 @@ class Manifest:
             file_format = fields.pop("format")
             if file_format != _FORMAT:
                 raise errors.FailedPreconditionError(
-                    f"checkpoint {where} has format {file_format}, this persia_tf "
-                    f"reads {_FORMAT}. Read it with the version that wrote it."
+                    f"checkpoint {where} has format {file_format}, but this persia_tf "
+                    f"reads format {_FORMAT}. Restore it with the persia_tf version "
+                    "that wrote it."
                 )
             fields["files"] = tuple(fields["files"])
             if fields["parent"] is not None:
@@ -90,14 +96,21 @@ def _checked(manifest: Manifest) -> Manifest:
     kinds: dict[str, Any] = {"save_id": int, "rows": int, "bytes": int, "created": str}
     for name, kind in kinds.items():
         if not isinstance(getattr(manifest, name), kind):
-            raise ValueError(f"{name} is {getattr(manifest, name)!r}")
+            raise ValueError(
+                f"`{name}` must be of type {kind.__name__}, but is "
+                f"{getattr(manifest, name)!r}"
+            )
     if not manifest.files or not all(map(_is_name, manifest.files)):
-        raise ValueError(f"files are {manifest.files!r}")
+        raise ValueError(
+            f"`files` must be a list of file names, but is {manifest.files!r}"
+        )
     parent = manifest.parent
     if parent is not None and not (
         _is_name(parent.name) and isinstance(parent.save_id, int)
     ):
-        raise ValueError(f"parent is {parent!r}")
+        raise ValueError(
+            f"`parent` must have a file name and an integer save_id, but is {parent!r}"
+        )
     return manifest
 
 

@@ -1,36 +1,36 @@
-"""A progress bar that counts rows: Keras's own."""
+"""Shows, with Keras's progress bar, how many rows are done."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Union
 
-# Whether to show a bar; or a function called instead with (rows done, rows in total).
+# Whether to show a bar; or a function to call instead, with (rows done, total rows).
 Progress = Union[bool, Callable[[int, int], None]]
 
 
 def shower(progress: Progress, title: str) -> Callable[[int, int], None] | None:
-    """Returns the function to call with (rows done, rows in total), or None."""
+    """Returns a function that shows (rows done, total rows); None to show nothing."""
     if callable(progress):
         return progress
     return ProgressBar(title).show if progress else None
 
 
 class ProgressBar:
-    """Shows how many rows are done, of how many.
+    """Shows how many rows are done, and how many there are in total.
 
     Args:
-        title: Printed before the bar.
+        title: The line to print before the bar.
     """
 
     def __init__(self, title: str) -> None:
-        # Imported late: commands that use this package start without Keras.
+        # Imported late, so that commands which use this package start without Keras.
         from persia_tf._keras import keras
 
         print(title)
         self._bar = keras.utils.Progbar(None, unit_name="row")
 
     def show(self, rows: int, total: int) -> None:
-        """Shows `rows` of `total`; the total may change."""
+        """Shows that `rows` of `total` are done; `total` may differ between calls."""
         self._bar.target = max(rows, total)
         self._bar.update(rows)

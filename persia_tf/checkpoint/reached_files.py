@@ -8,18 +8,18 @@ from persia_tf import files
 
 
 class ReachedFiles:
-    """Small files on this machine or at URLs: a `persia_tf.checkpoint.folders.Files`.
+    """Accesses small files on this machine or at URLs; implements `folders.Files`.
 
-    Every method that fails raises a `PersiaError` that names the file. For URLs,
-    `files.reach_urls` must be called before.
+    Every method that fails raises a `PersiaError` that names the file. Before a URL is
+    used, `files.reach_urls` must be called.
     """
 
     def list_folder(self, folder: str) -> list[str]:
-        """Lists the names in a folder; empty if there is no such folder."""
+        """Returns the names in a folder; an empty list if the folder is missing."""
         return files.list_folder(folder)
 
     def read_file(self, folder: str, name: str) -> bytes:
-        """Reads a small file."""
+        """Returns the contents of a small file."""
         return files.read_file(f"{folder}/{name}")
 
     def write_file(self, folder: str, name: str, contents: bytes) -> None:
@@ -27,6 +27,6 @@ class ReachedFiles:
         files.write_file(f"{folder}/{name}", contents)
 
     def remove_files(self, folder: str, names: Sequence[str]) -> None:
-        """Removes files; the folder stays."""
+        """Removes files from a folder, and leaves the folder itself."""
         for name in names:
             files.remove_file(f"{folder}/{name}")

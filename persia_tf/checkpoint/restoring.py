@@ -1,4 +1,4 @@
-"""Restoring of checkpoints."""
+"""Restores the rows of checkpoints."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def restore(
 ) -> str:
     """Restores the rows of a checkpoint, with their optimizer state.
 
-    The number of shards may differ from that of the cluster that was saved, and so may
-    the capacity and `row_dtype` of a table. A table that does not exist yet is created
-    with the checkpoint's settings; tables that the checkpoint lacks are not changed. If
-    a table now has another optimizer, its weights are restored, and its optimizer state
-    is initialized anew.
+    The number of shards may differ from the number in the cluster that was saved. The
+    capacity and `row_dtype` of a table may differ too. A table that does not exist yet
+    is created with the checkpoint's settings; tables that the checkpoint lacks are not
+    changed. If a table now has another optimizer, its weights are restored, and its
+    optimizer state is reset to initial values.
 
-    Shards with `--recovery log` write the rows to their recovery folders before this
-    returns, so that they recover them after a crash even if the checkpoint was removed.
-    Shards with `--recovery checkpoint` recover from the checkpoint itself: keep it
-    until a newer one is saved.
+    Shards with `--recovery log` write the restored rows to their recovery folders
+    before `restore` returns, so that they can recover these rows after a crash even if
+    the checkpoint was removed. Shards with `--recovery checkpoint` recover from the
+    checkpoint itself: do not remove it until a newer checkpoint is saved.
 
-    An increment is restored together with the checkpoints that it adds to. All shards
-    first read the whole checkpoint, and replace their rows only once all have read it:
-    if one cannot read it, no shard changes. Updates that belong to lookups from before
-    the restore are refused, so restore between two calls of `fit`, not within one.
+    An increment is restored together with the checkpoints that it adds to. The shards
+    replace their rows only once every shard has read the whole checkpoint: if one shard
+    cannot read it, no shard changes. Updates that belong to lookups from before the
+    restore are refused, so call `restore` between two calls of `fit`, not within one.
 
     Example:
 
@@ -47,25 +47,26 @@ def restore(
     ```
 
     Args:
-        path: The folder of a checkpoint, or one with several checkpoints, of which the
-            newest complete one is restored. See `save` for where such folders are.
-        cluster: The `persia_tf.Cluster`. Defaults to that of `ptf.use_cluster`, else to
-            the one of the environment.
+        path: The folder of a checkpoint, or a folder with several checkpoints, of which
+            the newest complete one is restored. See `save` for where such folders are.
+        cluster: The `persia_tf.Cluster`. Defaults to the cluster of `ptf.use_cluster`,
+            else to that of the environment.
         progress: Whether to show a progress bar; or a function that is called
-            repeatedly instead, with the number of rows done and in total. Defaults to
-            False.
+            repeatedly instead, with the number of rows that are done and the total
+            number. Defaults to False.
 
     Returns:
         The checkpoint's folder.
 
     Raises:
         NotFoundError: if there is no complete checkpoint.
-        DataLossError: if a file of the checkpoint, or of one that it is an increment
-            of, is damaged or missing.
+        DataLossError: if a file of the checkpoint, or of a checkpoint that it adds to,
+            is damaged or missing.
         InvalidArgumentError: if a table has another `output_dim`.
-        PersiaError: if a shard does not answer (it is named), or cannot write the rows
-            to its recovery folder. In the second case the rows are restored, and the
-            shard needs the checkpoint to recover until it could write them.
+        PersiaError: if a shard does not answer (the message names the shard), or if a
+            shard cannot write the rows to its recovery folder. If writing them failed,
+            the rows are restored nevertheless, but the shard needs the checkpoint for
+            recovery until it has written them.
     """
     cluster = cluster if cluster is not None else current_cluster()
     cluster.flush()
@@ -77,7 +78,7 @@ def restore(
     show = progress_bar.shower(progress, "Restoring")
 
     def tell(shards: list[Progress]) -> None:
-        # Each shard reads every file.
+        # Every shard reads all files, and reports the rows that it has read.
         if show is not None:
             rows = sum(shard.rows for shard in shards)
             show(rows, total * max(1, len(shards)))
@@ -85,10 +86,11 @@ def restore(
     try:
         shards.restore(folder, manifest.save_id, chains.paths_of(chain))
         wait_for_all(shards, tell)
-        # The generation must increase with every restore, whichever program restores.
+        # The generation must increase with every restore, even if different programs
+        # restore, so it is the current time.
         shards.swap(manifest.save_id, generation=time.time_ns())
     except BaseException:
-        # Otherwise the shards would keep the rows that they have read.
+        # Frees the memory of the rows that shards have read but will not use.
         shards.forget(manifest.save_id)
         raise
     cluster.session.note_restored()

@@ -1,4 +1,4 @@
-"""Saving of checkpoints."""
+"""Saves checkpoints, in the background if requested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any, TypedDict
 
 from absl import logging
 
-from persia_tf import checks, errors, files
+from persia_tf import errors, files
+from persia_tf.base import checks
 from persia_tf.checkpoint import chains, folders, progress_bar, whole_tables
 from persia_tf.checkpoint.manifest import FILE_NAME, Manifest, Parent
 from persia_tf.checkpoint.shards import Shards
@@ -24,7 +25,7 @@ _MOST_KEPT = 10**6
 
 
 class SaveOptions(TypedDict, total=False):
-    """The arguments of `save` that callers which save repeatedly use for each save."""
+    """Arguments of `save` that a callback accepts and passes to each of its saves."""
 
     max_to_keep: int | None
 
@@ -42,20 +43,22 @@ def save(
 
     A checkpoint holds what this program had trained when `save` was called: `save`
     first waits for the program's updates, so that all shards are at the same step. Then
-    each shard writes its own file, in parallel, while training may continue: if a row
-    changes before it is written, its value from the time of the call is saved. A
-    manifest is written last: a checkpoint without one was never finished, and is
-    ignored. The dense part is not saved: that is left to Keras.
+    each shard writes its own file, in parallel. Training may continue meanwhile: if a
+    row changes before it is written, its value from the time of the call is saved. A
+    manifest is written last, so a checkpoint without a manifest was never finished; it
+    is ignored. The dense part of a model is not saved: save it with Keras.
 
     An incremental checkpoint holds only the rows that were trained, set, created or
-    removed since the newest checkpoint in `path`, and needs that one to be restored.
-    For eviction, rows that were only looked up since then keep the time of last use
-    that they had before. A full checkpoint is saved instead, with a warning in the
-    log, if a shard does not know what changed: after a restart, a `restore`, clearing
-    or dropping a table, or a save to another folder.
+    removed since the newest checkpoint in `path`, and can be restored only together
+    with that checkpoint. It does not record lookups: a row that was only looked up
+    since that checkpoint is restored with its earlier time of last use, by which
+    eviction ranks it. If a shard does not know what changed, a full checkpoint is saved
+    instead, with a warning in the log. That happens after the shard was restarted,
+    after a `restore`, after a table was cleared or dropped, and after a save to another
+    folder.
 
-    If several programs train one cluster, one of them must save while the others do not
-    step.
+    If several programs train one cluster, one of them must save, and the others must
+    not train meanwhile.
 
     Example:
 
@@ -68,31 +71,34 @@ def save(
     ```
 
     Args:
-        path: The folder for this run's checkpoints. If rows are on shards, it is a
-            folder on the shards' machines, within their `--checkpoint-root`: relative
-            to it, or absolute, or a URL if the root is one. All shards must see the
-            same files.
-        cluster: The `persia_tf.Cluster`. Defaults to that of `ptf.use_cluster`, else to
-            the one of the environment.
-        incremental: Whether to save only what changed. Defaults to False.
-        max_to_keep: How many checkpoints to keep in `path`: older ones are removed,
-            except those that the kept ones need. None keeps all. Defaults to `5`.
+        path: The folder for this run's checkpoints. If rows are on shards, the folder
+            is on the shards' machines, within their `--checkpoint-root`: a path
+            relative to that root, an absolute path, or a URL if the root is a URL. All
+            shards must see the same files.
+        cluster: The `persia_tf.Cluster`. Defaults to the cluster of `ptf.use_cluster`,
+            else to that of the environment.
+        incremental: Whether to save only what changed since the newest checkpoint in
+            `path`. Defaults to False.
+        max_to_keep: How many checkpoints to retain in `path`. Older checkpoints are
+            removed, unless a retained increment needs them. None retains all
+            checkpoints. Defaults to `5`.
         block: Whether to wait until the checkpoint is complete. Defaults to True.
-        progress: If `block`, whether to show a progress bar; or a function that is
-            called repeatedly instead, with the number of rows done and approximately in
-            total. Defaults to False.
+        progress: Whether to show a progress bar; or a function that is called
+            repeatedly instead, with the number of rows that are done and the
+            approximate total. Ignored unless `block`. Defaults to False.
 
     Returns:
-        A `Save`, whose `wait` blocks until it has ended. Its `folder` can be given to
-        `restore`.
+        A `Save`. Its `wait` blocks until the save has ended, and `restore` accepts its
+        `folder`.
 
     Raises:
         TypeError: if `max_to_keep` is neither None nor an integer.
         ValueError: if `max_to_keep` is out of its range.
         FailedPreconditionError: if a shard was started without
             `--checkpoint-root`, an earlier save has not ended, or a shard lost its
-            part of a table (it is named).
-        PersiaError: if a shard does not answer, or cannot write (it is named).
+            part of a table. The message names the shard.
+        PersiaError: if a shard, which the message names, does not answer or cannot
+            write its file.
     """
     max_to_keep = checked_max_to_keep(max_to_keep)
     cluster = cluster if cluster is not None else current_cluster()
@@ -111,8 +117,8 @@ def checked_max_to_keep(value: Any) -> int | None:
     """Returns `value` if it is valid as `max_to_keep`.
 
     Raises:
-        TypeError: if it is neither None nor an integer.
-        ValueError: if it is out of its range.
+        TypeError: if `value` is neither None nor an integer.
+        ValueError: if `value` is an integer out of the allowed range.
     """
     if value is None:
         return None
@@ -136,17 +142,22 @@ def _parent_in(shards: Shards, path: str) -> Parent | None:
     if not found:
         return None
     try:
-        # The whole chain: an increment of a broken chain could not be restored.
+        # Read the whole chain: an increment that adds to a broken chain could not be
+        # restored.
         parent_id = chains.read(shards, found[-1])[-1].manifest.save_id
     except (errors.DataLossError, errors.FailedPreconditionError) as error:
-        logging.warning("the next checkpoint will be a whole one: %s", error)
+        logging.warning(
+            "the next checkpoint will be a full one, since no increment can build on "
+            "the last one: %s",
+            error,
+        )
         return None
     if shards.base_ids() == {parent_id}:
         return Parent(os.path.basename(found[-1]), parent_id)
     logging.warning(
-        "the next checkpoint will be a whole one: a shard does not know what changed "
-        "since %s; it was restarted or restored since, dropped or cleared a table, or "
-        "saved elsewhere",
+        "the next checkpoint will be a full one, since a shard does not know what "
+        "changed after %s: the shard was restarted or restored, dropped or cleared a "
+        "table, or was saved elsewhere",
         found[-1],
     )
     return None
@@ -158,10 +169,11 @@ class Save:
     Attributes:
         folder: The checkpoint's folder.
         save_id: The checkpoint's unique number, which all of its files contain.
-        is_incremental: Whether it holds only what changed.
-        rows: Its number of rows, once it is complete; None until then.
-        kept: Once the save has ended, the folders of the checkpoints that were kept,
-            its own included, the oldest first. None if no old ones were to be removed.
+        is_incremental: Whether the checkpoint is an increment of another one.
+        rows: The checkpoint's number of rows; None until the checkpoint is complete.
+        kept: Once the save has ended, the folders of the checkpoints that were
+            retained, including this one, the oldest first. None if `max_to_keep` was
+            None, or the save failed.
     """
 
     def __init__(
@@ -178,7 +190,7 @@ class Save:
         self._parent = parent
         self.is_incremental = parent is not None
         self.kept: list[str] | None = None
-        # Never 0, which means no checkpoint.
+        # The number is never 0, since 0 stands for "no checkpoint".
         self.save_id = secrets.randbits(63) + 1
         self._created = datetime.datetime.now(datetime.timezone.utc)
         self.rows: int | None = None
@@ -190,7 +202,7 @@ class Save:
         except errors.PersiaError:
             self._clean_up()  # Some shards may have begun to save.
             raise
-        # Not a daemon: a program that ends waits for the save.
+        # The thread is not a daemon, so that Python waits for the save before it exits.
         self._thread = threading.Thread(target=self._finish, name="persia-save")
         self._thread.start()
 
@@ -208,8 +220,8 @@ class Save:
             The checkpoint's folder.
 
         Raises:
-            PersiaError: if the save failed. The checkpoint does not exist then, and
-                earlier ones are unchanged.
+            PersiaError: if the save failed. In that case the checkpoint does not exist,
+                and earlier checkpoints are unchanged.
         """
         self._show = progress_bar.shower(progress, "Saving")
         self._thread.join()
@@ -231,10 +243,10 @@ class Save:
         try:
             self._commit()
         except errors.PersiaError as error:
-            # The checkpoint is complete, and can be restored.
+            # Only warn: the save itself succeeded, and its checkpoint can be restored.
             logging.warning(
-                "after checkpoint %s older ones may be left, and the next one may be "
-                "a whole one: %s",
+                "checkpoint %s is complete, but older checkpoints may not have been "
+                "removed, and the next checkpoint may be a full one: %s",
                 self.folder,
                 error,
             )
@@ -253,8 +265,8 @@ class Save:
         return manifest
 
     def _commit(self) -> None:
-        # Commit before old checkpoints are removed: until a shard knows of this one, it
-        # may need an older one to recover.
+        # Commit before old checkpoints are removed: until a shard knows that this
+        # checkpoint is complete, the shard may need an older one for recovery.
         paths = chains.paths_of(chains.read(self._shards, self.folder))
         self._shards.commit(self.folder, self.save_id, paths)
         self._shards.forget(self.save_id)
@@ -273,4 +285,8 @@ class Save:
             self._shards.forget(self.save_id)
             folders.remove(self._shards, self.folder)
         except errors.PersiaError as error:
-            logging.warning("parts of %s may be left: %s", self.folder, error)
+            logging.warning(
+                "could not remove all of the unfinished checkpoint %s: %s. Delete "
+                "that folder if it still exists",
+                *(self.folder, error),
+            )

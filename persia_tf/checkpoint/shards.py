@@ -1,21 +1,22 @@
-"""The requests about checkpoints that shards answer."""
+"""Sends shards requests about checkpoints, and about the files of checkpoints."""
 
 from __future__ import annotations
 
 import ctypes
 import enum
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from persia_tf import _native, errors
-from persia_tf.session import Session
+from persia_tf import errors
+from persia_tf.client.session import Session
+from persia_tf.native import capi
 
-# States, numbered as in the native core.
+# States of a save or restore on a shard, numbered as in the native core.
 _IDLE, _RUNNING = 0, 1
 
 
 class _Action(enum.IntEnum):
-    """The kinds of requests, numbered as in the native core."""
+    """The kinds of requests about checkpoints, numbered as in the native core."""
 
     SAVE = 1
     RESTORE = 2
@@ -23,10 +24,15 @@ class _Action(enum.IntEnum):
     SWAP = 4
     FORGET = 5
     COMMIT = 6
-    WRITE_FILE = 7
-    READ_FILE = 8
-    LIST_FOLDER = 9
-    REMOVE_FILES = 10
+
+
+class _FilesAction(enum.IntEnum):
+    """The kinds of requests about files, numbered as in the native core."""
+
+    WRITE = 1
+    READ = 2
+    LIST = 3
+    REMOVE = 4
 
 
 class Progress(NamedTuple):
@@ -35,12 +41,13 @@ class Progress(NamedTuple):
     Attributes:
         file: The name of the shard's file in the checkpoint's folder.
         has_ended: Whether the shard has finished, or failed.
-        error: Why it failed, or None.
+        error: Why the shard failed to save or restore; None if it did not fail.
         rows: Rows written or read so far.
         total_rows: For a save, approximately how many rows it will write; for a
             restore, 0.
         bytes: Bytes written or read so far.
-        base_id: The save that the shard can add an increment to; 0 if there is none.
+        base_id: The `save_id` of the checkpoint to which the shard can add an
+            increment; 0 if there is none.
         need: The checkpoint that the shard needs to recover after a crash, or None.
     """
 
@@ -69,26 +76,28 @@ class Need(NamedTuple):
     error: errors.PersiaError | None
 
 
-class _Reply(NamedTuple):
-    shards: list[Progress]
+class _FilesReply(NamedTuple):
     names: list[str]
     contents: bytes
 
 
 class Shards:
-    """Sends the shards of a session requests: see `cc/service/checkpoint_request.h`.
+    """Sends the shards of a session requests about checkpoints and their files.
+
+    `cc/service/checkpoint_request.h` and `files_request.h` describe the requests.
 
     Every method blocks for at most the session's time-out. On failure, it raises a
     `PersiaError` that names the shard.
     """
 
     def __init__(self, session: Session) -> None:
-        self._key = _native.utf8(session.name)
+        self._key = capi.utf8(session.name)
 
     def save(self, folder: str, save_id: int, parent_id: int = 0) -> None:
-        """Begins to save the rows as they are now.
+        """Makes all shards begin to save their rows as they are now.
 
-        If `parent_id` is not 0, only what changed since that save.
+        If `parent_id` is not 0, the shards save only what changed since the save with
+        that id.
         """
         self._ask(_Action.SAVE, save_id=save_id, parent_id=parent_id, folder=folder)
 
@@ -98,112 +107,139 @@ class Shards:
         Args:
             folder: The checkpoint's folder.
             save_id: The checkpoint's number.
-            paths: The files that restore the checkpoint, as for `restore`.
+            paths: The files from which a restarted shard restores the checkpoint: see
+                `restore`.
         """
         self._ask(_Action.COMMIT, save_id=save_id, folder=folder, files=paths)
 
     def base_ids(self) -> set[int]:
-        """Returns the saves that shards can add an increment to; 0 stands for none."""
-        return {shard.base_id for shard in self._ask(_Action.PROGRESS).shards}
+        """Returns the ids of the saves that an increment can add to; 0 means none."""
+        return {shard.base_id for shard in self._ask(_Action.PROGRESS)}
 
     def restore(self, folder: str, save_id: int, paths: Sequence[str]) -> None:
-        """Begins to read files: those of a checkpoint, preceded by its parents'."""
+        """Makes shards begin to read a checkpoint's files, its parents' files first."""
         self._ask(_Action.RESTORE, save_id=save_id, folder=folder, files=paths)
 
     def swap(self, save_id: int, generation: int) -> None:
-        """Replaces the rows of the shards by those that were read."""
+        """Makes shards replace their rows with the rows read for `restore`."""
         self._ask(_Action.SWAP, save_id=save_id, generation=generation)
 
     def forget(self, save_id: int = 0) -> None:
-        """Ends a save or restore and forgets it; 0: whichever the shard works on."""
+        """Makes shards discard a save or restore, and cancel it if it still runs.
+
+        If `save_id` is 0, the shards discard any save or restore.
+        """
         self._ask(_Action.FORGET, save_id=save_id)
 
     def progress(self) -> list[Progress]:
         """Returns the progress of each shard, in the order of the shards."""
-        # Several embedding workers report the same shards.
+        # Several embedding workers may report the same shard: use its first report.
         first: dict[str, Progress] = {}
-        for shard in self._ask(_Action.PROGRESS).shards:
+        for shard in self._ask(_Action.PROGRESS):
             first.setdefault(shard.file, shard)
         return list(first.values())
 
     def needs(self) -> list[Need]:
-        """Returns a `Need` for each shard that needs the checkpoint it restored."""
-        progress = self._ask(_Action.PROGRESS).shards
+        """Returns a `Need` for each shard that needs a checkpoint for its recovery."""
+        progress = self._ask(_Action.PROGRESS)
         return [shard.need for shard in progress if shard.need is not None]
 
     def write_file(self, folder: str, name: str, contents: bytes) -> None:
         """Writes a small file atomically."""
-        self._ask(_Action.WRITE_FILE, folder=folder, files=[name], contents=contents)
+        self._ask_files(_FilesAction.WRITE, folder, [name], contents)
 
     def read_file(self, folder: str, name: str) -> bytes:
-        """Reads a small file."""
-        return self._ask(_Action.READ_FILE, folder=folder, files=[name]).contents
+        """Returns the contents of a small file."""
+        return self._ask_files(_FilesAction.READ, folder, [name]).contents
 
     def list_folder(self, folder: str) -> list[str]:
-        """Lists the names in a folder; empty if there is no such folder."""
-        return self._ask(_Action.LIST_FOLDER, folder=folder).names
+        """Returns the names in a folder; an empty list if the folder is missing."""
+        return self._ask_files(_FilesAction.LIST, folder).names
 
     def remove_files(self, folder: str, names: Sequence[str]) -> None:
-        """Removes files, and the folder if it is then empty."""
-        self._ask(_Action.REMOVE_FILES, folder=folder, files=names)
+        """Removes files, and their folder if that leaves it empty."""
+        self._ask_files(_FilesAction.REMOVE, folder, names)
 
     def _ask(
         self,
         action: _Action,
-        *,
-        save_id: int = 0,
-        parent_id: int = 0,
-        generation: int = 0,
         folder: str = "",
         files: Sequence[str] = (),
+        **numbers: int,
+    ) -> list[Progress]:
+        library = capi.library()
+        return self._send(
+            library.persia_session_checkpoint,
+            capi.CheckpointRequest(action, **_texts(folder, files), **numbers),
+            capi.CheckpointReplyHandle(),
+            _read_progress,
+            library.persia_checkpoint_free,
+        )
+
+    def _ask_files(
+        self,
+        action: _FilesAction,
+        folder: str,
+        files: Sequence[str] = (),
         contents: bytes = b"",
-    ) -> _Reply:
-        texts = (ctypes.c_char_p * len(files))(*map(_native.utf8, files))
-        request = _native.CheckpointRequest(
-            action=action,
-            save_id=save_id,
-            parent_id=parent_id,
-            generation=generation,
-            folder=_native.utf8(folder),
-            files=texts,
-            file_count=len(files),
-            contents=contents,
-            contents_size=len(contents),
+    ) -> _FilesReply:
+        library = capi.library()
+        texts = _texts(folder, files)
+        return self._send(
+            library.persia_session_files,
+            capi.FilesRequest(
+                action, **texts, contents=contents, contents_size=len(contents)
+            ),
+            capi.FilesReplyHandle(),
+            _read_files,
+            library.persia_files_free,
         )
-        handle = _native.CheckpointReplyHandle()
-        library = _native.library()
-        library.persia_session_checkpoint(
-            self._key, ctypes.byref(request), ctypes.byref(handle)
-        )
+
+    def _send(self, call, request, handle, read, free):
+        """Sends `request`, and returns the reply, which `read` converts to Python."""
+        call(self._key, ctypes.byref(request), ctypes.byref(handle))
         try:
-            return _read(handle)
+            return read(handle)
         finally:
-            library.persia_checkpoint_free(handle)
+            free(handle)
 
 
-def _read(handle: _native.CheckpointReplyHandle) -> _Reply:
-    library = _native.library()
+def _texts(folder: str, files: Sequence[str]) -> dict[str, Any]:
+    return {
+        "folder": capi.utf8(folder),
+        "files": (ctypes.c_char_p * len(files))(*map(capi.utf8, files)),
+        "file_count": len(files),
+    }
+
+
+def _read_progress(handle: capi.CheckpointReplyHandle) -> list[Progress]:
+    library = capi.library()
     shards = []
     for index in range(library.persia_checkpoint_shards(handle)):
-        progress = _native.CheckpointProgress()
+        progress = capi.CheckpointProgress()
         library.persia_checkpoint_shard(handle, index, ctypes.byref(progress))
         shards.append(_progress_of(progress))
+    return shards
+
+
+def _read_files(handle: capi.FilesReplyHandle) -> _FilesReply:
+    library = capi.library()
     names = [
-        library.persia_checkpoint_name(handle, index).decode()
-        for index in range(library.persia_checkpoint_names(handle))
+        library.persia_files_name(handle, index).decode()
+        for index in range(library.persia_files_names(handle))
     ]
     size = ctypes.c_uint64()
-    contents = library.persia_checkpoint_contents(handle, ctypes.byref(size))
-    return _Reply(shards, names, ctypes.string_at(contents, size.value))
+    contents = library.persia_files_contents(handle, ctypes.byref(size))
+    return _FilesReply(names, ctypes.string_at(contents, size.value))
 
 
-def _progress_of(native: _native.CheckpointProgress) -> Progress:
+def _progress_of(native: capi.CheckpointProgress) -> Progress:
     error = None
     file = native.file.decode()
     if native.state == _IDLE:
         error = errors.UnavailableError(
-            "a shard knows nothing of it any more: it was restarted meanwhile, or told "
-            "to forget it. Try again."
+            "a shard no longer has any record of this save or restore: the shard was "
+            "restarted, or was told to forget it. Try again."
         )
     elif native.code:
         message = native.message.decode("utf-8", "replace")
@@ -220,7 +256,7 @@ def _progress_of(native: _native.CheckpointProgress) -> Progress:
     )
 
 
-def _need_of(file: str, native: _native.CheckpointProgress) -> Need | None:
+def _need_of(file: str, native: capi.CheckpointProgress) -> Need | None:
     folder = native.needed.decode("utf-8", "replace")
     if not folder:
         return None
@@ -229,9 +265,9 @@ def _need_of(file: str, native: _native.CheckpointProgress) -> Need | None:
         message = native.base_message.decode("utf-8", "replace")
         error = errors.from_code(
             native.base_code,
-            f"{file}: checkpoint {folder} was restored, but its rows could not be "
-            f"written to the recovery folder: {message}. The shard tries again every "
-            "30 seconds; keep the checkpoint, which it needs to come back until then, "
-            "or restore it once more",
+            f"{file}: checkpoint {folder} was restored, but the shard could not write "
+            f"the restored rows to its recovery folder: {message}. The shard tries "
+            "again every 30 seconds. Keep the checkpoint until then, since the shard "
+            "needs it to recover; or restore the checkpoint once more",
         )
     return Need(file, folder, error)

@@ -1,4 +1,4 @@
-"""Waiting for shards that save or restore."""
+"""Waits for shards that save or restore a checkpoint."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def wait_for_all(
 
     Args:
         shards: The shards.
-        tell: Called repeatedly with their progress.
+        tell: A function that is called repeatedly with the progress of the shards.
 
     Returns:
         The final progress of each shard.
 
     Raises:
-        PersiaError: if a shard failed (the first one's error is raised), or does not
-            answer.
+        PersiaError: if a shard failed, or does not answer. If several failed, the error
+            of the first is raised.
     """
     while True:
         progress = shards.progress()
@@ -39,14 +39,14 @@ def wait_for_all(
 
 
 def wait_until_not_needed(shards: Shards) -> None:
-    """Waits until no shard needs the checkpoint that it restored for its recovery.
+    """Waits until no shard depends on its restored checkpoint for recovery.
 
     Args:
         shards: The shards.
 
     Raises:
-        PersiaError: if a shard could not write its rows to its recovery folder (the
-            first one's error is raised), or does not answer.
+        PersiaError: if a shard could not write its rows to its recovery folder, or does
+            not answer. If several failed, the error of the first is raised.
     """
     while needs := shards.needs():
         for need in needs:

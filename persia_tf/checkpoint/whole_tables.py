@@ -12,9 +12,9 @@ from persia_tf.stats import ProcessStats
 def check(cluster: Cluster) -> None:
     """Raises `FailedPreconditionError` if a shard lost its part of a table.
 
-    Tables without rows are ignored, since they may still be in creation. If a table
-    seems to be missing, the shards are asked again: it may have been created and
-    trained between their answers.
+    Tables without rows are ignored, since a program may still be creating them. If some
+    shards seem to lack a table, all shards are queried a second time: the table may
+    have been created and trained between the answers of two shards.
     """
     if _torn_table(cluster.shard_stats()) is None:
         return
@@ -25,7 +25,7 @@ def check(cluster: Cluster) -> None:
 
 
 def _torn_table(shards: Sequence[ProcessStats]) -> str | None:
-    """Returns the first table with rows that is missing on some shards, or None."""
+    """Returns the first table that has rows but is missing on some shards, or None."""
     parts = [part for shard in shards for part in shard.tables]
     for name in sorted({part.name for part in parts if part.rows}):
         if sum(part.name == name for part in parts) < len(shards):

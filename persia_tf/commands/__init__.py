@@ -1,1 +1,1 @@
-"""The `persia` command and its sub-commands; none of them imports TensorFlow."""
+"""The `persia` command and its sub-commands, which load without TensorFlow."""

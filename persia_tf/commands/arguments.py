@@ -1,19 +1,23 @@
-"""Parsers and declarations of arguments that several commands share."""
+"""Parses and declares the arguments that several commands share."""
 
 from __future__ import annotations
 
 import argparse
 import os
 from collections.abc import Callable
+from typing import Any
 
-from persia_tf import addresses, auth, errors, tls
+from persia_tf import errors
+from persia_tf.base import addresses
+from persia_tf.credentials import auth, tls
 from persia_tf.files import is_url
 
-_FROM_ENVIRONMENT = f"${addresses.SHARDS_VARIABLE}"
+# The default of an option of type `shards`: the variable that lists the shards.
+SHARDS_OF_ENVIRONMENT = f"${addresses.SHARDS_VARIABLE}"
 
 
 def address_list(text: str) -> list[addresses.Address]:
-    """Reads "host:port,host:port,..."."""
+    """Parses an argument of the form "host:port,host:port,..."."""
     try:
         return addresses.parse_list(text)
     except errors.InvalidArgumentError as error:
@@ -21,68 +25,72 @@ def address_list(text: str) -> list[addresses.Address]:
 
 
 def address(text: str) -> addresses.Address:
-    """Reads one "host:port"."""
+    """Parses an argument of the form "host:port"."""
     found = address_list(text)
     if len(found) != 1:
         raise argparse.ArgumentTypeError(f"must be one HOST:PORT, got {text!r}")
     return found[0]
 
 
-def add_shards(parser: argparse.ArgumentParser, name: str, text: str) -> None:
-    """Declares an argument for a list of shards, by default those of the environment.
+def shards_of(text: str) -> dict[str, Any]:
+    """Returns the declaration of an option for shards; its default is `$PERSIA_PS`.
+
+    Example:
+
+    >>> parser.add_argument("--ps", **shards_of("the shards to ask"))
 
     Args:
-        parser: The parser to add it to.
-        name: The name of an option, or of an optional positional argument.
-        text: Its help text.
+        text: The argument's help text.
+
+    Returns:
+        Keywords for `add_argument`.
     """
-    parser.add_argument(
-        name,
-        type=_shards,
-        default=_FROM_ENVIRONMENT,
-        metavar="HOST:PORT,...",
-        help=f"{text} (%(default)s)",
-        **({} if name.startswith("-") else {"nargs": "?"}),
-    )
+    return {
+        "type": shards,
+        "default": SHARDS_OF_ENVIRONMENT,
+        "metavar": "HOST:PORT,...",
+        "help": f"{text} (%(default)s)",
+    }
 
 
-def _shards(text: str) -> list[addresses.Address]:
-    if text != _FROM_ENVIRONMENT:
+def shards(text: str) -> list[addresses.Address]:
+    """Parses "host:port,..."; replaces "$PERSIA_PS" with that variable's value."""
+    if text != SHARDS_OF_ENVIRONMENT:
         return address_list(text)
     listed = os.environ.get(addresses.SHARDS_VARIABLE, "")
     if not listed.strip():
         raise argparse.ArgumentTypeError(
-            f"no shards are named: give HOST:PORT,..., or set {_FROM_ENVIRONMENT} to "
-            "that"
+            "no shards are given: give HOST:PORT,..., or set "
+            f"{SHARDS_OF_ENVIRONMENT} to it"
         )
     try:
         return addresses.parse_list(listed)
     except errors.InvalidArgumentError as error:
-        raise argparse.ArgumentTypeError(f"{_FROM_ENVIRONMENT}: {error}") from error
+        raise argparse.ArgumentTypeError(f"{SHARDS_OF_ENVIRONMENT}: {error}") from error
 
 
 def add_auth_token_file(parser: argparse.ArgumentParser) -> None:
-    """Declares --auth-token-file."""
+    """Declares the option --auth-token-file."""
     parser.add_argument(
         "--auth-token-file",
         metavar="FILE",
-        help="holds the token that every process of the cluster must have; its "
-        f"owner's alone, chmod 600 (${auth.TOKEN_FILE_VARIABLE})",
+        help="holds the token that every process of the cluster must have; readable by "
+        f"its owner only (chmod 600) (${auth.TOKEN_FILE_VARIABLE})",
     )
 
 
 def add_tls(parser: argparse.ArgumentParser) -> None:
-    """Declares --tls-certificate, --tls-key and --tls-ca."""
+    """Declares the options --tls-certificate, --tls-key and --tls-ca."""
     for name, text in (
         (
             "certificate",
-            "this process's certificate, in PEM: with it, its key and an "
-            "authority, connections are encrypted and both ends show one",
+            "this process's certificate, in PEM; with it, its key and an authority, "
+            "connections are encrypted, and both ends must show a certificate",
         ),
         (
             "key",
-            "the certificate's key, in PEM without a password; its owner's alone, "
-            "chmod 600",
+            "the certificate's key, in PEM without a password; readable by its owner "
+            "only (chmod 600)",
         ),
         ("ca", "the authority that signs the peers' certificates, in PEM"),
     ):
@@ -94,20 +102,20 @@ def add_tls(parser: argparse.ArgumentParser) -> None:
 
 
 def tls_of(args: argparse.Namespace) -> tls.TLS | None:
-    """Returns the TLS of these options, with defaults from the environment."""
+    """Returns the `TLS` that the --tls options name, or else the environment."""
     return tls.of_options(args.tls_certificate, args.tls_key, args.tls_ca)
 
 
 def port(text: str) -> int:
-    """Reads a port; 0 means any free port."""
+    """Parses a port number; 0 means any free port."""
     value = int(text)
     if not 0 <= value <= 65535:
-        raise argparse.ArgumentTypeError(f"a port is from 0 to 65535, got {value}")
+        raise argparse.ArgumentTypeError(f"must be from 0 to 65535, got {value}")
     return value
 
 
 def folder(text: str) -> str:
-    """Reads a folder's path; creates the folder and returns its absolute path."""
+    """Creates the folder that an argument names, and returns its absolute path."""
     if is_url(text):
         raise argparse.ArgumentTypeError(
             f"must be a folder of this machine, got {text!r}"
@@ -115,12 +123,12 @@ def folder(text: str) -> str:
     try:
         os.makedirs(text, exist_ok=True)
     except OSError as error:
-        raise argparse.ArgumentTypeError(f"cannot be made: {error}") from error
+        raise argparse.ArgumentTypeError(f"cannot be created: {error}") from error
     return os.path.abspath(text)
 
 
 def folder_or_url(text: str) -> str:
-    """Reads a folder as `folder` does, or a URL, which it returns unchanged."""
+    """Returns a URL unchanged; treats any other argument as `folder` does."""
     return text if is_url(text) else folder(text)
 
 

@@ -1,4 +1,4 @@
-"""Fetches the counters of shards, with one request per shard: some may be down."""
+"""Fetches the counters of shards, some of which may be down: one request per shard."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MOST_AT_ONCE = 64
 
 
 class Failure(NamedTuple):
-    """A shard that did not answer.
+    """A server that did not answer.
 
     Attributes:
-        address: Its "host:port".
+        address: The server's "host:port".
         error: The error message, without the address.
     """
 
@@ -30,8 +30,9 @@ class Answers(NamedTuple):
     """The answers of shards or embedding workers.
 
     Attributes:
-        processes: One list per server that answered: the counters of the shard; or of
-            the embedding worker, followed by those of the shards behind it.
+        processes: One list per server that answered. The list of a shard has its
+            counters. The list of an embedding worker has the worker's counters,
+            followed by the counters of each shard behind the worker.
         failures: The servers that did not answer.
     """
 
@@ -39,7 +40,7 @@ class Answers(NamedTuple):
     failures: list[Failure]
 
     def exit_code(self, command: str) -> int:
-        """Prints failures to stderr; returns 1 if there are any, else 0."""
+        """Prints the failures to stderr; returns 1 if a server failed, else 0."""
         for failure in self.failures:
             print(
                 f"{command}: {failure.address} is down: it {failure.error}",
@@ -49,10 +50,10 @@ class Answers(NamedTuple):
 
 
 def ask_each(args: argparse.Namespace) -> Answers:
-    """Fetches the counters of all shards in a command's arguments, in parallel.
+    """Fetches the counters of all shards that a command's arguments name, in parallel.
 
-    It blocks for at most about their timeout per 64 shards, and for one more timeout if
-    no shard answers.
+    The call takes at most about `args.timeout` per 64 shards. If no shard answers, a
+    last request to all shards takes up to one more timeout.
 
     Raises:
         PersiaError: if none of the shards answers, or if one refuses to answer.
@@ -70,7 +71,8 @@ def ask_each(args: argparse.Namespace) -> Answers:
         answers = list(pool.map(ask, addresses))
     told = [answer for answer in answers if isinstance(answer, list)]
     if not told:
-        # Raises one error that names the shard and the number of shards.
+        # No shard answered. This request to all shards fails too, with an error that
+        # names a shard and the number of shards.
         stats.fetch(addresses, args.timeout, args.auth_token_file, tls)
     failures = [
         Failure(address, _reason(answer))

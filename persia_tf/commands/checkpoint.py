@@ -1,8 +1,8 @@
 """`persia checkpoint`: saves, restores and looks after checkpoints.
 
-save and restore have running shards do it. The others read, and compact writes,
-files that this machine reaches: a checkpoint, or the folder of several, of which
-compact takes the newest.
+save and restore make running shards write and read the files. ls, verify and compact
+work on files that this machine can reach: a checkpoint, or a folder of several, of
+which compact takes the newest.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import argparse
 import ctypes
 from typing import TYPE_CHECKING
 
-from persia_tf import _native, errors, files
+from persia_tf import errors, files
 from persia_tf.commands import checkpoint_rows
+from persia_tf.native import capi
 
 if TYPE_CHECKING:
     from persia_tf.checkpoint.chains import Link
@@ -32,34 +33,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, text, description, add_options in (
         (
             "save",
-            "have running shards save their rows",
+            "make running shards save their rows",
             checkpoint_rows.SAVE,
             checkpoint_rows.add_save_arguments,
         ),
         (
             "restore",
-            "have running shards restore rows",
+            "make running shards restore rows",
             checkpoint_rows.RESTORE,
             checkpoint_rows.add_restore_arguments,
         ),
         (
             "ls",
             "show the checkpoints in a folder",
-            "Shows a checkpoint, or those in a folder, in a line each.",
+            "Shows a checkpoint, or those in a folder, with a line for each.",
             _add_path,
         ),
         (
             "verify",
-            "read them whole, and say which are damaged",
-            "Reads a checkpoint whole, or those in a folder, with all that they need. "
-            "Exits with 1 if one is damaged.",
+            "read checkpoints completely, and report damaged ones",
+            "Reads a checkpoint completely, or those in a folder, with the checkpoints "
+            "that they need. Exits with 1 if one is damaged.",
             _add_path,
         ),
         (
             "compact",
-            "make an increment one that needs no other",
-            "Makes an increment, or the newest one in a folder, a checkpoint that has "
-            "all rows itself. Training goes on meanwhile.",
+            "make an increment independent of other checkpoints",
+            "Turns an increment, or the newest one in a folder, into a checkpoint that "
+            "has all rows itself. Training can continue meanwhile.",
             _add_path,
         ),
     ):
@@ -75,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_path(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "path", metavar="PATH", help="a checkpoint, or the folder of several"
+        "path", metavar="PATH", help="a checkpoint, or a folder of several"
     )
 
 
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     """Runs the action, and returns the exit code.
 
     `ls`, `verify` and `compact` print one line per checkpoint, and return 1 if a
-    checkpoint is damaged. They raise NotFoundError if there is none.
+    checkpoint is damaged. They raise NotFoundError if `args.path` has no checkpoint.
     """
     if args.action == "save":
         return checkpoint_rows.save(args)
@@ -103,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     folders = _folders(args.path.rstrip("/") or "/")
     if not folders:
         raise errors.NotFoundError(
-            f"there is no checkpoint at {args.path}, nor one in it"
+            f"there is no checkpoint at {args.path}, and none inside it"
         )
     tell = _Verifier().line if args.action == "verify" else _described
     lines = [tell(folder) for folder in folders]
@@ -112,8 +113,9 @@ def run(args: argparse.Namespace) -> int:
     return 0 if all(is_whole for _, is_whole in lines) else 1
 
 
-# Imported late: these modules import NumPy, whose threads would receive the signals
-# that `persia launch` waits for.
+# The functions below import modules late, since these modules import NumPy. The process
+# of `persia launch` loads this file too, and threads of NumPy there would receive the
+# signals for which that process waits.
 def _compact(path: str) -> int:
     from persia_tf.checkpoint.compacting import compact
 
@@ -160,7 +162,7 @@ def _described(folder: str) -> tuple[str, bool]:
 
 
 class _Verifier:
-    """Reads whole checkpoints and those that they depend on, each only once."""
+    """Verifies checkpoints, and those that they depend on, by reading each once."""
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
@@ -185,8 +187,8 @@ class _Verifier:
         rows = sum(count.rows for count in counts)
         if rows != link.manifest.rows:
             raise errors.DataLossError(
-                f"the files of {link.folder} have {rows} rows, its manifest says "
-                f"{link.manifest.rows}"
+                f"the files of {link.folder} have {rows} rows, but its manifest "
+                f"says {link.manifest.rows}"
             )
         told = f"{rows} rows"
         if link.manifest.parent is not None:
@@ -195,13 +197,11 @@ class _Verifier:
         self._told[link.folder] = told
 
 
-def _read_file(path: str, link: Link) -> _native.ShardFile:
-    counts = _native.ShardFile()
-    _native.library().persia_checkpoint_read_file(
-        _native.utf8(path), ctypes.byref(counts)
-    )
+def _read_file(path: str, link: Link) -> capi.ShardFile:
+    counts = capi.ShardFile()
+    capi.library().persia_checkpoint_read_file(capi.utf8(path), ctypes.byref(counts))
     if counts.save_id != link.manifest.save_id:
-        raise errors.DataLossError(f"{path} is of another checkpoint")
+        raise errors.DataLossError(f"{path} belongs to another checkpoint")
     parent = link.manifest.parent
     if counts.parent_id != (parent.save_id if parent is not None else 0):
         raise errors.DataLossError(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from persia_tf.checkpoint import Save
     from persia_tf.cluster import Cluster
 
-# By action.
+# The examples in the help of each action.
 EXAMPLES = {
     "save": """
 persia checkpoint save run1 --ps 10.0.0.1:7000,10.0.0.2:7000
@@ -28,23 +28,24 @@ persia checkpoint restore run1/ckpt-00000007
 """,
 }
 _OF_SHARDS = """
-The shards do it, so PATH is where they see it: within the folder or URL of their
---checkpoint-root, relative to that or absolute. stdout has the checkpoint's folder.
+The shards read and write the files, so PATH is a path on their machines: within the
+folder or URL of their --checkpoint-root, relative to that or absolute. The command
+prints the checkpoint's folder to stdout.
 """
 SAVE = f"""
 Saves the rows of all tables of running shards, with the state of their optimizers, as
 a new checkpoint in PATH.
 {_OF_SHARDS}
-Programs may train meanwhile. Each shard saves its rows as they are at one moment, and
-not all shards at the same: for all rows to be of one step, let no program step.
+Programs may train meanwhile. Each shard saves its rows as they are at one moment, but
+that moment differs between shards. For all rows to be of one step, pause training.
 """
 RESTORE = f"""
-Restores the rows of a checkpoint into running shards, of any number: PATH, or the
-newest one in PATH. All shards take it, or none does. Tables that it lacks stay as
+Restores the rows of a checkpoint, PATH or the newest one in PATH, into any number of
+running shards. All shards restore it, or none does. Tables that are not in it stay as
 they are.
 {_OF_SHARDS}
-A program that trains meanwhile fails in its next step: restore before it begins, or
-between two calls of its fit.
+A program that trains meanwhile fails in its next step: restore before training begins,
+or between two calls of fit.
 """
 
 
@@ -54,8 +55,9 @@ def add_save_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--incremental",
         action="store_true",
-        help="save what changed since the newest checkpoint in PATH, which is needed "
-        "then; or all, and say so, if a shard does not know what changed",
+        help="save only what changed since the newest checkpoint in PATH, which the "
+        "new one then needs; if a shard does not know what changed, save all rows and "
+        "say so",
     )
     parser.add_argument(
         "--max-to-keep",
@@ -63,7 +65,7 @@ def add_save_arguments(parser: argparse.ArgumentParser) -> None:
         default="5",
         metavar="N",
         help="how many checkpoints stay in PATH, besides those that they need; older "
-        "ones are removed (%(default)s); all: none is",
+        'ones are removed (%(default)s); "all": none is removed',
     )
 
 
@@ -74,14 +76,16 @@ def add_restore_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_shards(parser: argparse.ArgumentParser, path: str) -> None:
     parser.add_argument("path", metavar="PATH", help=path)
-    arguments.add_shards(parser, "--ps", "the shards, or their embedding workers")
+    parser.add_argument(
+        "--ps", **arguments.shards_of("the shards, or their embedding workers")
+    )
     parser.add_argument(
         "--timeout",
         type=float,
         default=30.0,
         metavar="SECONDS",
-        help="until a shard that does not answer is an error; how long they write or "
-        "read does not count (%(default)g)",
+        help="how long a shard may leave a request unanswered; time spent writing or "
+        "reading files does not count (%(default)g)",
     )
     arguments.add_auth_token_file(parser)
     arguments.add_tls(parser)
@@ -91,8 +95,9 @@ def count_or_all(text: str) -> int | None:
     return None if text == "all" else arguments.at_least(1)(text)
 
 
-# Imported late: these modules import NumPy, whose threads would receive the signals
-# that `persia launch` waits for.
+# The functions below import modules late, since these modules import NumPy. The process
+# of `persia launch` loads this file too, and threads of NumPy there would receive the
+# signals for which that process waits.
 def save(args: argparse.Namespace) -> int:
     """Saves a checkpoint, and prints its folder."""
     from persia_tf import checkpoint
@@ -131,7 +136,8 @@ def _wait(saving: Save, progress: Progress) -> None:
     except KeyboardInterrupt:
         print(
             f"\n{saving.folder} is complete once the shards have written it: this "
-            "command waits for them. Interrupted once more, it leaves it unfinished.",
+            "command waits for them. Interrupt it again to leave the checkpoint "
+            "unfinished.",
             file=sys.stderr,
         )
         raise
@@ -140,7 +146,7 @@ def _wait(saving: Save, progress: Progress) -> None:
 def _cluster(args: argparse.Namespace) -> Cluster:
     from persia_tf.cluster import Cluster
 
-    logging.set_verbosity(logging.WARNING)  # The command prints the outcome itself.
+    logging.set_verbosity(logging.WARNING)  # The command prints its own messages.
 
     return Cluster(
         [str(shard) for shard in args.ps],

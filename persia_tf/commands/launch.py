@@ -1,25 +1,26 @@
 """`persia launch`: runs a program beside parameter server shards of its own.
 
-With --workers, as several workers of TensorFlow. With --embedding-workers, such workers
-stand between the program and the shards.
+With --workers, several processes run the program, as TensorFlow's workers. With
+--embedding-workers, embedding workers stand between the program and the shards.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import logging
 import shlex
 import signal
 import tempfile
 from pathlib import Path
 
-from persia_tf import auth, tls
-from persia_tf.addresses import SHARDS_VARIABLE, Address
-from persia_tf.commands import arguments, local_servers, log, memory, recovering
-from persia_tf.commands.local_servers import LocalServers, StartError
-from persia_tf.commands.programs import Programs
-from persia_tf.commands.signals import BlockedSignals
+from persia_tf.base.addresses import SHARDS_VARIABLE, Address
+from persia_tf.commands import arguments, options, recovering
+from persia_tf.commands.options import Option
+from persia_tf.credentials import auth, tls
+from persia_tf.processes import local_servers, log, memory
+from persia_tf.processes.local_servers import LocalServers, StartError
+from persia_tf.processes.programs import Programs
+from persia_tf.processes.signals import BlockedSignals
 
 USAGE = "persia launch [options] -- PROGRAM [ARGUMENT ...]"
 EXAMPLES = """
@@ -29,6 +30,22 @@ persia launch --ps 2 --recovery log --checkpoint-root ckpt -- python train.py
 """
 
 _LOGGER = logging.getLogger("persia.launch")
+
+# Options that `persia launch` passes on to the `persia ps` of each shard.
+_SHARD_OPTIONS = (
+    Option(
+        "--memory-limit",
+        metavar="BYTES",
+        help="the most memory for the tables of each shard: see persia ps --help "
+        f"(default: equal parts of {memory.DEFAULT_PERCENT:g}%% of this machine's)",
+    ),
+    recovering.CHECKPOINT_ROOT,
+    *recovering.options(
+        "each shard has a subfolder, from which the next launch recovers it; default: "
+        "a temporary folder if --recovery is given, else no folder, and then servers "
+        "that end are not restarted"
+    ),
+)
 
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _LOG_SECONDS = 5.0
@@ -50,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1,
         metavar="N",
         help="how many processes run the program (%(default)s); if there are several, "
-        "$TF_CONFIG makes each of them a worker, and one that fails ends all",
+        "$TF_CONFIG makes each of them a worker, and if one fails, all are ended",
     )
     parser.add_argument(
         "--embedding-workers",
@@ -68,24 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long the shards, and then the workers, may take to start "
         "(%(default)g)",
     )
-    parser.add_argument(
-        "--memory-limit",
-        metavar="BYTES",
-        help="of each shard: see persia ps --help (default: equal parts of "
-        f"{memory.DEFAULT_PERCENT:g}%% of this machine's)",
-    )
-    parser.add_argument(
-        "--checkpoint-root",
-        type=arguments.folder_or_url,
-        metavar="FOLDER",
-        help="folder or URL where checkpoints are kept (default: there are none)",
-    )
-    recovering.add_arguments(
-        parser,
-        "each in a folder of its own there, from which the next launch goes on; "
-        "default: with --recovery, a temporary one, and else servers that end are not "
-        "started again",
-    )
+    options.declare(parser, _SHARD_OPTIONS)
     arguments.add_auth_token_file(parser)
     log.add_arguments(parser)
     arguments.add_tls(parser)
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _NotRunError(Exception):
-    """The program was not run; `exit_code` is that of `persia launch`."""
+    """The program was not run, so `persia launch` exits with `exit_code`."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -113,20 +113,20 @@ class _Launch:
     def __init__(
         self, args: argparse.Namespace, env: dict[str, str], folder: Path
     ) -> None:
-        """Prepares the launch; `folder` is for files that are removed at its end."""
+        """Prepares a launch; files in `folder` are removed when the launch ends."""
         self._args = args
-        self._recovery = recovering.of_arguments(args)
+        self._shard_values = options.values(_SHARD_OPTIONS, args)
         if args.recovery and not args.recovery_folder:
-            self._recovery = dataclasses.replace(
-                self._recovery, folder=str(folder / "recovery")
-            )
+            self._shard_values["recovery_folder"] = str(folder / "recovery")
         self._env = env
-        # Before any thread starts, so that no other thread receives a signal.
+        # Set up signals before any thread starts, so that only this thread gets them.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._signals = BlockedSignals([*_FORWARDED, signal.SIGCHLD])
         self._servers = LocalServers(
             *(folder, env, self._signals.previous_mask),
-            *(self._recovery, "--recovery", _LOGGER),
+            recovers=bool(self._shard_values["recovery_folder"]),
+            recovery_option="--recovery",
+            logger=_LOGGER,
         )
 
     def run(self) -> int:
@@ -137,7 +137,7 @@ class _Launch:
             return self._run_program(workers or shards)
         except StartError as error:
             log = "its log is above" if error.log else "it logged nothing"
-            remedy = "; --start-timeout gives it longer" if error.is_late else ""
+            remedy = "; --start-timeout allows more time" if error.is_late else ""
             _LOGGER.error("%s; %s%s", error, log, remedy)
             return 1
         except _NotRunError as error:
@@ -149,12 +149,8 @@ class _Launch:
     def _shard_options(self) -> list[list[str]]:
         count = self._args.ps
         return [
-            local_servers.shard_options(
-                *(index, count),
-                recovery=self._recovery,
-                checkpoint_root=self._args.checkpoint_root or "",
-                memory_limit=self._args.memory_limit or "",
-                log_level=self._args.log_level,
+            local_servers.shard_command_line(
+                *(index, count, self._shard_values, self._args.log_level)
             )
             for index in range(count)
         ]
@@ -189,7 +185,7 @@ class _Launch:
         except OSError as error:
             raise _NotRunError(
                 f"cannot run {self._args.program[0]}: {error.strerror}",
-                # The exit codes that a shell uses.
+                # As in a shell: 127 if the program is missing, 126 if it cannot be run.
                 127 if isinstance(error, FileNotFoundError) else 126,
             ) from error
         while True:
@@ -204,7 +200,7 @@ class _Launch:
                 program.forward(received)
 
     def _stop(self, program: Programs) -> None:
-        """Stops those of the program's processes that still run."""
+        """Stops the processes of the program that are still running."""
 
         def end_all() -> None:
             self._servers.kill()
@@ -214,11 +210,11 @@ class _Launch:
         local_servers.stop(program.children, self._rest, end_all)
 
     def _rest(self, seconds: float) -> bool:
-        """Waits for a time, or until a child ends.
+        """Waits until a child process ends, but at most for `seconds`.
 
         Returns:
-            True if a child has ended; False after the time, or for another signal,
-            which means that children must be killed now.
+            True if a child has ended. False if none ended in time, or another signal
+            arrived: then the caller must kill the children.
         """
         received = self._signals.take_within(seconds)
         return received is not None and received.si_signo == signal.SIGCHLD

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
+import textwrap
+from typing import Any
 
 from absl import app
+from absl.flags import argparse_flags
 
 from persia_tf import _version, errors
 from persia_tf.commands import checkpoint, launch, ps, serve, status, table, worker
-from persia_tf.commands.parser import Parser
+
+# The width of help pages; examples are not wrapped, and must not be wider.
+_COLUMNS = 80
 
 _INTERRUPTED = 130
 
@@ -28,34 +34,35 @@ def main() -> None:
 
 def _parse(argv: list[str]) -> argparse.Namespace:
     own, program = _split(argv)
-    parser = _parser()
-    args, unknown = parser.parse_known_args(own[1:])
+    commands = parser()
+    args, unknown = commands.parse_known_args(own[1:])
     if args.command == "launch" and not program:
-        parser.error(f"launch: say after -- what to run: {launch.USAGE}")
+        commands.error(f"launch: give the program to run after --: {launch.USAGE}")
     if unknown:
-        parser.error(f"{args.command}: unknown arguments: {' '.join(unknown)}")
+        commands.error(f"{args.command}: unknown arguments: {' '.join(unknown)}")
     if args.command != "launch" and program is not None:
-        parser.error(f"{args.command}: takes no -- and nothing after it")
+        commands.error(f"{args.command}: takes neither -- nor anything after it")
     args.program = program
     return args
 
 
 def _split(argv: list[str]) -> tuple[list[str], list[str] | None]:
-    """Splits the arguments at "--", after which the program of `persia launch` is."""
+    """Splits the arguments at "--", which precedes the program of `persia launch`."""
     if "--" not in argv:
         return argv, None
     end = argv.index("--")
     return argv[:end], argv[end + 1 :]
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
+def parser() -> argparse.ArgumentParser:
+    """Returns the parser of the command line, with all commands of `persia`."""
+    persia = _Parser(
         prog="persia",
         description="Runs and inspects persia_tf's servers.",
         examples=_EXAMPLES,
     )
-    parser.add_argument("--version", action="version", version=_version.__version__)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    persia.add_argument("--version", action="version", version=_version.__version__)
+    commands = persia.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module, text, usage in (
         ("ps", ps, "run a parameter server shard", None),
         ("worker", worker, "run an embedding worker in front of shards", None),
@@ -75,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         )
         module.add_arguments(command)
         command.set_defaults(run=module.run)
-    return parser
+    return persia
 
 
 def _description(docstring: str) -> str:
@@ -92,6 +99,42 @@ def _run(args: argparse.Namespace) -> int:
         return 1
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+class _Parser(argparse_flags.ArgumentParser):
+    """A parser whose help page ends with examples.
+
+    Args:
+        description: What the command does; its paragraphs are re-wrapped.
+        examples: Example commands, whose lines are not changed.
+        **options: Keyword arguments of `argparse.ArgumentParser`.
+    """
+
+    def __init__(
+        self, *, description: str = "", examples: str = "", **options: Any
+    ) -> None:
+        super().__init__(
+            description=_filled(description),
+            epilog="examples:\n" + textwrap.indent(examples.strip("\n"), "  "),
+            # argparse's default formatter would merge the lines of the examples.
+            formatter_class=functools.partial(
+                argparse.RawDescriptionHelpFormatter, width=_COLUMNS - 1
+            ),
+            **options,
+        )
+
+    def add_argument(self, *names: str, **options: Any) -> argparse.Action:
+        """Declares an argument, and hides Abseil's --helpfull from the help."""
+        if "--helpfull" in names:
+            # --helpfull shows Abseil's own flags, which `persia` does not use.
+            options["help"] = argparse.SUPPRESS
+        return super().add_argument(*names, **options)
+
+
+def _filled(text: str) -> str:
+    """Wraps the lines of each paragraph."""
+    paragraphs = textwrap.dedent(text).strip().split("\n\n")
+    return "\n\n".join(textwrap.fill(each, _COLUMNS - 1) for each in paragraphs)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,22 @@
-"""Shows progress on stderr."""
+"""Shows the progress of a command on stderr."""
 
 from __future__ import annotations
 
 import sys
 import time
 
-# Seconds between updates: of the same line on a terminal, of new lines elsewhere.
+# Seconds between updates of the line on a terminal, and between lines elsewhere.
 _TERMINAL_SECONDS = 0.1
 _LOG_SECONDS = 10.0
 
 
 class Progress:
-    """Shows how many rows are done, in a line of the terminal that it updates.
+    """Shows how many rows are done, by updating one line of the terminal.
 
-    If stderr is not a terminal, it prints a line every ten seconds.
+    If stderr is not a terminal, a new line is printed every ten seconds instead.
 
     Args:
-        title: What is done to the rows.
+        title: What the command does with the rows, such as "Saving".
     """
 
     def __init__(self, title: str) -> None:
@@ -27,7 +27,7 @@ class Progress:
         self._shows = False
 
     def show(self, rows: int, total: int) -> None:
-        """Shows `rows` of `total`, unless it was updated just before."""
+        """Shows `rows` of `total`, unless the last update was only a moment ago."""
         now = time.monotonic()
         if now - self._told < self._between:
             return
@@ -36,7 +36,7 @@ class Progress:
         self._write(f"{self._title}: {rows:,} of about {total:,} rows ({share})")
 
     def end(self, text: str) -> None:
-        """Prints the outcome and the time that it took."""
+        """Prints the outcome, `text`, and the time that the command took."""
         if self._shows and self._is_terminal:
             sys.stderr.write("\r\x1b[K")
         seconds = time.monotonic() - self._begin
@@ -44,6 +44,6 @@ class Progress:
 
     def _write(self, line: str) -> None:
         self._shows = True
-        # The escape sequence clears the rest of a longer line before.
+        # The escape sequence clears what remains of a longer previous line.
         sys.stderr.write(f"\r{line}\x1b[K" if self._is_terminal else f"{line}\n")
         sys.stderr.flush()

@@ -6,11 +6,19 @@ import argparse
 from typing import TYPE_CHECKING
 
 from persia_tf import errors
-from persia_tf.commands import arguments, memory, recovering, serving
+from persia_tf.commands import (
+    arguments,
+    listening_options,
+    options,
+    recovering,
+    running,
+)
+from persia_tf.commands.options import Option
+from persia_tf.processes import memory
 
 if TYPE_CHECKING:
-    from persia_tf.commands.listening import Listening
-    from persia_tf.commands.server import Server
+    from persia_tf.processes.listening import Listening
+    from persia_tf.processes.native_server import Server
 
 EXAMPLES = """
 persia ps --port 7000
@@ -19,87 +27,69 @@ persia ps --host 0.0.0.0 --auth-token-file token --memory-limit 64GiB
 persia ps --port 7100 --replica-of 10.0.0.1:7000
 """
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the options of `persia ps`."""
-    serving.add_arguments(parser, default_port=7000)
-    parser.add_argument(
-        "--checkpoint-root",
-        type=arguments.folder_or_url,
-        metavar="FOLDER",
-        help="folder, or URL such as s3://BUCKET/FOLDER, where checkpoints are kept, "
-        "which all shards must reach; no request reaches a file outside of it "
-        "(default: there are no checkpoints)",
-    )
-    parser.add_argument(
+# The options of `persia ps`, in the order in which its help lists them.
+OPTIONS = (
+    *listening_options.options(default_port=7000),
+    recovering.CHECKPOINT_ROOT,
+    Option(
         "--memory-limit",
         type=memory.limit,
         default=memory.share_of(shards=1),
         metavar="BYTES",
-        help='what all tables may take, as "8GiB", as a share of the memory that '
-        'this process may have, its control groups considered, as "50%%", or '
-        '"unlimited" (%(default)s). There, tables that evict do, and others refuse '
-        "new rows",
-    )
-    parser.add_argument(
+        help="the most memory for all tables: a size such as 8GiB; a share, such as "
+        "50%%, of the memory that this process may use (the limits of its control "
+        "groups count); or unlimited (%(default)s). At the limit, tables with eviction "
+        "evict rows, and others refuse new ones",
+    ),
+    Option(
         "--max-tables",
         type=arguments.at_least(1),
         default=4096,
         metavar="N",
-        help="how many tables programs may make (%(default)s)",
-    )
-    parser.add_argument(
+        help="the most tables that programs may create (%(default)s)",
+    ),
+    Option(
         "--replica-of",
         type=arguments.address,
         metavar="HOST:PORT",
-        help="follow this shard, which has the same token and TLS, and answer "
-        "lookups that are no training with a copy of its rows; no checkpoint root "
-        "or recovery folder goes with it (default: this is a shard itself)",
-    )
-    recovering.add_arguments(parser, "default: it comes back empty")
+        help="follow this shard, which has the same token and TLS, and answer lookups "
+        "that are not for training from a copy of its rows; cannot be combined with "
+        "--checkpoint-root or --recovery-folder (default: be a shard, not a replica)",
+    ),
+    *recovering.options("default: no folder, so after a restart the shard is empty"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of `persia ps`."""
+    options.declare(parser, OPTIONS)
+    running.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until SIGTERM or SIGINT; a second one ends the process at once."""
-
-    recovery = recovering.of_arguments(args)
-    if args.recovery and not recovery.folder:
+    """Serves until SIGTERM or SIGINT; a second signal ends the process at once."""
+    if args.recovery and not args.recovery_folder:
         raise errors.InvalidArgumentError(
-            "--recovery needs --recovery-folder, where the shard keeps what it comes "
-            "back from"
+            "--recovery needs --recovery-folder, from which the shard recovers its rows"
         )
-
-    if args.replica_of and (args.checkpoint_root or recovery.folder):
+    if args.replica_of and (args.checkpoint_root or args.recovery_folder):
         raise errors.InvalidArgumentError(
-            "--replica-of goes without --checkpoint-root and --recovery-folder: a "
-            f"replica gets its rows from {args.replica_of}"
+            "--replica-of cannot be combined with --checkpoint-root or "
+            f"--recovery-folder: a replica gets its rows from {args.replica_of}"
         )
 
-    def start_replica(listening: Listening) -> Server:
-        from persia_tf.commands import server
-
-        return server.replica(
-            listening,
-            source=args.replica_of,
-            memory_limit=args.memory_limit,
-            max_tables=args.max_tables,
-        )
-
-    def start(listening: Listening) -> Server:
+    def start(where: Listening) -> Server:
         from persia_tf import files
-        from persia_tf.commands import server
+        from persia_tf.native import servers
+        from persia_tf.processes import health, native_server
 
         root = args.checkpoint_root or ""
         if files.is_url(root):
             files.reach_urls(root)
-        return server.shard(
-            listening,
-            checkpoint_root=root,
-            recovery=recovery,
-            memory_limit=args.memory_limit,
-            max_tables=args.max_tables,
+        values = options.core_values(OPTIONS, args)
+        return native_server.Server(
+            *(servers.SHARD, health.PS_SERVICE, "persia.ps", where, values)
         )
 
-    if args.replica_of:
-        return serving.run(args, "Replica", "persia.ps", start_replica)
-    return serving.run(args, "Shard", "persia.ps", start)
+    title = "Replica" if args.replica_of else "Shard"
+    return running.run(args, title, "persia.ps", start)

@@ -1,7 +1,7 @@
 """`persia serve`: serves a SavedModel over TensorFlow Serving's gRPC and REST APIs.
 
-It loads new versions as they come, and has persia_tf's ops, so that it also serves
-models that ask shards. Needs `pip install 'persia_tf[serving]'`.
+It loads new versions as they appear. It has persia_tf's ops, so it also serves models
+that look up rows on shards. Needs `pip install 'persia_tf[serving]'`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from persia_tf.commands import arguments, memory, serving
-from persia_tf.model_server import options
+from persia_tf.commands import arguments, running
+from persia_tf.model_server import bounds
+from persia_tf.processes import memory
 
 if TYPE_CHECKING:
+    from persia_tf.credentials.tls import TLS
     from persia_tf.model_server import Watcher
-    from persia_tf.tls import TLS
 
 EXAMPLES = """
 persia serve --model serving/ranking
@@ -30,7 +31,7 @@ curl http://127.0.0.1:8501/v1/models/ranking
 # How long a thread may hold the GIL while others wait for it; Python's default is 5 ms.
 _SWITCH_SECONDS = 0.0002
 
-_M_MMAP_THRESHOLD = -3  # As in <malloc.h>.
+_M_MMAP_THRESHOLD = -3  # From <malloc.h>.
 _MMAP_THRESHOLD_VARIABLE = "MALLOC_MMAP_THRESHOLD_"
 _LARGE_BYTES = 1 << 20
 
@@ -43,52 +44,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         required=True,
         metavar="DIR",
-        help="holds a folder for each version of the model, named by its number; or is "
-        "a SavedModel itself, which is version 1 then",
+        help="a folder with one SavedModel per version of the model, each in a folder "
+        "named by the version's number; or one SavedModel, which becomes version 1",
     )
     parser.add_argument(
-        "--name", help="what requests call the model (default: DIR's own name)"
+        "--name", help="the model's name in requests (default: the name of DIR)"
     )
     parser.add_argument(
         "--versions",
         default="latest:1",
         metavar="WHICH",
-        help="versions that serve: latest:N or all (%(default)s)",
+        help="versions to serve: latest:N or all (%(default)s)",
     )
     parser.add_argument(
         "--poll-seconds",
         type=_seconds,
         default=1.0,
         metavar="SECONDS",
-        help="how often to look for versions (%(default)g)",
+        help="how often to look for new versions (%(default)g)",
     )
     _add_following(parser)
     _add_listening(parser)
     _add_limits(parser)
-    serving.add_process_arguments(
-        parser, "gRPC's port on its first line and REST's on its second"
+    running.add_process_arguments(
+        parser, "the gRPC port on its first line and the REST port on its second"
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until SIGTERM or SIGINT; a second one ends the process at once."""
-    return serving.run_until_told(args, _logger, lambda: _start(args))
+    """Serves until SIGTERM or SIGINT; a second signal ends the process at once."""
+    return running.run_until_told(args, _logger, lambda: _start(args))
 
 
-def _start(args: argparse.Namespace) -> serving.Started:
+def _start(args: argparse.Namespace) -> running.Started:
     tls = arguments.tls_of(args)
     _check(args, tls)
-    # Must be set before TensorFlow is imported: only errors of its own log matter.
+    # Reduces TensorFlow's own log to errors; must be set before TensorFlow is imported.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    # Imported here since they import TensorFlow, which is slow; other commands do not.
+    # Imported here, since these modules import TensorFlow, which would slow down the
+    # other commands.
     from persia_tf import model_server
     from persia_tf.model_server import descriptors
 
-    # Twice, for gRPC and for REST.
+    # gRPC and REST may each have `max_connections` connections.
     descriptors.raise_limit(2 * args.max_connections)
-    # So that short requests do not wait long behind long ones.
+    # Switch threads often, so that short requests do not wait long behind long ones.
     sys.setswitchinterval(_SWITCH_SECONDS)
-    # TensorFlow's modules stay in memory: later collections need not scan them.
+    # TensorFlow's modules stay in memory: later garbage collections need not scan them.
     gc.collect()
     gc.freeze()
     _return_large_memory()
@@ -129,15 +131,15 @@ def _start(args: argparse.Namespace) -> serving.Started:
         )
 
     ports = [server.address.port, server.rest_address.port]
-    return serving.Started(server, ports, announce)
+    return running.Started(server, ports, announce)
 
 
 def _return_large_memory() -> None:
     """Makes malloc return large blocks to the system when they are freed.
 
-    By default, glibc raises its threshold to the sizes of freed blocks, and so retains
-    such blocks. After some requests of many megabytes, each thread would hold that much
-    memory for later requests.
+    By default, glibc returns a freed block to the system only if it is larger than a
+    threshold, and each large block that is freed raises the threshold to its own size.
+    So after some requests of many megabytes, each thread would retain that much memory.
     """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "mallopt") and _MMAP_THRESHOLD_VARIABLE not in os.environ:
@@ -145,12 +147,12 @@ def _return_large_memory() -> None:
 
 
 def _check(args: argparse.Namespace, tls: TLS | None) -> None:
-    """Checks options that `ModelServer` would refuse after the import of TensorFlow."""
+    """Refuses wrong options before the slow import of `ModelServer`."""
     from persia_tf.model_server import hosts, versions
 
     hosts.check(args.host, args.insecure or tls is not None)
     versions.read_policy(args.versions)
-    options.name_of(args.name, options.folder_of(args.model))
+    bounds.name_of(args.name, bounds.folder_of(args.model))
 
 
 def _watchers(args: argparse.Namespace, tls: TLS | None) -> list[Watcher]:
@@ -172,35 +174,36 @@ def _add_following(parser: argparse.ArgumentParser) -> None:
         "--follow",
         type=arguments.address_list,
         metavar="HOST:PORT,...",
-        help="shards that train, whose rows each version is brought up to date with "
-        "while it serves (default: it serves what it was exported with)",
+        help="shards that are being trained, whose changed rows each version receives "
+        "while it serves (default: it keeps the rows that it was exported with)",
     )
     parser.add_argument(
         "--follow-poll-seconds",
         type=_seconds,
         default=0.1,
         metavar="SECONDS",
-        help="how long a shard is left alone after it told all (%(default)g)",
+        help="how long to wait before asking a shard again once it has sent all "
+        "changes (%(default)g)",
     )
     parser.add_argument(
         "--follow-wait-seconds",
         type=_seconds,
         default=60.0,
         metavar="SECONDS",
-        help="how long a new version waits to be up to date before it serves all the "
-        "same (%(default)g)",
+        help="how long a new version waits until its rows are up to date before it "
+        "serves anyway (%(default)g)",
     )
     arguments.add_auth_token_file(parser)
 
 
 def _add_listening(parser: argparse.ArgumentParser) -> None:
-    for api, default in (("grpc", 8500), ("rest", 8501)):
+    for api, default in (("gRPC", 8500), ("REST", 8501)):
         parser.add_argument(
-            f"--{api}-port",
+            f"--{api.lower()}-port",
             type=arguments.port,
             default=default,
             metavar="PORT",
-            help=f"port of {api}; 0: any free one (%(default)s)",
+            help=f"port of the {api} API; 0: any free one (%(default)s)",
         )
     parser.add_argument(
         "--host",
@@ -211,105 +214,105 @@ def _add_listening(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--insecure",
         action="store_true",
-        help="listen for other machines without TLS, too: whoever reaches the ports "
-        "may ask the model",
+        help="allow other machines to connect without TLS: then every program that "
+        "reaches the ports can use the model",
     )
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threads",
-        type=arguments.between(1, options.MOST_THREADS),
+        type=arguments.between(1, bounds.MOST_THREADS),
         metavar="N",
-        help="predictions that run at once (default: one a processor)",
+        help="predictions that run at once (default: one per processor)",
     )
     parser.add_argument(
         "--tensorflow-threads",
         type=arguments.at_least(1),
         metavar="N",
-        help="threads that the ops of a prediction share (default: TensorFlow's)",
+        help="threads that the ops of all predictions share (default: TensorFlow's)",
     )
     parser.add_argument(
         "--max-requests",
-        type=arguments.between(1, options.MOST_THREADS),
+        type=arguments.between(1, bounds.MOST_THREADS),
         default=128,
         metavar="N",
-        help="predictions that wait or run; the next is refused (%(default)s)",
+        help="predictions that wait or run; any more are refused (%(default)s)",
     )
     parser.add_argument(
         "--request-seconds",
         type=_seconds,
         default=30.0,
         metavar="SECONDS",
-        help="how long a prediction may take until it runs (%(default)g)",
+        help="how long a prediction may wait before it runs (%(default)g)",
     )
     parser.add_argument(
         "--max-message-bytes",
         type=_message_bytes,
         default="64MiB",
         metavar="BYTES",
-        help="the most that a request by gRPC may have (%(default)s)",
+        help="size limit of one gRPC request (%(default)s)",
     )
     parser.add_argument(
         "--max-body-bytes",
         type=_message_bytes,
         default="8MiB",
         metavar="BYTES",
-        help="the most that the body of a request by REST may have, also once it is "
-        "inflated (%(default)s)",
+        help="size limit of the body of one REST request, both as it is sent and "
+        "decompressed (%(default)s)",
     )
     parser.add_argument(
         "--body-memory",
         type=_memory,
         default="256MiB",
         metavar="BYTES",
-        help="what all requests by REST may take together while they arrive and are "
-        "read; the next that is not small is refused (%(default)s)",
+        help="the most memory for all REST requests while they arrive and are parsed; "
+        "beyond it, requests that are not small are refused (%(default)s)",
     )
     parser.add_argument(
         "--max-connections",
-        type=arguments.between(1, options.MOST_CONNECTIONS),
+        type=arguments.between(1, bounds.MOST_CONNECTIONS),
         default=1024,
         metavar="N",
-        help="by each of gRPC and REST; where there are as many, REST closes the "
-        "idlest for a new one, and gRPC refuses it (%(default)s)",
+        help="connections of each API; at the limit REST closes the most idle one, and "
+        "gRPC refuses the new one (%(default)s)",
     )
     parser.add_argument(
         "--idle-seconds",
         type=_seconds,
         default=120.0,
         metavar="SECONDS",
-        help="how long a connection may be without a request (%(default)g)",
+        help="how long a connection may stay open without a request (%(default)g)",
     )
     parser.add_argument(
         "--max-batch-size",
-        type=arguments.between(0, options.MOST_EXAMPLES),
+        type=arguments.between(0, bounds.MOST_EXAMPLES),
         default=0,
         metavar="N",
-        help="join requests that wait, and run up to so many examples as one "
-        "(%(default)s: none are joined)",
+        help="run waiting requests as one batch of up to N examples (%(default)s: no "
+        "batching)",
     )
     parser.add_argument(
         "--batch-timeout-ms",
         type=_milliseconds,
         default=0.0,
         metavar="MS",
-        help="how long a request waits for others to join it, even if it could run "
-        "(%(default)g)",
+        help="how long a request that could already run waits for others to form a "
+        "batch (%(default)g)",
     )
 
 
 def _seconds(text: str) -> float:
     value = float(text)
-    if not 0 < value <= options.MOST_SECONDS:
+    if not 0 < value <= bounds.MOST_SECONDS:
         raise argparse.ArgumentTypeError(
-            f"must be above 0 and at most {options.MOST_SECONDS:g}, got {text}"
+            f"must be above 0 and at most {bounds.MOST_SECONDS:g}, got {text}"
         )
     return value
 
 
 def _milliseconds(text: str) -> float:
-    value, most = float(text), 1000 * options.MOST_SECONDS
+    value, most = float(text), 1000 * bounds.MOST_SECONDS
     if not 0 <= value <= most:
         raise argparse.ArgumentTypeError(f"must be from 0 to {most:g}, got {text}")
     return value
@@ -317,17 +320,17 @@ def _milliseconds(text: str) -> float:
 
 def _memory(text: str) -> int:
     value = memory.size(text)
-    if value > options.MOST_MEMORY:
+    if value > bounds.MOST_MEMORY:
         raise argparse.ArgumentTypeError(
-            f"must be at most {options.MOST_MEMORY} bytes, got {text}"
+            f"must be at most {bounds.MOST_MEMORY} bytes, got {text}"
         )
     return value
 
 
 def _message_bytes(text: str) -> int:
     value = memory.size(text)
-    if value > options.MOST_MESSAGE_BYTES:
+    if value > bounds.MOST_MESSAGE_BYTES:
         raise argparse.ArgumentTypeError(
-            f"must be at most {options.MOST_MESSAGE_BYTES} bytes, got {text}"
+            f"must be at most {bounds.MOST_MESSAGE_BYTES} bytes, got {text}"
         )
     return value

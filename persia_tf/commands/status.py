@@ -16,40 +16,43 @@ PERSIA_PS=10.0.0.1:7000,10.0.0.2:7000 persia status
 persia status --json 10.0.0.1:7000 | python -m json.tool
 """
 
-_PROCESS_HEADER = (
-    "SHARD",
-    "GENERATION",
-    "LOOKUPS",
-    "UPDATES",
-    "REPEATED",
-    "CONNECTIONS",
-    "BAD FRAMES",
-    "REFUSED",
-)
-_TABLE_HEADER = (
-    "TABLE",
-    "SHARD",
-    "DIM",
-    "ROWS",
-    "BYTES",
-    "BYTES/ROW",
-    "LOAD",
-    "LOOKED UP",
-    "HIT RATE",
-    "UPDATED",
-    "NONFINITE",
-    "ABSENT",
-    "EVICTIONS",
-    "REFUSED",
-)
+# The columns of the output about shards: each column's header, and its counter.
+PROCESS_COLUMNS = {
+    "SHARD": "address",
+    "GENERATION": "generation",
+    "LOOKUPS": "lookups",
+    "UPDATES": "updates",
+    "REPEATED": "repeated_updates",
+    "CONNECTIONS": "connections",
+    "BAD FRAMES": "bad_frames",
+    "REFUSED": "refused_connections",
+}
+# The columns of the output about tables: each column's header, and its counter. A ratio
+# has two counters, a part and its whole, and a format.
+TABLE_COLUMNS: dict[str, str | tuple[str, str, str]] = {
+    "DIM": "dim",
+    "ROWS": "rows",
+    "BYTES": "bytes",
+    "BYTES/ROW": ("bytes", "rows", ".1f"),
+    "LOAD": ("rows", "index_slots", ".0%"),
+    "LOOKED UP": "rows_looked_up",
+    "HIT RATE": ("rows_found", "rows_looked_up", ".1%"),
+    "UPDATED": "rows_updated",
+    "NONFINITE": "nonfinite_gradients",
+    "ABSENT": "absent_gradients",
+    "EVICTIONS": "evictions",
+    "REFUSED": "refused",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia status`."""
-    arguments.add_shards(
-        parser,
+    parser.add_argument(
         "shards",
-        "the shards to ask, or embedding workers, which tell of their shards too",
+        nargs="?",
+        **arguments.shards_of(
+            "the shards to ask, or embedding workers, which report their shards too"
+        ),
     )
     parser.add_argument(
         "--timeout",
@@ -77,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def each_once(processes: Sequence[stats.ProcessStats]) -> list[stats.ProcessStats]:
-    """Removes duplicates: several embedding workers report the same shards."""
+    """Removes duplicates: several embedding workers may report the same shard."""
     first: dict[str, stats.ProcessStats] = {}
     for each in processes:
         first.setdefault(each.address, each)
@@ -99,11 +102,14 @@ def to_json(
 def to_text(
     processes: Sequence[stats.ProcessStats], failures: Sequence[asking.Failure] = ()
 ) -> str:
-    """Returns the counters as text: a table of the shards, then one of their tables."""
-    lines = [_process_row(each) for each in processes]
-    nothing = ["-"] * (len(_PROCESS_HEADER) - 2)
+    """Returns the counters as text: a line per shard, then one per table and shard."""
+    lines = [
+        tuple(getattr(each, name) for name in PROCESS_COLUMNS.values())
+        for each in processes
+    ]
+    nothing = ["-"] * (len(PROCESS_COLUMNS) - 2)
     lines += [(failure.address, "DOWN", *nothing) for failure in failures]
-    text = align(_PROCESS_HEADER, lines, 1)
+    text = align(tuple(PROCESS_COLUMNS), lines, 1)
     replicas = [_replica_line(each) for each in processes if each.source]
     text = "\n\n".join([text, *(["\n".join(replicas)] if replicas else [])])
     tables = sorted(
@@ -116,58 +122,34 @@ def to_text(
 
 
 def tables_to_text(tables: Sequence[tuple[stats.TableStats, str]]) -> str:
-    """Returns the counters of tables' parts as text, with their shards' addresses."""
-    rows = [_table_row(table, address) for table, address in tables]
-    return align(_TABLE_HEADER, rows, 2)
+    """Returns the counters of tables as text, with one line per table and shard."""
+    rows = [
+        (table.name, address, *(_cell(table, each) for each in TABLE_COLUMNS.values()))
+        for table, address in tables
+    ]
+    return align(("TABLE", "SHARD", *TABLE_COLUMNS), rows, 2)
 
 
 def _replica_line(process: stats.ProcessStats) -> str:
     replica = f"{process.address} is a replica of {process.source}"
     if process.behind_seconds is None:
-        return f"{replica}, which has not got all rows yet."
+        return f"{replica}, which has not received all rows yet."
     return f"{replica}, {process.behind_seconds:.1f} s behind."
 
 
-def _process_row(process: stats.ProcessStats) -> tuple[object, ...]:
-    return (
-        process.address,
-        process.generation,
-        process.lookups,
-        process.updates,
-        process.repeated_updates,
-        process.connections,
-        process.bad_frames,
-        process.refused_connections,
-    )
-
-
-def _table_row(table: stats.TableStats, address: str) -> tuple[object, ...]:
-    return (
-        table.name,
-        address,
-        table.dim,
-        table.rows,
-        table.bytes,
-        _ratio(table.bytes, table.rows, ".1f"),
-        _ratio(table.rows, table.index_slots, ".0%"),
-        table.rows_looked_up,
-        _ratio(table.rows_found, table.rows_looked_up, ".1%"),
-        table.rows_updated,
-        table.nonfinite_gradients,
-        table.absent_gradients,
-        table.evictions,
-        table.refused,
-    )
-
-
-def _ratio(part: int, whole: int, form: str) -> str:
-    return format(part / whole, form) if whole else "-"
+def _cell(table: stats.TableStats, column: str | tuple[str, str, str]) -> object:
+    if isinstance(column, str):
+        return getattr(table, column)
+    part, whole, form = column
+    if not getattr(table, whole):
+        return "-"
+    return format(getattr(table, part) / getattr(table, whole), form)
 
 
 def align(
     header: Sequence[str], rows: Sequence[Sequence[object]], text_columns: int
 ) -> str:
-    """Aligns columns: the first `text_columns` to the left, the others to the right."""
+    """Aligns the first `text_columns` columns to the left, and others to the right."""
     cells = [[str(cell) for cell in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells)]
     return "\n".join(

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from persia_tf import errors, stats
 from persia_tf.commands import arguments, asking, status
 
-# Shown in the command's help.
+# The examples in the help of `persia table`.
 EXAMPLES = """
 persia table ls 10.0.0.1:7000,10.0.0.2:7000
 persia table show user
@@ -28,13 +28,30 @@ _LS_HEADER = ("TABLE", "SHARDS", "DIM", "ROWS", "BYTES")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia table`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, text in (
-        ("ls", "show the tables, over all shards"),
-        ("show", "show a table on each shard"),
-        ("drop", "drop a table: its rows and its settings, on every shard"),
+    for name, text, description in (
+        (
+            "ls",
+            "list the tables, summed over all shards",
+            "Lists the tables, each on one line, summed over all shards.",
+        ),
+        (
+            "show",
+            "show a table on each shard",
+            "Shows the counters of one table, with a line for each shard.",
+        ),
+        (
+            "drop",
+            "drop a table: its rows and its settings, on every shard",
+            "Drops a table, its rows and its settings, on every shard, after it has "
+            "asked for confirmation.",
+        ),
     ):
         action = actions.add_parser(
-            name, help=text, examples=_examples(name), allow_abbrev=False
+            name,
+            help=text,
+            description=description,
+            examples=_examples(name),
+            allow_abbrev=False,
         )
         _add_shards(action)
         if name != "ls":
@@ -69,22 +86,22 @@ def _add_shards(parser: argparse.ArgumentParser) -> None:
         "shards",
         type=arguments.address_list,
         nargs="?",
-        default=listed or None,  # argparse parses a default str like an argument.
+        default=listed or None,  # argparse parses a default that is a str.
         metavar="SHARDS",
-        help="HOST:PORT,... of the shards, in the order in which training lists "
-        f"them, or of embedding workers (${_SHARDS_VARIABLE})",
+        help="HOST:PORT,... of the shards, in the same order as in training, or of "
+        f"embedding workers (${_SHARDS_VARIABLE})",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Runs the action; returns 1 if a shard is down or a drop is not confirmed.
 
-    It raises NotFoundError if there is no such table.
+    It raises NotFoundError if the shards have no table `args.name`.
     """
     if args.shards is None:
         raise errors.InvalidArgumentError(
-            "say which shards: HOST:PORT,... before the table's name, or in "
-            f"${_SHARDS_VARIABLE}"
+            "no shards are given: give HOST:PORT,... before the table's name, or set "
+            f"${_SHARDS_VARIABLE} to it"
         )
     if args.action == "ls":
         return _ls(args)
@@ -126,7 +143,9 @@ def _drop(args: argparse.Namespace) -> int:
     if not (args.yes or _is_confirmed(args.name, rows)):
         print(f"Kept table '{args.name}'.", file=sys.stderr)
         return 1
-    # Imported late, since these modules import NumPy.
+    # Imported late, since these modules import NumPy. The process of `persia launch`
+    # loads this file too, and threads of NumPy there would receive the signals for
+    # which that process waits.
     from persia_tf.cluster import Cluster
     from persia_tf.table import Table
 
@@ -134,7 +153,7 @@ def _drop(args: argparse.Namespace) -> int:
         [str(shard) for shard in args.shards],
         timeout=args.timeout,
         auth_token_file=args.auth_token_file,
-        tls=arguments.tls_of(args),
+        tls=arguments.tls_of(args) or False,
     )
     Table(args.name, cluster).drop()
     print(f"Dropped table '{args.name}' with its {rows} rows.")
@@ -144,11 +163,11 @@ def _drop(args: argparse.Namespace) -> int:
 def _is_confirmed(name: str, rows: int) -> bool:
     if not sys.stdin.isatty():
         raise errors.InvalidArgumentError(
-            f"to drop table '{name}' with its {rows} rows, give --yes: there is nobody "
-            "to ask"
+            f"to drop table '{name}' with its {rows} rows, give --yes: stdin is not a "
+            "terminal, so the command cannot ask for confirmation"
         )
     print(
-        f"Table '{name}' has {rows} rows, which no program can bring back but from a "
+        f"Table '{name}' has {rows} rows, which can be brought back only from a "
         "checkpoint.\nType its name to drop it: ",
         end="",
         flush=True,
@@ -168,7 +187,7 @@ def _shards(answers: asking.Answers) -> list[stats.ProcessStats]:
 
 
 class _WholeTable(NamedTuple):
-    """A table, summed over all shards."""
+    """The counters of a table, summed over all shards."""
 
     table: str
     shards: int

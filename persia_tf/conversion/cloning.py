@@ -13,12 +13,13 @@ from persia_tf.layers.ids import DTYPES
 
 
 class Cloner:
-    """Clones a model and the models nested in it. Shared layers stay shared.
+    """Clones a model and the models nested in it. Layers that they share stay shared.
 
     Args:
-        replace: Takes a layer, and returns the layer that replaces it; None for a copy.
-        is_input_of_ids: Takes the tensor of an input, and returns whether the input
-            becomes int64.
+        replace: A function that takes a layer, and returns the layer that replaces it,
+            or None if the layer is to be copied.
+        is_input_of_ids: A function that takes the tensor of an input, and returns
+            whether the clone's input becomes int64.
     """
 
     def __init__(
@@ -28,7 +29,8 @@ class Cloner:
     ) -> None:
         self._replace = replace
         self._is_input_of_ids = is_input_of_ids
-        # By the `id` of the original, which is kept alive so that its `id` is unique.
+        # Originals and their clones, by `id(original)`. The reference to an original
+        # keeps Python from using its `id` for another object.
         self._clones: dict[int, tuple[Any, Any]] = {}
 
     def clone(self, layer: Any) -> Any:
@@ -49,9 +51,9 @@ class Cloner:
             if isinstance(layer, keras.Sequential):
                 return self._sequential(layer)
             return self._functional(layer)
-        # Operations and Lambdas have no weights, so the clone uses the same object. A
-        # Lambda must not be copied: its config is its code, which in a copy could not
-        # access the names of the module that it comes from.
+        # Operations and Lambdas have no weights, so the clone uses the same objects. A
+        # Lambda must not be copied: its config contains only its code, so a copy could
+        # not access the names of the module in which the Lambda was written.
         if not isinstance(layer, keras.layers.Layer) or _is_lambda(layer):
             return layer
         return self._replace(layer) or _copy(layer)
@@ -69,9 +71,9 @@ class Cloner:
         inputs = keras.tree.map_structure(
             lambda tensor: self._input_layer(tensor).output, model.input
         )
-        # Clone a new model of the same graph, which is not compiled: Keras would also
-        # compile the clone of a compiled model, which fails if a part of what it was
-        # compiled with cannot be created from a config.
+        # Clone a new model of the same graph, which is not compiled. Keras would also
+        # compile the clone of a compiled model, which fails if the loss, for example,
+        # cannot be created from a config.
         graph = keras.Model(model.input, model.output, name=model.name)
         return clone_model(graph, inputs, clone_function=self.clone)
 
@@ -91,9 +93,10 @@ def _is_lambda(layer: Any) -> bool:
 def _copy(layer: Any) -> Any:
     try:
         return type(layer).from_config(layer.get_config())
-    except Exception as error:  # Whatever a layer's own code raises.
+    except Exception as error:  # A layer's own code may raise anything.
         raise ValueError(
-            f"layer '{layer.name}' ({type(layer).__name__}) cannot be made again from "
-            "its config, so the model cannot be cloned: give it a `get_config` that "
-            f"its constructor understands. Received: {error}"
+            f"layer '{layer.name}' ({type(layer).__name__}) cannot be created again "
+            "from its config, so the model cannot be cloned: give the layer a "
+            "`get_config` that returns the arguments of its constructor. "
+            f"Received: {error}"
         ) from error

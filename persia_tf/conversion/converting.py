@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from persia_tf import checks, optimizers
+from persia_tf import optimizers
 from persia_tf._keras import keras
+from persia_tf.base import checks
 from persia_tf.cluster import Cluster
-from persia_tf.conversion import rows, state
+from persia_tf.conversion import state
 from persia_tf.conversion.cloning import Cloner
 from persia_tf.conversion.plan import Plan, is_model_of_layers, row_initializer
 from persia_tf.conversion.regularization import CHOICES, Regularizers
@@ -20,13 +23,15 @@ from persia_tf.layers import CastingPersiaEmbedding, PersiaEmbedding
 from persia_tf.layers.ids import DTYPES
 from persia_tf.table import Table
 
+_CHUNK_ROWS = 2**16
+
 
 class Conversion(NamedTuple):
     """What `ptf.convert` returns.
 
     Attributes:
-        model: The clone, not compiled.
-        report: A `Report`: what was converted and what was left, and why.
+        model: The clone of the model, which is not compiled.
+        report: A `Report`: which layers were converted, which were not, and why.
     """
 
     model: Any
@@ -42,17 +47,18 @@ def convert(
     cluster: Cluster | None = None,
     regularizers: Literal["leave", "drop", "weight_decay"] = "leave",
 ) -> Conversion:
-    """Clones a Keras model, and makes its large `Embedding` layers `PersiaEmbedding`.
+    """Clones a Keras model, and turns its large `Embedding`s into `PersiaEmbedding`s.
 
     The clone predicts what the model predicts: the rows of ids 0 to `input_dim - 1` are
     copied to tables of the cluster, and all other weights, names, vocabularies and
     `trainable` flags are copied too. The model is not changed.
 
-    Under a `tf.distribute` strategy, call it within the strategy's scope.
+    Under a `tf.distribute` strategy, call `convert` within the strategy's scope.
 
     The clone must be compiled before it is trained. The optimizer of `compile` then
-    updates the dense part, and also the rows unless `optimizer` is given for them. The
-    state of the model's optimizer is not copied.
+    updates the dense part. It also updates the rows, unless the argument `optimizer`
+    sets another optimizer for the rows. The state of the model's optimizer is not
+    copied.
 
     An input that only feeds ids to converted layers becomes int64, whatever its dtype
     was, since float32 cannot represent all ids beyond `2**24`. Where the model computes
@@ -79,15 +85,15 @@ def convert(
         table_prefix: A prefix of the tables' names. Without it, a table is named like
             its layer, preceded by the names of the models that the layer is nested in:
             `"user_embedding"`, `"tower/user_embedding"`. Defaults to `""`.
-        cluster: The `persia_tf.Cluster` that holds the tables. Defaults to that of
-            `ptf.use_cluster`, else to the one of the environment.
+        cluster: The `persia_tf.Cluster` that holds the tables. Defaults to the cluster
+            of `ptf.use_cluster`, else to that of the environment.
         regularizers: What to do with an `Embedding` that has an
             `embeddings_regularizer`, which tables do not support. `"leave"` does not
             convert the layer. `"drop"` converts it without the regularizer.
             `"weight_decay"` converts it and replaces `L2(l2)` by a decoupled weight
-            decay of `2 * l2` in the optimizer of its rows: this shrinks only the rows
-            that a step updates, where Keras shrinks all rows. A regularizer of zero,
-            such as `L2(0.0)`, counts as none. Defaults to `"leave"`.
+            decay of `2 * l2` in the optimizer of its rows. The decay shrinks only the
+            rows that a step updates, whereas Keras shrinks all rows. A regularizer of
+            zero, such as `L2(0.0)`, is ignored. Defaults to `"leave"`.
 
     Returns:
         A `Conversion`: `(model, report)`.
@@ -118,7 +124,7 @@ def convert(
 
 
 class _Replacements:
-    """Creates the layers that replace others, and what the report says of them."""
+    """Creates the layers that replace others, and their entries in the report."""
 
     def __init__(
         self,
@@ -135,7 +141,7 @@ class _Replacements:
         self.report: list[ConvertedLayer] = []
 
     def replacement(self, layer: Any) -> Any:
-        """Returns the layer that replaces `layer`, or None if it is not converted."""
+        """Returns a new layer that replaces `layer`, or None if `layer` is copied."""
         if not self._plan.converts(layer):
             return None
         path = self._plan.path(layer)
@@ -162,11 +168,11 @@ class _Replacements:
         return new
 
     def carry_over(self) -> None:
-        """Fills the tables. The new layers must be built."""
+        """Copies the original weights to the tables; the new layers must be built."""
         for layer, table in self._tables:
-            rows.refuse_other_rows(table, layer)
+            _refuse_other_rows(table, layer)
         for layer, table in self._tables:
-            rows.carry_over(layer, table)
+            _carry_over(layer, table)
 
     def _class(self, layer: Any) -> type[PersiaEmbedding]:
         nodes = layer._inbound_nodes
@@ -180,7 +186,7 @@ class _Replacements:
 
 
 def _copy_states(model: Any, clone: Any, cloner: Cloner, plan: Plan) -> None:
-    # Outer models first: setting `trainable` of a model sets it for all of its layers.
+    # Outer models come first: setting their `trainable` also sets that of inner layers.
     clone.trainable = model.trainable
     for layer in model.layers:
         if is_model_of_layers(layer):
@@ -201,15 +207,15 @@ def _is_copied(layer: Any, cloner: Cloner) -> bool:
 def _check_model(model: Any) -> None:
     if not isinstance(model, keras.Model):
         raise TypeError(
-            "`model` must be a model of the Keras that `tf.keras` is. "
+            "`model` must be a keras.Model of the Keras version that `tf.keras` is. "
             f"Received: model={model!r}"
         )
     if not is_model_of_layers(model):
         raise ValueError(
-            "`model` must be Functional or Sequential: of a subclassed one only its "
-            "code says how it uses its layers. Give it "
-            "`ptf.layers.PersiaEmbedding(dim, table=name)` in place of its large "
-            "Embedding, build it, and carry the rows over: "
+            "`model` must be Functional or Sequential, since only the code of a "
+            "subclassed model says how it uses its layers. In that code, replace each "
+            "large Embedding by `ptf.layers.PersiaEmbedding(dim, table=name)`, build "
+            "the model, and copy the rows: "
             "`ptf.Table(name).assign(range(input_dim), embedding.get_weights()[0])`. "
             f"Received: model of class {type(model).__name__}"
         )
@@ -219,3 +225,39 @@ def _check_model(model: Any) -> None:
             "Input, or call it on a batch. "
             f"Received: model '{model.name}', which is not built"
         )
+
+
+def _refuse_other_rows(table: Table, embedding: Any) -> None:
+    """Raises ValueError if a table holds rows that differ from a layer's weights.
+
+    Args:
+        table: A table whose dim is the layer's `output_dim`.
+        embedding: The `keras.layers.Embedding`.
+    """
+    if not len(table):
+        return
+    for ids, rows in _chunks(embedding):
+        held = table.lookup(ids)
+        # Rows of zeros are ignored, since a lookup returns zeros for ids without a row.
+        other = (held != rows).any(axis=1) & held.any(axis=1)
+        if other.any():
+            raise ValueError(
+                f"table '{table.name}' already holds rows, and its row of id "
+                f"{ids[other][0]} differs from that of layer '{embedding.name}', so "
+                "the conversion would overwrite it. If the rows come from an earlier "
+                "conversion, continue with the model that it returned; to start over, "
+                "give another `table_prefix`."
+            )
+
+
+def _carry_over(embedding: Any, table: Table) -> None:
+    """Sets the rows of ids 0 to `input_dim - 1` to the layer's weights."""
+    for ids, rows in _chunks(embedding):
+        table.assign(ids, rows)
+
+
+def _chunks(embedding: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    [weights] = embedding.get_weights()
+    for first in range(0, len(weights), _CHUNK_ROWS):
+        rows = weights[first : first + _CHUNK_ROWS].astype(np.float32)
+        yield np.arange(first, first + len(rows)), rows

@@ -7,10 +7,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from persia_tf import initializers
 from persia_tf._keras import keras
 from persia_tf.conversion.regularization import Regularization, Regularizers
 from persia_tf.conversion.report import LeftLayer
+from persia_tf.table_settings import initializers
 
 _ROW_DTYPES = ("float32", "bfloat16", "float16")
 
@@ -23,18 +23,18 @@ def is_model_of_layers(layer: Any) -> bool:
 
 
 def _is_functional(cls: type) -> bool:
-    # tf_keras has no public name for the class Functional.
+    # tf_keras has no public name for the class Functional, so compare names.
     return cls.__name__ == "Functional" and cls.__module__.startswith(
         ("keras.", "tf_keras.")
     )
 
 
 class Plan:
-    """The decision for each `keras.layers.Embedding` of a model: converted or left.
+    """Decides for each `keras.layers.Embedding` of a model whether it is converted.
 
     Args:
         model: A Functional or Sequential Keras model.
-        min_rows: Layers with fewer rows are left.
+        min_rows: Layers with fewer rows are not converted.
         regularizers: Decides what to do with the regularizers of layers.
     """
 
@@ -55,7 +55,7 @@ class Plan:
         return id(layer) in self._paths
 
     def path(self, layer: Any) -> str:
-        """Returns a converted layer's name, preceded by the names of its models."""
+        """Returns a converted layer's name, after the names of the models around it."""
         return self._paths[id(layer)]
 
     def regularization(self, layer: Any) -> Regularization:
@@ -63,7 +63,7 @@ class Plan:
         return self._regularization[id(layer)]
 
     def takes_ids(self, layer: Any) -> bool:
-        """Returns whether all inputs of a layer are ids for converted layers."""
+        """Returns whether converted layers use all inputs of `layer` only as ids."""
         if not is_model_of_layers(layer):
             return self.converts(layer)
         return all(self.is_input_of_ids(tensor) for tensor in layer.inputs)
@@ -74,7 +74,7 @@ class Plan:
         if not isinstance(layer, keras.layers.InputLayer):
             return False
         nodes = layer._outbound_nodes
-        # A node's layer is `operation` for Keras 3, `layer` for tf_keras.
+        # Nodes have their layer as `operation` in Keras 3, and as `layer` in tf_keras.
         consumers = [getattr(n, "operation", None) or n.layer for n in nodes]
         return bool(consumers) and all(map(self.takes_ids, consumers))
 
@@ -99,13 +99,16 @@ class Plan:
 
 
 def why_left(layer: Any, min_rows: int) -> str | None:
-    """Returns why an `Embedding` is not converted, or None. Ignores its regularizer."""
+    """Returns why an `Embedding` is not converted, or None; ignores regularizers."""
     if type(layer) is not keras.layers.Embedding:
-        return f"{type(layer).__name__} may do more than keras.layers.Embedding"
+        return (
+            f"it is a {type(layer).__name__}, which may do more than "
+            "keras.layers.Embedding"
+        )
     if layer.input_dim < min_rows:
         return f"it has fewer than min_rows={min_rows:,} rows"
     if layer.embeddings_constraint is not None:
-        return "rows have no embeddings_constraint"
+        return "rows do not support its embeddings_constraint"
     if getattr(layer, "lora_enabled", False):
         return "it has LoRA weights"
     if getattr(layer, "quantization_mode", None):
@@ -116,7 +119,7 @@ def why_left(layer: Any, min_rows: int) -> str | None:
         return "it was not built, so it has no rows yet"
     dtype = tf.as_dtype(layer.embeddings.dtype).name
     if dtype not in _ROW_DTYPES:
-        return f"its weights are {dtype}, and rows are at most float32"
+        return f"its weights are {dtype}, but rows have at most float32"
     return None
 
 
@@ -127,10 +130,12 @@ def row_initializer(layer: Any) -> tuple[Any, tuple[str, ...]]:
         initializers.spec_and_seed(initializer)
     except ValueError:
         name = type(layer.embeddings_initializer).__name__
-        return "uniform", (f"rows of new ids are uniform, as there is no {name}",)
+        return "uniform", (
+            f"new ids get uniform rows, since rows do not support {name}",
+        )
     if type(initializer).__name__ == "GlorotUniform":
-        # The limit that Keras used for the layer. It depends on `input_dim`, which a
-        # table does not have: the table's own limit would be larger.
+        # Use the same limit as Keras, which depends on `input_dim`. Tables have no
+        # `input_dim`, and so would compute a larger limit.
         limit = (6 / (layer.input_dim + layer.output_dim)) ** 0.5
         return keras.initializers.RandomUniform(-limit, limit), ()
     return initializer, ()
@@ -139,7 +144,7 @@ def row_initializer(layer: Any) -> tuple[Any, tuple[str, ...]]:
 def _layers(model: Any, prefix: str) -> Iterator[tuple[str, Any]]:
     """Yields the layers of a model and of models nested in it, with their paths."""
     for layer in model.layers:
-        # `layers` of Keras 3 may have operations too, which are not Layers.
+        # In Keras 3, `model.layers` may also contain operations: skip these.
         if is_model_of_layers(layer):
             yield from _layers(layer, f"{prefix}{layer.name}/")
         elif isinstance(layer, keras.layers.Layer):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from persia_tf import optimizers
-from persia_tf.regularizers import Penalty, penalty_of
+from persia_tf.layers.regularizers import Penalty, penalty_of
 
-# The choices for `convert(regularizers=)`.
+# The values that `convert` accepts for its argument `regularizers`.
 LEAVE, DROP, WEIGHT_DECAY = CHOICES = ("leave", "drop", "weight_decay")
 
 
@@ -15,7 +15,7 @@ class Regularization(NamedTuple):
     """What replaces the regularizer of one layer.
 
     Attributes:
-        reason: Why the layer is not converted; None if it is.
+        reason: Why the layer is not converted; None if it is converted.
         weight_decay: The weight decay for the optimizer of the layer's rows; 0 leaves
             the optimizer unchanged.
         notes: What differs from the original layer, for the report.
@@ -31,19 +31,19 @@ class Regularizers:
 
     Args:
         choice: One of `CHOICES`.
-        optimizer: The optimizer of the rows of layers without a regularizer; None: rows
-            follow the optimizer of the model.
+        optimizer: The optimizer of the rows of layers without a regularizer. With None,
+            these rows follow the optimizer of the model.
 
     Raises:
-        ValueError: if `choice` is `WEIGHT_DECAY` and there is no optimizer to add the
-            weight decay to.
+        ValueError: if `choice` is `WEIGHT_DECAY` and `optimizer` is None, since the
+            weight decay is added to the optimizer.
     """
 
     def __init__(self, choice: str, optimizer: optimizers.Optimizer | None) -> None:
         if choice == WEIGHT_DECAY and optimizer is None:
             raise ValueError(
-                '`regularizers="weight_decay"` needs an `optimizer` for the rows, '
-                "which gets the weight decay, such as "
+                '`regularizers="weight_decay"` needs an `optimizer` for the rows, to '
+                "which it adds the weight decay, such as "
                 "optimizer=ptf.optimizers.Adagrad(0.05). "
                 "Received: optimizer=None"
             )
@@ -62,8 +62,8 @@ class Regularizers:
             return Regularization(notes=(f"without its regularizer, {shown}",))
         if self._choice == LEAVE:
             return Regularization(
-                f"rows have no embeddings_regularizer, here {shown}: "
-                'regularizers="weight_decay" or "drop" would convert it'
+                f"rows do not support its embeddings_regularizer, {shown}: give "
+                'regularizers="weight_decay" or "drop" to convert it'
             )
         reason = self._why_no_decay(penalty, shown)
         if reason is not None:
@@ -72,13 +72,13 @@ class Regularizers:
         return Regularization(
             weight_decay=decay,
             notes=(
-                f"weight_decay={decay:g} stands for its {shown}, on the rows that a "
-                "step touches alone",
+                f"weight_decay={decay:g} replaces its {shown}, and applies only to "
+                "the rows that a step touches",
             ),
         )
 
     def optimizer(self, weight_decay: float) -> optimizers.Optimizer | None:
-        """Returns the row optimizer with a weight decay: one object per decay."""
+        """Returns the row optimizer with a weight decay, one object for each value."""
         if weight_decay not in self._with_decay:
             config = {**self._optimizer.get_config(), "weight_decay": weight_decay}
             self._with_decay[weight_decay] = type(self._optimizer).from_config(config)
@@ -86,13 +86,16 @@ class Regularizers:
 
     def _why_no_decay(self, penalty: Penalty | None, shown: str) -> str | None:
         if penalty is None or penalty.l1:
-            return f"a weight decay stands for l2 alone, and its regularizer is {shown}"
+            return f"weight decay can replace only l2, but its regularizer is {shown}"
         if isinstance(self._optimizer, optimizers.Ftrl):
-            return f"no weight decay lasts with Ftrl, and its regularizer is {shown}"
+            return (
+                "Ftrl does not keep the effect of a weight decay, which therefore "
+                f"cannot replace its regularizer, {shown}"
+            )
         if self._optimizer.get_config()["weight_decay"]:
             return (
-                f"its rows have one weight decay, that of {self._optimizer!r}, and its "
-                f"regularizer is {shown}"
+                f"the optimizer of its rows, {self._optimizer!r}, already has a weight "
+                f"decay, so another cannot replace its regularizer, {shown}"
             )
         return None
 

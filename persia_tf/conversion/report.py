@@ -1,4 +1,4 @@
-"""The report on a conversion, for people and for programs."""
+"""The report on a conversion, as attributes and as text."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class ConvertedLayer:
 
     Attributes:
         path: The layer's name, preceded by those of the models that it is nested in.
-        table: The name of its table.
-        rows: The number of its rows: its `input_dim`.
-        dim: Weights per row.
+        table: The name of the table that holds the layer's rows.
+        rows: The number of the layer's rows: its `input_dim`.
+        dim: The number of weights per row.
         notes: What differs from the original layer.
     """
 
@@ -32,9 +32,9 @@ class LeftLayer:
     Attributes:
         path: The layer's name, preceded by those of the models and layers that it is
             nested in.
-        rows: The number of its rows: its `input_dim`.
-        dim: Weights per row.
-        reason: Why it was not converted.
+        rows: The number of the layer's rows: its `input_dim`.
+        dim: The number of weights per row.
+        reason: Why the layer was not converted.
     """
 
     path: str
@@ -49,9 +49,9 @@ class Report:
 
     Attributes:
         converted: The layers that became `PersiaEmbedding`.
-        left: The layers that did not, and why.
+        left: The layers that were not converted, and why.
         optimizer: The `persia_tf.optimizers` object that updates the converted rows;
-            None: they follow the optimizer of `compile`.
+            None if these rows follow the optimizer of `compile`.
     """
 
     converted: tuple[ConvertedLayer, ...]

@@ -11,9 +11,9 @@ from persia_tf.saving.contexts import rows_stay
 def copy_state(layer: Any, clone: Any) -> None:
     """Copies the weights of a layer, and all other state that Keras saves.
 
-    It uses the hooks with which Keras saves layers, so that vocabularies and statistics
-    are copied too. The rows of a `PersiaEmbedding` are not: its clone uses the same
-    table.
+    The state is copied by the hooks with which Keras saves layers, so that vocabularies
+    and statistics are copied too. The rows of a `PersiaEmbedding` are not copied, since
+    its clone uses the same table.
 
     Args:
         layer: A built layer.
@@ -44,8 +44,9 @@ def _check_same(layer: Any, inside: list[Any], clone_inside: list[Any]) -> None:
     if len(inside) == len(clone_inside):
         return
     raise ValueError(
-        f"layer '{layer.name}' ({type(layer).__name__}) cannot be copied: once made "
-        "from its config, and built, it must have as many layers inside. "
+        f"layer '{layer.name}' ({type(layer).__name__}) cannot be copied: a copy that "
+        "is made from its config, and built, must contain the same layers. Create "
+        "its inner layers in its constructor or in `build`. "
         f"Received: {_names(inside)}, and in the copy {_names(clone_inside)}"
     )
 

@@ -1,4 +1,4 @@
-"""Input pipelines that look rows up ahead of the step."""
+"""Input pipelines that look up rows before the training step that needs them."""
 
 from persia_tf.data.prefetch import prefetch
 

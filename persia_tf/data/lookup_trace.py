@@ -1,4 +1,4 @@
-"""Extracts from a model the function from its inputs to the ids that it looks up."""
+"""Extracts from a model a function that computes the ids the model looks up."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class LookupTrace:
     """The part of a model that computes ids.
 
     The model is traced once, while its layers record their ids instead of looking them
-    up. Then all ops that the ids do not depend on are pruned. So this works for every
-    kind of model, and only the ops that compute ids run twice.
+    up. Then all ops that the ids do not depend on are pruned. So every kind of model
+    can be traced, and only the ops that compute ids run twice.
 
     Args:
         model: A Keras model.
@@ -36,16 +36,17 @@ class LookupTrace:
             self._function, self.lookups = _trace(model, inputs_spec)
 
     lookups: Sequence[RecordedLookup]
-    """In the order of the calls; `ids` gives as many pairs."""
+    """The lookups, in the model's order. `ids` returns ids in the same order."""
 
     def ids(self, element: Any) -> list[tuple[tf.Tensor, tf.Tensor]]:
         """Returns the ids of each lookup for an element of the dataset.
 
         Args:
-            element: An element of the traced spec.
+            element: An element that fits the `element_spec` of the trace.
 
         Returns:
-            For each lookup, the ids, int64, and the splits of its bags, int32.
+            A pair for each lookup: its ids (int64), and the row splits of its bags
+            (int32).
         """
         inputs, *_ = keras.utils.unpack_x_y_sample_weight(element)
         return self._function(*tf.nest.flatten(inputs, expand_composites=True))
@@ -54,8 +55,9 @@ class LookupTrace:
 def _settle(model: Any, inputs_spec: Any) -> None:
     """Traces a call of the model, so that it creates its state for these inputs.
 
-    An unbuilt model creates variables, and tf_keras's `Sequential` rebuilds its graph
-    for a new shape. Neither may happen while lookups are recorded. Nothing is computed.
+    The first call of an unbuilt model creates variables, and tf_keras's `Sequential`
+    rebuilds its graph for a new input shape. Neither may happen while lookups are
+    recorded. The call is only traced: no op runs.
     """
     strategy = strategy_of(model)
     with strategy.scope() if strategy is not None else contextlib.nullcontext():
@@ -81,7 +83,7 @@ def _trace(
     traced = tf.compat.v1.wrap_function(record, flat_specs)
     if not lookups:
         raise ValueError(
-            "`model` must have a PersiaEmbedding layer that its call reaches, else "
+            "`model` must call at least one PersiaEmbedding layer, since otherwise "
             f"there is nothing to prefetch. Received: model={model!r}"
         )
     feeds = traced.inputs[: len(flat_specs)]

@@ -1,16 +1,17 @@
-"""Sends the lookups of a batch ahead of the step that needs them."""
+"""Sends the lookups of a batch before the step that needs their rows."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
-from persia_tf import checks
-from persia_tf import session as session_lib
+from persia_tf.base import checks
+from persia_tf.client import session as session_lib
 from persia_tf.cluster import MOST_STALENESS
 from persia_tf.data.lookup_trace import LookupTrace
-from persia_tf.data.own_functions import own_functions
 from persia_tf.layers.replicas import (
     has_other_workers,
     local_replicas,
@@ -22,20 +23,20 @@ from persia_tf.ops import load
 def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
     """Looks up the rows of later batches while the model trains on earlier ones.
 
-    The elements are unchanged: the model finds prefetched rows by its ids, and looks up
-    the rows that it does not find. So the same model runs with and without this stage.
-    No later stage of the pipeline may change the elements.
+    The elements of the dataset are unchanged: the model finds prefetched rows by the
+    batch's ids, and looks up the rows that were not prefetched. So the same model runs
+    with and without this stage. No later stage of the pipeline may change the elements.
 
-    In training, at most `staleness` earlier steps of this program that update a
-    batch's tables are missing from its rows when the model uses them. A larger
+    In training, the rows of a batch may miss the updates of at most `staleness` earlier
+    steps of this program. Only steps that update the batch's tables count. A larger
     staleness hides more latency. `0` is synchronous: rows are looked up only after
     every earlier update is acknowledged. In `evaluate` and `predict`, rows are never
     stale.
 
-    Under a `tf.distribute` strategy with several replicas Keras splits batches, so this
-    stage must be inside `strategy.distribute_datasets_from_function`. With several
-    workers, a `Cluster(staleness=0)` and a `staleness` of 0 here, nothing is
-    prefetched: a step's rows include the updates of all workers.
+    Under a `tf.distribute` strategy with several replicas, Keras splits batches, so
+    this stage must be inside `strategy.distribute_datasets_from_function`. If both the
+    `Cluster` and this stage have a staleness of 0, a strategy with several workers
+    prefetches nothing, so that a step's rows include the updates of all workers.
 
     Example:
 
@@ -83,9 +84,9 @@ def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
         next_streams = [stage(s, ids) for s, stage in zip(streams, stages)]
         return tuple(next_streams), element
 
-    # The streams are the scan's state, so they end with the iterator. 0 means that no
-    # stream is open yet.
-    with own_functions():
+    # The scan's state holds the numbers of the prefetch streams, so that these streams
+    # are closed with the dataset's iterator. A 0 means that no stream is open yet.
+    with _own_functions():
         registered = dataset.scan(
             tuple(tf.zeros((), tf.int64) for _ in stages), register
         )
@@ -93,7 +94,7 @@ def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
 
 
 class _Stage:
-    """Registers the coming lookups of the layers of one session."""
+    """Registers the lookups of coming batches, for the layers of one session."""
 
     def __init__(
         self, trace: LookupTrace, session: str, staleness: int, replicas: int
@@ -131,7 +132,30 @@ class _Stage:
 def _synchronous_sessions() -> set[str]:
     """Returns the names of sessions with a staleness of 0.
 
-    In these, no step may miss an update of another worker. A stage knows only the
-    updates of its own worker, so it would look rows up too early.
+    With a staleness of 0, no step may miss an update of another worker. A prefetch
+    stage knows only the updates of its own worker, so it would look up rows too early.
     """
     return {s.name for s in session_lib.open_sessions() if s.staleness == 0}
+
+
+@contextlib.contextmanager
+def _own_functions() -> Iterator[None]:
+    """Makes datasets of a `with` block the only owners of their functions.
+
+    `Dataset.scan` also adds its function, and the functions that this function calls,
+    to the default graph. In eager mode, the default graph lives as long as the program,
+    and never frees functions. So within the block, a temporary graph is the default
+    graph; execution remains eager.
+    """
+    eager_mode = _eager_mode()
+    if not tf.executing_eagerly() or eager_mode is None:
+        yield
+        return
+    with tf.Graph().as_default(), eager_mode():
+        yield
+
+
+def _eager_mode():
+    """Returns TensorFlow's `eager_mode`, or None if this version does not expose it."""
+    context = getattr(getattr(tf, "__internal__", None), "eager_context", None)
+    return getattr(context, "eager_mode", None)

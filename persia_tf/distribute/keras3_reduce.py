@@ -2,7 +2,7 @@
 
 Works around https://github.com/keras-team/keras/issues/20585: under TensorFlow's
 `MultiWorkerMirroredStrategy`, Keras 3's `fit` fails in `reduce`. When
-`tests/distribute/keras3_reduce_test.py` reports that it no longer fails, delete this
+`tests/distribute/keras3_reduce_test.py` reports that `fit` no longer fails, delete this
 file.
 """
 
@@ -21,7 +21,7 @@ def reduce_structure(
     structure: Any,
     axis: int | None,
 ) -> Any:
-    """Reduces each value of a structure with a `reduce` for single values.
+    """Reduces each value of a nested structure with a `reduce` that takes one value.
 
     Args:
         strategy: The strategy of the values.
@@ -31,9 +31,10 @@ def reduce_structure(
         axis: As for `reduce`. For scalars, such as Keras 3's logs, None is used.
 
     Returns:
-        The same nest, of reduced values. A batch of data is not reduced but returned as
-        this worker has it: Keras 3 reduces one eagerly just to inspect it, and batches
-        of several workers may differ in size, so they cannot be reduced.
+        A nest of the same structure, with the reduced values. A batch of data is not
+        reduced: this worker's own batch is returned. Keras 3 reduces a batch eagerly
+        only to inspect it, and the batches of several workers cannot be reduced, since
+        they may differ in size.
     """
 
     def reduce_one(value: Any) -> Any:

@@ -16,14 +16,14 @@ _TIMEOUT_SECONDS = 300.0
 class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
     """Trains dense layers synchronously on several workers; rows stay in shards.
 
-    It is TensorFlow's strategy with these differences:
+    This is TensorFlow's strategy with these differences:
 
-    - The `ps` entries of `TF_CONFIG` may name the shards. TensorFlow's workers would
-      wait forever for these to join.
+    - The `ps` entries of `TF_CONFIG` may name the shards. With TensorFlow's strategy,
+      workers would wait forever for the shards to join.
     - `fit`, `evaluate` and `predict` work under Keras 3 too
       (https://github.com/keras-team/keras/issues/20585).
-    - A worker whose peer is gone raises after five minutes by default. TensorFlow's
-      would wait forever.
+    - A worker that has lost a peer raises an error, by default after five minutes. With
+      TensorFlow's strategy, the worker would wait forever.
 
     Call `fit` and `evaluate` within `scope()`: outside of it, Keras 3 reports each
     worker's own metrics instead of the metrics over all workers.
@@ -31,7 +31,7 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
     Example:
 
     ```python
-    # On each worker, with its own TF_CONFIG.
+    # Run this on each worker, with the worker's own TF_CONFIG.
     strategy = ptf.distribute.MultiWorkerMirroredStrategy()
     with strategy.scope():
         user = keras.Input(shape=(), dtype="int64")
@@ -42,8 +42,8 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
     ```
 
     Args:
-        cluster_resolver: Names the workers, and this process among them. Defaults to
-            `TF_CONFIG` without its `ps` entries.
+        cluster_resolver: Lists the workers, and says which of them this process is.
+            Defaults to `TF_CONFIG` without its `ps` entries.
         communication_options: A `tf.distribute.experimental.CommunicationOptions`.
             Its `timeout_seconds` bounds how long a worker waits for its peers in a
             step. That includes the time that the slowest peer needs for its data, its
@@ -71,12 +71,14 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
         """Reduces a value across replicas; see `tf.distribute.Strategy.reduce`.
 
         Args:
-            reduce_op: As there.
-            value: As there; under Keras 3 also a nest of values.
-            axis: As there.
+            reduce_op: As for `tf.distribute.Strategy.reduce`.
+            value: As for `tf.distribute.Strategy.reduce`; under Keras 3 also a nest of
+                values.
+            axis: As for `tf.distribute.Strategy.reduce`.
 
         Returns:
-            As there.
+            The reduced value; under Keras 3, a nest of reduced values if `value` is a
+            nest.
         """
         reduce = super().reduce
         if not IS_KERAS_3:
@@ -94,11 +96,12 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
         until the data of all workers has ended.
 
         Args:
-            dataset_fn: As there.
-            options: As there.
+            dataset_fn: A function that takes a `tf.distribute.InputContext`, and
+                returns the dataset of this worker.
+            options: The `tf.distribute.InputOptions`, or None.
 
         Returns:
-            As there.
+            A `tf.distribute.DistributedDataset`.
         """
         distribute = super().distribute_datasets_from_function
         if not IS_KERAS_3:
@@ -109,8 +112,8 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
 def _uncounted(dataset: tf.data.Dataset) -> tf.data.Dataset:
     """Hides the number of batches of a worker's dataset from Keras 3.
 
-    Else Keras 3 would end the worker's epoch after that number, even if other workers
-    have more batches.
+    Otherwise Keras 3 would end the worker's epoch after that number of batches, even if
+    other workers have more.
     """
     if dataset.cardinality() < 0:
         return dataset
@@ -132,19 +135,20 @@ def _with_timeout(options: Any) -> Any:
         timeout_seconds=_TIMEOUT_SECONDS
     )
     if options is not None and not isinstance(options, type(bounded)):
-        return options  # TensorFlow refuses it with a clear message.
+        return options  # TensorFlow refuses them with a clear message.
     return bounded.merge(options)
 
 
 def _check_workers(resolver: Any) -> None:
     if resolver.task_type == "ps":
         raise ValueError(
-            "a parameter server shard is `persia ps`, and no TensorFlow worker. "
+            "a parameter server shard is not a TensorFlow worker: start this task with "
+            "`persia ps`. "
             f"Received: a cluster whose task here is ps {resolver.task_id}"
         )
     if "ps" in resolver.cluster_spec().jobs:
         raise ValueError(
-            "`cluster_resolver` must leave out `ps` tasks: the strategy would wait "
-            "for shards to join it. Name shards by persia_tf.Cluster([...]). "
+            "`cluster_resolver` must not list `ps` tasks, since the strategy would "
+            "wait for shards to join it. Name shards by persia_tf.Cluster([...]). "
             f"Received: tasks {sorted(resolver.cluster_spec().jobs)}"
         )

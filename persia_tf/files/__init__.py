@@ -1,6 +1,7 @@
-"""Files of checkpoints: on this machine, and at URLs such as s3://bucket/folder.
+"""Access to checkpoint files, on this machine and at URLs like s3://bucket/folder.
 
-URLs are accessed with fsspec (the extra `remote`), which is imported on first use.
+URLs are accessed with fsspec, which the pip extra `remote` installs. fsspec is imported
+on first use.
 """
 
 from persia_tf.files.paths import (

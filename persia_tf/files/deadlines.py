@@ -1,4 +1,4 @@
-"""Calls with a time-out, for libraries that do not support deadlines."""
+"""Function calls with a time-out, for libraries that do not support deadlines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TimedCalls:
         self._end = math.inf  # The deadline of all calls. Guarded by _changed.
 
     def call(self, function: Callable[..., _Value], *arguments: Any) -> _Value:
-        """Calls a function.
+        """Calls a function, and returns when it ends or when its time-out expires.
 
         Args:
             function: The function. After a time-out it keeps running, and its outcome
@@ -35,7 +35,7 @@ class TimedCalls:
             What the function returns.
 
         Raises:
-            TimeoutError: if it takes too long.
+            TimeoutError: if the function takes too long.
             BaseException: whatever the function raises.
         """
         late = time.monotonic() + self._seconds
@@ -50,7 +50,7 @@ class TimedCalls:
                 outcome.append(result)
                 self._changed.notify_all()
 
-        # A daemon: a call that hangs must not keep the program from ending.
+        # A daemon thread, so that the program can end while a call hangs.
         threading.Thread(target=run, name="persia-files", daemon=True).start()
         with self._changed:
             while not outcome:

@@ -27,16 +27,17 @@ def code_of(error: BaseException) -> int:
 
 
 def text_of(error: BaseException) -> str:
-    """Returns the message of an exception, in one line."""
+    """Returns the class and the message of an exception, in one line."""
     if isinstance(error, errors.PersiaError):
         return str(error)
-    # With the class: FileNotFoundError("bucket/key") and KeyError say too little alone.
+    # Include the class, since the text alone may not state the error: the text of
+    # FileNotFoundError("bucket/key") is just the path.
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 @contextlib.contextmanager
 def as_errors(action: str, path: str) -> Iterator[None]:
-    """Converts exceptions within it to a `PersiaError` that names the path."""
+    """Converts exceptions of its `with` block to a `PersiaError` naming the path."""
     try:
         yield
     except errors.PersiaError:

@@ -15,7 +15,7 @@ def is_url(path: str) -> bool:
 
 
 def list_folder(path: str) -> list[str]:
-    """Lists the names in a folder, sorted; empty if there is no such folder.
+    """Returns the sorted names in a folder; none if the folder does not exist.
 
     Raises:
         PersiaError: if the folder cannot be listed.
@@ -34,7 +34,7 @@ def read_file(path: str) -> bytes:
 
     Raises:
         NotFoundError: if the file does not exist.
-        PersiaError: if it cannot be read.
+        PersiaError: if the file cannot be read.
     """
     with failures.as_errors("read", path):
         if is_url(path):
@@ -56,10 +56,10 @@ def size_of(path: str) -> int:
 
 
 def write_file(path: str, contents: bytes) -> None:
-    """Writes a small file atomically and durably: it survives a loss of power.
+    """Writes a small file atomically and durably: the file survives a loss of power.
 
     Raises:
-        PersiaError: if it cannot be written.
+        PersiaError: if the file cannot be written.
     """
     with failures.as_errors("write", path):
         if is_url(path):
@@ -77,7 +77,7 @@ def remove_file(path: str) -> None:
     """Removes a file, if it exists.
 
     Raises:
-        PersiaError: if it cannot be removed.
+        PersiaError: if the file cannot be removed.
     """
     with failures.as_errors("remove", path):
         if is_url(path):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import functools
 
-from persia_tf import _native
-from persia_tf.files.callbacks import Callbacks
+from persia_tf.files.native_calls import Callbacks
 from persia_tf.files.remote import RemoteFiles
+from persia_tf.native import capi
 
 
 def reach_urls(url: str) -> None:
-    """Lets the native core of this process access URLs. Makes no request itself.
+    """Lets the native core of this process access URLs. This call makes no request.
 
     Args:
-        url: One of the URLs that will be used.
+        url: One of the URLs that will be used, to check that its library is installed.
 
     Raises:
         FailedPreconditionError: if the library for the URL is not installed.
@@ -24,16 +24,17 @@ def reach_urls(url: str) -> None:
 
 
 def end_within(seconds: float) -> None:
-    """Makes all requests to URLs fail that are not answered within `seconds` from now.
+    """Makes requests to URLs fail unless they are answered within `seconds` from now.
 
-    For the end of a process, which must not be delayed by storage that hangs.
+    Call this when the process ends, so that storage that hangs does not delay the exit.
     """
     RemoteFiles.shared().end_within(seconds)
 
 
 @functools.cache
 def _register() -> Callbacks:
-    # The cache keeps it alive: the core may call it as long as the process lives.
+    # `functools.cache` keeps the callbacks alive: the core may call them as long as the
+    # process lives.
     callbacks = Callbacks(RemoteFiles.shared())
-    callbacks.register(_native.library())
+    callbacks.register(capi.library())
     return callbacks

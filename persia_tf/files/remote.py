@@ -13,24 +13,25 @@ from persia_tf.files.deadlines import TimedCalls
 
 _Value = TypeVar("_Value")
 
-# The time-out of a request, including retries by its library. A request transfers at
-# most some megabytes.
+# The time-out of a request, which includes retries by fsspec's library. It is ample,
+# since a request transfers at most a few megabytes.
 _SECONDS = 120.0
 
-# Schemes of object stores. There, a folder exists as soon as it contains an object,
-# creating one could create a bucket, and writing an object is atomic. Other schemes
-# have real folders, and files are written atomically by renaming them.
+# URL schemes of object stores. In an object store, writing an object is atomic, and a
+# folder exists as soon as it contains an object. Folders are never created there, since
+# that request could create a bucket. Other schemes have real folders; their files are
+# written under a temporary name and then renamed, which is atomic.
 _OBJECT_STORES = {"abfs", "abfss", "az", "gcs", "gs", "oci", "oss", "r2", "s3", "s3a"}
 
 
 class RemoteFiles:
     """Accesses files at URLs, for the native core and for commands. Thread-safe.
 
-    Every method blocks for at most the given time, and raises what the URL's library
-    raises, or TimeoutError.
+    A method raises TimeoutError if a request takes longer than `seconds`, and any
+    exception that the URL's library raises.
 
     Args:
-        seconds: The time-out of each method, in seconds.
+        seconds: The time-out of each request.
     """
 
     def __init__(self, seconds: float = _SECONDS) -> None:
@@ -41,11 +42,11 @@ class RemoteFiles:
     @staticmethod
     @functools.cache
     def shared() -> RemoteFiles:
-        """Returns the instance that all of this process shares."""
+        """Returns the instance that the whole process shares."""
         return RemoteFiles()
 
     def check(self, url: str) -> None:
-        """Finds the URL's library. Makes no request.
+        """Checks that the URL's library is installed. This call makes no request.
 
         Raises:
             FailedPreconditionError: if the library for the URL is not installed.
@@ -58,7 +59,7 @@ class RemoteFiles:
 
         def names(system: Any, path: str) -> list[str]:
             found = {name.rstrip("/") for name in system.ls(path, detail=False)}
-            # A bucket may contain an object that represents the folder itself.
+            # Leave out the object that may represent the folder itself in a bucket.
             return [name.rsplit("/", 1)[-1] for name in found - {path.rstrip("/")}]
 
         return self._on(url, names)
@@ -129,7 +130,7 @@ class RemoteFiles:
         system = self._system(url)
 
         def call() -> _Value:
-            system.invalidate_cache()  # Other programs write there too.
+            system.invalidate_cache()  # Other programs may have changed the files.
             return use(system, system._strip_protocol(url))
 
         return self.within_time(call)
@@ -146,9 +147,9 @@ class NewFile:
     """A file being written. Its methods block and raise as those of `RemoteFiles` do.
 
     Args:
-        files: Makes the requests.
-        opened: The library's file object.
-        remove: Removes the parts of the file that were written.
+        files: The `RemoteFiles` that makes the requests.
+        opened: The file object of the URL's library.
+        remove: A function that removes the parts of the file that were written.
     """
 
     def __init__(
@@ -164,12 +165,12 @@ class NewFile:
         self._files.within_time(self._opened.write, contents)
 
     def finish(self) -> None:
-        """Completes the file."""
+        """Completes the file: no bytes can be appended any more."""
         self._files.within_time(self._opened.close)
         self._is_finished = True
 
     def release(self) -> None:
-        """Discards the file and removes it, unless it is finished."""
+        """Aborts writing and removes the file, unless `finish` has completed it."""
         if not self._is_finished:
             self._files.within_time(_discard, self._opened)
             self._remove()
@@ -183,7 +184,7 @@ class OpenFile:
         self._opened = opened
 
     def read(self, size: int) -> bytes:
-        """Reads up to `size` further bytes; returns none at the end of the file."""
+        """Returns up to `size` further bytes; empty bytes at the end of the file."""
         return self._files.within_time(self._opened.read, size)
 
     def release(self) -> None:
@@ -192,10 +193,10 @@ class OpenFile:
 
 
 def _discard(opened: Any) -> None:
-    # Aborts an upload, so that it never becomes a file.
+    # Abort the upload, so that no file is created from its parts.
     with contextlib.suppress(Exception):
         opened.discard()
-    # Otherwise the destructor would complete the file.
+    # Mark the object as closed: otherwise its destructor would complete the file.
     with contextlib.suppress(AttributeError):
         opened.closed = True
 

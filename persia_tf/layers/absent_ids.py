@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from persia_tf import checks, splitmix
 from persia_tf.admission import Probability
+from persia_tf.base import checks, splitmix
 from persia_tf.layers.combiners import flat_values
 from persia_tf.ops.absent_rows import AbsentRows, are_marked
 from persia_tf.ops.initial_rows import InitialRows
@@ -18,10 +18,10 @@ from persia_tf.ops.placement import on_host, reshape_on_host
 ABSENT = ("zeros", "initial", "oov")
 
 OOV_ID = -0x6F6F_7652_6F77_2D31
-"""The id of the row that stands for unknown ones, with `absent="oov"`.
+"""The id of the row that stands for unknown ids, with `absent="oov"`.
 
-It is an id as any other, so do not use it as one. Hashes of strings are never negative,
-and of integers drawn from 64 bits one in 2**64 is this one.
+Do not use it as the id of anything else. It is negative, so no string hashes to it; a
+random 64-bit integer equals it with a probability of 1 in 2**64.
 """
 
 _LEAST_RATE = 1e-6
@@ -51,28 +51,30 @@ class AbsentIds:
         checks.within("oov_rate", self.oov_rate, _LEAST_RATE, _MOST_RATE)
 
     def check_goes_with(self, compression: Any, admission: Any) -> None:
-        """Checks that other options allow a row for unknown ids, with `"oov"`.
+        """Checks, for `"oov"`, that other options allow a row for unknown ids.
 
         Args:
             compression: The layer's compression, or None.
             admission: The layer's admission, or None.
 
         Raises:
-            ValueError: if other ids would train that row too, or if it might never be
-                created.
+            ValueError: if other ids would also train that row, or if the row might
+                never be created.
         """
         if not self.is_oov:
             return
         if compression is not None:
             raise ValueError(
-                '`absent="oov"` goes without `compression`, by which an id has rows '
-                'that other ids train too: give `absent` "zeros" or "initial". '
+                '`absent="oov"` cannot be combined with `compression`, since '
+                "compressed ids share their rows with other ids: give `absent` "
+                '"zeros" or "initial". '
                 f"Received: compression={compression!r}"
             )
         if isinstance(admission, Probability):
             raise ValueError(
-                '`absent="oov"` goes without `admission.Probability`, which may keep '
-                "out the row that unknown ids share for good: give another admission. "
+                '`absent="oov"` cannot be combined with `admission.Probability`, '
+                "which may never admit the row that unknown ids share: give another "
+                "admission. "
                 f"Received: admission={admission!r}"
             )
 
@@ -94,9 +96,9 @@ class AbsentIds:
     def replaced_in_training(self, ids: Any) -> Any:
         """Replaces a share of the ids by `OOV_ID`, so that its row is trained.
 
-        The choice depends only on the batch's ids and their positions. So a step
-        replaces the same ids as the prefetch of its batch did, and another batch has
-        other ids replaced.
+        Which ids are replaced depends only on the batch's ids and their positions. So
+        a training step replaces the same ids as the prefetch of its batch did, while
+        other ids are replaced in other batches.
 
         Args:
             ids: int64, dense or ragged.
@@ -130,11 +132,11 @@ class AbsentIds:
 
         Args:
             ids: int64, any shape.
-            lookup: Maps ids, `(n,)`, to rows, in which missing rows are marked.
+            lookup: Maps ids, `(n,)`, to rows, in which NaN marks missing rows.
 
         Returns:
-            float32, `ids.shape + (dim,)`. Padding without a row gives zeros. All ids
-            without a row do, as long as `OOV_ID` has none either.
+            float32, `ids.shape + (dim,)`. Padding without a row gives zeros. Until
+            `OOV_ID` has a row, all ids without a row give zeros.
         """
         with on_host():
             flat = tf.reshape(ids, [-1])

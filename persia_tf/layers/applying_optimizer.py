@@ -1,7 +1,7 @@
 """Finds the optimizer that is applying gradients.
 
-Keras does not pass it to layers or constraints, so these functions look for it among
-the callers on the stack.
+Keras does not pass the optimizer to layers or constraints, so these functions look for
+it on the call stack.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from persia_tf.layers.call_stack import KERAS_MODULE, frames_of
 def applies_scaled_gradients(layer_name: str) -> bool:
     """Whether the optimizer that is applying a constraint scales its loss.
 
-    It also refuses gradient accumulation: rows are updated with the gradients of each
-    batch, which would be wrong for an optimizer that accumulates over batches.
+    This function also refuses gradient accumulation: rows are updated with the
+    gradients of each batch, but the optimizer would update the dense weights only after
+    several batches.
 
     Args:
         layer_name: The layer's name, for the message.
 
     Returns:
-        Whether the gradients that the optimizer got are those of a scaled loss.
+        Whether the optimizer received the gradients of a scaled loss.
 
     Raises:
         NotImplementedError: if the optimizer accumulates gradients.
@@ -37,13 +38,13 @@ def applies_scaled_gradients(layer_name: str) -> bool:
 def applying_optimizer() -> Any:
     """Returns the Keras optimizer that is applying a constraint, or None.
 
-    If optimizers wrap one another, it is the innermost one.
+    If optimizers wrap one another, the innermost optimizer is returned.
     """
     return next(iter(_optimizers()), None)
 
 
 def is_trained_with_scaled_loss() -> bool:
-    """Whether a model on the call stack was compiled with a scaled loss."""
+    """Whether the optimizer of a model on the call stack scales the loss."""
     models = (c for c in _callers() if isinstance(c, keras.Model))
     return any(_scales_loss(getattr(model, "optimizer", None)) for model in models)
 
@@ -53,7 +54,7 @@ def _optimizers() -> list[Any]:
 
 
 def _callers() -> Iterator[Any]:
-    """The objects whose methods are running, innermost first."""
+    """Yields the `self` of each frame of Keras on the call stack, innermost first."""
     for frame in frames_of(KERAS_MODULE):
         yield frame.f_locals.get("self")
 

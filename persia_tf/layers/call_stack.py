@@ -14,10 +14,10 @@ def frames_of(modules: re.Pattern[str]) -> Iterator[FrameType]:
     """Yields the frames on the stack that belong to some modules, innermost first.
 
     Args:
-        modules: Matches the names of these modules. Choose them narrowly: reading a
-            frame's locals keeps their objects, such as a user's iterators, alive until
-            the frame returns. Keras's frames usually suffice, since Keras calls the
-            user's code.
+        modules: Matches the names of these modules. Match as few modules as possible:
+            reading a frame's local variables keeps their values, such as a user's
+            iterators, alive until the frame returns. Keras's modules usually suffice,
+            since Keras calls the user's code.
     """
     frame = inspect.currentframe()
     while frame is not None:

@@ -16,11 +16,11 @@ from persia_tf.layers.persia_embedding import PersiaEmbedding
 class CastingPersiaEmbedding(PersiaEmbedding):
     """A `PersiaEmbedding` that accepts ids of any numeric dtype.
 
-    Like `keras.layers.Embedding`, it casts dtypes that a `PersiaEmbedding` refuses to
-    int64, which truncates fractions. A float32 represents all integers only up to
+    Like `keras.layers.Embedding`, this layer casts all numbers to int64, which
+    truncates fractions. A float32 represents all integers only up to
     `2**24`, so larger ids may have been rounded to other ids before they reach the
     layer; that is why a `PersiaEmbedding` refuses floats. `ptf.convert` uses this layer
-    where a model computes ids as floats, as by slicing an input of several features.
+    where a model computes ids as floats, such as by slicing an input of features.
 
     Args:
         output_dim: As for `PersiaEmbedding`.
@@ -40,7 +40,7 @@ class CastingPersiaEmbedding(PersiaEmbedding):
 
     @foreign_arguments.checked
     def __init__(self, output_dim: int, **options: Any) -> None:
-        # With autocast, mixed precision would round floats to 16 bits before `call`.
+        # With autocast, mixed precision would round ids to 16-bit floats before `call`.
         super().__init__(output_dim, autocast=False, **options)
 
     def call(

@@ -13,8 +13,9 @@ COMBINERS = ("sum", "mean", "sqrtn")
 def replace_padding(ids: tf.Tensor) -> tf.Tensor:
     """Replaces padding, id 0, by another id of the batch.
 
-    So padding needs no row of its own. Since the pool leaves padding out, its places
-    have gradients of zero, which are added to those of the other id.
+    So padding needs no row of its own. The replacement does not affect the training of
+    the other id: pooling ignores the positions of padding, so they add only zeros to
+    that id's gradient.
 
     Args:
         ids: int64, any shape.
@@ -28,7 +29,7 @@ def replace_padding(ids: tf.Tensor) -> tf.Tensor:
 
 
 def flat_values(ids: Any) -> tf.Tensor:
-    """Returns the flat values of a ragged tensor; a dense one unchanged."""
+    """Returns the flat values of a ragged tensor, or a dense tensor unchanged."""
     return ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids
 
 
@@ -41,10 +42,11 @@ def combine(
 ) -> Any:
     """Pools rows over the last axis of their ids.
 
-    With `w` the weights of the ids that the mask selects: `"sum"` is the sum of their
-    rows times `w`; `"mean"` divides it by the sum of `w`, and `"sqrtn"` by the square
-    root of the sum of `w * w` (as `tf.nn.embedding_lookup_sparse` does). A bag without
-    selected ids gives zeros.
+    This function obeys the contract in `cc/service/pooling.h`, which covers more cases.
+    Let `w` be the weights of the ids that the mask selects. Then `"sum"` is the sum of
+    their rows times `w`; `"mean"` is that sum divided by the sum of `w`, and `"sqrtn"`
+    is that sum divided by the square root of the sum of `w * w`. A bag without selected
+    ids gives zeros, and so does a divisor of zero.
 
     Args:
         rows: float32, `(..., dim)`: one row for each of the ids' flat values.
@@ -76,7 +78,10 @@ def combine(
 def _factors(
     rows: tf.Tensor, mask: tf.Tensor | None, weights: tf.Tensor | None
 ) -> tf.Tensor:
-    """Returns the factor of each row, with a last axis of size 1 to broadcast."""
+    """Returns the factor of each row: the weight of its id, or 0 outside the mask.
+
+    The last axis has size 1, to broadcast over the last axis of the rows.
+    """
     if weights is None:
         return tf.cast(mask, rows.dtype)[..., tf.newaxis]
     if mask is not None:

@@ -1,6 +1,7 @@
 """Refuses arguments of `keras.layers.Embedding` that `PersiaEmbedding` does not have.
 
-Users who replace Keras's layer pass them; the error says what to write in their place.
+Users who replace Keras's layer may still pass such arguments; the error says what to
+write instead.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from persia_tf import checks, regularizers
+from persia_tf.base import checks
+from persia_tf.layers import regularizers
 
 _NO_VOCABULARY = (
-    "there is no vocabulary, since any 64-bit id is taken, and training makes its row "
-    "when it first meets it. Write {name}({output_dim})"
+    "the layer needs no vocabulary size, since it takes any 64-bit id, and training "
+    "creates a row when it first looks an id up. Write {name}({output_dim})"
 )
 
-# The advice for each argument. `input_dim` and `embeddings_regularizer` have their own.
+# The advice in the error for each argument. For `input_dim` and
+# `embeddings_regularizer`, the functions below compose the advice from the values.
 _REMEDIES: Mapping[str, str] = {
     "input_length": "ids may have any shape. Leave it out",
     "embeddings_constraint": (
@@ -30,23 +33,25 @@ _REMEDIES: Mapping[str, str] = {
         'set rows once the layer is built, by persia_tf.Table("its table").assign('
         "ids, matrix), or choose an embeddings_initializer"
     ),
-    "sparse": "gradients are of the rows that a step used in any case. Leave it out",
+    "sparse": "gradients always cover only the rows that a step used. Leave it out",
     "lora_rank": "rows have no LoRA weights. Leave it out",
     "lora_alpha": "rows have no LoRA weights. Leave it out",
-    "quantization_config": 'hold rows in a byte a weight by row_dtype="int8"',
+    "quantization_config": 'give row_dtype="int8" to store one byte per weight',
 }
 
 
 def checked(init: Callable[..., None]) -> Callable[..., None]:
-    """Wraps the constructor of a layer so that it refuses such arguments.
+    """Wraps a layer's constructor so that it refuses arguments of Keras's `Embedding`.
 
-    Values without an effect are accepted and dropped: None, `sparse=False`, `L2(0.0)`.
+    An argument whose value has no effect, such as None, `sparse=False` or
+    `embeddings_regularizer=L2(0.0)`, is accepted and dropped.
 
     Args:
         init: The `__init__`, whose only positional argument is `output_dim`.
 
     Returns:
-        An `__init__` that raises TypeError for such arguments, and says what to write.
+        An `__init__` that raises TypeError for a refused argument; the message says
+        what to write instead.
     """
 
     @functools.wraps(init)
@@ -55,7 +60,7 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
         _refuse_positions(name, args)
         init(self, *args, **_without_foreign(name, kwargs, args))
 
-    # Keras 3 reads the signature in ways that do not follow `__wrapped__`.
+    # Keras 3 does not follow `__wrapped__` to find the signature, so set it here.
     wrapped.__signature__ = inspect.signature(init)
     return wrapped
 
@@ -72,7 +77,7 @@ def _refuse_positions(name: str, args: tuple[Any, ...]) -> None:
     output_dim = next((each for each in args if checks.is_integer(each)), 16)
     table = next((each for each in args if isinstance(each, str)), "user")
     raise TypeError(
-        f"{name} takes `output_dim` alone by position. Name the other arguments, as "
+        f"{name} takes only `output_dim` by position. Name the other arguments, as in "
         f'{name}({output_dim}, table="{table}"). {received}'
     )
 
@@ -111,8 +116,8 @@ def _decay_for(regularizer: Any) -> str:
     return (
         f"{general}: optimizer=persia_tf.optimizers.Adagrad(0.05, "
         f"weight_decay={decay:g}). It is 2 * l2, since the gradient of "
-        f"{penalty.l2:g} * sum(w**2) is {decay:g} * w; SGD steps those rows alike, "
-        "other rules would scale that gradient and do not scale the decay"
+        f"{penalty.l2:g} * sum(w**2) is {decay:g} * w. With SGD both give the same "
+        "steps; other optimizers would scale that gradient, but not the decay"
     )
 
 

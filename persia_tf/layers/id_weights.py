@@ -30,17 +30,18 @@ def checked_weights(weights: Any, ids: Any, layer: str) -> tf.Tensor:
         weights, ids = tf.convert_to_tensor(weights), tf.convert_to_tensor(ids)
     elif type(weights) is not type(ids):
         raise ValueError(
-            f"layer '{layer}' takes weights that are as dense, ragged or sparse as "
-            f"the ids are. Received: ids as {type(ids).__name__}, weights as "
+            f"layer '{layer}' takes weights of the same kind as the ids: dense, ragged "
+            f"or sparse. Received: ids as {type(ids).__name__}, weights as "
             f"{type(weights).__name__}"
         )
     if not weights.shape.is_compatible_with(ids.shape):
         raise ValueError(
-            f"layer '{layer}' takes a weight for each id. "
+            f"layer '{layer}' takes one weight per id, in the same shape. "
             f"Received: ids of shape {ids.shape}, weights of shape {weights.shape}"
         )
     with tf.control_dependencies(_assertions(weights, ids)):
-        # A cast to the same dtype creates no op, which would drop the dependencies.
+        # `tf.identity` creates an op that depends on the assertions; a cast to the same
+        # dtype creates none.
         return tf.identity(tf.cast(_flat(weights), tf.float32))
 
 
@@ -50,7 +51,7 @@ def _are_dense(*tensors: Any) -> bool:
 
 
 def _assertions(weights: Any, ids: Any) -> list[Any]:
-    message = "weights must be where the ids are"
+    message = "weights must have the same shape and positions as the ids"
     if isinstance(ids, tf.SparseTensor):
         return [tf.debugging.assert_equal(weights.indices, ids.indices, message)]
     if isinstance(ids, tf.RaggedTensor):

@@ -7,13 +7,21 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import not_equal
-from persia_tf.layers.placeholders import is_placeholder_of_shape
+from persia_tf.layers.call_stack import KERAS_MODULE, frames_of
 from persia_tf.ops.placement import on_host
 
-# Hashes are from 1 to 2**63 - 2: never negative, and 0 is reserved for padding.
+# Keras may call a model once with float32 placeholders, only to let its layers create
+# their weights, and then discards the result. Float inputs are accepted in that call.
+# In Keras 3, the functions `_OF_KERAS_3` make it; in tf_keras, the function `build` in
+# the module `_OF_TF_KERAS`.
+_OF_KERAS_3 = ("_build_by_run_for_single_pos_arg", "_build_by_run_for_kwargs")
+_OF_TF_KERAS = "tf_keras.src.engine.training"
+
+# Hashes of strings are from 1 to 2**63 - 2: never negative, and never 0, which is
+# reserved for padding.
 _MOST_HASHES = 2**63 - 2
 
-# The types whose values all fit int64, and strings, which are hashed.
+# The dtypes of ids: those whose values all fit int64, and strings, which are hashed.
 DTYPES = (
     *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"),
     "string",
@@ -41,7 +49,7 @@ def checked_ids(
     """
     is_composite = isinstance(inputs, (tf.SparseTensor, tf.RaggedTensor))
     ids = inputs if is_composite else _as_tensor(inputs, layer)
-    if not is_composite and is_placeholder_of_shape(ids):
+    if not is_composite and _is_placeholder_of_shape(ids):
         ids = tf.cast(ids, tf.int64)
     check_dtype(ids.dtype.name, layer)
     if ids.dtype != tf.string:
@@ -58,7 +66,10 @@ def checked_ids(
 
 
 def is_no_padding(ids: Any) -> Any:
-    """Returns where ids are neither 0 nor the empty string. Ids may be symbolic."""
+    """Returns a mask: true where an id is neither 0 nor the empty string.
+
+    The ids may be symbolic.
+    """
     padding = {tf.string: "", tf.bool: False}.get(tf.as_dtype(ids.dtype), 0)
     with on_host():
         return not_equal(ids, padding)
@@ -70,14 +81,15 @@ def check_dtype(dtype: str, layer: str) -> None:
         return
     if dtype == "uint64":
         raise ValueError(
-            f"layer '{layer}' takes ids that fit int64, and those of uint64 from 2**63 "
-            "on do not. Give them as int64, by `ids.view('int64')` of an array or "
-            "`tf.bitcast(ids, tf.int64)`: smaller ones keep their value, larger ones "
-            "become negative, and no two become one. Received: ids of dtype uint64"
+            f"layer '{layer}' takes ids that fit int64, which uint64 ids of 2**63 and "
+            "above do not. Convert them to int64, by `ids.view('int64')` of an array "
+            "or `tf.bitcast(ids, tf.int64)`: smaller ids keep their value, larger ids "
+            "become negative, and different ids stay different. "
+            "Received: ids of dtype uint64"
         )
     raise ValueError(
-        f"layer '{layer}' takes integers or strings as ids, since other types lose "
-        "ids. Declare the model's input as such: "
+        f"layer '{layer}' takes integers or strings as ids, since other types cannot "
+        "represent every id. Declare the dtype of the model's input: "
         'keras.Input(..., dtype="int64"). '
         f"Received: ids of dtype {dtype}"
     )
@@ -98,8 +110,8 @@ def _as_tensor(inputs: Any, layer: str) -> tf.Tensor:
         return tf.convert_to_tensor(inputs)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"layer '{layer}' takes ids as one tensor, dense, ragged or sparse: of "
-            "several inputs, as in a dict, give it one. "
+            f"layer '{layer}' takes its ids as one dense, ragged or sparse tensor. If "
+            "the inputs are several, as in a dict, pass one of them. "
             f"Received: inputs of type {type(inputs).__name__}: {error}"
         ) from error
 
@@ -114,9 +126,9 @@ def _hashes(strings: tf.Tensor, mask_zero: bool) -> tf.Tensor:
 def _rows_of(ids: tf.SparseTensor, layer: str, combiner: str | None) -> Any:
     if combiner is None:
         raise ValueError(
-            f"layer '{layer}' takes sparse ids with a `combiner` only, since without "
-            "one each place would get a vector. Give a combiner, or make the ids "
-            "ragged (tf.RaggedTensor.from_sparse) or dense. "
+            f"layer '{layer}' takes sparse ids only with a `combiner`, since without "
+            "one each position, even an empty one, would get a vector. Give a "
+            "combiner, or make the ids ragged (tf.RaggedTensor.from_sparse) or dense. "
             f"Received: a SparseTensor of shape {ids.shape}"
         )
     if ids.shape.rank is not None and ids.shape.rank != 2:
@@ -128,3 +140,29 @@ def _rows_of(ids: tf.SparseTensor, layer: str, combiner: str | None) -> Any:
     return tf.RaggedTensor.from_value_rowids(
         ids.values, ids.indices[:, 0], nrows=ids.dense_shape[0], validate=False
     )
+
+
+def _is_placeholder_of_shape(inputs: Any) -> bool:
+    """Whether an input is a placeholder of Keras, so that its dtype has no meaning.
+
+    Args:
+        inputs: A layer's input, as a tensor of TensorFlow.
+    """
+    # Check for any float dtype, since mixed precision casts the float32 placeholders.
+    if tf.is_symbolic_tensor(inputs) and inputs.dtype.is_floating:
+        return _is_building_by_shape()
+    return False
+
+
+def _is_building_by_shape() -> bool:
+    for frame in frames_of(KERAS_MODULE):
+        function, module = frame.f_code.co_name, frame.f_globals["__name__"]
+        if module.endswith(".sequential") and "build" in function:
+            # `Sequential.build` keeps the model that it creates, with an input of this
+            # dtype, so the dtype has a meaning.
+            return False
+        if function in _OF_KERAS_3:
+            return True
+        if function == "build" and module == _OF_TF_KERAS:
+            return True
+    return False

@@ -18,8 +18,9 @@ class JoinedCopy(keras.layers.Layer):
     The values are unchanged. Vectors of `PersiaEmbedding` layers are in host memory.
     Without this layer, each of them is copied to the GPU on its own, and so is each
     gradient on the way back. On a CPU the layer has no benefit, and costs two copies
-    in memory each way. Do not pass vectors that are already on the GPU because they
-    are computed from rows, as by layers with a compression or with weights.
+    in memory each way. Do not pass vectors that are already on the GPU: a layer that
+    has a `compression`, or that is called with a weight per id, computes its vectors
+    there.
 
     Example:
 
@@ -44,7 +45,8 @@ class JoinedCopy(keras.layers.Layer):
     """
 
     def __init__(self, **options: Any) -> None:
-        # With autocast, mixed precision would first move vectors to the GPU to cast.
+        # With autocast, mixed precision would cast each vector on the GPU, and so copy
+        # each to the GPU on its own.
         super().__init__(autocast=False, **options)
         self.supports_masking = True
 
@@ -69,7 +71,7 @@ class JoinedCopy(keras.layers.Layer):
 def _joined(
     vectors: list[tf.Tensor], shapes: list[tf.Tensor], sizes: tf.Tensor
 ) -> tf.Tensor:
-    """Joins all values into a tensor of rank 1; splits its gradient on the host."""
+    """Joins vectors into one tensor of rank 1, whose gradient is split on the host."""
 
     @custom_gradient
     def join(*vectors: tf.Tensor) -> tuple[tf.Tensor, Any]:
@@ -81,7 +83,8 @@ def _joined(
         flat = [tf.reshape(each, [-1]) for each in vectors]
         return tf.concat(flat, axis=0), gradient
 
-    # Not inside `join`: TensorFlow adds ops around a function with a custom gradient.
+    # The scope is outside of `join`, to include the ops that TensorFlow adds around a
+    # function with a custom gradient.
     with on_host():
         return join(*vectors)
 
@@ -95,6 +98,6 @@ def _check(vectors: list[Any], layer: str) -> None:
     dtypes = sorted({each.dtype.name for each in vectors})
     if len(dtypes) != 1:
         raise ValueError(
-            f"layer '{layer}' takes tensors of one type, as they are one tensor while "
-            f"they are copied. Received: {', '.join(dtypes)}"
+            f"layer '{layer}' takes tensors of one dtype, since it joins them into one "
+            f"tensor: cast them to one dtype. Received: {', '.join(dtypes)}"
         )

@@ -2,7 +2,7 @@
 
 Keras counts its automatic names in a dictionary that `clear_session()` discards. The
 public function `get_uid` of both Keras 3 and tf_keras inserts a name into it; a weak
-reference to that name tells when the dictionary is gone. If a version of Keras has no
+reference to that name shows when the dictionary is gone. If a version of Keras has no
 such dictionary, calls are not detected.
 """
 
@@ -21,14 +21,14 @@ _numbers = itertools.count(1)
 
 
 class _Name(str):
-    """A name that can be weakly referenced, which a plain str cannot."""
+    """A subclass of str, since weak references to a plain str are impossible."""
 
 
 class ClearSessionWatch:
     """Calls a function whenever Keras's session is cleared.
 
     Args:
-        tell: The function. It must not raise.
+        tell: The function to call. It must not raise.
     """
 
     def __init__(self, tell: Callable[[], None]) -> None:
@@ -36,13 +36,14 @@ class ClearSessionWatch:
         self._name: weakref.ref[_Name] | None = None
 
     def begin(self) -> bool:
-        """Starts to watch. With tf_keras, the watch ends when the session is cleared.
+        """Starts to watch, unless the watch has already begun.
 
-        It does nothing if it already watches. It does nothing on threads other than the
-        main one either: Keras's dictionary of a thread is discarded with the thread.
+        With tf_keras, the watch ends when the session is cleared. Only the main thread
+        can start the watch: Keras has one dictionary per thread, which it discards when
+        the thread ends.
 
         Returns:
-            Whether it watches now.
+            Whether the session is being watched now.
         """
         if self._name is not None and self._name() is not None:
             return True
@@ -53,7 +54,9 @@ class ClearSessionWatch:
             return False
         name = _Name(f"persia_tf_session_{next(_numbers)}")
         kept = weakref.ref(name)
-        with tf.init_scope():  # The names of a graph are discarded with the graph.
+        # Insert the name outside of graphs: Keras discards a graph's names with the
+        # graph.
+        with tf.init_scope():
             get_uid(name)
         del name
         if (name := kept()) is None:
@@ -64,5 +67,7 @@ class ClearSessionWatch:
 
     def _on_cleared(self) -> None:
         self._tell()
-        if IS_KERAS_3:  # tf_keras would clear a new name as well, in this same call.
+        # With tf_keras, this `clear_session()` would discard the new name too, so the
+        # watch begins again when the next layer is built.
+        if IS_KERAS_3:
             self.begin()

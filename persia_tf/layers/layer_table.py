@@ -1,4 +1,4 @@
-"""A layer's table: opened when the layer is built; its optimizer may follow later."""
+"""A layer's table, opened when the layer is built. Its optimizer may be set later."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from absl import logging
 
 from persia_tf import compression as compression_lib
 from persia_tf import errors
+from persia_tf.client.session import UNDECIDED, Session, TableSettings
 from persia_tf.cluster import Cluster
-from persia_tf.ops.embedding import Route
+from persia_tf.ops.route import Route
 from persia_tf.optimizers import Optimizer
 from persia_tf.saving.header import Header, described
-from persia_tf.session import UNDECIDED, Session, TableSettings
 from persia_tf.table import Table
 
 _layer_numbers = itertools.count()
@@ -29,14 +29,15 @@ class LayerTable:
         table: The table's name.
         cluster: The cluster that holds the table.
         settings: The settings that the layer requires. Their optimizer may be
-            `UNDECIDED`: then the table retains the optimizer it has, and gets no
+            `UNDECIDED`: then the table retains its current optimizer, and gets no
             updates from this layer until `follow` is called.
         compression: The layer's compression.
-        absent: Maps the table's full name to the value of `Route.absent`.
+        absent: A function that takes the table's full name and returns the value of
+            `Route.absent`.
 
     Attributes:
         rows: The `Table`.
-        rows_found: How many rows it held when it was opened.
+        rows_found: How many rows the table held when it was opened.
         route: The `Route` of the layer's lookups.
 
     Raises:
@@ -74,7 +75,7 @@ class LayerTable:
 
     @property
     def given_optimizer(self) -> Optimizer | None:
-        """The row optimizer that a layer of this table was given, if one was."""
+        """The row optimizer that a layer on this table has as `optimizer=`, or None."""
         return self._session.given_optimizer(self._full_name)
 
     def give(self, optimizer: Optimizer) -> None:
@@ -86,27 +87,30 @@ class LayerTable:
         self._session.own(self._full_name)
 
     def follow(self, optimizer: Optimizer) -> bool:
-        """Sets the table's optimizer to the row equivalent of the model's.
+        """Sets the table's optimizer to the row equivalent of the model's optimizer.
 
-        If all rows of the table come from this program, they may have had another
-        optimizer before: they keep their weights, and their optimizer state is reset.
+        If the table has another optimizer, and all of its rows come from this program,
+        the optimizer is replaced: the rows keep their weights, and their optimizer
+        state is reset.
 
         Returns:
             Whether the table had another optimizer, or none, until now.
 
         Raises:
-            FailedPreconditionError: if another program's rows have another optimizer.
-            NotFoundError: if there is no such table any more.
+            FailedPreconditionError: if the table has rows of another program, with
+                another optimizer.
+            NotFoundError: if the table was dropped.
         """
         wanted = optimizer.spec()
         if wanted == self._followed:
             return False
-        # Creating a table that another program dropped would create it again, empty.
+        # If another program dropped the table, setting its optimizer would create it
+        # again without rows, so check first.
         if not self._session.holds(self._full_name):
             raise errors.NotFoundError(
-                f"layer '{self._layer}': table '{self.rows.name}' was dropped since "
-                "the layer was built: build the model again, which makes it anew, "
-                "without rows"
+                f"layer '{self._layer}': table '{self.rows.name}' was dropped after "
+                "the layer was built. Build the model again: this creates the table "
+                "again, without rows"
             )
         before = self._optimizer
         owns = self._session.owns(self._full_name)
@@ -115,11 +119,12 @@ class LayerTable:
         except errors.AlreadyExistsError as error:
             raise errors.FailedPreconditionError(
                 f"layer '{self._layer}' has no `optimizer=`, so its rows follow the "
-                f"optimizer that steps the model, which is {wanted} for rows. But rows "
-                f"of table '{self.rows.name}' were there before this program, with the "
-                f"state of another one. Compile with that one, or give the layer it as "
-                f"`optimizer=`, such as ptf.optimizers.Adagrad(0.05); or load the rows "
-                f"from a model's file, which may begin their state anew. {error}"
+                f"model's optimizer, which for rows is {wanted}. But table "
+                f"'{self.rows.name}' held rows before this program, with the state of "
+                "another optimizer. Compile the model with that optimizer, or give it "
+                "to the layer as `optimizer=`, such as ptf.optimizers.Adagrad(0.05); "
+                "or load the rows from a model's file, which may reset their "
+                f"optimizer state. {error}"
             ) from error
         self._followed = wanted
         self.own()
@@ -127,16 +132,16 @@ class LayerTable:
             return False
         if before != UNDECIDED:
             logging.warning(
-                "table '%s': its rows are stepped by %s from now on, as the model is, "
-                "and no longer by %s: their state begins anew",
+                "table '%s': its rows follow the model's optimizer, which is now %s "
+                "and no longer %s, so their optimizer state starts over",
                 *(self.rows.name, wanted, before),
             )
         return True
 
     def decide_as_saved(self, optimizer: str) -> None:
-        """Sets the table's optimizer, unless it has one, to that of the saved rows.
+        """Gives a table without an optimizer the optimizer of the saved rows.
 
-        Call it before the rows are loaded.
+        Call this before the rows are loaded.
 
         Args:
             optimizer: The optimizer in the saved `Header`.
@@ -165,8 +170,8 @@ class LayerTable:
     def _held_optimizer(self) -> str:
         """Returns the table's optimizer.
 
-        If it is undecided, it asks the shards again: another program or a restore may
-        have set it.
+        While the optimizer is undecided, each call asks the shards for it, since
+        another program or a restore may have set it.
         """
         if self._optimizer == UNDECIDED:
             self._ask_for(UNDECIDED)
@@ -181,4 +186,4 @@ class LayerTable:
         self._optimizer = opened.optimizer
 
     def __deepcopy__(self, memo: Any) -> LayerTable:
-        return self  # A layer that is copied has the same rows.
+        return self  # A copy of a layer has the same rows.

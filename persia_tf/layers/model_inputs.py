@@ -15,14 +15,15 @@ import tensorflow as tf
 from persia_tf._keras import IS_KERAS_3, keras
 from persia_tf.layers.call_stack import KERAS_MODULE, frames_of
 
-# For models of Keras 3; models of tf_keras have `save_spec`.
+# The specs of the inputs of Keras 3 models, as text. Models of tf_keras have
+# `save_spec` instead.
 _noted: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 _CONSTANTS = (type(None), bool, int, float, str)
 
 
 def note_inputs_of_callers() -> None:
-    """Records the inputs of all models that are calling the current layer."""
+    """Records the input specs of all models that are calling the current layer."""
     if not IS_KERAS_3:
         return
     for frame in frames_of(KERAS_MODULE):
@@ -37,7 +38,7 @@ def note_inputs_of_callers() -> None:
 
 
 def inputs_of(model: Any) -> str | None:
-    """Returns the inputs of a model's first call, as text; None if unknown."""
+    """Returns the input specs of a model's first call, as text; None if unknown."""
     if IS_KERAS_3:
         return _noted.get(model)
     spec = model.save_spec()
@@ -47,7 +48,7 @@ def inputs_of(model: Any) -> str | None:
 def input_specs_of(model: Any) -> Any:
     """Returns the inputs of a model's first call, as a structure of specs.
 
-    Returns None if they are unknown, or if the call had more than one argument.
+    Returns None if the inputs are unknown, or if the call had more than one argument.
     """
     noted = inputs_of(model)
     if noted is None:
@@ -118,7 +119,7 @@ def _plain_spec(spec: tf.TypeSpec) -> dict[str, Any]:
         return {"ragged": {**plain, "ragged_rank": spec.ragged_rank}}
     if isinstance(spec, tf.TensorSpec):
         return {"dense": plain}
-    raise TypeError(f"no tensor: {spec}")
+    raise TypeError(f"an input must be a tensor. Received: {spec}")
 
 
 _KINDS = {

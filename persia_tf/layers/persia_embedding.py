@@ -9,23 +9,24 @@ import numpy as np
 import tensorflow as tf
 
 from persia_tf import admission as admission_lib
-from persia_tf import capacity as capacity_lib
-from persia_tf import checks, initializers, optimizers, regularizers
 from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
+from persia_tf import optimizers
 from persia_tf._keras import NO_AUTOCAST, keras, refuse_tensor_of_other_keras
+from persia_tf.base import checks
+from persia_tf.client.session import TableSettings
 from persia_tf.cluster import Cluster
 from persia_tf.current_cluster import cluster_in_use
-from persia_tf.layers import foreign_arguments
+from persia_tf.layers import foreign_arguments, regularizers
 from persia_tf.layers.absent_ids import AbsentIds
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
-from persia_tf.layers.bags import bags_of, in_shape_of
 from persia_tf.layers.combiners import (
     COMBINERS,
     combine,
     flat_values,
     replace_padding,
 )
+from persia_tf.layers.id_bags import bags_of, in_shape_of
 from persia_tf.layers.id_weights import checked_weights
 from persia_tf.layers.ids import (
     check_dtype,
@@ -55,10 +56,11 @@ from persia_tf.ops.initial_rows import InitialRows
 from persia_tf.ops.placement import cast_on_host, on_host
 from persia_tf.ops.recording import recorder
 from persia_tf.ops.redirection import redirection
-from persia_tf.session import TableSettings
 from persia_tf.table import Table
+from persia_tf.table_settings import capacity as capacity_lib
+from persia_tf.table_settings import initializers
 
-# The most weights per row that the core accepts.
+# The largest number of weights per row that the core accepts.
 _MOST_WEIGHTS = 2**16
 
 _ROW_DTYPES = ("float32", "bfloat16", "float16", "int8")
@@ -70,16 +72,18 @@ _AUTOMATIC_NAME = re.compile(r"persia_embedding(_\d+)?$")
 class PersiaEmbedding(keras.layers.Layer):
     """Turns ids into vectors, with rows that live in parameter server (PS) shards.
 
-    It is used and trained like `keras.layers.Embedding`, but accepts any 64-bit id.
-    There is no vocabulary and no `input_dim`: training creates a row when it first
-    looks up its id. Lookups go to the shards of `cluster`. Gradients are summed per id
-    and pushed there asynchronously, and a row optimizer applies them: `optimizer`, or
-    else the equivalent of the optimizer in `compile`, which needs no wrapper.
+    The layer is used and trained like `keras.layers.Embedding`, but accepts any 64-bit
+    id. There is no vocabulary and no `input_dim`: training creates a row when it first
+    looks up an id. Lookups go to the shards of `cluster`. Gradients are summed per id
+    and pushed asynchronously to the shards, where a row optimizer applies them. The row
+    optimizer is `optimizer`, or else the equivalent of the optimizer in `compile`,
+    which needs no wrapper.
 
     Rows are updated only if the optimizer of `compile` actually updates this layer:
     frozen layers, `evaluate`, `predict`, and gradients with respect to other weights
     push nothing. In a custom loop, call the model with `training=True`; inside a
-    `train_step` that is the default for models whose `call` has no `training` argument.
+    `train_step`, training is the default for models whose `call` has no `training`
+    argument.
 
     Example:
 
@@ -108,15 +112,16 @@ class PersiaEmbedding(keras.layers.Layer):
             Lion, a class of your own), rows are updated by Adam with its learning
             rate, and a warning is logged. Defaults to None.
         combiner: None for one vector per id; `"sum"`, `"mean"` or `"sqrtn"` to pool
-            the last axis of ids into one vector. An embedding worker, or a single
-            shard, pools before it sends the vectors if that reduces the traffic.
+            the last axis of ids into one vector. If that reduces the traffic, an
+            embedding worker, or the cluster's only shard, pools before it sends the
+            vectors.
         mask_zero: Whether id 0 is padding. With a combiner, 0 is left out of the
-            pool and has no row (except with a compression or with weights, where a
-            batch of only padding does look it up). Without a combiner, the output
-            has a Keras mask, and 0 is looked up like any other id. Its row (with a
-            compression its rows, which other ids share) is then updated with the
-            gradients that it gets from the following layers; these are zero if the
-            layers respect the mask.
+            pool and has no row. (There is one exception: with a compression or with
+            weights, a batch of only padding looks up 0.) Without a combiner, the
+            output has a Keras mask, and 0 is looked up like any other id. Its row is
+            then updated with the gradients from the following layers, which are zero
+            if these layers respect the mask. With a compression, 0 has several rows,
+            which other ids share.
         capacity: The table's limit over all shards: an int for a number of rows, or a
             str for a number of bytes, such as `"64GiB"` or `"500MB"`. None means no
             limit. Defaults to None.
@@ -142,25 +147,26 @@ class PersiaEmbedding(keras.layers.Layer):
             2015; Kiperwasser and Goldberg, TACL 2016.) Which ids are replaced depends
             on the batch's ids and their positions, so shuffle between epochs. Padding
             is never replaced. A number from 1e-6 to 0.5. Defaults to `0.01`.
-        cluster: A `persia_tf.Cluster`. Defaults to that of `ptf.use_cluster` around
-            the constructor, else to that of the environment. For a layer that is
+        cluster: A `persia_tf.Cluster`. Defaults to the cluster of `ptf.use_cluster`
+            around the constructor, else to that of the environment. For a layer that is
             created from a config, `ptf.use_cluster` takes precedence over the cluster
             in the config.
         **layer_kwargs: `name`, `trainable` and `dtype`, as for any layer.
 
     Input shape:
-        Integers of any rank, any value (also negative) and any dtype except uint64;
-        bools, as 0 and 1; or strings, which are hashed to 63 bits
-        (`tf.strings.to_hash_bucket_fast`): among `n` different strings, the
-        probability that any two share a row is about `n * n / 2**64`, by the birthday
-        bound. Ids are dense or a `tf.RaggedTensor`; with a combiner, they have rank 2
-        or more, or are a `tf.SparseTensor` of rank 2. With `mask_zero`, the empty
-        string is padding, like id 0.
+        Ids are integers, bools or strings, of any rank. Integers may have any value
+        (also negative) and any dtype except uint64. Bools count as 0 and 1. Strings are
+        hashed to 63 bits (`tf.strings.to_hash_bucket_fast`): among `n` different
+        strings, the probability that any two share a row is about `n * n / 2**64`, by
+        the birthday bound. With `mask_zero`, the empty string is padding, like id 0.
+
+        Ids are a dense tensor or a `tf.RaggedTensor`. With a combiner, their rank must
+        be at least 2, and they may also be a `tf.SparseTensor` of rank 2.
 
         With a combiner, a second input may be weights, `layer(ids, weights)`: floats,
         one per id, of the same shape and kind as the ids. Each row is then multiplied
-        by its weight, and the sum is divided by the sum of the weights for `"mean"`, or
-        by the square root of the sum of their squares for `"sqrtn"`, as in
+        by its weight. The sum is divided by the sum of the weights for `"mean"`, and by
+        the square root of the sum of their squares for `"sqrtn"`, as in
         `tf.nn.embedding_lookup_sparse`. Weights get gradients. Weighted rows are pooled
         in this process, not on shards or embedding workers.
 
@@ -255,7 +261,7 @@ class PersiaEmbedding(keras.layers.Layer):
         self._layer_table = self._open_table()
         workers = Workers(tf.distribute.get_strategy())
         self._row_saving = RowSaving(self.name, self._layer_table, workers)
-        # tf.train.Checkpoint finds it as an attribute.
+        # tf.train.Checkpoint saves and restores the rows through this attribute.
         self._row_state = RowState(self._row_saving)
         self._anchor = self.add_weight(
             name="anchor",
@@ -304,7 +310,7 @@ class PersiaEmbedding(keras.layers.Layer):
         return vectors
 
     def _pools_here(self, training: bool | None) -> bool:
-        """Whether bags are pooled here, with stock ops, after a lookup of each id."""
+        """Whether stock ops pool bags in this process, after a lookup of each id."""
         return (
             self.compression is not None
             or redirection() is not None
@@ -318,9 +324,9 @@ class PersiaEmbedding(keras.layers.Layer):
         return self._absent_ids.is_oov and not self._trains(training)
 
     def _in_compute_dtype(self, vectors: tf.Tensor) -> tf.Tensor:
-        """Casts vectors on their device.
+        """Casts vectors on the device that holds them.
 
-        Rows are on the host; vectors that are computed from rows are not.
+        Rows are in host memory. A compression computes vectors on the model's device.
         """
         if self.compression is not None:
             return tf.cast(vectors, self.compute_dtype)
@@ -331,8 +337,9 @@ class PersiaEmbedding(keras.layers.Layer):
     ) -> Any:
         if self.combiner is None:
             raise ValueError(
-                f"layer '{self.name}' takes weights with a `combiner` only: they are "
-                "those of ids in their pool. Received: weights, and combiner=None"
+                f"layer '{self.name}' takes weights only with a `combiner`, which "
+                "pools the weighted ids: give a combiner, or leave out the weights. "
+                "Received: weights, and combiner=None"
             )
         flat = checked_weights(weights, inputs, self.name)
         return self._combined(ids, training, flat)
@@ -340,7 +347,7 @@ class PersiaEmbedding(keras.layers.Layer):
     def _combined(
         self, ids: Any, training: bool | None, weights: tf.Tensor | None = None
     ) -> Any:
-        """Pools in this process, after a lookup of each id's vector."""
+        """Looks up each id's vector and pools the vectors in this process."""
         values = flat_values(ids)
         with on_host():
             mask = tf.not_equal(values, 0) if self.mask_zero else None
@@ -395,8 +402,8 @@ class PersiaEmbedding(keras.layers.Layer):
         return tf.TensorShape(shape) if is_of_tf else shape
 
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        # Keras 3 builds functional models through here, without `call`. tf_keras
-        # traces `call`, which checks the dtype itself.
+        # Keras 3 builds functional models through this method without `call`, so the
+        # dtype is checked here too. tf_keras traces `call`, which checks the dtype.
         check_dtype(inputs.dtype, self.name)
         spec = super().compute_output_spec(inputs, *args, **kwargs)
         if not inputs.ragged or len(spec.shape) == 2:
@@ -419,13 +426,17 @@ class PersiaEmbedding(keras.layers.Layer):
             self._row_saving.save(store)
 
     def load_own_variables(self, store: Any) -> None:
-        """Loads only the rows: the anchor's value has no meaning, its shape varies."""
+        """Loads the rows.
+
+        The anchor is not loaded: its value has no meaning, and its shape varies.
+        """
         if not store.keys():
             self._load_nothing()
             return
         try:
             self._rebuilding.check(self._row_saving is not None)
-            if self._row_saving is None:  # No call of the model uses the layer.
+            # A layer that no call of the model uses is not built yet: build it now.
+            if self._row_saving is None:
                 self.build()
             self._row_saving.load(store)
         except Exception as error:
@@ -434,19 +445,20 @@ class PersiaEmbedding(keras.layers.Layer):
         self._load_error = None
 
     def _load_nothing(self) -> None:
-        """Raises if the layer is built, since a built layer has something to load.
+        """Handles loading from a file that has no data for this layer.
 
-        A layer that was saved before it was built has nothing in the file.
+        Raises if the layer is built: only a layer that was saved before it was built
+        has no data in the file.
         """
         if self._load_error is not None:
-            # Keras 3 loads a layer once for each attribute that leads to it, though
-            # only one of these has data in the file, and drops an error if a later
-            # one of these loads succeeds.
+            # Keras 3 loads a layer once per attribute that refers to it, but the file
+            # has data for one of these attributes only. Keras drops the error of that
+            # load if a later load of the layer succeeds, so raise the error again.
             raise self._load_error
         if self._row_saving is not None:
             raise ValueError(
-                f"layer '{self.name}' has nothing in what is being loaded, which must "
-                "be of a model with the same layers"
+                f"layer '{self.name}' has no data in what is being loaded. Load what "
+                "was saved by a model with the same layers"
             )
 
     def get_config(self) -> dict[str, Any]:
@@ -501,9 +513,9 @@ class PersiaEmbedding(keras.layers.Layer):
     def embeddings(self) -> Any:
         """Raises AttributeError: rows are not stored in a variable."""
         raise AttributeError(
-            f"layer '{self.name}' has no `embeddings`: its rows are in no variable. "
+            f"layer '{self.name}' has no `embeddings`: its rows are not in a variable. "
             "Call the layer on the ids whose vectors you need, `layer(ids)`, again "
-            "after they were trained; or read rows by `layer.rows.lookup(ids)`"
+            "after each training; or read rows by `layer.rows.lookup(ids)`"
         )
 
     @property
@@ -550,10 +562,10 @@ class PersiaEmbedding(keras.layers.Layer):
         return table
 
     def _tell_of_rows(self) -> None:
-        """Warns if the rows at the start of training are probably not as intended.
+        """Warns if the table probably does not hold the rows that the user intends.
 
-        It is called only when training starts, since rows that are loaded before
-        replace the others.
+        This is called only when training starts: before, a load may still replace the
+        rows.
         """
         self._has_told_of_rows = True
         if self.trainable:
@@ -576,13 +588,13 @@ class PersiaEmbedding(keras.layers.Layer):
     def _refuse_automatic_name(self) -> None:
         if _AUTOMATIC_NAME.match(self.name):
             raise ValueError(
-                f"layer '{self.name}' has an automatic name, by which a later program "
-                "would take over its rows on the external cluster. Give it "
-                "`table=` or an explicit `name=`."
+                f"layer '{self.name}' has an automatic name, so a later program could "
+                "use its table on the cluster by accident. Give the layer an explicit "
+                "`table=` or `name=`."
             )
 
     def _commit(self, anchor: Any) -> tf.Tensor:
-        """Commits the step: the anchor's constraint, which runs after the optimizer."""
+        """Commits the step. Keras calls this anchor constraint after the optimizer."""
         checks_before = []
         if applies_scaled_gradients(self.name):
             checks_before.append(self._loss_scaling.require_known())
@@ -594,6 +606,6 @@ class PersiaEmbedding(keras.layers.Layer):
                 ),
             )
         if self._cluster.staleness == 0:
-            # So that the next step's lookups see the updates of all workers.
+            # Wait for all workers, so that the next step's lookups see their updates.
             committed = after_all_workers(committed)
         return self._loss_scaling.restored(committed)

@@ -1,10 +1,10 @@
 """Rebuilds subclassed models from a file.
 
-When Keras rebuilds such a model, it knows only the shapes of its inputs, and calls the
-model with float32 placeholders. If that fails, Keras 3 logs a warning and skips the
-weights of layers that were not built. So the file of a model with a `PersiaEmbedding`
-also stores the specs of its inputs, and loading raises an error if some saved weights
-have no layer to go to.
+When Keras rebuilds a subclassed model, it knows only the shapes of the model's inputs,
+and calls the model with float32 placeholders. If that call fails, Keras 3 logs a
+warning and skips the weights of layers that were not built. So the file of a model with
+a `PersiaEmbedding` also stores the specs of the model's inputs, and loading raises an
+error if some saved weights belong to no built layer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from absl import logging
 from persia_tf._keras import keras
 from persia_tf.layers.model_inputs import call_with, inputs_of, note_inputs_of_callers
 
-# The key in a model's build config.
+# The key of this module's entry in a model's build config.
 _KEY = "persia_tf"
 
 
@@ -49,11 +49,11 @@ class Rebuilding:
         note_inputs_of_callers()
 
     def belongs_to(self, model: _Remade) -> None:
-        """Sets the model that the layer belongs to, which was rebuilt from a file."""
+        """Sets the model, rebuilt from a file, that the layer belongs to."""
         self._model = model
 
     def check(self, is_built: bool) -> None:
-        """Checks, before rows are loaded, that all saved weights have a layer.
+        """Checks, before rows are loaded, that all saved weights have a built layer.
 
         Args:
             is_built: Whether the layer is built.
@@ -65,9 +65,9 @@ class Rebuilding:
             self._model.check(self._layer)
         elif not is_built:
             raise ValueError(
-                f"layer '{self._layer}' is not built, nor is its model, so what was "
-                "saved has no place yet. Call the model on a batch first, and then "
-                "`load_weights`."
+                f"layer '{self._layer}' is not built, and neither is its model, so "
+                "saved weights cannot be loaded yet. Call the model on a batch first, "
+                "and then `load_weights`."
             )
 
     def __deepcopy__(self, memo: Any) -> Rebuilding:
@@ -79,9 +79,10 @@ class _Remade:
 
     Args:
         model: The model.
-        weights: How many weights it had when it was saved, without those of
+        weights: How many weights the model had when it was saved, without those of
             `PersiaEmbedding` layers.
-        error: The message of the exception that its call raised; empty if none.
+        error: The message of the exception that a call of the rebuilt model raised;
+            empty if none.
     """
 
     def __init__(self, model: Any, weights: int, error: str) -> None:
@@ -99,10 +100,10 @@ class _Remade:
         unbuilt = [f"'{each.name}'" for each in _layers_of(model) if not each.built]
         reason = f" Its call raised: {self._error}" if self._error else ""
         raise ValueError(
-            f"model '{model.name}' of layer '{layer}' could not be made as it was, so "
-            f"only {weights} of its {self._weights} dense weights have a place, and "
-            f"no row was loaded. Not built are {', '.join(unbuilt)}. Make the model as "
-            "your program first did, call it on a batch, and then `load_weights` of "
+            f"model '{model.name}' of layer '{layer}' could not be rebuilt from its "
+            f"file: only {weights} of its {self._weights} dense weights exist, so no "
+            f"row was loaded. Not built are {', '.join(unbuilt)}. Create the model "
+            "with your own code, call it on a batch, and then call `load_weights` on "
             f"the same file.{reason}"
         )
 
@@ -135,7 +136,7 @@ def _weights_of(layer: Any) -> list[Any]:
 def _is_made_of_layers(model: Any) -> bool:
     """Whether Keras rebuilds a model from its layers and their input specs."""
     if isinstance(model, keras.Sequential):
-        return False  # It may have no Input.
+        return False  # A Sequential model may lack an Input.
     return getattr(model, "inputs", None) is not None
 
 
@@ -162,7 +163,8 @@ def _build_from_config(keras_own: Any, model: Any, config: dict[str, Any]) -> No
             keras_own(model, config)
     except Exception as raised:  # The model's own code may raise anything.
         logging.warning(
-            "model '%s' could not be called as it is made again: %s", model.name, raised
+            "model '%s' could not be called while it was rebuilt from its file: %s",
+            *(model.name, raised),
         )
         error = str(raised)
     remade = _Remade(model, known["weights"], error)
@@ -171,7 +173,12 @@ def _build_from_config(keras_own: Any, model: Any, config: dict[str, Any]) -> No
 
 
 def _extend(name: str, function: Any) -> None:
-    """Replaces a method of `keras.Model`; `function` gets the original method first."""
+    """Replaces a method of `keras.Model`.
+
+    Args:
+        name: The name of the method.
+        function: The new method. Its first argument is the original method.
+    """
     keras_own = getattr(keras.Model, name)
 
     @functools.wraps(keras_own)
@@ -181,7 +188,7 @@ def _extend(name: str, function: Any) -> None:
     setattr(keras.Model, name, method)
 
 
-# Keras calls these methods on models only, so a layer cannot override them for its
-# model. For models without a `PersiaEmbedding`, the result is Keras's own.
+# Keras calls these two methods on models only, so a layer cannot override them for its
+# model. For a model without a `PersiaEmbedding`, both return Keras's own result.
 _extend("get_build_config", _get_build_config)
 _extend("build_from_config", _build_from_config)

@@ -20,9 +20,9 @@ def local_replicas(strategy: Any) -> int:
     """Returns how many replicas of a strategy are in this process.
 
     Args:
-        strategy: A `tf.distribute.Strategy`, or None: one replica.
+        strategy: A `tf.distribute.Strategy`, or None, which means one replica.
     """
-    # TensorFlow's default strategy knows no devices.
+    # Do not count devices here: TensorFlow's default strategy has no list of them.
     if strategy is None or strategy.num_replicas_in_sync == 1:
         return 1
     return len(strategy.extended.worker_devices)
@@ -31,8 +31,8 @@ def local_replicas(strategy: Any) -> int:
 def local_replica() -> int:
     """Returns the index of the current replica among those of this process.
 
-    It is 0 if there is one replica, and outside of replicas, as when a model is only
-    traced.
+    The index is 0 if there is only one replica, and if no replica is running, as when a
+    model is only traced.
     """
     context = tf.distribute.get_replica_context()
     local = local_replicas(context.strategy) if context is not None else 1
@@ -42,7 +42,7 @@ def local_replica() -> int:
 
 
 def has_other_workers(strategy: Any) -> bool:
-    """Returns whether a strategy has replicas in other processes too.
+    """Returns whether a strategy also has replicas in other processes.
 
     Args:
         strategy: A `tf.distribute.Strategy`, or None.
@@ -59,7 +59,8 @@ def after_all_workers(value: tf.Tensor) -> tf.Tensor:
         value: A tensor of any shape, which is computed before the barrier.
 
     Raises:
-        NotImplementedError: outside of replicas, if there are other workers.
+        NotImplementedError: if there are other workers, but the caller runs outside of
+            replicas.
     """
     if not has_other_workers(tf.distribute.get_strategy()):
         return value
@@ -67,9 +68,9 @@ def after_all_workers(value: tf.Tensor) -> tf.Tensor:
     if context is None:
         raise NotImplementedError(
             "a `Cluster(staleness=0)` on several workers needs an optimizer that "
-            "applies constraints in replicas, as those of keras.optimizers do, and "
-            "tf_keras.optimizers.legacy do not. Received: a constraint that is "
-            "applied across replicas"
+            "applies constraints in each replica: use one of keras.optimizers, and "
+            "not of tf_keras.optimizers.legacy. Received: an optimizer that applies "
+            "a constraint across replicas"
         )
     with tf.control_dependencies([value]):
         one = tf.identity(tf.constant(1.0))

@@ -18,9 +18,9 @@ from persia_tf.saving.replacing import replace_rows, warn_of_missing
 class RowSaving:
     """Saves and loads the rows of a built layer.
 
-    With several workers, every worker must call `save` or `load`. They all wait until
-    the updates of all workers are applied; then only the chief reads or writes rows,
-    while the others wait.
+    With several workers, every worker must call `save` or `load`. All workers wait
+    until the updates of all workers are applied. Then only the chief saves or loads
+    rows, while the other workers wait.
 
     Args:
         layer: The layer's name, for messages.
@@ -28,9 +28,9 @@ class RowSaving:
         workers: The workers that train the layer.
 
     Attributes:
-        layer: As given.
-        table: The rows of its table.
-        has_loaded: Whether rows were loaded.
+        layer: The layer's name.
+        table: The layer's table, as a `ptf.Table`.
+        has_loaded: Whether this worker has loaded rows into the table.
     """
 
     def __init__(self, layer: str, table: LayerTable, workers: Workers) -> None:
@@ -41,11 +41,17 @@ class RowSaving:
         self._workers = workers
 
     def save(self, store: Any) -> None:
-        """Saves the rows to a store of arrays, or beside it in a checkpoint.
+        """Saves the rows, unless the caller is within `ptf.rows_stay()`.
+
+        If the rows exceed the cluster's `archive_limit`, the shards write them as a
+        checkpoint, and the store gets only a reference to the checkpoint.
+
+        Args:
+            store: A mapping from names to arrays, which the caller writes to a file.
 
         Raises:
-            FailedPreconditionError: if the rows exceed the cluster's `archive_limit`
-                and it has no `checkpoint_root`.
+            FailedPreconditionError: if the rows exceed `archive_limit`, and the cluster
+                has no `checkpoint_root`.
             PersiaError: if a shard does not answer, or an update could not be
                 delivered.
         """
@@ -55,10 +61,16 @@ class RowSaving:
         self._workers.together(lambda: self._store(store))
 
     def load(self, store: Any) -> None:
-        """Replaces the table's rows by those of a store, if it has any.
+        """Replaces the table's rows by the rows that `save` put into a store.
+
+        If the store contains no rows, logs a warning and leaves the table unchanged.
+        Within `ptf.rows_stay()`, does nothing.
+
+        Args:
+            store: A mapping from names to arrays.
 
         Raises:
-            FailedPreconditionError: if prefetched batches hold rows from before.
+            FailedPreconditionError: if prefetched batches hold the table's old rows.
             ValueError: if the saved rows come from a table with other settings.
             PersiaError: if a shard does not answer.
         """
@@ -92,22 +104,22 @@ class RowSaving:
         if cluster.checkpoint_root is None:
             raise errors.FailedPreconditionError(
                 f"layer '{self.layer}': table '{self.table.name}' has {size} bytes of "
-                f"rows, more than the {cluster.archive_limit} that a file may hold of "
-                "a layer. Name a folder for a checkpoint beside it, "
-                "Cluster(checkpoint_root=...); or allow more, "
-                "Cluster(archive_limit=...); or save within `ptf.rows_stay()`, and "
-                "the rows by `ptf.checkpoint.save`."
+                f"rows, more than the limit of {cluster.archive_limit} for the rows of "
+                "a layer in one file. Give Cluster(checkpoint_root=...), so that the "
+                "shards save the rows as a checkpoint beside the file; or raise the "
+                "limit, by Cluster(archive_limit=...); or save the dense weights "
+                "within `ptf.rows_stay()`, and the rows by `ptf.checkpoint.save`."
             )
 
     def _before_load(self) -> None:
         cluster = self.table.cluster
         cluster.flush()
-        ahead = cluster.session.counters()["registered"]
+        ahead = cluster.session.counters()["batches_registered"]
         if ahead:
             raise errors.FailedPreconditionError(
                 f"layer '{self.layer}': rows cannot be loaded while {ahead} batches of "
-                "a `ptf.data.prefetch` wait with rows from before. Load between two "
-                "calls of `fit`, and let go of iterators of the dataset."
+                "a `ptf.data.prefetch` wait with the old rows. Load between two calls "
+                "of `fit`, and delete iterators of the dataset that are still open."
             )
 
     def _load_on_chief(self, store: Any) -> None:
@@ -116,8 +128,8 @@ class RowSaving:
         saved = stored_rows.read_header(store)
         if saved is None:
             logging.warning(
-                "layer '%s': what is loaded holds no rows, so those of table '%s' stay "
-                "as they are",
+                "layer '%s': what is loaded holds no rows, so table '%s' keeps the "
+                "rows that it has",
                 *(self.layer, self.table.name),
             )
             return

@@ -18,7 +18,8 @@ _SAVED_MODEL = re.compile(r"tensorflow\.python\.saved_model\.")
 class RowState(tf.train.experimental.PythonState):
     """The part of a `tf.train.Checkpoint` that saves and restores a layer's rows.
 
-    A SavedModel contains no rows: it looks them up on the shards or in this process.
+    A SavedModel contains no rows: its lookups go to the shards, or to the rows in this
+    process.
 
     Args:
         saving: The layer's `RowSaving`.
@@ -28,12 +29,13 @@ class RowState(tf.train.experimental.PythonState):
         self._saving = saving
 
     def serialize(self) -> bytes:
-        """Returns the rows as bytes; on workers other than the chief, a header only."""
+        """Returns the rows as bytes on the chief; on other workers, only a header."""
         store = BytesStore()
         if any(frames_of(_SAVED_MODEL)):
             logging.warning(
-                "layer '%s': the rows of table '%s' are not in the SavedModel, which "
-                "looks them up where they live",
+                "layer '%s': the SavedModel does not contain the rows of table '%s', "
+                "and asks for them where they are stored now. To write them into a "
+                "SavedModel, use ptf.serving.export",
                 *(self._saving.layer, self._saving.table.name),
             )
         else:

@@ -1,4 +1,7 @@
-"""Chooses the optimizer of a layer's rows: its own, or an equivalent of the model's."""
+"""Chooses a layer's row optimizer.
+
+It is the layer's own optimizer, or else the equivalent of the model's optimizer.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
+from persia_tf.client.session import UNDECIDED
 from persia_tf.layers.applying_optimizer import applying_optimizer
 from persia_tf.layers.layer_table import LayerTable
 from persia_tf.optimizers import Adam, Optimizer
@@ -18,18 +22,17 @@ from persia_tf.optimizers.of_keras import (
     row_rule,
     step_of,
 )
-from persia_tf.session import UNDECIDED
 
-# Used for rows if the model's optimizer is unknown.
-_UNKNOWN = RowRule(Adam(lazy=False), ("it is not known what steps the model",))
+# The row optimizer that is used if the model's optimizer is unknown.
+_UNKNOWN = RowRule(Adam(lazy=False), ("the optimizer of the model is not known",))
 
 
 class RowStepping:
     """Applies updates to a layer's rows with the right optimizer and learning rate.
 
     Args:
-        layer: The Keras layer. Its `optimizer` is a row optimizer, or None: then rows
-            follow the optimizer that updates the layer, with its learning rate.
+        layer: The Keras layer. Its `optimizer` is a row optimizer or None. If None,
+            rows follow the optimizer that updates the layer, with its learning rate.
     """
 
     def __init__(self, layer: Any) -> None:
@@ -38,21 +41,21 @@ class RowStepping:
 
     @property
     def spec(self) -> str:
-        """The optimizer that the layer requires of its table, as the core's text."""
+        """The optimizer that the layer requires of its table, as text for the core."""
         optimizer = self._layer.optimizer
         return UNDECIDED if optimizer is None else optimizer.spec()
 
     def commit(
         self, table: LayerTable, commit: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
     ) -> tf.Tensor:
-        """Runs a layer's commit with the learning rate and the number of the step.
+        """Runs a layer's commit with the current step's learning rate and number.
 
-        It must be called while the optimizer that updates the layer is on the stack.
+        Call this only while the optimizer that updates the layer is on the call stack.
 
         Args:
             table: The layer's table.
-            commit: A function of the learning rate, a float32 scalar, and the step's
-                number, an int64 scalar. Both are read when the graph runs.
+            commit: A function of the learning rate (a float32 scalar) and the step's
+                number (an int64 scalar). Both are read when the graph runs.
 
         Returns:
             The result of `commit`.

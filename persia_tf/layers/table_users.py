@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from absl import logging
 
-from persia_tf import embedded, errors
-from persia_tf import session as session_lib
+from persia_tf import errors
+from persia_tf.client import embedded
+from persia_tf.client import session as session_lib
 from persia_tf.cluster import Cluster
 from persia_tf.current_cluster import current_cluster
 from persia_tf.layers.keras_clearing import ClearSessionWatch
@@ -24,7 +25,7 @@ from persia_tf.table import Table
 
 
 class _Use(NamedTuple):
-    """A layer that was built on a table, and the number of Keras's session then."""
+    """A layer, and how often Keras's session had been cleared when it was built."""
 
     layer: weakref.ref[Any]
     keras_session: int
@@ -34,17 +35,17 @@ class TableUsers:
     """The layers that were built on embedded tables. Thread-safe."""
 
     def __init__(self) -> None:
-        self._uses: dict[tuple[str, str], list[_Use]] = {}  # By store and table.
+        self._uses: dict[tuple[str, str], list[_Use]] = {}  # Keyed by store, table.
         self._keras_session = 0
         self._was_cleared = False
-        # Reentrant: while it is held, garbage collection may run callbacks that lock
-        # it again.
+        # Reentrant: while a thread holds the lock, garbage collection may run callbacks
+        # on that thread, which acquire the lock again.
         self._lock = threading.RLock()
         self._watch = ClearSessionWatch(self._on_clear_session)
         session_lib.when_dropped(self._forget)
 
     def home(self, cluster: Cluster) -> Cluster:
-        """Returns the cluster for a layer that is being built, bound to its store."""
+        """Returns a layer's cluster; binds an embedded cluster to the current store."""
         if not cluster.is_embedded:
             return cluster
         with self._lock:
@@ -70,11 +71,11 @@ class TableUsers:
             self._was_cleared = True
             if not self._uses:
                 return
-        gc.collect()  # Models are reference cycles.
+        gc.collect()  # Models are reference cycles, which only this call frees.
         self.free_unused()
 
     def free_unused(self) -> None:
-        """Drops the tables whose layers have all been garbage-collected."""
+        """Drops the tables and ends the earlier stores that no existing layer uses."""
         for store, table in self._unused():
             session = session_lib.find_session(store)
             if session is None:
@@ -83,7 +84,7 @@ class TableUsers:
                 session.drop_table(table)
             except errors.PersiaError as error:
                 logging.warning(
-                    "table '%s', which no layer uses any more, was not freed: %s",
+                    "table '%s' could not be freed, although no layer uses it: %s",
                     *(table, error),
                 )
         for store in embedded.stores()[:-1]:
@@ -109,7 +110,7 @@ class TableUsers:
         return (use for use in uses if use.layer() is not None)
 
     def _begin_afresh(self) -> None:
-        """Begins a new store if layers from before the clearing still exist."""
+        """Begins a new store if layers from before `clear_session()` still exist."""
         self._was_cleared = False
         if self._has_earlier_users():
             gc.collect()  # Models may have become unused since the session was cleared.
@@ -117,8 +118,9 @@ class TableUsers:
         if self._has_earlier_users():
             embedded.begin_store()
             logging.info(
-                "Keras's session was cleared while models live on that embed rows: "
-                "they keep theirs, and models that are built now begin without rows"
+                "the Keras session was cleared while models with PersiaEmbedding "
+                "layers still exist: those models keep their rows, and models that "
+                "are built from now on start without rows"
             )
 
     def _has_earlier_users(self) -> bool:
@@ -134,7 +136,7 @@ table_users = TableUsers()
 
 
 class FoundRows:
-    """Rows, trained by another model, that a table held when a layer was built.
+    """Rows of another model that a table held when a layer was built.
 
     Args:
         layer: The layer's name.
@@ -150,12 +152,13 @@ class FoundRows:
         self._rows = rows
 
     def tell(self) -> None:
-        """Warns that the layer continues from these rows, and says how to avoid it."""
+        """Warns that the layer continues from these rows, and how to avoid that."""
         logging.warning(
-            "layer '%s' goes on from the %d rows of table '%s', which another model of "
-            "this process trained: models that name one table share its rows. For one "
-            "that starts afresh (a fold, a trial, a cell that is run again), call %s "
-            "before it is built, or give it another table=.",
+            "layer '%s' continues from the %d rows of table '%s', which another model "
+            "of this process trained: models that name the same table share its rows. "
+            "To start without them (for a fold, a trial, or a notebook cell that runs "
+            "again), call %s before you build the model, or give the layer another "
+            "table=.",
             *(self._layer, self._rows, self._table, self._remedy()),
         )
 
@@ -174,7 +177,7 @@ class FoundRows:
 def rows_of_others(
     layer: str, table: str, cluster: Cluster, rows: int
 ) -> FoundRows | None:
-    """Returns a `FoundRows` if another model of this process trained or loaded rows.
+    """Returns a `FoundRows` if this process trained or loaded rows of the table before.
 
     Args:
         layer: The name of the layer that is being built.
@@ -200,6 +203,6 @@ def tell_of_frozen_rows(layer: str, table: Table) -> None:
     logging.warning(
         "layer '%s' is not trainable, and its table '%s' has no rows: every id gives "
         "zeros. Load rows, or assign them by ptf.Table('%s').assign(ids, rows); or "
-        'have ids give what a new row would hold, by absent="initial".',
+        'give absent="initial", so that ids without a row get initial weights.',
         *(layer, table.name, table.name),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
-# The name in the source, and the name that AutoGraph gives it.
+# Matches `train_step`, and the name to which AutoGraph changes it.
 _TRAIN_STEP = re.compile(r"(tf__)?train_step$")
 
 
@@ -21,7 +21,8 @@ def is_training(training: bool | None) -> bool:
     """
     if training is not None:
         return bool(training)
-    # It reads only names: reading a frame's locals would keep their objects alive.
+    # Read only names of functions: reading a frame's local variables would keep their
+    # values alive.
     frame = inspect.currentframe()
     while frame is not None:
         if _TRAIN_STEP.match(frame.f_code.co_name):

@@ -1,7 +1,7 @@
 """Detects functions of Keras that read or write a model's weights without its rows.
 
-Keras does not call the layer's own saving methods there, so rows would silently be left
-out. The layer looks for these functions on the call stack when its weights are read.
+These functions do not call the layer's own saving methods, so they would silently leave
+out the rows. The layer looks for them on the call stack when its weights are read.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ _H5_MODULE = re.compile(r".*\.(legacy_h5_format|hdf5_format)$")
 _ARRAYS = ("get_weights", "set_weights")
 
 _REMEDY = (
-    "`save`, `save_weights`, and `ptf.Table`, carry rows. (Told once; not within "
-    "`ptf.rows_stay()`.)"
+    "Use `save`, `save_weights` or `ptf.Table` to include the rows. (Logged once; not "
+    "within `ptf.rows_stay()`.)"
 )
 
-# Models and layers for which the warning about arrays was already logged.
+# Models and layers for which the warning about `get_weights` or `set_weights` was
+# already logged.
 _told: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 class WeightReaders:
-    """Warns of readers of a layer's weights that leave out its rows.
+    """Warns of functions that read or write a layer's weights without its rows.
 
     Args:
         layer: The layer's name.
@@ -73,23 +74,24 @@ class WeightReaders:
             )
 
     def _on_arrays(self, frame: FrameType, is_of_early_stopping: bool) -> None:
-        # All layers of a model come here one after the other: log once per model.
+        # This runs for each layer of a model: log once per model.
         asked = frame.f_locals.get("self")
         if asked is None or asked in _told:
             return
         _told.add(asked)
         if is_of_early_stopping:
             logging.warning(
-                "%s '%s': EarlyStopping(restore_best_weights=True) of Keras takes back "
-                "the dense weights only, beside rows of the last epoch: the model may "
-                "be worse than it was in any epoch. ptf.callbacks.EarlyStopping takes "
-                "the same arguments, and takes back the rows too. (Told once.)",
+                "%s '%s': EarlyStopping(restore_best_weights=True) of Keras restores "
+                "only the dense weights, and the rows stay those of the last epoch, so "
+                "the model may be worse than in any epoch. Use "
+                "ptf.callbacks.EarlyStopping, which takes the same arguments and "
+                "restores the rows too. (Logged once.)",
                 *(type(asked).__name__, asked.name),
             )
             return
         logging.warning(
-            "%s '%s': %s() passes arrays of the dense weights only, and rows of "
-            "PersiaEmbedding layers stay as they are where they live. %s",
+            "%s '%s': %s() handles only the dense weights, and neither reads nor "
+            "changes the rows of PersiaEmbedding layers. %s",
             *(type(asked).__name__, asked.name, frame.f_code.co_name, _REMEDY),
         )
 
@@ -98,7 +100,7 @@ class WeightReaders:
             return
         self._was_told = True
         logging.warning(
-            "layer '%s': %s, and its rows stay as they are where they live. %s",
+            "layer '%s': %s, so its rows do not change. %s",
             *(self._layer, what, _REMEDY),
         )
 

@@ -12,8 +12,8 @@ import tensorflow as tf
 from persia_tf import errors
 from persia_tf.layers.replicas import has_other_workers, strategy_of
 
-# The longest time between two exchanges among waiting workers. It is well below any
-# practical `timeout_seconds`.
+# Waiting workers exchange their states at least this often. The interval is well below
+# any practical `timeout_seconds` of a strategy.
 _ROUND_SECONDS = 1.0
 
 
@@ -40,14 +40,15 @@ class Workers:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this worker writes files: the chief, or the only worker."""
+        """Whether this worker writes files, as the chief or as the only worker."""
         return self._strategy is None or self._strategy.extended.should_checkpoint
 
     def together(self, action: Callable[[], None]) -> None:
         """Runs an action on all workers, and returns when all of them have finished.
 
-        Every worker must call it the same number of times. The action may take any
-        time; a worker that is gone is noticed within the strategy's `timeout_seconds`.
+        All workers must call this method the same number of times. The action may take
+        any time; if a worker is gone, the others notice within the strategy's
+        `timeout_seconds`.
 
         Args:
             action: The action of this worker. It runs in another thread if there are
@@ -55,7 +56,7 @@ class Workers:
 
         Raises:
             FailedPreconditionError: if the action failed on another worker.
-            Exception: any exception that `action` raised here.
+            Exception: any exception that `action` raised on this worker.
         """
         if self._strategy is None:
             action()
@@ -65,11 +66,12 @@ class Workers:
             try:
                 failures = self._wait_for_all(running)
             finally:
-                running.result()  # If both failed, the action's error says more.
+                # Raise the action's error, which says more than an error of the wait.
+                running.result()
         if failures:
             raise errors.FailedPreconditionError(
-                "another worker could not save or load, so this one must not go on: "
-                "that worker's error says why"
+                "another worker failed to save or load, so this worker stops too: see "
+                "that worker's error for the reason"
             )
 
     def __deepcopy__(self, memo: Any) -> Workers:
@@ -77,7 +79,7 @@ class Workers:
         return self
 
     def _wait_for_all(self, running: futures.Future[None]) -> float:
-        """Waits for the action on all workers; returns on how many it failed."""
+        """Waits until all workers have finished; returns how many of them failed."""
         while True:
             futures.wait([running], timeout=_ROUND_SECONDS)
             is_over = running.done()
@@ -96,7 +98,7 @@ class Workers:
 
 def _summed(strategy: Any, value: tf.Tensor) -> Any:
     def sum_of_replicas(value: tf.Tensor) -> tf.Tensor:
-        here = tf.identity(value)  # all_reduce needs it on the replica's device.
+        here = tf.identity(value)  # all_reduce needs a copy on the replica's device.
         return tf.distribute.get_replica_context().all_reduce("SUM", here)
 
     return strategy.run(sum_of_replicas, args=(value,))

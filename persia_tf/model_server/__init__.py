@@ -1,6 +1,7 @@
 """A server of SavedModels that speaks TensorFlow Serving's APIs.
 
-It has persia_tf's ops, so it also serves models that TensorFlow Serving cannot load.
+The server loads persia_tf's ops, so it also serves exports that need these ops, which
+TensorFlow Serving cannot load.
 """
 
 from __future__ import annotations
@@ -8,16 +9,21 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from persia_tf import errors
+
 if TYPE_CHECKING:
-    from persia_tf.model_server.following import Following
+    from persia_tf.model_server.followed_versions import Following
     from persia_tf.model_server.loading import Loaded
     from persia_tf.model_server.served_model import Watcher
     from persia_tf.model_server.server import ModelServer
 
 __all__ = ["Following", "Loaded", "ModelServer", "Watcher"]
 
+# Installed by pip's extra `serving`.
+_LIBRARIES = ("aiohttp", "prometheus_client", "tensorflow_serving.apis")
+
 _MODULES = {
-    "Following": "following",
+    "Following": "followed_versions",
     "Loaded": "loading",
     "ModelServer": "server",
     "Watcher": "served_model",
@@ -25,14 +31,25 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> Any:
-    # Lazy, since `persia serve` checks its options before it imports TensorFlow.
+    # The modules are imported lazily, so that `persia serve` checks its options before
+    # it imports TensorFlow.
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from persia_tf.model_server import libraries
-
-    libraries.check()
+    _check_libraries()
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
     return [*globals(), *__all__]
+
+
+def _check_libraries() -> None:
+    """Raises FailedPreconditionError if one of the libraries is not installed."""
+    try:
+        for name in _LIBRARIES:
+            importlib.import_module(name)
+    except ImportError as error:
+        raise errors.FailedPreconditionError(
+            f"the model server needs a library that is not installed ({error}): "
+            "`pip install 'persia_tf[serving]'` installs it"
+        ) from error

@@ -1,13 +1,13 @@
-"""Serves gRPC calls with limits for the time and the size of their requests.
+"""Serves gRPC calls with limits on the time and the size of their requests.
 
-gRPC waits for a request until the client's deadline, if it has one, and Python's server
-holds a thread meanwhile. On the wire, a call with one request is a stream of one
-request: so it is served as a stream whose handler waits for the request for a limited
-time.
+By default, gRPC's Python server blocks a thread until a call's request has arrived,
+without a time limit unless the client has set a deadline. On the wire, a call with one
+request is a stream of one request. So this module serves each call as a stream, whose
+handler waits for the request for a limited time.
 
-gRPC decodes requests on the thread that reads all connections, and knows only one
-status for those that cannot be decoded. So it hands them over as bytes here, and the
-call's own thread checks and decodes them.
+By default, gRPC also decodes requests on the thread that reads all connections, and
+reports the same status for all requests that it cannot decode. So this module makes
+gRPC pass requests as bytes, and the call's own thread checks and decodes them.
 """
 
 from __future__ import annotations
@@ -22,27 +22,28 @@ from typing import Any, Optional
 import grpc
 
 from persia_tf import errors
-from persia_tf.model_server import status
+from persia_tf.model_server import codes
 from persia_tf.model_server.poller import Poller
 from persia_tf.model_server.shown import clipped
 
 _LOOK_SECONDS = 0.25
 
-# Checks the message of a method, as the client sent it; raises a PersiaError to refuse
-# it.
+# Checks a request. Takes the full name of the called method and the encoded request;
+# raises a PersiaError to refuse the request.
 Check = Callable[[str, bytes], None]
 
 
 class ArrivingCalls:
-    """Wraps the handlers added to a server with limits for requests.
+    """Wraps the handlers of a gRPC server, to limit the time and size of requests.
 
-    Add handlers to this object instead of the server.
+    Add handlers to this object instead of to the server.
 
     Args:
-        server: Gets the wrapped handlers; it must not have started yet.
+        server: The server that receives the wrapped handlers. It must not have started
+            yet.
         seconds: How long the request of a call may take to arrive.
-        check: Called with the full name of a call's method and the request before that
-            is decoded.
+        check: Called with the full name of a call's method and the encoded request,
+            before the request is decoded. Raises a PersiaError to refuse the request.
     """
 
     def __init__(self, server: grpc.Server, seconds: float, check: Check) -> None:
@@ -52,12 +53,14 @@ class ArrivingCalls:
         self._lock = threading.Lock()
         self._waiting: dict[Any, float] = {}
         self._began: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
-        self._poller = Poller(self._cancel_late, min(_LOOK_SECONDS, seconds))
+        self._poller = Poller(
+            self._cancel_late, "check for late calls", min(_LOOK_SECONDS, seconds)
+        )
 
     def add_generic_rpc_handlers(
         self, handlers: Sequence[grpc.GenericRpcHandler]
     ) -> None:
-        """See `grpc.Server.add_generic_rpc_handlers`."""
+        """Adds the wrapped handlers: see `grpc.Server.add_generic_rpc_handlers`."""
         self._server.add_generic_rpc_handlers(
             [_Handlers(each, self._wait, self._check) for each in handlers]
         )
@@ -65,13 +68,13 @@ class ArrivingCalls:
     def add_registered_method_handlers(
         self, service: str, handlers: Mapping[str, grpc.RpcMethodHandler]
     ) -> None:
-        """Does nothing: the generic handlers already serve these methods."""
+        """Does nothing: callers add the same methods by `add_generic_rpc_handlers`."""
 
     def began(self, context: grpc.ServicerContext) -> float:
-        """Returns when a call began, before its request arrived.
+        """Returns the time at which a call began, before its request arrived.
 
         Args:
-            context: The call's, as its method got it.
+            context: The context that the call's method received.
 
         Returns:
             The time on `time.monotonic()`'s clock.
@@ -80,12 +83,16 @@ class ArrivingCalls:
             return self._began[context]
 
     def close(self, seconds: float) -> None:
-        """Stops cancelling late calls: those that still wait are no longer limited."""
+        """Stops cancelling calls whose requests do not arrive in time.
+
+        Args:
+            seconds: The longest wait for a cancellation in progress.
+        """
         self._poller.stop(seconds)
 
     @contextlib.contextmanager
     def _wait(self, context: grpc.ServicerContext) -> Iterator[None]:
-        """Cancels a call unless the block ends in time."""
+        """Cancels a call if the `with` block takes longer than the time limit."""
         began = time.monotonic()
         with self._lock:
             self._began[context] = began
@@ -106,12 +113,12 @@ class ArrivingCalls:
 
 _Wait = Callable[[grpc.ServicerContext], contextlib.AbstractContextManager[None]]
 
-# Returns the request of a call, once it has arrived.
+# Waits for the request of a call, and returns the decoded request.
 _Take = Callable[[Iterator[bytes], grpc.ServicerContext], Any]
 
 
 class _Handlers(grpc.GenericRpcHandler):
-    """Handlers that serve calls as streams."""
+    """Handlers that serve a call with one request as a stream of one request."""
 
     def __init__(
         self, handlers: grpc.GenericRpcHandler, wait: _Wait, check: Check
@@ -177,9 +184,9 @@ def _decoder(
             return message if deserialize is None else deserialize(message)
         except errors.PersiaError as error:
             code, told = error.code, str(error)
-        except Exception:  # Each implementation of protobuf has its own.
+        except Exception:  # Each protobuf implementation raises its own class.
             code = errors.InvalidArgumentError.code
             told = f"the request is not the message that {method} takes"
-        context.abort(status.GRPC[code], clipped(told))
+        context.abort(codes.GRPC[code], clipped(told))
 
     return decode

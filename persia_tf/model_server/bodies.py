@@ -12,34 +12,36 @@ from typing import Any, Optional
 from aiohttp import web
 
 from persia_tf import errors
-from persia_tf.model_server import status
+from persia_tf.model_server import codes
 from persia_tf.model_server.byte_budget import ByteBudget, Share
 from persia_tf.model_server.shown import shown
 
-# After this grace period, a body must have arrived at this average rate.
+# How many seconds longer a body may take to arrive than it would at the minimum rate,
+# `_LEAST_BYTES_PER_SECOND`.
 _GRACE_SECONDS = 5.0
 _LEAST_BYTES_PER_SECOND = 4096
 
-# Each request's first bytes, which are not charged to the memory of all bodies: so
-# small bodies are never refused. The limit of connections bounds them.
+# The number of bytes of each request that are not charged to the memory budget, so that
+# no small body is refused for lack of memory. The limit on connections bounds the total
+# of these bytes.
 FREE_BYTES = 1 << 16
 
-# The smallest size of the parts in which an arriving body is stored, except the last.
+# An arriving body is stored in parts of at least this size; the last may be smaller.
 _PART_BYTES = 1 << 16
 
-# The largest output of one step of inflating a body.
+# The largest number of bytes that one step of decompressing a body returns.
 _STEP_BYTES = 1 << 16
 
-# The most bytes that one compressed byte can stand for, in deflate's format.
+# The largest number of bytes to which deflate's format can expand one byte.
 _MOST_INFLATED = 1032
 
-# zlib's `wbits` for each encoding. A deflate stream may also come without a header.
+# zlib's `wbits` for each encoding; `_NO_BEGINNING` is for deflate without a header.
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _NO_BEGINNING = -15
 
 
 class UnreadError(errors.PersiaError):
-    """The error for a body that was not read to its end.
+    """The error for a body that was not read completely.
 
     Attributes:
         http: The HTTP status of the answer.
@@ -54,8 +56,8 @@ class Bodies:
     """Reads bodies within limits of size, memory and time.
 
     Args:
-        most: The largest size of a body, both as sent and inflated, in bytes.
-        memory: The memory of all bodies together, in bytes.
+        most: The largest size of a body in bytes, both before and after decompression.
+        memory: The memory budget: how many bytes all bodies together may take.
         seconds: How long a body may take to arrive.
     """
 
@@ -66,19 +68,20 @@ class Bodies:
         self.budget = ByteBudget(memory, "--body-memory")
 
     def share(self) -> Share:
-        """Returns the share of a request in the memory of all bodies."""
+        """Returns a new share of the memory budget, for one request."""
         return self.budget.share(FREE_BYTES)
 
     async def read(self, request: web.Request, share: Share) -> Body:
-        """Reads a request's body, as it was sent.
+        """Reads a request's body, without decompressing it.
 
         Args:
             request: The request.
-            share: Charged for the body.
+            share: The request's share of the memory budget, charged for the body.
 
         Raises:
-            UnreadError: If it is too large or too slow, has an unknown encoding, or its
-                client left.
+            UnreadError: If the body is too large or too slow, or has an unknown
+                encoding, or the client closes the connection.
+            InvalidArgumentError: If the body does not match the request's headers.
             PersiaError: If the memory budget is exhausted.
         """
         encoding = request.headers.get("Content-Encoding", "identity").strip().lower()
@@ -86,10 +89,10 @@ class Bodies:
             raise UnreadError(
                 "a body must be sent as it is, or with Content-Encoding gzip or "
                 f"deflate. Received: {shown(encoding)}",
-                status.UNIMPLEMENTED,
+                codes.UNIMPLEMENTED,
                 http.HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             )
-        self.check_size(request.content_length or 0, "by its Content-Length")
+        self.check_size(request.content_length or 0, "according to its Content-Length")
         try:
             return Body(await self._arrive(request, share), encoding, self)
         except web.RequestPayloadError as error:
@@ -98,8 +101,8 @@ class Bodies:
             ) from error
         except OSError as error:
             raise UnreadError(
-                "the client left before its request was whole",
-                status.CANCELLED,
+                "the client closed the connection before its request was complete",
+                codes.CANCELLED,
                 http.HTTPStatus.BAD_REQUEST,
             ) from error
 
@@ -107,16 +110,17 @@ class Bodies:
         """Raises UnreadError if `count` is more bytes than a body may have."""
         if count > self._most:
             raise UnreadError(
-                f"the request is too large: its body may have {self._most} bytes. "
-                f"Received: {count} bytes {what}; send fewer examples at once, ask by "
-                "gRPC, or raise --max-body-bytes",
-                status.RESOURCE_EXHAUSTED,
+                f"the request is too large: its body may have at most {self._most} "
+                f"bytes. Received: {count} bytes {what}; send fewer examples at once, "
+                "use gRPC, or raise --max-body-bytes",
+                codes.RESOURCE_EXHAUSTED,
                 http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             )
 
     async def _arrive(self, request: web.Request, share: Share) -> list[bytearray]:
-        # One growing array would be copied repeatedly, and a list of the parts received
-        # may have one byte in each.
+        # A body is stored in a list of arrays. One growing array would be copied
+        # repeatedly, and the parts as received may be as short as one byte, so that a
+        # list of them would take too much memory.
         arrived = [bytearray()]
         count = 0
         began = time.monotonic()
@@ -135,13 +139,13 @@ class Bodies:
     async def _take_turns(self) -> None:
         """Lets only one large body continue per iteration of the event loop."""
         if self._turn is None:
-            # Created here, so that it belongs to the running loop.
+            # The lock is created here so that it belongs to the running event loop.
             self._turn = asyncio.Lock()
         async with self._turn:
             await asyncio.sleep(0)
 
     async def _next(self, request: web.Request, began: float, count: int) -> bytes:
-        """Returns the next part; raises UnreadError if the body is late or too slow."""
+        """Returns a body's next bytes; raises UnreadError if the body is too slow."""
         late = began + self._seconds
         slow = began + _GRACE_SECONDS + count / _LEAST_BYTES_PER_SECOND
         try:
@@ -156,12 +160,12 @@ class Bodies:
                 f"bytes per second: {count} bytes in {time.monotonic() - began:.1f} s"
             )
             raise UnreadError(
-                told, status.DEADLINE_EXCEEDED, http.HTTPStatus.REQUEST_TIMEOUT
+                told, codes.DEADLINE_EXCEEDED, http.HTTPStatus.REQUEST_TIMEOUT
             ) from error
 
 
 class Body:
-    """A body that has arrived."""
+    """The body of an HTTP request, which has arrived completely."""
 
     def __init__(self, parts: list[bytearray], encoding: str, bodies: Bodies) -> None:
         self._parts = parts
@@ -170,25 +174,29 @@ class Body:
 
     @property
     def is_large(self) -> bool:
-        """Whether `text` may take so long that it must wait for its turn."""
+        """Whether `text` may be slow.
+
+        If so, call it within a turn of `rest_api._Turns`.
+        """
         small = FREE_BYTES
         if self._encoding != "identity":
             small //= _MOST_INFLATED
         return sum(map(len, self._parts)) > small
 
     def text(self, share: Share) -> bytes:
-        """Returns its contents, inflated. It is slow: not for the event loop.
+        """Returns the body's contents, decompressed.
 
-        Call it once: the body then releases its contents, so that they are freed with
-        the last reference to the text.
+        This is slow: do not call it on the event loop. Call it only once: to save
+        memory, the body does not keep its contents afterwards.
 
         Args:
-            share: Charged for the inflated parts.
+            share: The request's share of the memory budget, charged for decompressed
+                contents.
 
         Raises:
-            UnreadError: If it is too large when inflated.
-            InvalidArgumentError: If it does not have the encoding that its header
-                names.
+            UnreadError: If the decompressed body is too large.
+            InvalidArgumentError: If the body does not have the encoding that the
+                request's header names.
             PersiaError: If the memory budget is exhausted.
         """
         sent, self._parts = self._parts, []
@@ -199,7 +207,7 @@ class Body:
         try:
             for part in self._inflated(sent):
                 count += len(part)
-                self._bodies.check_size(count, "or more, inflated")
+                self._bodies.check_size(count, "or more, decompressed")
                 share.take(len(part))
                 inflated.append(part)
         except zlib.error as error:
@@ -209,7 +217,7 @@ class Body:
         return b"".join(inflated)
 
     def _inflated(self, sent: list[bytearray]) -> Iterator[bytes]:
-        """Inflates a body, in parts of at most 64 KiB."""
+        """Yields the decompressed body, in parts of at most 64 KiB."""
         inflater = zlib.decompressobj(self._window(sent[0]))
         for part in sent:
             left: Any = part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from persia_tf import errors
-from persia_tf.model_server import status
+from persia_tf.model_server import codes
 
 
 class ByteBudget:
@@ -13,7 +13,7 @@ class ByteBudget:
 
     Args:
         most: The size of the budget, in bytes.
-        option: The name of the option that sets it, for error messages.
+        option: The name of the option that sets the size, for error messages.
     """
 
     def __init__(self, most: int, option: str) -> None:
@@ -24,14 +24,14 @@ class ByteBudget:
 
     @property
     def taken(self) -> int:
-        """How many bytes are taken now."""
+        """How many bytes of the budget are in use now."""
         return self._taken
 
     def share(self, free: int = 0) -> Share:
-        """Returns the share of one request, which is empty.
+        """Returns a new share of the budget for one request; it has no bytes yet.
 
         Args:
-            free: How many bytes it may take first without charging the budget.
+            free: How many bytes the share may take before it charges the budget.
         """
         return Share(self, free)
 
@@ -39,10 +39,10 @@ class ByteBudget:
         with self._lock:
             if self._taken + count > self._most:
                 raise errors.PersiaError(
-                    f"requests that are being read take {self._taken} bytes, and this "
-                    f"one needs {count} more, but all of them may take {self._most}: "
+                    f"requests that are being read use {self._taken} bytes, and this "
+                    f"one needs {count} more, but their limit is {self._most}: "
                     f"try again, send fewer examples at once, or raise {self._option}",
-                    status.RESOURCE_EXHAUSTED,
+                    codes.RESOURCE_EXHAUSTED,
                 )
             self._taken += count
 
@@ -52,7 +52,7 @@ class ByteBudget:
 
 
 class Share:
-    """The bytes that one request has taken. Leaving its `with` block frees them.
+    """The bytes of a budget that one request uses, until the `with` block ends.
 
     Not thread-safe: use it on one thread at a time.
     """
@@ -70,17 +70,17 @@ class Share:
         self.give_back()
 
     def give_back(self) -> None:
-        """Frees all of it."""
+        """Returns all bytes of this share to the budget."""
         self._budget._give_back(self._taken)
         self._taken = 0
         self._free = self._own
 
     def take(self, count: int) -> None:
-        """Takes more bytes.
+        """Adds bytes to this share: first its free bytes, then bytes of the budget.
 
         Raises:
-            PersiaError: If the budget has too few left: with the code
-                RESOURCE_EXHAUSTED. The share is then unchanged.
+            PersiaError: With the code RESOURCE_EXHAUSTED, if the budget has too few
+                bytes left. The share is then unchanged.
         """
         of_budget = max(0, count - self._free)
         self._budget._take(of_budget)

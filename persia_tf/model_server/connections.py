@@ -1,9 +1,10 @@
 """The connections of an HTTP server: limits their number and their idle time.
 
-At the limit, a new connection replaces one that is not being answered: first one that
-has never sent a request, then one between two requests, then one whose request is still
-arriving; within each kind, the oldest. So connections that are idle or slow never keep
-others out. Everything here runs on one event loop.
+At the limit, a new connection replaces an open one whose client is not waiting for an
+answer. Connections that have never sent a request are replaced first, then those that
+are between two requests, then those whose request is still arriving; within each of
+these kinds, the oldest connection is first. So idle or slow connections never keep new
+ones out. Everything in this module runs on one event loop.
 """
 
 from __future__ import annotations
@@ -25,23 +26,23 @@ _HANDSHAKE_SECONDS = 10.0
 _SWEEP_SECONDS = 0.5
 _CLOSED_AT_ONCE = 64
 
-# The least interval between two warnings about the limit.
+# The least interval between two warnings about the limit on connections.
 _TELL_SECONDS = 60.0
 
-# The kinds of connections that may be replaced, in this order. A connection that is
-# being answered has no kind.
+# The kinds of connections that may be replaced, in the order of replacement. A
+# connection whose request is being answered has no kind, and is not replaced.
 _NEW, _IDLE, _ARRIVING = range(3)
 
 _logger = log_limit.limited("persia.serve.http")
 
 
 class Connections:
-    """All connections of a server.
+    """All open connections of an HTTP server.
 
     Args:
         most: The largest number of connections.
         idle_seconds: How long a connection may be without a request, before its first
-            one or between two.
+            request or between two requests.
         answer_seconds: How long a client may take to read an answer.
         ended: Called with the reason when the server closes a connection: see
             `http_server.HttpServer`.
@@ -62,7 +63,8 @@ class Connections:
         self._open: set[Connection] = set()
         self._leaving = 0
         self._tell_at = -math.inf
-        # By kind. Dictionaries, since they keep insertion order.
+        # The connections that may be replaced, by kind. The dictionaries serve as sets
+        # that keep insertion order: the oldest connection is first.
         self._replaceable: list[dict[Connection, None]] = [{}, {}, {}]
         self._by_protocol: dict[Any, Connection] = {}
         self._has_room = asyncio.Event()
@@ -73,17 +75,19 @@ class Connections:
         return len(self._open)
 
     def of(self, protocol: asyncio.Protocol) -> Connection | None:
-        """Returns the connection of a protocol; None if it is closed."""
+        """Returns the connection of a protocol; None if the connection is closed."""
         return self._by_protocol.get(protocol)
 
     async def room(self) -> None:
-        """Waits until there is room for a new connection; closes another one if it can.
+        """Waits until there is room for a new connection.
 
-        There is no room while every connection is being answered.
+        At the limit, closes a connection to make room. While the server is answering a
+        request on every connection, none can be closed, and this method waits.
         """
         while len(self._open) >= self._most:
             self._has_room.clear()
-            # A connection that is being closed will soon leave room.
+            # No connection is closed while an earlier one is still being closed, since
+            # the earlier one will soon make room.
             if not self._leaving and not self._close_eldest():
                 _logger.warning(
                     "%d connections are being answered, which is the limit: others "
@@ -101,9 +105,9 @@ class Connections:
         """Adds an accepted connection.
 
         Args:
-            accepted: Its socket, which the connection closes when it ends.
-            make_protocol: Creates the protocol that gets its bytes, when the first
-                arrive.
+            accepted: The connection's socket, which is closed with the connection.
+            make_protocol: Called when the client's first bytes arrive, to create the
+                protocol that receives them.
             tls: The TLS context. None: the connection is not encrypted.
         """
         connection = Connection(self, accepted, make_protocol, tls)
@@ -112,20 +116,23 @@ class Connections:
         connection.wait()
 
     def close_one(self) -> None:
-        """Closes the connection that would be replaced next, to free a descriptor."""
+        """Closes the connection that is replaced next, to free a file descriptor."""
         self._close_eldest()
 
     def close_silent(self) -> None:
-        """Closes the connections that have had no request yet."""
+        """Closes the connections that have not sent a request yet."""
         for connection in list(self._replaceable[_NEW]):
             self._close(connection, "idle")
 
     def close(self) -> None:
-        """Stops closing idle connections. Does not close connections itself."""
+        """Stops the timer that closes idle connections; open connections stay open."""
         self._sweeping.cancel()
 
     def _place(self, connection: Connection, kind: int | None) -> None:
-        """Sets a connection's kind, as its newest; None: it is being answered."""
+        """Sets a connection's kind, and makes it the newest connection of this kind.
+
+        The kind None means that the connection's request is being answered.
+        """
         if connection.kind is not None:
             self._replaceable[connection.kind].pop(connection, None)
         connection.kind = kind
@@ -147,7 +154,10 @@ class Connections:
         self._has_room.set()
 
     def _close_eldest(self) -> bool:
-        """Closes the next connection to be replaced. Returns whether there was one."""
+        """Closes the connection that is replaced first, and returns True.
+
+        Returns False if no connection may be replaced.
+        """
         for kind in self._replaceable:
             for connection in kind:
                 self._tell_of_limit()
@@ -156,12 +166,13 @@ class Connections:
         return False
 
     def _tell_of_limit(self) -> None:
-        # At a limited rate: logging takes longer than replacing a connection.
+        # The warnings have a limited rate, since logging one takes longer than
+        # replacing a connection.
         if self._loop.time() >= self._tell_at:
             self._tell_at = self._loop.time() + _TELL_SECONDS
             _logger.warning(
-                "%d connections are open, which is the limit: the idlest are closed "
-                "for others. Raise --max-connections, or put a proxy in front",
+                "%d connections are open, which is the limit: the most idle ones are "
+                "closed for new ones. Raise --max-connections, or put a proxy in front",
                 self._most,
             )
 
@@ -177,7 +188,8 @@ class Connections:
         ]
         for connection in idle[:_CLOSED_AT_ONCE]:
             self._close(connection, "idle")
-        # Thousands may have come together: requests go on between their ends.
+        # Thousands of connections may become idle at once. They are closed in portions,
+        # so that the event loop can answer requests in between.
         again = 0.0 if len(idle) > _CLOSED_AT_ONCE else _SWEEP_SECONDS
         self._sweeping = self._loop.call_later(again, self._sweep)
 
@@ -191,16 +203,18 @@ class Connections:
 
 
 class Connection(asyncio.Protocol):
-    """A connection. It forwards all events to its protocol, which does not know it.
+    """A connection, which forwards the events of its socket to its protocol.
 
-    Until its first bytes arrive it is only a socket, so that silent clients cost
-    little.
+    Until the client's first bytes arrive, a connection is only a socket, so that silent
+    clients use few resources.
 
     Attributes:
-        protocol: The protocol that gets its bytes; None until the first arrive.
-        kind: Its kind; None if it may not be replaced.
-        since: When it got that kind, by the loop's clock.
-        is_leaving: Whether it was aborted.
+        protocol: The protocol that receives the client's bytes; None until the first
+            bytes arrive.
+        kind: One of the kinds of this module; None if the connection may not be
+            replaced.
+        since: When the connection got this kind, by the event loop's clock.
+        is_leaving: Whether the connection was aborted.
     """
 
     def __init__(
@@ -223,7 +237,7 @@ class Connection(asyncio.Protocol):
         self.is_leaving = False
 
     def wait(self) -> None:
-        """Waits for the client's first bytes."""
+        """Starts to wait for the client's first bytes. Does not block."""
         self._loop.add_reader(self._socket, self._connect)
 
     @contextlib.contextmanager
@@ -232,7 +246,7 @@ class Connection(asyncio.Protocol):
 
         Args:
             has_arrived: Whether the request is complete. If not, the connection may be
-                replaced until `arrived`.
+                replaced until `arrived` is called.
         """
         self._connections._place(self, None if has_arrived else _ARRIVING)
         try:
@@ -241,7 +255,7 @@ class Connection(asyncio.Protocol):
             self._connections._place(self, _IDLE)
 
     def arrived(self) -> None:
-        """Notes that the request is complete: from now on it is being answered."""
+        """Records that the request is complete, so the connection is not replaced."""
         self._connections._place(self, None)
 
     @contextlib.contextmanager
@@ -257,7 +271,7 @@ class Connection(asyncio.Protocol):
             late.cancel()
 
     def abort(self) -> None:
-        """Closes it immediately; unsent data is lost."""
+        """Closes the connection immediately; unsent data is lost."""
         self.is_leaving = True
         if self._transport is not None:
             self._transport.abort()
@@ -268,7 +282,7 @@ class Connection(asyncio.Protocol):
             self._end()
 
     def _connect(self) -> None:
-        """Handles the client's first bytes, or its leaving."""
+        """Handles the client's first bytes, or a close before the client sent any."""
         self._loop.remove_reader(self._socket)
         try:
             spoke = self._socket.recv(1, socket.MSG_PEEK)
@@ -287,8 +301,8 @@ class Connection(asyncio.Protocol):
         self._connecting.add_done_callback(self._connected)
 
     def _connected(self, task: asyncio.Task[Any]) -> None:
-        # A failed handshake is not logged: any client can send something other than
-        # TLS.
+        # A failed TLS handshake is not logged, since any client can cause one by
+        # sending something other than TLS.
         if task.cancelled() or task.exception() is not None:
             self._end()
 

@@ -6,8 +6,8 @@ import logging
 import os
 import resource
 
-# Descriptors set aside for models' files, logs, and connections that are being accepted
-# or closed.
+# The number of file descriptors reserved for models' files, logs, and connections that
+# are being accepted or closed.
 RESERVED = 256
 
 # The smallest limit of connections per listener: with fewer, a server is useless.
@@ -20,7 +20,7 @@ def raise_limit(wanted: int) -> None:
     """Raises the limit of open files if needed, as far as the hard limit allows.
 
     Args:
-        wanted: How many connections need a descriptor.
+        wanted: How many connections need a file descriptor.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = wanted + _used() + RESERVED
@@ -33,7 +33,8 @@ def raise_limit(wanted: int) -> None:
 def connections(wanted: int, listeners: int) -> int:
     """Returns the limit of connections per listener.
 
-    It is `wanted`, or lower so that enough descriptors remain for everything else.
+    The limit is `wanted`, or lower if the process would otherwise have too few file
+    descriptors for everything else.
 
     Args:
         wanted: The desired limit per listener.
@@ -47,8 +48,8 @@ def connections(wanted: int, listeners: int) -> int:
         return wanted
     most = max(_LEAST_CONNECTIONS, left)
     _logger.warning(
-        "%d connections are taken by each of gRPC and REST, and not %d, since this "
-        "process may have %d files open: raise that (ulimit -n), or lower "
+        "Each of the two APIs accepts %d connections, not %d, since this process can "
+        "have at most %d open files: raise that limit (ulimit -n), or lower "
         "--max-connections",
         *(most, wanted, soft),
     )

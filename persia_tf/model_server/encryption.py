@@ -6,11 +6,12 @@ import ssl
 
 import grpc
 
-from persia_tf import errors, tls
+from persia_tf import errors
+from persia_tf.credentials import tls
 
 
 def of_grpc(files: tls.TLS) -> grpc.ServerCredentials:
-    """Returns gRPC's server credentials.
+    """Returns gRPC's server credentials, read from TLS files.
 
     Raises:
         InvalidArgumentError: If a file cannot be read, or other users may read the key.
@@ -22,7 +23,7 @@ def of_grpc(files: tls.TLS) -> grpc.ServerCredentials:
 
 
 def of_http(files: tls.TLS) -> ssl.SSLContext:
-    """Returns Python's SSL context. Call `of_grpc` first: it checks the files.
+    """Returns the HTTP server's SSL context. Call `of_grpc` first: it checks `files`.
 
     Raises:
         InvalidArgumentError: If a file does not have the expected contents.

@@ -16,17 +16,18 @@ from tensorflow_serving.apis import (
     prediction_service_pb2_grpc,
 )
 
-from persia_tf import _native, errors
-from persia_tf.model_server import log_limit, status, tensors
+from persia_tf import errors
+from persia_tf.model_server import codes, log_limit, tensors
 from persia_tf.model_server.arriving_calls import ArrivingCalls
 from persia_tf.model_server.predictor import Predictor, Query
 from persia_tf.model_server.shown import clipped, shown
+from persia_tf.native import capi
 
 PREDICTION_SERVICE = "tensorflow.serving.PredictionService"
 
 _API = "grpc"
 _SIGNATURE_DEF = "signature_def"
-# The number of metadata's names that an error shows, of those that a client asked for.
+# An error message lists at most this many of the metadata fields in a request.
 _SHOWN_FIELDS = 16
 _State = get_model_status_pb2.ModelVersionStatus
 
@@ -36,49 +37,50 @@ _Method = Callable[[Any, Any, grpc.ServicerContext], Any]
 
 _PREDICT = f"/{PREDICTION_SERVICE}/Predict"
 
-# Methods of the services that fail with UNIMPLEMENTED. Their requests are not decoded.
+# Methods of TensorFlow Serving that this server does not implement. They fail with
+# UNIMPLEMENTED, and their requests are not decoded.
 _REFUSED = ("Classify", "Regress", "MultiInference", "HandleReloadConfigRequest")
 
-# The size of a request that has no tensors: it has little more than names.
+# The largest size of a request without tensors, which contains little but names.
 _SMALL_BYTES = 64 << 10
 
 
 class MessageCheck:
-    """Refuses requests that would take too much once they are decoded.
+    """Refuses requests that would take too much memory once they are decoded.
 
-    Call it with the full name of a method and the request as it was sent.
+    Call this object with the full name of a method and the encoded request.
 
     Args:
-        predictor: Counts the predictions that it refuses.
-        max_message_bytes: The largest size of the values of a prediction's request,
-            decoded.
+        predictor: Counts the requests for predictions that this object refuses.
+        max_message_bytes: The largest size of the decoded values in a request for a
+            prediction.
     """
 
     def __init__(self, predictor: Predictor, max_message_bytes: int) -> None:
         self._predictor = predictor
         self._max_message_bytes = max_message_bytes
-        self._native = _native.library()
+        self._native = capi.library()
 
     def __call__(self, method: str, message: bytes) -> None:
         name = method.rpartition("/")[2]
         if name in _REFUSED:
             raise errors.PersiaError(
-                f"persia serve has no {name}: ask Predict, whose tensors need no "
-                "Example",
-                status.UNIMPLEMENTED,
+                f"persia serve has no {name}: call Predict, which takes tensors "
+                "instead of Examples",
+                codes.UNIMPLEMENTED,
             )
         if method == _PREDICT:
             self._check_prediction(message)
         elif len(message) > _SMALL_BYTES:
             raise errors.PersiaError(
-                f"a request for {name} may have {_SMALL_BYTES} bytes. Received: "
-                f"{len(message)}",
-                status.RESOURCE_EXHAUSTED,
+                f"a request for {name} may have at most {_SMALL_BYTES} bytes. "
+                f"Received: {len(message)}",
+                codes.RESOURCE_EXHAUSTED,
             )
 
     def _check_prediction(self, message: bytes) -> None:
         try:
-            # It does not hold the interpreter's lock, as protobuf does.
+            # This function does not hold the interpreter's lock; protobuf would.
             self._native.persia_predict_request_check(
                 message, len(message), self._max_message_bytes
             )
@@ -99,9 +101,9 @@ def add_services(
     Args:
         server: The server's wrapper; the server must not have started yet.
         predictor: Answers the requests.
-        request_seconds: How long a prediction may take to arrive and wait until it
-            runs; less if the client's deadline is earlier.
-        max_message_bytes: The largest size of a request's tensors together.
+        request_seconds: How long a request for a prediction may take to arrive and to
+            wait for its run, in all. An earlier deadline of the client replaces it.
+        max_message_bytes: The largest total size of a request's tensors.
     """
     prediction_service_pb2_grpc.add_PredictionServiceServicer_to_server(
         _PredictionService(predictor, server, request_seconds, max_message_bytes),
@@ -120,19 +122,20 @@ def _telling_errors(method: _Method) -> _Method:
         try:
             return method(self, request, context)
         except errors.PersiaError as error:
-            # A variable for the error would make a cycle: its traceback has this frame,
-            # and so would keep the request until the next garbage collection.
+            # The error itself is not stored in a variable: its traceback refers to this
+            # frame, and such a reference cycle would hold the request in memory until
+            # the next garbage collection.
             code, told = error.code, clipped(str(error))
         except Exception as error:
             _logger.exception("A request failed")
-            code, told = status.INTERNAL, clipped(str(status.as_persia_error(error)))
-        context.abort(status.GRPC[code], told)
+            code, told = codes.INTERNAL, clipped(str(codes.as_persia_error(error)))
+        context.abort(codes.GRPC[code], told)
 
     return answer
 
 
 class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
-    """See `add_services`."""
+    """Answers requests for predictions and metadata: see `add_services`."""
 
     def __init__(
         self,
@@ -162,7 +165,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
         if len(fields) != 1 or fields[0] != _SIGNATURE_DEF:
             raise errors.InvalidArgumentError(
                 f"metadata_field must be [{_SIGNATURE_DEF!r}]. Received: "
-                f"{len(fields)}, {shown(fields[:_SHOWN_FIELDS])}"
+                f"{len(fields)} fields, {shown(fields[:_SHOWN_FIELDS])}"
             )
         spec = request.model_spec
         self._predictor.check_name(spec.name)
@@ -204,7 +207,7 @@ class _PredictionService(prediction_service_pb2_grpc.PredictionServiceServicer):
 
 
 class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
-    """See `add_services`."""
+    """Answers requests for the states of a model's versions: see `add_services`."""
 
     def __init__(self, predictor: Predictor) -> None:
         self._predictor = predictor
@@ -229,8 +232,8 @@ class _ModelService(model_service_pb2_grpc.ModelServiceServicer):
 def _version_of(spec: Any) -> int | None:
     if spec.version_label:
         raise errors.InvalidArgumentError(
-            "versions have no labels here: give a version's number, or none for the "
-            f"newest. Received: version_label={shown(spec.version_label)}"
+            "persia serve has no version labels: give a version's number, or none for "
+            f"the newest. Received: version_label={shown(spec.version_label)}"
         )
     return spec.version.value if spec.HasField("version") else None
 

@@ -1,4 +1,4 @@
-"""Which hosts a server may listen on."""
+"""Checks which hosts a server may listen on."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from persia_tf import errors
 
 
 def check(host: str, may_others: bool) -> None:
-    """Raises if other machines could reach a server at `host` but must not.
+    """Checks that a server at `host` is reachable from other machines only if allowed.
 
     Args:
-        host: Name or address to listen on.
+        host: The name or the address to listen on.
         may_others: Whether other machines may reach the server.
 
     Raises:
-        InvalidArgumentError: If other machines could reach it but must not, or if there
-            is no such host.
+        InvalidArgumentError: If other machines could reach the server but must not, or
+            if `host` does not exist.
     """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -30,7 +30,7 @@ def check(host: str, may_others: bool) -> None:
     if may_others or all(ipaddress.ip_address(each).is_loopback for each in addresses):
         return
     raise errors.InvalidArgumentError(
-        f"other machines would reach {host}, and whoever does may ask the model: "
-        "give --tls-certificate, --tls-key and --tls-ca; or listen on 127.0.0.1; or, "
-        "where everybody who reaches it may ask, give --insecure"
+        f"other machines can reach {host}, so every program on them could use the "
+        "model: give --tls-certificate, --tls-key and --tls-ca; or listen on "
+        "127.0.0.1; or, if they all may use the model, give --insecure"
     )

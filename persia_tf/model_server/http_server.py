@@ -17,37 +17,40 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 from persia_tf import errors
-from persia_tf.addresses import Address
+from persia_tf.base.addresses import Address
 from persia_tf.model_server import log_limit
 from persia_tf.model_server.connections import Connection, Connections
 
-# Timeout for starting, and for stopping in addition to the time that requests get.
+# The timeout for starting the server. Stopping may take this long in addition to the
+# time that requests in flight get.
 _SECONDS = 20.0
 
-# aiohttp's own limit; the actual one is that of `stop`.
+# aiohttp's own timeout for requests in flight when the server stops. It is so long that
+# the timeout of `stop` always comes first.
 _DRAIN_SECONDS = 3600.0
 
-# The limit of connections that wait in the kernel to be accepted.
+# The largest number of connections that may wait in the kernel to be accepted.
 _BACKLOG = 1024
 
 _ACCEPTED_AT_ONCE = 8
 
-# Errors that mean there is no descriptor or memory for a connection, and the pause
-# before the next attempt to accept it.
+# Errors of `accept` that mean a lack of file descriptors or memory, and the pause
+# before the next attempt.
 _SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _SHORT_SECONDS = 0.2
 
-# The pause after any other error, such as a client that left before it was accepted.
+# The pause after any other error of `accept`, for instance because the client has
+# already closed the connection.
 _GONE_SECONDS = 0.01
 
-# Errors that mean that this machine does not have an address.
+# Errors that mean that this machine does not have the address to listen on.
 _ABSENT = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 
 _T = TypeVar("_T")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-# Per task that answers a request: its connection, and the contexts to leave once the
-# answer is sent.
+# For each asyncio task that answers a request: the connection of the request, and the
+# context managers to exit once the answer is sent.
 _connection: contextvars.ContextVar[Connection] = contextvars.ContextVar("connection")
 _held: contextvars.ContextVar[contextlib.ExitStack] = contextvars.ContextVar("held")
 
@@ -55,22 +58,25 @@ _logger = log_limit.limited("persia.serve.http")
 
 
 def arrived() -> None:
-    """Notes that the body is complete. Call it in the task that answers the request."""
+    """Records that the body of this asyncio task's request is complete.
+
+    From now on, a new connection cannot replace the request's connection.
+    """
     _connection.get().arrived()
 
 
 def until_sent(held: contextlib.AbstractContextManager[_T]) -> _T:
-    """Enters a context, which is left once the present task's answer is sent."""
+    """Enters a context manager, and exits it once this task's answer is sent."""
     return _held.get().enter_context(held)
 
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Limits on what clients may use of a server.
+    """Limits on the connections of an HTTP server.
 
     Attributes:
-        connections: How many there may be at a time.
-        idle_seconds: How long one may be without a request.
+        connections: How many connections there may be at a time.
+        idle_seconds: How long a connection may be without a request.
         answer_seconds: How long a client may take to read an answer.
     """
 
@@ -80,21 +86,22 @@ class Limits:
 
 
 class HttpServer:
-    """Serves from its construction until `stop`.
+    """An HTTP server, which serves from its construction until `stop`.
 
     Args:
-        application: Answers the requests.
-        wanted: The address to listen on; port 0: any free one.
-        limits: Limits on what clients may use.
+        application: The aiohttp application that answers the requests.
+        wanted: The address to listen on; port 0: any free port.
+        limits: Limits on connections.
         ended: Called with the reason when the server itself closes a connection:
-            "replaced", "idle" or "unread".
-        tls: How connections are encrypted. None: they are not.
+            "replaced" by a new one, "idle", or "unread" if the client does not read an
+            answer in time.
+        tls: The TLS context. None: connections are not encrypted.
 
     Attributes:
-        address: The address on which it listens.
+        address: The address on which the server listens.
 
     Raises:
-        UnavailableError: If it cannot listen there.
+        UnavailableError: If the server cannot listen on the address `wanted`.
     """
 
     def __init__(
@@ -106,7 +113,7 @@ class HttpServer:
         tls: ssl.SSLContext | None = None,
     ) -> None:
 
-        @web.middleware  # It cannot decorate a bound method.
+        @web.middleware  # This decorator does not accept bound methods.
         async def hold(request: web.Request, handler: _Handler) -> web.StreamResponse:
             return await self._hold(request, handler)
 
@@ -140,11 +147,11 @@ class HttpServer:
             ) from error
 
     def stop(self, seconds: float) -> None:
-        """Stops listening at once, and lets requests in flight end for some seconds."""
+        """Stops listening at once; waits up to `seconds` for requests in flight."""
         try:
             self._run(asyncio.wait_for(self._end(), seconds), seconds)
         except asyncio.TimeoutError:
-            pass  # The remaining requests are cut off.
+            pass  # Requests that are still in flight are aborted.
         self._end_thread()
 
     async def _start(self, wanted: Address, ended: Callable[[str], None]) -> int:
@@ -164,7 +171,7 @@ class HttpServer:
         with listener:
             for count in itertools.count():
                 if count % _ACCEPTED_AT_ONCE == 0:
-                    # Lets the connections accepted so far run.
+                    # Lets the event loop serve the connections accepted so far.
                     await asyncio.sleep(0)
                 try:
                     accepted, _ = await self._loop.sock_accept(listener)
@@ -179,24 +186,28 @@ class HttpServer:
         """Pauses after a connection could not be accepted."""
         if error.errno not in _SHORT:
             return await asyncio.sleep(_GONE_SECONDS)
-        _logger.error("A connection waits, since it cannot be accepted: %s", error)
+        _logger.error("A connection cannot be accepted yet, so it waits: %s", error)
         self._connections.close_one()
         await asyncio.sleep(_SHORT_SECONDS)
 
     async def _hold(
         self, request: web.Request, handler: _Handler
     ) -> web.StreamResponse:
-        """Answers a request; once it is whole, its connection is not replaced."""
+        """Answers a request.
+
+        Once the request is complete, a new connection cannot replace its connection.
+        """
         connection = self._connections.of(request.protocol)
         if connection is None:
-            return web.Response()  # The client is gone.
+            return web.Response()  # The connection is closed already.
         is_whole = not request.can_read_body
         with connection.request(is_whole), contextlib.ExitStack() as held:
             _connection.set(connection)
             _held.set(held)
             response = await handler(request)
             connection.arrived()
-            # A client that left is not an error of the server; aiohttp notices it, too.
+            # If the client has closed the connection, that is no error of the server.
+            # aiohttp also detects it.
             with connection.answering(), contextlib.suppress(ConnectionError):
                 await response.prepare(request)
                 await response.write_eof()
@@ -235,7 +246,8 @@ def _listen(host: str, port: int) -> list[socket.socket]:
             except OSError as error:
                 if error.errno not in _ABSENT:
                     raise
-                # A name may have an IPv6 address although the machine has no IPv6.
+                # The host's name may have an IPv6 address although this machine has no
+                # IPv6. Such an address is skipped.
                 absent = error
                 continue
             stack.enter_context(_closing_unless_done(listener))

@@ -1,9 +1,10 @@
-"""Answers in the JSON of TensorFlow Serving's REST API, in row or column format.
+"""Writes answers in the JSON format of TensorFlow Serving's REST API.
 
-    {"predictions": [...]}  {"outputs": ...}
+    {"predictions": [...]}  for the row format
+    {"outputs": ...}        for the column format
 
-They are written in parts, since the JSON library holds the interpreter's lock while it
-writes one.
+An answer is written in parts, since the JSON library holds the interpreter's lock while
+it writes: other threads can run between two parts.
 """
 
 from __future__ import annotations
@@ -16,26 +17,27 @@ from typing import Any
 import numpy as np
 
 from persia_tf import errors
+from persia_tf.model_server.batching import Outputs
 from persia_tf.model_server.byte_budget import Share
-from persia_tf.model_server.running import Outputs
 
 _B64 = "b64"
 
-# Outputs whose names end in this are bytes, not text.
+# Outputs whose names end in this suffix are written as bytes, not as text.
 _BYTES_SUFFIX = "_bytes"
 
 _VALUES_AT_ONCE = 512
 
-# A string's size apart from its bytes: its reference in an array, and a Python object.
+# The memory that a string takes in addition to its bytes: for a reference in an array,
+# and for a Python object.
 _STRING_BYTES = 8 + 48
 
-# Copies of an answer that exist until its client has read it: one here, and one in the
-# connection's buffer.
+# The number of copies of an answer until the client has read it: one in this module,
+# and one in the connection's buffer.
 _COPIES = 2
 
 
 def dump(value: Any) -> str:
-    """Writes a short value as JSON, with NaN and Infinity as words."""
+    """Returns a short value as JSON, with NaN and Infinity written as these words."""
     return json.dumps(value)
 
 
@@ -45,7 +47,7 @@ def is_large(outputs: Outputs) -> bool:
 
 
 def size(outputs: Outputs) -> int:
-    """Returns how many bytes outputs take."""
+    """Returns how many bytes of memory a model's outputs take."""
     return sum(
         array.nbytes if array.dtype != object else _size_of_strings(array.ravel())
         for array in outputs.values()
@@ -53,16 +55,16 @@ def size(outputs: Outputs) -> int:
 
 
 def answer(outputs: Outputs, in_rows: bool, share: Share) -> bytes:
-    """Returns an answer's JSON.
+    """Returns the JSON text of an answer.
 
     Args:
-        outputs: Arrays by name.
+        outputs: The model's outputs: arrays by name.
         in_rows: Whether the answer is in the row format.
-        share: Charged for the answer until it is sent.
+        share: The request's share of the memory budget, charged for the answer.
 
     Raises:
-        InvalidArgumentError: If rows are asked for, and the outputs' first axes are not
-            of equal length.
+        InvalidArgumentError: If `in_rows` is set, and the outputs' first axes do not
+            have equal lengths.
         PersiaError: If the memory budget is exhausted.
     """
     if in_rows:
@@ -84,8 +86,8 @@ def _check_rows(outputs: Outputs) -> None:
     lengths = {name: array.shape[:1] for name, array in outputs.items()}
     if len(set(lengths.values())) != 1 or () in lengths.values():
         raise errors.InvalidArgumentError(
-            'outputs have no rows in common: ask with "inputs" instead of '
-            f'"instances". Lengths: {lengths}'
+            'with "instances", all outputs must have the same number of rows: ask '
+            f'with "inputs" instead. Lengths: {lengths}'
         )
 
 
@@ -143,8 +145,8 @@ def _array(name: str, array: np.ndarray) -> Iterator[str]:
 
 def _value(name: str, array: np.ndarray) -> Any:
     if array.dtype != object:
-        # TensorFlow's own dtypes, such as bfloat16, have kind V. They are written as
-        # float32.
+        # NumPy reports kind V for TensorFlow's own dtypes, such as bfloat16. Values of
+        # these dtypes are written as float32.
         wide = array.astype(np.float32) if array.dtype.kind == "V" else array
         return wide.tolist()
     as_bytes = name.endswith(_BYTES_SUFFIX)

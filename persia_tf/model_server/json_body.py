@@ -3,9 +3,9 @@
     {"instances": [{"user": 3, "tags": ["a"]}, ...]}
     {"inputs": {"user": [3, ...], "tags": [["a"], ...]}}
 
-Bytes are {"b64": "..."}. NaN, Infinity and -Infinity are written as these words. The
-native core parses them into the arrays directly, without holding the interpreter's
-lock: see cc/json/request_body.h.
+A value of bytes is {"b64": "..."}. NaN, Infinity and -Infinity are written as these
+words. The native core parses the values directly into the arrays, without holding the
+interpreter's lock: see cc/json/request_body.h.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from persia_tf import _native, errors
+from persia_tf import errors
 from persia_tf.model_server.byte_budget import Share
+from persia_tf.model_server.served_signature import Arrays, Signature, Spec
 from persia_tf.model_server.shown import shown
-from persia_tf.model_server.signature import Arrays, Signature, Spec
+from persia_tf.native import capi
 
-# Kinds of values and forms of arrays, as defined in cc/capi/persia.h.
+# Kinds of values and forms of arrays, as defined in cc/capi/persia_requests.h.
 _KINDS = {
     1: "bool",
     2: "int",
@@ -37,12 +38,12 @@ _BOOL, _INTEGER, _FLOAT, _STRING, _BYTES = 1, 2, 4, 8, 16
 
 
 class _Form(NamedTuple):
-    """How a column is read.
+    """The form of array into which a column, the values of one input, is parsed.
 
     Attributes:
         number: The form's number in the native core.
-        kinds: The kinds of values that it accepts, as bits.
-        dtype: The dtype of the array into which they are parsed.
+        kinds: The kinds of values that the form accepts, as a bit mask.
+        dtype: The dtype of the array.
     """
 
     number: int
@@ -56,48 +57,52 @@ _UNSIGNED = _Form(2, _INTEGER, np.uint64)
 _DOUBLES = _Form(3, _INTEGER | _FLOAT, np.float64)
 _TEXTS = _Form(4, _STRING | _BYTES, np.uint64)
 
-# A text's size apart from its bytes: its reference in an array, a Python object, and
-# TensorFlow's string. The bytes are in the latter two.
+# The memory that a text takes in addition to its bytes: for a reference in an array, a
+# Python object, and TensorFlow's string. The latter two each hold a copy of the bytes.
 _TEXT_BYTES = 8 + 48 + 24
 
 _TEXTS_AT_ONCE = 512
 
-# What a column takes apart from its values: in the native core, twice while it is read,
-# and in Python.
+# The memory that a column takes in addition to its values: for its descriptions in the
+# native core (two during parsing) and in Python.
 _COLUMN_BYTES = 1 << 10
 
-# The columns of a body that is not wide.
+# A body with more columns than this counts as wide: parsing it takes long.
 _FEW_COLUMNS = 256
 
 
 class JsonBody:
-    """The JSON body of a prediction request. Use it in a `with` block, which frees it.
+    """The JSON body of a request for a prediction.
+
+    Use this object in a `with` block, which frees its memory in the native core. A
+    column is the values of one input.
 
     Args:
-        text: The JSON. It must not change while this object is used.
-        share: Charged for what its columns take, apart from their values.
+        text: The JSON text. It must not change while this object is used.
+        share: The request's share of the memory budget, charged for the columns,
+            without their values.
 
     Attributes:
-        signature: The name of the signature asked for; `""`: none is named.
+        signature: The name of the signature to run; `""` if the body names none.
         in_rows: Whether the inputs are in the row format.
 
     Raises:
-        InvalidArgumentError: If it is not JSON, does not have exactly one of
+        InvalidArgumentError: If the text is not JSON, does not have exactly one of
             `instances` and `inputs`, or is nested too deep.
         PersiaError: If the memory budget is exhausted.
     """
 
     def __init__(self, text: bytes, share: Share) -> None:
-        self._native = _native.library()
+        self._native = capi.library()
         self._text = np.frombuffer(text or b" ", np.uint8)
-        self._handle = _native.BodyHandle()
+        self._handle = capi.BodyHandle()
         self._native.persia_body_scan(
             self._text.ctypes.data, len(self._text), ctypes.byref(self._handle)
         )
         try:
             self._look(share)
         except BaseException:
-            # The caller gets no object to free it with.
+            # The caller receives no object, so it cannot free the native body.
             self._free()
             raise
 
@@ -109,11 +114,11 @@ class JsonBody:
 
     @property
     def is_wide(self) -> bool:
-        """Whether it has so many columns that to read them takes long."""
+        """Whether the body has so many columns that `read` takes long."""
         return self._count > _FEW_COLUMNS
 
     def _look(self, share: Share) -> None:
-        view = _native.BodyView()
+        view = capi.BodyView()
         self._native.persia_body_get(self._handle, ctypes.byref(view))
         self.signature = _text(view.signature)
         self.in_rows = bool(view.in_rows)
@@ -125,14 +130,14 @@ class JsonBody:
         self._native.persia_body_free(self._handle)
 
     def read(self, signature: Signature, share: Share) -> Arrays:
-        """Returns the inputs as arrays that fit a signature.
+        """Returns the inputs as arrays that match a signature.
 
         Args:
-            signature: The signature whose inputs they are.
-            share: Charged for their memory.
+            signature: The signature whose inputs the body has.
+            share: The request's share of the memory budget, charged for the arrays.
 
         Raises:
-            InvalidArgumentError: If they do not fit the signature.
+            InvalidArgumentError: If the inputs do not match the signature.
             PersiaError: If the memory budget is exhausted.
         """
         signature.check_count(self._count)
@@ -145,7 +150,7 @@ class JsonBody:
         ]
         for reading in readings:
             share.take(reading.bytes)
-        outputs = (_native.BodyOutput * len(readings))()
+        outputs = (capi.BodyOutput * len(readings))()
         for reading, output in zip(readings, outputs):
             reading.begin(output)
         self._native.persia_body_read(self._handle, outputs, len(readings))
@@ -153,9 +158,7 @@ class JsonBody:
         signature.check(arrays)
         return arrays
 
-    def _names(
-        self, signature: Signature, columns: list[_native.BodyColumn]
-    ) -> list[str]:
+    def _names(self, signature: Signature, columns: list[capi.BodyColumn]) -> list[str]:
         if self._is_named:
             return [_text(column.name) for column in columns]
         if len(signature.inputs) != 1:
@@ -165,21 +168,21 @@ class JsonBody:
             )
         return list(signature.inputs)
 
-    def _column(self, index: int) -> _native.BodyColumn:
-        column = _native.BodyColumn()
+    def _column(self, index: int) -> capi.BodyColumn:
+        column = capi.BodyColumn()
         self._native.persia_body_get_column(self._handle, index, ctypes.byref(column))
         return column
 
 
 class _Reading:
-    """Parses a column into an array.
+    """Parses a column, the values of one input, into an array.
 
     Attributes:
         name: The input's name.
-        bytes: The memory that it needs until TensorFlow has copied it.
+        bytes: The memory that the array takes until TensorFlow has copied it.
     """
 
-    def __init__(self, name: str, column: _native.BodyColumn, spec: Spec) -> None:
+    def __init__(self, name: str, column: capi.BodyColumn, spec: Spec) -> None:
         self.name = name
         self._spec = spec
         self._count = column.values
@@ -189,8 +192,8 @@ class _Reading:
         self._shape = tuple(column.shape[: column.rank])
         self.bytes = self._bytes()
 
-    def begin(self, output: _native.BodyOutput) -> None:
-        """Allocates the buffers, and sets their addresses in `output`."""
+    def begin(self, output: capi.BodyOutput) -> None:
+        """Allocates buffers for the values, and sets their addresses in `output`."""
         self._values = np.empty(self._count, self._form.dtype)
         output.form = self._form.number
         output.values = self._values.ctypes.data
@@ -213,8 +216,8 @@ class _Reading:
         except (ValueError, TypeError) as error:
             raise self._refusal(shown(str(error))) from error
 
-    def _check(self, column: _native.BodyColumn) -> None:
-        """Raises InvalidArgumentError if its values are not of the input's type."""
+    def _check(self, column: capi.BodyColumn) -> None:
+        """Raises InvalidArgumentError if a column does not have the input's type."""
         unlike = column.kinds & ~self._form.kinds
         if unlike:
             names = ", ".join(name for kind, name in _KINDS.items() if kind & unlike)
@@ -232,14 +235,15 @@ class _Reading:
     def _bytes(self) -> int:
         if self._form is _TEXTS:
             return self._count * _TEXT_BYTES + 3 * self._text_bytes
-        # The parsed values, the array of the input's dtype, and TensorFlow's copy.
+        # Each value is held three times: as it was parsed, in the array of the input's
+        # dtype, and in TensorFlow's copy.
         return self._count * (8 + 2 * self._spec.dtype.size)
 
     def _strings(self) -> np.ndarray:
         flat = np.empty(self._count, object)
         texts = self._texts.tobytes()
         begin = 0
-        # In parts, so that other threads can run in between.
+        # The texts are converted in parts, so that other threads can run in between.
         for at in range(0, self._count, _TEXTS_AT_ONCE):
             part = slice(at, at + _TEXTS_AT_ONCE)
             ends = self._values[part].tolist()
@@ -258,7 +262,7 @@ class _Reading:
 
 
 def _text(name: bytes) -> str:
-    """Decodes a name without ever failing, whatever bytes it has."""
+    """Decodes a name; replaces bytes that are not UTF-8 instead of failing."""
     return name.decode(errors="replace")
 
 
@@ -280,4 +284,4 @@ def _decoded(strings: list[bytes], are_base64: list[bool]) -> list[bytes]:
             for string, is_base64 in zip(strings, are_base64)
         ]
     except binascii.Error as error:
-        raise ValueError(f"what is no base64: {error}") from error
+        raise ValueError(f"not base64: {error}") from error

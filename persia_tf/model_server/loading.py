@@ -14,9 +14,9 @@ from google.protobuf.message import DecodeError
 from tensorflow.core.protobuf import saved_model_pb2
 
 from persia_tf import _version, errors
-from persia_tf.model_server import warmup
+from persia_tf.model_server import warming_up
+from persia_tf.model_server.served_signature import Signature, told_by
 from persia_tf.model_server.shown import shown
-from persia_tf.model_server.signature import Signature, told_by
 
 _FILE = "saved_model.pb"
 _NO_OP = "Op type not registered"
@@ -27,14 +27,14 @@ _logger = logging.getLogger("persia.serve")
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Loaded:
-    """A version of a model that serves, or is about to.
+    """A loaded version of a model, which serves or is about to serve.
 
     Attributes:
         name: The model's name.
-        version: Its number.
-        path: Its folder.
+        version: The version's number.
+        path: The version's folder.
         saved_model: The object that `tf.saved_model.load` returned.
-        signatures: Its signatures, by name.
+        signatures: The version's signatures, by name.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Loaded:
     signatures: Mapping[str, Signature] = dataclasses.field(repr=False)
 
     def signature(self, name: str) -> Signature:
-        """Returns a signature; `""` names the default serving signature.
+        """Returns the signature called `name`; `""` is the default serving signature.
 
         Raises:
             InvalidArgumentError: If there is no signature of that name.
@@ -63,11 +63,12 @@ def load(name: str, version: int, path: str) -> Loaded:
 
     Args:
         name: The model's name.
-        version: Its number.
-        path: Its folder.
+        version: The version's number.
+        path: The SavedModel's folder.
 
     Raises:
-        PersiaError: If it fails to load. The message says why, and what to do.
+        PersiaError: If the SavedModel cannot be loaded or warmed up. The message states
+            the cause, and what to do.
     """
     ops_failure = _load_ops()
     try:
@@ -79,10 +80,10 @@ def load(name: str, version: int, path: str) -> Loaded:
         }
     except errors.PersiaError:
         raise
-    # TensorFlow raises many kinds of exceptions for incomplete files.
+    # All exceptions are caught: TensorFlow raises many kinds for incomplete files.
     except Exception as error:
         raise errors.FailedPreconditionError(
-            f"{path} does not load: {_explained(error, ops_failure)}"
+            f"{path} cannot be loaded: {_explained(error, ops_failure)}"
         ) from error
     if not signatures:
         raise errors.FailedPreconditionError(
@@ -90,7 +91,7 @@ def load(name: str, version: int, path: str) -> Loaded:
             "ptf.serving.export, or give tf.saved_model.save its `signatures`"
         )
     loaded = Loaded(name, version, path, saved_model, signatures)
-    warmup.run(path, loaded.signature)
+    warming_up.run(path, loaded.signature)
     return loaded
 
 
@@ -103,28 +104,31 @@ def _definitions(path: str) -> Mapping[str, Any]:
             return graph.signature_def
     raise errors.FailedPreconditionError(
         f"{path}/{_FILE} has no graph with the tag {tf.saved_model.SERVING!r} alone: "
-        "it is no SavedModel for serving, or not whole"
+        "it is not a SavedModel for serving, or not complete"
     )
 
 
 @functools.cache
 def _load_ops() -> errors.PersiaError | None:
-    """Loads persia_tf's ops, for models that use them; returns the error, if any."""
+    """Loads persia_tf's ops, which some models use; returns the error if this fails."""
     try:
         from persia_tf.ops.load import ops
 
         ops()
     except errors.LibraryLoadError as error:
-        _logger.warning("Models with persia_tf's ops will not load: %s", error)
+        _logger.warning("Models with persia_tf's ops cannot be loaded: %s", error)
         return error
     return None
 
 
 def _explained(error: Exception, ops_failure: errors.PersiaError | None) -> str:
     if isinstance(error, DecodeError):
-        return f"its {_FILE} is no SavedModel, or is not whole ({error})"
+        return f"its {_FILE} is not a SavedModel, or not complete ({error})"
     if isinstance(error, FileNotFoundError):
-        return f"there is no {error.filename}, so it is no SavedModel, or not whole yet"
+        return (
+            f"there is no {error.filename}, so it is not a SavedModel, or not yet "
+            "complete"
+        )
     text = told_by(error) if isinstance(error, tf.errors.OpError) else str(error)
     if f"{_NO_OP} 'Persia" in text:
         reason = ops_failure or (

@@ -23,13 +23,13 @@ def limited(name: str) -> logging.Logger:
 
 
 class LogLimit(logging.Filter):
-    """Limits how often one message is logged, and reports how many were suppressed.
+    """Limits how often a message is logged, and reports how many were suppressed.
 
     Records count as the same message if their format strings, without the arguments,
     are equal: so a format string must not contain text from a client. Thread-safe.
 
     Args:
-        most: Records of one message that pass in a period.
+        most: How many records of one message are logged in a period.
         seconds: The length of the period, which begins with the message's first record.
     """
 
@@ -55,7 +55,7 @@ class LogLimit(logging.Filter):
 
 
 class _Seen:
-    """A message that was logged: when its period began, and its count."""
+    """The beginning of a message's period, and the number of records since then."""
 
     def __init__(self, since: float) -> None:
         self.since = since

@@ -20,21 +20,22 @@ class Metrics:
         registry: The Prometheus registry. Collectors registered there are reported,
             too.
         requests: Prediction requests, by API and status code.
-        seconds: How long they took, by API.
-        under_way: Predictions that run or wait.
-        arriving: REST predictions whose bodies are not complete yet.
-        batches: Requests per batch, where requests are joined.
+        seconds: The duration of prediction requests, by API.
+        under_way: The number of predictions that run or wait.
+        arriving: The number of REST predictions whose bodies are not complete yet.
+        batches: The number of requests per batch, if batching is enabled.
         connections_closed: REST connections that the server itself closed, by reason:
             see `http_server.HttpServer`.
-        loads: Versions that loaded, or failed to, by result.
-        serving: 1 for each version that serves.
+        loads: Attempts to load a version, by result: "loaded" or "failed".
+        serving: The value 1 for each version that serves.
     """
 
     def __init__(self) -> None:
-        # Not the default registry: a program may have several servers.
+        # Prometheus's default registry is not used, since a program may have several
+        # servers, each with metrics of its own.
         self.registry = CollectorRegistry()
         self.requests = Counter(
-            *("persia_serve_requests", "Predictions asked for.", ["api", "code"]),
+            *("persia_serve_requests", "Prediction requests.", ["api", "code"]),
             registry=self.registry,
         )
         self.seconds = Histogram(
@@ -45,38 +46,38 @@ class Metrics:
             registry=self.registry,
         )
         self.under_way = Gauge(
-            *("persia_serve_requests_under_way", "Predictions that run, or wait to."),
+            *("persia_serve_requests_under_way", "Predictions that run or wait."),
             registry=self.registry,
         )
         self.arriving = Gauge(
             "persia_serve_requests_arriving",
-            "REST predictions whose bodies are not whole yet.",
+            "REST predictions whose bodies are not complete yet.",
             registry=self.registry,
         )
         self.connections_closed = Counter(
             "persia_serve_connections_closed",
-            "REST connections that the server closed of its own accord.",
+            "REST connections that the server itself closed.",
             ["reason"],
             registry=self.registry,
         )
         self.batches = Histogram(
             "persia_serve_batch_requests",
-            "Requests that were joined for one run.",
+            "Requests per batch.",
             buckets=_REQUESTS,
             registry=self.registry,
         )
         self.loads = Counter(
-            *("persia_serve_loads", "Versions loaded, or tried to.", ["result"]),
+            *("persia_serve_loads", "Attempts to load a version.", ["result"]),
             registry=self.registry,
         )
         self.serving = Gauge(
-            *("persia_serve_version_serving", "1 for versions that serve."),
+            *("persia_serve_version_serving", "1 for each version that serves."),
             ["version"],
             registry=self.registry,
         )
 
     def value(self, sample: str, **labels: str) -> float:
-        """Returns a sample's value by its name in `text`; 0 if it does not exist."""
+        """Returns the value of one sample in the metrics; 0 if the sample is absent."""
         return self.registry.get_sample_value(sample, labels) or 0.0
 
     def text(self) -> bytes:

@@ -14,20 +14,22 @@ class Poller:
 
     Args:
         function: The function. Its exceptions are logged.
+        what: What the function does, for the log and the thread's name.
         seconds: The pause between the end of a call and the next one.
     """
 
-    def __init__(self, function: Callable[[], None], seconds: float) -> None:
+    def __init__(self, function: Callable[[], None], what: str, seconds: float) -> None:
         self._function = function
+        self._what = what
         self._seconds = seconds
         self._stopped = threading.Event()
         self._thread = threading.Thread(
-            target=self._run, name="persia-versions", daemon=True
+            target=self._run, name=f"persia {what}", daemon=True
         )
         self._thread.start()
 
     def stop(self, seconds: float) -> None:
-        """Stops the calls; waits for one in progress, for some seconds at most."""
+        """Stops the calls; waits up to `seconds` for a call in progress."""
         self._stopped.set()
         self._thread.join(seconds)
 
@@ -36,5 +38,5 @@ class Poller:
             try:
                 self._function()
             except Exception:
-                _logger.exception("Looking for versions failed; it is tried again")
+                _logger.exception("The %s failed; trying again", self._what)
             self._stopped.wait(self._seconds)

@@ -1,4 +1,4 @@
-"""Answers predictions, for all protocols."""
+"""Answers requests for predictions, for gRPC and REST alike."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Optional
 
 from persia_tf import errors
-from persia_tf.model_server import status
+from persia_tf.model_server import codes
+from persia_tf.model_server.batching import Gate, Outputs, Runner
 from persia_tf.model_server.metrics import Metrics
-from persia_tf.model_server.running import Gate, Outputs, Runner
 from persia_tf.model_server.served_model import ServedModel
+from persia_tf.model_server.served_signature import Arrays, Signature
 from persia_tf.model_server.shown import shown
-from persia_tf.model_server.signature import Arrays, Signature
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Query:
         model: The model's name.
         version: The version's number; None: the newest.
         signature: The signature's name; `""`: the default serving signature.
-        read: Returns the inputs, checked against the signature that it is given.
+        read: A function that returns the inputs for a signature, after it has checked
+            that they match the signature.
         output_filter: The names of the outputs to return; empty: all.
         deadline: When to give up waiting, on `time.monotonic()`'s clock.
     """
@@ -44,7 +45,7 @@ class Answer(NamedTuple):
     Attributes:
         version: The version that answered.
         signature: The signature's name.
-        outputs: Arrays by name.
+        outputs: The outputs: arrays by name.
     """
 
     version: int
@@ -58,8 +59,8 @@ class Predictor:
     Args:
         model: The model.
         gate: Limits the queries that run or wait.
-        runner: Runs them.
-        metrics: Counts them.
+        runner: Runs the queries.
+        metrics: Counts the queries.
     """
 
     def __init__(
@@ -72,40 +73,44 @@ class Predictor:
 
     @contextlib.contextmanager
     def counted(self, api: str) -> Iterator[None]:
-        """Counts a request, its duration and its status code.
+        """Records the duration and the status code of a request in the metrics.
 
         Args:
             api: The protocol's name in the metrics.
         """
         began = time.monotonic()
-        code = status.INTERNAL
+        code = codes.INTERNAL
         try:
             yield
-            code = status.OK
+            code = codes.OK
         except errors.PersiaError as error:
             code = error.code
             raise
         finally:
-            self._metrics.requests.labels(api, status.name(code)).inc()
+            self._metrics.requests.labels(api, codes.name(code)).inc()
             self._metrics.seconds.labels(api).observe(time.monotonic() - began)
 
     def place(self) -> contextlib.AbstractContextManager[None]:
-        """Holds a place for a request that has arrived completely.
+        """Until the `with` block ends, counts a request as one that runs or waits.
+
+        Call this only once the request has arrived completely.
 
         Raises:
-            PersiaError: If there is no free place: with the code RESOURCE_EXHAUSTED.
+            PersiaError: With the code RESOURCE_EXHAUSTED, if the limit on requests that
+                run or wait is reached.
         """
         return self._gate.admitted()
 
     def check_place(self) -> None:
-        """Raises, as `place` does, if there is no free place now."""
+        """Raises the error of `place` if the limit on requests is reached now."""
         self._gate.check()
 
     def predict(self, query: Query) -> Answer:
-        """Answers a query. The caller holds a place.
+        """Answers a query. Call this within the `with` block of `place`.
 
         Raises:
-            PersiaError: If the query is invalid or fails: with its status code.
+            PersiaError: If the query is invalid or fails. The error's code is the
+                status code of the answer.
         """
         self.check_name(query.model)
         with self.model.lease(query.version) as loaded:

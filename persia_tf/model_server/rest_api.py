@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import functools
 import http
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent import futures
 from typing import Any
 
@@ -15,20 +16,20 @@ from aiohttp import web
 from tensorflow.core.framework import types_pb2
 
 from persia_tf import errors
-from persia_tf.model_server import http_server, json_answers, log_limit, status
+from persia_tf.model_server import codes, http_server, json_answers, log_limit
+from persia_tf.model_server.batching import late
 from persia_tf.model_server.bodies import FREE_BYTES, Bodies, Body, UnreadError
 from persia_tf.model_server.byte_budget import Share
 from persia_tf.model_server.json_body import JsonBody
 from persia_tf.model_server.loading import Loaded
 from persia_tf.model_server.metrics import CONTENT_TYPE, Metrics
 from persia_tf.model_server.predictor import Answer, Predictor, Query
+from persia_tf.model_server.served_signature import Arrays, Signature
 from persia_tf.model_server.shown import clipped, shown
-from persia_tf.model_server.signature import Arrays, Signature
-from persia_tf.model_server.turns import Turns
 
 _API = "rest"
 
-# The HTTP status of each code; others are 500.
+# The HTTP status of each gRPC status code; for other codes, it is 500.
 _HTTP = {
     "INVALID_ARGUMENT": http.HTTPStatus.BAD_REQUEST,
     "NOT_FOUND": http.HTTPStatus.NOT_FOUND,
@@ -38,11 +39,12 @@ _HTTP = {
     "UNIMPLEMENTED": http.HTTPStatus.NOT_IMPLEMENTED,
 }
 
-# Versions are named by number. Labels are matched only to be refused.
+# The URL paths of a model. Requests refer to versions by number; a path with a label is
+# matched only to report that labels are not supported.
 _MODEL = "/v1/models/{model:[^/:]+}"
 _PLACES = (_MODEL, _MODEL + "/versions/{version:[0-9]+}", _MODEL + "/labels/{label}")
 
-# The Retry-After header for a client that is refused temporarily.
+# The Retry-After header of a request that is refused temporarily, in seconds.
 _AGAIN_SECONDS = "1"
 
 _logger = log_limit.limited("persia.serve.requests")
@@ -56,7 +58,8 @@ class RestApi:
         pool: Its threads run predictions, so that the event loop does not block.
         metrics: The metrics that `/metrics` returns.
         bodies: Reads the bodies of requests for predictions.
-        request_seconds: How long such a request may take to arrive and to wait, in all.
+        request_seconds: How long a request for a prediction may take to arrive and to
+            wait for its run, in all.
     """
 
     def __init__(
@@ -72,10 +75,10 @@ class RestApi:
         self._metrics = metrics
         self._bodies = bodies
         self._request_seconds = request_seconds
-        self._turns = Turns(1)
+        self._turns = _Turns(1)
 
     def application(self) -> web.Application:
-        """Returns the aiohttp application."""
+        """Returns the aiohttp application that answers the requests."""
         application = web.Application(middlewares=[_telling_errors])
         routes = [
             web.get("/healthz", self._healthz),
@@ -95,9 +98,9 @@ class RestApi:
         deadline = time.monotonic() + self._request_seconds
         share = http_server.until_sent(self._bodies.share())
         with self._predictor.counted(_API):
-            # Refuses a request early if there is no free place. The place itself is
-            # taken only once the body has arrived, so that slow requests do not hold
-            # any.
+            # Refuses a request early if the limit on requests is reached. But a request
+            # counts towards the limit only once its body has arrived, so that slow
+            # clients cannot exhaust it.
             self._predictor.check_place()
             model, version = request.match_info["model"], _version_of(request)
             self._predictor.check_name(model)
@@ -119,8 +122,8 @@ class RestApi:
         self, model: str, version: int | None, sent: Body, share: Share, deadline: float
     ) -> bytes:
         answer, in_rows = self._outputs(model, version, sent, share, deadline)
-        # The request's memory is free; from here on the share is charged for the
-        # answer.
+        # The request's body and inputs are freed by now: from here on, its share of the
+        # memory budget is charged for the answer.
         share.give_back()
         share.take(json_answers.size(answer.outputs))
         with self._turn(json_answers.is_large(answer.outputs), deadline):
@@ -129,7 +132,7 @@ class RestApi:
     def _outputs(
         self, model: str, version: int | None, sent: Body, share: Share, deadline: float
     ) -> tuple[Answer, bool]:
-        """Returns the model's answer, and whether the client wants it in rows."""
+        """Returns the model's answer, and whether to write it in the row format."""
         with self._turn(sent.is_large, deadline):
             text = sent.text(share)
         is_large = len(text) > FREE_BYTES
@@ -155,7 +158,7 @@ class RestApi:
     def _turn(
         self, is_large: bool, deadline: float
     ) -> contextlib.AbstractContextManager[None]:
-        """Returns a turn for large work; small work does not wait."""
+        """Returns a context that takes a turn, if the work is large: see `_Turns`."""
         return self._turns.turn(deadline) if is_large else contextlib.nullcontext()
 
     async def _status(self, request: web.Request) -> web.Response:
@@ -165,7 +168,7 @@ class RestApi:
                 "version": str(each.version),
                 "state": each.state,
                 "status": {
-                    "error_code": status.name(each.error.code if each.error else 0),
+                    "error_code": codes.name(each.error.code if each.error else 0),
                     "error_message": str(each.error or ""),
                 },
             }
@@ -196,13 +199,13 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 async def _telling_errors(
     request: web.Request, handler: _Handler
 ) -> web.StreamResponse:
-    """Answers with errors as TensorFlow Serving does: a JSON object with a message."""
+    """Turns exceptions into TensorFlow Serving's error answers: JSON with a message."""
     try:
         return await handler(request)
     except UnreadError as error:
         return _error(error.http, str(error))
     except errors.PersiaError as error:
-        code = _HTTP.get(status.name(error.code), http.HTTPStatus.INTERNAL_SERVER_ERROR)
+        code = _HTTP.get(codes.name(error.code), http.HTTPStatus.INTERNAL_SERVER_ERROR)
         return _error(code, str(error))
     except web.HTTPException as error:
         asked = shown(f"{request.method} {request.path}")
@@ -210,25 +213,27 @@ async def _telling_errors(
     except Exception:
         _logger.exception("A request failed")
         return _error(
-            http.HTTPStatus.INTERNAL_SERVER_ERROR, "an error of the server: see its log"
+            http.HTTPStatus.INTERNAL_SERVER_ERROR,
+            "internal error: see the server's log",
         )
 
 
 async def _refuse(request: web.Request) -> web.StreamResponse:
     raise errors.PersiaError(
-        f"persia serve has no :{request.match_info['method']}: ask :predict",
-        status.UNIMPLEMENTED,
+        f"persia serve has no :{request.match_info['method']}: call :predict",
+        codes.UNIMPLEMENTED,
     )
 
 
 def _version_of(request: web.Request) -> int | None:
     if "label" in request.match_info:
         raise errors.InvalidArgumentError(
-            "versions have no labels here: give a version's number, or none for the "
-            f"newest. Received: {shown(request.match_info['label'])}"
+            "persia serve has no version labels: give a version's number, or none for "
+            f"the newest. Received: {shown(request.match_info['label'])}"
         )
     version = request.match_info.get("version")
-    # No version has more digits, and Python refuses to parse thousands.
+    # No version's number has more than 19 digits. Longer text is cut off, since Python
+    # refuses to parse thousands of digits.
     return None if version is None else int(version[:20])
 
 
@@ -281,3 +286,34 @@ def _error(code: int, message: str) -> web.Response:
         status=int(code),
         headers={"Retry-After": _AGAIN_SECONDS} if again else None,
     )
+
+
+class _Turns:
+    """Limits how many pieces of work run at a time; further pieces wait for a turn.
+
+    Threads that run Python code compete for the interpreter's lock: the more of them
+    run, the longer the thread that answers short requests waits for the lock.
+
+    Args:
+        most: How many pieces of work may run at a time.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._places = threading.Semaphore(most)
+
+    @contextlib.contextmanager
+    def turn(self, deadline: float) -> Iterator[None]:
+        """Waits for a turn to run, which lasts until the `with` block ends.
+
+        Args:
+            deadline: When to stop waiting, on `time.monotonic()`'s clock.
+
+        Raises:
+            DeadlineExceededError: If the deadline passes before the turn comes.
+        """
+        if not self._places.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise late()
+        try:
+            yield
+        finally:
+            self._places.release()

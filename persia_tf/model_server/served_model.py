@@ -1,4 +1,4 @@
-"""A model of which the newest versions serve, as their folders come and go."""
+"""A served model, which loads and unloads versions as their folders come and go."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Optional, Protocol
 
 from persia_tf import errors
-from persia_tf.model_server import status, versions
+from persia_tf.model_server import codes, versions
 from persia_tf.model_server.loading import Loaded, load
 from persia_tf.model_server.metrics import Metrics
 
-# A version that failed to load may load later although its files are unchanged: the
-# shards that it looks up rows in may have been down, or memory short.
+# After this time, a version that failed to load is tried again although its files are
+# unchanged: its shards may have been down, or memory may have been short.
 _RETRY_SECONDS = 60.0
 
 _logger = logging.getLogger("persia.serve")
@@ -26,18 +26,19 @@ _logger = logging.getLogger("persia.serve")
 class Watcher(Protocol):
     """Gets notified when versions start and stop serving; calls do not overlap.
 
-    It may also have `stopping()`: called once, on any thread, when no further version
-    will start. A `started` that waits should then return.
+    A watcher may also have a method `stopping()`. It is called once, from any thread,
+    even during another call, once no further version will start to serve. A `started`
+    call that is still waiting should then return.
     """
 
     def started(self, loaded: Loaded) -> None:
         """Called after a version is loaded and warmed up, before its first request.
 
-        If it raises, the version does not serve.
+        If this method raises, the version does not serve.
         """
 
     def ended(self, loaded: Loaded) -> None:
-        """Called after the last request of a version that had started."""
+        """Called after the last request of a version for which `started` returned."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,10 +46,10 @@ class VersionState:
     """The state of a version.
 
     Attributes:
-        version: Its number.
-        state: TensorFlow Serving's name for it: "LOADING", "AVAILABLE", "UNLOADING"
-            or "END".
-        error: Why it failed to load, if it did.
+        version: The version's number.
+        state: TensorFlow Serving's name for the state: "LOADING", "AVAILABLE",
+            "UNLOADING" or "END".
+        error: Why the version failed to load; None if it did not fail.
     """
 
     version: int
@@ -57,16 +58,17 @@ class VersionState:
 
 
 class _StoppingError(Exception):
-    """A version does not start, since the model is stopping."""
+    """Raised to abandon a version that was loading when `stop_loading` was called."""
 
 
 class ServedModel:
-    """The versions of a model: loads the newest, unloads unused ones.
+    """The versions of a model: loads the newest versions, and unloads unused ones.
 
-    A version that fails to load is skipped, and retried when its files change or after
-    a minute: older ones serve meanwhile. A version whose folder is gone, or that newer
-    ones replace, ends after its last request. Thread-safe; only `poll` and `close` load
-    and unload versions, and block while they do.
+    A version that fails to load is skipped, so that older versions continue to serve;
+    loading is retried when the version's files change, or after a minute. A version
+    whose folder was removed, or that newer versions replace, is unloaded after its last
+    request. Thread-safe. Only `poll` and `close` load and unload versions; these calls
+    block meanwhile.
 
     Args:
         name: The model's name.
@@ -74,7 +76,8 @@ class ServedModel:
         keep: How many of the newest versions serve. None: all.
         watchers: Notified of versions that start and stop serving.
         metrics: Counts loads and versions that serve.
-        tell_serving: Called with whether a version serves, when that may have changed.
+        tell_serving: Called with whether any version serves, whenever this may have
+            changed.
     """
 
     def __init__(
@@ -99,13 +102,13 @@ class ServedModel:
         self._failures: dict[int, _Failure] = {}
         self._states: dict[int, VersionState] = {}
         self._stopping = False
-        # When all versions must end, by `time.monotonic()`; None: `close` was not
-        # called.
+        # The time by which `close` must unload all versions, on `time.monotonic()`'s
+        # clock; None until `close` is called.
         self._end_by: float | None = None
 
     @property
     def is_serving(self) -> bool:
-        """Whether a version serves."""
+        """Whether any version of the model serves."""
         with self._changed:
             return bool(self._serving)
 
@@ -113,10 +116,10 @@ class ServedModel:
         """Returns the states of versions, the newest first.
 
         Args:
-            version: The number of the only one to return. None: all.
+            version: The number of the version whose state to return. None: all.
 
         Raises:
-            NotFoundError: If there is no such version, or none at all yet.
+            NotFoundError: If the model lacks the version, or has no version yet.
         """
         with self._changed:
             told = [
@@ -131,10 +134,10 @@ class ServedModel:
 
     @contextlib.contextmanager
     def lease(self, version: int | None = None) -> Iterator[Loaded]:
-        """Leases a version, which is not unloaded meanwhile.
+        """Leases a version, which is not unloaded before the `with` block ends.
 
         Args:
-            version: Its number. None: the newest that serves.
+            version: The version's number. None: the newest version that serves.
 
         Raises:
             NotFoundError: If the version does not serve.
@@ -151,7 +154,7 @@ class ServedModel:
                 self._changed.notify_all()
 
     def poll(self) -> None:
-        """Looks for versions; loads new ones and unloads others.
+        """Looks for versions in the model's folder; loads new ones and unloads others.
 
         Changes nothing if the folder cannot be listed, or after `stop_loading`.
         """
@@ -160,13 +163,14 @@ class ServedModel:
                 if not self._stopping:
                     self._look()
         finally:
-            # Checked after the lock is released: so either `close` gets the lock, or
-            # this thread sees that it was called.
+            # A concurrent `close` sets `_end_by` before it tries to get the lock. This
+            # thread reads `_end_by` after it has released the lock. So either `close`
+            # gets the lock and unloads the versions, or this thread unloads them.
             if self._end_by is not None:
                 self._end_all(self._end_by)
 
     def stop_loading(self) -> None:
-        """Stops starting versions; those that serve continue. Does not block."""
+        """Stops loading versions; loaded versions continue to serve. Does not block."""
         with self._changed:
             if self._stopping:
                 return
@@ -176,10 +180,10 @@ class ServedModel:
                 watcher.stopping()
 
     def close(self, seconds: float) -> None:
-        """Ends each version once its requests have ended; waits for some seconds.
+        """Unloads each version once its requests have ended; waits up to `seconds`.
 
-        If a `poll` is still loading a version then, this ends none: that `poll` does so
-        as soon as it can.
+        If a `poll` on another thread is still loading a version after this time, that
+        `poll` unloads all versions instead, as soon as it can.
         """
         self.stop_loading()
         self._end_by = time.monotonic() + seconds
@@ -189,7 +193,7 @@ class ServedModel:
         try:
             found = versions.find(self._folder)
         except OSError as error:
-            _logger.warning("%s cannot be listed: %s", self._folder, error)
+            _logger.warning("Cannot list versions in %s: %s", self._folder, error)
             return
         for version in self._failures.keys() - found.keys():
             del self._failures[version]
@@ -202,7 +206,7 @@ class ServedModel:
         self._forget(found)
 
     def _end_all(self, end_by: float) -> None:
-        """Ends all versions; if a poll does not end in time, that poll does so."""
+        """Unloads all versions, or lets a poll that takes long do so: see `close`."""
         if not self._polling.acquire(timeout=max(0, end_by - time.monotonic())):
             return
         try:
@@ -224,13 +228,16 @@ class ServedModel:
         wanted = max(self._serving) if version is None else version
         if wanted not in self._serving:
             raise errors.NotFoundError(
-                f"model {self.name!r} has no version {wanted} that serves; those that "
-                f"do: {sorted(self._serving)}"
+                f"version {wanted} of model {self.name!r} does not serve; these do: "
+                f"{sorted(self._serving)}"
             )
         return self._serving[wanted]
 
     def _load_newest(self, found: dict[int, str]) -> set[int]:
-        """Loads the newest versions, skipping failures; returns which serve."""
+        """Loads the newest versions, except those that fail.
+
+        Returns the numbers of the versions that should serve.
+        """
         kept: set[int] = set()
         for version in sorted(found, reverse=True):
             if self._keep is not None and len(kept) == self._keep:
@@ -241,7 +248,7 @@ class ServedModel:
 
     def _load(self, version: int, path: str) -> bool:
         self._check_loading()
-        # Computed before loading, so that a change during it is noticed.
+        # Computed before loading, so that a change of the files meanwhile is noticed.
         files = versions.fingerprint(path)
         failure = self._failures.get(version)
         if failure is not None and not failure.is_over(files):
@@ -253,18 +260,18 @@ class ServedModel:
         except _StoppingError:
             self._tell(version, "END")
             raise
-        # An unexpected exception must not end the polling, either.
+        # All exceptions are caught, since even an unexpected one must not end polling.
         except Exception as error:
             self._metrics.loads.labels("failed").inc()
             self._failures[version] = _Failure(files)
-            self._tell(version, "END", status.as_persia_error(error))
+            self._tell(version, "END", codes.as_persia_error(error))
             unknown = not isinstance(error, errors.PersiaError)
             _logger.error(
                 "Version %d does not serve: %s", version, error, exc_info=unknown
             )
             return False
         self._failures.pop(version, None)
-        _logger.info("Version %d serves, of %s", version, path)
+        _logger.info("Version %d serves, from %s", version, path)
         return True
 
     def _start(self, loaded: Loaded) -> None:
@@ -287,13 +294,13 @@ class ServedModel:
             raise
 
     def _check_loading(self) -> None:
-        """Raises _StoppingError after `stop_loading`."""
+        """Raises _StoppingError if `stop_loading` was called."""
         with self._changed:
             if self._stopping:
                 raise _StoppingError
 
     def _retire(self, unwanted: Any) -> None:
-        """Stops new requests to versions; `_end_unused` unloads them."""
+        """Refuses new requests to versions, so that `_end_unused` can unload them."""
         with self._changed:
             for version in list(unwanted):
                 self._retired.append(self._serving.pop(version))
@@ -314,10 +321,10 @@ class ServedModel:
                 self._tell(version, "END")
         if unused:
             del each, unused
-            gc.collect()  # A SavedModel's objects are in reference cycles.
+            gc.collect()  # Frees SavedModels, whose objects form reference cycles.
 
     def _forget(self, found: dict[int, str]) -> None:
-        """Forgets versions that ended and whose folders are gone."""
+        """Removes the states of versions that have ended and whose folders are gone."""
         with self._changed:
             for version, state in list(self._states.items()):
                 if state.state == "END" and version not in found:
@@ -339,12 +346,12 @@ class _Serving:
 
 
 class _Failure:
-    """A version that failed to load."""
+    """A failure to load a version: the version's files, and when to try again."""
 
     def __init__(self, files: Any) -> None:
         self._files = files
         self._retry_at = time.monotonic() + _RETRY_SECONDS
 
     def is_over(self, files: Any) -> bool:
-        """Whether to try again: the files changed, or the retry time has come."""
+        """Whether to load again: the files changed, or the retry time has come."""
         return files != self._files or time.monotonic() >= self._retry_at

@@ -1,12 +1,12 @@
-"""Shortens values from clients for messages."""
+"""Shortens values that clients have sent, for use in error messages."""
 
 from __future__ import annotations
 
 import reprlib
 from typing import Any
 
-# gRPC encodes each byte of a message in up to three, and clients accept 8 KiB of
-# metadata in all.
+# The largest size of an error message. gRPC sends the message as metadata, and encodes
+# each of its bytes in up to three; clients accept 8 KiB of metadata in all.
 _MOST_BYTES = 2000
 
 _CUT = " ... (cut)"
@@ -25,7 +25,8 @@ def shown(value: Any) -> str:
 
 def clipped(message: str) -> str:
     """Returns a message, truncated if it is long."""
-    # A character has at least one byte, so more characters need not be encoded.
+    # A character takes at least one byte, so the first `_MOST_BYTES + 1` characters are
+    # enough to decide whether the message is too long.
     encoded = message[: _MOST_BYTES + 1].encode(errors="replace")
     if len(encoded) <= _MOST_BYTES:
         return message

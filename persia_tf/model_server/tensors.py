@@ -10,34 +10,34 @@ import numpy as np
 import tensorflow as tf
 
 from persia_tf import errors
-from persia_tf.model_server.signature import Signature
+from persia_tf.model_server.served_signature import Signature
 
-# A message with few values can describe a large tensor (a fill value). This bounds the
-# memory that a request can demand.
+# The largest size of a request's arrays in memory. The size of a message is no bound: a
+# small message can describe a large tensor by a single value that fills the tensor.
 MOST_BYTES = 1 << 30
 
-# The size of a reference to a string in an array.
+# The size of a reference to a string in an array, in bytes.
 _REFERENCE_BYTES = 8
 
-# NumPy's limit before version 2.
+# The largest number of dimensions that an array may have in NumPy before version 2.
 _MOST_DIMENSIONS = 32
 
 
 def arrays_of(
     messages: Mapping[str, Any], signature: Signature, most_bytes: int = MOST_BYTES
 ) -> dict[str, np.ndarray]:
-    """Converts messages to arrays that fit the signature.
+    """Converts the messages of a request to arrays that match a signature.
 
-    No array is created before all are known to be small enough.
+    No array is created before the size of all arrays is known to be within the limit.
 
     Args:
         messages: `TensorProto`s by input name.
-        signature: The signature whose inputs they are.
-        most_bytes: The largest size of all arrays together, in bytes.
+        signature: The signature whose inputs the messages are.
+        most_bytes: The largest total size of the arrays, in bytes.
 
     Raises:
-        InvalidArgumentError: If the messages do not match the signature's inputs, one
-            is not well-formed, or they are too large. It names the input.
+        InvalidArgumentError: If the messages do not match the signature's inputs, are
+            too large together, or one of them is malformed. The error names the input.
     """
     signature.check_names(messages)
     for name, message in messages.items():
@@ -61,14 +61,14 @@ def message_of(array: np.ndarray) -> Any:
 
 
 def _check_type(name: str, message: Any, signature: Signature) -> None:
-    """Raises for any dtype but the signature's: also handles, references, unknown."""
+    """Raises InvalidArgumentError unless a message has the dtype of its input."""
     spec = signature.inputs[name]
     if message.dtype == spec.dtype.as_datatype_enum:
         return
     try:
         came = tf.as_dtype(message.dtype).name
     except TypeError:
-        came = f"type number {message.dtype}, which is none"
+        came = f"unknown type number {message.dtype}"
     sizes = ", ".join(map(str, _sizes(message)[:_MOST_DIMENSIONS]))
     raise errors.InvalidArgumentError(
         f"input {name!r} of signature {signature.name!r} must be {spec}. Received: "
@@ -98,7 +98,8 @@ def _array(name: str, message: Any) -> np.ndarray:
     try:
         dtype = tf.as_dtype(message.dtype)
         if message.tensor_content and dtype.size:
-            # The usual form: `make_ndarray` takes ten times as long.
+            # Most messages contain their values as raw bytes. For these, `make_ndarray`
+            # would take ten times as long.
             flat = np.frombuffer(message.tensor_content, dtype.as_numpy_dtype)
             return flat.reshape(sizes)
         return tf.make_ndarray(message)

@@ -12,7 +12,7 @@ from persia_tf import errors
 
 _SAVED_MODEL = "saved_model.pb"
 
-# The version of a folder that is a SavedModel itself.
+# The version number of a model whose folder is itself a SavedModel.
 _ONLY_VERSION = 1
 
 # Version numbers are signed 64-bit integers in the gRPC messages and in TensorFlow
@@ -23,30 +23,30 @@ _logger = logging.getLogger("persia.serve")
 
 
 def read_policy(text: str) -> int | None:
-    """Parses which versions serve: "latest:N" returns N, "all" returns None.
+    """Parses which versions serve: returns N for "latest:N", and None for "all".
 
     Raises:
-        InvalidArgumentError: If it is neither.
+        InvalidArgumentError: If `text` has neither form.
     """
     if text == "all":
         return None
     word, _, count = text.partition(":")
     if word != "latest" or not count.isdecimal() or int(count) < 1:
         raise errors.InvalidArgumentError(
-            'which versions serve must be "all", or "latest:N" with N from 1 on, such '
-            f'as "latest:1". Received: "{text}"'
+            'the versions to serve must be "all", or "latest:N" with an N of at least '
+            f'1, such as "latest:1". Received: "{text}"'
         )
     return int(count)
 
 
 def find(folder: str) -> dict[int, str]:
-    """Returns the folders of the present versions, by number.
+    """Returns the folders of a model's versions, by version number.
 
-    Skips folders whose number is above 2^63 - 1, and logs a warning.
+    Skips folders whose number is above 2^63 - 1, and logs a warning for each.
 
     Args:
-        folder: A folder with one folder per version, named by its number; or a
-            SavedModel itself: version 1.
+        folder: A folder with one subfolder per version, named by the version's number;
+            or the folder of a SavedModel, which is then version 1.
 
     Raises:
         OSError: If the folder cannot be listed.
@@ -66,7 +66,7 @@ def find(folder: str) -> dict[int, str]:
     return found
 
 
-# Cached so that each path is logged once, although the folder is polled.
+# The cache prevents repeated warnings for a path, although its folder is polled.
 @functools.lru_cache(maxsize=4096)
 def _tell_too_large(path: str) -> None:
     _logger.warning(
@@ -88,5 +88,5 @@ def _files(path: str) -> Iterator[tuple[str, int, int, int]]:
             try:
                 stat = os.stat(file)
             except OSError:
-                continue  # It was removed meanwhile: that is a change, too.
+                continue  # The file was just removed, which is a change, too.
             yield file, stat.st_ino, stat.st_size, stat.st_mtime_ns

@@ -1,4 +1,4 @@
-"""Rows that lookups outside training return for ids without a row."""
+"""What lookups outside training return for ids without a row."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class AbsentRows:
     Attributes:
         kind: `"zeros"`; `"initial"`, the value that a new row of the id would have; or
             `"marked"`, NaN, which the caller replaces.
-        initial: For `"initial"`: maps ids, int64 `(n,)`, to their initial rows, with
-            stock ops.
+        initial: For `"initial"`, a function of stock TensorFlow ops that maps ids,
+            int64 `(n,)`, to their initial rows. Otherwise None.
     """
 
     kind: Literal["zeros", "initial", "marked"] = "zeros"
@@ -28,7 +28,7 @@ class AbsentRows:
     def put_into(
         self, rows: tf.Tensor, ids: tf.Tensor, are_absent: tf.Tensor
     ) -> tf.Tensor:
-        """Fills in the rows of absent ids, with stock ops.
+        """Fills in the rows of absent ids, by stock TensorFlow ops.
 
         Args:
             rows: float32, `ids.shape + (dim,)`, with zeros for absent ids.
@@ -55,6 +55,6 @@ def are_marked(rows: tf.Tensor) -> tf.Tensor:
         rows: float32, `(..., dim)`.
 
     Returns:
-        bool, `(..., 1)`. It is exact for every wire dtype: NaN stays NaN.
+        bool, `(..., 1)`. The result is exact for every wire dtype, as NaN stays NaN.
     """
     return tf.math.is_nan(rows[..., :1])

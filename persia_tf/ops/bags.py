@@ -15,7 +15,8 @@ class Bags:
 
     Attributes:
         combiner: `"sum"`, `"mean"` or `"sqrtn"`; `"none"` for one vector per id.
-        splits: int32, rank 1: bag b has the ids from splits[b] to splits[b + 1] - 1.
+        splits: int32, rank 1: bag b has the ids at positions splits[b] to
+            splits[b + 1] - 1.
             None: each innermost row of the ids is a bag.
     """
 
@@ -24,25 +25,28 @@ class Bags:
 
     @property
     def splits_input(self) -> Any:
-        """The splits as an input of the ops: empty if there are none."""
+        """The splits as an input of the ops: an empty array if `splits` is None."""
         return np.zeros(0, np.int32) if self.splits is None else self.splits
 
     @property
     def pool_last_axis(self) -> bool:
-        """Whether the last axis of `like` is pooled and replaced by that of vectors."""
+        """Whether each innermost row of the ids becomes one vector."""
         return self.combiner != "none" and self.splits is None
 
     def like(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns a tensor with one element, or one innermost row, per vector."""
+        """Returns a tensor that has one element, or one innermost row, per vector.
+
+        Its shape determines the shape of the vectors.
+        """
         return ids if self.splits is None else self.splits[:-1]
 
     def static_shape(self, ids: tf.Tensor, dim: int) -> tf.TensorShape:
-        """The static shape of the vectors of ids."""
+        """Returns the static shape of the vectors that a lookup of `ids` returns."""
         shape = self.like(ids).shape
         return (shape[:-1] if self.pool_last_axis else shape).concatenate(dim)
 
     def dynamic_shape(self, ids: tf.Tensor, dim: int) -> tf.Tensor:
-        """The shape of the vectors of ids when the graph runs: int32, rank 1."""
+        """Returns the dynamic shape of the vectors that a lookup of `ids` returns."""
         shape = tf.shape(self.like(ids))
         return tf.concat([shape[:-1] if self.pool_last_axis else shape, [dim]], axis=0)
 

@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import tensorflow as tf
 
 from persia_tf.ops import load, recording
-from persia_tf.ops.absent_rows import ZEROS, AbsentRows
 from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.ops.gradients import custom_gradient
 from persia_tf.ops.loss_scale import LossScale
 from persia_tf.ops.placement import on_host
 from persia_tf.ops.redirection import redirection
-
-
-@dataclasses.dataclass(frozen=True)
-class Route:
-    """The session and table that the ops of one layer use.
-
-    Attributes:
-        session: The session's name in this process.
-        layer: A name that no other layer object of this process has.
-        table: The table's full name.
-        dim: Weights per row.
-        absent: What lookups that do not train return for ids without a row.
-    """
-
-    session: str
-    layer: str
-    table: str
-    dim: int
-    absent: AbsentRows = ZEROS
+from persia_tf.ops.route import Route
 
 
 def lookup(
@@ -58,12 +38,12 @@ def lookup(
         replica: The index of this replica of the layer within this process.
         loss_scale: Determines the loss scale and divides gradients by it. None:
             gradients are staged unchanged.
-        bags: How rows are pooled. That happens either in this process or before rows
-            are sent to it, whichever transfers less.
+        bags: How rows are pooled. The server that sends the rows pools them if that
+            transfers less, otherwise this process does.
 
     Returns:
         float32, `ids.shape + (route.dim,)`; with bags, `ids.shape[:-1] +
-        (route.dim,)`, or `(bags, route.dim)` if they have splits.
+        (route.dim,)`, or `(bags, route.dim)` if the bags have splits.
     """
     recorder = recording.recorder()
     if recorder is not None:
@@ -99,7 +79,8 @@ def lookup(
             dim=route.dim,
             pooled=bags.pool_last_axis,
         )
-        # The C API's shape inference cannot read `dim`.
+        # Set the static shape here: TensorFlow's C API for shape inference cannot read
+        # the attribute `dim`.
         rows.set_shape(bags.static_shape(ids, route.dim))
         ticket.set_shape(())
 
@@ -131,7 +112,8 @@ def lookup(
             return rows, gradient
         return (rows, tf.zeros(())), scaled_gradient
 
-    # Not inside: TensorFlow adds ops around a function with a custom gradient.
+    # The scope is outside of `looked_up`, to include the ops that TensorFlow adds
+    # around a function with a custom gradient.
     with on_host():
         found = looked_up(anchor)
     if loss_scale is None:
@@ -154,7 +136,7 @@ def commit(
         route: The layer's route.
 
     Returns:
-        `anchor`, once the push queue has room.
+        `anchor`, as soon as the push queue has room for the update.
     """
     with on_host():
         passed = load.ops().persia_commit(

@@ -17,8 +17,8 @@ _current = threading.local()
 def without_gradients() -> Iterator[None]:
     """Disables custom gradients of functions that this thread calls in the block.
 
-    It is for graphs that are never differentiated. TensorFlow keeps the gradient of
-    every function that was called in a graph, and with it the graph, forever.
+    Use it for graphs that are never differentiated: TensorFlow never frees the custom
+    gradient of a function that was called in a graph, and so never frees the graph.
     """
     outer = getattr(_current, "are_left_out", False)
     _current.are_left_out = True
@@ -31,7 +31,7 @@ def without_gradients() -> Iterator[None]:
 def custom_gradient(function: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
     """Returns `tf.custom_gradient(function)`, which respects `without_gradients`.
 
-    In a block of `without_gradients`, it only computes the outputs.
+    In a block of `without_gradients`, the returned function only computes the outputs.
 
     Args:
         function: Returns its outputs and their gradient function.

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
-from persia_tf import splitmix
+from persia_tf.base import splitmix
 
-# FNV-1a, by which the core hashes the names of tables.
+# The constants of FNV-1a, the hash function that the core applies to table names.
 _FNV_OFFSET = 0xCBF29CE484222325
 _FNV_PRIME = 0x100000001B3
 
@@ -17,14 +17,14 @@ _FNV_PRIME = 0x100000001B3
 class InitialRows:
     """The initial values of a table's rows.
 
-    They equal those of the core (`cc/store/initializer.cc`, `random.h`) up to rounding
-    in the last bits. A row's numbers are a random stream that is determined by the
-    seed, the table and the id.
+    They equal the values that the core computes (`cc/store/initializer.cc`,
+    `random.h`) up to rounding in the last bits. The seed, the table and the id
+    determine a random stream, from which a row's values are computed.
 
     Args:
         name: The initializer's name in the core.
         parameters: The initializer's parameters.
-        seed: From 0 to 2**64 - 1.
+        seed: The initializer's seed, from 0 to 2**64 - 1.
         table: The table's full name.
         dim: Weights per row.
     """
@@ -45,7 +45,7 @@ class InitialRows:
         self._dim = dim
 
     def __call__(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns the rows of ids.
+        """Returns the initial rows of ids.
 
         Args:
             ids: int64, `(n,)`.
@@ -66,7 +66,7 @@ class InitialRows:
         return tf.cast(numbers, tf.float32)
 
     def _uniforms(self, ids: tf.Tensor, count: int) -> tf.Tensor:
-        """Returns the first `count` numbers of each id's stream: float64, in [0, 1)."""
+        """Returns each id's first `count` random numbers: float64, in [0, 1)."""
         hashes = splitmix.mix(splitmix.unsigned(ids))
         seeded = tf.bitwise.bitwise_xor(hashes, splitmix.constant(self._table_seed))
         places = splitmix.unsigned(tf.range(count, dtype=tf.int64))
@@ -84,9 +84,9 @@ class InitialRows:
         return low + (high - low) * uniforms
 
     def _normals(self, ids: tf.Tensor, count: int) -> tf.Tensor:
-        """Returns `count` (or one more, to be even) standard normals per id.
+        """Returns `count` standard normals per id, or one more if `count` is odd.
 
-        Box and Muller's method makes each pair of them from two uniform numbers.
+        Box and Muller's method computes a pair of normals from two uniform numbers.
         """
         pairs = -(-count // 2)
         uniforms = tf.reshape(self._uniforms(ids, 2 * pairs), [-1, pairs, 2])
@@ -96,8 +96,8 @@ class InitialRows:
         return tf.reshape(both, [-1, 2 * pairs])
 
     def _truncated_normals(self, ids: tf.Tensor) -> tf.Tensor:
-        """Returns each stream's first `dim` normals within two standard deviations."""
-        # One of 22 is not, so this many are enough in practice for all ids.
+        """Returns each id's first `dim` normals within two standard deviations."""
+        # One normal in 22 is outside, so dim / 4 + 64 more normals suffice in practice.
         normals = self._normals(ids, self._dim + self._dim // 4 + 64)
         count = normals.shape[1]
         places = tf.range(count)

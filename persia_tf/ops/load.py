@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from persia_tf import _native, errors
+from persia_tf import errors
+from persia_tf.native import capi
 
 OPS_NAME = "_persia_ops.so"
 
@@ -18,7 +19,7 @@ def library_path() -> Path:
     Raises:
         LibraryLoadError: if the library is missing.
     """
-    override = os.environ.get(_native.LIBRARY_DIR_VARIABLE)
+    override = os.environ.get(capi.LIBRARY_DIR_VARIABLE)
     path = Path(override or Path(__file__).parent) / OPS_NAME
     if not path.is_file():
         raise errors.LibraryLoadError(
@@ -33,10 +34,10 @@ def ops() -> Any:
     """Returns the module of raw ops; loads the library once per process.
 
     Raises:
-        LibraryLoadError: if it is missing, or this TensorFlow cannot load it.
+        LibraryLoadError: if the library is missing, or TensorFlow cannot load it.
     """
-    # The core first: the op library depends on it, and so finds it already loaded.
-    _native.library()
+    # Load the core first, since the op library depends on it.
+    capi.library()
     path = library_path()
     try:
         module = tf.load_op_library(str(path))

@@ -14,18 +14,18 @@ class LossScale:
     """The loss scale of a layer's training calls.
 
     Each lookup also returns a zero, which the layer adds to the model's losses. The
-    gradient of the loss with respect to that zero is the factor by which any loss
-    scaler multiplied the loss in this step, divided by the number of replicas.
+    gradient of the loss with respect to that zero is the factor by which a loss scaler
+    multiplied the loss in this step, divided by the number of replicas.
 
     Args:
         layer_name: The layer's name, for messages.
-        add_loss: Adds the zero of a call to the losses.
+        add_loss: A function that adds a zero to the model's losses.
     """
 
     def __init__(self, layer_name: str, add_loss: Callable[[Any], Any]) -> None:
         self._layer_name = layer_name
         self._add_loss = add_loss
-        # The number of gradients with an unknown scale since the last call.
+        # The number of gradients with an unknown scale since the layer's last call.
         self._unknown: Cell | None = None
 
     @property
@@ -34,14 +34,14 @@ class LossScale:
         return self._unknown is not None
 
     def watch(self, zero: tf.Tensor) -> None:
-        """Starts a call: adds its zero to the losses.
+        """Begins to watch a call of the layer: adds its zero to the losses.
 
         Args:
             zero: The lookup's zero, whose gradient is later passed to `unscale`.
         """
         if self._unknown is None:
             self._unknown = Cell(0, tf.int64)
-        # Gradients that were computed before this call belong to another step.
+        # Reset the count: earlier gradients belong to another step.
         self._unknown.write(tf.zeros((), tf.int64))
         self._add_loss(zero)
 
@@ -50,8 +50,8 @@ class LossScale:
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Divides gradients by the loss scale.
 
-        They remain divided by the number of replicas, so that the gradients of all
-        replicas sum to that of the global batch.
+        The results remain divided by the number of replicas, so that the gradients of
+        all replicas sum to the gradient of the global batch.
 
         Args:
             gradients: float32: the gradients with respect to the lookup's rows.
@@ -59,15 +59,18 @@ class LossScale:
                 loss does not contain that zero; the loss then counts as unscaled.
 
         Returns:
-            The gradients; and 0, or NaN if they overflowed. The NaN makes the scaler
-            skip the step and reduce the scale, since it does not see rows' gradients.
+            A pair: the divided gradients, and a scalar, which is NaN if the gradients
+            overflowed, else 0. The loss scaler does not see the gradients of rows:
+            adding the NaN to the anchor's gradient makes the scaler skip the step and
+            reduce the scale.
         """
         replicas = tf.distribute.get_strategy().num_replicas_in_sync
         scale = tf.zeros(()) if of_zero is None else of_zero * float(replicas)
         is_unknown = tf.equal(scale, 0.0)
         self._unknown.add(tf.cast(is_unknown, tf.int64))
         scale = tf.where(is_unknown, 1.0, scale)
-        # Without a scaler the step is not skipped, and a NaN would reach the weights.
+        # Signal overflows of a scaled loss only: without a loss scaler, the step would
+        # not be skipped, and the NaN would reach the weights.
         has_overflowed = tf.not_equal(scale, 1.0) & ~tf.math.is_finite(
             tf.reduce_sum(gradients)
         )
@@ -81,16 +84,17 @@ class LossScale:
         """
         if self._unknown is None:
             raise NotImplementedError(
-                f"layer '{self._layer_name}': a scaled loss in a custom loop needs "
-                "float16 computation, else the layer does not look for the scale. "
-                "Give the layer dtype='mixed_float16', or do not scale the loss."
+                f"layer '{self._layer_name}': a scaled loss in a custom loop needs a "
+                "layer that computes in float16, since other layers do not track the "
+                "scale. Give the layer dtype='mixed_float16', or do not scale the "
+                "loss."
             )
         return tf.raw_ops.Assert(
             condition=tf.equal(self._unknown.read(), 0),
             data=[
                 f"layer '{self._layer_name}': its gradients cannot be unscaled, since "
-                "the loss did not contain the layer's own. In a custom loop, add "
-                "sum(model.losses) to the loss of each call of the model before you "
-                "scale it."
+                "the loss did not include the losses of the layers. In a custom loop, "
+                "add sum(model.losses) to the loss of each call of the model before "
+                "you scale it."
             ],
         )

@@ -13,15 +13,16 @@ from persia_tf.ops.gradients import custom_gradient
 def on_host() -> Any:
     """Returns a scope whose ops run on the host, even if the model is on a GPU.
 
-    It is for ops on ids and rows, which are in host memory. TensorFlow's own placement
+    Use it for ops on ids and rows, which are in host memory. TensorFlow's own placement
     would copy ids to the GPU for each op that has a GPU kernel, and back for the
-    lookup. Without soft placement, a lookup could not run at all.
+    lookup. The lookup itself has no GPU kernel, so without soft placement it would fail
+    within a GPU's scope.
     """
     return tf.device("CPU:0")
 
 
 def cast_on_host(values: tf.Tensor, dtype: Any) -> tf.Tensor:
-    """Casts floats on the host, and also their gradients."""
+    """Casts floats on the host, and casts their gradients there too."""
     if values.dtype == dtype:
         return values
     return _both_ways_on_host(
@@ -32,7 +33,7 @@ def cast_on_host(values: tf.Tensor, dtype: Any) -> tf.Tensor:
 
 
 def reshape_on_host(values: tf.Tensor, shape: tf.Tensor) -> tf.Tensor:
-    """Reshapes values on the host, and also their gradients."""
+    """Reshapes values on the host, and reshapes their gradients there too."""
     with on_host():
         own_shape = tf.shape(values)
     return _both_ways_on_host(
@@ -55,6 +56,7 @@ def _both_ways_on_host(
 
         return forwards(values), gradient
 
-    # Not inside `run`: TensorFlow adds ops around a function with a custom gradient.
+    # The scope is outside of `run`, to include the ops that TensorFlow adds around a
+    # function with a custom gradient.
     with on_host():
         return run(values)

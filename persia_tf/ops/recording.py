@@ -1,4 +1,4 @@
-"""Recording: tracing a model to learn which ids its layers look up."""
+"""Records which ids a model's layers look up, by tracing the model."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import contextlib
 import dataclasses
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tensorflow as tf
 
-if TYPE_CHECKING:
-    from persia_tf.ops.bags import Bags
-    from persia_tf.ops.embedding import Route
+from persia_tf.ops.bags import Bags
+from persia_tf.ops.route import Route
 
 _current = threading.local()
 
-# The core's numbers: `LookupUse`.
+# The values of the core's enum `LookupUse`.
 _ALWAYS, _IN_TRAINING, _OUTSIDE = range(3)
 
 
@@ -25,11 +24,11 @@ class RecordedLookup:
     """A lookup that a model would make.
 
     Attributes:
-        route: The session and table that it uses.
-        trainable: Whether it trains its rows when the model is called for training.
+        route: The session and table that the lookup uses.
+        trainable: Whether its rows are trained when the model is called for training.
         combiner: The combiner of its bags.
-        use: In which calls of the model it happens: in all (0), only in training (1),
-            or only outside training (2).
+        use: Which calls of the model make this lookup: all (0), only those for training
+            (1), or only those outside training (2).
     """
 
     route: Route
@@ -43,7 +42,7 @@ class Recorder:
 
     Attributes:
         lookups: The lookups, in the order of the calls.
-        ids: For each lookup, its ids, int64 of any shape, and the splits of its bags.
+        ids: A pair for each lookup: its ids (int64, any shape) and its bags' splits.
     """
 
     def __init__(self) -> None:
@@ -59,14 +58,15 @@ class Recorder:
         training: bool,
         trainable: bool,
     ) -> None:
-        """Records one lookup of a layer. The model is traced with `training=True`.
+        """Records one lookup of a layer, while the model is traced for training.
 
-        A layer that looks up other ids outside training records these as well, by a
-        second lookup with `training=False`.
+        A layer that looks up different ids outside training records those by a second
+        call, with `training=False`.
 
         Raises:
-            ValueError: if the lookup is in a graph nested in the traced one: a cached
-                inner graph would later return the recording's zeros.
+            ValueError: if the lookup is in a graph nested in the traced graph.
+                TensorFlow may cache the nested graph, whose lookup would then return
+                the zeros of the recording in training too.
         """
         if tf.compat.v1.get_default_graph() is not self._graph:
             raise ValueError(
@@ -78,13 +78,14 @@ class Recorder:
         if route.absent.kind == "marked" and trainable:
             use = _IN_TRAINING if training else _OUTSIDE
         self.lookups.append(RecordedLookup(route, trainable, bags.combiner, use))
-        # Missing splits are a NumPy array: convert them to a tensor of this graph.
+        # Bags without splits have a NumPy array here: convert it to a tensor of this
+        # graph.
         self.ids.append((ids, tf.convert_to_tensor(bags.splits_input)))
 
 
 @contextlib.contextmanager
 def recording() -> Iterator[Recorder]:
-    """Records the lookups of this thread in a `with` block; they return zeros."""
+    """Records this thread's lookups in a `with` block; the lookups return zeros."""
     _current.recorder = recorder = Recorder()
     try:
         yield recorder

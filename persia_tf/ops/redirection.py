@@ -1,19 +1,17 @@
-"""Redirection: another function answers lookups, as in a graph to be exported."""
+"""Redirects lookups to another function, for instance in a graph for an export."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import tensorflow as tf
 
-if TYPE_CHECKING:
-    from persia_tf.ops.embedding import Route
+from persia_tf.ops.route import Route
 
-Answer = Callable[["Route", tf.Tensor], tf.Tensor]
-"""Takes where a lookup goes and its ids, int64 of any shape; gives their rows."""
+Answer = Callable[[Route, tf.Tensor], tf.Tensor]
+"""Maps the route and the ids (int64, any shape) of a lookup to the ids' rows."""
 
 _current = threading.local()
 
@@ -23,8 +21,8 @@ def redirected_to(answer: Answer) -> Iterator[None]:
     """Lets a function answer the lookups of this thread in a `with` block.
 
     Args:
-        answer: Gets the route and the ids of each lookup, int64 of any shape; returns
-            float32, `ids.shape + (route.dim,)`.
+        answer: The function. It gets the route and the ids (int64, any shape) of each
+            lookup, and returns the rows: float32, `ids.shape + (route.dim,)`.
     """
     _current.answer = answer
     try:

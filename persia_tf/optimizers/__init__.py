@@ -1,8 +1,9 @@
 """Optimizers of embedding rows.
 
-They run where the rows live, on the rows that a step touches, with Keras's names,
-defaults and arithmetic. By default they are lazy: a row that a step does not touch does
-not change, and a rule counts the updates of the row, not the steps of the model.
+Row optimizers run where the rows are stored, and have Keras's names, defaults and
+arithmetic. By default they are lazy: a step changes only the rows that it touches, and
+the step number in a row's formulas is the number of updates of that row, not the number
+of steps of the model.
 
 In the formulas, `w` is a row's weights and `g` its gradient, summed over the step and
 clipped; `*`, `/`, `**`, `sqrt` and `max` are element-wise. Computation and optimizer
@@ -38,18 +39,18 @@ _BY_ANY_NAME = {**_BY_NAME, **{cls.__name__.lower(): cls for cls in _CLASSES}}
 
 
 def get(identifier: str | Optimizer) -> Optimizer:
-    """Returns the optimizer that `identifier` names or is.
+    """Returns a row optimizer, which may be given by its name.
 
     Args:
-        identifier: `"adagrad"`, `"adam"`, `"adamw"`, `"ftrl"`, `"lamb"`,
-            `"rmsprop"`, `"rowwise_adagrad"`, `"sgd"`, or the name of a class, in
-            upper or lower case; or a `persia_tf` optimizer.
+        identifier: A `persia_tf` optimizer, which is returned as it is; or a name, in
+            upper or lower case: `"adagrad"`, `"adam"`, `"adamw"`, `"ftrl"`, `"lamb"`,
+            `"rmsprop"`, `"rowwise_adagrad"`, `"sgd"`, or the name of a class.
 
     Returns:
         A `persia_tf.optimizers.Optimizer`.
 
     Raises:
-        ValueError: for anything else.
+        ValueError: if `identifier` is neither such a name nor such an optimizer.
     """
     if isinstance(identifier, Optimizer):
         return identifier

@@ -61,9 +61,10 @@ class RowWiseAdagrad(Adagrad):
     """Adagrad with one accumulator per row (Gupta, Bengio and Weston, 2014).
 
     `accumulator += mean(g**2)` over the row's weights, then
-    `w -= learning_rate * g / sqrt(accumulator + epsilon)`. For rows with one weight it
-    equals Keras's Adagrad. It saves nearly all of the memory of Adagrad's state, and
-    all weights of a row have the same step size. State per row: one number.
+    `w -= learning_rate * g / sqrt(accumulator + epsilon)`. For rows with one weight
+    this rule equals Keras's Adagrad. For longer rows, its state takes much less memory
+    than that of `Adagrad`, but all weights of a row have the same step size. State per
+    row: one number.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.

@@ -1,4 +1,4 @@
-"""Adam and AdamW."""
+"""The Adam and AdamW optimizers."""
 
 from __future__ import annotations
 
@@ -60,8 +60,9 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 
-    `w -= learning_rate * weight_decay * w`, then Adam's update, on the rows that a
-    step touches. It equals `keras.optimizers.AdamW` if every step touches every row.
+    A step applies `w -= learning_rate * weight_decay * w`, and then Adam's update, to
+    the rows that it touches. This rule equals `keras.optimizers.AdamW` if every step
+    touches every row.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.

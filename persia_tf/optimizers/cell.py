@@ -1,4 +1,4 @@
-"""Numbers that graphs read when they run, and that no model tracks."""
+"""A scalar variable that graphs can read and write, and that no model tracks."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ _numbers = itertools.count()
 
 
 class Cell:
-    """A number of this process, outside of models, scopes and strategies.
+    """A number that belongs to this process, not to a model or distribution strategy.
 
-    A `tf.Variable` does not work under a distribution strategy: created there, it
-    becomes a variable of the strategy, whose updates require communication between all
-    workers in a step. A cell uses the same raw ops as variables, so graphs capture it
-    and order its reads and writes in the same way.
+    A `tf.Variable` cannot be used instead: under a distribution strategy it would
+    become a variable of the strategy, and each update of such a variable requires
+    communication between all workers. A cell uses the same raw ops as a variable, so
+    graphs capture the cell, and order its reads and writes, as they do for a variable.
 
     Args:
-        value: The first number.
-        dtype: A `tf.DType`.
+        value: The initial number.
+        dtype: The number's `tf.DType`.
     """
 
     def __init__(self, value: float, dtype: tf.DType) -> None:
@@ -38,19 +38,19 @@ class Cell:
             )
 
     def write(self, value: tf.Tensor) -> None:
-        """Sets the number, when the graph runs."""
+        """Sets the number; in a graph, each time the graph runs."""
         with tf.device("CPU:0"):
             tf.raw_ops.AssignVariableOp(resource=self._handle, value=value)
 
     def add(self, value: float | tf.Tensor) -> None:
-        """Adds to the number, when the graph runs."""
+        """Adds `value` to the number; in a graph, each time the graph runs."""
         with tf.device("CPU:0"):
             tf.raw_ops.AssignAddVariableOp(
                 resource=self._handle, value=tf.convert_to_tensor(value, self._dtype)
             )
 
     def read(self) -> tf.Tensor:
-        """Returns the number, read when the graph runs, as a scalar."""
+        """Returns the number as a scalar, which a graph reads each time it runs."""
         with tf.device("CPU:0"):
             value = tf.raw_ops.ReadVariableOp(resource=self._handle, dtype=self._dtype)
         value.set_shape(())

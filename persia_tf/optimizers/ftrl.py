@@ -18,15 +18,16 @@ class Ftrl(Optimizer):
     `w = (clip(z, -l1, l1) - z) / ((n**p + beta) / learning_rate + 2 * l2)`.
     State per row: `n` and `z`.
 
-    The weights are computed from `n` and `z` only, so a row's initial weights mostly
-    vanish with its first update, and the smaller the gradient, the more they do. The
-    paper's initializer is zeros. With a learning rate of 0 a step changes nothing,
-    while Keras would divide by 0.
+    An update computes the weights from `n` and `z` alone. A new row's `z` is 0 for any
+    initial weights, and the first update puts only a part of these weights into `z`, by
+    the term `sigma * w`. So the first update shrinks the initial weights; a smaller
+    gradient shrinks them more. The paper initializes weights to zero. A step with a
+    learning rate of 0 does not change any row, while Keras would divide by 0.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.
         learning_rate_power: A float from -2 to 0; 0 for a fixed learning rate.
-            Other values than `-0.5` are slower. Defaults to `-0.5`.
+            Values other than `-0.5` take longer to compute. Defaults to `-0.5`.
         initial_accumulator_value: A new row's `n`, at least 0. Defaults to `0.1`.
         l1_regularization_strength: A float of at least 0. Defaults to `0.0`.
         l2_regularization_strength: A float of at least 0. Defaults to `0.0`.

@@ -1,4 +1,4 @@
-"""LAMB, applied to each row."""
+"""The LAMB optimizer, with norms that are computed for each row."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ class Lamb(Optimizer):
     With `t` the number of updates of the row:
     `m += (g - m) * (1 - beta_1)`, `v += (g**2 - v) * (1 - beta_2)`,
     `u = m / (1 - beta_1**t) / (sqrt(v / (1 - beta_2**t)) + epsilon)`,
-    `w -= learning_rate * norm(w) / norm(u) * u`, where the ratio is 1 if a norm
-    is 0. The norms are those of the row, while Keras uses those of a whole variable; so
-    the two are equal if each row is a variable. State per row: `m`, `v`, `t`.
+    `w -= learning_rate * norm(w) / norm(u) * u`, where `norm(w) / norm(u)` is replaced
+    by 1 if either norm is 0. The norms are those of the row, while Keras computes the
+    norms of a whole variable; so this rule equals Keras's if each row is a variable of
+    its own. State per row: `m`, `v`, `t`.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.

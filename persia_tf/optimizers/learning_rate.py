@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from persia_tf import checks
 from persia_tf._keras import keras
+from persia_tf.base import checks
 from persia_tf.optimizers.cell import Cell
 from persia_tf.optimizers.ranges import FLOAT32_MAX
 
-# A function of a scalar; once its result is computed, the commit has run.
+# A function that commits a layer's update. Its argument is a scalar; when its result
+# has been computed, the commit has run.
 Commit = Callable[[tf.Tensor], tf.Tensor]
 
 
@@ -30,8 +31,8 @@ class LearningRate:
         rule: The optimizer's class, for messages.
 
     Raises:
-        TypeError: if the value is neither, or is a variable.
-        ValueError: if the number is negative or not finite.
+        TypeError: if `value` is neither a number nor a schedule, or is a variable.
+        ValueError: if `value` is a number that is negative or not finite.
     """
 
     def __init__(self, value: Any, rule: str) -> None:
@@ -44,17 +45,18 @@ class LearningRate:
                 f"Received: learning_rate={value!r}"
             )
         self._value = value if is_schedule(value) else self._checked(value)
-        # Created when it is first read: a distribution strategy must be created before
-        # anything else uses TensorFlow's runtime, and optimizers may be created first.
+        # The cell is created when it is first read, not here: creating it uses
+        # TensorFlow's runtime, and a distribution strategy must be created before that.
+        # A program may create its optimizers before its strategy.
         self._cell: Cell | None = None
 
     @property
     def value(self) -> Any:
-        """The number, or the schedule."""
+        """The learning rate: a number, or a Keras schedule."""
         return self._value
 
     def set(self, value: Any) -> None:
-        """Sets the number; it also takes effect in graphs that were traced before.
+        """Changes the learning rate, also for graphs that were already traced.
 
         Raises:
             TypeError: if `value` is not a number, or the learning rate is a schedule.
@@ -62,9 +64,9 @@ class LearningRate:
         """
         if is_schedule(self._value) or is_schedule(value):
             raise TypeError(
-                f"`learning_rate` of {self._rule} can be set from a number to a number "
-                "only, since steps that are compiled would not follow. Give the "
-                "schedule to the optimizer when you make it. Received: "
+                f"`learning_rate` of {self._rule} cannot change to or from a schedule, "
+                "since compiled training steps would not follow. Give the schedule to "
+                "the optimizer when you create it. Received: "
                 f"learning_rate={value!r} in place of {self._value!r}"
             )
         self._value = self._checked(value)
@@ -72,10 +74,11 @@ class LearningRate:
             self._cell.assign(self._value)
 
     def use(self, steps: StepCounter, commit: Commit) -> tf.Tensor:
-        """Runs a commit with the learning rate of its step.
+        """Calls `commit` with the learning rate of the current step.
 
         Args:
-            steps: The layer's counter of steps. Only schedules read and increment it.
+            steps: Counts the layer's steps. The counter is read and incremented only if
+                the learning rate is a schedule.
             commit: A function of the learning rate, a float32 scalar.
 
         Returns:
@@ -88,12 +91,14 @@ class LearningRate:
         return commit(self._cell.read())
 
     def _scheduled(self, step: tf.Tensor) -> tf.Tensor:
-        # On the host, where the commit runs: a GPU would need copies back and forth.
+        # Compute the schedule on the CPU, where the commit runs. On a GPU, the step and
+        # the learning rate would have to be copied between devices.
         with tf.device("CPU:0"):
             return self._checked_in_graph(tf.cast(self._value(step), tf.float32))
 
     def _checked_in_graph(self, rate: tf.Tensor) -> tf.Tensor:
-        # A single op; `tf.debugging` would add a conditional.
+        # The raw `Assert` is a single op; `tf.debugging.Assert` would also add a
+        # conditional to the graph.
         checked = tf.raw_ops.Assert(
             condition=(rate >= 0) & (rate < np.inf),
             data=[
@@ -110,8 +115,8 @@ class LearningRate:
         if number is None:
             raise TypeError(
                 f"`learning_rate` of {self._rule} must be a number or a "
-                "`keras.optimizers.schedules.LearningRateSchedule` of the Keras that "
-                f"`tf.keras` is. Received: learning_rate={value!r}"
+                "`keras.optimizers.schedules.LearningRateSchedule` of the Keras "
+                f"version that `tf.keras` is. Received: learning_rate={value!r}"
             )
         if not 0 <= number <= FLOAT32_MAX:
             raise ValueError(
@@ -122,13 +127,17 @@ class LearningRate:
 
 
 class StepCounter:
-    """How many steps a layer has committed, for the schedule of its optimizer."""
+    """Counts the steps that a layer has committed.
+
+    If the layer's optimizer has a learning rate schedule, the count is the schedule's
+    step.
+    """
 
     def __init__(self) -> None:
         self._cell: Cell | None = None
 
     def count(self, commit: Commit) -> tf.Tensor:
-        """Runs a commit, and counts it once it has run.
+        """Calls `commit`, and increments the counter after the commit has run.
 
         Args:
             commit: A function of the number of earlier commits, an int64 scalar.

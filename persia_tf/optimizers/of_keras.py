@@ -22,11 +22,13 @@ _OPTIONS = ("weight_decay", "clipvalue")
 
 
 class RowRule(NamedTuple):
-    """The row optimizer for a Keras optimizer.
+    """The row optimizer that is chosen for a Keras optimizer.
 
     Attributes:
-        optimizer: The row optimizer. Its learning rate is not used.
-        differences: How it differs from the Keras optimizer, one clause per difference.
+        optimizer: The row optimizer. Its own learning rate is not used if the Keras
+            optimizer's learning rate is known.
+        differences: How the row optimizer differs from the Keras optimizer, one clause
+            per difference.
     """
 
     optimizer: Optimizer
@@ -36,7 +38,8 @@ class RowRule(NamedTuple):
 def row_rule(optimizer: Any) -> RowRule:
     """Returns the row optimizer that is equivalent to a Keras optimizer.
 
-    Some optimizers and options have no equivalent for rows: then it is the closest one.
+    If the Keras optimizer or one of its options has no equivalent for rows, the result
+    is the closest row optimizer and a list of the differences.
 
     Args:
         optimizer: A Keras optimizer, of one of Keras's classes or a subclass.
@@ -45,24 +48,27 @@ def row_rule(optimizer: Any) -> RowRule:
         A `RowRule`.
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    with tf.init_scope():  # `get_config` reads the learning rate's value.
+    # `get_config` reads the learning rate's value, which is impossible while a graph is
+    # being traced; `init_scope` leaves the graph.
+    with tf.init_scope():
         config = optimizer.get_config()
     name = _nearest_rule(optimizer)
     differences = []
     if name is None:
-        differences.append(f"rows have no {type(optimizer).__name__}")
+        differences.append(f"rows do not support {type(optimizer).__name__}")
         adam = Adam(lazy=False, **_clipping(config, differences))
         return RowRule(adam, tuple(differences))
     if name != type(optimizer).__name__:
         differences.append(
-            f"rows know of {type(optimizer).__name__} only that it is a {name}"
+            f"{type(optimizer).__name__} is a subclass, and rows use only the rule of "
+            f"{name}"
         )
     rule = _RULES[name]
     arguments = {
         name: config[name] for name in (*rule.ranges, *_OPTIONS) if name in config
     }
     if config.get("use_ema"):
-        differences.append("rows have no moving average (use_ema)")
+        differences.append("rows do not support a moving average (use_ema)")
     arguments.update(_clipping(config, differences))
     if rule.can_be_dense:
         arguments["lazy"] = False
@@ -84,7 +90,7 @@ def learning_rate_of(optimizer: Any) -> tf.Tensor:
 
 
 def step_of(optimizer: Any) -> tf.Tensor:
-    """Returns the number of an optimizer's current step, from 1.
+    """Returns the number of an optimizer's current step, counted from 1.
 
     Args:
         optimizer: A Keras optimizer that is applying constraints.
@@ -93,12 +99,17 @@ def step_of(optimizer: Any) -> tf.Tensor:
         An int64 scalar, read when the graph runs.
     """
     done = tf.cast(tf.convert_to_tensor(optimizer.iterations), tf.int64)
-    # tf_keras counts a step before it applies constraints.
+    # While constraints are applied, `iterations` includes the current step in tf_keras,
+    # but not in Keras 3.
     return done + 1 if IS_KERAS_3 else done
 
 
 def _nearest_rule(optimizer: Any) -> str | None:
-    """Returns the closest base class of Keras that has an equivalent rule for rows."""
+    """Returns the name of the Keras class whose rule fits the optimizer best.
+
+    It is the first class in the optimizer's method resolution order that is a Keras
+    optimizer with an equivalent for rows; None if there is no such class.
+    """
     for cls in type(optimizer).__mro__:
         name = cls.__name__
         if name in _RULES and cls in _classes_of_keras(name):
@@ -112,9 +123,11 @@ def _classes_of_keras(name: str) -> list[Any]:
 
 
 def _clipping(config: dict[str, Any], differences: list[str]) -> dict[str, float]:
-    """Returns `clipnorm` for rows, which bounds the norm of each row's gradient.
+    """Returns the argument `clipnorm` for a row optimizer, if the config clips norms.
 
-    Keras's options bound the norm of each variable's gradient, or of all together.
+    For rows, `clipnorm` bounds the norm of each row's gradient. In Keras, `clipnorm`
+    bounds the norm of each variable's gradient, and `global_clipnorm` the norm of
+    all gradients together. So the function also adds a clause to `differences`.
     """
     for option in ("clipnorm", "global_clipnorm"):
         if config.get(option):

@@ -8,6 +8,7 @@ from typing import Any, Union
 import tensorflow as tf
 
 from persia_tf._keras import keras
+from persia_tf.base.spec import format_spec
 from persia_tf.optimizers.learning_rate import (
     Commit,
     LearningRate,
@@ -15,9 +16,8 @@ from persia_tf.optimizers.learning_rate import (
     is_schedule,
 )
 from persia_tf.optimizers.ranges import FLAG, NOT_NEGATIVE, POSITIVE, Range
-from persia_tf.spec import format_spec
 
-# A number, or a `keras.optimizers.schedules.LearningRateSchedule`.
+# A learning rate: a number, or a `keras.optimizers.schedules.LearningRateSchedule`.
 LearningRateLike = Union[float, Any]
 
 _OPTIONS: Mapping[str, Range] = {
@@ -40,12 +40,13 @@ class Optimizer:
             `keras.optimizers.schedules.LearningRateSchedule`, whose step is the
             number of steps that this program has committed for the layer.
         parameters: The rule's other parameters, by their Keras names.
-        weight_decay: None, or a float of at least 0: decoupled weight decay
-            (Loshchilov and Hutter, 2019), `w -= learning_rate * weight_decay * w`
-            before the rule, on rows that the step touches. Defaults to `None`.
+        weight_decay: None, or a float of at least 0 for decoupled weight decay
+            (Loshchilov and Hutter, 2019): a step first applies
+            `w -= learning_rate * weight_decay * w`, and then the rule, to the rows
+            that it touches. Defaults to `None`.
         clipnorm: None, or a float above 0: a row's summed gradient is scaled to
-            an L2 norm of at most this, `g * min(1, clipnorm / norm(g))`. Defaults
-            to `None`.
+            an L2 norm of at most `clipnorm`: `g * min(1, clipnorm / norm(g))`.
+            Defaults to `None`.
         clipvalue: None, or a float above 0: each value of a row's summed
             gradient is clipped to `[-clipvalue, clipvalue]`. Only one of
             `clipnorm` and `clipvalue` may be given. Defaults to `None`.
@@ -53,24 +54,27 @@ class Optimizer:
         weight_bound: None, or a float above 0: the weights of updated rows are
             clipped to `[-weight_bound, weight_bound]`. Defaults to `None`.
         lazy: Whether a row remains unchanged in steps that do not touch it. False is
-            allowed for rules with momentum or moving averages: when a row is touched,
-            the rule first catches up on the steps since its last update, by the step
-            count of the model's optimizer. Defaults to `True`.
+            allowed only for rules with momentum or moving averages. With False, when
+            a step touches a row, the rule first makes the changes that the steps since
+            the row's last update would have made; the step numbers in the row's
+            formulas are those of the model's optimizer. Defaults to `True`.
 
     Raises:
-        TypeError: for an argument that is not a number, or that the rule lacks.
+        TypeError: for an argument that is not a number, or that the rule does not have.
         ValueError: for a number out of its range; the message names the argument.
         NotImplementedError: for `global_clipnorm`.
     """
 
-    # The rule's name in the core, and the range of each of its parameters.
+    # `rule` is the rule's name in the native core; `ranges` has the allowed range of
+    # each of the rule's parameters.
     rule = ""
     ranges: Mapping[str, Range] = {}
 
     # Whether the rule can catch up on steps that did not touch a row (`lazy=False`).
     can_be_dense = False
 
-    # Whether the rule's text includes a weight decay even if it is 0.
+    # Whether the native core applies a weight decay if the rule's text sets none. If
+    # so, the text must include `weight_decay` even if it is 0.
     decays_by_default = False
 
     def __init__(
@@ -121,14 +125,15 @@ class Optimizer:
 
     @property
     def learning_rate(self) -> LearningRateLike:
-        """The learning rate: a float, or the schedule that was given.
+        """The learning rate: a float, or the Keras schedule given to the constructor.
 
         Setting a number takes effect in the next step of every layer that uses this
         optimizer.
 
         Raises:
-            TypeError: when set to anything but a number, or if it is a schedule.
-            ValueError: when set to a number that is negative or not finite.
+            TypeError: when the learning rate is set to anything but a number, or if it
+                is a schedule, which cannot be replaced.
+            ValueError: when it is set to a number that is negative or not finite.
         """
         return self._learning_rate.value
 
@@ -137,10 +142,10 @@ class Optimizer:
         self._learning_rate.set(learning_rate)
 
     def use_learning_rate(self, steps: StepCounter, commit: Commit) -> tf.Tensor:
-        """Runs a layer's commit with the learning rate of its step.
+        """Calls a layer's `commit` with the learning rate of the current step.
 
         Args:
-            steps: The layer's counter of commits.
+            steps: Counts the layer's commits.
             commit: A function of the learning rate, a float32 scalar that is read when
                 the graph runs.
 
@@ -150,10 +155,15 @@ class Optimizer:
         return self._learning_rate.use(steps, commit)
 
     def spec(self) -> str:
-        """The rule and its parameters, without learning rate, as the core's text."""
+        """Returns the rule and its parameters as a text for the native core.
+
+        The text does not include the learning rate.
+        """
         given = {k: v for k, v in self._options.items() if v is not None}
         if given.get("weight_decay") == 0 and not self.decays_by_default:
-            del given["weight_decay"]  # It has no effect, so tables need not differ.
+            # A weight decay of 0 has no effect, so a table must get the same settings
+            # as if `weight_decay` were None.
+            del given["weight_decay"]
         dense = {} if self._lazy else {"dense": 1.0}
         return format_spec(self.rule, {**self._parameters, **given, **dense})
 
@@ -174,7 +184,8 @@ class Optimizer:
         return cls(**config)
 
     def __reduce__(self) -> Any:
-        # A copy has its own learning rate, which can be set separately.
+        # Create a copy from the config, so that the copy has its own learning rate,
+        # which can be set without changing the original's.
         return type(self).from_config, (self.get_config(),)
 
     def __repr__(self) -> str:
@@ -202,6 +213,7 @@ class Optimizer:
     def _refuse_global_clipnorm(self, global_clipnorm: Any) -> None:
         raise NotImplementedError(
             f"`global_clipnorm` of {type(self).__name__} is not supported: a norm over "
-            "all weights would have each shard wait for every other. Use `clipnorm`, "
-            f"which is a row's own. Received: global_clipnorm={global_clipnorm!r}"
+            "all weights would make each shard wait for all others. Use `clipnorm`, "
+            "which limits the norm of each row's gradient. "
+            f"Received: global_clipnorm={global_clipnorm!r}"
         )

@@ -1,4 +1,4 @@
-"""RMSprop."""
+"""The RMSprop optimizer."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from persia_tf.optimizers.ranges import DECAY, FLAG, MOMENTUM, POSITIVE
 class RMSprop(Optimizer):
     """RMSprop (Hinton, Srivastava and Swersky, 2012), as in Keras's RMSprop.
 
-    `v = rho * v + (1 - rho) * g**2`; if centered,
-    `mean = rho * mean + (1 - rho) * g` and `variance = max(v - mean**2, 0)`,
-    otherwise `variance = v`; `step = learning_rate * g / sqrt(variance + epsilon)`;
-    without momentum `w -= step`; with momentum `move = momentum * move + step`,
-    then `w -= move`. (Keras lacks the `max`, and gives NaN if rounding makes the
-    difference negative.) State per row: `v`; with momentum, `move`; if centered,
-    `mean`.
+    First, `v = rho * v + (1 - rho) * g**2`. If centered, then
+    `mean = rho * mean + (1 - rho) * g` and `variance = max(v - mean**2, 0)`; otherwise
+    `variance = v`. Then `step = learning_rate * g / sqrt(variance + epsilon)`. Without
+    momentum, `w -= step`. With momentum, `move = momentum * move + step`, then
+    `w -= move`. (Keras does not apply `max`, so its weights become NaN if rounding
+    makes `v - mean**2` negative.) State per row: `v`; with momentum also `move`; if
+    centered also `mean`.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.001`.

@@ -1,4 +1,4 @@
-"""Gradient descent."""
+"""Stochastic gradient descent, with optional momentum."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from persia_tf.optimizers.ranges import FLAG, MOMENTUM
 class SGD(Optimizer):
     """Gradient descent, with optional momentum, as in `keras.optimizers.SGD`.
 
-    Without momentum `w -= learning_rate * g`; with momentum (Polyak, 1964)
-    `v = momentum * v - learning_rate * g`, then `w += v`, or with Nesterov's
-    (Sutskever et al., 2013) `w += momentum * v - learning_rate * g`. State per row:
-    `v`, if there is momentum.
+    Without momentum, `w -= learning_rate * g`. With momentum (Polyak, 1964),
+    `v = momentum * v - learning_rate * g`, then `w += v`. With Nesterov momentum
+    (Sutskever et al., 2013), the same `v`, then
+    `w += momentum * v - learning_rate * g`. State per row: `v` with momentum, otherwise
+    none.
 
     Args:
         learning_rate: A float or a Keras schedule. Defaults to `0.01`.
-        momentum: A float from 0 to 1. With 0, rows have no state. Defaults to `0.0`.
+        momentum: A float from 0 to 1. With a momentum of 0, rows have no state.
+            Defaults to `0.0`.
         nesterov: Whether to apply Nesterov momentum. Defaults to `False`.
         **options: `weight_decay`, `clipnorm`, `clipvalue`, `weight_bound` and `lazy`,
             as for `Optimizer`.
@@ -41,7 +43,7 @@ class SGD(Optimizer):
     ) -> None:
         parameters = {"momentum": momentum, "nesterov": nesterov}
         if not momentum:
-            options.pop(
-                "lazy", None
-            )  # Without momentum there are no steps to catch up.
+            # Without momentum, steps that do not touch a row have no effect on it, so
+            # `lazy` makes no difference.
+            options.pop("lazy", None)
         super().__init__(learning_rate, parameters, **options)

@@ -1,1 +1,1 @@
-"""Saves and loads rows within the files that Keras and TensorFlow write of a model."""
+"""Saves and loads rows as part of the files in which Keras and TF store a model."""

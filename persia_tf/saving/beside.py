@@ -1,8 +1,8 @@
-"""Checkpoints beside a model's file, for rows that are too large for the file.
+"""Saves rows in a checkpoint of their cluster if a model's file cannot hold them.
 
-A checkpoint holds all tables of a cluster. So if several layers are saved, or loaded,
-one after the other and nothing is trained meanwhile, one checkpoint is saved, or
-restored, for all of them.
+A checkpoint holds all tables of a cluster, so it contains the rows of several layers.
+Keras saves, or loads, one layer after the other. If no row changes meanwhile, this
+module saves, or restores, only one checkpoint for all layers of the model.
 """
 
 from __future__ import annotations
@@ -18,35 +18,44 @@ from persia_tf.checkpoint.shards import Shards
 from persia_tf.cluster import Cluster
 from persia_tf.stats import ProcessStats
 
-# A folder of their own, so that `max_to_keep` of the user's saves never removes them.
+# The subfolder of `checkpoint_root` for checkpoints that model files refer to. It is
+# separate from the folders of the user's own checkpoints, so that `max_to_keep` of a
+# user's save never removes the rows of a model.
 _FOLDER = "models"
 
 
 class _Known(NamedTuple):
-    """A checkpoint, and the `_time` at which a session's rows equalled it."""
+    """A checkpoint, and the state of a session's rows when they equalled it.
+
+    Attributes:
+        reference: The reference to the checkpoint that `save_beside` returned.
+        time: The result of `_time` when the rows were equal to the checkpoint.
+    """
 
     reference: dict[str, Any]
     time: tuple[Any, ...]
 
 
-# By session and the folder that the checkpoint is in.
+# Maps a session's name and a folder to the last checkpoint in that folder that the
+# session saved or restored.
 _known: dict[tuple[str, str], _Known] = {}
 
 
 def save_beside(cluster: Cluster) -> dict[str, Any]:
-    """Saves a checkpoint, unless the last one still equals the rows.
+    """Saves a checkpoint, unless no row has changed since the last checkpoint.
 
     Returns:
-        The reference for `restore_beside`, which JSON can represent.
+        A reference to the checkpoint, in a form that JSON can represent.
 
     Raises:
-        PersiaError: as `ptf.checkpoint.save` does.
+        PersiaError: for the same reasons as `ptf.checkpoint.save`.
     """
     session = cluster.session
     where = location(f"{cluster.checkpoint_root}/{_FOLDER}", cluster)
     known = _known.get((session.name, where))
     cluster.flush()
-    # Taken before the save, so that rows that change during it do not count as saved.
+    # Compute `time` before the save, so that rows that change during the save do not
+    # count as saved.
     time = _time(cluster)
     if known is not None and known.time == time:
         if folders.is_complete(Shards(session), known.reference["folder"]):
@@ -58,12 +67,12 @@ def save_beside(cluster: Cluster) -> dict[str, Any]:
 
 
 def restore_beside(cluster: Cluster, reference: dict[str, Any]) -> None:
-    """Restores a checkpoint, unless the rows still equal it.
+    """Restores a checkpoint, unless the rows are still equal to the checkpoint.
 
     Raises:
         NotFoundError: if the checkpoint does not exist.
-        DataLossError: if another checkpoint has replaced it in its folder.
-        PersiaError: as `ptf.checkpoint.restore` does.
+        DataLossError: if the checkpoint's folder now holds another checkpoint.
+        PersiaError: for the same reasons as `ptf.checkpoint.restore`.
     """
     session = cluster.session
     key = session.name, reference["folder"].rpartition("/")[0]
@@ -76,38 +85,40 @@ def restore_beside(cluster: Cluster, reference: dict[str, Any]) -> None:
     shards = Shards(session)
     if not folders.is_complete(shards, folder):
         raise errors.NotFoundError(
-            f"the rows of what is being loaded are in checkpoint {folder!r}, which is "
-            "not there. Put it back; or load within `ptf.rows_stay()`, after "
-            "`ptf.checkpoint.restore` of wherever it is now."
+            f"what is being loaded has its rows in checkpoint {folder!r}, which does "
+            "not exist. Put the checkpoint back; or restore it from its new place by "
+            "`ptf.checkpoint.restore`, and then load within `ptf.rows_stay()`."
         )
     if folders.read_manifest(shards, folder).save_id != reference["save_id"]:
         raise errors.DataLossError(
-            f"the rows of what is being loaded were in checkpoint {folder!r}, but "
-            "another one lies there now"
+            f"what is being loaded has its rows in checkpoint {folder!r}, but that "
+            "folder now holds another checkpoint. Put the right checkpoint back; or "
+            "load only the dense weights, within `ptf.rows_stay()`."
         )
     before = _updates(cluster)
     checkpoint.restore(folder, cluster=cluster)
     time = _time(cluster)
     logging.warning(
-        "restored checkpoint %s, which what is being loaded refers to: every table of "
-        "it is now as it was then, also those of other models",
+        "restored checkpoint %s, which has the rows of what is being loaded: this "
+        "reset every table in it, also the tables of other models",
         folder,
     )
-    # Another program's updates may have come after the restore.
+    # If the counts of updates differ, another program may have updated rows after the
+    # restore, so the rows may no longer equal the checkpoint.
     if _updates(cluster) == before:
         _known[key] = _Known(reference, time)
 
 
 def _updates(cluster: Cluster) -> list[int]:
-    """Returns how many updates each process has applied; a restore keeps the counts."""
+    """Returns each shard's count of update requests; a restore does not reset it."""
     return [process.updates for process in cluster.stats()]
 
 
 def _time(cluster: Cluster) -> tuple[Any, ...]:
     """Returns a value that differs after any change of rows.
 
-    One change is not noticed: another process, such as another worker, overwrites
-    existing rows by `Table.assign`.
+    There is one exception: the value does not change if another process, such as
+    another worker, overwrites existing rows by `Table.assign`.
     """
     return cluster.session.writes, *map(_time_of_process, cluster.stats())
 

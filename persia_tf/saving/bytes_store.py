@@ -1,4 +1,4 @@
-"""A store of arrays, like Keras's, that writes to memory or to a file."""
+"""Stores arrays by name, as Keras's stores do, in memory or in a file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import numpy as np
 class BytesStore:
     """Stores arrays by name, in the format of an `.npz` file.
 
-    Each array is written as soon as it is set, so that no second copy is held.
+    An array is written as soon as it is assigned, so the store does not retain the
+    array itself.
 
     Args:
-        file: A file that is open for writing bytes. None: the store is in memory.
+        file: A file that is open for writing bytes. If None, the store writes to
+            memory.
     """
 
     def __init__(self, file: IO[bytes] | None = None) -> None:
@@ -27,11 +29,11 @@ class BytesStore:
             np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
 
     def close(self) -> None:
-        """Completes the store: no further array can be set."""
+        """Completes the store. After that, no further array can be added."""
         self._archive.close()
 
     def to_bytes(self) -> bytes:
-        """Completes a store in memory and returns its contents."""
+        """Completes a store that writes to memory, and returns its contents."""
         self.close()
         return self._file.getvalue()
 

@@ -1,4 +1,7 @@
-"""Context managers with options for Keras's saving, whose functions accept none."""
+"""Context managers that set options of saving and loading.
+
+Keras's own functions for saving and loading cannot pass such options to a layer.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ _rows_stay: contextvars.ContextVar[bool] = contextvars.ContextVar(
 
 @contextlib.contextmanager
 def rows_stay() -> Iterator[None]:
-    """Within it, models are saved and loaded without their rows.
+    """Within this context, models are saved and loaded without their rows.
 
-    What is saved holds the dense part only, and loading leaves the rows of the cluster
+    Saved files hold the dense part only, and loading leaves the rows of the cluster
     as they are. So a program that only evaluates can load a model while other programs
-    train its rows, and a model whose rows are saved by `ptf.checkpoint.save` does not
-    store them a second time.
+    train the same rows, and a model whose rows are saved by `ptf.checkpoint.save` can
+    be saved without a second copy of the rows.
 
     Example:
 
@@ -34,5 +37,5 @@ def rows_stay() -> Iterator[None]:
 
 
 def do_rows_stay() -> bool:
-    """Returns whether the caller runs within `rows_stay`."""
+    """Returns whether the caller runs within a `rows_stay` context."""
     return _rows_stay.get()

@@ -11,7 +11,8 @@ import numpy as np
 
 VERSION = 1
 
-# The parameters of optimizers that give each row more state if they are not 0.
+# Parameters of optimizers. If such a parameter is not 0, each row has additional
+# optimizer state.
 _STATE_SWITCHES = ("momentum", "amsgrad", "centered", "dense")
 
 
@@ -20,16 +21,18 @@ class Header:
     """Describes a saved table.
 
     Attributes:
-        table: Its name, for messages.
+        table: The table's name, for messages.
         dim: Weights per row.
         optimizer: The optimizer's rule and parameters, as `Optimizer.spec` returns
             them.
-        compression: The layer's compression, as `described` returns it. It determines
-            which ids have rows.
-        rows: The number of rows.
-        batches: The number of batches that the rows are stored in.
-        checkpoint: A reference to the checkpoint that holds the rows instead, or None.
-        by_chief: Whether the chief wrote this: the one worker that writes rows.
+        compression: The layer's compression, as `described` returns it. The compression
+            determines which ids have rows.
+        rows: The number of saved rows.
+        batches: The number of batches in which the rows are stored.
+        checkpoint: A reference to the checkpoint that holds the rows; None if the rows
+            are stored with the header.
+        by_chief: Whether the chief, which is the one worker that writes rows, wrote the
+            header.
         full_name: The table's full name in its cluster, which checkpoints use. Empty in
             files of earlier versions.
     """
@@ -54,24 +57,31 @@ class Header:
         """Parses an array that `to_array` returned.
 
         Raises:
-            ValueError: if a later version of this library wrote it.
+            ValueError: if a later version of this library wrote the array.
         """
         fields = json.loads(np.asarray(array, np.uint8).tobytes())
         version = fields.pop("version")
         if version != VERSION:
             raise ValueError(
-                f"rows were saved in format {version}, by a later persia_tf; this one "
-                f"reads format {VERSION}. Load them with that one."
+                f"the rows were saved in format {version} by a later persia_tf, but "
+                f"this one reads format {VERSION}. Load them with the later version."
             )
         return cls(**fields)
 
     def check_fits(self, other: Header) -> None:
-        """Raises ValueError if these rows cannot be loaded into `other`'s table."""
+        """Checks that the rows that this header describes can be loaded into a table.
+
+        Args:
+            other: Describes the table that should get the rows.
+
+        Raises:
+            ValueError: if the rows cannot be loaded into that table.
+        """
         if not self.by_chief:
             raise ValueError(
                 f"the rows of table '{other.table}' are not in what is being loaded, "
-                "since it was written by a worker that is not the chief. Load what "
-                "the chief wrote; and have the others write somewhere else, as "
+                "since a worker other than the chief wrote it. Load what the chief "
+                "wrote, and have the other workers write to other paths, as "
                 "ptf.callbacks.ModelCheckpoint and BackupAndRestore do."
             )
         for name in ("dim", "compression"):
@@ -79,8 +89,8 @@ class Header:
             if saved != own:
                 argument = "output_dim" if name == "dim" else name
                 raise ValueError(
-                    f"the rows of table '{other.table}' cannot be those of table "
-                    f"'{self.table}' that were saved: `{argument}` must be the same. "
+                    f"the saved rows of table '{self.table}' do not fit table "
+                    f"'{other.table}': both must have the same `{argument}`. "
                     f"Received: {argument}={own!r}, saved with {saved!r}"
                 )
 
@@ -88,7 +98,11 @@ class Header:
             self._check_checkpoint_has(other)
 
     def keeps_state(self, other: Header) -> bool:
-        """Returns whether `other`'s table can use the optimizer state of the rows."""
+        """Returns whether a table can use the optimizer state of the saved rows.
+
+        Args:
+            other: Describes the table.
+        """
         return _kind_of_state(self.optimizer) == _kind_of_state(other.optimizer)
 
     def _check_checkpoint_has(self, other: Header) -> None:
@@ -96,11 +110,11 @@ class Header:
             return
         raise ValueError(
             f"the rows of table '{other.full_name}' are not in what is being loaded: "
-            f"it refers to checkpoint {self.checkpoint['folder']!r}, which has them as "
-            f"table '{self.full_name}', and would put them there. Give the layer the "
-            "`table`, and its cluster the `namespace`, that they were saved with; or "
-            "save again with an `archive_limit` that has room for them, so that the "
-            "file holds them; or load within `ptf.rows_stay()`."
+            f"it refers to checkpoint {self.checkpoint['folder']!r}, which has them "
+            f"under the name '{self.full_name}'. Give the layer the `table`, and its "
+            "cluster the `namespace`, that they were saved with; or raise "
+            "`archive_limit` and save again, so that the file holds the rows; or load "
+            "only the dense weights, within `ptf.rows_stay()`."
         )
 
 
@@ -112,7 +126,11 @@ def described(compression: Any) -> dict[str, Any] | None:
 
 
 def _kind_of_state(optimizer: str) -> tuple[str, set[str]]:
-    """Returns what determines the layout of a row's state: rule and switches."""
+    """Returns what determines the layout of a row's optimizer state.
+
+    The layout depends on the name of the optimizer's rule, and on which of the
+    `_STATE_SWITCHES` are not 0.
+    """
     rule, _, numbers = optimizer.partition("(")
     parameters = re.findall(r"(\w+)=([^,)]+)", numbers)
     return rule, {k for k, v in parameters if k in _STATE_SWITCHES and float(v)}

@@ -1,4 +1,4 @@
-"""Replaces the rows of a table by those that were saved."""
+"""Replaces the rows of a table by saved rows."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from persia_tf.table import Table
 
 
 def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
-    """Assigns the rows of a store, and then removes all other rows of the table.
+    """Writes saved rows into a table, and then removes all other rows of the table.
 
     Args:
         table: The table.
-        own: Describes the table.
+        own: The header that describes the table now.
         store: A store that `stored_rows.store_rows` filled.
-        saved: Describes the rows in the store.
+        saved: The header that was saved with the rows in the store.
 
     Raises:
-        ValueError: if a part of the rows is missing in the store. The table is
-            unchanged then.
-        PersiaError: if a shard does not answer. Some rows may have their saved values
-            then; no row is removed before all have them.
+        ValueError: if the store lacks some of the rows. The table is not changed in
+            that case.
+        PersiaError: if a shard does not answer. Some saved rows may already be written
+            in that case; other rows are removed only after all saved rows are written.
     """
-    stored_rows.read_ids(store, saved)  # Checks that the store is complete.
+    # Raise an error before the table changes if the store is incomplete.
+    stored_rows.read_ids(store, saved)
     before = len(table)
     changed = _count_others(table, store, saved) if before else 0
     removed = set_rows(table, own, store, saved)
     if not saved.keeps_state(own):
         logging.warning(
-            "table '%s': the optimizer state of its rows begins anew, since it was "
-            "saved with another optimizer: %s, now %s",
+            "table '%s': the optimizer state of its rows starts over, since the rows "
+            "were saved with %s and the table now has %s",
             *(table.name, saved.optimizer, own.optimizer),
         )
     _tell(table, before, changed, removed, saved)
@@ -42,7 +43,7 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
 
 
 def _count_others(table: Table, store: Any, saved: Header) -> int:
-    """Counts the ids whose saved vector differs from the current one."""
+    """Counts the ids whose saved vector differs from their vector in the table."""
     return sum(
         int((table.lookup(batch.ids) != batch.rows).any(axis=1).sum())
         for batch in stored_rows.read_rows(store, saved)
@@ -50,18 +51,19 @@ def _count_others(table: Table, store: Any, saved: Header) -> int:
 
 
 def set_rows(table: Table, own: Header, store: Any, saved: Header) -> int:
-    """Does what `replace_rows` does, without messages.
+    """Replaces the rows of a table as `replace_rows` does, but logs no messages.
 
     Returns:
-        How many rows were removed.
+        How many rows were removed from the table.
     """
     ids = stored_rows.read_ids(store, saved)
     before = len(table)
     _write(table, own, store, saved)
     removed = _remove_others(table, ids) if before else 0
     if before and len(table) < saved.rows:
-        # A full table may have rejected some, in favor of rows that were used more
-        # often and are removed now.
+        # Some saved rows are missing: the table may have been full, and have rejected
+        # them in favor of other rows, which were used more often. The other rows have
+        # been removed by now, so write the saved rows again.
         _write(table, own, store, saved)
     return removed
 
@@ -90,8 +92,9 @@ def _remove_others(table: Table, saved_ids: np.ndarray) -> int:
 def _tell(table: Table, before: int, changed: int, removed: int, saved: Header) -> None:
     if changed or removed:
         logging.warning(
-            "table '%s' held %d rows: those that were saved, %d, took their place, of "
-            "which %d were not there or had other vectors, and %d others were removed",
+            "table '%s' held %d rows, which the %d saved rows replaced: %d of these "
+            "were new or had other vectors, and %d rows that were not saved were "
+            "removed",
             *(table.name, before, saved.rows, changed, removed),
         )
     elif before:
@@ -104,11 +107,11 @@ def _tell(table: Table, before: int, changed: int, removed: int, saved: Header) 
 
 
 def warn_of_missing(table: Table, saved: Header) -> None:
-    """Logs a warning if the table does not hold all rows that were saved."""
+    """Logs a warning if a table does not hold all of its saved rows after loading."""
     held = len(table)
     if held < saved.rows:
         logging.warning(
-            "table '%s' holds %d of the %d rows that were saved: its capacity has no "
-            "room for the others, or their time was over",
+            "table '%s' holds only %d of the %d saved rows: the others exceed its "
+            "capacity, or their lifetime was over",
             *(table.name, held, saved.rows),
         )

@@ -1,4 +1,4 @@
-"""Stores rows of a table in Keras's store, which holds arrays by name."""
+"""Stores the rows of a table in a store of Keras, which holds arrays by name."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def store_rows(store: Any, table: Table, header: Header) -> None:
     """Stores a table's rows in batches, and then the header that describes them.
 
     Args:
-        store: Stores arrays by name. Its other entries are not changed.
+        store: A mapping from names to arrays. Its other entries are not changed.
         table: The table.
-        header: Describes the table. Its `rows` and `batches` are set here.
+        header: Describes the table. The stored header is a copy with the actual `rows`
+            and `batches`.
     """
     rows = batches = 0
     for batch in table.export():
@@ -44,36 +45,37 @@ def store_rows(store: Any, table: Table, header: Header) -> None:
 
 
 def store_header(store: Any, header: Header) -> None:
-    """Stores a header. Call it directly for a table whose rows are stored elsewhere."""
+    """Stores a header only, as for a table whose rows are stored in a checkpoint."""
     store[_HEADER] = header.to_array()
 
 
 def read_header(store: Any) -> Header | None:
-    """Returns the header of the rows in a store, or None if there is none."""
-    # The stores of some versions of Keras do not support `in`.
+    """Returns the header in a store, or None if the store contains no header."""
+    # Search a set of the names, since the stores of some Keras versions do not support
+    # `in`.
     return Header.from_array(store[_HEADER]) if _HEADER in set(store.keys()) else None
 
 
 def read_ids(store: Any, header: Header) -> np.ndarray:
-    """Returns the ids of all rows, int64.
+    """Returns the ids of all rows in a store, as an int64 array.
 
     Raises:
-        ValueError: if a part of the rows is missing.
+        ValueError: if the store lacks some of the rows that `header` describes.
     """
     names = [name for batch in range(header.batches) for name in _names(batch)]
     missing = sorted(set(names) - set(store.keys()))
     if missing:
         raise ValueError(
-            f"what is being loaded is not whole: of the rows of table '{header.table}' "
-            f"{len(missing)} arrays of {len(names)} are missing, {missing[0]!r} for "
-            "one. Load another file of the model."
+            f"what is being loaded is incomplete: of the {len(names)} arrays with "
+            f"rows of table '{header.table}', {len(missing)} are missing, for example "
+            f"{missing[0]!r}. Load another file of the model."
         )
     parts = [np.asarray(store[_names(b)[0]]) for b in range(header.batches)]
     return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def read_rows(store: Any, header: Header) -> Iterator[Rows]:
-    """Yields the rows in batches."""
+    """Yields the rows of a store, in the batches in which they were stored."""
     for batch in range(header.batches):
         ids, rows, state = (np.asarray(store[name]) for name in _names(batch))
         yield Rows(

@@ -15,19 +15,19 @@ def captured_resources(functions: Iterable[Any], module: tf.Module) -> list[Any]
     """Returns the objects that own the resources which functions captured.
 
     A SavedModel must track the object of each resource that it uses, such as a hash
-    table: otherwise TensorFlow refuses to write it. Layers such as `StringLookup` do
-    not expose their tables, and a closure may hold any. So the resources are found
-    from the captured inputs of the functions, and their objects by a search of all
-    objects of this process.
+    table: otherwise TensorFlow refuses to write the SavedModel. Layers such as
+    `StringLookup` do not expose their tables, and a resource may be held only by a
+    closure. So the resources are found from the captured inputs of the functions, and
+    their objects by a search of all objects of this process.
 
     Args:
         functions: Concrete functions.
-        module: The module that will be saved. Objects that it tracks already are left
-            out.
+        module: The module that will be saved. Objects that the module tracks already
+            are left out.
 
     Returns:
         Tables and variables, each once. A resource whose object was destroyed is left
-        out: `tf.saved_model.save` fails then, with an error that names it.
+        out: `tf.saved_model.save` fails then, with an error that names the resource.
     """
     wanted = {
         id(captured)
@@ -45,11 +45,13 @@ def captured_resources(functions: Iterable[Any], module: tf.Module) -> list[Any]
 def _owners() -> Iterator[Any]:
     """Yields all objects of this process that may own resources.
 
-    TensorFlow cannot find the object of a handle, and objects that only a closure
-    holds are not reachable by attributes.
+    All objects are searched, since TensorFlow cannot find the object that owns a given
+    resource handle, and an object that only a closure holds is not reachable by
+    attributes.
     """
     for each in gc.get_objects():
-        # Not `isinstance`, which would resolve proxies by their `__class__`.
+        # `isinstance` is not used, since it reads `__class__`, which would resolve
+        # proxy objects.
         if issubclass(type(each), (_Resource, tf.Variable)):
             yield each
 
@@ -60,5 +62,6 @@ def _handles(owner: Any) -> Iterator[int]:
         # A variable of a `tf.distribute` strategy has a handle for each replica.
         yield from (id(each.handle) for each in getattr(owner, "values", [owner]))
     elif isinstance(owner, _Resource):
-        # Not `resource_handle`, which would create a handle where none exists yet.
+        # The property `resource_handle` is not used, since it would create a handle for
+        # an object that has none yet.
         yield from map(id, vars(owner).values())

@@ -1,4 +1,4 @@
-"""Applies the changes that shards report to the tables of a model."""
+"""Updates the tables of a model with the changes that shards report."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from persia_tf.following import ChangedTable, Changes, shards_of
 
 
 class WritableTable(Protocol):
-    """A table that accepts changes, from one thread at a time."""
+    """A table whose rows can be changed, by one thread at a time."""
 
     @property
     def dim(self) -> int:
-        """Weights per row."""
+        """The number of weights per row."""
 
     def set(self, ids: np.ndarray, rows: np.ndarray) -> None:
-        """Sets rows, `(n, dim)`, each id once."""
+        """Sets the rows of ids, each of which occurs once; `rows` is `(n, dim)`."""
 
     def erase(self, ids: np.ndarray) -> None:
         """Erases the rows of ids; ids without a row are ignored."""
@@ -34,7 +34,7 @@ class ChangedTables:
 
     Args:
         tables: The tables by full name. Changes of other tables are ignored.
-        shards: How many shards the rows are spread over.
+        shards: The number of shards over which the rows are spread.
     """
 
     def __init__(self, tables: Mapping[str, WritableTable], shards: int) -> None:
@@ -55,7 +55,7 @@ class _Guarded:
 
 
 class ShardChanges:
-    """Applies one shard's changes, for one thread: see `ChangedTables.of_shard`."""
+    """Applies one shard's changes. Not thread-safe. See `ChangedTables.of_shard`."""
 
     def __init__(
         self,
@@ -66,11 +66,11 @@ class ShardChanges:
         self._tables = tables
         self._shard = shard
         self._shards = shards
-        # While the shard sends all rows of its tables: the ids received so far, by
-        # table. Once it has sent all, rows of other ids are erased. A table that it
-        # did not name is left alone: the shard does not have it, for instance after a
-        # start without recovery. Its rows keep serving until the shard has the table
-        # again, or reports that it was dropped.
+        # The ids that the shard has sent so far, by table, while it sends all rows of
+        # its tables. Once it has sent all rows, its rows with other ids are erased. But
+        # a table that the shard did not report keeps its rows: the shard may lack the
+        # table, for instance after a start without recovery. These rows stay in use
+        # until the shard has the table again, or reports that the table was dropped.
         self._told: dict[str, list[np.ndarray]] = {}
 
     def apply(self, changes: Changes) -> tuple[int, int]:
@@ -81,7 +81,7 @@ class ShardChanges:
 
         Raises:
             PersiaError: if the rows of a table have another dim than in the model, or
-                belong to another shard. Nothing is changed then.
+                belong to another shard. In this case, nothing is changed.
         """
         for changed in changes.tables:
             self._check(changed)
@@ -116,16 +116,16 @@ class ShardChanges:
             return
         if (changed.shard_index, changed.shard_count) != (self._shard, self._shards):
             raise errors.FailedPreconditionError(
-                f"what is followed as shard {self._shard} of {self._shards} has table "
-                f"'{changed.name}' as shard {changed.shard_index} of "
-                f"{changed.shard_count}: list all shards, in the order in which the "
-                "programs that train list them"
+                f"the shard that is listed as shard {self._shard} of {self._shards} "
+                f"holds table '{changed.name}' as shard {changed.shard_index} of "
+                f"{changed.shard_count}: list all shards, in the same order as the "
+                "programs that train"
             )
         if changed.fate != "dropped" and changed.dim != guarded.table.dim:
             raise errors.FailedPreconditionError(
                 f"table '{changed.name}' has rows of {changed.dim} weights on the "
-                f"shard, and of {guarded.table.dim} in the model that follows it: "
-                "export the model anew"
+                f"shard, but of {guarded.table.dim} in the model that follows it: "
+                "export the model again"
             )
 
     def _apply_to(self, guarded: _Guarded, changed: ChangedTable) -> None:
@@ -138,7 +138,7 @@ class ShardChanges:
                 guarded.table.erase(changed.erased)
 
     def _erase_untold(self, name: str, told: list[np.ndarray]) -> int:
-        """Erases this shard's rows that it did not send among all of its rows."""
+        """Erases the rows that belong to this shard but that the shard did not send."""
         guarded = self._tables[name]
         with guarded.lock:
             ids = guarded.table.ids()

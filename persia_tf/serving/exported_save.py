@@ -1,6 +1,7 @@
-"""The number of the checkpoint that an export's rows are at least as new as.
+"""Stores the number of a checkpoint in an export.
 
-It is stored in the export, so that a follower can begin from that checkpoint.
+The export's rows are at least as new as the rows of that checkpoint, so a follower that
+updates the export can begin from the checkpoint.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ _NAME = "base_save"
 
 def keep_save(module: tf.Module, save_id: int) -> None:
     """Stores a checkpoint's number, 0 to 2**64 - 1, in a module that will be saved."""
-    # As int64: TensorFlow has few kernels for unsigned integers.
+    # The variable is int64, since TensorFlow has few kernels for unsigned integers.
     setattr(module, _NAME, tf.Variable(_as(np.int64, save_id), trainable=False))
 
 

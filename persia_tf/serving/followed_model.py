@@ -1,4 +1,4 @@
-"""The parts of a loaded SavedModel that follow shards."""
+"""The parts of a loaded SavedModel that are updated with the changes of shards."""
 
 from __future__ import annotations
 
@@ -16,54 +16,58 @@ from persia_tf.serving.table_writer import TableWriter
 
 
 class FollowedModel:
-    """The tables of a standalone export, or the copies of hot rows of a remote one.
+    """The tables of a standalone export, or a remote export's copies of hot rows.
 
     Tables have one writer at a time: a `FollowedModel` of a standalone export is the
     writer of its tables until it is closed.
 
     Args:
-        model: What `tf.saved_model.load` gave for an export of `ptf.serving.export`.
+        model: An export of `ptf.serving.export`, loaded by `tf.saved_model.load`.
 
     Attributes:
         base_save: The `base_save` for `persia_tf.following.ShardFollower`: the number
-            of the checkpoint that the rows are at least as new as, or `NOW` for a
-            remote export.
+            of a checkpoint whose rows are not newer than the export's rows, or `NOW`
+            for a remote export.
 
     Raises:
-        ValueError: if `model` is no such export, or another `FollowedModel` writes to
-            its tables.
+        ValueError: if `model` is not such an export, or another `FollowedModel` writes
+            to the tables of `model`.
     """
 
     def __init__(self, model: Any) -> None:
-        self._model = model  # Its tables live as long as it does.
+        self._model = model  # Keeps the model's tables alive.
         tables = getattr(model, "tables", None)
         if not tables:
             raise ValueError(
-                "`model` must be what tf.saved_model.load gives for an export of "
-                f"ptf.serving.export that has tables. Received: model={model!r}"
+                "`model` must be loaded by tf.saved_model.load from an export of "
+                f"ptf.serving.export, and must have tables. Received: model={model!r}"
             )
         self._writers: dict[str, TableWriter] | None = None
         self._leave: Callable[[], object] = lambda: None
         self.base_save = NOW
         if all(hasattr(table, "write") for table in tables.values()):
             _written.add(model)
-            # A finalizer runs once only: a second `close` must not release tables
-            # that another `FollowedModel` writes to by then.
+            # A finalizer runs only once: so a second `close` does not release tables
+            # to which another `FollowedModel` may write by then.
             self._leave = weakref.finalize(self, _written.discard, model)
             self._writers = {name: TableWriter(each) for name, each in tables.items()}
             self.base_save = read_save(model)
 
     def close(self) -> None:
-        """Frees the tables for another writer. The sinks must not be used any more."""
+        """Releases the tables, so that another `FollowedModel` may write to them.
+
+        The sinks of this object must not be used afterwards.
+        """
         self._leave()
 
     def sinks(self, shards: Sequence[str], servers: Sequence[str]) -> Sequence[Sink]:
-        """Returns the sink for the changes of each shard.
+        """Returns an object for each shard, which applies the shard's changes.
 
         Args:
             shards: The addresses of the shards.
-            servers: The addresses that the cluster was given: of the shards, or of
-                embedding workers before them.
+            servers: The addresses with which the cluster was created
+                (`Cluster.shards`): those of the shards, or those of embedding workers
+                in front of the shards.
         """
         if self._writers is None:
             changed = RemoteCopies(shards, servers)

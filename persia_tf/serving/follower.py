@@ -8,7 +8,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from persia_tf import checks, errors
+from persia_tf import errors
+from persia_tf.base import checks
 from persia_tf.cluster import Cluster
 from persia_tf.following import ShardFollower
 from persia_tf.serving.followed_model import FollowedModel
@@ -24,9 +25,11 @@ class FollowerStatus:
 
     Attributes:
         shards: A `ShardProgress` for each shard; empty until the shards are known.
-        seconds_behind: The staleness of the model, in seconds: it has all updates that
-            are older. None if some shard has not sent all of its changes once yet.
-        error: Why the shards could not be found out yet; else empty.
+        seconds_behind: The staleness of the model, in seconds: the model has all
+            updates that are older than this. None until every shard has sent all of its
+            changes at least once.
+        error: Why the last attempt to get the list of shards from the cluster failed;
+            empty if it succeeded, or if there was no attempt yet.
     """
 
     shards: tuple[ShardProgress, ...]
@@ -35,16 +38,16 @@ class FollowerStatus:
 
 
 class Follower:
-    """Applies the changes of shards that train to a loaded SavedModel while it serves.
+    """Updates a loaded SavedModel, while it serves, with the changes of the shards.
 
     In a standalone export, rows are set, added and erased as on the shards; in a remote
     export, the copies of hot rows are updated. A lookup sees each row as it was before
     or after a change, never in between; but rows of one training step may change one
     after the other. The dense part stays as it was exported.
 
-    If the export is older than the changes that the shards still remember, they first
-    send all rows. After a lost connection, following continues where it was, or from
-    the shards' last checkpoint. Meanwhile the model serves the rows that it has.
+    If the shards do not remember all changes since the export, they first send all
+    rows. After a lost connection, the follower continues where it stopped, or from the
+    shards' last checkpoint. Meanwhile, the model serves the rows that it has.
 
     Example:
 
@@ -56,16 +59,17 @@ class Follower:
     ```
 
     Args:
-        model: What `tf.saved_model.load` gives for an export.
-        cluster: The cluster that trains: a `ptf.Cluster`, or a list of `"host:port"`
-            of its shards, of embedding workers before them, or of their read replicas.
-            The number of shards may differ from that at the export.
+        model: An export, loaded by `tf.saved_model.load`.
+        cluster: The cluster that trains the model: a `ptf.Cluster`, or a list of
+            `"host:port"` of its shards, of embedding workers in front of the shards, or
+            of read replicas of the shards. The number of shards may differ from the
+            number at the time of the export.
         poll_seconds: The pause, in seconds, after a shard has sent all of its changes,
             until it is polled again. Defaults to `0.1`.
 
     Raises:
-        ValueError: if the model is no export, an argument is out of its range, or the
-            model is standalone and another open follower writes to it.
+        ValueError: if the model is not an export, an argument is out of its range, or
+            another open follower writes to the same standalone export.
     """
 
     def __init__(
@@ -83,7 +87,7 @@ class Follower:
 
     @property
     def status(self) -> FollowerStatus:
-        """The progress so far, a `FollowerStatus`."""
+        """The follower's progress so far: a `FollowerStatus`."""
         with self._changed:
             shards = tuple(reader.progress for reader in self._readers)
             error = self._error
@@ -98,8 +102,8 @@ class Follower:
             timeout: The longest wait, in seconds. Defaults to `60.0`.
 
         Raises:
-            DeadlineExceededError: if it took longer. The message names a shard that is
-                behind, and its last error if polling it failed.
+            DeadlineExceededError: if it takes longer. The message names a shard that is
+                behind, and the shard's last error if polling the shard failed.
         """
         deadline = time.monotonic() + checks.positive("timeout", timeout)
         with self._changed:
@@ -114,16 +118,17 @@ class Follower:
             progress = reader.progress
             reason = f": {progress.error}" if progress.error else ""
             raise errors.DeadlineExceededError(
-                f"shard {progress.shard} did not tell all of its changes in {timeout} s"
-                f"{reason}. Give it a longer `timeout`, or see to the shard"
+                f"shard {progress.shard} did not send all of its changes in {timeout} "
+                f"s{reason}. Give a longer `timeout`, or check that the shard is "
+                "running"
             )
 
     def close(self) -> None:
-        """Stops following, and frees this follower's slots on the shards.
+        """Stops following the shards, which then forget this follower.
 
-        Waits at most a few seconds for shards that do not answer; such a shard frees
-        the slot by itself after 10 minutes. The model continues to serve the rows that
-        it has.
+        Waits at most a few seconds for shards that do not answer; such a shard forgets
+        the follower by itself after 10 minutes. The model continues to serve the rows
+        that it has.
         """
         deadline = time.monotonic() + _CLOSE_SECONDS
         with self._changed:
@@ -136,11 +141,14 @@ class Follower:
         self._followed.close()
 
     def _open(self) -> None:
-        """Asks the cluster for its shards, and retries until it answers."""
+        """Gets the list of shards from the cluster, and starts to follow the shards.
+
+        If the cluster does not answer, retries until it does, or `close` is called.
+        """
         pauses = Pauses()
         while not self._stop.is_set():
             try:
-                # Embedding workers report the shards behind them.
+                # If the cluster lists embedding workers, they report their shards.
                 shards = [shard.address for shard in self._cluster.shard_stats()]
                 break
             except Exception as error:

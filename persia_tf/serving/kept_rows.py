@@ -1,4 +1,4 @@
-"""Selects the rows of a table that an export takes."""
+"""Selects the rows of a table that an export includes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from persia_tf import checks
+from persia_tf.base import checks
 from persia_tf.layers.absent_ids import OOV_ID
 from persia_tf.table import Rows, Table, UsedRows
 
@@ -19,11 +19,12 @@ _ORDERS = ("count", "recency")
 
 @dataclasses.dataclass(frozen=True)
 class KeepRows:
-    """Selects the rows that an export takes, by how they were used.
+    """Selects the rows that an export includes, by how the rows were used.
 
-    Training lookups and assignments count as uses of a row. A table records them only
-    if its layer has a `capacity` or an `eviction`: the rule fails for other tables. A
-    row must satisfy all conditions that are given; `top` then limits the rows that do.
+    Training lookups and assignments count as uses of a row. A table records the uses
+    only if its layer has a `capacity` or an `eviction`: for other tables, the export
+    fails. A row must satisfy all given conditions; `top` then limits the number of such
+    rows.
 
     Example:
 
@@ -33,17 +34,17 @@ class KeepRows:
     ```
 
     Args:
-        min_count: The least number of uses of a row: an integer from 1 to 2**32 - 1.
-            Defaults to None: any.
+        min_count: The minimum number of uses of a row: an integer from 1 to 2**32 - 1.
+            Defaults to None: no minimum.
         within_steps: A row must have been used within this many of the table's last
             training lookups, as counted by the row's shard: an integer from 1 to
-            2**32 - 1. For tables that count time in steps, which are all tables without
-            `TTL(seconds=...)`. Defaults to None.
-        within_seconds: A row must have been used within this many last seconds: an
-            integer from 1 to 2**32 - 1. For tables with `TTL(seconds=...)`. Defaults to
-            None.
-        top: The maximal number of rows: an integer of at least 1. Defaults to None:
-            all.
+            2**32 - 1. Only for tables that count time in steps, which are all tables
+            without `TTL(seconds=...)`. Defaults to None.
+        within_seconds: A row must have been used at most this many seconds ago: an
+            integer from 1 to 2**32 - 1. Only for tables with `TTL(seconds=...)`.
+            Defaults to None.
+        top: The maximum number of rows: an integer of at least 1. Defaults to None: no
+            maximum.
         by: Which rows `top` prefers: `"count"`, those used most often, or `"recency"`,
             those used most recently. Ties go to smaller ids. Defaults to `"count"`.
 
@@ -68,7 +69,8 @@ class KeepRows:
         if not given or {"within_steps", "within_seconds"} <= given.keys():
             raise ValueError(
                 "KeepRows needs at least one of `min_count`, `within_steps`, "
-                "`within_seconds` and `top`, and one time at most. "
+                "`within_seconds` and `top`, and takes only one of `within_steps` and "
+                "`within_seconds`. "
                 f"Received: {given or 'none'}"
             )
         for name, value in given.items():
@@ -77,21 +79,21 @@ class KeepRows:
 
     @property
     def time(self) -> str | None:
-        """The unit of the ages that the rule needs: `"steps"`, `"seconds"` or None."""
+        """The unit of time in the rule's conditions: `"steps"`, `"seconds"` or None."""
         if self.within_steps is not None:
             return "steps"
         return "seconds" if self.within_seconds is not None else None
 
 
 class AllRows:
-    """Takes every row of a table.
+    """Selects every row of a table.
 
     Attributes:
-        dim: Weights per row.
+        dim: The number of weights per row.
         cluster: The table's cluster.
-        count: The number of rows that are taken, approximately.
-        left_out: How many rows are left out, by the argument of the rule that excluded
-            them.
+        count: The approximate number of selected rows.
+        left_out: For each argument of a `KeepRows`: the number of rows that are left
+            out because of it.
     """
 
     def __init__(self, table: Table) -> None:
@@ -102,21 +104,22 @@ class AllRows:
         self.left_out: dict[str, int] = {}
 
     def batches(self) -> Iterator[Rows]:
-        """Yields the rows that are taken, in batches."""
+        """Yields the selected rows, in batches."""
         yield from self._table.export()
 
 
 class ChosenRows(AllRows):
-    """Takes the rows of a table that satisfy a rule.
+    """Selects the rows of a table that satisfy a rule.
 
-    The constructor reads all rows once and chooses. The row of out-of-vocabulary ids
-    (`OOV_ID`), if there is one, is always taken.
+    The constructor reads all rows once to make the selection. The row of
+    out-of-vocabulary ids (`OOV_ID`), if there is one, is always selected.
 
-    Holds 8 bytes per row that is taken, and at most 32 while it chooses.
+    This object takes 8 bytes of memory per selected row, and at most 32 during its
+    construction.
 
     Args:
         table: The table.
-        rule: Which rows to take.
+        rule: Says which rows to select.
 
     Raises:
         FailedPreconditionError: if the table does not record how rows are used.
@@ -145,7 +148,7 @@ class ChosenRows(AllRows):
             self.left_out["top"] = best.seen - len(chosen)
 
     def batches(self) -> Iterator[Rows]:
-        """Yields the rows that are taken, in batches. Skips rows removed meanwhile."""
+        """Yields the selected rows that still exist, in batches."""
         for batch in self._table.export():
             places = np.searchsorted(self._ids, batch.ids)
             places[places == len(self._ids)] = 0
@@ -163,8 +166,8 @@ def choices(tables: Mapping[str, Table], rows: Any) -> dict[str, AllRows]:
             `KeepRows`.
 
     Raises:
-        TypeError: if `rows` is none of these.
-        ValueError: if it names an unknown table.
+        TypeError: if `rows` has another type.
+        ValueError: if `rows` names an unknown table.
     """
     rules = _rules(tables, rows)
     return {
@@ -182,8 +185,8 @@ def _rules(tables: Mapping[str, Table], rows: Any) -> dict[str, KeepRows]:
         isinstance(rule, KeepRows) for rule in rows.values()
     ):
         raise TypeError(
-            "`rows` must be None, a persia_tf.serving.KeepRows, or a dict of them by "
-            f"the names of tables. Received: rows={rows!r}"
+            "`rows` must be None, a persia_tf.serving.KeepRows, or a dict from table "
+            f"names to KeepRows. Received: rows={rows!r}"
         )
     full_names = {table.name: name for name, table in tables.items()}
     unknown = [name for name in rows if name not in {*tables, *full_names}]
@@ -196,7 +199,7 @@ def _rules(tables: Mapping[str, Table], rows: Any) -> dict[str, KeepRows]:
 
 
 class _Best:
-    """Collects the `most` ids with the highest ranks; all if `most` is None."""
+    """Collects the `most` ids with the highest ranks; all ids if `most` is None."""
 
     def __init__(self, most: int | None) -> None:
         self._most = most

@@ -1,4 +1,4 @@
-"""Folders that appear complete or not at all."""
+"""Creates folders that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def new_folder(path: str) -> Iterator[str]:
     """Yields a temporary folder to fill, and renames it to `path` afterwards.
 
     The temporary folder is beside `path`, and its name is not a number, so that a
-    server that looks for new versions never sees an incomplete one. If the block
-    raises, the folder is removed; if the program is killed, it is left behind as
-    `NAME.unfinished-...`.
+    server that looks for new versions never loads an incomplete version. If the `with`
+    block raises, the temporary folder is removed; if the program is killed, the folder
+    is left behind as `NAME.unfinished-...`.
 
     Args:
         path: The final path, which must be absent or an empty folder.
@@ -42,13 +42,14 @@ def new_folder(path: str) -> Iterator[str]:
 def _check_is_free(path: str) -> None:
     if os.path.exists(path) and (not os.path.isdir(path) or os.listdir(path)):
         raise ValueError(
-            "`path` must be a folder that is absent or empty, so that nobody serves "
-            f"half of an export. Received: path={path!r}"
+            "`path` must be an empty folder or not exist yet, so that no server loads "
+            f"a partly written export. Received: path={path!r}"
         )
 
 
 def _let_others_read(folder: str) -> None:
     mask = os.umask(0)
     os.umask(mask)
-    # `mkdtemp` creates folders that only their owner can read.
+    # `mkdtemp` creates folders that only their owner can read. This sets the same
+    # permissions as `os.mkdir` would.
     os.chmod(folder, 0o777 & ~mask)

@@ -1,4 +1,4 @@
-"""Applies the changes of shards to the copies of hot rows that remote models keep."""
+"""Updates the copies of hot rows that remote exports hold, as the rows change."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from persia_tf.serving.remote_clients import RemoteClient, remote_clients
 class RemoteCopies:
     """Updates the copies of rows that clients in this process hold. Thread-safe.
 
-    Updates the clients that ask the followed shards or servers. Their copies do not
-    expire while all shards are followed. Copies from before still do, since changes of
-    their rows may have been missed.
+    A client is updated if it looks up rows on the followed shards or servers. Copies
+    that such a client makes while all shards are followed do not expire. Its older
+    copies still expire, since changes of their rows may have been missed.
 
-    If all clients ask the same servers, it updates them even if these servers are not
-    the followed ones. But such servers, for instance replicas, may get a change later
-    than the follower, so that a client copies the old row after it was notified of the
-    change. Therefore the copies of these clients still expire.
+    If all clients use the same servers, but other servers are followed, the clients are
+    updated too. In that case their copies always expire: the clients' servers, for
+    instance replicas, may receive a change later than the follower, so a client may
+    copy the old row after it was notified of the change.
 
     Args:
         shards: The addresses of the followed shards.
-        servers: The addresses that the followed cluster was given, such as those of
-            embedding workers.
+        servers: The addresses with which the followed cluster was created
+            (`Cluster.shards`): those of the shards, or those of embedding workers in
+            front of the shards.
     """
 
     def __init__(self, shards: Sequence[str], servers: Sequence[str]) -> None:
@@ -43,29 +44,29 @@ class RemoteCopies:
             _followed_clients.tell(self, all(self._is_followed))
 
     def clients(self) -> list[RemoteClient]:
-        """Returns the clients to update."""
+        """Returns the clients whose copies must be updated."""
         clients = {client: client.stats().addresses for client in remote_clients()}
         if len(set(clients.values())) == 1:
             return list(clients)
         return [each for each, asks in clients.items() if asks in self._followed]
 
     def clients_of_followed(self) -> set[int]:
-        """Returns the numbers of clients that ask the followed shards or servers."""
+        """Returns the numbers of the clients of the followed shards or servers."""
         every = (client.stats() for client in remote_clients())
         return {each.number for each in every if each.addresses in self._followed}
 
 
 class _FollowedClients:
-    """Tells each client in this process whether its shards are followed."""
+    """Notifies each client in this process of whether its shards are followed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # Those that follow all of their shards.
+        # The `RemoteCopies` that follow all of their shards now.
         self._following: set[RemoteCopies] = set()
-        self._told: set[int] = set()  # The numbers of clients told so.
+        self._told: set[int] = set()  # Numbers of clients whose shards are followed.
 
     def tell(self, copies: RemoteCopies, is_following: bool) -> None:
-        """Records that `copies` follows all of its shards, or no longer does."""
+        """Records whether `copies` follows all of its shards; notifies the clients."""
         with self._lock:
             if is_following:
                 self._following.add(copies)
@@ -76,7 +77,8 @@ class _FollowedClients:
                 wanted |= each.clients_of_followed()
             for client in remote_clients():
                 number = client.stats().number
-                # A repeated call would let the copies that it has expire.
+                # Clients are notified only of a change, since a repeated call would let
+                # the present copies expire.
                 if (number in wanted) != (number in self._told):
                     client.set_followed(number in wanted)
             self._told = wanted
@@ -86,7 +88,7 @@ _followed_clients = _FollowedClients()
 
 
 class ShardCopies:
-    """Applies one shard's changes, for one thread: see `RemoteCopies.of_shard`."""
+    """Applies one shard's changes. Not thread-safe. See `RemoteCopies.of_shard`."""
 
     def __init__(self, copies: RemoteCopies, shard: int) -> None:
         self._copies = copies
@@ -96,7 +98,8 @@ class ShardCopies:
         """Applies the changes that one poll returned.
 
         Returns:
-            The number of rows changed, copied or not, and the number erased.
+            The number of changed rows and the number of erased rows, whether a client
+            has copies of them or not.
         """
         was_emptied = any(table.fate != "stays" for table in changes.tables)
         if changes.begins != "on" or was_emptied:

@@ -1,4 +1,4 @@
-"""Tables of an export that stay on their shards."""
+"""The tables of a remote export, whose rows stay on their shards."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from persia_tf.cluster import Cluster
 from persia_tf.ops import load
 from persia_tf.ops.absent_rows import AbsentRows
 from persia_tf.ops.placement import on_host
-from persia_tf.serving.manifest import ExportedCluster, ExportedTable
-from persia_tf.serving.remote import Remote
+from persia_tf.serving.export_manifest import ExportedCluster, ExportedTable
+from persia_tf.serving.remote_options import Remote
 from persia_tf.table import Table
 
 _NEEDS = (
-    "Its op is persia_tf's. Load that before the model: in Python, import persia_tf "
-    "and call persia_tf.serving.load_ops(), or without persia_tf call "
-    "tf.load_op_library(PATH); in C, TF_LoadLibrary(PATH). PATH is _persia_ops.so, "
-    "with libpersia.so in the folder above it: where persia_tf is installed, "
-    "persia_tf.serving.op_library() tells it."
+    "The SavedModel uses an op of persia_tf, which must be loaded first: in Python, "
+    "import persia_tf and call persia_tf.serving.load_ops(), or without persia_tf call "
+    "tf.load_op_library(PATH); in C, call TF_LoadLibrary(PATH). PATH is the file "
+    "_persia_ops.so, with libpersia.so in the folder above it: where persia_tf is "
+    "installed, persia_tf.serving.op_library() returns it."
 )
 
 
 class RemoteTable(tf.Module):
-    """A table whose lookups ask its shards.
+    """A table whose lookups are requests to the table's shards.
 
     Args:
         table: The table.
         live: A variable that the op reads, so that TensorFlow never folds a lookup into
             a constant.
-        options: Further attributes of the op: which servers it asks, and how.
+        options: Further attributes of the op: the servers, and how to query them.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class RemoteTable(tf.Module):
 
         Args:
             ids: int64, any shape.
-            absent: What ids without a row get. The shards fill it in.
+            absent: The vectors of ids without a row, which the shards fill in.
 
         Returns:
             float32, `ids.shape + (dim,)`.
@@ -62,24 +62,24 @@ class RemoteTable(tf.Module):
                 absent=absent.kind,
                 **self._options,
             )
-            # The op's shape inference, in the C API, cannot read the attribute `dim`,
-            # neither here nor where the export is loaded.
+            # The op's shape inference uses the C API, which cannot read the attribute
+            # `dim`. So the graph states the shape, also for programs that load it.
             return tf.ensure_shape(rows, ids.shape.concatenate([self.dim]))
 
 
 class RemoteTables:
-    """The tables of a model, for an export that asks their shards.
+    """The tables of a model, for an export that looks up rows on their shards.
 
     Args:
         tables: The tables by full name.
-        remote: How the shards are asked.
+        remote: The options of the lookups.
 
     Attributes:
         by_name: A `RemoteTable` for each table, by full name.
 
     Raises:
         ValueError: if a table is embedded in this process.
-        PersiaError: if a shard does not answer in time (it is named).
+        PersiaError: if a shard does not answer in time (the error names the shard).
     """
 
     def __init__(self, tables: Mapping[str, Table], remote: Remote) -> None:
@@ -152,5 +152,6 @@ def _options(name: str, cluster: Cluster, remote: Remote) -> dict[str, Any]:
 
 
 def _is_of_workers(cluster: Cluster) -> bool:
-    # An embedding worker also reports the stats of the shards behind it.
+    # Embedding workers also report the stats of the shards behind them, so that there
+    # are more reports than addresses.
     return len(cluster.stats()) > len(cluster.shards)

@@ -11,7 +11,8 @@ from absl import logging
 
 from persia_tf.following import Changes
 
-# In seconds. The pauses after failures double from the first to the last.
+# The shortest and the longest pause after a failure, in seconds. With each further
+# failure, the pause doubles.
 _FIRST_PAUSE = 0.1
 _LAST_PAUSE = 5.0
 
@@ -20,13 +21,19 @@ class Shard(Protocol):
     """The source of changes: a `persia_tf.following.ShardFollower`."""
 
     def poll(self) -> Changes:
-        """Returns the changes since the last call, and confirms those as applied."""
+        """Returns the changes since the last call.
+
+        A call confirms that the changes of the previous call were applied.
+        """
 
     def begin_anew(self) -> None:
-        """Says that the changes of the last poll were not applied."""
+        """Reports that the changes of the last poll were not applied.
+
+        The next poll then begins with all rows, or with the changes from now on.
+        """
 
     def close(self) -> None:
-        """Makes the shard forget this follower, which must not be polled any more."""
+        """Makes the shard forget this follower. Do not call `poll` afterwards."""
 
 
 class Sink(Protocol):
@@ -47,10 +54,11 @@ class ShardProgress:
         shard: The shard's address.
         rows: The number of rows set so far.
         erased: The number of rows erased so far.
-        failures: The number of rounds that failed.
-        current_at: When the last round began that received all changes of the shard,
-            by `time.monotonic()`; None if there was none yet.
-        error: Why the last round failed; empty if it did not.
+        failures: The number of rounds that failed. A round is a series of polls until
+            the shard has no further changes.
+        current_at: When the last successful round began, by `time.monotonic()`; None
+            before the first successful round.
+        error: Why the last round failed; empty if the round was successful.
     """
 
     shard: str
@@ -73,15 +81,15 @@ class Pauses:
         return pause
 
     def reset(self) -> None:
-        """Restarts from the shortest pause."""
+        """Makes the next pause the shortest one, for use after a success."""
         self._next = _FIRST_PAUSE
 
 
 class ShardReader:
     """Polls a shard until stopped, and passes the changes to a sink. Thread-safe.
 
-    It polls in rounds: a round polls until the shard has no further changes. A failure
-    ends the round; the next round continues from there.
+    The reader polls in rounds: a round polls until the shard has no further changes. A
+    failure ends the round; the next round continues where the failed round ended.
 
     Args:
         name: The shard's address, for messages.
@@ -105,12 +113,12 @@ class ShardReader:
         self._answers = False
         self._applying = threading.Lock()
         self._changed = threading.Condition()
-        # All below are guarded by _changed. Rounds are numbered from 1.
+        # `_changed` guards all fields below. Rounds are numbered from 1.
         self._progress = ShardProgress(name)
         self._stopping = False
-        self._begun = 0  # The last round that began.
-        self._current = 0  # The last round that received all changes.
-        self._wanted = 0  # The last round that was requested.
+        self._begun = 0  # The number of the last round that began.
+        self._current = 0  # The number of the last round that received all changes.
+        self._wanted = 0  # The number of the last round that was requested.
         self._thread = threading.Thread(
             target=self._run, name=f"reader of shard {name}", daemon=True
         )
@@ -118,18 +126,21 @@ class ShardReader:
 
     @property
     def progress(self) -> ShardProgress:
-        """The progress so far, a copy."""
+        """A copy of the progress so far."""
         with self._changed:
             return dataclasses.replace(self._progress)
 
     def begin_stop(self) -> None:
-        """Makes the thread end. Only changes that it is applying now still arrive."""
+        """Makes the reader's thread end; returns without waiting for that.
+
+        The sink still applies the changes that it has already received.
+        """
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
 
     def stop(self, seconds: float = 2.0) -> None:
-        """Makes the thread end, and waits until no more changes are applied.
+        """Makes the reader's thread end, and waits until no more changes are applied.
 
         Args:
             seconds: The longest wait for a shard that does not answer a poll. The
@@ -148,14 +159,15 @@ class ShardReader:
             return self._wanted
 
     def wait_for(self, round_number: int, deadline: float) -> bool:
-        """Waits until this round, or a later one, has received all changes.
+        """Waits until the given round, or a later round, has received all changes.
 
         Args:
             round_number: A number that `next_round` returned.
             deadline: When to give up, by `time.monotonic()`.
 
         Returns:
-            Whether a round did so before the deadline, and before the reader stopped.
+            Whether such a round received all changes before the deadline, and before
+            the reader stopped.
         """
         with self._changed:
             return (
@@ -230,8 +242,8 @@ class ShardReader:
         with self._changed:
             if not self._progress.error and not self._stopping:
                 logging.warning(
-                    "shard %s cannot be followed; what was read of it before goes on "
-                    "serving, and it is asked again: %s",
+                    "shard %s cannot be followed; the rows that were read from it "
+                    "stay in use, and the follower retries: %s",
                     *(self._progress.shard, error),
                 )
             self._progress.failures += 1

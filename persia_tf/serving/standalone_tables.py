@@ -8,26 +8,26 @@ from typing import Any
 from persia_tf.checkpoint.progress_bar import ProgressBar
 from persia_tf.checkpoint.shards import Shards
 from persia_tf.cluster import Cluster
-from persia_tf.serving.frozen_table import FrozenTable
+from persia_tf.serving.export_manifest import ExportedTable
 from persia_tf.serving.kept_rows import AllRows
-from persia_tf.serving.manifest import ExportedTable
+from persia_tf.serving.served_table import ServedTable
 
 
 class StandaloneTables:
-    """The tables of a model, filled with the rows that an export takes.
+    """The tables of a model, filled with the rows that an export includes.
 
     Args:
-        chosen: The rows of each table, by the table's full name.
-        row_dtype: How weights are stored: one of `frozen_rows.ROW_DTYPES`.
+        chosen: The selected rows of each table, by the table's full name.
+        row_dtype: The format of stored weights: one of `served_rows.ROW_DTYPES`.
         progress: Whether to show a progress bar.
 
     Attributes:
-        by_name: A `FrozenTable` for each table, by full name.
-        base_save: The number of a checkpoint of the shards that all rows are at least
-            as new as; 0 if none is known.
+        by_name: A `ServedTable` for each table, by full name.
+        base_save: The number of a checkpoint of the shards. All rows are at least as
+            new as in this checkpoint. 0 if no such checkpoint is known.
 
     Raises:
-        PersiaError: if a shard does not answer in time (it is named).
+        PersiaError: if a shard does not answer in time (the error names the shard).
     """
 
     def __init__(
@@ -37,7 +37,8 @@ class StandaloneTables:
         tell = _Progress(count) if progress else None
         self._chosen = chosen
         self._row_dtype = row_dtype
-        # Asked before any row is read, so that all rows are at least as new.
+        # The checkpoint's number is read before any row, so that all rows are at least
+        # as new as in the checkpoint.
         self.base_save = _last_save([rows.cluster for rows in chosen.values()])
         self.by_name = {
             name: _filled(rows, row_dtype, tell) for name, rows in chosen.items()
@@ -64,14 +65,15 @@ def _last_save(clusters: Iterable[Cluster]) -> int:
     return saves.pop() if len(saves) == 1 else 0
 
 
-def _filled(rows: AllRows, row_dtype: str, tell: _Progress | None) -> FrozenTable:
-    # `rows.count` is a hint: the table grows if rows are created meanwhile.
-    frozen = FrozenTable(rows.count + 1, rows.dim, row_dtype)
+def _filled(rows: AllRows, row_dtype: str, tell: _Progress | None) -> ServedTable:
+    # `rows.count` is only a hint: the served table grows if training creates further
+    # rows meanwhile.
+    served = ServedTable(rows.count + 1, rows.dim, row_dtype)
     for batch in rows.batches():
-        frozen.append(batch.ids, batch.rows)
+        served.append(batch.ids, batch.rows)
         if tell is not None:
             tell.add(len(batch.ids))
-    return frozen
+    return served
 
 
 class _Progress:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-_ABSENT = 0
+from persia_tf.serving.served_table import ABSENT
 
-# For how long a place is not reused after its id was unlinked. A lookup reads a row
-# shortly after it found the row's place: if another id got the place in between, the
-# lookup would read the wrong row.
+# For how many seconds a place is not reused after its id was unlinked. A lookup first
+# finds the place of a row and then reads the row: if another id got the place in
+# between, the lookup would read the wrong row.
 GRACE_SECONDS = 60.0
 
 
@@ -24,7 +24,7 @@ class TableWriter:
     Only one thread may write at a time.
 
     Args:
-        table: A `FrozenTable` as loaded by `tf.saved_model.load`. `FrozenTable`
+        table: A `ServedTable` as loaded by `tf.saved_model.load`. `ServedTable`
             documents its functions.
         clock: Returns a monotonic time in seconds.
     """
@@ -33,32 +33,33 @@ class TableWriter:
         self._table = table
         self._clock = clock
         taken = table.find(table.ids()).numpy()
-        self._end = int(taken.max(initial=_ABSENT)) + 1
+        self._end = int(taken.max(initial=ABSENT)) + 1
         self._free = np.empty(0, np.int64)
-        # Places whose ids were unlinked, and when.
+        # Places whose ids were unlinked, with the time at which this happened.
         self._resting: collections.deque[tuple[float, np.ndarray]] = collections.deque()
-        # An earlier writer may have unlinked places just before it ended.
-        self._rest(np.setdiff1d(np.arange(_ABSENT + 1, self._end), taken))
+        # All unused places must first wait, since an earlier writer may have unlinked
+        # their ids just before it was closed.
+        self._rest(np.setdiff1d(np.arange(ABSENT + 1, self._end), taken))
 
     @property
     def dim(self) -> int:
-        """Weights per row."""
+        """The number of weights per row."""
         rows = self._table.write.input_signature[1]
         return rows.shape[-1]
 
     def ids(self) -> np.ndarray:
-        """Returns all ids that have rows: int64, in no order."""
+        """Returns all ids that have rows: int64, in no particular order."""
         return self._table.ids().numpy()
 
     def set(self, ids: np.ndarray, rows: np.ndarray) -> None:
-        """Sets rows, and creates those that are absent.
+        """Sets the rows of ids, and creates rows that are absent.
 
         Args:
-            ids: int64, `(n,)`, each once.
-            rows: float32, `(n, dim)`.
+            ids: The ids, each of which occurs once: int64, `(n,)`.
+            rows: The new rows: float32, `(n, dim)`.
         """
         places = self._table.find(ids).numpy()
-        absent = places == _ABSENT
+        absent = places == ABSENT
         count = np.count_nonzero(absent)
         if count:
             places[absent] = self._take(count)
@@ -69,13 +70,13 @@ class TableWriter:
     def erase(self, ids: np.ndarray) -> None:
         """Erases the rows of ids; ids without a row are ignored."""
         places = self._table.find(ids).numpy()
-        there = places != _ABSENT
+        there = places != ABSENT
         if there.any():
             self._table.unlink(ids[there])
             self._rest(places[there])
 
     def _take(self, count: int) -> np.ndarray:
-        """Returns places that no lookup reads."""
+        """Returns free places, which no lookup reads any more."""
         self._wake_rested()
         reused, self._free = self._free[:count], self._free[count:]
         end = self._end + count - len(reused)

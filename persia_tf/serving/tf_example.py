@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from persia_tf.serving.signature import Inputs
+from persia_tf.serving.export_signature import Inputs
 
 _HINT = (
     "A tf.Example holds inputs with a batch axis of any size: dense ones whose other "
@@ -17,11 +17,11 @@ _HINT = (
 
 
 class ExampleParser:
-    """Parses serialized tf.Examples into what a model is called with.
+    """Parses serialized tf.Examples into the inputs of a model.
 
-    Each input is the feature of the same name. Integers and booleans are an
-    `int64_list`, floats a `float_list`, strings a `bytes_list`; they are cast to the
-    dtype of the model's input.
+    Each input is read from the feature of the same name, and cast to the dtype of the
+    model's input. A feature has integers and booleans in an `int64_list`, floats in a
+    `float_list`, and strings in a `bytes_list`.
 
     Args:
         inputs: The model's inputs.
@@ -37,10 +37,10 @@ class ExampleParser:
         }
 
     def parse(self, examples: tf.Tensor) -> Any:
-        """Returns what the model is called with.
+        """Returns the model's inputs, in the structure that the model is called with.
 
         Args:
-            examples: string, `(batch,)`.
+            examples: Serialized tf.Examples: string, `(batch,)`.
         """
         parsed = tf.io.parse_example(examples, self._features)
         return self._inputs.structure_of_inputs(

@@ -1,4 +1,4 @@
-"""Trainings that are kept."""
+"""Trainings whose results are stored in a file."""
 
 from accuracy_runs import Runs
 

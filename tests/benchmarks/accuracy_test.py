@@ -20,7 +20,7 @@ def test_criteo_is_read_as_numbers_and_ids(tmp_path):
     numbers = table.features["numbers"][0]
     np.testing.assert_allclose(numbers[:3], [np.log(4), 0, 0], rtol=1e-6)
     assert table.features["C1"][0] == 15
-    assert table.features["C2"][0] not in (0, 0xFFFFFFFF)  # Absent: of its own.
+    assert table.features["C2"][0] not in (0, 0xFFFFFFFF)  # The id of an absent value.
     assert table.features["C26"][0] == 0xFFFFFFFF
 
 

@@ -1,4 +1,4 @@
-"""Programs that know nothing of this library, with its layer in place of Keras's."""
+"""Programs that do not know this library, with its layer in place of Keras's."""
 
 import json
 import os

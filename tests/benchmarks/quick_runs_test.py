@@ -1,4 +1,4 @@
-"""Each benchmark's shortest run, lest it rots. What it measures is not judged."""
+"""The shortest run of each benchmark still works. Its figures are not checked."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What is made of the rates with and without recovery."""
+"""The figures computed from the rates with and without recovery."""
 
 import recovery_bench
 

@@ -1,4 +1,4 @@
-"""The workload of the lookup service, and what is made of its rounds."""
+"""The workload of the lookup service, and the figures computed from its rounds."""
 
 import numpy as np
 import rows_over_redis

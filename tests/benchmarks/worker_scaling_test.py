@@ -1,4 +1,4 @@
-"""What is made of the turns of one worker and of two."""
+"""The figures computed from the turns of one worker and of two."""
 
 import pytest
 import worker_scaling

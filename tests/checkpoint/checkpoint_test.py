@@ -37,7 +37,7 @@ def test_training_goes_on_as_if_nothing_had_happened(trained, tmp_path):
 
 @pytest.mark.parametrize(("count", "other"), [(1, 3), (3, 1), (2, 8), (8, 2)])
 def test_any_number_of_shards_restores_any_other(trained, tmp_path, count, other):
-    """PERSIA divided by zero where there were fewer files than shards."""
+    """The original PERSIA divided by zero if there were fewer files than shards."""
     run = trained(count)
     run.step()
     ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
@@ -79,7 +79,7 @@ def test_rows_may_be_held_otherwise(trained, tmp_path):
 
 
 def test_training_may_go_on_while_it_saves(trained, tmp_path):
-    """PERSIA held a shard's lock while it wrote (see also slow_device_test.cc)."""
+    """The original PERSIA held a shard's lock meanwhile (see slow_device_test.cc)."""
     run = trained(2)
     run.step()
     saved = run.rows()
@@ -92,7 +92,7 @@ def test_training_may_go_on_while_it_saves(trained, tmp_path):
 
 
 def test_only_the_newest_are_kept(trained, tmp_path):
-    """PERSIA could not save twice to one place."""
+    """The original PERSIA could not save twice to one place."""
     run = trained(2)
     run.step()
     saves = [
@@ -119,7 +119,7 @@ def test_without_a_manifest_it_is_no_checkpoint(trained, tmp_path):
 
 
 def test_one_that_is_looked_at_too_early_is_found_once_it_is_whole(trained, tmp_path):
-    """PERSIA skipped for ever what it saw before its marker was there."""
+    """The original PERSIA ignored for ever what it saw before its marker was there."""
     run = trained(2)
     run.step()
     first = ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
@@ -160,7 +160,7 @@ def test_a_damaged_file_changes_no_row(trained, tmp_path, damage):
     with pytest.raises(errors.PersiaError, match="shard-00001-of-00002"):
         ptf.checkpoint.restore(save.folder, cluster=run.cluster)
     assert run.rows() == before
-    run.step(seed=3)  # Nothing is left over.
+    run.step(seed=3)  # Nothing of the failed save is left.
 
 
 def test_a_damaged_manifest_is_named(trained, tmp_path):
@@ -186,7 +186,9 @@ def test_another_output_dim_is_refused(trained, start_shards, tmp_path, table):
     shards = start_shards(1, checkpoint_root=str(tmp_path))
     cluster = ptf.Cluster([shards[0].address])
     ptf.layers.PersiaEmbedding(5, table=table, cluster=cluster).build()
-    with pytest.raises(ValueError, match="output_dim 5, the checkpoint's has 4"):
+    with pytest.raises(
+        ValueError, match="output_dim 5, but in the checkpoint it has 4"
+    ):
         ptf.checkpoint.restore(tmp_path / "run", cluster=cluster)
 
 
@@ -232,13 +234,13 @@ def test_a_shard_that_was_restarted_meanwhile_fails_the_save(
     progress = shards_lib.Shards.progress
 
     def forget_first(shards):
-        shards.forget()  # As a shard does that is started anew.
+        shards.forget()  # As after a restart.
         return progress(shards)
 
     monkeypatch.setattr(shards_lib.Shards, "progress", forget_first)
-    with pytest.raises(errors.UnavailableError, match="restarted meanwhile"):
+    with pytest.raises(errors.UnavailableError, match="no longer has any record"):
         ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
-    with pytest.raises(errors.UnavailableError, match="restarted meanwhile"):
+    with pytest.raises(errors.UnavailableError, match="no longer has any record"):
         ptf.checkpoint.restore(tmp_path / "run", cluster=run.cluster)
     assert os.listdir(tmp_path / "run") == ["ckpt-00000001"]
 

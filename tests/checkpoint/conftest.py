@@ -1,4 +1,4 @@
-"""Fixtures: clusters whose shards keep checkpoints, and what is in them."""
+"""Fixtures: clusters whose shards have a checkpoint root, and their rows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from persia_tf._keras import keras
 
 
 class Trained:
-    """A table on a cluster, and steps of it.
+    """A table on a cluster, and training steps on it.
 
     Args:
         shards: Addresses; none for rows in this process.
         table: The table's name.
-        timeout: Of requests to shards.
+        timeout: The time-out of requests to shards.
     """
 
     def __init__(self, shards, table, timeout=30.0, **layer_options):
@@ -50,7 +50,7 @@ class Trained:
 
 @pytest.fixture
 def trained(start_shards, tmp_path, table):
-    """Makes a table on so many shards, and others; 0: in this process."""
+    """Makes a table on a number of shards; 0: on the store of this process."""
 
     def make(shard_count, others=(), root=tmp_path, table=table, **layer_options):
         shards = start_shards(shard_count, checkpoint_root=str(root))

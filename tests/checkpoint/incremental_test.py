@@ -1,4 +1,4 @@
-"""Checkpoints of what changed: chains, what ends them, and what they need."""
+"""Incremental checkpoints: chains, what ends a chain, and what a chain needs."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from persia_tf.checkpoint import shards as shards_lib
 
 @pytest.fixture
 def save(tmp_path):
-    """Saves a run to one folder: an increment, unless it says so."""
+    """Saves a run to one folder; an increment, unless a test asks for a whole save."""
 
     def do(run, incremental=True, **options):
         return ptf.checkpoint.save(
@@ -36,7 +36,7 @@ def edit_manifest(folder, **fields):
 
 
 def train(run, seed):
-    """Some of all that can happen to rows."""
+    """Changes rows in several ways."""
     run.step(seed=seed, ids=250)
     run.table.remove(range(seed * 10, seed * 10 + 5))
     run.table.assign([seed, 1000 + seed], [[1.0 + seed] * 4] * 2)
@@ -178,15 +178,15 @@ def test_a_commit_that_is_lost_costs_a_whole_one(
             raise errors.UnavailableError("a shard was restarted")
 
         patch.setattr(shards_lib.Shards, "commit", fail)
-        # It is complete all the same, and the older one, which a shard might
-        # still need, stays.
+        # The save succeeds all the same, and the older checkpoint, which a shard might
+        # still need, is kept.
         folder = save(run, max_to_keep=1).folder
     assert names(tmp_path / "run") == ["ckpt-00000001", "ckpt-00000002"]
     rows = run.rows()
     train(run, 2)
     later = run.rows()
     assert not save(run).is_incremental
-    assert "will be a whole one" in caplog.text
+    assert "will be a full one" in caplog.text
     ptf.checkpoint.restore(folder, cluster=run.cluster)
     assert run.rows() == rows
     ptf.checkpoint.restore(tmp_path / "run", cluster=run.cluster)
@@ -199,10 +199,10 @@ def test_a_restore_a_restart_or_another_folder_make_it_a_whole_one(
     run = trained(2)
     run.step()
     save(run)
-    assert "whole one" not in caplog.text
+    assert "full one" not in caplog.text
     ptf.checkpoint.restore(tmp_path / "run", cluster=run.cluster)
     assert not save(run).is_incremental
-    assert caplog.text.count("the next checkpoint will be a whole one") == 1
+    assert caplog.text.count("the next checkpoint will be a full one") == 1
     assert save(run).is_incremental
     ptf.checkpoint.save(tmp_path / "other", cluster=run.cluster)
     assert not save(run).is_incremental
@@ -226,7 +226,7 @@ def test_a_part_of_the_shards_is_not_saved(trained, save, tmp_path):
     one = ptf.Cluster(run.addresses[:1])
     with pytest.raises(errors.FailedPreconditionError) as raised:
         ptf.checkpoint.save(tmp_path / "run", cluster=one)
-    assert "takes this server for shard 0 of 1, and it is shard 0 of 2" in str(
+    assert "expects this server to be shard 0 of 1, but it is shard 0 of 2" in str(
         raised.value
     )
     assert not save(run).is_incremental
@@ -253,9 +253,9 @@ def test_nothing_is_removed_where_it_cannot_be_told(trained, save, tmp_path, cap
     folders = [save(run).folder for _ in range(3)]
     edit_manifest(folders[1], files=[])
     assert not save(run, max_to_keep=2).is_incremental
-    assert "will be a whole one" in caplog.text
+    assert "will be a full one" in caplog.text
     assert len(names(tmp_path / "run")) == 4
-    assert "no old checkpoint is removed" in caplog.text
+    assert "were not removed, since" in caplog.text
 
 
 def damage(folder, how):
@@ -298,7 +298,7 @@ def test_a_chain_that_bites_its_tail_is_damaged(trained, save):
     ]
     parent = {"name": os.path.basename(second), "save_id": save_id}
     edit_manifest(first, parent=parent)
-    with pytest.raises(errors.DataLossError, match="increment of itself"):
+    with pytest.raises(errors.DataLossError, match="ckpt-0000000[12] twice"):
         ptf.checkpoint.restore(second, cluster=run.cluster)
 
 
@@ -335,7 +335,7 @@ def test_a_compacted_one_needs_no_other(trained, save, tmp_path, count):
         last = save(run).folder
     rows = run.rows()
     assert ptf.checkpoint.compact(tmp_path / "run") == last
-    assert ptf.checkpoint.compact(last) == last  # Once is enough.
+    assert ptf.checkpoint.compact(last) == last  # It is compacted already.
     shutil.rmtree(first)
     moved = trained(3)
     ptf.checkpoint.restore(tmp_path / "run", cluster=moved.cluster)
@@ -352,11 +352,11 @@ def test_training_goes_on_beside_a_compaction(trained, save, tmp_path):
     train(run, 2)
     later = save(run, max_to_keep=1)
     assert later.is_incremental
-    # What the compacted one needed is gone.
+    # The checkpoints that the compacted one needed are removed.
     assert names(tmp_path / "run") == ["ckpt-00000002", "ckpt-00000003"]
     manifest = json.loads((tmp_path / "run/ckpt-00000002/MANIFEST.json").read_text())
     assert manifest["files"] == ["whole-00000-of-00002", "whole-00001-of-00002"]
-    # A shard that is restarted meanwhile may read what it was told of.
+    # A shard that is restarted meanwhile may read the files that it was told of.
     assert set(manifest["files"]) < set(names(tmp_path / "run" / "ckpt-00000002"))
     rows = run.rows()
     moved = trained(1)

@@ -14,7 +14,7 @@ from persia_tf.files.remote import NewFile
 def root(request):
     """A URL that the shards of this process reach.
 
-    In memory, readers of a file share its position: one shard, no more.
+    In memory, readers of a file share its position, so a test uses only one shard.
     """
     url = f"memory://{uuid.uuid4()}/root"
     if request.param == "s3":
@@ -66,7 +66,7 @@ def test_only_the_newest_are_kept(trained, root):
 
 @pytest.fixture
 def chain(trained, root):
-    """A whole one and an increment, in one folder; the run and what it was."""
+    """A whole save and an increment, in one folder; gives the run and its rows."""
     run = trained(1, root=root)
     run.step()
     for seed in range(2):
@@ -82,7 +82,7 @@ def test_a_chain_is_compacted_where_it_lies(chain, root):
     folder = f"{root}/run/ckpt-00000002"
     assert ptf.checkpoint.compact(f"{root}/run") == folder
     run.step(seed=2, ids=400)
-    # Nothing else is needed, and increments go on.
+    # The compacted checkpoint needs no other, and increments of it can be saved.
     ptf.checkpoint.save("run", cluster=run.cluster, incremental=True, max_to_keep=1)
     assert files.list_folder(f"{root}/run") == ["ckpt-00000002", "ckpt-00000003"]
     after = run.rows()
@@ -145,7 +145,7 @@ def test_without_a_bucket_it_says_so(trained, s3_root):
 def test_without_credentials_it_says_so(trained, s3_root, monkeypatch, tmp_path):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))  # Where files of them might be.
+    monkeypatch.setenv("HOME", str(tmp_path))  # Without a file of credentials.
     run = trained(1, root=s3_root)
     with pytest.raises(errors.PersiaError, match="[Cc]redentials"):
         ptf.checkpoint.save("run", cluster=run.cluster)
@@ -199,7 +199,7 @@ def test_a_shard_that_is_killed_as_it_saves_leaves_the_previous_one(
         first = ptf.checkpoint.save("run", cluster=run.cluster)
         saved = run.rows()
         run.step(seed=1)
-    # Storage that takes what it is sent, and never answers.
+    # A storage server that accepts what it is sent, and never answers.
     with tcp_proxy.TcpProxy(object_store.address, port=proxy.port, delay=3600):
         save = ptf.checkpoint.save("run", cluster=run.cluster, block=False)
         shard.kill()

@@ -1,4 +1,4 @@
-"""No checkpoint takes the place of one that has rows which a shard has lost since."""
+"""A checkpoint does not replace one with rows that a shard has lost since."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 import persia_tf as ptf
 from persia_tf import errors
+from persia_tf.client import session
 
 
 def test_a_table_of_which_a_shard_lost_its_part_is_not_saved(
@@ -39,8 +40,8 @@ def test_a_table_that_is_being_made_is_no_reason_not_to_save(
 ):
     run = trained(2)
     run.step()
-    # As a program leaves it that ends while it makes the table.
-    settings = ptf.session.TableSettings(4, "zeros", "sgd", 0)
+    # The state in which a program leaves the table if it ends while it makes it.
+    settings = session.TableSettings(4, "zeros", "sgd", 0)
     [other] = start_shards(1)
     elsewhere = ptf.Cluster([run.addresses[0], other.address])
     elsewhere.create_table(f"{table}_of_one_shard", settings)

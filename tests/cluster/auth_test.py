@@ -1,4 +1,4 @@
-"""Programs, workers and shards that share a token, and those that do not."""
+"""Programs, workers and shards with the same token, and with different ones."""
 
 import time
 
@@ -10,7 +10,7 @@ from persia_tf import errors, stats
 TOKEN = b"a token of these tests"
 OTHER = b"another token of these"
 
-# Far more than any refusal takes: whoever waits for it was not refused.
+# Far more than any refusal takes: a call that waits so long was not refused.
 TIMEOUT = 600.0
 AT_ONCE = 60.0
 
@@ -39,7 +39,7 @@ def test_a_layer_trains_through_a_worker_with_the_token(
 ):
     worker = start_worker(addresses, auth_token=TOKEN)
     cluster = ptf.Cluster([worker], auth_token_file=token_file(TOKEN))
-    # The worker's own table is of its copies, and it keeps none.
+    # The worker's own tables are only its copies, and it keeps no copies here.
     assert train(table, cluster) == 64
 
 
@@ -47,7 +47,11 @@ def test_a_layer_trains_through_a_worker_with_the_token(
     ("token", "kind", "message"),
     [
         (OTHER, errors.PermissionDeniedError, "does not have this client's token"),
-        (None, errors.UnauthenticatedError, r"wants a token: .*auth_token_file=\.\.\."),
+        (
+            None,
+            errors.UnauthenticatedError,
+            r"requires a token: .*auth_token_file=\.\.\.",
+        ),
     ],
     ids=["another token", "no token"],
 )
@@ -63,7 +67,7 @@ def test_who_has_not_the_token_is_told_so_at_once(
     assert "shard " in str(failure.value)
     assert TOKEN.decode() not in str(failure.value)
     assert OTHER.decode() not in str(failure.value)
-    # Counted by those that were asked.
+    # The shards that were asked count the refusals.
     counted = stats.fetch(addresses, AT_ONCE, token_file(TOKEN, "right"))
     assert sum(each.refused_connections for each in counted) > 0
 
@@ -76,7 +80,7 @@ def test_a_token_for_shards_that_have_none_is_an_error(
         [shard.address], timeout=TIMEOUT, auth_token_file=token_file(TOKEN)
     )
     begin = time.monotonic()
-    with pytest.raises(errors.UnauthenticatedError, match="server has no token"):
+    with pytest.raises(errors.UnauthenticatedError, match="server has none"):
         train(table, cluster)
     assert time.monotonic() - begin < AT_ONCE
 
@@ -122,7 +126,7 @@ def test_clusters_of_one_session_must_agree_on_the_file(
     first = ptf.Cluster(addresses, auth_token_file=token_file(TOKEN))
     train(table, first)
     second = ptf.Cluster(addresses, auth_token_file=token_file(TOKEN, "copy"))
-    with pytest.raises(ValueError, match="`auth_token_file` must be the same"):
+    with pytest.raises(ValueError, match="`auth_token_file` must have one value"):
         train(table, second)
 
 
@@ -130,5 +134,5 @@ def test_the_file_is_part_of_the_config():
     cluster = ptf.Cluster(["a:1"], auth_token_file="/some/file")
     copy = ptf.Cluster.from_config(cluster.get_config())
     assert copy.auth_token_file == "/some/file"
-    # The default stays the environment of whoever loads it.
+    # If the path is not given, it is taken from the environment of the loading program.
     assert ptf.Cluster(["a:1"]).get_config()["auth_token_file"] is None

@@ -1,4 +1,4 @@
-"""Bags: who pools changes bytes, and nothing else."""
+"""Bags: where they are pooled changes the bytes sent, and nothing else."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from persia_tf._keras import keras
 
 BATCH, LENGTH, DIM = 32, 16, 8
 RANDOM = np.random.default_rng(0)
-# Few enough to come again in later steps, too many to be fewer than bags.
+# Ids so few that they come again in later steps, and so many that bags are fewer.
 IDS = RANDOM.integers(-1000, 1000, (6 * BATCH, LENGTH))
 IDS[RANDOM.random(IDS.shape) < 0.2] = 0
 IDS[:3] = 0
@@ -20,7 +20,7 @@ COMBINERS = ["sum", "mean", "sqrtn"]
 
 @pytest.fixture
 def start_cluster(start_shards, start_worker):
-    """Starts shards, and workers before them; gives a cluster of what is in front."""
+    """Starts shards, and workers in front; gives a cluster of those in front."""
 
     def start(shards, workers=0, cache_rows=0, **options):
         front = [shard.address for shard in start_shards(shards)]
@@ -49,7 +49,7 @@ def make_model(table, cluster, ragged=False, **options):
 
 
 def train(table, cluster, rows_of, prefetched=False, ragged=False, **options):
-    """The losses, and every row with its state, by id."""
+    """Trains; gives the losses, and every row with its state, by id."""
     model = make_model(table, cluster, ragged, **options)
     ids = IDS
     if ragged:
@@ -71,7 +71,7 @@ def check_same(trained, expected):
 
 
 def bytes_of_a_step(cluster, take_step):
-    """What comes in and what goes out in one more step."""
+    """The bytes received and sent in one more step."""
     take_step()
     before = cluster.session.counters()
     take_step()
@@ -113,7 +113,7 @@ def test_whoever_pools_trains_the_same(
     cluster = start_cluster(**setup)
     trained = train(table, cluster, rows_of, combiner="mean", prefetched=prefetched)
     check_same(trained, expected)
-    hits = cluster.session.counters()["prefetched"]
+    hits = cluster.session.counters()["prefetch_hits"]
     assert (hits > 0) == prefetched
 
 
@@ -206,7 +206,10 @@ def test_a_gradient_that_is_not_finite_skips_the_rows_of_its_bag(table, start_cl
         by_bag = rows.reshape(4, -1)
         np.testing.assert_array_equal(by_bag[:, 0], [0, 1, -1, 1])
         np.testing.assert_array_equal(by_bag, by_bag[:, :1].repeat(LENGTH * DIM, 1))
-        assert counters["nonfinite"] == LENGTH and counters["absent"] == 0
+        assert (
+            counters["gradients_nonfinite"] == LENGTH
+            and counters["gradients_absent"] == 0
+        )
 
 
 @pytest.mark.parametrize("staleness", [None, 4], ids=["plain", "prefetched"])
@@ -222,7 +225,7 @@ def test_bad_connections_lose_and_repeat_no_update_of_bags(
     counting.fit(staleness=staleness)
     cluster.flush()
     counters = cluster.session.counters()
-    assert counters["reconnects"] >= 10 and counters["absent"] == 0
+    assert counters["reconnects"] >= 10 and counters["gradients_absent"] == 0
     assert counters["staleness_max"] <= 4
     assert rows_of(table, cluster) == counting.counts
 

@@ -1,4 +1,4 @@
-"""Fixtures: small trainings, and rows that count updates."""
+"""Fixtures: short trainings, and rows that count updates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ COUNTED_IDS = 40
 
 @pytest.fixture
 def train():
-    """Trains a layer on a table; gives how many rows the shards then hold of it."""
+    """Trains a layer on a table; gives how many rows of it the shards then hold."""
 
     def train(table, cluster):
         import persia_tf as ptf
@@ -31,7 +31,7 @@ def train():
 
 @pytest.fixture
 def assert_cuts_are_mended(table, start_proxies):
-    """Looks a shard's rows up through a cluster, cut for cut."""
+    """Cuts the connection before each of several lookups; they must succeed."""
 
     def assert_mended(shard, **options):
         import persia_tf as ptf
@@ -69,10 +69,10 @@ def far_cluster(start_shards, start_proxies):
 
 
 class CountingModel:
-    """A model and data by which a row's value is how often it was updated.
+    """A model and data for which a row's value is the number of its updates.
 
     Rows begin as zeros, each occurrence of an id has the gradient -1, and each id
-    occurs once a batch at most. With a `bag`, a sample is so many ids, summed.
+    occurs at most once per batch. With `bag`, an example is the sum of that many ids.
     """
 
     def __init__(self, tables, cluster, *, steps, batch=8, bag=None):
@@ -111,7 +111,7 @@ class CountingModel:
         self.model.fit(self._dataset(staleness), epochs=epochs, verbose=0)
 
     def worst_lag(self, staleness=None):
-        """Trains on one table step by step, and looks at the rows that steps use.
+        """Trains on one table step by step, and compares the rows that steps use.
 
         Returns:
             The least number s for which each step saw all updates of the steps
@@ -142,13 +142,13 @@ class CountingModel:
 
     @property
     def counts(self):
-        """What rows hold after one epoch, by id."""
+        """The expected rows after one epoch, by id."""
         ids, counts = np.unique(self.ids, return_counts=True)
         return {int(i): [float(count)] for i, count in zip(ids, counts)}
 
 
 def _lag(seen, before):
-    """How many of the newest counts `before` a step are more than what it saw."""
+    """How many of the last counts in `before` are newer than the rows that it saw."""
     fresh = [i for i, counts in enumerate(before) if (seen >= counts).all()]
     assert fresh, "rows lack more than the last steps"
     return len(before) - 1 - fresh[-1]

@@ -1,4 +1,4 @@
-"""Which shards a cluster takes from where, and what it refuses."""
+"""Where a cluster gets its shards from, and which settings it refuses."""
 
 import json
 
@@ -62,8 +62,8 @@ def test_an_address_that_does_not_parse_is_shown(address):
     ("variable", "text", "message"),
     [
         ("PERSIA_PS", "nowhere", r"\$PERSIA_PS: an address must be host:port"),
-        ("PERSIA_PS", "a:1;b:2", r"\$PERSIA_PS must have commas between.*'a:1;b:2'"),
-        ("PERSIA_PS", "a:1 b:2", r"\$PERSIA_PS must have commas between"),
+        ("PERSIA_PS", "a:1;b:2", r"\$PERSIA_PS must separate addresses.*'a:1;b:2'"),
+        ("PERSIA_PS", "a:1 b:2", r"\$PERSIA_PS must separate addresses"),
         ("PERSIA_PS", "a:1,", r"\$PERSIA_PS: an address must be"),
         ("TF_CONFIG", tf_config(ps=["a"]), "`ps` of TF_CONFIG: an address must be"),
     ],

@@ -1,4 +1,4 @@
-"""Shards that are down, die, or come back: errors that name them, in time."""
+"""Shards that are down, die, or come back: errors name them, and come in time."""
 
 import contextlib
 import gc
@@ -31,7 +31,7 @@ def make_model(table, cluster):
 
 
 def test_shard_that_is_down_at_start_is_named(table, start_shards):
-    """PERSIA slept for two minutes, then panicked, where something was missing."""
+    """The original PERSIA slept for two minutes, and then panicked."""
     down = f"127.0.0.1:{free_port()}"
     cluster = ptf.Cluster([start_shards(1)[0].address, down], timeout=0.5)
     with pytest.raises(errors.PersiaError, match=down):
@@ -39,7 +39,7 @@ def test_shard_that_is_down_at_start_is_named(table, start_shards):
 
 
 def test_shard_that_is_killed_in_mid_epoch_ends_fit(table, shard_process):
-    """PERSIA dropped batches whose lookup failed, and went on."""
+    """The original PERSIA dropped batches whose lookup failed, and went on."""
     started = [shard_process() for _ in range(2)]
     cluster = ptf.Cluster([shard.address for shard in started], timeout=2)
     model = make_model(table, cluster)
@@ -53,10 +53,11 @@ def test_shard_that_is_killed_in_mid_epoch_ends_fit(table, shard_process):
     begin = time.monotonic()
     with pytest.raises(tf.errors.OpError, match=victim.address):
         model.fit(IDS, LABELS, batch_size=8, epochs=1000, verbose=0, callbacks=[Kill()])
-    # No hang: far more than the deadline of a request, far less than the epochs.
+    # It does not hang: this is far more than a request's deadline, far less than
+    # training.
     assert time.monotonic() - begin < 60
     with contextlib.suppress(errors.PersiaError):
-        cluster.flush()  # Of pushes that failed behind the step that raised.
+        cluster.flush()  # Ends pushes that failed after the step that raised.
 
 
 def test_shard_that_lost_its_tables_is_an_error_not_a_fresh_start(table, start_shards):
@@ -106,7 +107,7 @@ def test_prefetched_training_ends_with_its_shard_and_goes_on_with_others(
     model = make_model(table, others)
     model.fit(dataset_of(model), verbose=0)
     assert len(ptf.Table(table, cluster=others)) == len(IDS)
-    assert others.session.counters()["prefetched"] > 0
+    assert others.session.counters()["prefetch_hits"] > 0
 
 
 def test_prefetched_training_ends_with_a_shard_that_lost_its_tables(
@@ -138,27 +139,27 @@ def test_an_iterator_that_is_abandoned_leaves_nothing_waiting_for_a_dead_shard(
 
 
 def train_while_it_dies(model, cluster, shard):
-    # Not in the test: its frame would keep the iterator, for the traceback.
+    # Not in the test, because the traceback would keep its frame and so the iterator.
     batches = iter(dataset_of(model))
     model.train_on_batch(*next(batches))
     shard.stop()
     try:
-        # Those that were sent ahead have come, or are on their way.
+        # The rows of batches that were sent ahead have come, or are on their way.
         for _ in range(20):
             model.train_on_batch(*next(batches))
     finally:
-        assert cluster.session.counters()["registered"] > 0
+        assert cluster.session.counters()["batches_registered"] > 0
 
 
 def check_that_nothing_waits(cluster):
-    """Whether all that was under way ends."""
+    """Checks that everything that was under way ends."""
     with contextlib.suppress(errors.PersiaError):
-        cluster.flush()  # Of pushes that failed behind the step that raised.
+        cluster.flush()  # Ends pushes that failed after the step that raised.
     gc.collect()
     give_up = time.monotonic() + 60
     while True:
         counters = cluster.session.counters()
-        waiting = counters["registered"], counters["unacknowledged"]
+        waiting = counters["batches_registered"], counters["updates_pending"]
         if waiting == (0, 0):
             return
         assert time.monotonic() < give_up, f"these still wait: {waiting}"

@@ -1,11 +1,11 @@
-"""Following shards behind embedding workers, and shards that end and come back."""
+"""Following shards behind embedding workers, and shards that end and are restarted."""
 
 import numpy as np
 import pytest
 from followed_copy import FollowedCopy
 
 import persia_tf as ptf
-from persia_tf.session import TableSettings
+from persia_tf.client.session import TableSettings
 
 
 def make(table, cluster):

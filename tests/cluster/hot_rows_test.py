@@ -1,4 +1,4 @@
-"""Copies of hot rows in the trainer: used where they may be, and never too old."""
+"""Copies of hot rows in the trainer are used where they may be, and never too old."""
 
 import pytest
 import tensorflow as tf
@@ -15,7 +15,7 @@ def hot_cluster(far_cluster):
 
 def hits_and_misses(cluster):
     counters = cluster.session.counters()
-    return counters["hot_hits"], counters["hot_misses"]
+    return counters["hot_row_hits"], counters["hot_row_misses"]
 
 
 @pytest.mark.parametrize("hot_rows", [1000, 10])
@@ -29,7 +29,7 @@ def test_copies_serve_steps_that_may_be_stale(
     assert hits > 0
     assert hits + misses == counting.ids.size
     assert rows_of(table, cluster) == counting.counts
-    assert cluster.session.counters()["absent"] == 0
+    assert cluster.session.counters()["gradients_absent"] == 0
 
 
 def test_copies_serve_no_synchronous_step(table, hot_cluster, counting_model, rows_of):
@@ -57,7 +57,7 @@ def test_copies_serve_prefetching_that_is_not_far_ahead(
 ):
     cluster = hot_cluster(0)
     counting = counting_model([table], cluster, steps=STEPS)
-    # The dataset ends long before it is so far ahead.
+    # The staleness is more than the steps of all epochs.
     epochs = 3
     counting.fit(staleness=4 * STEPS, epochs=epochs)
     assert hits_and_misses(cluster)[0] > 0

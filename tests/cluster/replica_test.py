@@ -85,9 +85,9 @@ def test_what_writes_is_refused(start_shards, start_replicas, table):
     ):
         with pytest.raises(Exception, match=refused):
             write()
-    with pytest.raises(errors.FailedPreconditionError, match="make it there first"):
+    with pytest.raises(errors.FailedPreconditionError, match="create it on the source"):
         model_of(f"{table}_other", replica)
-    # Another session stands for another program.
+    # A different timeout gives a session of its own, as another program would have.
     other = ptf.Cluster(replica.shards, timeout=21)
     with pytest.raises(errors.AlreadyExistsError, match="output_dim: 4 here, 8 asked"):
         ptf.layers.PersiaEmbedding(8, table=table, cluster=other).build((None,))

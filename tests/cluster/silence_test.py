@@ -1,4 +1,4 @@
-"""A shard that does not answer is told of, long before the error, and its return."""
+"""Events report a shard that does not answer, long before the error, and its return."""
 
 import threading
 import time
@@ -46,8 +46,8 @@ def test_it_is_told_of_once_with_what_waits_and_once_when_it_is_back(
         [back] = wait_for("answers again", caplog)
         thread.join()
     assert shard.address in told and shard.address in back
-    assert "What waits for it is a lookup, and fails in" in told
-    # It came back without its rows, which is an error that names the table.
+    assert "wait for it: a lookup. The oldest fails in" in told
+    # It was restarted without its rows, which is an error that names the table.
     [failure] = failures
     assert f'table "{table}" is not there any more' in failure
     assert "ptf.checkpoint.restore" in failure and shard.address in failure

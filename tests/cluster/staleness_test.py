@@ -1,4 +1,4 @@
-"""The bound on staleness holds on every path, and shards that are far use it."""
+"""The bound on staleness holds everywhere, and with distant shards it is used."""
 
 import pytest
 import tensorflow as tf
@@ -9,7 +9,7 @@ STEPS = 40
 
 
 def check(cluster, staleness):
-    """Whether no batch was more stale than it may be."""
+    """Checks that no batch was more stale than the bound."""
     assert cluster.session.counters()["staleness_max"] <= staleness
     batches = cluster.session.staleness_histogram()
     assert sum(batches) >= STEPS
@@ -17,21 +17,21 @@ def check(cluster, staleness):
 
 
 def check_that_it_is_used(cluster):
-    # Of a bound that is never reached, these tests would tell nothing.
+    # If no batch were stale, these tests would show nothing.
     assert cluster.session.counters()["staleness_max"] > 0
 
 
 @pytest.mark.parametrize("staleness", [0, 1, 4])
 def test_of_prefetched_batches(table, far_cluster, counting_model, rows_of, staleness):
-    # The cluster's must not count.
+    # The cluster's own staleness must not count.
     cluster = far_cluster(0 if staleness else 4)
     counting = counting_model([table], cluster, steps=STEPS)
     counting.fit(staleness=staleness)
     check(cluster, staleness)
-    # With less room a step may overtake what runs ahead of it.
+    # With a smaller bound, a step may overtake its lookups that were sent ahead.
     if staleness == 4:
         check_that_it_is_used(cluster)
-        assert cluster.session.counters()["prefetched"] > 0
+        assert cluster.session.counters()["prefetch_hits"] > 0
     assert rows_of(table, cluster) == counting.counts
 
 
@@ -57,7 +57,7 @@ def test_of_the_rows_that_steps_really_see(
     counting = counting_model([table], cluster, steps=STEPS)
     lag = counting.worst_lag(staleness=staleness if prefetched else None)
     assert lag <= staleness
-    # What is not prefetched may follow the update that it need not see.
+    # A lookup that is not prefetched may come after an update that it need not see.
     assert lag > 0 or not (prefetched and staleness == 4)
     assert lag <= cluster.session.counters()["staleness_max"]
 
@@ -77,8 +77,8 @@ def test_of_both_kinds_of_batches_in_turn(
             counting.model.train_on_batch(*next(batches))
     check(cluster, staleness)
     counters = cluster.session.counters()
-    # Of those that were sent ahead, the other kind's steps made some too old.
-    assert counters["prefetched"] + counters["stale"] >= STEPS / 2
+    # Steps of the other kind made some of the lookups sent ahead too old.
+    assert counters["prefetch_hits"] + counters["prefetch_stale"] >= STEPS / 2
     twice = {row_id: [2 * count] for row_id, [count] in counting.counts.items()}
     assert rows_of(table, cluster) == twice
 

@@ -72,7 +72,7 @@ def test_programs_that_give_a_table_different_settings_are_refused(shards, table
     ptf.layers.PersiaEmbedding(
         4, table=table, optimizer="adagrad", cluster=cluster_of(shards)
     ).build(())
-    # Another session stands for another program.
+    # A different timeout gives a session of its own, as another program would have.
     later = cluster_of(shards, timeout=21)
     with pytest.raises(errors.AlreadyExistsError) as raised:
         ptf.layers.PersiaEmbedding(
@@ -86,7 +86,7 @@ def test_a_later_program_attaches_and_finds_the_rows(shards, table):
     ids = tf.range(10, dtype=tf.int64)
     first = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster_of(shards))
     rows = np.array(first(ids, training=True))
-    # Another session stands for another program.
+    # A different timeout gives a session of its own, as another program would have.
     later = cluster_of(shards, timeout=21)
     second = ptf.layers.PersiaEmbedding(4, table=table, cluster=later)
     np.testing.assert_array_equal(np.array(second(ids, training=False)), rows)
@@ -118,8 +118,8 @@ def test_jobs_that_list_the_shards_differently_are_refused(shards, table, other_
     with pytest.raises(errors.FailedPreconditionError) as raised:
         ptf.layers.PersiaEmbedding(4, table=table, cluster=swapped).build(())
     message = str(raised.value)
-    assert f'table "b/{table}" takes this server for shard 0 of' in message
-    assert f'to the program that made table "a/{table}"' in message
+    assert f'table "b/{table}" expects this server to be shard 0 of' in message
+    assert f'for the program that created table "a/{table}"' in message
     np.testing.assert_array_equal(np.array(first(ids)), rows)
 
 

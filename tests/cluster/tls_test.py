@@ -1,22 +1,23 @@
-"""Programs, workers and shards with TLS, and those that do not fit together."""
+"""Programs, workers and shards with TLS that fits together, and that does not."""
 
 import time
 
 import pytest
 
 import persia_tf as ptf
-from persia_tf import errors, stats, tls
+from persia_tf import errors, stats
+from persia_tf.credentials import tls
 
 TOKEN = b"a token of these tests"
 
-# Far more than any refusal takes: whoever waits for it was not refused.
+# Far more than any refusal takes: a call that waits so long was not refused.
 TIMEOUT = 600.0
 AT_ONCE = 60.0
 
 
 @pytest.fixture
 def server_tls(certificates):
-    """What a server in this process takes."""
+    """The options of a server in this process."""
     return tls.read(certificates.tls("ps-0")).native()
 
 
@@ -72,7 +73,7 @@ def test_training_goes_on_after_a_cut(
 
 @pytest.fixture
 def refusal(table, train):
-    """What a program is told at once that cannot train."""
+    """The error that a program gets at once if it is refused."""
 
     def refused(addresses, kind, **options):
         begin = time.monotonic()
@@ -123,18 +124,18 @@ def test_shards_of_another_authority_are_refused(
 ):
     wary = certificates.tls("trainer", ca=other_certificates)
     told = refusal(addresses, errors.PermissionDeniedError, tls=wary)
-    assert "the server's certificate is none that this end takes" in told
+    assert "this end does not accept the server's certificate" in told
     assert count_refused(addresses, trainer_tls) > 0
 
 
 def test_a_shard_is_known_by_its_name_alone(
     start_shards, certificates, trainer_tls, refusal
 ):
-    # The trainer's certificate is of the right authority, and of no address.
+    # The trainer's certificate is signed by the right authority, but has no address.
     own = tls.read(certificates.tls("trainer")).native()
     [shard] = start_shards(1, tls=own)
     told = refusal([shard.address], errors.PermissionDeniedError, tls=trainer_tls)
-    assert "is not for 127.0.0.1: make it one whose subjectAltName" in told
+    assert "is not for 127.0.0.1: issue one whose subjectAltName" in told
 
 
 def test_another_tls_for_the_same_shards_is_an_error(
@@ -143,7 +144,7 @@ def test_another_tls_for_the_same_shards_is_an_error(
     first = ptf.Cluster(addresses, tls=trainer_tls)
     train(table, first)
     second = ptf.Cluster(addresses, tls=certificates.tls("ps-0"))
-    with pytest.raises(ValueError, match="`tls` must be the same"):
+    with pytest.raises(ValueError, match="`tls` must have one value"):
         train(f"{table}_2", second)
 
 

@@ -1,4 +1,4 @@
-"""Rows and gradients that travel in few bits train all the same."""
+"""Training works with rows and gradients that are sent in fewer bits."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import persia_tf as ptf
 from persia_tf._keras import keras
 
 DTYPES = ["float32", "float16", "bfloat16", "int8"]
-# Of a row's numbers, relative to its largest, that a round trip may lose.
+# The most that a round trip may change, relative to a row's largest number.
 PRECISION = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 1e-2, "int8": 1e-2}
 IDS = np.arange(100, dtype="int64")
 
@@ -35,7 +35,7 @@ def layer_of(table, cluster, dim=8, learning_rate=1.0, initializer="zeros"):
 
 
 def push(layer, ids, gradients):
-    """One step in which the rows of `ids` have these gradients."""
+    """Makes one step in which the rows of `ids` get these gradients."""
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(layer(tf.constant(ids), training=True) * gradients)
     variables = layer.trainable_variables
@@ -45,7 +45,7 @@ def push(layer, ids, gradients):
 
 
 def rows_of(table, cluster):
-    """In float32, since rows of exports always travel so."""
+    """The rows in float32: exports always send rows so."""
     pages = list(ptf.Table(table, cluster=cluster).export())
     ids = np.concatenate([page.ids for page in pages])
     return np.concatenate([page.rows for page in pages])[np.argsort(ids)]
@@ -83,7 +83,7 @@ def test_what_a_dtype_may_lose_of_rows_and_gradients(
     for got, meant in ((seen, values), (held, stepped)):
         largest = np.abs(meant).max()
         np.testing.assert_allclose(got, meant, atol=PRECISION[wire_dtype] * largest)
-        # Else the dtype was not used.
+        # If rows were not rounded, the dtype was not used.
         assert np.array_equal(got, meant) == (wire_dtype == "float32")
 
 
@@ -116,7 +116,7 @@ def test_a_gradient_that_is_not_finite_is_skipped_alone(
     np.testing.assert_allclose(
         rows_of(table, cluster), expected, atol=PRECISION[wire_dtype]
     )
-    assert cluster.session.counters()["nonfinite"] == 2
+    assert cluster.session.counters()["gradients_nonfinite"] == 2
 
 
 def test_a_smaller_dtype_takes_fewer_bytes(table, cluster_of_dtype):
@@ -137,7 +137,7 @@ def test_a_smaller_dtype_takes_fewer_bytes(table, cluster_of_dtype):
             name: (after[name] - before[name]) / numbers
             for name in ("bytes_in", "bytes_out")
         }
-    # Beside the numbers there are ids, and little else.
+    # Besides the numbers, ids are sent, and little else.
     rest = 2 * 8 / dim + 0.1
     for wire_dtype, size in zip(DTYPES, (4, 2, 2, 1)):
         assert size <= taken[wire_dtype]["bytes_in"] < size + rest

@@ -35,7 +35,7 @@ def make_model(table, cluster):
 
 
 def train(table, cluster, rows_of):
-    """The losses, and every row with its state, by id."""
+    """Trains; gives the losses, and every row with its state, by id."""
     model = make_model(table, cluster)
     history = model.fit(
         IDS, LABELS, batch_size=32, epochs=2, shuffle=False, verbose=0
@@ -82,7 +82,7 @@ def test_bad_connections_before_and_behind_a_worker_lose_and_repeat_no_update(
     counting.fit(staleness=staleness)
     cluster.flush()
     counters = cluster.session.counters()
-    assert counters["reconnects"] >= 10 and counters["absent"] == 0
+    assert counters["reconnects"] >= 10 and counters["gradients_absent"] == 0
     assert counters["staleness_max"] <= 4
     direct = cluster_of(addresses_of(shards))
     assert sum(each.repeated_updates for each in direct.stats()) > 0
@@ -131,7 +131,7 @@ def test_a_wire_dtype_holds_between_trainer_and_worker(
     np.testing.assert_allclose(short_losses, losses, rtol=0.05)
     assert short_rows.keys() == rows.keys()
     sent = [each.session.counters()["bytes_in"] for each in (short, plain)]
-    assert sent[0] < sent[1]  # Of one byte a number, or two, and not four.
+    assert sent[0] < sent[1]  # One or two bytes per number, and not four.
 
 
 def test_the_worker_tells_of_itself_and_then_of_its_shards(
@@ -167,7 +167,7 @@ def test_rows_behind_several_workers_are_given_once(
     workers = [start_worker(shards) for _ in range(2)]
     layer = ptf.layers.PersiaEmbedding(2, table=table, cluster=cluster_of(workers))
     layer(tf.range(100, dtype=tf.int64), training=True)
-    # Of which the second made no table.
+    # The program with the second of these clusters made no table.
     for cluster in (cluster_of(workers), cluster_of(workers, timeout=21)):
         assert len(ptf.Table(table, cluster=cluster)) == 100
         assert rows_of(table, cluster).keys() == set(range(100))
@@ -193,4 +193,4 @@ def test_a_shard_that_dies_behind_a_worker_is_named(table, start_shards, start_w
     with pytest.raises(tf.errors.OpError, match=dead):
         model.fit(IDS, LABELS, batch_size=8, verbose=0, callbacks=[Stop()])
     with contextlib.suppress(errors.PersiaError):
-        cluster.flush()  # Of pushes that failed behind the step that raised.
+        cluster.flush()  # Ends pushes that failed after the step that raised.

@@ -1,4 +1,4 @@
-"""Tokens, and who may come, on the command line."""
+"""Tokens on the command line, and which programs they admit."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def test_other_machines_are_listened_to_if_it_is_insisted_on(start_server, role)
     options = [*NEEDED[role], "--host=0.0.0.0", "--insecure"]
     command, address, _ = start_server(role, *options)
     command.wait_for(
-        f"There is no token and no TLS: whoever reaches {address} may read"
+        f"There is no token and no TLS: every program that reaches {address} can read"
     )
 
 
@@ -63,10 +63,10 @@ def test_status_of_shards_with_a_token_needs_it(persia, start_ps, token_file):
     other = f"--auth-token-file={token_file(b'another token of these', 'other')}"
     _, address, _ = start_ps(option)
     for options, message in (
-        ([], "this server wants a token"),
+        ([], "this server requires a token"),
         ([other], "the server does not have this client's token"),
     ):
-        # It does not wait for its time-out.
+        # The refusal does not wait for the time-out.
         refused = persia("status", *options, "--timeout=600", address)
         assert refused.wait() == 1
         (line,) = refused.stderr.splitlines()
@@ -91,13 +91,13 @@ def test_launch_gives_its_token_to_servers_and_program(persia, token_file):
     command = persia(
         "launch",
         *("--ps=2", "--embedding-workers=1", f"--auth-token-file={path}"),
-        # From elsewhere, and without the token last.
+        # Asks from another folder, and lastly without the token.
         *("--", "sh", "-c", f"cd / && {ask}; PERSIA_AUTH_TOKEN_FILE= {ask}"),
     )
     assert command.wait() == 1
     processes = json.loads(command.stdout)["processes"]
     assert len(processes) == 3
-    assert "this server wants a token" in command.stderr
+    assert "this server requires a token" in command.stderr
 
 
 def test_launch_passes_on_the_environments_token(persia, token_file):
@@ -113,7 +113,7 @@ def test_connections_over_the_limit_are_turned_away(persia, start_ps):
     with socket.create_connection((host, int(port))) as first:
         command = persia("status", "--timeout=2", address)
         assert command.wait() == 1
-        assert "as many connections as it may, 1" in command.stderr
+        assert "its limit of 1 connections" in command.stderr
         assert first.fileno() >= 0
 
 

@@ -1,4 +1,4 @@
-"""`persia checkpoint save` and `persia checkpoint restore`, of live shards."""
+"""`persia checkpoint save` and `persia checkpoint restore`, on live shards."""
 
 import inspect
 import re
@@ -11,7 +11,7 @@ from persia_tf.commands import main, progress
 
 @pytest.fixture
 def checkpoint(persia):
-    """Runs the command to its end; its exit code, stdout and stderr."""
+    """Runs the command to its end; gives its exit code, stdout and stderr."""
 
     def run(*args, **options):
         command = persia("checkpoint", *args, **options)
@@ -28,7 +28,7 @@ def shards(start_shards, tmp_path):
 
 
 def fill(shards, table, count=30):
-    """Gives a table so many rows of ones."""
+    """Gives a table `count` rows of ones."""
     cluster = ptf.Cluster(shards.split(","))
     ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster).build()
     rows = ptf.Table(table, cluster)
@@ -177,7 +177,7 @@ class Stream:
 
 @pytest.fixture
 def stderr(monkeypatch):
-    """Makes stderr a terminal, or a file; time passes as it is told."""
+    """Makes stderr a terminal or a file, with a clock that the test sets."""
 
     def make(is_terminal):
         stream = Stream(is_terminal)

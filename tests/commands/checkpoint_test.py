@@ -12,7 +12,7 @@ from persia_tf import files
 
 @pytest.fixture
 def checkpoint():
-    """Runs the command; its exit code and its output."""
+    """Runs the command; gives its exit code and its output."""
 
     def run(*arguments):
         command = [sys.executable, "-m", "persia_tf.commands.main", "checkpoint"]
@@ -27,14 +27,14 @@ def checkpoint():
     return run
 
 
-# Seconds that shards in this process may take to reach a bucket: connecting is work of
-# Python's, for which others on the machine contend.
+# Seconds that shards in this process may take to reach a bucket: Python makes the
+# connection, and other programs on the machine compete for the processor.
 REACHED = 120
 
 
 @pytest.fixture
 def saved(start_shards, tmp_path, table):
-    """Saves a table of 30 rows twice; the two checkpoints' folders."""
+    """Saves a table of 30 rows twice; gives the folders of the two checkpoints."""
     shards = start_shards(2, checkpoint_root=str(tmp_path))
     cluster = ptf.Cluster([shard.address for shard in shards])
     ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster).build()
@@ -78,7 +78,7 @@ def test_a_file_of_another_checkpoint_is_found(saved, checkpoint):
     (saved[1] / name).write_bytes((saved[0] / name).read_bytes())
     code, output = checkpoint("verify", saved[1])
     assert code == 1
-    assert "is of another checkpoint" in output
+    assert "belongs to another checkpoint" in output
 
 
 def test_a_damaged_manifest_is_told(saved, checkpoint):
@@ -97,7 +97,7 @@ def test_where_there_is_none_it_says_so(checkpoint, tmp_path):
 
 @pytest.fixture
 def chain(start_shards, tmp_path, table):
-    """Saves a table of 30 rows, then 3 changes and a removal."""
+    """Saves a table of 30 rows, then 3 changes and a removal as increments."""
     shards = start_shards(2, checkpoint_root=str(tmp_path))
     cluster = ptf.Cluster([shard.address for shard in shards])
     ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster).build()
@@ -173,7 +173,7 @@ def test_urls_are_read_as_folders_are(start_shards, bucket, checkpoint, table):
     saved = f"{root}/{ptf.checkpoint.save('run', cluster=cluster).folder}"
     code, output = checkpoint("ls", f"{root}/run/")
     assert (code, output[: len(saved) + 9]) == (0, f"{saved}: 30 rows")
-    # S3's library logs where it found the credentials.
+    # The S3 library logs where it found the credentials.
     code, output = checkpoint("verify", saved)
     assert (code, output.splitlines()[0]) == (0, f"{saved}: OK, 30 rows")
     assert "nobody-may-read-this" not in output

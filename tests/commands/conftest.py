@@ -1,4 +1,4 @@
-"""Fixtures that run `persia` as real processes and end them."""
+"""Fixtures that run `persia` as real processes and end them with the test."""
 
 import os
 import re
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from persia_tf import _native
+from persia_tf.native import capi
 
 DEADLINE_SECONDS = 60
-PACKAGE_PARENT = str(Path(_native.__file__).parents[1])
+PACKAGE_PARENT = str(Path(capi.__file__).parents[2])
 PYTHONPATH = os.pathsep.join(
     filter(None, [PACKAGE_PARENT, os.environ.get("PYTHONPATH")])
 )
@@ -35,7 +35,7 @@ def _alive(pid):
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
-    # A zombie that nobody reaps has ended all the same.
+    # A zombie whose parent does not reap it has ended all the same.
     return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
@@ -79,10 +79,10 @@ class Command:
         return self._stderr.read_text()
 
     def wait_for(self, pattern, count=1, stream="stderr"):
-        """The matches of a pattern in the output, once there are `count`."""
+        """Waits for `count` matches of a pattern in the output; gives the matches."""
 
         def found():
-            # Before it looks, so that the last words of a process count too.
+            # Read before the output, so that the last output of a process counts too.
             ended = not self.running
             matches = list(re.finditer(pattern, getattr(self, stream)))
             if len(matches) >= count:
@@ -96,7 +96,7 @@ class Command:
         self._process.send_signal(signum)
 
     def wait(self):
-        """The exit code, as subprocess gives it."""
+        """The exit code, as `subprocess` gives it."""
         return self._process.wait(DEADLINE_SECONDS)
 
     def end(self):
@@ -143,13 +143,13 @@ def start_server(persia):
 
 @pytest.fixture
 def start_ps(start_server):
-    """The same for a shard."""
+    """Starts a shard in the same way."""
     return lambda *args: start_server("ps", *args)
 
 
 @pytest.fixture
 def unused_address():
-    """Where nobody listens, and nobody else comes to."""
+    """An address that no server uses, and that stays reserved during the test."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         yield f"127.0.0.1:{bound.getsockname()[1]}"
@@ -163,7 +163,7 @@ def wait_until():
 
 @pytest.fixture
 def alive():
-    """Tells whether a process id is that of a running process."""
+    """Returns whether a process with this id is running."""
     return _alive
 
 

@@ -1,4 +1,4 @@
-"""Health over a gRPC server in this process."""
+"""Health checks over a gRPC server in this process."""
 
 import contextlib
 from concurrent import futures
@@ -6,7 +6,7 @@ from concurrent import futures
 import grpc
 import pytest
 
-from persia_tf.commands import health
+from persia_tf.processes import health
 
 SERVING, NOT_SERVING, SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x02", b"\x08\x03"
 OVERALL = b""

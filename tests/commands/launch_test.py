@@ -43,7 +43,7 @@ def launch(persia):
 
 @pytest.fixture
 def recorder(launch, tmp_path):
-    """A launched program that records signals: the command and its record."""
+    """A launched program that records signals: gives the command and its record."""
     record = tmp_path / "signals"
     command = launch(python(RECORDER, record), "--ps=2")
     command.wait_for("ready", stream="stdout")
@@ -165,7 +165,7 @@ def test_the_program_starts_with_no_signal_blocked_or_ignored(launch):
     masks = dict(re.findall(r"(Sig\w+):\t(\w+)", command.stdout))
     assert int(masks["SigBlk"], 16) == 0
     ignored = int(masks["SigIgn"], 16)
-    # Two more, of the C library's own, may be ignored.
+    # Two more signals, which the C library uses itself, may be ignored.
     assert not [each for each in signal.valid_signals() if ignored >> (each - 1) & 1]
 
 
@@ -231,7 +231,7 @@ class Terminal:
         os.write(self._master, key)
 
     def ended(self):
-        self.screen()  # A full terminal would stop the process.
+        self.screen()  # A full terminal would block the process.
         if self._status is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             self._status = status if pid else None
@@ -256,9 +256,10 @@ def test_ctrl_c_reaches_the_program_once_and_no_shard(tmp_path, wait_until):
     terminal = Terminal(argv + python(RECORDER, record), env)
     with contextlib.closing(terminal):
         wait_until(lambda: "ready True" in terminal.screen(), "the program")
-        # The launcher sees the signal only once the program is done with it: two
-        # at once would look like one. Of signals that wait, the lowest number is
-        # taken first, so a SIGINT that it forwards comes before SIGTERM.
+        # The launcher must see the second signal only once the program is done with the
+        # first: two at once would look like one. Of pending signals, the one with the
+        # lowest number is handled first, so a SIGINT that the launcher forwards comes
+        # before SIGTERM.
         os.kill(terminal.pid, signal.SIGSTOP)
         terminal.press(b"\x03")
         wait_until(lambda: record.exists() and record.read_text(), "Ctrl-C")
@@ -297,7 +298,7 @@ def test_a_shard_that_dies_comes_back_where_it_was(launch, tmp_path, source):
     lines = {int(line[1]): line for line in command.wait_for(SHARD_LINE, 2)}
     os.kill(int(lines[1][2]), signal.SIGKILL)
     command.wait_for(
-        r"(?m)^\S+ ERROR persia.launch: shard ps 1 .* it is started again$"
+        r"(?m)^\S+ ERROR persia.launch: shard ps 1 .* it is being restarted$"
     )
     third = command.wait_for(SHARD_LINE, 3)[2]
     assert (third[1], third[3]) == ("1", lines[1][3])
@@ -318,7 +319,7 @@ def test_a_shard_that_cannot_come_back_is_told(launch, tmp_path):
         file.write_bytes(b"damaged")
     os.kill(int(line[2]), signal.SIGKILL)
     command.wait_for(
-        r"(?m)^\S+ ERROR persia.launch: shard ps 0 .* it did not come back"
+        r"(?m)^\S+ ERROR persia.launch: shard ps 0 .* it failed to restart"
     )
     go_on.touch()
     assert command.wait() == 0
@@ -378,7 +379,7 @@ def test_a_signal_while_it_waits_for_shards_to_stop_kills_them(
 ):
     command = launch(["true"], "--ps=1")
     (shard,) = shard_pids(command, 1)
-    os.kill(shard, signal.SIGSTOP)  # It cannot follow a request to stop.
+    os.kill(shard, signal.SIGSTOP)  # So it cannot follow a request to stop.
 
     def ended():
         if command.running:

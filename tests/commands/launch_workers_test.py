@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-# Says which worker it is, and waits until it is told to end.
+# Prints which worker it is, and waits until it is told to end.
 WAITER = """
 import json, os, signal
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])

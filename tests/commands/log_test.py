@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from persia_tf import _native, events
-from persia_tf.commands import log
+from persia_tf.native import capi, events
+from persia_tf.processes import log
 
 LINE = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d (INFO|WARNING|ERROR) "
 
@@ -48,7 +48,7 @@ def test_a_traceback_is_kept():
 
 @pytest.fixture
 def records():
-    """Records of a logger of its own: the logger, and the list."""
+    """Gives a logger of the test's own, and the list of its records."""
     logger = logging.getLogger("persia.test.events")
     kept = []
     handler = logging.Handler()
@@ -62,7 +62,7 @@ def records():
 
 def test_an_event_log_ends_without_events(records):
     logger, kept = records
-    of_test = "events-of-this-test"  # Other tests' servers may still run.
+    of_test = "events-of-this-test"  # Servers of other tests may still run.
     events.EventLog(logger, of_test).close()
     assert kept == []
     assert of_test not in [thread.name for thread in threading.enumerate()]
@@ -91,7 +91,7 @@ def test_requests_are_not_logged(start_ps, terminate):
     assert terminate(command) == 0
     lines = command.stderr.splitlines()
     assert [line for line in lines if "made table" in line]
-    assert len(lines) == 4  # It listens, it made a table, it ends, it ended.
+    assert len(lines) == 4  # Listening, a table made, ending, ended.
 
 
 def test_refused_clients_are_logged_without_their_token(start_ps, tmp_path, terminate):
@@ -114,17 +114,17 @@ def _native_address(address):
 
 
 def _table(address, rows=0, token=b""):
-    native = _native.library()
-    name = _native.utf8(f"log-test-{address}")
-    options = _native.SessionOptions(
-        addresses=_native.utf8(address),
+    native = capi.library()
+    name = capi.utf8(f"log-test-{address}")
+    options = capi.SessionOptions(
+        addresses=capi.utf8(address),
         timeout_seconds=30,
         wire_dtype=b"float32",
         auth_token=token,
     )
     native.persia_session_open(name, ctypes.byref(options))
     try:
-        settings = _native.TableSettings(dim=2, initializer=b"zeros", optimizer=b"sgd")
+        settings = capi.TableSettings(dim=2, initializer=b"zeros", optimizer=b"sgd")
         count = ctypes.c_uint64()
         native.persia_session_create_table(
             name, b"t", ctypes.byref(settings), ctypes.byref(count)

@@ -16,12 +16,12 @@ from persia_tf.commands import main
     [
         ([], "COMMAND"),
         (["frobnicate"], "frobnicate"),
-        (["status"], "no shards are named: give HOST:PORT,..., or set $PERSIA_PS"),
+        (["status"], "no shards are given: give HOST:PORT,..., or set $PERSIA_PS"),
         (["status", "nowhere"], "host:port"),
-        (["status", "a:1", "--", "b:2"], "takes no --"),
+        (["status", "a:1", "--", "b:2"], "takes neither --"),
         (["ps", "--frob"], "--frob"),
-        (["worker"], "argument --ps: no shards are named"),
-        (["checkpoint", "save", "run"], "argument --ps: no shards are named"),
+        (["worker"], "argument --ps: no shards are given"),
+        (["checkpoint", "save", "run"], "argument --ps: no shards are given"),
         (["checkpoint", "save"], "PATH"),
         (["checkpoint", "save", "run", "--ps=a:1", "--max-to-keep=0"], "at least 1"),
         (["checkpoint", "save", "run", "--ps=a:1", "--max-to-keep=some"], "'some'"),
@@ -58,7 +58,7 @@ HELP_PAGES = [
 
 @pytest.fixture(scope="module")
 def parsers():
-    """Each command's parser, by its words."""
+    """Each command's parser, by the words of the command."""
     found = {}
 
     def add(words, parser):
@@ -68,7 +68,7 @@ def parsers():
                 for name, command in action.choices.items():
                     add((*words, name), command)
 
-    add((), main._parser())
+    add((), main.parser())
     return found
 
 
@@ -85,7 +85,7 @@ def test_help_fits_a_terminal_and_ends_with_examples(parsers, args):
     begin = " ".join(["  persia", *args])
     examples = page.partition("\nexamples:\n")[2].splitlines()
     assert [line for line in examples if line.startswith(begin)] != []
-    # Each on a line of its own.
+    # Each example is on a line of its own.
     assert all(line.startswith("  ") and line.count("persia ") < 2 for line in examples)
 
 

@@ -1,4 +1,4 @@
-"""--memory-limit: what it reads, and what a shard does there."""
+"""--memory-limit: which sizes it takes, and what a shard does at the limit."""
 
 import argparse
 import ctypes
@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
-from persia_tf import _native, errors
-from persia_tf.commands import memory
+from persia_tf import errors
+from persia_tf.native import capi
+from persia_tf.processes import memory
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_a_share_is_of_the_memory_there_is():
 @pytest.mark.parametrize("kind", [resource.RLIMIT_AS, resource.RLIMIT_DATA])
 def test_the_processs_own_limits_count(kind):
     limit = 2**31
-    program = "from persia_tf.commands import memory; print(memory.total_bytes())"
+    program = "from persia_tf.processes import memory; print(memory.total_bytes())"
     done = subprocess.run(
         [sys.executable, "-c", program],
         preexec_fn=lambda: resource.setrlimit(kind, (limit, limit)),
@@ -67,12 +68,12 @@ def test_the_shards_of_a_machine_share_it():
 
 @pytest.fixture
 def session(start_ps):
-    """A session with a shard of little memory: the command, and its name."""
+    """A session with a shard of little memory; gives the command and its name."""
     command, address, _ = start_ps("--memory-limit=8MiB", "--max-tables=2")
-    native = _native.library()
-    name = _native.utf8(f"memory-test-{address}")
-    options = _native.SessionOptions(
-        addresses=_native.utf8(address), timeout_seconds=60, wire_dtype=b"float32"
+    native = capi.library()
+    name = capi.utf8(f"memory-test-{address}")
+    options = capi.SessionOptions(
+        addresses=capi.utf8(address), timeout_seconds=60, wire_dtype=b"float32"
     )
     native.persia_session_open(name, ctypes.byref(options))
     yield command, name
@@ -80,10 +81,10 @@ def session(start_ps):
 
 
 def make_table(name, table, **settings):
-    table_settings = _native.TableSettings(
+    table_settings = capi.TableSettings(
         dim=32, initializer=b"zeros", optimizer=b"adagrad", **settings
     )
-    _native.library().persia_session_create_table(
+    capi.library().persia_session_create_table(
         name, table, ctypes.byref(table_settings), ctypes.byref(ctypes.c_uint64())
     )
 
@@ -91,7 +92,7 @@ def make_table(name, table, **settings):
 def assign(name, table, begin, count=1000):
     ids = (ctypes.c_int64 * count)(*range(begin, begin + count))
     rows = (ctypes.c_float * (32 * count))()
-    _native.library().persia_session_assign(name, table, 32, 0, ids, count, rows, None)
+    capi.library().persia_session_assign(name, table, 32, 0, ids, count, rows, None)
 
 
 def test_a_full_shard_says_what_to_do_and_goes_on(session, terminate):
@@ -103,7 +104,7 @@ def test_a_full_shard_says_what_to_do_and_goes_on(session, terminate):
     assert refused.value.code == 8
     for part in ('table "full"', "8388608 bytes", "--memory-limit", "capacity"):
         assert part in str(refused.value)
-    assign(name, b"full", 0)  # These rows are there.
+    assign(name, b"full", 0)  # Allowed: these rows exist.
     for _ in range(5):
         with pytest.raises(errors.PersiaError):
             assign(name, b"full", 200_000, 50_000)
@@ -111,7 +112,7 @@ def test_a_full_shard_says_what_to_do_and_goes_on(session, terminate):
     assert terminate(command) == 0
     told = [line for line in command.stderr.splitlines() if "refused: table" in line]
     assert len(told) == 1, "once a minute"
-    assert "5 more requests refused for want of room" in command.stderr
+    assert "5 more requests refused for lack of resources" in command.stderr
 
 
 def test_a_table_that_evicts_goes_on_there(session):

@@ -1,4 +1,4 @@
-"""`persia ps` as a process: what is not in server_test.py."""
+"""`persia ps` as a process: tests that are not in running_test.py."""
 
 import signal
 import socket
@@ -41,7 +41,7 @@ def test_listens_on_the_host_it_is_told(start_ps):
     [
         ("unheard-of://bucket/a", "cannot reach unheard-of://bucket/a"),
         ("file:///a", "without file://"),
-        ("s3://key:hidden@bucket", "must hold no password"),
+        ("s3://key:hidden@bucket", "must not contain a password"),
     ],
 )
 def test_a_root_that_cannot_be_reached_ends_it(persia, root, message):
@@ -82,7 +82,7 @@ def test_two_shards_never_share_a_control_port(persia, start_ps):
 def test_a_port_out_of_range_is_refused(persia, option, port):
     command = persia("ps", f"{option}={port}")
     assert command.wait() == 2
-    assert f"argument {option}: a port is from 0 to 65535, got {port}" in command.stderr
+    assert f"argument {option}: must be from 0 to 65535, got {port}" in command.stderr
 
 
 def test_never_imports_tensorflow(persia):

@@ -6,8 +6,8 @@ import socket
 import grpc
 import pytest
 
-from persia_tf import _native
-from persia_tf.session import SessionOptions
+from persia_tf.client.session import SessionOptions
+from persia_tf.native import capi
 
 SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
 
@@ -19,14 +19,14 @@ def check(control):
 
 
 def make_table(address, name, token_file=""):
-    native = _native.library()
-    session = _native.utf8(f"{name} on {address}")
+    native = capi.library()
+    session = capi.utf8(f"{name} on {address}")
     options = SessionOptions(auth_token_file=str(token_file)).native(address)
     native.persia_session_open(session, ctypes.byref(options))
     try:
-        settings = _native.TableSettings(dim=4, initializer=b"zeros", optimizer=b"sgd")
+        settings = capi.TableSettings(dim=4, initializer=b"zeros", optimizer=b"sgd")
         native.persia_session_create_table(
-            *(session, _native.utf8(name)),
+            *(session, capi.utf8(name)),
             *(ctypes.byref(settings), ctypes.byref(ctypes.c_uint64())),
         )
     finally:
@@ -59,7 +59,9 @@ def test_does_not_serve_before_it_had_all_rows(persia, start_ps, terminate, wait
     assert check(control) == NOT_SERVING
     status = persia("status", replica)
     assert status.wait() == 0, status.stderr
-    assert f"a replica of {source}, which has not got all rows yet." in status.stdout
+    assert (
+        f"a replica of {source}, which has not received all rows yet." in status.stdout
+    )
     start_ps(f"--port={source.rpartition(':')[2]}")
     wait_until(lambda: check(control) == SERVING, "the replica to serve")
     assert terminate(command) == 0
@@ -70,7 +72,7 @@ def test_what_a_shard_keeps_is_refused(persia, option):
     command = persia("ps", "--port=0", "--replica-of=127.0.0.1:1", option)
     assert command.wait() == 1
     (line,) = command.stderr.splitlines()
-    assert "--replica-of goes without --checkpoint-root" in line
+    assert "--replica-of cannot be combined with --checkpoint-root" in line
     assert "127.0.0.1:1" in line
 
 

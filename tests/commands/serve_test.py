@@ -23,17 +23,20 @@ sys.argv = ["persia", "serve", "--model", ".", *{args!r}]
 main.main()
 """
 
-# `persia` that waits for requests so shortly; the fixture's own command goes.
+# `persia` that waits for requests for half a second when it ends. The arguments that
+# start the fixture's own `persia` are removed.
 IMPATIENT = """
 import sys
-from persia_tf.commands import main, serving
-serving.DRAIN_SECONDS = 0.5
+from persia_tf.commands import main
+from persia_tf.processes import signals
+signals.DRAIN_SECONDS = 0.5
 del sys.argv[1:3]
 main.main()
 """
 
 
-# `persia` that may have few files open; the fixture's own command goes.
+# `persia` that may have few open files. The arguments that start the fixture's own
+# `persia` are removed.
 FEW_FILES = """
 import resource, sys
 from persia_tf.commands import main
@@ -50,7 +53,7 @@ class Double(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec((1,), tf.string, "path")])
     def wait(self, path):
-        """Answers once there is a file."""
+        """Answers once the file exists."""
         found = tf.io.matching_files(path)
         while tf.size(found) == 0:
             found = tf.io.matching_files(path)
@@ -68,7 +71,7 @@ def model(tmp_path):
 
 @pytest.fixture
 def start(persia, tmp_path, wait_until):
-    """Starts a server; gives the command, and its ports from its file."""
+    """Starts a server; gives the command, and the ports that its port file has."""
 
     def run(*args, **options):
         ports = tmp_path / "ports"
@@ -106,7 +109,7 @@ def test_it_serves_until_it_is_told_to_stop(start, model, terminate):
 
 @pytest.fixture
 def ask_to_wait(wait_until):
-    """Has a server wait for a file; gives its answers and the asking thread."""
+    """Sends a request that waits for a file; gives its answers and its thread."""
     threads = []
 
     def ask(port, file):
@@ -180,11 +183,11 @@ def test_idle_connections_keep_nobody_out(start, model):
         with urllib.request.urlopen(health, timeout=60) as answer:
             assert answer.read() == b"ok\n"
         assert predict(rest_port, "double", [1]) == [2]
-        # gRPC refuses those beyond its limit, and ends those that say nothing.
+        # gRPC refuses connections beyond its limit, and ends those that send nothing.
         with grpc.insecure_channel(f"127.0.0.1:{grpc_port}") as channel:
             check = channel.unary_unary("/grpc.health.v1.Health/Check")
             assert check(b"", timeout=60, wait_for_ready=True) == b"\x08\x01"
-    assert "files open" in command.stderr
+    assert "open files" in command.stderr
     assert len(command.stderr) < 10_000
 
 
@@ -234,7 +237,7 @@ def test_a_wrong_command_line_is_explained(persia, args, code, told):
 
 
 def refusal_without(library, *args):
-    """What it says where there is no such library."""
+    """The error of a command in an environment without `library`."""
     ended = subprocess.run(
         [sys.executable, "-c", WITHOUT.format(library=library, args=args)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},

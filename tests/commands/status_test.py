@@ -1,13 +1,15 @@
-"""`persia status`, of made-up counters and of live shards."""
+"""`persia status`, with made-up counters and with live shards."""
 
 import ctypes
+import dataclasses
 import json
 
 import pytest
 
-from persia_tf import _native, stats
+from persia_tf import stats
+from persia_tf.client.session import SessionOptions
 from persia_tf.commands import status
-from persia_tf.session import SessionOptions
+from persia_tf.native import capi
 
 TABLE = stats.TableStats(
     name="job/user",
@@ -36,12 +38,12 @@ def cells(text):
 
 @pytest.fixture
 def session(request):
-    """Opens sessions by their shards' addresses; gives the session's name."""
-    native = _native.library()
+    """Opens sessions by their shards' addresses; gives a session's name."""
+    native = capi.library()
 
     def open_session(addresses):
         name = f"{request.node.name}-{addresses}"
-        encoded = _native.utf8(name)
+        encoded = capi.utf8(name)
         options = SessionOptions(staleness=0).native(addresses)
         native.persia_session_open(encoded, ctypes.byref(options))
         request.addfinalizer(lambda: native.persia_session_close(encoded))
@@ -52,11 +54,11 @@ def session(request):
 
 def create_table(session_name, table, dim):
     rows = ctypes.c_uint64(99)
-    settings = _native.TableSettings(
+    settings = capi.TableSettings(
         dim=dim, initializer=b"uniform(minval=-0.05,maxval=0.05)", optimizer=b"adagrad"
     )
-    _native.library().persia_session_create_table(
-        *(_native.utf8(session_name), _native.utf8(table)),
+    capi.library().persia_session_create_table(
+        *(capi.utf8(session_name), capi.utf8(table)),
         *(ctypes.byref(settings), ctypes.byref(rows)),
     )
     return rows.value
@@ -64,7 +66,7 @@ def create_table(session_name, table, dim):
 
 def test_text_shows_shards_then_tables_by_name():
     shards, tables = status.to_text(PROCESSES).split("\n\n")
-    # The names of columns may have a space.
+    # Names of columns may contain a space.
     assert cells(shards)[1:] == [
         ["ps-0:7000", "1", "1234", "56", "7", "9", "8", "3"],
         ["[::1]:70", "2", "0", "0", "0", "0", "0", "0"],
@@ -76,6 +78,26 @@ def test_text_shows_shards_then_tables_by_name():
     ]
     assert cells(tables)[1][7:] == ["0", "-", "0", "0", "0", "0", "0"]
     assert cells(tables)[2][7:] == ["40", "92.5%", "30", "2", "1", "5", "6"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "elsewhere"),
+    [
+        # Replicas have lines of their own, and the tables have a table below.
+        (
+            stats.ProcessStats,
+            status.PROCESS_COLUMNS,
+            {"source", "behind_seconds", "tables"},
+        ),
+        (stats.TableStats, status.TABLE_COLUMNS, {"name"}),
+    ],
+)
+def test_every_counter_has_a_column(kind, columns, elsewhere):
+    shown = set()
+    for column in columns.values():
+        # A ratio is a pair of counters, and then its format.
+        shown |= {column} if isinstance(column, str) else set(column[:2])
+    assert shown | elsewhere == {field.name for field in dataclasses.fields(kind)}
 
 
 def test_text_is_aligned():
@@ -104,7 +126,7 @@ def test_shows_a_live_shard_and_its_table(persia, start_ps, session):
     assert command.wait() == 0, command.stderr
     shards, tables = command.stdout.split("\n\n")
     assert cells(shards)[1][0] == address
-    # The shard, dimension and rows.
+    # The table's shard, dimension and rows.
     assert cells(tables)[1][:4] == ["job/clicks", address, "4", "0"]
 
 

@@ -1,11 +1,11 @@
-"""`persia table`, of live shards."""
+"""`persia table`, with live shards."""
 
 import json
 
 import pytest
 
 import persia_tf as ptf
-from persia_tf.session import TableSettings
+from persia_tf.client.session import TableSettings
 
 SETTINGS = TableSettings(dim=3, initializer="ones", optimizer="sgd", seed=0)
 

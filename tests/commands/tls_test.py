@@ -53,7 +53,7 @@ def test_status_of_shards_with_tls_needs_it(
         ([], "this server wants TLS"),
         (other_certificates.options("trainer"), "--tls-ca"),
     ):
-        # It does not wait for its time-out.
+        # The refusal does not wait for the time-out.
         refused = persia("status", *options, "--timeout=600", address)
         assert refused.wait() == 1
         (line,) = refused.stderr.splitlines()
@@ -70,7 +70,7 @@ def test_launch_gives_its_tls_to_servers_and_program(persia, certificates):
     command = persia(
         "launch",
         *("--ps=2", "--embedding-workers=1", *certificates.options("ps-0")),
-        # From elsewhere, and without TLS last.
+        # Asks from another folder, and lastly without TLS.
         *("--", "sh", "-c", f"cd / && {ASK}; {plain}"),
     )
     assert command.wait() == 1

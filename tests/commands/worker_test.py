@@ -1,4 +1,4 @@
-"""`persia worker` as a process: what is not in server_test.py."""
+"""`persia worker` as a process: tests that are not in running_test.py."""
 
 import json
 import socket
@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def start_worker(start_server):
-    """Starts a worker; gives the command, its data and its control address."""
+    """Starts a worker; gives the command, and its data and control addresses."""
     return lambda shards, *args: start_server(
         "worker", f"--ps={','.join(shards)}", *args
     )

@@ -1,4 +1,4 @@
-"""The cells of docs/compatibility.md, for the TensorFlow and the Keras that are here.
+"""The cells of docs/compatibility.md, for the TensorFlow and Keras of this environment.
 
 `make compatibility` runs them under each version, and writes that page.
 """
@@ -17,7 +17,7 @@ from worker_processes import run_cluster
 
 from persia_tf._keras import IS_KERAS_3
 
-# As the page names them, and as `programs` does.
+# The strategies by the page's names, and what `programs` calls them.
 STRATEGIES = {
     "none": "no strategy",
     "MirroredStrategy": "mirrored",
@@ -25,7 +25,7 @@ STRATEGIES = {
 }
 METHODS = ("fit", "evaluate", "predict", "save/load", "prefetch")
 
-# Rows stepped in order, and seen as they are: what is expected follows from them.
+# Rows are updated step by step, without staleness, so expected values are computed.
 MODEL = """
 import hashlib
 import own_libraries
@@ -139,7 +139,7 @@ def saves():
 finish(scores=expected_scores().tolist())
 """
 
-# In new processes, on shards that are empty.
+# Loads in new processes, on shards without rows.
 LOAD = """
 import persia_tf.layers  # Registers what the file names.
 
@@ -157,7 +157,7 @@ finish()
 
 @pytest.fixture(scope="module")
 def said_under(tmp_path_factory):
-    """What the processes of each strategy said, which run once."""
+    """What the processes of each strategy reported; each strategy is run once."""
     said: dict[str, list | Exception] = {}
 
     def run(strategy: str, program: str) -> list:
@@ -192,7 +192,7 @@ def said_under(tmp_path_factory):
         if name not in said:
             try:
                 said[name] = train_and_load(STRATEGIES[name])
-            except Exception as failure:  # Lest each cell of it fails as late again.
+            except Exception as failure:  # Not tried again for each cell.
                 said[name] = failure
         if isinstance(said[name], Exception):
             raise said[name]

@@ -15,7 +15,7 @@ layers = keras.layers
 
 @pytest.fixture
 def convert(table, cluster):
-    """Converts a model, to tables that no other test uses."""
+    """Converts a model; its tables have names that no other test uses."""
 
     def run(model, **options):
         options = {"min_rows": ROWS, "table_prefix": f"{table}/", **options}
@@ -123,7 +123,7 @@ def test_sequential_models(with_input, convert):
     model(ids)
     clone, report = convert(model)
     assert_predicts_the_same(clone, model, ids)
-    # The float32 that Keras takes for the dtype of ids.
+    # Keras assumes float32 for the ids; the clone takes integers.
     assert tf.as_dtype(clone.inputs[0].dtype).is_integer
     assert len(report.converted) == 1
 
@@ -187,7 +187,7 @@ def test_inputs_of_default_dtype_become_integers(convert_embedded):
     model = functional_model(dtype=None)
     clone, _ = convert_embedded(model)
     dtypes = {tensor.name.split(":")[0]: tensor.dtype for tensor in clone.inputs}
-    # The table that was left takes the user too.
+    # An embedding that is not converted takes the user too.
     assert tf.as_dtype(dtypes["movies"]) == tf.int64
     assert tf.as_dtype(dtypes["user"]) == tf.float32
     assert type(clone.get_layer("movie_rows")) is ptf.layers.PersiaEmbedding
@@ -323,7 +323,7 @@ def test_a_subclassed_model_is_refused_with_what_to_do(convert_embedded):
 
 def test_a_model_that_is_not_built_is_refused(convert_embedded):
     model = keras.Sequential([layers.Embedding(ROWS, DIM), layers.ReLU()])
-    if not IS_KERAS_3:  # There the layer itself says what its input is.
+    if not IS_KERAS_3:  # There the layer itself has the dtype of its input.
         model = keras.Sequential([layers.ReLU(), layers.Embedding(ROWS, DIM)])
     with pytest.raises(ValueError, match="must be built"):
         convert_embedded(model)
@@ -361,7 +361,7 @@ def test_a_layer_that_cannot_be_cloned_is_named(convert_embedded):
 
 
 class Growing(layers.Layer):
-    """Has one more layer inside than what its config makes."""
+    """Has one layer more than an instance that is made from its config."""
 
     def __init__(self, **options):
         super().__init__(**options)
@@ -381,8 +381,8 @@ def test_a_layer_whose_copy_has_fewer_layers_is_named(convert_embedded):
 
 
 def test_rows_that_the_model_already_has_in_a_table_stay(convert, table, cluster):
-    # A file could not hold them, and to read and write them would undo what others
-    # push meanwhile.
+    # A file could not hold the rows. To read them and write them back would undo what
+    # other programs push meanwhile.
     cluster.archive_limit = 1
     ids = keras.Input((), dtype="int64")
     vectors = [

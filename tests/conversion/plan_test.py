@@ -1,4 +1,4 @@
-"""Which layers are left, and what the report says of them."""
+"""Which layers are not converted, and what the report says about them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Regularizers of models that are converted: left, dropped, or made weight decay."""
+"""Regularizers of converted models: kept, dropped, or turned into weight decay."""
 
 import numpy as np
 import pytest
@@ -71,8 +71,8 @@ def test_l2_becomes_a_weight_decay_of_those_rows_alone(convert):
     of_a, of_b, of_c = (clone.get_layer(name).optimizer for name in "abc")
     assert of_a is of_b and of_c is report.optimizer
     assert of_a.get_config() == {**of_c.get_config(), "weight_decay": 0.5}
-    assert "weight_decay=0.5 stands for its l2=0.25" in str(report)
-    assert "touches alone" in report.converted[0].notes[0]
+    assert "weight_decay=0.5 replaces its l2=0.25" in str(report)
+    assert "applies only to" in report.converted[0].notes[0]
 
 
 def test_with_sgd_it_steps_the_rows_of_a_batch_as_keras_does(convert):

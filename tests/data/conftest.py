@@ -1,4 +1,4 @@
-"""What training through `ptf.data.prefetch` is compared with, and counted by."""
+"""Fixtures that train with and without `ptf.data.prefetch`, and count what it does."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def wait_until():
 
 @pytest.fixture
 def wait_until_none_registered(wait_until):
-    """Waits until iterators that nobody reads any more have left nothing."""
+    """Waits until no iterator that is no longer read has registered batches."""
 
     def wait():
         gc.collect()  # Keras and TensorFlow may leave an iterator in a cycle.
@@ -47,7 +47,7 @@ def nothing_registered(wait_until_none_registered):
 
 
 class Passed:
-    """What `ptf.metrics()` counted since this was made."""
+    """What `ptf.metrics()` has counted since this object was made."""
 
     def __init__(self):
         self._before = ptf.metrics()
@@ -71,7 +71,7 @@ class Passed:
 
 @pytest.fixture
 def count():
-    """Starts counting; gives what is counted from then on."""
+    """Starts counting; gives the counts from then on."""
     return Passed
 
 
@@ -91,7 +91,7 @@ class _WaitForOneAhead(keras.callbacks.Callback):
 def one_ahead(wait_until):
     """A callback that ends the first step only once a second batch was sent.
 
-    So that one surely is ahead of its step, however slow the machine is.
+    So that one batch surely is ahead of its step, however slow the machine is.
     """
 
     def make(passed):
@@ -104,7 +104,7 @@ def one_ahead(wait_until):
 
 @pytest.fixture
 def make_layer(table, cluster):
-    """Makes layers of one table, whose rows begin alike under every name."""
+    """Makes layers whose rows begin with the same values, whatever the table's name."""
 
     def make(suffix="", **options):
         options.setdefault("optimizer", ptf.optimizers.SGD(0.1))
@@ -140,7 +140,7 @@ class _FlushAfterEachStep(keras.callbacks.Callback):
 
 @pytest.fixture
 def fit_synchronously():
-    """Trains without prefetching, each step's updates applied before the next."""
+    """Trains without prefetching; updates are applied before the next step."""
 
     def fit(model, dataset, **options):
         model.fit(dataset, verbose=0, callbacks=[_FlushAfterEachStep()], **options)
@@ -161,7 +161,7 @@ def assert_same_rows():
 
 @pytest.fixture
 def dataset():
-    """10 batches of 8: 3 ids, of few, and a label."""
+    """10 batches of 8 examples: 3 ids from a small range, and a label."""
     random = np.random.default_rng(0)
     ids = random.integers(1, 30, (80, 3))
     labels = random.normal(size=(80, 1)).astype("float32")
@@ -170,7 +170,7 @@ def dataset():
 
 @pytest.fixture
 def make_model(make_layer):
-    """Makes equal models: ids, rows, Dense."""
+    """Makes equal models: ids, rows and a Dense layer."""
 
     def make(suffix="", **options):
         keras.utils.set_random_seed(7)

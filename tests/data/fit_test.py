@@ -21,7 +21,7 @@ def expect_rows(make_model, rows_of, fit_synchronously, assert_same_rows):
 
 
 def test_several_epochs(dataset, make_model, expect_rows):
-    """PERSIA knew an epoch's end by a time-out of ten minutes alone."""
+    """The original PERSIA found an epoch's end by a time-out of ten minutes alone."""
     model = make_model()
     model.fit(ptf.data.prefetch(dataset, model, 0), epochs=3, verbose=0)
     expect_rows(dataset, epochs=3)

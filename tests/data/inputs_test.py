@@ -37,7 +37,7 @@ def finish(inputs, vectors):
 def of_dict(make_layer, suffix):
     inputs = named_inputs()
     layers = {name: make_layer(f"{suffix}_{name}") for name in inputs}
-    # In another order than the dict's.
+    # In another order than in the dict.
     order = ["user", "item"]
     return finish(inputs, [layers[name](inputs[name]) for name in order])
 

@@ -1,4 +1,4 @@
-"""What lookups ahead leave behind, and where the stage cannot stand."""
+"""What unused lookups leave behind, and pipelines in which `prefetch` is refused."""
 
 import gc
 
@@ -13,7 +13,7 @@ BATCH = 8
 
 @pytest.fixture
 def new_ids():
-    """10 batches whose ids are all different, from 1 on."""
+    """10 batches of ids from 1 on, in which no id comes twice."""
     ids = np.arange(1, 10 * BATCH * 3 + 1).reshape(10 * BATCH, 3)
     labels = np.ones((10 * BATCH, 1), "float32")
     return tf.data.Dataset.from_tensor_slices((ids, labels)).batch(BATCH)

@@ -1,7 +1,7 @@
 """Every kind of model and of layer behind `ptf.data.prefetch`.
 
-Each trains on prefetched batches as it does on plain ones, row by row and bit by
-bit; and once its stream is known to train, each of its lookups was sent ahead.
+Each model trains on prefetched batches as on plain ones: all rows are equal bit by bit.
+Once its stream is known to train, each of its lookups is sent ahead.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ BATCHES = 10
 
 
 def head():
-    # Equal whenever it is built.
+    # The layer has equal weights each time it is built.
     kernel = keras.initializers.GlorotUniform(seed=3)
     return [keras.layers.Flatten(), keras.layers.Dense(1, kernel_initializer=kernel)]
 
@@ -145,7 +145,7 @@ def test_every_lookup_is_sent_ahead(kind, dataset, make_layer, count, wait_until
 
     prefetched = ptf.data.prefetch(dataset, model, staleness=BATCHES)
     model.fit(prefetched, verbose=0, callbacks=[WaitForRequests()])
-    # The first lookup had to be asked for, and took its batch's others along.
+    # The first lookup was not sent ahead, and took the others of its batch along.
     assert passed["prefetch_hits"] == BATCHES * LOOKUPS.get(kind, 1) - 1
     assert passed["prefetch_stale"] == 0
     assert passed["lookup_requests"] == BATCHES

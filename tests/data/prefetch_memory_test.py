@@ -1,4 +1,4 @@
-"""What calls of `ptf.data.prefetch` leave once their datasets have gone."""
+"""What calls of `ptf.data.prefetch` leave in memory once their datasets are gone."""
 
 import gc
 import itertools
@@ -40,7 +40,7 @@ def sequential():
 
 
 def graphs():
-    """How many graphs of functions there are."""
+    """The number of function graphs in memory."""
     gc.collect()
     return sum(issubclass(type(each), tf.Graph) for each in gc.get_objects())
 
@@ -56,7 +56,7 @@ def test_no_graph_stays_of_calls_whose_datasets_are_gone(make):
         for _ in ptf.data.prefetch(dataset, model):
             pass
 
-    for _ in range(2):  # What is made once.
+    for _ in range(2):  # Includes what is made only once.
         use()
     before = graphs()
     for _ in range(3):

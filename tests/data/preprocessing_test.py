@@ -1,4 +1,4 @@
-"""What runs in the input pipeline: what computes ids, and nothing else."""
+"""The input pipeline computes ids, and nothing else of a model."""
 
 import numpy as np
 import tensorflow as tf
@@ -64,9 +64,9 @@ def test_only_what_computes_ids_runs(dataset, make_layer):
 
 
 def test_random_ops_behind_the_rows_draw_nothing(dataset, make_layer):
-    """A dropout gives the same whether the pipeline has run or not.
+    """A dropout gives the same values whether the pipeline has run or not.
 
-    (That it was traced matters: tf_keras then draws another seed.)
+    (The pipeline was traced in both cases, as tf_keras then draws another seed.)
     """
 
     def train(consumes, suffix):

@@ -1,4 +1,4 @@
-"""How many steps may be missing from the rows of a step: `staleness`, no more."""
+"""A step's rows lack the updates of at most `staleness` earlier steps."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ STEPS = 40
 
 @pytest.fixture
 def same_ids():
-    """Batches that all touch the same rows, so that each misses what is under way."""
+    """Batches with the same rows, so that each batch misses all updates under way."""
     ids = np.tile(np.arange(1, 25).reshape(8, 3), (STEPS, 1))
     labels = np.random.default_rng(1).normal(size=(8 * STEPS, 1)).astype("float32")
     return tf.data.Dataset.from_tensor_slices((ids, labels)).batch(8)
@@ -52,7 +52,7 @@ def test_batches_do_miss_as_many_if_requests_leave_as_early_as_they_may(
 
 @pytest.mark.slow
 def test_staleness_0_is_deterministic(start_shards):
-    """Two clusters of fresh shards, two trainings: equal in every bit."""
+    """Two trainings on two clusters of new shards give equal bits."""
 
     def train(port_count):
         shards = start_shards(port_count)
@@ -98,5 +98,6 @@ def test_without_prefetching_a_step_soon_sends_one_request(table, cluster, count
     for _ in range(10):
         model.train_on_batch(ids, labels)
     assert passed["training_lookups"] == 50
-    # A thread that is stopped between two layers has its step's lookups leave in two.
+    # If a thread is paused between two layers, its step's lookups are sent in two
+    # groups.
     assert passed["lookup_requests"] <= 25

@@ -1,4 +1,4 @@
-"""Replicas: they train the rows that one replica would of the global batch."""
+"""Replicas train rows as one replica would with the global batch."""
 
 import programs
 import pytest
@@ -80,15 +80,12 @@ assert after["prefetch_hits"] > 0, after
 assert_close("replicated", expected_rows())
 """
 
-# The only shard pools, and takes the bags of both replicas in one update.
+# There is only one shard. It pools, and takes the bags of both replicas in one update.
 BAGS = """
-import ctypes
-from persia_tf import _native
+from persia_tf.native import capi, servers
 
-server = _native.ServerHandle()
-options = _native.ServerOptions(host=b"127.0.0.1", io_threads=2)
-_native.library().persia_server_start(ctypes.byref(options), None, ctypes.byref(server))
-port = _native.library().persia_server_port(server)
+server = servers.start(servers.SHARD, {})
+port = capi.library().persia_server_port(server)
 cluster = ptf.Cluster([f"127.0.0.1:{port}"], timeout=20)
 fit(
     replicated("replicated", cluster, "mean"),

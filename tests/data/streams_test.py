@@ -1,4 +1,4 @@
-"""Several prefetched datasets at once, and such as are left half read."""
+"""Several prefetched datasets at once, and datasets that are not read to their end."""
 
 import threading
 
@@ -74,7 +74,7 @@ def test_two_models_in_two_threads(
 
 
 def test_two_streams_of_one_model(dataset, make_model, count):
-    """Either may give a step its rows: they ask for the same ids."""
+    """A step may get its rows from either stream: both ask for the same ids."""
     model = make_model()
     passed = count()
     first, second = (iter(ptf.data.prefetch(dataset, model, 2)) for _ in range(2))
@@ -97,7 +97,8 @@ def test_an_abandoned_iterator_leaves_nothing(
     model = make_model()
     passed = count()
 
-    # Of its own: TensorFlow may keep what a frame that it was traced in has held.
+    # In a function of its own: TensorFlow may keep what a frame that it traced in has
+    # held.
     def train_a_while():
         iterator = iter(ptf.data.prefetch(dataset.repeat(), model, staleness=4))
         for _ in range(3):
@@ -126,7 +127,7 @@ def test_an_iterator_that_no_step_reads_leaves_nothing(
 def test_batches_in_another_order_still_train_right(
     dataset, make_model, count, rows_of, fit_synchronously
 ):
-    """Those that are passed over are asked for when their step comes."""
+    """Rows of batches that are passed over are looked up when their step comes."""
     model = make_model()
     batches = list(ptf.data.prefetch(dataset, model, staleness=0))
     passed = count()

@@ -1,10 +1,10 @@
-"""Keras's callbacks act alike on all workers."""
+"""Keras's callbacks do the same on all workers."""
 
 import numpy as np
 import programs
 import pytest
 
-# Of a loss that falls, as if it should rise.
+# The callbacks watch for a loss that rises, but the loss falls.
 CALLBACKS = """
 seen = []
 with strategy.scope():
@@ -56,11 +56,11 @@ def test_callbacks_decide_alike(results_of):
         batches = first["seen"][7 * epoch : 7 * epoch + 6]
         assert batches == [[batch] for batch in range(6)]
         assert first["seen"][7 * epoch + 6] == [epoch, losses[epoch]]
-    # Halved after each epoch but the first.
+    # Halved after each epoch except the first one.
     assert first["rate"] == np.float32(0.08) / 8
 
 
-# Of a loss that falls, as if it should rise: the first epoch is the best.
+# The callback wants a loss that rises, but it falls: so the first epoch is the best.
 EARLY_STOPPING = """
 sizes = []
 

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def results_of(run_workers, run_python):
-    """Runs a program under a strategy; what each of its processes said last."""
+    """Runs a program under a strategy; gives the last report of each process."""
 
     def run(strategy: str, program: str) -> list:
         program = programs.preamble(strategy) + program

@@ -1,4 +1,4 @@
-"""A worker that fails is not waited for without end, and says what failed."""
+"""If a worker fails, the others end within a time-out, and say what failed."""
 
 import programs
 import pytest
@@ -28,10 +28,11 @@ def test_a_worker_whose_peer_dies_raises(run_workers):
     assert "Collective ops is aborted" in survivor.errors
 
 
-# The second worker's way to a shard ends between a step's lookup and its push, once
-# both workers have traced and taken steps. It raises, and then lives on: no heartbeat
-# tells the other, which raises after this many seconds. Until the way ends, workers
-# meet before each collective: one that is slow to build or to trace has not failed.
+# The second worker's connection to a shard is cut between the lookup and the push of a
+# step, once both workers have traced and taken steps. That worker raises, and its
+# process lives on: no heartbeat tells the other worker, which raises after this many
+# seconds. Until the cut, workers meet before each collective, so that a worker that is
+# slow to build or to trace does not count as failed.
 TIMEOUT = 30
 PUSHES_FAIL = """
 import pathlib

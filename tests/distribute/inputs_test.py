@@ -119,7 +119,7 @@ def test_all_kinds_train(strategy, results_of):
         assert after < before
 
 
-# No layer of this library is in it.
+# This program has no layer of this library.
 PLAIN = """
 class Mean(keras.layers.Layer):
     def call(self, x):

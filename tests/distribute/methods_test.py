@@ -1,9 +1,9 @@
-"""What a Keras model does, it does alike under every strategy."""
+"""The methods of a Keras model do the same under every strategy."""
 
 import programs
 import pytest
 
-# The last batch of 90 is smaller, and that of 33 has no share for a second worker.
+# The last batch of 90 rows is smaller, and that of 33 has no row for a second worker.
 METHODS = """
 weights = np.linspace(0.5, 1.5, 90).astype("float32")
 with strategy.scope():
@@ -86,11 +86,11 @@ def test_all_replicas_see_the_same(strategy, results_of):
     assert losses[1] < losses[0]
     for fit in (first["fits"][0], first["fits"][3]):
         assert fit.keys() >= {"val_loss", "val_accuracy", "val_weighted_accuracy"}
-    # Of 4 epochs of 90 rows, of one of 64, and of one batch.
+    # 4 epochs of 90 rows, one epoch of 64 rows, and one batch.
     assert first["updates"] == 4 * 6 + 4 + 1
 
 
-# Of a batch of 16 each has 4, and of the last one three have none.
+# Each worker has 4 rows of a batch of 16; of the last batch, three workers have none.
 MORE_WORKERS = """
 with strategy.scope():
     model = make_model()

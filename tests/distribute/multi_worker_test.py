@@ -1,4 +1,4 @@
-"""Several worker processes train one model, whose rows two shards hold."""
+"""Several worker processes train one model, whose rows are in two shards."""
 
 import numpy as np
 import programs
@@ -85,7 +85,7 @@ say(**results)
 
 @pytest.fixture
 def of_one_worker_and_two(run_workers):
-    """Trains so; the results of one worker, and of two, which must be equal."""
+    """Trains; gives the results of one worker, and of two (which are equal)."""
 
     def run(staleness):
         program = COMMON + IN_STEP.replace("STALENESS", str(staleness))

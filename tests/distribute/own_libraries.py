@@ -1,4 +1,4 @@
-"""Which of this package's libraries a process has loaded."""
+"""Which of this package's libraries are loaded in a process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ NAMES = ("libpersia.so", "_persia_ops.so")
 def paths(maps: str) -> dict[str, str]:
     """Returns where the package's libraries were loaded from, by their names.
 
-    They are known by their names alone: where a checkout or an environment lies says
-    nothing, as all of TensorFlow may lie below a folder named like the package.
+    Libraries are recognised by their file names alone. Their folder says nothing, since
+    all of TensorFlow may be in a folder with this package's name.
 
     Args:
-        maps: What /proc/PID/maps has.
+        maps: The text of /proc/PID/maps.
     """
-    # Five columns, and then a path, if any, which may have spaces.
+    # Five columns, and then a path, if there is one, which may contain spaces.
     columns = [line.split(maxsplit=5) for line in maps.splitlines()]
     mapped = {line[5] for line in columns if len(line) == 6}
     return {

@@ -1,4 +1,4 @@
-"""Which libraries of a process are this package's."""
+"""Which libraries of a process belong to this package."""
 
 import own_libraries
 

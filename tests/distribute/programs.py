@@ -1,10 +1,10 @@
-"""What programs of several workers, or of several replicas, begin with."""
+"""The code with which programs of several workers, or several replicas, begin."""
 
 from __future__ import annotations
 
 import json
 
-# How many processes a strategy has.
+# The number of processes of a strategy.
 PROCESSES = {"no strategy": 1, "mirrored": 1, "2 workers": 2, "4 workers": 4}
 
 _MIRRORED = """
@@ -61,13 +61,13 @@ def preamble(strategy: str = "2 workers", timeout: int = 180) -> str:
 
     Args:
         strategy: One of `PROCESSES`.
-        timeout: Of its collectives, in seconds.
+        timeout: The time-out of its collectives, in seconds.
     """
     made = _STRATEGIES[strategy].replace("TIMEOUT", json.dumps(timeout))
     return _IMPORTS + made + _REST
 
 
-# Rows stepped so that workers can train them as one does.
+# Rows are updated so that several workers train them exactly as one does.
 MODEL = """
 random = np.random.default_rng(0)
 ids = random.integers(0, 30, (90, 3))

@@ -1,4 +1,4 @@
-"""Several workers save one model, and the chief alone writes, once."""
+"""Several workers save one model: the chief alone writes, and it writes once."""
 
 import json
 
@@ -123,7 +123,7 @@ def test_workers_that_were_killed_go_on_from_the_last_epoch(run, tmp_path):
 
     killed = run("killed", stop=2)
     assert [ended.status for ended in killed] == [9, 9]
-    assert '{"saved": 4}' in killed[0].output  # Twice by each callback.
+    assert '{"saved": 4}' in killed[0].output  # Twice for each callback.
     assert '{"saved": 0}' in killed[1].output
     assert names(tmp_path / "killed") == ["1.keras", "2.keras"]
 
@@ -145,8 +145,8 @@ def test_workers_load_what_was_saved_and_know_when_the_chief_cannot(run):
     (trained, loaded, refused), (_, loaded_too, refused_too) = lines
     assert loaded["rows"] == loaded_too["rows"] == trained["rows"]
     assert loaded["weights"] == loaded_too["weights"] == trained["weights"]
-    assert "`output_dim` must be the same" in refused
-    assert "another worker could not save or load" in refused_too
+    assert "must have the same `output_dim`" in refused
+    assert "another worker failed to save or load" in refused_too
 
 
 @pytest.mark.slow

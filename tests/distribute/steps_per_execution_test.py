@@ -6,7 +6,7 @@ import pytest
 
 from persia_tf._keras import IS_KERAS_3
 
-# Staleness 0: whatever is out of order shows.
+# Staleness 0, so that any wrong order shows.
 TRAIN = """
 with strategy.scope():
     model = make_model(staleness=0, steps_per_execution=STEPS)
@@ -40,7 +40,7 @@ def test_training_is_that_of_single_steps(strategy, results_of):
         np.testing.assert_allclose(several[name], values, atol=1e-6, err_msg=name)
 
 
-# No layer of this library is in it.
+# This program has no layer of this library.
 PLAIN = """
 with strategy.scope():
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1)])

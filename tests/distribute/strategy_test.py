@@ -1,4 +1,4 @@
-"""Which workers the strategy takes, and how it goes without any."""
+"""Which workers the strategy uses, and what it does without any."""
 
 import json
 
@@ -14,7 +14,7 @@ def test_shards_are_no_workers():
         task_type="worker",
         task_id=0,
     )
-    with pytest.raises(ValueError, match="leave out `ps` tasks"):
+    with pytest.raises(ValueError, match="not list `ps` tasks"):
         ptf.distribute.MultiWorkerMirroredStrategy(resolver)
 
 

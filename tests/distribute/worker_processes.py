@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from persia_tf.commands.free_ports import free_ports
+from persia_tf.processes.free_ports import free_ports
 
-# For a busy machine: what hangs is ended by the timeout of collectives before.
+# Long enough for a busy machine: the timeout of collectives ends a hang earlier.
 _DEADLINE_SECONDS = 600
-# Of a worker's errors, in the failure that shows those of all.
+# How much of a worker's errors the failure message shows.
 _SHOWN_CHARACTERS = 4000
 
 
@@ -29,7 +29,7 @@ class Ended:
     errors: str
 
     def result(self):
-        """What it printed last, as JSON."""
+        """The JSON that it printed last."""
         assert self.status == 0, self.errors
         return json.loads(self.output.splitlines()[-1])
 
@@ -37,11 +37,11 @@ class Ended:
 def run_cluster(
     program: str, count: int, shards: Sequence[str], folder: Path
 ) -> list[Ended]:
-    """Runs a program on several workers, to which TF_CONFIG names one another.
+    """Runs a program on several workers, with TF_CONFIG naming all of them.
 
     Args:
         program: Python.
-        count: Of workers.
+        count: The number of workers.
         shards: Their "host:port"s.
         folder: Where the program runs: an empty one, so that it imports the package
             that its test does.
@@ -65,7 +65,7 @@ def run_cluster(
 
 
 def _told(workers: list[Ended]) -> str:
-    """What workers of which some were killed have to say."""
+    """The status and output of all workers, for an error message."""
     lines = [f"not all workers ended within {_DEADLINE_SECONDS} s"]
     for index, worker in enumerate(workers):
         lines.append(f"---- worker {index}: status {worker.status}")
@@ -75,7 +75,7 @@ def _told(workers: list[Ended]) -> str:
 
 
 class _Worker:
-    """A process, whose output goes to files: a pipe that is full would hold it."""
+    """A process whose output goes to files, because a full pipe would block it."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the tests of several workers run them with."""
+"""The code that runs the programs of several workers."""
 
 import json
 

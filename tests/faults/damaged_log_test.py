@@ -1,4 +1,4 @@
-"""Shards whose log was damaged while they were down: told, and nothing lost unasked."""
+"""Shards whose log was damaged while they were down: they say so, and lose no more."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def flip_a_bit(path, at: int) -> None:
 
 
 def why_it_does_not_start(shard, *options: str) -> str:
-    """What a shard that ends as it starts wrote."""
+    """The log output of a shard that ends while it starts."""
     before = len(shard.log)
     with pytest.raises(AssertionError, match="it ended as it started"):
         shard.start(options)
@@ -38,7 +38,7 @@ def why_it_does_not_start(shard, *options: str) -> str:
 
 @pytest.fixture(params=["device", "system"])
 def trained(request, table, shard_process, tmp_path, rows_of):
-    """A shard that trained and was killed: with its folder and its rows."""
+    """A shard that trained and was killed; gives it, its log's folder and its rows."""
     folder = tmp_path / "recovery"
     shard = shard_process(
         options=[f"--recovery-folder={folder}", f"--log-sync={request.param}"]
@@ -77,7 +77,7 @@ def test_what_follows_damage_is_lost_only_where_that_is_asked_for(
     why = why_it_does_not_start(shard)
     accept = re.search(r"--lose-log-from=(\d+)", why)
     assert accept, why
-    # Of another record it is not asked for.
+    # It does not start if the option names another record.
     other = f"--lose-log-from={int(accept[1]) + 1}"
     assert "has no intact record" in why_it_does_not_start(shard, other)
     shard.start([accept[0]])
@@ -85,7 +85,7 @@ def test_what_follows_damage_is_lost_only_where_that_is_asked_for(
     left = rows_of(table, cluster_of(shard))
     assert left
     assert left.keys() <= rows.keys()
-    # It goes on from there, and the option is needed no more.
+    # The log continues from there, and the option is no longer needed.
     TRAINING.run(table, cluster_of(shard))
     rows = rows_of(table, cluster_of(shard))
     shard.kill()

@@ -1,4 +1,4 @@
-"""Rows whose lifetime was over when their shard was killed."""
+"""Rows whose lifetime had ended before their shard was killed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DIM = 4
 
 
 class TimedTable:
-    """A table whose rows begin at zero, and leave once they are not used."""
+    """A table whose rows begin at zero, and leave after a while without use."""
 
     def __init__(self, name: str, cluster, eviction) -> None:
         self.rows = ptf.Table(name, cluster=cluster)

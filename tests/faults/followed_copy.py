@@ -6,11 +6,11 @@ from persia_tf import following
 
 
 class FollowedCopy:
-    """Rows by full table name and id, as followers of every shard were told.
+    """Rows by full table name and id, as followers of all shards were told.
 
     Args:
         cluster: The `Cluster` that is followed.
-        shard_count: Of its shards, behind embedding workers maybe.
+        shard_count: The number of shards; embedding workers may hide it.
     """
 
     def __init__(self, cluster, shard_count):
@@ -24,7 +24,7 @@ class FollowedCopy:
         self._old = [set() for _ in self.followers]
 
     def poll(self, shard, **options):
-        """Applies what one shard tells; gives that."""
+        """Applies the changes that one shard tells; returns them."""
         changes = self.followers[shard].poll(**options)
         if changes.begins != "on":
             self.beginnings[shard].append(changes.begins)
@@ -43,7 +43,7 @@ class FollowedCopy:
         return changes
 
     def catch_up(self, **options):
-        """Applies all that the shards have to tell; gives how many ids that was."""
+        """Applies all changes that the shards have to tell; returns how many ids."""
         told = 0
         for shard in range(len(self.followers)):
             while True:

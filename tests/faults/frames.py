@@ -1,7 +1,7 @@
 """Frames as bytes: recorded from a client, mutated, and sent to a server.
 
-What cc/wire/frame.h says of a frame's header, and no more: bodies are recorded, so
-nothing here knows their grammar.
+Only the header is known here, as cc/wire/frame.h describes it. Bodies are recorded from
+a client, so their format need not be known.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HEADER = struct.Struct("<4sHHQQII")
 HEADER_BYTES = HEADER.size
 _CRC_AT = HEADER_BYTES - 4
 _DEADLINE_SECONDS = 60
-# Numbers that lengths and counts are wrong by.
+# Numbers that mutations write in place of lengths, counts and other numbers.
 _INTERESTING = (0, 1, 0x7F, 0xFF, 0xFFFF, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40, 2**64 - 1)
 
 
@@ -35,7 +35,7 @@ _CRC_TABLE = _crc_table()
 
 
 def crc32c(data: bytes) -> int:
-    """CRC-32C, as frames have it."""
+    """The CRC-32C checksum that frames use."""
     crc, table = 0xFFFFFFFF, _CRC_TABLE
     for byte in data:
         crc = table[(crc ^ byte) & 255] ^ crc >> 8
@@ -50,7 +50,7 @@ class Frame(NamedTuple):
     body: bytes
 
     def sealed(self, request_id: int = 1) -> bytes:
-        """All its bytes, with the right length and checksums."""
+        """All bytes of the frame, with the right length and checksums."""
         head = struct.pack(
             "<4sHHQQI",
             *(b"PRS1", self.version, self.type, request_id),
@@ -92,7 +92,7 @@ def _receive(sock: socket.socket, count: int) -> bytes | None:
 
 
 def connect(address: str) -> socket.socket:
-    """Connects; whatever then hangs, fails."""
+    """Connects to a server. Any later hang of the socket is an error."""
     host, _, port = address.rpartition(":")
     sock = socket.create_connection((host, int(port)), _DEADLINE_SECONDS)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -100,11 +100,11 @@ def connect(address: str) -> socket.socket:
 
 
 class Recorder:
-    """Stands before a server, and keeps every frame that clients send it.
+    """Forwards frames to a server, and keeps every frame that clients send it.
 
     Attributes:
         address: Where clients connect to.
-        frames: What they sent, without repeats.
+        frames: The frames that they sent, without repeats.
     """
 
     def __init__(self, to: str) -> None:
@@ -118,7 +118,7 @@ class Recorder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Of a socket that is only closed, the thread would go on accepting.
+        # If the socket were only closed, the thread would go on accepting.
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -166,7 +166,7 @@ class Mutated(NamedTuple):
 
 
 class Mutator:
-    """Draws mutations of frames, alike for equal seeds. Not thread-safe."""
+    """Draws mutations of frames, which equal seeds repeat. Not thread-safe."""
 
     def __init__(self, frames: Sequence[Frame], seed: object) -> None:
         self._frames = [(frame, frame.sealed()) for frame in frames]
@@ -181,7 +181,7 @@ class Mutator:
         if self._random.random() < 0.5 or body == frame.body:
             whole = Frame(frame.version, frame.type, body).sealed()
             return Mutated(whole, is_whole=True)
-        # The original's header: its length or its checksum is wrong.
+        # With the header of the original, either the length or the checksum is wrong.
         return Mutated(sealed[:HEADER_BYTES] + body, is_broken=True)
 
     def _with_header(self, sealed: bytes) -> Mutated:

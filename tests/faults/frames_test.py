@@ -13,7 +13,7 @@ def test_the_checksum_is_crc_32c():
 
 
 def is_whole(data):
-    """As a server sees it."""
+    """Whether a server takes these bytes for a whole frame."""
     head, body = data[:HEADER_BYTES], data[HEADER_BYTES:]
     frame = Frame(3, int.from_bytes(head[6:8], "little"), body)
     return data == frame.sealed(int.from_bytes(head[8:16], "little"))
@@ -23,7 +23,7 @@ def test_mutations_are_what_they_say():
     mutator = Mutator(FRAMES, seed=1)
     drawn = [mutator.draw() for _ in range(2000)]
     assert all(is_whole(mutated.data) for mutated in drawn if mutated.is_whole)
-    # Only what follows a whole frame makes it broken.
+    # A whole frame is broken only if other bytes follow it.
     for mutated in drawn:
         if mutated.is_broken and is_whole(mutated.data[: HEADER_BYTES + 64]):
             assert len(mutated.data) > HEADER_BYTES + 64

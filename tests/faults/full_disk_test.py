@@ -1,6 +1,6 @@
-"""Shards in processes whose disk is full: who is told, and what goes on.
+"""Shards in processes whose disk is full: which calls fail, and what goes on.
 
-tests/cc/service/full_disk_test.cc has it full at each byte.
+tests/cc/shard/full_disk_test.cc fills a disk in memory at every byte.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class SmallDisk:
 
 
 class LimitedFiles:
-    """The files of a process may not grow further, as by `ulimit -f` or a quota.
+    """A process whose files may not grow further, as with `ulimit -f` or a quota.
 
-    The process gets SIGXFSZ with each write that fails, which ends most programs.
+    Each write that fails sends SIGXFSZ to the process, which ends most programs.
 
     Args:
-        folder: It is there.
+        folder: A folder that exists.
     """
 
     reason = "File too large"
@@ -80,7 +80,7 @@ class LimitedFiles:
         self.folder = folder
 
     def fill(self, shard) -> None:
-        """Leaves room for nothing but a short log of events."""
+        """Leaves room for a short log of events only."""
         self._limit(shard, 16 << 10)
 
     def free(self, shard) -> None:
@@ -102,7 +102,7 @@ class LimitedFiles:
 
 @pytest.fixture(params=[SmallDisk, LimitedFiles], ids=["disk", "limit"])
 def disk(request, tmp_path):
-    """A place that can be full, for `shard_process`; it ends after the shards."""
+    """A folder that can be full, for `shard_process`; it ends after the shards."""
     folder = tmp_path / "disk"
     folder.mkdir()
     made = request.param(folder)
@@ -112,7 +112,7 @@ def disk(request, tmp_path):
 
 @pytest.fixture
 def start(disk, shard_process, table):
-    """Starts a shard; gives it, its cluster, and a table, which is empty."""
+    """Starts a shard; gives the shard, its cluster, and an empty table."""
 
     def do(*options):
         shard = shard_process(options=options)
@@ -133,7 +133,7 @@ def test_a_checkpoint_that_finds_no_room_is_an_error_and_no_more(start, disk):
             ptf.checkpoint.save("saved", cluster=cluster, incremental=incremental)
         assert refused.value.code == 8
         assert f"{disk.folder}/saved/ckpt-00000002" in str(refused.value)
-    # It serves, and what it had saved is as it was.
+    # The shard goes on serving, and what it had saved is unchanged.
     assert rows.value() == 2
     rows.set(3)
     assert os.listdir(disk.folder / "saved") == ["ckpt-00000001"]
@@ -165,12 +165,13 @@ def test_a_log_that_finds_no_room_refuses_changes_until_a_restart(start, disk, s
     assert rows.table.lookup(np.arange(COUNT)).shape == (COUNT, DIM)
     assert shard.is_running
     disk.free(shard)
-    # Part of what was refused may be there; nobody knows without a restart.
+    # Part of the refused updates may be there: which part is known only after a
+    # restart.
     with pytest.raises(errors.PersiaError, match=disk.reason):
         rows.set(2)
     assert shard.stop() == 0
     shard.start()
-    # What was acknowledged is there.
+    # All acknowledged updates are there.
     assert rows.value() in (1, 2)
     rows.set(3)
     shard.kill()

@@ -1,12 +1,12 @@
-"""Processes that tests kill and bring back.
+"""Processes that tests kill and restart.
 
     shard = ShardProcess(tmp_path)
     shard.start()
     shard.kill()
-    shard.start()  # Where it was before.
+    shard.start()  # At the same address.
 
 The fixtures `shard_process` and `start_proxies` (tests/conftest.py) end what they
-started; tools/tcp_proxy.py is the bad network in front of a shard.
+started. tools/tcp_proxy.py stands for a bad network in front of a shard.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _used_ports: set[int] = set()
 
 
 def is_used(port: int) -> bool:
-    """Whether an earlier server had the port; from now on one had.
+    """Whether an earlier server had the port; also notes the port as used.
 
-    This process keeps a session for each address, with the options of the first test
-    that used it.
+    This process keeps one session per address, with the options of the first test that
+    used the address.
     """
     if port in _used_ports:
         return True
@@ -39,7 +39,7 @@ def is_used(port: int) -> bool:
 
 
 def wait_until(condition: Callable[[], object], what: str) -> None:
-    """Waits for a condition; fails, saying what for, after a minute."""
+    """Waits for a condition; after a minute, fails with a message that says `what`."""
     give_up = time.monotonic() + DEADLINE_SECONDS
     while not condition():
         assert time.monotonic() < give_up, f"gave up waiting for {what}"
@@ -47,7 +47,7 @@ def wait_until(condition: Callable[[], object], what: str) -> None:
 
 
 class ShardProcess:
-    """A server program in a process of its own, at one port of loopback for good.
+    """A server program in a process of its own, always at the same port of loopback.
 
     Args:
         folder: For its files; made, if it is not there.
@@ -66,8 +66,8 @@ class ShardProcess:
         folder.mkdir(parents=True, exist_ok=True)
         self._port_file = folder / "port"
         self._log = folder / "log"
-        # It runs in its folder: in this one, Python would find the package's sources
-        # before the package that is tested.
+        # The program runs in its own folder: in the current one, Python would find the
+        # package's sources before the installed package that is tested.
         self._folder = folder
         self._command = [os.path.abspath(command[0]), *command[1:], *options]
         path = {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -77,7 +77,7 @@ class ShardProcess:
 
     @property
     def address(self) -> str:
-        """The "host:port" that it serves at, also after it was started again."""
+        """The "host:port" at which it serves, also after a restart."""
         return f"127.0.0.1:{self.port}"
 
     @property
@@ -90,17 +90,17 @@ class ShardProcess:
 
     @property
     def log(self) -> str:
-        """What it wrote, of all its starts."""
+        """Its log output of all starts."""
         return self._log.read_text(errors="replace")
 
     @property
     def resident_bytes(self) -> int:
-        """Memory that it holds now."""
+        """The memory that it holds now."""
         pages = Path(f"/proc/{self.pid}/statm").read_text().split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def start(self, options: Sequence[str] = ()) -> None:
-        """Starts it, at its port, and waits until it serves.
+        """Starts the program at its port, and waits until it serves.
 
         Args:
             options: More of the command line, of this start alone.
@@ -125,16 +125,16 @@ class ShardProcess:
         self.port = int(self._port_file.read_text().split()[0])
 
     def kill(self) -> None:
-        """Ends it by SIGKILL, at once, in the midst of whatever it does."""
+        """Kills it by SIGKILL, in the middle of whatever it does."""
         self._process.kill()
         self._process.wait(DEADLINE_SECONDS)
 
     def stop(self) -> int:
-        """Ends it by SIGTERM, as an operator would; its exit code."""
+        """Ends it by SIGTERM, as an operator would; returns its exit code."""
         self._process.send_signal(signal.SIGTERM)
         return self._process.wait(DEADLINE_SECONDS)
 
     def end(self) -> None:
-        """Ends it, if it runs."""
+        """Ends it if it runs."""
         if self.is_running:
             self.kill()

@@ -1,4 +1,4 @@
-"""Shards that tests kill and bring back."""
+"""Shards that tests kill and restart."""
 
 import socket
 

@@ -1,6 +1,6 @@
-"""Increments that are killed at any moment: what restores is one save's, whole.
+"""Increments that are killed at any moment: a restore gives one whole save.
 
-KILLS=100 kills so many; CI is content with less.
+KILLS=100 makes that many kills; CI makes fewer.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PART = IDS // 10
 
 
 class Changes:
-    """A table of which every change touches some rows, and what it must be.
+    """Changes some rows of a table at a time, and knows the rows that it must have.
 
     Args:
         rows: The table.
-        seed: Of what is changed.
+        seed: The seed of the changes.
     """
 
     def __init__(self, rows, seed: int) -> None:
@@ -37,7 +37,7 @@ class Changes:
         self.expected: dict[int, float] = {}
 
     def make(self) -> dict[int, float]:
-        """Sets some rows and removes others; what the table is then."""
+        """Sets some rows and removes others; returns the rows of the table then."""
         ids = self._random.choice(IDS, PART, replace=False)
         gone, ids = ids[: PART // 10], ids[PART // 10 :]
         self._number += 1
@@ -49,7 +49,7 @@ class Changes:
         return dict(self.expected)
 
     def found(self) -> dict[int, float]:
-        """What the table is."""
+        """Returns the rows that the table has."""
         found = {}
         for page in self._rows.export():
             assert (page.rows == page.rows[:, :1]).all()
@@ -58,7 +58,7 @@ class Changes:
 
 
 class Run:
-    """Two shards in processes, and a table on them that changes."""
+    """Two shards in processes, and a table on them whose rows change."""
 
     def __init__(self, table, shard_process, folder, seed: int) -> None:
         root = f"--checkpoint-root={folder}/root"
@@ -80,7 +80,7 @@ class Run:
         self.random = np.random.default_rng(seed)
 
     def save(self, incremental: bool = True) -> checkpoint.Save:
-        """Saves, once the shards are free; nothing goes wrong."""
+        """Saves once no other save runs on the shards; this save must succeed."""
         return once_free(
             lambda: ptf.checkpoint.save(
                 FOLDER, cluster=self.cluster, incremental=incremental
@@ -89,7 +89,7 @@ class Run:
         )
 
     def time_of_a_save(self) -> float:
-        """How long it takes a program, about."""
+        """Returns how long a program takes for a save, roughly."""
         saver = Saver(self.addresses, incremental=True)
         begin = time.monotonic()
         saver.begin()
@@ -97,7 +97,7 @@ class Run:
         return time.monotonic() - begin
 
     def break_off_a_save(self, victim, within: float) -> bool:
-        """Kills one who takes part, or the program; whether it saved all the same."""
+        """Kills `victim`, or else the saving program; returns whether it saved."""
         saver = Saver(self.addresses, incremental=True)
         saver.begin()
         time.sleep(self.random.uniform(0, within))
@@ -107,7 +107,7 @@ class Run:
         return saver.end()
 
     def assert_restores(self, *expected) -> None:
-        """The newest checkpoint is one of these, and so is the table then."""
+        """Restores the newest checkpoint; the table must then be one of these."""
         restore(self.cluster)
         assert self.changes.found() in expected
         self.changes.expected = self.changes.found()
@@ -124,7 +124,7 @@ def test_a_chain_restores_to_one_save_whichever_shard_is_killed(run):
     within = run.time_of_a_save()
     whole = 0
     for _ in range(KILLS):
-        # What is restored is whole, and so is what is saved next.
+        # The restored rows are of one save, and the next save succeeds too.
         run.save()
         run.changes.make()
         assert run.save().is_incremental
@@ -132,7 +132,7 @@ def test_a_chain_restores_to_one_save_whichever_shard_is_killed(run):
         assert run.save().is_incremental
         new = run.changes.make()
         saved = run.break_off_a_save(run.random.choice(run.shards), within)
-        assert run.changes.found() == new  # The shard came back as it was.
+        assert run.changes.found() == new  # The shard recovered its rows.
         run.assert_restores(*([new] if saved else [last, new]))
         whole += run.changes.expected == new
     print(f"{whole} of {KILLS} killed increments were whole")
@@ -147,7 +147,7 @@ def test_what_a_killed_program_did_not_save_is_in_the_next_increment(run):
         run.changes.make()
         run.break_off_a_save(None, within)
         run.changes.make()
-        # Whole, if the program was killed before it told the shards of its own.
+        # A whole save, if the program was killed before it told the shards of its save.
         run.save()
         run.changes.make()
         assert run.save().is_incremental

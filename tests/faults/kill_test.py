@@ -1,6 +1,6 @@
-"""Shards that are killed at any moment, over and over, while training goes on.
+"""Shards that are killed at any moment, again and again, while training goes on.
 
-KILLS=100 kills so often; CI is content with less.
+KILLS=100 makes that many kills; CI makes fewer.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ TIMEOUT_SECONDS = 60
 
 
 class Killer(keras.callbacks.Callback):
-    """Kills one of the shards every some steps, at a moment of its own choosing.
+    """Kills one of the shards every few steps, at a random moment within a step.
 
     Args:
         shards: Started processes.
         kills: How many times in all.
-        seed: Of the choices.
+        seed: The seed of the choices.
     """
 
     def __init__(self, shards, kills: int, seed: int) -> None:
@@ -49,7 +49,7 @@ class Killer(keras.callbacks.Callback):
         self._steps.release()
 
     def join(self) -> None:
-        """Waits for the last kill, and raises what went wrong."""
+        """Waits for the last kill, and raises its error if it failed."""
         self._thread.join(DEADLINE_SECONDS)
         assert not self._thread.is_alive()
         if self._error:
@@ -74,7 +74,7 @@ class Killer(keras.callbacks.Callback):
 
 
 def log_options(folder, name):
-    # Small logs, so that kills meet them while they are written anew as well.
+    # The logs are small, so that some kills come while a base replaces the log.
     folder = folder / "recovery" / name
     return [f"--recovery-folder={folder}", "--log-size=20000"]
 
@@ -104,7 +104,7 @@ def test_no_update_is_lost_and_none_is_done_twice(
 def test_tables_and_optimizers_come_back_by_themselves(
     table, shard_process, rows_of, tmp_path, sync
 ):
-    """PERSIA's restarted servers had no optimizer, and refused every update."""
+    """Restarted servers of the original PERSIA refused all updates."""
     options = [f"--recovery-folder={tmp_path}/recovery", f"--log-sync={sync}"]
     shard = shard_process(options=options)
     cluster = ptf.Cluster([shard.address], timeout=TIMEOUT_SECONDS, staleness=0)
@@ -112,9 +112,9 @@ def test_tables_and_optimizers_come_back_by_themselves(
     rows = rows_of(table, cluster)
     shard.kill()
     shard.start()
-    # Nobody has made the table again, and its updates go on.
+    # No program has made the table again, and its updates continue.
     assert_same_rows(rows_of(table, cluster), rows)
-    assert "came back with 1 tables" in shard.log
+    assert "recovered 1 tables" in shard.log
     TRAINING.run(table, cluster)
     after = rows_of(table, cluster)
     assert any((after[row_id] != row).any() for row_id, row in rows.items())
@@ -138,7 +138,7 @@ def test_a_restored_checkpoint_survives_too(table, shard_process, rows_of, tmp_p
         shard.kill()
         shard.start()
     assert_same_rows(rows_of(table, cluster), saved)
-    # The shards agree on which restore their rows are of, and go on from it.
+    # The shards agree on the restore that their rows come from, and continue from it.
     killer = Killer(shards, kills=1, seed=0)
     TRAINING.run(table, cluster, callbacks=[killer])
     killer.join()
@@ -166,12 +166,12 @@ def test_a_shard_comes_back_from_its_last_checkpoint_and_says_what_it_lacks(
     killer = Killer(shards, KILLS, seed=1)
     TRAINING.run(table, cluster, callbacks=[killer])
     killer.join()
-    # Each killed shard says of its one client how much it lacks, and no more
-    # than was trained since.
+    # Each killed shard says how many updates of its one client it lacks: no more than
+    # were trained since.
     lost = [
         int(count)
         for shard in shards
-        for count in re.findall(r"lack up to (\d+) of its updates", shard.log)
+        for count in re.findall(r"lost up to (\d+) of its updates", shard.log)
     ]
     assert lost
     assert max(lost) <= TRAINING.steps

@@ -1,7 +1,7 @@
-"""A shard that lost its part of a table, beside a trainer that is started again.
+"""A shard that lost its part of a table, and a trainer that is started again.
 
-The trainer made the table anew there, in silence: it trained on with half of its rows
-as they were at the beginning.
+An earlier version silently made the part again on that shard, and the trainer continued
+with half of the rows at their initial values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TRAINING = SeededTraining(steps=40)
 
 
 def cluster_of(shards, run: int) -> ptf.Cluster:
-    """As the program's start number `run` has it: no two share a session."""
+    """The cluster of the program's start number `run`; no two share a session."""
     addresses = [shard.address for shard in shards]
     return ptf.Cluster(addresses, timeout=DEADLINE_SECONDS + run, staleness=0)
 
@@ -33,7 +33,7 @@ def rows_on(shard) -> dict[str, int]:
 
 
 def assert_refused(table, shards, lost: int) -> None:
-    """Whether a trainer that starts now is told, and changes nothing."""
+    """Checks that a trainer that starts now gets an error, and changes nothing."""
     with pytest.raises(errors.FailedPreconditionError) as raised:
         TRAINING.run(table, cluster_of(shards, run=1))
     message = str(raised.value)
@@ -51,7 +51,7 @@ def assert_refused(table, shards, lost: int) -> None:
 
 
 def assert_trains(table, shards, rows_of, expected: dict | None) -> None:
-    """Whether a trainer that starts now goes on from the rows that it should."""
+    """Checks that a trainer that starts now continues from the expected rows."""
     cluster = cluster_of(shards, run=2)
     if expected is not None:
         assert_same_rows(rows_of(table, cluster), expected)
@@ -61,9 +61,9 @@ def assert_trains(table, shards, rows_of, expected: dict | None) -> None:
 
 @pytest.fixture
 def lost(table, shard_process, tmp_path, rows_of):
-    """Trains on so many shards, saves, and starts the last again without its part.
+    """Trains on `count` shards, saves, and restarts the last shard without its part.
 
-    Gives the shards and the rows that there were.
+    Returns the shards and the rows that they had.
     """
 
     def make(count: int):
@@ -127,7 +127,7 @@ def test_shards_that_all_begin_anew_are_a_new_cluster(table, lost, rows_of):
 
 def test_a_trainer_that_runs_on_never_makes_the_part_anew(table, lost):
     shards, _ = lost(2)
-    cluster = cluster_of(shards, run=0)  # That of the program that trained.
+    cluster = cluster_of(shards, run=0)  # Of the program that trained.
     ids = np.arange(100)
     with pytest.raises(errors.NotFoundError, match=shards[1].address):
         ptf.Table(table, cluster).lookup(ids)

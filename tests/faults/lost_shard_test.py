@@ -1,4 +1,4 @@
-"""What a program asks for, and what must not keep a shard from coming back."""
+"""Tables and checkpoints that must not keep a shard from recovering."""
 
 from __future__ import annotations
 

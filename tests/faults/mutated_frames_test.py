@@ -1,4 +1,4 @@
-"""A live shard gets mutated frames without end, and others do not notice.
+"""Live shards get many mutated frames, while their other clients notice nothing.
 
 N=1000000 pytest tests/faults/mutated_frames_test.py
 PERSIA_SHARD_HOST=build/native-address/shard_host ...   # a sanitised one, too
@@ -17,7 +17,7 @@ from persia_tf._keras import keras
 MUTATIONS = int(os.environ.get("N", "20000"))
 CONNECTIONS = 4
 SEED = 20
-# What the allocator may hold beyond the tables, whatever N is.
+# How much memory the allocator may hold beyond the tables, for any N.
 MOST_GROWTH_BYTES = 150 << 20
 HOST = os.environ.get("PERSIA_SHARD_HOST")
 SANITIZER = {
@@ -27,7 +27,7 @@ SANITIZER = {
 
 
 def record(address):
-    """The frames of a client that uses all that a shard offers."""
+    """Records the frames of a client that uses all that a shard offers."""
     frames = set()
     for dtype in ("float32", "float16", "bfloat16", "int8"):
         with Recorder(address) as recorder:
@@ -67,7 +67,7 @@ def use_whole_rows(cluster, name):
 
 
 class HealthyClient:
-    """Trains rows that count their updates, and looks at them."""
+    """Trains rows that count their updates, and checks them."""
 
     def __init__(self, address):
         self._cluster = ptf.Cluster([address], timeout=20, staleness=0)
@@ -85,7 +85,7 @@ class HealthyClient:
         self.steps = 0
 
     def check(self):
-        """Trains a step; whether rows are as if nobody else were there."""
+        """Trains a step; checks that the rows are as if no other client were there."""
         self._model.train_on_batch(self._ids, np.zeros((8, 1), "float32"))
         self.steps += 1
         rows = ptf.Table("healthy", cluster=self._cluster).lookup(self._ids)
@@ -97,7 +97,7 @@ class HealthyClient:
 
 
 def send_mutations(address, frames, index):
-    """Sends its share; how many a server must have counted."""
+    """Sends one connection's share; returns how many a server must have counted."""
     mutator = Mutator(frames, seed=f"{SEED}/{index}")
     broken = 0
     sock = connect(address)

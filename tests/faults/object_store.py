@@ -1,4 +1,4 @@
-"""A server of S3, in this process, and what is in it."""
+"""An S3 server in this process, and functions that show what is in it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ObjectStore:
     def __init__(self) -> None:
         from moto.server import ThreadedMotoServer
 
-        # It would write a line a request.
+        # Otherwise it would log a line per request.
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         self._server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
 
@@ -32,10 +32,10 @@ class ObjectStore:
         return f"{host}:{port}"
 
     def environment(self, address: str = "") -> dict[str, str]:
-        """What programs must find in theirs to reach it.
+        """Returns the environment variables with which programs reach it.
 
         Args:
-            address: Of what stands in front of it.
+            address: The address of a proxy in front of it; "": none.
         """
         return {
             "AWS_ACCESS_KEY_ID": "known-to-nobody",
@@ -43,18 +43,18 @@ class ObjectStore:
             "AWS_DEFAULT_REGION": "us-east-1",
             "AWS_ENDPOINT_URL": f"http://{address or self.address}",
             "AWS_EC2_METADATA_DISABLED": "true",
-            # Lest tests wait for what is tried again.
+            # Otherwise tests would wait for retries.
             "AWS_MAX_ATTEMPTS": "1",
         }
 
     def make_bucket(self) -> str:
-        """Makes a bucket that no other test has; its name."""
+        """Makes a bucket that no other test has; returns its name."""
         name = f"bucket-{next(_buckets)}"
         self._client().create_bucket(Bucket=name)
         return name
 
     def objects(self, bucket: str) -> dict[str, bytes]:
-        """What is in a bucket, by key."""
+        """Returns the contents of a bucket, by key."""
         client = self._client()
         listed = client.list_objects_v2(Bucket=bucket).get("Contents", [])
         return {
@@ -63,7 +63,7 @@ class ObjectStore:
         }
 
     def unfinished_uploads(self, bucket: str) -> int:
-        """How many uploads were begun, and neither completed nor given up."""
+        """Returns how many uploads were begun and neither completed nor aborted."""
         uploads = self._client().list_multipart_uploads(Bucket=bucket)
         return len(uploads.get("Uploads", []))
 

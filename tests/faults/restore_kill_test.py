@@ -1,4 +1,4 @@
-"""Shards that are killed once a checkpoint was restored, which is gone then."""
+"""Shards that are killed after a restore, and whose checkpoint is gone then."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def start_two(shard_process, tmp_path, *options):
 def test_a_restored_checkpoint_may_go_at_once(table, shard_process, tmp_path):
     shards = start_two(shard_process, tmp_path, "--log-sync=system")
     cluster = cluster_of(shards)
-    # So many that a base of them is not written in an instant.
+    # So many rows that it takes a while to write a base of them.
     rows = UniformRows(table, cluster, count=500_000, dim=16)
     rows.set(1.0)
     ptf.checkpoint.save("saved", cluster=cluster)
@@ -63,6 +63,6 @@ def test_a_shard_that_comes_back_from_checkpoints_says_which_one_is_missing(
     with pytest.raises(AssertionError, match="it ended as it started"):
         shards[0].start()
     assert "needs checkpoint saved/ckpt-00000001" in shards[0].log
-    assert "put it back" in shards[0].log
+    assert "put the checkpoint back" in shards[0].log
     shutil.move(elsewhere, tmp_path / "root" / "saved")
     shards[0].start()

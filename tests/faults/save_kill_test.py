@@ -1,6 +1,6 @@
-"""Saves that are killed at any moment: what restores is the last or the new one.
+"""Saves that are killed at any moment: a restore gives the last or the new save.
 
-KILLS=100 kills so many; CI is content with less.
+KILLS=100 makes that many kills; CI makes fewer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def test_a_save_that_is_killed_leaves_the_one_before_or_is_whole(
     ]
     addresses = [shard.address for shard in shards]
     cluster = ptf.Cluster(addresses, timeout=DEADLINE_SECONDS, staleness=0)
-    # They are all set in one call before each save.
+    # One call sets all rows before each save.
     rows = UniformRows(table, cluster, COUNT)
     rows.set(0)
     saver = Saver(addresses, incremental=False)

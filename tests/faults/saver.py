@@ -1,4 +1,4 @@
-"""Saves that something goes wrong with, and what is there afterwards."""
+"""Programs that save and are disturbed, and functions that restore afterwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from persia_tf import errors
 # Below the shards' root.
 FOLDER = "saved"
 
-# Saves once it is told to.
+# A program that saves when it is told to.
 _SAVER = """
 import sys
 import persia_tf as ptf
@@ -52,7 +52,7 @@ class Saver:
         self._process.kill()
 
     def end(self) -> bool:
-        """Waits for its end; whether it saved."""
+        """Waits for the program's end; returns whether it saved."""
         code = self._process.wait(DEADLINE_SECONDS)
         self._process.stdin.close()
         self._process.stdout.close()
@@ -60,7 +60,7 @@ class Saver:
 
 
 def once_free(action, what: str):
-    """Does what shards refuse while a save goes on whose program was killed."""
+    """Repeats what shards refuse while the save of a killed program goes on."""
     results = []
 
     def done() -> bool:
@@ -75,7 +75,7 @@ def once_free(action, what: str):
 
 
 def restore(cluster) -> str:
-    """Restores the newest one; its folder."""
+    """Restores the newest checkpoint; returns its folder."""
     return once_free(
         lambda: ptf.checkpoint.restore(FOLDER, cluster=cluster), "a restore"
     )

@@ -1,6 +1,6 @@
-"""Shards that are told to end by SIGTERM, amid a save and amid writes to their logs.
+"""Shards that are ended by SIGTERM during a save, or while they write their logs.
 
-KILLS=100 tells them so often; CI is content with less.
+KILLS=100 makes that many stops; CI makes fewer.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def test_no_write_is_lost_and_a_save_is_whole_or_absent(table, shard_process, tm
             options=[
                 f"--checkpoint-root={root}",
                 f"--recovery-folder={tmp_path}/{name}",
-                # Small logs, so that they are written anew meanwhile as well.
+                # The logs are small, so that bases replace them during the test as
+                # well.
                 *("--log-sync=system", "--log-size=20000"),
             ]
         )
@@ -115,14 +116,14 @@ def test_a_save_that_storage_holds_up_does_not_hold_up_the_end(
             options=["--checkpoint-root", root],
             env=object_store.environment(proxy.address),
         )
-        # The first one is asked where to save, and reaches the storage.
+        # The first shard is asked where to save, and reaches the storage.
         [other] = start_shards(1, checkpoint_root=root)
         cluster = ptf.Cluster([other.address, shard.address], timeout=3)
         rows = UniformRows(table, cluster, COUNT)
         rows.set(1)
         first = ptf.checkpoint.save(FOLDER, cluster=cluster)
         rows.set(2)
-    # Storage that takes what it is sent, and never answers.
+    # A storage server that accepts what it is sent, and never answers.
     with socket.create_server(("127.0.0.1", proxy.port)):
         save = ptf.checkpoint.save(FOLDER, cluster=cluster, block=False)
         assert shard.stop() == 0

@@ -1,4 +1,4 @@
-"""A training whose rows depend on its seed alone, and not on what went wrong."""
+"""A training whose rows depend on its seed alone, and not on failures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 class SeededTraining:
-    """Synchronous training of one table, the same whenever it is run.
+    """Synchronous training of one table, with equal results each time it is run.
 
     Args:
         steps: Batches, of 8 ids each.
@@ -20,7 +20,7 @@ class SeededTraining:
     def run(
         self, table: str, cluster, prefetched: bool = False, callbacks=()
     ) -> list[np.ndarray]:
-        """Trains from the beginning to the end; gives the dense weights."""
+        """Trains from the beginning to the end; returns the dense weights."""
         import tensorflow as tf
 
         import persia_tf as ptf
@@ -42,7 +42,7 @@ class SeededTraining:
 
 
 def assert_same_rows(rows: dict, expected: dict) -> None:
-    """Whether two tables have the same rows and states, to the bit."""
+    """Checks that two tables have the same rows and states, bit by bit."""
     assert rows.keys() == expected.keys()
     for row_id, row in expected.items():
         np.testing.assert_array_equal(rows[row_id], row)

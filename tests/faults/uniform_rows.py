@@ -1,4 +1,4 @@
-"""Rows that are all one number, so that a mix of two states of a table shows."""
+"""Rows that all have one value, so that a mix of two states of a table shows."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import persia_tf as ptf
 
 
 class UniformRows:
-    """Some rows of a table, which is made if it is not there.
+    """Some rows of a table, which is made if it does not exist.
 
     Args:
         table: The table's name.
         cluster: Where it is.
         count: How many rows: of the ids from 0 on.
-        dim: Weights a row.
+        dim: Weights per row.
     """
 
     def __init__(
@@ -27,11 +27,11 @@ class UniformRows:
         self._shape = (count, dim)
 
     def set(self, number: float) -> None:
-        """Sets them all, in one call."""
+        """Sets all rows to a number, in one call."""
         self.table.assign(self._ids, np.full(self._shape, number, "float32"))
 
     def value(self) -> float:
-        """Returns what they all are."""
+        """Returns the number that all rows have."""
         found = np.unique(self.table.lookup(self._ids))
         assert len(found) == 1, f"a mix of {found}"
         return found[0]

@@ -1,4 +1,4 @@
-"""A way that loses, changes and repeats bytes makes the rows of a clean one."""
+"""Training over a network that loses, changes and repeats bytes gives the same rows."""
 
 import time
 
@@ -9,7 +9,7 @@ from training import SeededTraining, assert_same_rows
 import persia_tf as ptf
 
 TRAINING = SeededTraining(steps=300)
-# Of a request. A connection that has fallen silent costs it a part of this.
+# The time-out of a request. A connection that falls silent takes a part of it.
 TIMEOUT_SECONDS = 6
 LEAST_FAULTS = 5
 HANG_SECONDS = 180
@@ -17,13 +17,13 @@ HANG_SECONDS = 180
 
 @pytest.fixture(scope="module")
 def expected():
-    """The rows of an undisturbed training, once they are known."""
+    """The rows of an undisturbed training, which runs once."""
     return {}
 
 
 @pytest.mark.parametrize(
     ("kind", "mean_bytes"),
-    # What leaves connections open and silent costs a second each time.
+    # Each fault that leaves a connection open and silent costs a second.
     [
         ("corrupt", 5_000),
         pytest.param("truncate", 20_000, marks=pytest.mark.slow),

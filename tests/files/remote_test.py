@@ -15,7 +15,7 @@ from persia_tf.files.remote import NewFile, OpenFile, RemoteFiles
 
 @pytest.fixture(params=["memory", "s3"])
 def folder(request):
-    """A URL that nothing is at, in a place that there is."""
+    """A URL with no file, below a folder or bucket that exists."""
     if request.param == "s3":
         return f"s3://{request.getfixturevalue('bucket')}/folder"
     return f"memory://{uuid.uuid4()}/folder"
@@ -118,7 +118,7 @@ def test_no_bucket_is_made(files, object_store, bucket):
 
 
 class Hanging(MemoryFileSystem):
-    """Answers nothing before the test ends."""
+    """A file system that does not answer before the test ends."""
 
     protocol = "hanging"
     ended = threading.Event()
@@ -168,7 +168,7 @@ def test_the_end_of_the_process_ends_what_waits():
     waiting.start()
     try:
         assert begun.wait(60)
-        calls.end_within(3600)  # In time, so far.
+        calls.end_within(3600)  # Not over yet.
         calls.end_within(0)
         waiting.join(60)
         assert len(failures) == 1
@@ -189,8 +189,8 @@ def test_a_call_in_time_gives_what_it_gives():
     [
         ("unheard-of://a/b", errors.InvalidArgumentError, "unheard-of"),
         ("file:///a", errors.InvalidArgumentError, "without file://"),
-        ("sftp://me:hidden@host/a", errors.InvalidArgumentError, "no password"),
-        ("simplecache::s3://a", errors.InvalidArgumentError, "one file system"),
+        ("sftp://me:hidden@host/a", errors.InvalidArgumentError, "contain a password"),
+        ("simplecache::s3://a", errors.InvalidArgumentError, "single remote file"),
     ],
 )
 def test_urls_that_cannot_be_reached(files, url, error, message):

@@ -1,14 +1,14 @@
-// Any bytes as a frame's header, as they are and with their checksum mended.
+// Any bytes as a frame's header, unchanged and with a corrected checksum.
 
 #include <array>
 #include <cstring>
 
 #include "cc/base/crc32c.h"
 #include "cc/wire/frame.h"
+#include "tests/cc/support/sample_messages.h"
 #include "tests/fuzz/support/exact_bytes.h"
 #include "tests/fuzz/support/fuzz_check.h"
 #include "tests/fuzz/support/fuzz_target.h"
-#include "tests/fuzz/support/sample_messages.h"
 
 namespace persia {
 namespace {

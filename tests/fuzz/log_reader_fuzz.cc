@@ -37,7 +37,8 @@ void PutCrc(FuzzInput* bytes, size_t at, size_t begin, size_t size) {
   std::memcpy(bytes->data() + at, &crc, sizeof(crc));
 }
 
-// As log_format.h has them.
+// Sets the checksums of the segment and of its records, as log_format.h
+// describes.
 void MendChecksums(FuzzInput* segment) {
   if (segment->size() < kSegmentHeaderBytes) return;
   PutCrc(segment, 36, 0, 36);
@@ -74,7 +75,8 @@ GivenBytes TakeSegments(Span<const uint8_t> rest, bool mends) {
   return files;
 }
 
-// Positions count up, and bodies can be read; the end says what was left out.
+// Reads all records. Positions must count up, and bodies must be readable; the
+// end must say what was left out.
 void ReadAll(LogReader* reader) {
   uint64_t sum = 0;
   for (;;) {
@@ -93,7 +95,7 @@ void ReadAll(LogReader* reader) {
   const auto& torn = reader->torn_tail();
   FuzzCheck(!torn || torn->bytes > 0 || !torn->segments.empty(),
             "what is left out has bytes, or files after it");
-  volatile const uint64_t sink = sum;  // Lest reading bodies is left out.
+  volatile const uint64_t sink = sum;  // So that bodies are really read.
   (void)sink;
 }
 
@@ -135,8 +137,8 @@ void FuzzOne(Span<const uint8_t> bytes) {
   if (reader.ok()) ReadAll(reader->get());
 }
 
-// Logs of one and of two segments, whole and torn, read from their begin and
-// from later.
+// Logs of one and of two segments, whole and torn, read from the beginning and
+// from later positions.
 std::vector<FuzzInput> Seeds() {
   std::vector<FuzzInput> seeds;
   for (const uint8_t flags : {0, 1, 5}) {

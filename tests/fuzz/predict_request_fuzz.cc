@@ -1,5 +1,5 @@
-// Any bytes as a gRPC request for predictions, whose size decoded is looked
-// for.
+// Any bytes as a gRPC request for predictions, of which the decoded size is
+// computed.
 
 #include <cstdint>
 #include <string>
@@ -16,7 +16,7 @@ void FuzzOne(Span<const uint8_t> bytes) {
   const ExactBytes exact(bytes);
   const std::string_view message(
       reinterpret_cast<const char*>(exact.bytes().data()), bytes.size());
-  // A string of no bytes takes the most for its two.
+  // An empty string takes the most memory for its two bytes.
   const uint64_t most = message.size() * (kStringBytes / 2);
   const Status status = CheckPredictRequest(message, most);
   FuzzCheck(status.ok() || !status.message().empty(), "an error says why");
@@ -37,7 +37,7 @@ std::vector<FuzzInput> Seeds() {
                        "B\x01"
                        "aB\x00",
                        29),
-           // Numbers, packed and not, and a group.
+           // Numbers, packed and not packed, and a group.
            std::string("\x12\x0a\x12\x08R\x02\x01\x02P\x05z\x00", 12),
            std::string("\x4b\x0a\x01"
                        "a\x4c",

@@ -1,5 +1,5 @@
-// Any text as the body of a request for predictions, and read into arrays of
-// just the sizes that it tells.
+// Any text as the body of a request for predictions, which is read into arrays
+// of exactly the sizes that it needs.
 
 #include <string>
 #include <string_view>

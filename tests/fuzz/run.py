@@ -1,11 +1,11 @@
-"""Builds every fuzz target and runs it from its seeds, for a while or for long.
+"""Builds every fuzz target and runs it from its seeds, for a short or a long time.
 
-    python tests/fuzz/run.py                     # some seconds a target
-    python tests/fuzz/run.py --runs 10000000     # so many inputs a target
-    python tests/fuzz/run.py --target server     # of one, see tests/fuzz/*_fuzz.cc
+    python tests/fuzz/run.py                     # some seconds each
+    python tests/fuzz/run.py --runs 10000000     # that many inputs each
+    python tests/fuzz/run.py --target server     # one of tests/fuzz/*_fuzz.cc
 
-Inputs that reached something new are kept in build/fuzz/NAME/corpus, and are begun
-from the next time; those that broke something in build/fuzz/NAME. To see one again:
+Inputs that reached new code are kept in build/fuzz/NAME/corpus, where the next run
+begins. Inputs that broke something are in build/fuzz/NAME. To run such an input again:
 
     cd build/fuzz/NAME && ../../native-fuzz/NAME_fuzz crash-...
 """
@@ -22,25 +22,27 @@ from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = Path(__file__).resolve().parent
-sys.path.insert(0, str(_ROOT / "cc"))
+sys.path.insert(0, str(_ROOT / "tools"))
 
-import ninja_build  # noqa: E402
+import native_build  # noqa: E402
 
-# Of all targets; each may say more in a line "// libFuzzer: ..." of its source. No
-# input is long enough to be worth much memory, least of all in one piece.
+# The options of all targets. A target may have more, in a line "// libFuzzer: ..." of
+# its source. Inputs are short, so none may take much memory, and least of all one
+# block.
 _OPTIONS = ("-max_len=4096", "-rss_limit_mb=1024", "-malloc_limit_mb=65")
 _HANG_SECONDS = 20
-# What is freed is watched for as long as many inputs take, and stays in the
-# processor's caches. Of where memory came from, the crash seen again tells more.
+# A small quarantine of freed memory stays in the processor's caches, and still covers
+# many inputs. Stacks of allocations are short: running the crash again shows more.
 _SANITIZER = "quarantine_size_mb=16:malloc_context_size=3"
 _OWN_OPTIONS = re.compile(r"^// libFuzzer: (.*)$", re.MULTILINE)
 
 
 def main() -> None:
     arguments = parse_arguments()
+    folder = native_build.build("fuzz")
     programs = {
-        program.name.removesuffix("_fuzz"): program
-        for program in ninja_build.build_fuzzers()
+        source.stem.removesuffix("_fuzz"): folder / source.stem
+        for source in _SOURCES.glob("*_fuzz.cc")
     }
     wanted = arguments.target or sorted(programs)
     unknown = set(wanted) - set(programs)
@@ -55,7 +57,7 @@ def main() -> None:
 
 
 def run(name: str, program: Path, bound: list[str]) -> bool:
-    """Runs one target; whether it found nothing."""
+    """Runs one target; returns whether it found nothing."""
     folder = _ROOT / "build/fuzz" / name
     corpus, seeds = folder / "corpus", folder / "seeds"
     for each in (corpus, seeds):

@@ -1,10 +1,10 @@
 // Frames of any bodies at a server that holds a few small tables, from their
-// header to the reply's, without sockets. What a crash needs beside its own
-// input is in server_fuzz.history, which is an input, too.
+// header to the reply's, without sockets. Earlier messages that a crash needs
+// are in server_fuzz.history, which is itself an input.
 //
-// Leaks are looked for between two servers: the tables of one that goes on
-// grow, which libFuzzer would take for a leak, and search all memory, in most
-// inputs.
+// Leaks are checked between two servers. While one server goes on, its tables
+// grow, which libFuzzer would take for a leak: it would search all memory after
+// most inputs.
 //
 // libFuzzer: -max_len=512 -detect_leaks=0
 
@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "cc/server/call.h"
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 #include "cc/wire/messages.h"
 #include "tests/fuzz/support/frames_input.h"
 #include "tests/fuzz/support/fuzz_check.h"
@@ -24,21 +24,22 @@
 namespace persia {
 namespace {
 
-// Small, so that little memory is what a request may take.
+// Small, so that a request may take only little memory.
 constexpr uint64_t kMaxFuzzedBodyBytes = 1 << 16;
 
-// A server is made anew after so many inputs, or so many bytes of them.
+// A new server is made after so many inputs, or after so many bytes of inputs.
 constexpr int kInputsAServer = 500;
 constexpr size_t kHistoryBytes = 1 << 20;
 constexpr int kServersALeakCheck = 20;
 
-// What is done on a thread of its own: to wait for that takes longer than the
-// rest of an input.
+// Whether the server works on the request on another thread, for which waiting
+// takes longer than the rest of an input.
 bool WaitsForFiles(const SampleMessage& request) {
-  if (request.type == MessageType::kDropTable) return true;
-  if (request.type != MessageType::kCheckpoint) return false;
+  if (request.type == kRequestType<DropTableRequest>) return true;
+  if (request.type == kRequestType<FilesRequest>) return true;
+  if (request.type != kRequestType<CheckpointRequest>) return false;
   CheckpointRequest checkpoint;
-  return DecodeCheckpoint(request.body, &checkpoint).ok() &&
+  return DecodeRequest(request.body, &checkpoint).ok() &&
          checkpoint.action != CheckpointAction::kProgress;
 }
 
@@ -57,7 +58,7 @@ class FuzzedServer {
     }
   }
 
-  // As a connection does with a request.
+  // Does what a connection does with a request.
   void Serve(const SampleMessage& request) {
     OutFrame frame{std::vector<uint8_t>(kFrameHeaderBytes), {request.body}};
     SealFrame(request.type, 1, &frame);
@@ -92,7 +93,8 @@ class FuzzedServer {
   ServerState state_;
 };
 
-// Every few servers, since it takes as long as some hundred inputs.
+// Only once per kServersALeakCheck servers, since a check takes as long as some
+// hundred inputs.
 void CheckLeaks() {
   static int servers = 0;
   if (++servers % kServersALeakCheck != 0) return;
@@ -122,7 +124,7 @@ void FuzzOne(Span<const uint8_t> bytes) {
   ++inputs;
 }
 
-// Each request alone, and some short ones in a row.
+// Each request alone, and several short requests in a row.
 std::vector<FuzzInput> Seeds() {
   std::vector<FuzzInput> seeds;
   FuzzInput all;
@@ -137,8 +139,8 @@ std::vector<FuzzInput> Seeds() {
 
 }  // namespace persia
 
-// Memory beyond what a request may take is refused, as where there is none: a
-// table whose filter is large must be an error.
+// An allocation beyond what a request may take fails, as when memory runs out:
+// a table with a large filter must be an error.
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1:max_allocation_size_mb=64";
 }

@@ -27,7 +27,8 @@ std::vector<FuzzInput> Seeds() {
 
 }  // namespace persia
 
-// A table whose filter is too large must be an error, whatever took its memory.
+// A table with a filter that is too large must be an error, whatever used up
+// memory.
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1:max_allocation_size_mb=64";
 }

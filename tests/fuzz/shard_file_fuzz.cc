@@ -1,6 +1,6 @@
-// Any bytes as a shard's file of a checkpoint: as they are, with their blocks'
-// checksums mended, and with their counts mended, too. What is read is written
-// again, and must read the same; what is whole is made tables of.
+// Any bytes as a shard's file of a checkpoint: unchanged, with corrected
+// checksums of blocks, and with corrected counts too. What was read is written
+// again, and must read the same; tables are made from whole files.
 
 #include "cc/base/crc32c.h"
 #include "cc/checkpoint/shard_file.h"
@@ -19,7 +19,7 @@ using Bytes = MemoryFiles::Bytes;
 constexpr uint64_t kSaveId = 7;
 constexpr uint64_t kParentId = 5;
 
-// Writes again what it is given, and checks what is promised of it.
+// Writes what it is given to another file, and checks what readers may rely on.
 class Copier : public ShardVisitor {
  public:
   Copier(MemoryFiles* files, const std::string& path)
@@ -105,7 +105,7 @@ Bytes SampleFile(const ShardHeader& header) {
   return files["sample"];
 }
 
-// One whose table holds rows in another way than the sample does.
+// A store whose table holds rows in another form than the sample.
 const Store& OtherStore() {
   static const Store* const store = [] {
     TableConfig config = SampleTable();
@@ -120,8 +120,8 @@ const Store& OtherStore() {
   return *store;
 }
 
-// An increment is loaded onto the sample. A quarter of all files is loaded, one
-// half of it where the store knows the table: tables cost much to make.
+// Loads an increment onto the sample. Only a quarter of all files is loaded,
+// because making tables takes long; for half of these the store has the table.
 void Load(MemoryFiles* files, const ShardHeader& header,
           const std::string& path) {
   const Bytes& file = (*files)[path];
@@ -175,8 +175,8 @@ std::vector<FuzzInput> Seeds() {
 
 }  // namespace persia
 
-// Memory beyond what a file may take is refused, as where there is none: a
-// table whose filter is large must be an error.
+// An allocation beyond what a file may take fails, as when memory runs out: a
+// table with a large filter must be an error.
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1:max_allocation_size_mb=64";
 }

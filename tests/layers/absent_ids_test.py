@@ -1,4 +1,4 @@
-"""What ids without a row give outside training, by `absent`."""
+"""What layers give for ids without a row outside training, by `absent`."""
 
 import numpy as np
 import pytest
@@ -49,14 +49,14 @@ def set_oov(layer, weights):
 
 
 def pooled(rows, combiner):
-    """Of vectors for ids of rank 2."""
+    """Pools vectors of ids of rank 2."""
     if combiner is None:
         return rows
     return rows.sum(axis=1) / DIVISORS[combiner]
 
 
 def rows_of(layer, ids, absent):
-    """Vectors as a test expects them: `absent` where there is no row."""
+    """The expected vectors: `absent` where there is no row."""
     rows = layer.rows.lookup(ids.ravel()).reshape(*ids.shape, DIM)
     return np.where(rows.any(axis=-1, keepdims=True), rows, absent)
 
@@ -114,7 +114,7 @@ def test_absence_survives_every_wire_dtype(make, start_shards, wire_dtype):
     cluster = ptf.Cluster(addresses, timeout=20, wire_dtype=wire_dtype)
     layers = [make(absent, cluster=cluster) for absent in ("oov", "initial")]
     learn_ids(layers[0])
-    # Beyond float16's range, beside what is marked.
+    # A row beyond float16's range, next to rows that are marked as absent.
     layers[0].rows.assign([50], np.full((1, DIM), 1e6, np.float32))
     set_oov(layers[0], 4.0)
     np.testing.assert_allclose(
@@ -221,7 +221,7 @@ def test_layers_on_one_table_may_choose_differently(make):
 
 
 def fit(layer, ids):
-    """Pulls the rows of ids towards 5, by one step."""
+    """Trains the rows of ids towards 5 by one step."""
     given = keras.Input((), dtype="int64")
     model = keras.Model(given, layer(given))
     model.compile(keras.optimizers.SGD(0.1), "mse")
@@ -239,7 +239,7 @@ def test_training_makes_the_row_of_unknown_ids(make):
     assert 60 < replaced < 140
     oov, unknown = look(layer, [ptf.layers.OOV_ID, 10**6])
     np.testing.assert_array_equal(oov, unknown)
-    # One step of the sum of their gradients.
+    # The step is by the sum of their gradients.
     step = replaced * 2 / (500 * DIM)
     np.testing.assert_allclose(oov, (before + step * (5 - before))[0], rtol=1e-4)
 
@@ -324,12 +324,12 @@ def test_it_is_of_the_layers_config(make, tmp_path):
         (
             {"absent": "oov", "compression": ptf.compression.HashStack(7)},
             ValueError,
-            '`absent="oov"` goes without `compression`',
+            '`absent="oov"` cannot be combined with `compression`',
         ),
         (
             {"absent": "oov", "admission": ptf.admission.Probability(0.5)},
             ValueError,
-            '`absent="oov"` goes without `admission.Probability`',
+            '`absent="oov"` cannot be combined with `admission.Probability`',
         ),
     ],
 )
@@ -340,7 +340,7 @@ def test_what_makes_no_sense_is_refused(options, error, message):
 
 @pytest.mark.parametrize("absent", ["zeros", "initial"])
 def test_candidates_that_were_never_seen_tie_only_as_zeros(table, absent):
-    """Of two towers, as retrieval has them."""
+    """For models with two towers, as in retrieval."""
     queries, items = (
         ptf.layers.PersiaEmbedding(8, table=f"{table}_{name}", absent=absent)
         for name in ("query", "item")

@@ -114,7 +114,7 @@ def test_model_config_round_trip_finds_the_same_rows(table):
 
 
 def test_keras_initializer_seed_none_means_the_same_rows_everywhere():
-    from persia_tf import initializers
+    from persia_tf.table_settings import initializers
 
     uniform = initializers.get("uniform")
     assert initializers.spec_and_seed(uniform) == (

@@ -9,13 +9,13 @@ from persia_tf._keras import keras
 
 DIM = 4
 IDS = np.array([[1, -2, 2**60, 0], [3, 0, 0, 0]])
-# The same sequences, longer by padding that must not count.
+# The same sequences with more padding, which must not count.
 PADDED = np.pad(IDS, ((0, 0), (0, 3)))
 
 
 @pytest.fixture
 def sequence(table):
-    """Ids that may be of any length, and their vectors, which carry a mask."""
+    """Ids of any length, and their vectors, which carry a mask."""
     keras.utils.set_random_seed(1)
     ids = keras.Input((None,), dtype="int64")
     layer = ptf.layers.PersiaEmbedding(
@@ -28,7 +28,7 @@ def sequence(table):
 
 
 def train(model, inputs, outputs):
-    # So slowly that losses fall whatever the staleness.
+    # The learning rate is so low that losses fall with any staleness.
     model.compile(keras.optimizers.SGD(0.02), "mse")
     return model.fit(inputs, np.ones(outputs), epochs=5, verbose=0).history["loss"]
 

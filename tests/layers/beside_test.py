@@ -1,4 +1,4 @@
-"""Rows that are too many for a file are in a checkpoint beside it."""
+"""Rows that are too many for a model's file are saved in a checkpoint next to it."""
 
 import os
 
@@ -26,7 +26,7 @@ def make_cluster(start_shards, tmp_path):
 
 @pytest.fixture
 def small(make_cluster):
-    """A cluster whose files hold a hundred rows."""
+    """A cluster whose model files may hold a hundred rows."""
     return make_cluster(archive_limit=100 * ROW_BYTES, checkpoint_root="run")
 
 
@@ -116,7 +116,7 @@ def variant(cluster, **options):
 
 @pytest.fixture
 def train_meanwhile(small, table, monkeypatch):
-    """Has another program train once a checkpoint is saved or restored."""
+    """Lets another program train right after a checkpoint is saved or restored."""
     other = make_model([table], variant(small, timeout=21))
 
     def during(name):
@@ -194,7 +194,7 @@ def test_without_a_folder_the_save_says_what_to_do(tables, make_cluster, file):
     with pytest.raises(
         errors.FailedPreconditionError,
         match=rf"'{tables[0]}' has {size} bytes.*"
-        rf"more than the {100 * ROW_BYTES}.*checkpoint_root",
+        rf"more than the limit of {100 * ROW_BYTES}.*checkpoint_root",
     ):
         model.save(file)
     with ptf.rows_stay():
@@ -206,7 +206,7 @@ def test_a_checkpoint_that_is_gone_is_named(tables, small, file, tmp_path):
     model.save(file)
     train(model)
     (tmp_path / "run").rename(tmp_path / "moved")
-    with pytest.raises(Exception, match="ckpt-00000001', which is not there"):
+    with pytest.raises(Exception, match="ckpt-00000001', which does not exist"):
         keras.models.load_model(file)
 
 
@@ -215,14 +215,14 @@ def test_another_checkpoint_in_its_place_is_refused(tables, small, file, tmp_pat
     model.save(file)
     (tmp_path / "run").rename(tmp_path / "moved")
     train(model).save(file + ".keras")
-    with pytest.raises(Exception, match="but another one lies there now"):
+    with pytest.raises(Exception, match="folder now holds another"):
         keras.models.load_model(file)
 
 
 def assert_refused_unchanged(load, cluster, tables, rows_of):
     """Loading raises, and each row stays as it is."""
     before = [rows_of(table, cluster) for table in tables]
-    with pytest.raises(ValueError, match="has them as table"):
+    with pytest.raises(ValueError, match="has them under the name"):
         load()
     for table, expected in zip(tables, before):
         assert_same_rows(rows_of(table, cluster), expected)
@@ -263,7 +263,7 @@ def test_rows_beyond_the_capacity_are_told_of(
         loading.load_weights(path)
     held = len(ptf.Table(table, other))
     assert held < count
-    assert f"holds {held} of the {count} rows that were saved" in caplog.text
+    assert f"holds only {held} of the {count} saved rows" in caplog.text
 
 
 def test_rows_of_this_process_are_saved_beside_a_file_too(

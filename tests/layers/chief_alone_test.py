@@ -1,4 +1,4 @@
-"""Callbacks of which the chief alone writes files: here as another worker."""
+"""Callbacks for which only the chief writes files; this process is another worker."""
 
 import inspect
 import os
@@ -68,7 +68,7 @@ def test_another_worker_restores_what_the_chief_backed_up(
 
 
 class Failing:
-    """A layer's way to store itself, on a disk that is full."""
+    """Replaces the way in which a layer stores itself, as if the disk were full."""
 
     def __init__(self, store_own):
         self.store_own = store_own

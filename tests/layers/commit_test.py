@@ -1,4 +1,4 @@
-"""Rows are pushed if, and only if, the optimizer really steps the layer."""
+"""Rows are pushed if, and only if, the optimizer steps the layer."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def embedded():
 
 @pytest.fixture
 def pushes(embedded):
-    """Counts what was committed and pushed since the fixture was made."""
+    """Counts commits and pushes since the fixture was made."""
 
     def counters():
         return embedded.session.counters()
@@ -105,7 +105,7 @@ def test_gradients_that_need_no_rows_wait_for_them(repetition, table, pushes, em
 
     step(tf.constant(IDS))
     embedded.flush()
-    assert pushes("absent") == 0
+    assert pushes("gradients_absent") == 0
     np.testing.assert_array_equal(np.array(layer(tf.constant(IDS))), 0.0)
     assert len(ptf.Table(table, cluster=embedded)) == len(IDS)
 
@@ -258,4 +258,4 @@ def test_nonfinite_gradient_row_is_skipped_alone(table, pushes, embedded):
     rows = np.array(layer(ids, training=False))
     np.testing.assert_allclose(rows[0], created[0] - 1.0, rtol=1e-6)
     np.testing.assert_array_equal(rows[1:], created[1:])
-    assert pushes("nonfinite") == 2
+    assert pushes("gradients_nonfinite") == 2

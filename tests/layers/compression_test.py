@@ -1,7 +1,7 @@
 """Hash stack and quotient-remainder: which rows an id has, and how they train.
 
-A reference in Python integers says the rows; Keras's own Embedding layers, one a
-part, say what training makes of them.
+A reference in Python integers gives the rows. Keras's own Embedding layers, one for
+each part, give the result of training.
 """
 
 import functools
@@ -21,7 +21,7 @@ STEPS = 30
 TOLERANCE = 1e-6
 EDGES = [0, 1, 2, -1, -(2**63), 2**63 - 1, 2**53 + 1, 123456789012345]
 
-# Never to change: rows that were trained would be found no more, and exports
+# These must never change: otherwise trained rows would no longer be found, and exports
 # would look for them elsewhere.
 GOLDEN_HASH_STACK = [
     [55, 1158, 2636],
@@ -53,7 +53,7 @@ def splitmix64(x):
 
 
 def reference_rows(compression, ids):
-    """What `row_ids` should give, in Python integers."""
+    """The expected result of `row_ids`, computed with Python integers."""
     buckets = compression.buckets
     rows = []
     for u in (int(i) % 2**64 for i in np.ravel(ids)):
@@ -68,7 +68,7 @@ def reference_rows(compression, ids):
 
 
 def reference_vectors(compression, parts):
-    """What `combine` should give; `parts` is (..., parts, dim)."""
+    """The expected result of `combine`; `parts` is (..., parts, dim)."""
     multiplies = getattr(compression, "operation", "add") == "mul"
     combined = operator.mul if multiplies else operator.add
     return functools.reduce(combined, np.moveaxis(parts, -2, 0))
@@ -98,7 +98,7 @@ def make_layer(compression, table, **arguments):
 
 
 def stored_rows(layer, rows, training=False):
-    """Rows of the table itself, by their own ids."""
+    """The rows of the table itself, by their own ids."""
     if not layer.built:
         layer.build((None,))
     anchor = tf.convert_to_tensor(layer.trainable_variables[0])
@@ -167,7 +167,7 @@ def test_hashes_of_a_stack_never_share_a_row():
     buckets, hashes = 50, 4
     rows = row_ids(HashStack(buckets, hashes), np.arange(5000))
     for level in range(hashes):
-        # Each has rows of its own, and uses them all.
+        # Each level has rows of its own, and uses all of them.
         expected = np.arange(level * buckets, (level + 1) * buckets)
         np.testing.assert_array_equal(np.unique(rows[:, level]), expected)
 
@@ -294,7 +294,7 @@ def test_mask_is_that_of_the_ids(compression, table):
 
 
 def batches(calls):
-    """Each step's ids and targets, `calls` of each."""
+    """The ids and targets of each step, for a number of calls."""
     random = np.random.default_rng(0)
     for _ in range(STEPS):
         ids = random.integers(-6, 30, size=(calls, 4, 3))
@@ -306,11 +306,11 @@ def loss_of(vectors, targets):
 
 
 class Twin:
-    """The same parts in Keras's own Embedding layers, gradients dense."""
+    """The same parts in Keras's own Embedding layers, with dense gradients."""
 
     def __init__(self, compression, every_id, weights, optimizer):
         self._compression = compression
-        # Quotients of negative ids are large: rows by their places.
+        # Quotients of negative ids are large numbers, so rows are numbered.
         self._rows = np.unique(reference_rows(compression, every_id))
         self._layer = keras.layers.Embedding(len(self._rows), DIM)
         self._layer.build((None,))
@@ -388,7 +388,7 @@ def test_fit_trains_a_model_whose_ids_are_compressed(table):
     )
     model = keras.Model(inputs, keras.layers.Dense(1)(layer(inputs)))
     model.compile(keras.optimizers.Adam(0.01), "mse")
-    # The remainder alone says the target.
+    # The remainder alone determines the target.
     targets = (ids % 32 / 32.0).astype("float32")[:, np.newaxis]
     history = model.fit(ids, targets, epochs=20, batch_size=64, verbose=0)
     losses = history.history["loss"]

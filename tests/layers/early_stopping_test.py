@@ -1,4 +1,4 @@
-"""`ptf.callbacks.EarlyStopping` takes back rows too, those of the best epoch."""
+"""`ptf.callbacks.EarlyStopping` restores rows too: those of the best epoch."""
 
 import os
 
@@ -33,7 +33,7 @@ def make_model(tables, cluster):
 
 
 class Best(keras.callbacks.Callback):
-    """Notes the rows of the best epoch."""
+    """Keeps the rows of the best epoch."""
 
     def __init__(self, read, score="val_loss"):
         super().__init__()
@@ -51,7 +51,7 @@ def stopping(**options):
 
 
 def fit(model, *callbacks, data=(IDS, LABELS), **options):
-    """Overfits, so that the best epoch is an early one."""
+    """Trains so long that the model overfits, and an early epoch is the best."""
     options = {"epochs": 9, "verbose": 0, "validation_data": VALID, **options}
     if isinstance(data, tuple):
         return model.fit(*data, batch_size=16, callbacks=[*callbacks], **options)
@@ -102,8 +102,8 @@ def test_keras_itself_takes_back_a_model_that_never_was(table, cluster, caplog):
     with caplog.at_level("WARNING", logger="absl"):
         ran = fit(model, keras_own)
     assert loss(model) > min(ran.history["val_loss"]) * 1.01
-    assert caplog.text.count("ptf.callbacks.EarlyStopping takes the same") == 1
-    assert "passes arrays of the dense weights" not in caplog.text
+    assert caplog.text.count("EarlyStopping, which takes the same") == 1
+    assert "handles only the dense weights" not in caplog.text
 
 
 def test_nothing_is_told_of_where_rows_are_taken_back(table, shards, caplog):
@@ -158,7 +158,7 @@ def test_batches_that_were_looked_up_ahead_do_not_matter(
     steps = {"steps_per_epoch": 4} if repeated else {}
     ran = fit(model, stopping(), data=ahead, **steps)
     np.testing.assert_allclose(loss(model), min(ran.history["val_loss"]), rtol=1e-5)
-    fit(model, data=ahead, epochs=1, **steps)  # It trains on from there.
+    fit(model, data=ahead, epochs=1, **steps)  # Training can go on from there.
 
 
 def test_it_can_be_used_again(tables, shards):
@@ -178,7 +178,7 @@ def test_nothing_is_left_of_what_it_kept(tables, shards, tmp_path, monkeypatch):
             seen.append(sum(len(files) for _, _, files in os.walk(tmp_path)))
 
     fit(make_model(tables, shards), stopping(), Look())
-    assert set(seen) == {2}  # A file of each table, however many epochs were best.
+    assert set(seen) == {2}  # One file per table, however many epochs were best.
     assert os.listdir(tmp_path) == []
 
 
@@ -206,7 +206,7 @@ def test_large_tables_are_kept_in_a_checkpoint(
         fit(model, stopping(), best, Look())
     assert set(seen) == {1}
     assert os.listdir(folder) == []
-    assert "also those of other models" in caplog.text
+    assert "also the tables of other models" in caplog.text
     np.testing.assert_allclose(loss(model), best.best, rtol=1e-5)
     for table, rows in zip(tables, best.rows):
         assert_same_rows(rows_of(table, cluster), rows)

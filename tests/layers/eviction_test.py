@@ -1,4 +1,4 @@
-"""Capacity and eviction: what they take, what they refuse, what leaves."""
+"""Capacity and eviction: which arguments are taken or refused, and which rows leave."""
 
 import numpy as np
 import pytest

@@ -26,9 +26,9 @@ RULES = {
 
 
 class DenseEmbedding(keras.layers.Layer):
-    """Keras's embedding, whose gradient is summed by id.
+    """Keras's embedding, with gradients that are summed by id.
 
-    Of the layer that Keras 3 has, each duplicate is squared by itself.
+    In the layer of Keras 3, the gradient of each occurrence is squared by itself.
     """
 
     def build(self, input_shape=None):
@@ -45,7 +45,7 @@ class DenseEmbedding(keras.layers.Layer):
 
 
 def random_ids(skewed):
-    """Ids of which each comes now and then, some often and some hardly ever."""
+    """Ids that come several times each; if skewed, few come often, others rarely."""
     random = np.random.default_rng(0)
     if skewed:
         return np.minimum(random.zipf(1.3, IDS * EPOCHS), IDS - 1)
@@ -53,7 +53,7 @@ def random_ids(skewed):
 
 
 def losses(embedding, optimizer, ids):
-    """The mean loss of each quarter of a training, which begins at the same weights."""
+    """The mean losses of each quarter of a training, which begins equally."""
     inputs = keras.Input((), dtype="int64")
     outputs = keras.layers.Dense(
         1, kernel_initializer=keras.initializers.GlorotUniform(3)
@@ -154,7 +154,9 @@ def test_an_optimizer_that_rows_lack_is_told_and_adam_steps_them(table, caplog):
         fit(model, [7])
         fit(model, [7])
     told = [
-        r.getMessage() for r in caplog.records if "rows have no Nadam" in r.msg % r.args
+        r.getMessage()
+        for r in caplog.records
+        if "rows do not support Nadam" in r.msg % r.args
     ]
     assert len(told) == 1
     assert "optimizer=" in told[0]
@@ -180,13 +182,13 @@ def test_another_compile_begins_the_state_anew_and_keeps_weights(shards, table, 
     model.compile(keras.optimizers.SGD(0.25), total)
     with caplog.at_level(logging.WARNING, "absl"):
         fit(model, [7])
-    assert "their state begins anew" in caplog.text
+    assert "their optimizer state starts over" in caplog.text
     assert weights(table, [7], shards) == trained[0] - 0.25
     assert weights(table, [8], shards) == trained[1]
 
 
 def other_program(cluster):
-    """The cluster as another program would have it."""
+    """The same cluster, with a session of its own, as another program has one."""
     return ptf.Cluster(cluster.shards, timeout=cluster.timeout + 1, staleness=0)
 
 
@@ -200,8 +202,8 @@ def test_another_program_goes_on_with_the_same_state(shards, table, rows_of):
 def test_rows_of_another_program_keep_their_optimizer(shards, table):
     fit(make_model(table, "adam", cluster=shards), [7])
     model = make_model(table, "sgd", cluster=other_program(shards))
-    # tf_keras tells of it by an error of its own.
-    with pytest.raises(Exception, match="FailedPreconditionError|give the layer it as"):
+    # tf_keras raises an error of its own with this message.
+    with pytest.raises(Exception, match="FailedPreconditionError|the state of another"):
         fit(model, [7])
 
 

@@ -1,4 +1,4 @@
-"""Arguments of `keras.layers.Embedding` that a `PersiaEmbedding` has not."""
+"""Arguments of `keras.layers.Embedding` that a `PersiaEmbedding` does not have."""
 
 import inspect
 import re
@@ -35,7 +35,7 @@ def test_another_class_is_told_of_by_its_name():
 @pytest.mark.parametrize("given", [(16, "user"), ("user", 16)])
 def test_other_arguments_must_be_named(given):
     written = re.escape(
-        'Name the other arguments, as PersiaEmbedding(16, table="user")'
+        'Name the other arguments, as in PersiaEmbedding(16, table="user")'
     )
     with pytest.raises(TypeError, match=written):
         PersiaEmbedding(*given)
@@ -105,5 +105,5 @@ def test_an_activity_regularizer_works_and_is_in_the_config(table):
     model = keras.Model(ids, layer(ids))
     model.compile("sgd", lambda y, vectors: tf.reduce_sum(0.0 * vectors, axis=-1))
     model.fit(np.arange(4), np.zeros((4, 2)), batch_size=4, verbose=0)
-    # The gradient of 0.5 * w**2 over the batch's 4.
+    # The gradient of 0.5 * w**2, divided by the batch size, 4.
     np.testing.assert_allclose(ptf.Table(table).lookup([0]), [[0.975] * 2], rtol=1e-5)

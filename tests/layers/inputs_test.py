@@ -1,4 +1,4 @@
-"""Ids that PersiaEmbedding takes and refuses, and the shapes that come out."""
+"""Which ids PersiaEmbedding takes or refuses, and the shapes of its outputs."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_other_types_are_refused_with_what_to_declare(dtype, table):
 def test_what_is_no_tensor_is_told_that_one_is_taken(inputs, table):
     layer = ptf.layers.PersiaEmbedding(4, table=table)
     layer.build((None,))
-    with pytest.raises(ValueError, match="takes ids as one tensor.*Received: inputs"):
+    with pytest.raises(ValueError, match="takes its ids as one .*Received: inputs"):
         layer.call(inputs)
 
 
@@ -141,7 +141,7 @@ def test_pooled_padding_adds_nothing_to_the_gradients_of_its_batch(table):
     )
     with tf.GradientTape() as tape:
         pooled = layer(tf.constant([[3, 0, 0], [0, 0, 0]], tf.int64), training=True)
-        # What reaches a bag of padding alone goes nowhere, whatever it is.
+        # The gradient of a bag of padding alone reaches no row, whatever it is.
         loss = tf.reduce_sum(pooled * [[1.0], [np.inf]])
     variables = layer.trainable_variables
     gradients = tape.gradient(loss, variables)

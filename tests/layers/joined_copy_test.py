@@ -1,4 +1,4 @@
-"""Vectors of several layers go to a GPU, and their gradients come back, at once.
+"""Vectors of several layers go to a GPU in one copy, and so do their gradients back.
 
 No GPU is needed: a graph that is traced tells which device each op asks for.
 """
@@ -17,7 +17,7 @@ BOTH = {
 
 
 class Scores(keras.Model):
-    """Of two tables, one of which is pooled."""
+    """Scores by two tables, one of which is pooled."""
 
     def __init__(self, table, join, **options):
         super().__init__()
@@ -58,7 +58,7 @@ def graph_of_a_step_on_a_gpu(model):
 
 
 def ops_that_run(graph):
-    """Those that a change of something outside of the graph depends on."""
+    """The ops that stateful ops depend on, and these themselves."""
     left = [op for op in graph.get_operations() if op.op_def.is_stateful]
     found = set()
     while left:
@@ -70,9 +70,10 @@ def ops_that_run(graph):
 
 
 def copies(graph, here, there):
-    """The tensors of floats that one device makes and the other takes.
+    """The tensors of floats that one device computes and the other uses.
 
-    But for those that have a few values, whatever the batch: of anchors, of the loss.
+    Left out are those with a few values for any batch size, such as anchors and the
+    loss.
     """
     return {
         x.name

@@ -1,8 +1,8 @@
-"""What Keras checks of its own layers holds for each public layer.
+"""Each public layer passes the checks that Keras makes of its own layers.
 
-By Keras's own checks: building, shapes of eager and symbolic calls, weights, configs
-and their JSON, attributes, masks, a training step, and mixed precision. What those of
-either Keras leave out comes after them.
+Keras's own functions check building, shapes of eager and symbolic calls, weights,
+configs and their JSON, attributes, masks, a training step, and mixed precision. The
+tests after them check what these functions leave out in one of the two Keras versions.
 """
 
 import json
@@ -32,7 +32,7 @@ EVERY_SETTING = {
     "cluster": ptf.Cluster.embedded(namespace="checks", staleness=4),
     "trainable": False,
 }
-# By name: the layer's class, its arguments, and the axes of ids that it pools.
+# By name: the layer's class, its arguments, and the number of id axes that it pools.
 LAYERS = {
     "plain": (ptf.layers.PersiaEmbedding, {}, 0),
     "masked": (ptf.layers.PersiaEmbedding, {"mask_zero": True}, 0),
@@ -54,7 +54,7 @@ LAYERS = {
 
 @pytest.fixture(params=LAYERS)
 def case(request, table):
-    """The class, its arguments, and the shape of the output for ids of (2, 3)."""
+    """The class, its arguments, and the shape of the output for ids of shape (2, 3)."""
     cls, options, pooled_axes = LAYERS[request.param]
     shape = (2, 3)[: 2 - pooled_axes] + (DIM,)
     return cls, {"output_dim": DIM, "table": table, **options}, shape
@@ -131,7 +131,7 @@ def test_a_layer_made_from_its_config_has_the_same_attributes(layer):
 
 
 def attributes(layer):
-    # tf_keras notes in the layer that it was asked for its config.
+    # tf_keras records in the layer that its config was asked for.
     return set(vars(layer)) - {"_auto_config"}
 
 

@@ -16,7 +16,7 @@ schedules = keras.optimizers.schedules
 
 @keras.saving.register_keras_serializable(package="persia_tf_tests")
 class OneOver(schedules.LearningRateSchedule):
-    """1 at the first step, then 1/2, 1/3: no step has another's rate."""
+    """1 at the first step, then 1/2, 1/3: the rate is different in each step."""
 
     def __call__(self, step):
         return 1.0 / (tf.cast(step, tf.float32) + 1.0)
@@ -30,12 +30,12 @@ def one_over(steps):
 
 
 def total(_, outputs):
-    """A loss whose gradient is 1 for each output."""
+    """A loss whose gradient is 1 for every output."""
     return tf.reduce_sum(outputs)
 
 
 def make_layer(table, learning_rate, cls=ptf.optimizers.SGD, **arguments):
-    """Rows of one weight, which begins at 0."""
+    """Makes a layer with rows of one weight, which begin at 0."""
     return ptf.layers.PersiaEmbedding(
         1,
         table=table,
@@ -47,7 +47,7 @@ def make_layer(table, learning_rate, cls=ptf.optimizers.SGD, **arguments):
 
 
 def make_model(*layers, **compile_arguments):
-    """Under `total` each step moves row `ID` of each layer by its rate."""
+    """With the loss `total`, each step moves row `ID` of each layer by its rate."""
     inputs = keras.Input(shape=(), dtype="int64")
     outputs = [layer(inputs) for layer in layers]
     added = outputs[0] if len(outputs) == 1 else keras.layers.Add()(outputs)
@@ -304,7 +304,7 @@ def test_rates_are_no_weights(rate, table, tmp_path):
         tmp_path / "model.keras", custom_objects={"total": total}
     )
     fit(loaded, 1)
-    # The loaded layer's schedule begins anew.
+    # The schedule of the loaded layer begins again.
     assert weight(layer) == pytest.approx(-1.5 if rate == 0.5 else -2.5, abs=1e-6)
 
 

@@ -68,5 +68,5 @@ def test_the_histogram_counts_every_training_batch(model):
     fit(model, validation_data=(IDS, LABELS))
     metrics = ptf.metrics()
     assert sum(metrics["staleness_histogram"]) - before == 4
-    most = min(metrics["staleness_max"], 64)  # The last bin counts all beyond.
+    most = min(metrics["staleness_max"], 64)  # The last bin counts all higher values.
     assert len(metrics["staleness_histogram"]) == most + 1

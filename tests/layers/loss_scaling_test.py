@@ -1,4 +1,4 @@
-"""The anchor's shape: it may have values, should a collective library want some."""
+"""The anchor may have values, in case a collective library needs some."""
 
 import programs
 import pytest

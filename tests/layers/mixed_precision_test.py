@@ -1,8 +1,8 @@
 """Rows train in mixed precision as they do in float32, whatever scales the loss.
 
 The models multiply rows by a kernel of powers of two that is not trained, and the
-labels are the gradients by the outputs: where all numbers are powers of two, float16
-is exact, and so must the rows be.
+labels are the gradients with respect to the outputs. If all numbers are powers of two,
+float16 is exact, and therefore the rows must be exact too.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ SCALES = ["1", "2^15", "dynamic"]
 
 
 def scaled(kind, initial_scale=2.0**15, growth_steps=2000):
-    """An optimizer that scales the loss; it does not move the dense weights."""
+    """An optimizer that scales the loss, and does not move the dense weights."""
     scaler = keras.mixed_precision.LossScaleOptimizer
     inner = keras.optimizers.SGD(0.0)
     if kind == "dynamic":
@@ -88,7 +88,7 @@ def rows_of(model):
 
 
 def powers_of_two(steps=4):
-    """(ids, labels) of some steps; all ids occur in each, some several times."""
+    """The (ids, labels) of some steps; all ids occur in each, some repeatedly."""
     random = np.random.default_rng(0)
     for _ in range(steps):
         ids = random.permutation([*IDS, *random.integers(0, len(IDS), size=8)])
@@ -96,7 +96,7 @@ def powers_of_two(steps=4):
 
 
 def trained_by(steps):
-    """What SGD makes of the rows: plain arithmetic, exact."""
+    """The exact rows after plain SGD."""
     rows = np.full((len(IDS), DIM), 0.5, "float32")
     for ids, labels in steps:
         np.subtract.at(rows, ids, np.float32(labels / len(ids)))
@@ -111,7 +111,7 @@ def dataset_of(steps):
 
 @pytest.fixture
 def counters():
-    """What the embedded session counted since the fixture was made."""
+    """The counters of the embedded session since the fixture was made."""
 
     def now():
         return ptf.Cluster.embedded().session.counters()
@@ -156,7 +156,8 @@ def test_rows_are_as_in_float32(dtype, scale, tolerance, table, cluster):
 
     def train(dtype, optimizer):
         model = make_model(f"{table}_{dtype}", dtype, cluster)
-        # A static scale would overflow the sum that is the kernel's gradient.
+        # The kernel is not trained: its gradient is a sum, which a static scale
+        # overflows.
         model.layers[-1].trainable = False
         model.compile(optimizer, "mse")
         for step in range(0, len(ids), 32):
@@ -175,14 +176,14 @@ def test_rows_are_as_in_float32(dtype, scale, tolerance, table, cluster):
 def test_rows_are_exact_under_prefetch(staleness, make, table, cluster):
     steps = list(powers_of_two(steps=8))
     model = make(table, "mixed_float16", cluster)
-    found_before = cluster.session.counters()["prefetched"]
+    found_before = cluster.session.counters()["prefetch_hits"]
     model.compile(scaled("dynamic"), output_times_label)
     dataset = ptf.data.prefetch(dataset_of(steps), model, staleness=staleness)
     model.fit(dataset, verbose=0, validation_data=dataset_of(steps))
     np.testing.assert_array_equal(rows_of(model), trained_by(steps))
     assert model.predict(IDS, verbose=0).dtype == np.float16
     if staleness > 0:
-        assert cluster.session.counters()["prefetched"] > found_before
+        assert cluster.session.counters()["prefetch_hits"] > found_before
 
 
 @pytest.mark.parametrize("how", [{"steps_per_execution": 4}, {"run_eagerly": True}])
@@ -208,14 +209,14 @@ def test_a_scheduled_learning_rate_of_rows_steps_with_the_scaler(table):
         table, "mixed_float16", optimizer=ptf.optimizers.SGD(schedule), kernel=2.0**10
     )
     model.compile(scaled("dynamic", initial_scale=2.0**10), output_times_label)
-    # The second overflows: it is no step of the schedule.
+    # The second step overflows, so it does not count for the schedule.
     for label in (2.0**-6, 1.0, 2.0**-6, 2.0**-6):
         model.train_on_batch(IDS, np.full((8, 1), label, "float32"))
     gradient = 2.0**-6 * 2.0**10 / 8
     np.testing.assert_array_equal(rows_of(model), 0.5 - gradient * (1 + 1 + 0.5))
 
 
-# Of labels, times the kernel of the tests below, at a scale of 2^10.
+# Labels, which are multiplied by the kernel of the tests below, for a scale of 2^10.
 FITS = 2.0**-6
 OVERFLOWS_IN_ROWS_ONLY = 1.0
 OVERFLOWS_EVERYWHERE = 2.0**12
@@ -244,8 +245,8 @@ def test_no_row_moves_in_any_step_that_overflows(
         scale *= 2 if number in (1, 4) else 1
         assert scale_of(optimizer) == scale, f"step {number}"
     assert counters("committed") == steps.count(FITS)
-    assert counters("discarded") == steps.count(overflowing)
-    assert counters("nonfinite") == 0
+    assert counters("gradients_discarded") == steps.count(overflowing)
+    assert counters("gradients_nonfinite") == 0
 
 
 def test_a_scale_that_skips_no_step_skips_rows_alone(table, counters):
@@ -265,13 +266,13 @@ def test_a_scale_that_skips_no_step_skips_rows_alone(table, counters):
     expected = np.full((len(IDS), DIM), 0.5 - 3 * FITS * 2.0**10 / 8)
     expected[3] = 0.5
     np.testing.assert_array_equal(rows_of(model), expected)
-    assert counters("nonfinite") == 3
-    assert counters("discarded") == 0
+    assert counters("gradients_nonfinite") == 3
+    assert counters("gradients_discarded") == 0
     assert np.isfinite(embedding_of(model).get_weights()[0]).all()
 
 
 def run_custom_loop(model, optimizer, in_graph, loss_of, steps):
-    """A custom loop whose loss `optimizer` scales, if it does."""
+    """Trains in a custom loop, whose loss `optimizer` scales if it can."""
     variables = model.trainable_variables
     optimizer.build(variables)
 
@@ -346,7 +347,7 @@ def test_losses_of_each_call_of_a_step_must_be_added(both, table):
 
     def loss_of(ids, labels):
         loss = mean_loss(model, ids, labels)
-        # The next call of the model forgets them.
+        # The next call of the model replaces these losses.
         first = sum(model.losses) if both else 0.0
         return loss + first + mean_loss(model, ids, labels) + sum(model.losses)
 

@@ -1,4 +1,4 @@
-"""What the row optimizers take, refuse, and write into their configs."""
+"""Which arguments row optimizers take or refuse, and what their configs have."""
 
 import copy
 import inspect

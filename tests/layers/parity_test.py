@@ -1,12 +1,13 @@
 """Training with PersiaEmbedding equals training with keras.layers.Embedding.
 
-SGD and Adagrad always; every rule where every id occurs in every step, and
-otherwise a lazy reference in NumPy: Keras moves absent rows. Each test trains a
-layer for each rule, all of them in one graph.
+SGD and Adagrad are always compared with Keras. Every rule is compared with Keras where
+every id occurs in every step, and otherwise with a lazy reference in NumPy, because
+Keras moves absent rows too. Each test trains one layer per rule, all of them in one
+graph.
 
-Keras gets its gradient dense, that is, summed by id: with the sparse gradients of
-its Embedding layer, Keras 3 squares each duplicate by itself. Where a rule takes a
-norm, Keras gets a variable for each row.
+Keras gets dense gradients, which are summed by id: with the sparse gradients of its
+Embedding layer, Keras 3 squares the gradient of each occurrence by itself. For rules
+that take a norm, Keras gets a variable for each row.
 """
 
 import numpy as np
@@ -20,8 +21,7 @@ STEPS = 100
 IDS = 20
 DIM = 4
 TOLERANCE = 1e-6
-# Of the rules that take a norm, Keras trains only so many rows: each costs it a
-# variable.
+# For rules that take a norm, Keras trains only this many rows, each in a variable.
 NORM_ROWS = 3
 
 FTRL = {
@@ -30,7 +30,7 @@ FTRL = {
     "l2_shrinkage_regularization_strength": 0.03,
     "beta": 0.04,
 }
-# By name: the class, and the arguments that both libraries take.
+# By name: the class, and the arguments for both libraries.
 RULES = {
     "sgd": ("SGD", {}),
     "momentum": ("SGD", {"momentum": 0.9}),
@@ -49,7 +49,7 @@ RULES = {
     "weight_decay": ("SGD", {"weight_decay": 0.1, "momentum": 0.5}),
     "clipped_adam": ("Adam", {"clipnorm": 0.2, "weight_decay": 0.05}),
 }
-# Those that Keras has not.
+# Rules that Keras does not have.
 OUR_OWN = {
     "rowwise_adagrad": ("RowWiseAdagrad", {}),
     "weight_bound": ("SGD", {"weight_bound": 0.1, "momentum": 0.5}),
@@ -62,7 +62,7 @@ f32 = np.float32
 
 
 def batches(every_id):
-    """(ids, targets) of each step; ids repeat within a step."""
+    """The (ids, targets) of each step; ids repeat within a step."""
     random = np.random.default_rng(0)
     for _ in range(STEPS):
         ids = random.integers(0, IDS, size=(16, 3))
@@ -74,12 +74,12 @@ def batches(every_id):
 
 
 def loss_of(rows, targets):
-    # Convex, so that rounding does not grow from step to step.
+    # The loss is convex, so that rounding errors do not grow from step to step.
     return tf.reduce_sum(tf.square(rows - targets)) / IDS
 
 
 def train_persia(table, cluster, rules, every_id):
-    """The rows before and after, by rule."""
+    """Trains; returns the rows before and after, by rule."""
     layers = {
         name: ptf.layers.PersiaEmbedding(
             DIM,
@@ -119,7 +119,7 @@ def train_persia(table, cluster, rules, every_id):
 
 
 def train_keras(start, rules, every_id):
-    """The rows after, by rule: the first of them only, where a rule takes a norm."""
+    """Returns rows after training, by rule: only some if the rule takes a norm."""
     variables, optimizers = {}, {}
     for name, (cls, arguments) in rules.items():
         rows = start[name]
@@ -147,7 +147,7 @@ def train_keras(start, rules, every_id):
 
 
 def assert_same_rows(rows, expected):
-    """That the rows of each rule are as expected, and none is missing."""
+    """Checks that the rows of every rule are as expected."""
     errors = {
         name: float(np.abs(rows[name][: len(expected[name])] - expected[name]).max())
         for name in expected
@@ -208,7 +208,7 @@ def rowwise_adagrad(row, state, g):
 
 
 def moments(state, g, beta_1=0.9, beta_2=0.999):
-    """m and v, and what corrects them."""
+    """Returns m, v, and their bias corrections."""
     t = state["t"] = state.get("t", 0) + 1
     m, v = state.get("m", np.zeros_like(g)), state.get("v", np.zeros_like(g))
     state["m"] = m + (g - m) * f32(1 - beta_1)

@@ -43,15 +43,15 @@ class _OwnSGD(keras.optimizers.SGD):
 
 
 class SGD(keras.optimizers.Nadam):
-    """Called like one of Keras's, and is none."""
+    """Has the name of one of Keras's optimizers, and is another."""
 
 
 @pytest.mark.parametrize(
     ("optimizer", "rule", "told"),
     [
-        (keras.optimizers.Nadam, "Adam", "rows have no Nadam"),
-        (SGD, "Adam", "rows have no SGD"),
-        (_OwnSGD, "SGD", "_OwnSGD only that it is a SGD"),
+        (keras.optimizers.Nadam, "Adam", "rows do not support Nadam"),
+        (SGD, "Adam", "rows do not support SGD"),
+        (_OwnSGD, "SGD", "rows use only the rule of SGD"),
         (lambda: keras.optimizers.SGD(clipnorm=1.0), "SGD", "clipnorm bounds"),
         (
             lambda: keras.optimizers.SGD(global_clipnorm=1.0),

@@ -1,4 +1,4 @@
-"""What Keras saves of a model holds its rows, and loading puts them back."""
+"""What Keras saves of a model includes its rows, and loading restores them."""
 
 import copy
 import pickle
@@ -65,7 +65,7 @@ def weights_file(model, path):
 
 @pytest.fixture(params=[whole_file, weights_file])
 def save(request):
-    """Saves a model below a folder; gives what loads it onto a cluster."""
+    """Saves a model below a folder; gives a function that loads it onto a cluster."""
     return request.param
 
 
@@ -111,9 +111,9 @@ def test_rows_that_were_not_saved_are_removed(table, shards, file, rows_of, capl
         keras.models.load_model(file)
     assert_same_rows(rows_of(table, shards), expected)
     count = len(expected)
-    said = f"held {count + 2} rows: those that were saved, {count}, took their place"
+    said = f"held {count + 2} rows, which the {count} saved rows replaced"
     assert said in caplog.text
-    assert "2 others were removed" in caplog.text
+    assert "2 rows that were not saved were removed" in caplog.text
 
 
 def test_a_load_that_changes_no_row_tells_of_nothing(table, shards, tmp_path, caplog):
@@ -134,7 +134,7 @@ def test_a_load_that_changes_rows_tells_how_many(table, shards, file, caplog):
     rows.assign(some, np.ones((3, 4)))
     with caplog.at_level("WARNING", logger="absl"):
         keras.models.load_model(file)
-    assert "of which 3 were not there or had other vectors, and 0 others" in caplog.text
+    assert "3 of these were new or had other vectors, and 0 rows" in caplog.text
 
 
 def test_more_rows_than_a_batch_are_loaded(table, shards, file, rows_of, monkeypatch):
@@ -214,7 +214,7 @@ def test_with_another_optimizer_rows_stay_and_state_begins_anew(
     other = make_model(table, other_shards, "adagrad")
     with caplog.at_level("WARNING", logger="absl"):
         other.load_weights(path)
-    assert "state of its rows begins anew" in caplog.text
+    assert "state of its rows starts over" in caplog.text
     expected = rows_of(table, shards)
     for row_id, row in rows_of(table, other_shards).items():
         np.testing.assert_array_equal(row[:4], expected[row_id][:4])
@@ -239,7 +239,7 @@ def test_state_of_another_kind_begins_anew(
     other = make_model(table, other_shards, loading)
     with caplog.at_level("WARNING", logger="absl"):
         other.load_weights(path)
-    assert ("state of its rows begins anew" in caplog.text) == begins_anew
+    assert ("state of its rows starts over" in caplog.text) == begins_anew
     expected, found = rows_of(table, shards), rows_of(table, other_shards)
     assert found.keys() == expected.keys()
     for row_id, row in expected.items():
@@ -261,13 +261,13 @@ def test_rows_stay_where_a_part_of_those_to_be_loaded_is_missing(
     train(model)
     ptf.Table(table, shards).assign([5000], np.ones((1, 4)))
     expected = rows_of(table, shards)
-    with pytest.raises(ValueError, match=f"not whole.*'persia_{part}_0'"):
+    with pytest.raises(ValueError, match=f"incomplete.*'persia_{part}_0'"):
         model.layers[1].load_own_variables(store)
     assert_same_rows(rows_of(table, shards), expected)
 
 
 class Unreadable(dict):
-    """A store whose last rows cannot be read."""
+    """A store from which the last rows cannot be read."""
 
     def __getitem__(self, name):
         if name == max(key for key in self if "persia_rows_" in key):
@@ -294,7 +294,7 @@ def test_a_full_table_gets_the_rows_that_were_saved(
     train(make_model(table, shards, **options)).save_weights(path)
     expected = rows_of(table, shards)
     layer = make_model(table, other_shards, **options).layers[1]
-    for _ in range(10):  # More uses than rows have that are loaded.
+    for _ in range(10):  # More uses than loaded rows have.
         layer(np.arange(5000, 5300), training=True)
     model = make_model(table, other_shards, **options)
     model.load_weights(path)
@@ -305,7 +305,7 @@ def test_another_output_dim_is_refused(table, shards, other_shards, tmp_path):
     path = str(tmp_path / "m.weights.h5")
     train(make_model(table, shards)).save_weights(path)
     other = make_model(table, other_shards, dim=8)
-    with pytest.raises(ValueError, match="`output_dim` must be the same.*=8.*with 4"):
+    with pytest.raises(ValueError, match="the same `output_dim`.*=8.*with 4"):
         other.load_weights(path)
     assert len(ptf.Table(table, other_shards)) == 0
 
@@ -315,7 +315,7 @@ def test_another_compression_is_refused(table, shards, other_shards, tmp_path):
     stacks = [ptf.compression.HashStack(buckets=n) for n in (50, 60)]
     train(make_model(table, shards, compression=stacks[0])).save_weights(path)
     other = make_model(table, other_shards, compression=stacks[1])
-    with pytest.raises(ValueError, match="`compression` must be the same"):
+    with pytest.raises(ValueError, match="the same `compression`"):
         other.load_weights(path)
 
 
@@ -329,7 +329,7 @@ def test_rows_beyond_the_capacity_are_told_of(
     with caplog.at_level("WARNING", logger="absl"):
         other.load_weights(path)
     held = len(ptf.Table(table, other_shards))
-    assert f"holds {held} of the {count} rows that were saved" in caplog.text
+    assert f"holds only {held} of the {count} saved rows" in caplog.text
 
 
 def test_a_model_of_other_layers_is_refused(table, shards, tmp_path):
@@ -341,7 +341,7 @@ def test_a_model_of_other_layers_is_refused(table, shards, tmp_path):
     other.fit(IDS.astype("float32"), LABELS, verbose=0)
     other.save_weights(path)
     model = train(make_model(table, shards))
-    with pytest.raises(ValueError, match="has nothing in what is being loaded, which"):
+    with pytest.raises(ValueError, match="has no data in what is being loaded"):
         model.load_weights(path)
     assert len(ptf.Table(table, shards)) > 100
 
@@ -354,7 +354,7 @@ def test_a_file_of_another_worker_than_the_chief_is_refused(
         patched.setattr(Workers, "is_chief", False)
         model.save(file)
     expected = rows_of(table, shards)
-    with pytest.raises(ValueError, match="written by a worker that is not the chief"):
+    with pytest.raises(ValueError, match="a worker other than the chief wrote it"):
         keras.models.load_model(file)
     assert_same_rows(rows_of(table, shards), expected)
 
@@ -370,7 +370,7 @@ def test_rows_may_stay_out_of_what_is_saved(table, shards, file, rows_of, caplog
     expected = rows_of(table, shards)
     with caplog.at_level("WARNING", logger="absl"):
         loaded = keras.models.load_model(file)
-    assert "holds no rows, so those of table" in caplog.text
+    assert "holds no rows, so table" in caplog.text
     assert_same_rows(rows_of(table, shards), expected)
     assert not np.array_equal(loaded.get_weights()[-1], model.get_weights()[-1])
 
@@ -439,7 +439,7 @@ def test_a_deep_copy_of_a_model_has_the_same_rows(table, shards, rows_of):
 
 
 class Rows(keras.callbacks.Callback):
-    """Reads the rows at the end of each batch."""
+    """Keeps the rows at the end of each batch."""
 
     def __init__(self, read):
         super().__init__()
@@ -469,7 +469,8 @@ def test_a_file_of_the_midst_of_a_prefetched_epoch_has_the_rows_of_its_step(
     for batch in (3, 6):
         with ptf.use_cluster(other_shards):
             keras.models.load_model(path.format(batch=batch))
-        # Not those of the next batch, which may or may not have been asked for ahead.
+        # Without rows of the next batch, which may or may not have been made by
+        # prefetching.
         trained = set(IDS[: 8 * batch].ravel().tolist())
         found, expected = (
             {row_id: row for row_id, row in rows.items() if row_id in trained}

@@ -1,6 +1,6 @@
 """A layer called twice, and layers that share a table: gradients are summed.
 
-Adam tells one update by the sum from two updates by the parts.
+With Adam, one update by the sum differs from two updates by its parts.
 """
 
 import numpy as np
@@ -49,7 +49,7 @@ def train(forward, layers, cluster, in_graph):
 
 @pytest.fixture
 def expected(table, cluster):
-    """The rows after one call a step with all ids."""
+    """The rows after steps with one call for all ids."""
     layer = make_layer(table + "_expected", cluster)
 
     def forward():

@@ -1,4 +1,4 @@
-"""Sparse ids: pooled as ragged ones are."""
+"""Sparse ids are pooled as ragged ids are."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import tensorflow as tf
 import persia_tf as ptf
 from persia_tf._keras import keras
 
-# Places in a row do not matter, and rows may be empty, also the last.
+# The columns of ids do not matter, and rows may be empty, even the last one.
 IDS = tf.SparseTensor([[0, 1], [0, 4], [2, 0], [3, 2]], [7, 8, 7, 0], [5, 6])
 RAGGED = tf.ragged.constant([[7, 8], [], [7], [0], []])
 
@@ -60,7 +60,7 @@ def test_models_train_on_sparse_ids(table):
 def test_each_place_gets_no_vector(table):
     layer = ptf.layers.PersiaEmbedding(4, table=table)
     layer.build((None, None))
-    with pytest.raises(ValueError, match="sparse ids with a `combiner` only"):
+    with pytest.raises(ValueError, match="sparse ids only with a `combiner`"):
         layer.call(IDS)
 
 

@@ -24,7 +24,7 @@ def test_a_string_is_the_same_id_in_every_program(table):
     layer = ptf.layers.PersiaEmbedding(2, table=table)
     trained_rows(layer, NAMES)
     ids = np.concatenate([page.ids for page in ptf.Table(table).export()])
-    # Pinned: rows are found by them, also by a later version.
+    # These ids must never change: later versions find the rows by them.
     assert sorted(ids.tolist()) == [
         997402615728716914,
         1936946117179621458,

@@ -1,4 +1,4 @@
-"""Subclassed models, which Keras makes again by a call with placeholders."""
+"""Subclassed models, which Keras restores by calling them with placeholders."""
 
 import itertools
 import json
@@ -23,7 +23,7 @@ register = keras.saving.register_keras_serializable(package="subclassed_test")
 
 
 class Model(keras.Model):
-    """What the models below share: a head, and a table by the name of each layer."""
+    """The base class of the models below: a head, and a table per layer name."""
 
     options = {"combiner": "sum", "optimizer": "adam"}
 
@@ -100,7 +100,7 @@ class Nested(Model):
 
 @register
 class OfLookups(Model):
-    """Keras's own layers before ours, one in a Sequential model without an Input."""
+    """Layers of Keras before ours, one in a Sequential model without an Input."""
 
     data = {"word": WORDS, "item": ITEMS, "user": USERS}
 
@@ -124,7 +124,7 @@ class OfLookups(Model):
 
 @register
 class OfCrosses(Model):
-    """Ids by ops that take no floats."""
+    """Ids are computed by ops that take no floats."""
 
     data = {"word": WORDS, "user": USERS}
 
@@ -142,7 +142,7 @@ class OfCrosses(Model):
 
 @register
 class Bags(keras.layers.Layer):
-    """A layer that has ours."""
+    """A layer that contains one of ours."""
 
     def __init__(self, table, **options):
         super().__init__(**options)
@@ -170,7 +170,7 @@ class OfLayers(Model):
 
 
 def functional(table):
-    """A functional model with a subclassed one inside."""
+    """A functional model that contains a subclassed one."""
     inputs = keras.Input((2,), dtype="int64")
     return keras.Model(inputs, keras.layers.Dense(1)(OfTensor(table)(inputs)))
 
@@ -187,7 +187,7 @@ def where():
 
 @pytest.fixture
 def use_new_shards(where, start_shards, monkeypatch):
-    """Makes fresh shards those of the environment; the embedded store empty."""
+    """Makes new shards the environment's, or empties the embedded store."""
 
     def use(model=None):
         if where == "2 shards":
@@ -386,11 +386,11 @@ def test_a_fit_that_was_backed_up_goes_on(use_new_shards, table, tmp_path):
     np.testing.assert_allclose(predict(model, OfDict), expected, atol=1e-4)
 
 
-# ---- Files that say less.
+# ---- Files with less information.
 
 
 def without_our_part(file):
-    """Takes what models were called with out of a file."""
+    """Removes from a file what models were called with."""
     with zipfile.ZipFile(file) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     config = json.loads(parts["config.json"])
@@ -458,7 +458,7 @@ def test_a_model_whose_call_fails_is_refused_and_says_why(table, file, monkeypat
         with pytest.raises(ValueError) as raised:
             keras.models.load_model(file)
     said = str(raised.value)
-    assert "call it on a batch, and then `load_weights` of the same file" in said
+    assert "call it on a batch, and then call `load_weights` on the same file" in said
     assert "'head'" in said or "'dense" in said
     assert "there is no file of weather" in said
     assert_same_rows(rows_of(model), rows)
@@ -477,7 +477,7 @@ def test_what_the_error_says_to_do_brings_everything_back(table, file, monkeypat
 
 @register
 class WithSideTable(OfTensor):
-    """Has a table that its `call` does not reach."""
+    """Has a table that its `call` does not use."""
 
     def __init__(self, table, **options):
         super().__init__(table, **options)
@@ -489,7 +489,7 @@ class WithSideTable(OfTensor):
 
 @register
 class WithSideTower(WithSideTable):
-    """Has weights too that its `call` does not reach."""
+    """Also has weights that its `call` does not use."""
 
     def __init__(self, table, **options):
         super().__init__(table, **options)
@@ -529,11 +529,11 @@ def test_an_error_of_rows_is_not_hidden_by_what_keras_tries_next(
     monkeypatch.setitem(Model.options, "compression", stack)
     other = OfTensor(f"{table}/other")
     other(USERS)
-    with pytest.raises(ValueError, match="`compression` must be the same"):
+    with pytest.raises(ValueError, match="the same `compression`"):
         other.load_weights(path)
 
 
-# ---- Floats that are no placeholders.
+# ---- Floats that are not placeholders.
 
 
 def test_floats_of_a_user_are_refused_by_a_model_that_was_loaded(table, file):

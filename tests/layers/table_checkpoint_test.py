@@ -19,7 +19,7 @@ LABELS = np.ones((40, 1))
 
 
 class Run:
-    """A model of a table on two shards, that saves below a folder."""
+    """A model with a table on two shards, which saves below a folder."""
 
     def __init__(self, cluster, table, folder):
         self.cluster = cluster
@@ -63,7 +63,7 @@ def run(start_shards, table, tmp_path):
 
 
 class States(keras.callbacks.Callback):
-    """Remembers the state at the end of each batch, or each epoch."""
+    """Keeps the state at the end of each batch or epoch."""
 
     def __init__(self, run, each):
         super().__init__()
@@ -83,7 +83,7 @@ def test_every_epoch_is_saved(run):
 
 
 def test_a_number_of_batches_may_span_epochs(run):
-    run.fit(run.saving(save_freq=4), epochs=2)  # Of 20 batches.
+    run.fit(run.saving(save_freq=4), epochs=2)  # 20 batches in all.
     assert len(run.folders()) == 5
 
 
@@ -123,7 +123,7 @@ def test_weights_are_kept_as_long_as_rows(run):
 
 
 def parents(folder):
-    """What each checkpoint there is an increment of; None: it is whole."""
+    """The parent of each checkpoint in the folder; None: the checkpoint is whole."""
     manifests = [
         json.loads((folder / name / "MANIFEST.json").read_text())
         for name in sorted(os.listdir(folder))
@@ -175,7 +175,7 @@ def test_the_next_save_after_a_restore_is_whole(run, caplog):
     saving.restore(run.model)
     run.fit(saving, epochs=2)
     assert parents(run.path) == [None, "ckpt-00000001", None, "ckpt-00000003"]
-    assert "will be a whole one" not in caplog.text
+    assert "will be a full one" not in caplog.text
 
 
 def test_a_failed_save_counts_for_none(run, monkeypatch):
@@ -189,7 +189,7 @@ def test_a_failed_save_counts_for_none(run, monkeypatch):
 
     monkeypatch.setattr(saving_lib.Save, "_write_manifest", fail_some)
     run.fit(run.saving(whole_every=3), epochs=6)
-    # The failed increment, and then the failed whole one, came in the next save.
+    # After a failed increment and a failed whole save, the next save has their rows.
     assert parents(run.path) == [None, "ckpt-00000001", "ckpt-00000002", None]
 
 
@@ -203,7 +203,7 @@ def test_weights_that_are_saved_with_rows_hold_none_themselves(run, caplog):
 
 
 class HeldManifest:
-    """Holds every save before its manifest."""
+    """Holds every save before it writes its manifest."""
 
     def __init__(self, monkeypatch):
         self.may_end = threading.Event()
@@ -221,7 +221,7 @@ def test_training_goes_on_while_it_saves(run, monkeypatch):
     held = HeldManifest(monkeypatch)
 
     class Release(keras.callbacks.Callback):
-        """Lets saves end once an epoch and a half are trained."""
+        """Lets saves end after an epoch and a half."""
 
         def on_train_batch_end(self, batch, logs=None):
             if self.params.get("steps") and batch == 5 and self.epoch == 1:
@@ -230,7 +230,7 @@ def test_training_goes_on_while_it_saves(run, monkeypatch):
         def on_epoch_begin(self, epoch, logs=None):
             self.epoch = epoch
 
-    # The first save can end in the second epoch alone, and does before its end.
+    # So the first save ends during the second epoch.
     run.fit(run.saving(), Release(), epochs=2)
     assert len(run.folders()) == 2
 

@@ -1,4 +1,4 @@
-"""Models that come after others in one process: what they find, and what they say."""
+"""Models made one after another in a process: which rows they find, and warnings."""
 
 import gc
 import logging
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import persia_tf as ptf
-from persia_tf import embedded
 from persia_tf._keras import keras
+from persia_tf.client import embedded
 
 IDS = np.arange(64, dtype="int64")
 
@@ -60,7 +60,7 @@ def auc(scores, labels):
 
 
 def cross_validated(table, between, keeps=None):
-    """Test AUCs on labels that are coin flips, of users that every fold knows."""
+    """Test AUCs on random labels per user; each user is tested in one fold only."""
     random = np.random.default_rng(3)
     users = random.integers(0, 300, 3000)
     coins = random.integers(0, 2, 300)[users].astype("float32")
@@ -79,7 +79,7 @@ def cross_validated(table, between, keeps=None):
 
 
 def test_folds_without_a_word_between_leak():
-    """What the remedies are for: later folds know the users of their test."""
+    """The problem without a remedy: later folds know the users of their test part."""
     assert max(cross_validated("leak", lambda: None)) > 0.9
 
 
@@ -97,8 +97,8 @@ def test_folds_after_reset_do_not_leak(table, caplog):
 
 
 def test_clear_session_frees_tables_that_no_layer_uses(table):
-    # In a call of its own: TensorFlow 2.16 looks at its callers' variables, which
-    # Python then keeps until they return.
+    # In a function of its own: TensorFlow 2.16 reads the variables of its callers, and
+    # Python then keeps these until the callers return.
     def build_and_train():
         train(build(table))
 
@@ -129,7 +129,7 @@ def test_a_living_model_keeps_its_rows_beside_one_of_the_same_tables(table, tmp_
     assert len(first.layers[1].rows) == 64
     assert first.layers[1].rows.dim == 4
     assert ptf.Table(table).dim == 8
-    # What it saves are its own rows.
+    # It saves its own rows.
     before = first.predict(IDS, verbose=0)
     first.save_weights(tmp_path / "first.weights.h5")
     train(first)
@@ -316,7 +316,7 @@ def test_a_model_on_rows_that_were_restored_to_shards_says_nothing(
 
 def test_a_reset_says_what_stays_on_shards(cluster, table, caplog):
     def told():
-        return [text for text in caplog.messages if "Tables on shards stay" in text]
+        return [text for text in caplog.messages if "tables on shards keep" in text]
 
     ptf.reset()
     assert not any(f"'{table}'" in text for text in told())

@@ -11,7 +11,7 @@ IDS = np.arange(8)
 
 
 class Plain(keras.Model):
-    """Its `call` takes no `training`, as most that are written take none."""
+    """Its `call` does not take `training`, as in most models."""
 
     def __init__(self, table):
         super().__init__()
@@ -24,7 +24,7 @@ class Plain(keras.Model):
 
 
 class OwnLoss(Plain):
-    """As retrieval models are written: the loss calls the parts, without `training`."""
+    """The loss calls the layers without `training`, as in retrieval models."""
 
     def train_step(self, data):
         ids, _ = data

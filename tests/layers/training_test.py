@@ -1,4 +1,4 @@
-"""PersiaEmbedding in every kind of model, through every way to run one."""
+"""PersiaEmbedding in every kind of model, and in every way to run one."""
 
 import numpy as np
 import pytest

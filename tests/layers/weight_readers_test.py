@@ -1,4 +1,4 @@
-"""Ways of Keras to read weights that have no place for rows."""
+"""Methods of Keras that read weights, and cannot include rows."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_arrays_of_weights_are_told_of_once(model, caplog):
     with caplog.at_level("WARNING", logger="absl"):
         for _ in range(2):
             model.set_weights(model.get_weights())
-    assert caplog.text.count("passes arrays of the dense weights only") == 1
+    assert caplog.text.count("handles only the dense weights") == 1
 
 
 def test_a_model_of_many_layers_is_told_of_in_one_line(table, caplog):
@@ -66,7 +66,7 @@ def test_a_model_of_many_layers_is_told_of_in_one_line(table, caplog):
     with caplog.at_level("WARNING", logger="absl"):
         model.get_weights()
     [told] = caplog.messages
-    assert "'ranking': get_weights() passes" in told
+    assert "'ranking': get_weights() handles" in told
 
 
 def test_nothing_is_told_of_where_rows_are_to_stay(model, caplog):

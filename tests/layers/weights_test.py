@@ -1,4 +1,4 @@
-"""Weights of ids in their pools: as `tf.nn.embedding_lookup_sparse` pools."""
+"""Weights of ids in bags pool as in `tf.nn.embedding_lookup_sparse`."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ KINDS = {
 
 
 def all_rows(table, **options):
-    """Of ids 0 to 5."""
+    """The rows of ids 0 to 5."""
     layer = ptf.layers.PersiaEmbedding(4, table=table, **options)
     return layer(tf.range(6), training=True)
 
@@ -121,15 +121,15 @@ def test_models_train_with_weights(kind, table):
 
 def test_weights_need_a_combiner(table):
     layer = ptf.layers.PersiaEmbedding(4, table=table)
-    with pytest.raises(ValueError, match="takes weights with a `combiner` only"):
+    with pytest.raises(ValueError, match="takes weights only with a `combiner`"):
         layer(tf.constant([[1]]), tf.constant([[1.0]]))
 
 
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        (tf.constant([[1.0, 2.0]]), "a weight for each id"),
-        (tf.ragged.constant([[1.0]]), "as dense, ragged or sparse"),
+        (tf.constant([[1.0, 2.0]]), "one weight per id"),
+        (tf.ragged.constant([[1.0]]), "dense, ragged or sparse"),
     ],
 )
 def test_weights_must_match_ids(weights, message, table):
@@ -144,7 +144,7 @@ def test_ragged_weights_must_be_where_ids_are(run, table):
     layer = ptf.layers.PersiaEmbedding(4, table=table, combiner="sum")
     weights = tf.ragged.constant([[0.5], [2.0, -1.0], [3.0], [0.0, 1.0]])
     layer(IDS)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="where the ids are"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="positions as the ids"):
         run(layer.call)(IDS, weights)
 
 

@@ -1,4 +1,4 @@
-"""Workers that wait for one another outside of steps: here threads of one process."""
+"""Workers that wait for one another outside of steps; here they are threads."""
 
 import threading
 from concurrent import futures
@@ -10,7 +10,7 @@ from persia_tf import errors
 from persia_tf.layers import workers as workers_lib
 from persia_tf.layers.workers import Workers
 
-# Of everything that is waited for here.
+# The time-out of every wait in these tests.
 DEADLINE = 60
 
 
@@ -48,7 +48,7 @@ def sums(monkeypatch):
 
 @pytest.fixture
 def together(sums):
-    """Runs an action on each of two workers; gives what each raised, or None."""
+    """Runs an action on each of two workers; gives the error of each, or None."""
 
     def run(*actions):
         extended = SimpleNamespace(worker_devices=["cpu"])
@@ -84,7 +84,7 @@ def test_all_know_when_one_fails_late(together, sums):
     own, others = together(nothing, slow)[::-1]
     assert isinstance(own, ValueError)
     assert isinstance(others, errors.FailedPreconditionError)
-    assert "another worker could not save or load" in str(others)
+    assert "another worker failed to save or load" in str(others)
 
 
 def test_an_action_ends_before_the_loss_of_a_worker_is_told(together, sums):

@@ -39,7 +39,7 @@ def make_model(table, compiled, dtype="float32"):
 
 
 def train(table, compiled, dtype="float32"):
-    """The rows and the dense weights after some synchronous steps."""
+    """Returns the rows and the dense weights after some synchronous steps."""
     model = make_model(table, compiled, dtype)
     optimizer = keras.optimizers.SGD(0.1)
     if dtype == "mixed_float16":

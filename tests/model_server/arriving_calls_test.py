@@ -1,4 +1,4 @@
-"""Calls by gRPC whose requests do not arrive."""
+"""gRPC calls whose requests do not arrive."""
 
 import threading
 import time
@@ -22,7 +22,7 @@ METHODS = [
 
 @pytest.fixture
 def begin(request):
-    """Begins calls, but for their requests; ends them with the test."""
+    """Begins calls without sending their requests; ends them with the test."""
     over, calls = threading.Event(), []
 
     def requests():

@@ -1,4 +1,4 @@
-"""Bodies by REST: compressed, large, slow, and many at once."""
+"""Bodies of REST requests: compressed, large, slow, and many at once."""
 
 import gzip
 import http.client
@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 
 def post(client, body, *, headers=(), chunked=False):
-    """Status, headers and JSON of an answer."""
+    """Posts a body; returns the status, headers and JSON of the answer."""
     connection = http.client.HTTPConnection(*client.server.rest_address, timeout=60)
     try:
         connection.request(
@@ -64,7 +64,7 @@ def test_a_body_that_may_be_large_inflated_is_large(encoding):
     assert len(sent) < 200
     body = bodies.Body([bytearray(sent)], encoding, limits)
     assert body.is_large and len(body.text(limits.share())) > bodies.FREE_BYTES
-    # It cannot stand for more than is small.
+    # So short a body cannot inflate to more than a small one.
     assert not bodies.Body([bytearray(sent[:60])], encoding, limits).is_large
     assert not bodies.Body([bytearray(sent)], "identity", limits).is_large
 
@@ -103,7 +103,7 @@ def test_a_body_that_is_not_compressed_so_is_refused(client, body, told):
 
 @pytest.fixture
 def inflated(monkeypatch):
-    """How many bytes were inflated."""
+    """The number of bytes that were inflated."""
     counts = [0]
     make = zlib.decompressobj
 
@@ -140,7 +140,9 @@ def test_a_large_body_is_refused_by_its_length(add_version, serve):
     client = serve(max_body_bytes=1000)
     connection = begin(client, length=1001)
     response = connection.getresponse()
-    assert response.status == 413 and b"by its Content-Length" in response.read()
+    assert (
+        response.status == 413 and b"according to its Content-Length" in response.read()
+    )
     connection.close()
 
 
@@ -148,11 +150,11 @@ def test_a_large_body_without_a_length_is_refused(add_version, serve):
     add_version(1)
     client = serve(max_body_bytes=1000)
     code, _, answer = post(client, iter([b" " * 600] * 2), chunked=True)
-    assert code == 413 and "may have 1000 bytes" in answer["error"]
+    assert code == 413 and "may have at most 1000 bytes" in answer["error"]
 
 
 def begin(client, length):
-    """Sends a request for a prediction, but for its body."""
+    """Sends a request for a prediction without its body."""
     connection = http.client.HTTPConnection(*client.server.rest_address, timeout=60)
     connection.putrequest("POST", "/v1/models/model:predict")
     connection.putheader("Content-Length", str(length))
@@ -174,7 +176,7 @@ def test_bodies_that_come_in_at_once_share_memory(add_version, serve, eventually
     code, headers, answer = post(client, b" " * 500_000)
     assert code == 503 and "--body-memory" in answer["error"]
     assert headers["Retry-After"] == "1"
-    # One that is small has memory of its own.
+    # Small bodies have memory of their own.
     code, _, answer = post(client, BODY)
     assert (code, answer) == (200, {"outputs": X.tolist()})
     first.close()

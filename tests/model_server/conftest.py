@@ -21,17 +21,18 @@ from tensorflow_serving.apis import (
 )
 
 from persia_tf import model_server
+from persia_tf.processes.free_ports import free_ports
 
-# A test may put another class in its place.
+# A test may replace this class.
 PredictRequest = predict_pb2.PredictRequest
 
 SECONDS = 60
-# A test polls by itself.
+# Servers do not poll by themselves: tests call `poll`.
 NEVER = 3600
 
 
 class Scale(tf.Module):
-    """A model that is made fast: gives `x * factor`, and says its version."""
+    """A model that is exported quickly: gives `x * factor`, and its version."""
 
     def __init__(self, factor: float) -> None:
         super().__init__()
@@ -81,7 +82,7 @@ class Scale(tf.Module):
 
 
 class Client:
-    """Asks a server, by gRPC and by REST."""
+    """Asks a server over gRPC and REST."""
 
     def __init__(self, server, stack) -> None:
         self.server = server
@@ -103,19 +104,19 @@ class Client:
         return request
 
     def predict(self, signature="", version=None, name=None, **inputs):
-        """The outputs by gRPC, as arrays."""
+        """Requests a prediction over gRPC; returns the outputs as arrays."""
         request = self.request(signature, version, name, **inputs)
         response = self.predictions.Predict(request, timeout=SECONDS)
         return {name: tf.make_ndarray(t) for name, t in response.outputs.items()}
 
     def refusal(self, call, *args, **kwargs):
-        """The code and the message of a call that fails."""
+        """Makes a call that must fail; returns its code and message."""
         with pytest.raises(grpc.RpcError) as failure:
             call(*args, **kwargs)
         return failure.value.code().name, failure.value.details()
 
     def versions(self):
-        """The states of all versions."""
+        """Returns the states of all versions."""
         request = get_model_status_pb2.GetModelStatusRequest()
         request.model_spec.name = self.name
         response = self.models.GetModelStatus(request, timeout=SECONDS)
@@ -129,13 +130,13 @@ class Client:
         return self.predictions.GetModelMetadata(request, timeout=SECONDS)
 
     def get(self, path):
-        """Status and text of a page."""
+        """Requests a page; returns its status and text."""
         return self._open(
             urllib.request.Request(f"http://{self.server.rest_address}{path}")
         )
 
     def post(self, path, body):
-        """Status and JSON of an answer about the model."""
+        """Posts a request about the model; returns the answer's status and JSON."""
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         url = f"http://{self.server.rest_address}/v1/models/{self.name}{path}"
         code, text = self._open(urllib.request.Request(url, data, method="POST"))
@@ -151,19 +152,22 @@ class Client:
 
 @pytest.fixture
 def folder(tmp_path):
-    """A model's folder, which has no version yet."""
+    """The folder of a model that has no version yet."""
     path = tmp_path / "model"
     path.mkdir()
     return path
 
 
 def start_client(stack, model, **options):
-    """Starts a server, which ends with a stack; gives a client of it."""
-    while True:
-        server = model_server.ModelServer(model, poll_seconds=NEVER, **options)
-        stack.callback(server.stop)
-        if not is_used(server.address.port):
-            return Client(server, stack)
+    """Starts a server, which ends with `stack`; returns a client of it."""
+    # The port must be new: watchers of an earlier server must not hear of this one.
+    [port] = free_ports(1)
+    while is_used(port):
+        [port] = free_ports(1)
+    options = {"grpc_port": port, "poll_seconds": NEVER, **options}
+    server = model_server.ModelServer(model, **options)
+    stack.callback(server.stop)
+    return Client(server, stack)
 
 
 @pytest.fixture
@@ -182,7 +186,7 @@ def serve(folder):
 
 @pytest.fixture(scope="module")
 def client(saved_models, tmp_path_factory):
-    """A client of a model that scales by 2, which is its only version, too."""
+    """A client of a model with version 2 only, which scales by 2."""
     folder = tmp_path_factory.mktemp("served") / "model"
     shutil.copytree(saved_models(2), folder / "2")
     with contextlib.ExitStack() as stack:
@@ -193,7 +197,7 @@ def client(saved_models, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def saved_models(tmp_path_factory):
-    """SavedModels that scale by 1 and so on, to copy; they take long to make."""
+    """SavedModels that scale by 1, 2, ..., made once because that takes long."""
     parent = tmp_path_factory.mktemp("scales")
 
     def of(factor):
@@ -207,7 +211,7 @@ def saved_models(tmp_path_factory):
 
 @pytest.fixture
 def add_version(folder, saved_models):
-    """Puts a version of a model into its folder, which scales by its number."""
+    """Puts a version into a model's folder; it scales by its number."""
 
     def add(version, factor=None):
         partial = folder / f"partial.{version}"

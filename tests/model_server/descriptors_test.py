@@ -1,4 +1,4 @@
-"""How many connections the process's descriptors are for."""
+"""How many connections the server allows for the process's limit of descriptors."""
 
 import resource
 
@@ -9,7 +9,7 @@ from persia_tf.model_server import descriptors
 
 @pytest.fixture
 def limits(monkeypatch):
-    """The process's limits, soft and hard; 40 descriptors are in use."""
+    """The process's soft and hard limits; 40 descriptors are in use."""
     held = [1024, 4096]
     monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(held))
 
@@ -44,7 +44,7 @@ def test_as_many_connections_as_wanted(limits):
 
 def test_fewer_connections_than_wanted_are_told(limits, caplog):
     assert descriptors.connections(365, listeners=2) == 364
-    assert "364 connections are taken" in caplog.text
+    assert "accepts 364 connections" in caplog.text
     assert "lower --max-connections" in caplog.text
 
 

@@ -1,4 +1,4 @@
-"""Exported Keras models answer as they do in their program."""
+"""Exported Keras models answer as they do in the program that made them."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def cluster(start_shards):
 
 @pytest.fixture
 def embedding(table, cluster):
-    """Makes layers whose rows are far from zero, in tables of their own."""
+    """Makes layers with rows far from zero, in tables that no other test uses."""
 
     def make(name, **options):
         return ptf.layers.PersiaEmbedding(

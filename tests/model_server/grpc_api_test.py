@@ -1,4 +1,4 @@
-"""What the gRPC services answer."""
+"""The answers of the gRPC services."""
 
 import gc
 import weakref
@@ -18,8 +18,7 @@ from tensorflow_serving.apis import (
 )
 
 from persia_tf import errors
-from persia_tf.model_server import grpc_api
-from persia_tf.model_server import signature as signature_lib
+from persia_tf.model_server import grpc_api, served_signature
 
 PredictRequest = predict_pb2.PredictRequest
 
@@ -77,7 +76,7 @@ def test_an_output_filter_of_other_names_is_refused(client, names):
     ("options", "code", "told"),
     [
         ({"name": "other"}, "NOT_FOUND", "no model 'other'; this server has 'model'"),
-        ({"version": 7}, "NOT_FOUND", "no version 7 that serves; those that do: [2]"),
+        ({"version": 7}, "NOT_FOUND", "'model' does not serve; these do: [2]"),
         ({"signature": "other"}, "INVALID_ARGUMENT", "no signature 'other': name one"),
     ],
 )
@@ -128,7 +127,7 @@ def broken_tensors():
     yield untyped, "input 'x'"
     beyond = tf.make_tensor_proto(X)
     beyond.dtype = 999
-    yield beyond, "must be float32 of shape (any, 2). Received: type number 999"
+    yield beyond, "must be float32 of shape (any, 2). Received: unknown type number 999"
     for dtype in (tf.resource, tf.variant):
         handle = tf.make_tensor_proto(X)
         handle.dtype = dtype.as_datatype_enum
@@ -178,14 +177,14 @@ def test_what_a_model_says_of_its_input_is_told_in_short(client, monkeypatch):
     def fail(signature, arrays):
         raise errors.InvalidArgumentError(f"no such word: {arrays['x'].tobytes()!r}")
 
-    monkeypatch.setattr(signature_lib.Signature, "run", fail)
+    monkeypatch.setattr(served_signature.Signature, "run", fail)
     _, message = client.refusal(client.predict, x=np.ones((10_000, 2), np.float32))
     assert message.startswith("no such word") and message.endswith("(cut)")
     assert len(message) <= 2000
 
 
 def blown_up(dtype, size):
-    """A tensor whose only value stands for many."""
+    """A tensor with one value, which stands for `size` values."""
     tensor = tf.make_tensor_proto(np.zeros(1, dtype))
     tensor.tensor_shape.dim[0].size = size
     return tensor
@@ -193,7 +192,7 @@ def blown_up(dtype, size):
 
 @pytest.fixture
 def made(monkeypatch):
-    """The tensors of which arrays were made."""
+    """The tensors that were converted to arrays."""
     found = []
     make = tf.make_ndarray
 
@@ -221,7 +220,7 @@ def test_of_many_unknown_inputs_only_the_number_is_told(client, made):
         request.inputs[f"unknown{number:04}"].CopyFrom(blown_up(np.int64, 1 << 20))
     code, message = client.refusal(client.predictions.Predict, request)
     assert code == "INVALID_ARGUMENT"
-    assert message.endswith("are 1 in number. Received: 2001")
+    assert message.endswith("is 1. Received: 2001")
     assert not made
 
 
@@ -246,7 +245,7 @@ def test_what_fails_in_the_model_is_told_in_its_own_words(client):
 
 @pytest.fixture
 def uncollected():
-    """What is in a cycle of references stays in memory until the end of the test."""
+    """Turns garbage collection off, so that cycles of references stay in memory."""
     gc.collect()
     gc.disable()
     yield
@@ -261,7 +260,7 @@ def test_a_refused_prediction_is_freed_at_once(
 ):
     add_version(1)
     client = serve(**options)
-    # Its records would keep the error.
+    # Log records would keep the error alive.
     monkeypatch.setattr(grpc_api._logger, "disabled", True)
     arrays = []
 
@@ -269,7 +268,7 @@ def test_a_refused_prediction_is_freed_at_once(
         arrays.append(weakref.ref(inputs["x"]))
         raise error("no such word")
 
-    monkeypatch.setattr(signature_lib.Signature, "run", fail)
+    monkeypatch.setattr(served_signature.Signature, "run", fail)
     client.refusal(client.predict, x=X)
     assert arrays
     eventually(lambda: all(array() is None for array in arrays), "it is freed")
@@ -291,11 +290,11 @@ def test_a_request_that_is_too_large_is_refused(add_version, serve):
 
 
 def elements(place, count):
-    """A request with many empty elements."""
+    """A request with `count` empty elements in one place."""
     request = PredictRequest()
     request.model_spec.name = "model"
     if place == "inputs":
-        # As a client may send them: all of one name.
+        # A client may send many inputs with one name.
         return request.SerializeToString() + b"\x12\x00" * count
     if place == "output_filter":
         request.output_filter.extend([""] * count)
@@ -303,7 +302,7 @@ def elements(place, count):
         for _ in range(count):
             request.inputs["x"].tensor_shape.dim.add()
     elif place == "nested":
-        # In the only variant.
+        # In the request's only variant.
         tensor = request.inputs["x"].variant_val.add().tensors.add()
         tensor.string_val.extend([b""] * count)
     else:
@@ -315,7 +314,7 @@ def elements(place, count):
 
 @pytest.fixture
 def decoded(monkeypatch):
-    """The sizes of the requests for predictions that protobuf decoded."""
+    """The sizes of the requests for predictions that protobuf has decoded."""
     sizes = []
 
     class Recording:
@@ -347,9 +346,9 @@ def test_many_elements_are_refused_before_they_are_decoded(
     add_version(1)
     client = serve()
     code, message = client.refusal(ask, client, elements(place, 40_000))
-    assert code == "RESOURCE_EXHAUSTED" and "may have 32768 fields" in message
+    assert code == "RESOURCE_EXHAUSTED" and "at most 32768 fields" in message
     assert not decoded
-    # Its refusal is one of the request alone.
+    # Only that request is refused, and not those after it.
     code, _ = client.refusal(ask, client, elements(place, 4))
     assert code == "INVALID_ARGUMENT" and len(decoded) == 1
     text = client.get("/metrics")[1]
@@ -364,16 +363,16 @@ def test_values_are_refused_for_what_they_take_decoded(
     add_version, serve, decoded, values, value, most
 ):
     add_version(1)
-    client = serve(max_message_bytes=80_001)  # And the input's name.
+    client = serve(max_message_bytes=80_001)  # 80,000, and the input's name.
     message = client.request()
     message.model_spec.Clear()
     getattr(message.inputs["x"], values).extend([value] * most)
     code, _ = client.refusal(ask, client, message.SerializeToString())
-    assert code == "NOT_FOUND" and len(decoded) == 1  # It names no model.
+    assert code == "NOT_FOUND" and len(decoded) == 1  # It has no model name.
     getattr(message.inputs["x"], values).append(value)
     code, told = client.refusal(ask, client, message.SerializeToString())
     assert code == "RESOURCE_EXHAUSTED" and len(decoded) == 1
-    assert "may take 80001 bytes once decoded" in told
+    assert "must take at most 80001 bytes" in told
 
 
 def test_a_prediction_that_is_not_well_formed_is_told(client):
@@ -393,7 +392,7 @@ def test_a_prediction_that_is_not_well_formed_is_told(client):
 def test_a_request_without_tensors_has_few_bytes(client, method):
     code, message = client.refusal(ask, client, b"\x0a\x00" * 40_000, method)
     assert code == "RESOURCE_EXHAUSTED"
-    assert message.endswith("may have 65536 bytes. Received: 80000")
+    assert message.endswith("may have at most 65536 bytes. Received: 80000")
 
 
 def test_a_request_of_all_kinds_of_values_is_decoded(client):
@@ -406,7 +405,7 @@ def test_a_request_of_all_kinds_of_values_is_decoded(client):
             values.append(b"a")
         elif field.name.endswith("_val") and field.name != "float8_val":
             values.append(1)
-    # The values of the right type count, or the content does.
+    # Either the values of the right type are used, or the content.
     assert ask(client, message.SerializeToString())
 
 
@@ -433,7 +432,9 @@ def test_of_many_metadata_the_number_is_told(client):
     request.model_spec.name = "model"
     request.metadata_field.extend(["signature_def"] * 3000)
     _, message = client.refusal(client.predictions.GetModelMetadata, request)
-    assert "Received: 3000, ['signature_def', " in message and len(message) < 1000
+    assert (
+        "Received: 3000 fields, ['signature_def', " in message and len(message) < 1000
+    )
 
 
 def test_the_status_of_one_version(client):

@@ -1,4 +1,4 @@
-"""Connections: so many at once, none idle for long, each answer sent or cut off."""
+"""Connections: how many at once, how long they may be idle, and how answers end."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,7 @@ import threading
 import pytest
 from aiohttp import web
 
-from persia_tf.addresses import Address
+from persia_tf.base.addresses import Address
 from persia_tf.model_server.http_server import HttpServer, Limits
 
 SECONDS = 60
@@ -17,7 +17,7 @@ LARGE = 64 << 20
 
 
 class App:
-    """Pages that answer at once, when they are let, or at length."""
+    """Pages that answer at once, when a test says so, or at length."""
 
     def __init__(self):
         self.go_on = threading.Event()
@@ -79,7 +79,7 @@ def start(app):
 
 @pytest.fixture
 def connect():
-    """Opens connections that say something, or nothing; they end with the test."""
+    """Opens connections, which may send a text; they end with the test."""
     with contextlib.ExitStack() as stack:
 
         def open_one(server, text=b""):
@@ -101,7 +101,7 @@ def get(server, path="/short"):
 
 
 def ends(connection):
-    """Waits until the other end closed a connection."""
+    """Waits until the other end has closed the connection."""
     try:
         while connection.recv(1 << 16):
             pass

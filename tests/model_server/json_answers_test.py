@@ -1,4 +1,4 @@
-"""Answers that are written in parts are the JSON of the whole."""
+"""Answers that are written in parts equal the JSON of the whole."""
 
 import json
 

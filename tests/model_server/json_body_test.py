@@ -1,4 +1,4 @@
-"""JSON as arrays: exact, or refused."""
+"""JSON is converted to arrays exactly, or refused."""
 
 import json
 
@@ -7,14 +7,15 @@ import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import meta_graph_pb2
 
-from persia_tf import _native, errors
+from persia_tf import errors
 from persia_tf.model_server.byte_budget import ByteBudget
 from persia_tf.model_server.json_body import JsonBody
-from persia_tf.model_server.signature import Signature
+from persia_tf.model_server.served_signature import Signature
+from persia_tf.native import capi
 
 
 def read(value, dtype, *, rank=1, share=None):
-    """The array of a signature's only input, which is given in columns."""
+    """Reads the array of a signature's only input, which is given in columns."""
     definition = meta_graph_pb2.SignatureDef()
     tensor = definition.inputs["x"]
     tensor.name, tensor.dtype = "x:0", dtype.as_datatype_enum
@@ -27,7 +28,7 @@ def read(value, dtype, *, rank=1, share=None):
 
 
 def roomy():
-    """The share of a request that may take much."""
+    """The share of a request that may use much memory."""
     return ByteBudget(1 << 24, "--body-memory").share()
 
 
@@ -68,7 +69,7 @@ def test_integers_of_any_shape(value, shape):
         (tf.int64, ["1", None], "values of type string, null"),
         (tf.int64, [{"b64": "YQ=="}, {"b64": ""}], "values of type bytes"),
         (tf.string, [{"a": 1}], "values of type object"),
-        (tf.string, [{"b64": "?"}], "'what is no base64: Only base64 data is allowed'"),
+        (tf.string, [{"b64": "?"}], "'not base64: Only base64 data is allowed'"),
         (tf.int8, [-129, 0], "-129, which is beyond int8"),
         (tf.half, [True], "values of type bool"),
         (tf.int64, [[1, 2], [3]], "lists of unequal lengths"),
@@ -106,8 +107,8 @@ def test_bytes_among_texts():
 
 @pytest.fixture
 def handles(monkeypatch):
-    """Counts the native bodies that are not freed, by a library that tells."""
-    library = _native.library()
+    """Counts native bodies that are not freed, with a library that records this."""
+    library = capi.library()
     left = []
 
     class Counting:
@@ -122,7 +123,7 @@ def handles(monkeypatch):
             left.pop()
             library.persia_body_free(handle)
 
-    monkeypatch.setattr(_native, "library", Counting)
+    monkeypatch.setattr(capi, "library", Counting)
     return left
 
 
@@ -136,7 +137,7 @@ def test_a_signature_name_that_is_too_long_is_refused_and_frees_its_body(handles
     with JsonBody(named("a" * 1022 + "é"), roomy()) as body:
         assert body.signature == "a" * 1022 + "é"
     # The limit is within the last character.
-    with pytest.raises(errors.InvalidArgumentError, match="may have 1024 bytes"):
+    with pytest.raises(errors.InvalidArgumentError, match="at most 1024 bytes"):
         JsonBody(named("a" * 1023 + "é"), roomy())
     assert not handles
 

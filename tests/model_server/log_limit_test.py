@@ -8,7 +8,7 @@ from persia_tf.model_server import log_limit
 
 
 class Clock:
-    """In place of `time`: stands, until it is set."""
+    """Replaces `time`: the time changes only when a test sets it."""
 
     now = 0.0
 

@@ -1,4 +1,4 @@
-"""Which versions of its libraries the model server takes."""
+"""Which versions of other libraries the model server allows."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ def test_an_aiohttp_that_does_not_bound_chunked_bodies_is_not_taken(python):
         for each in found
         if each.marker is None or each.marker.evaluate({"python_version": python})
     ]
-    assert len(wanted) == 2  # Of the extras `serving` and `test`.
+    assert len(wanted) == 2  # The extras `serving` and `test`.
     for each in wanted:
         assert each.specifier.contains("3.14.0")
         assert not each.specifier.contains("3.13.99")

@@ -1,4 +1,4 @@
-"""What the REST API answers."""
+"""The answers of the REST API."""
 
 import base64
 import json
@@ -77,8 +77,8 @@ def test_a_version_is_named_in_the_path(client):
     assert client.post("/versions/2:predict", body) == (200, {"predictions": [[2, 2]]})
     for absent in ("3", 5000 * "9"):
         code, answer = client.post(f"/versions/{absent}:predict", body)
-        assert code == 404 and "that serves" in answer["error"]
-    assert "no version 3 that" in client.post("/versions/3:predict", body)[1]["error"]
+        assert code == 404 and "does not serve" in answer["error"]
+    assert "version 3 of model" in client.post("/versions/3:predict", body)[1]["error"]
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def test_a_version_is_named_in_the_path(client):
     [
         (b"{", "must be JSON"),
         (b"", "must be JSON"),
-        (b'{"inputs": ' + b"[" * 100_000, "at most 40 lists and objects in each"),
+        (b'{"inputs": ' + b"[" * 100_000, "at most 40 lists and objects"),
         (b"[]", 'either "instances" or "inputs"'),
         ({"instances": [[1, 2]], "inputs": [[1, 2]]}, "either"),
-        ({"instances": []}, "one at least"),
+        ({"instances": []}, "at least one example"),
         ({"instances": {"x": 1}}, "must be a list"),
         ({"instances": [[1, 2], [3]]}, "lists of equal lengths"),
         ({"instances": [[1, "2"]]}, "input 'x' must be float32 of shape (any, 2)"),
@@ -119,7 +119,7 @@ def test_a_version_is_named_in_the_path(client):
                 "signature_name": "describe",
                 "inputs": {"words": [{"b64": "?"}], "counts": [1]},
             },
-            "no base64",
+            "not base64",
         ),
         (
             {

@@ -1,4 +1,4 @@
-"""The server as a whole: health, metrics, batches, limits, its end."""
+"""The server as a whole: health, metrics, batches, limits, and its end."""
 
 import http.client
 import json
@@ -12,9 +12,8 @@ import pytest
 from tensorflow_serving.apis import get_model_status_pb2
 
 from persia_tf import errors, model_server
-from persia_tf.commands import health
-from persia_tf.model_server import running, served_model
-from persia_tf.model_server import signature as signature_lib
+from persia_tf.model_server import batching, served_model, served_signature
+from persia_tf.processes import health
 
 X = np.array([[1, 2], [3, 4]], np.float32)
 SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
@@ -29,23 +28,23 @@ def check(client, service=""):
 
 @pytest.fixture
 def held(monkeypatch):
-    """Has all predictions wait; gives what lets them go, and how many there were."""
+    """Makes all predictions wait; gives what releases them, and their inputs."""
     go_on, runs = threading.Event(), []
-    run = signature_lib.Signature.run
+    run = served_signature.Signature.run
 
     def wait_and_run(signature, arrays):
         runs.append(arrays)
         assert go_on.wait(60)
         return run(signature, arrays)
 
-    monkeypatch.setattr(signature_lib.Signature, "run", wait_and_run)
+    monkeypatch.setattr(served_signature.Signature, "run", wait_and_run)
     yield go_on, runs
     go_on.set()
 
 
 @pytest.fixture
 def ask_in_background():
-    """Asks on threads of their own; waits for them with the test."""
+    """Sends requests on threads of their own; waits for them with the test."""
     threads = []
 
     def start(client, answers, x):
@@ -145,7 +144,7 @@ def test_requests_beyond_the_limit_are_refused(
     assert code == "RESOURCE_EXHAUSTED" and "--max-requests" in message
     code, answer = client.post(":predict", {"inputs": X.tolist()})
     assert code == 503 and "--max-requests" in answer["error"]
-    # Who watches the server is answered all the same.
+    # Health checks are still answered.
     assert check(client) == SERVING and client.get("/healthz")[0] == 200
     go_on.set()
     eventually(lambda: len(answers) == 2, "their answers")
@@ -156,7 +155,7 @@ BODY = json.dumps({"inputs": X.tolist()}).encode()
 
 
 def begin_post(client):
-    """Sends a prediction's request by REST, but for its body."""
+    """Sends the request of a prediction over REST without its body."""
     connection = http.client.HTTPConnection(*client.server.rest_address, timeout=60)
     connection.putrequest("POST", "/v1/models/model:predict")
     connection.putheader("Content-Length", str(len(BODY)))
@@ -233,13 +232,13 @@ def test_a_requests_time_begins_before_it_is_read(
     add_version, serve, eventually, monkeypatch
 ):
     deadlines = []
-    run = running.Runner.run
+    run = batching.Runner.run
 
     def record(runner, signature, arrays, deadline):
         deadlines.append(deadline)
         return run(runner, signature, arrays, deadline)
 
-    monkeypatch.setattr(running.Runner, "run", record)
+    monkeypatch.setattr(batching.Runner, "run", record)
     add_version(1)
     client = serve(request_seconds=60)
     connection = begin_post(client)

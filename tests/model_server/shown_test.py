@@ -1,4 +1,4 @@
-"""What came from a client, as messages show it."""
+"""How messages show text that came from a client."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A server that is known by a certificate, and asks for one."""
+"""A server that has a certificate, and requires one from its clients."""
 
 import ssl
 import urllib.error
@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from persia_tf import errors, model_server
-from persia_tf.tls import TLS
+from persia_tf.credentials.tls import TLS
 
 CHECK = "/grpc.health.v1.Health/Check"
 SERVING = b"\x08\x01"
@@ -28,7 +28,7 @@ def read(path):
 
 
 def check_by_grpc(server, ca, own=None):
-    """The answer to a health check, of a client with these certificates."""
+    """Returns the answer to a health check by a client with these certificates."""
     key, certificate = (read(own.key), read(own.certificate)) if own else (None, None)
     credentials = grpc.ssl_channel_credentials(read(ca), key, certificate)
     with grpc.secure_channel(str(server.address), credentials) as channel:

@@ -1,4 +1,4 @@
-"""Versions as they come, fail and go, while clients ask."""
+"""Versions that appear, fail and disappear while clients send requests."""
 
 import logging
 import os
@@ -26,7 +26,7 @@ def factor_of(client, version=None):
 
 
 class Told:
-    """A watcher that remembers what it was told."""
+    """A watcher that records what it is told."""
 
     def __init__(self, fails=False):
         self.events = []
@@ -53,7 +53,7 @@ def test_the_newest_version_serves_and_takes_over(add_version, serve):
     add_version(2)
     client = serve()
     assert factor_of(client) == 2
-    add_version(10)  # Not by its first digit.
+    add_version(10)  # Newer than 2, as a number.
     client.server.poll()
     assert factor_of(client) == 10
     assert client.versions() == {10: "AVAILABLE", 2: "END"}
@@ -121,7 +121,7 @@ def test_so_many_versions_serve(add_version, serve, policy, expected):
     for version in (1, 2, 3):
         add_version(version)
     client = serve(versions=policy)
-    # `serve` waits for the first only.
+    # `serve` waits for the first version only.
     client.server.poll()
     assert sorted(client.versions()) == expected
     assert [factor_of(client, version) for version in expected] == expected
@@ -156,7 +156,7 @@ def spoil_unserved(folder, add_version):
 
 
 def replace_op(version, name):
-    """Has a version use an op of another name, which is as long as its own."""
+    """Replaces the name of an op in a version by another name of equal length."""
     path = version / "saved_model.pb"
     graph = path.read_bytes()
     assert b"\x0bStringUpper" in graph
@@ -172,7 +172,7 @@ def spoil_op(folder, add_version):
     [
         (spoil_truncated, "damaged, or not whole yet"),
         (spoil_graph, "saved_model.pb"),
-        (spoil_foreign, "is no SavedModel"),
+        (spoil_foreign, "is not a SavedModel"),
         (spoil_empty, "there is no"),
         (spoil_unserved, "has no signature"),
         (spoil_op, "an op that is not of TensorFlow"),
@@ -251,7 +251,7 @@ def test_a_version_that_did_not_load_is_tried_again_when_its_files_change(
 def test_a_version_that_did_not_load_is_tried_again_after_a_while(
     add_version, serve, monkeypatch
 ):
-    # Its files may be well, and what it asks may have been away.
+    # Its files may be intact, if something else that it needs was unavailable.
     add_version(1)
     client = serve()
     truncate(add_version(2))
@@ -324,7 +324,7 @@ def test_a_version_ends_after_its_last_request(folder, add_version):
 
 
 class Held(Told):
-    """A watcher that lets a version start when it is told to, or in the end."""
+    """A watcher that delays a version's start until it is told to go on, or stops."""
 
     def __init__(self, version, until_stopping=False):
         super().__init__()
@@ -473,4 +473,4 @@ def test_a_version_that_fails_its_warmup_does_not_serve(
         os.truncate(file, file.stat().st_size - 1)
     client = serve()
     assert factor_of(client) == 1
-    assert "warming up by" in client.get("/v1/models/model/versions/2")[1]
+    assert "warm-up with" in client.get("/v1/models/model/versions/2")[1]

@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 
 import persia_tf as ptf
-from persia_tf import initializers
 from persia_tf._keras import keras
 from persia_tf.ops.initial_rows import InitialRows
+from persia_tf.table_settings import initializers
 
 IDS = np.array([0, 1, -1, 7, 2**63 - 1, -(2**63), 10**15], np.int64)
 

@@ -1,4 +1,4 @@
-"""What the raw ops refuse, whoever calls them."""
+"""Inputs that the raw ops refuse, from any caller."""
 
 import pytest
 import tensorflow as tf
@@ -80,7 +80,7 @@ def test_a_session_that_this_process_lacks_says_what_to_do(op):
 
 
 def test_rows_of_a_lookup_that_never_was_are_refused():
-    with pytest.raises(tf.errors.FailedPreconditionError, match="no lookup 12345"):
+    with pytest.raises(tf.errors.FailedPreconditionError, match="lookup 12345 no"):
         load.ops().persia_rows(
             lookup=tf.constant(12345, tf.int64),
             like=tf.constant([1], tf.int64),
@@ -111,7 +111,7 @@ def test_a_stream_lives_as_long_as_its_tensor(session):
 def test_lists_of_other_lengths_are_refused(session):
     with pytest.raises(
         tf.errors.InvalidArgumentError,
-        match="as long as layers, which are 1, received one of 2",
+        match="as long as layers, which has 1 entries, received one with 2",
     ):
         prefetch(session, dims=[4, 4])
 

@@ -1,7 +1,7 @@
-"""A lookup that completes from another thread, long after it was started.
+"""A lookup that completes on another thread, long after it was started.
 
-A relay in front of a shard holds every reply back until the test lets go, so the
-op's compute function has returned by then.
+A relay in front of a shard holds all replies back until the test releases them. By then
+the op's compute function has returned.
 """
 
 import socket
@@ -18,7 +18,7 @@ SECONDS = 60
 
 
 class HoldingRelay:
-    """Forwards one connection; holds what the shard says while told to."""
+    """Forwards one connection; holds back what the shard sends while told to."""
 
     def __init__(self, port):
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -98,7 +98,7 @@ def eager(layer):
 def graph(layer):
     @tf.function
     def run(ids):
-        # Work behind the lookup runs where its completion does.
+        # Ops after the lookup run on the thread where it completes.
         return tf.matmul(layer(ids, training=False), tf.eye(4))
 
     return run(tf.constant(IDS))

@@ -1,6 +1,6 @@
-"""Lookups stay on the host where the model is on a GPU.
+"""Lookups stay on the host when the model is on a GPU.
 
-No GPU is needed: a graph that is traced tells which device each op asks for.
+No GPU is needed: a traced graph shows which device each op asks for.
 """
 
 import pytest
@@ -16,7 +16,7 @@ HASHED = ptf.compression.HashStack(buckets=100)
 
 
 class Classifier(keras.Model):
-    """Of one embedding, so that ids of any kind go to it as they are."""
+    """A model with one embedding, which gets ids of any type unchanged."""
 
     def __init__(self, table, **options):
         super().__init__()
@@ -32,7 +32,7 @@ class Classifier(keras.Model):
 
 
 def trace_step_on_a_gpu(table, spec, **options):
-    """The ops of a step that asks for a GPU."""
+    """Returns the ops of a step that asks for a GPU."""
     model = Classifier(table, **options)
     model.embedding.build((None, 3))
     model.dense.build((None, 4))
@@ -53,9 +53,9 @@ def trace_step_on_a_gpu(table, spec, **options):
 
 
 def ops_that_take_ids(graph):
-    """Those fed, by integers of 64 bits, with what came of the graph's inputs."""
+    """The ops with inputs of int64 that come from the graph's inputs."""
     came = {x.ref() for x in graph.inputs if x.dtype == tf.int64}
-    for op in graph.get_operations():  # In an order in which they can run.
+    for op in graph.get_operations():  # In topological order.
         if any(x.ref() in came for x in op.inputs):
             yield op
             came.update(x.ref() for x in op.outputs if x.dtype == tf.int64)

@@ -1,4 +1,4 @@
-"""What exports answer for ids without a row, by their layers' `absent`."""
+"""What exports answer for ids without a row, by the `absent` of their layers."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ ABSENT = ["zeros", "initial", "oov"]
 
 @pytest.fixture
 def trained(embedding):
-    """A model of a layer, with rows; and what it gives for `MIXED`."""
+    """Makes a model of a layer, with rows; returns it with its outputs for `MIXED`."""
 
     def make(absent, **options):
         layer = embedding("ids", absent=absent, oov_rate=0.2, **options)

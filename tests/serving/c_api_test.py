@@ -1,4 +1,4 @@
-"""Standalone exports in programs that are not Python, or not of ours."""
+"""Standalone exports in programs that are not in Python, or without this library."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture(params=["float32"])
 def exported(request, embedding, path):
-    """A model of two inputs, and what it answers to some ids."""
+    """Exports a model of two inputs; gives what it answers to some ids."""
     inputs = [keras.Input((), dtype="int64", name=name) for name in ("user", "film")]
     vectors = [embedding(one.name.split(":")[0])(one) for one in inputs]
     joined = keras.layers.Concatenate()(vectors)

@@ -1,7 +1,7 @@
 """A C program on TensorFlow's C API that runs a signature of a SavedModel.
 
-It stands in for a server that is not Python: it links the libraries of TensorFlow's
-wheel and knows nothing of this library, but for ops that it is told to load.
+It stands for a server that is not in Python: it links the libraries of TensorFlow's
+wheel and knows nothing of this library, except for the ops that it is told to load.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _SECONDS = 120
 
 
 def build(folder: Path) -> Path:
-    """Compiles it; where the program is."""
+    """Compiles the program; returns its path."""
     source = _SOURCE.read_text()
-    # In place of TensorFlow's, whose symbols take a linker a minute to read.
+    # Replaces TensorFlow's library, whose symbols take a linker a minute to read.
     stub = folder / _LIBRARY
     functions = sorted(set(re.findall(r"\bTF_\w+(?=\()", source)))
     _compile(
@@ -56,11 +56,11 @@ def run(
     """Runs `serving_default`.
 
     Args:
-        program: As `build` made it.
+        program: The path that `build` returned.
         model: The SavedModel's folder.
         inputs: int64, of rank 1, by name.
         output: The name of the one that is asked for, which is float32.
-        library: Of ops that the graph needs; "": of none.
+        library: The library of ops that the graph needs; "": none.
 
     Returns:
         Its numbers, flat.

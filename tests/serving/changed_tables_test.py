@@ -1,4 +1,4 @@
-"""What shards tell, as tables get it, which dicts stand for here."""
+"""Changes that shards tell, applied to tables, which are dicts in these tests."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ DIM = 2
 
 
 class DictTable:
-    """Rows by id, as floats of one number each."""
+    """Rows by id; each row is one number."""
 
     dim = DIM
 
@@ -31,7 +31,7 @@ class DictTable:
 
 
 def told(rows=(), erased=(), name="t", dim=DIM, shard=(0, 1), fate="stays"):
-    """What a shard tells of one table: rows by id, whose weights are one number."""
+    """The changes of one table in a shard's answer; weights are one number."""
     rows = dict(rows)
     weights = np.repeat(np.array(list(rows.values()), np.float32), dim)
     return ChangedTable(
@@ -74,7 +74,7 @@ def test_a_table_that_was_cleared_has_what_came_after_alone(table, shard):
 
 
 def test_a_table_that_was_dropped_has_no_rows(table, shard):
-    # Whatever its width was last.
+    # Its width does not matter.
     assert shard.apply(changes(told(dim=9, fate="dropped"))) == (0, 3)
     assert table.rows == {}
 
@@ -142,7 +142,7 @@ def test_tables_that_a_shard_did_not_tell_of_stay(table):
     shard = ChangedTables({"t": table, "other": other}, 1).of_shard(0)
     assert shard.apply(changes(begins="whole")) == (0, 0)
     assert sorted(table.rows) == [1, 2, 3]
-    # It has one of them again: all of its rows are told.
+    # The shard has table "t" again, and tells all of its rows.
     shard.apply(changes(told({2: 20.0}), complete=False))
     assert sorted(table.rows) == [1, 2, 3]
     shard.apply(changes(told({4: 40.0})))
@@ -154,7 +154,7 @@ def test_rows_of_another_shard_are_refused_before_anything_changes(table, shard,
     before = dict(table.rows)
     right, wrong = told({2: 20.0}), told({3: 30.0}, shard=of)
     index, count = of
-    said = f"shard 0 of 1 has table 't' as shard {index} of {count}: list all shards"
+    said = f"1 holds table 't' as shard {index} of {count}: list all shards"
     with pytest.raises(ptf.errors.FailedPreconditionError, match=said):
         shard.apply(changes(right, wrong, begins="whole"))
     assert table.rows == before

@@ -1,4 +1,4 @@
-"""Models whose tables an export takes."""
+"""Fixtures: models whose tables are exported."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from persia_tf._keras import keras
 
 @pytest.fixture(params=[0, 2], ids=["embedded", "shards"])
 def cluster(request, start_shards):
-    """Without shards and with two."""
+    """The embedded cluster, and one of two shards."""
     if not request.param:
         return ptf.Cluster.embedded()
     shards = start_shards(request.param)
@@ -17,7 +17,7 @@ def cluster(request, start_shards):
 
 @pytest.fixture
 def embedding(table, cluster):
-    """Makes layers whose rows are far from zero, in tables of their own."""
+    """Makes layers with rows far from zero, in tables that no other test uses."""
 
     def make(name, dim=4, **options):
         return ptf.layers.PersiaEmbedding(

@@ -1,4 +1,4 @@
-"""What a standalone export answers, in programs that have TensorFlow alone."""
+"""What a standalone export answers in programs that have only TensorFlow."""
 
 import dataclasses
 import json
@@ -16,7 +16,7 @@ from persia_tf._keras import IS_KERAS_3, keras
 COUNT = 64
 TAGS = np.array(["", "a", "b", "c", "unheard of"], object)
 
-# Of a program in which nobody can import this library.
+# A program that cannot import this library.
 ANSWER = """
 import sys
 sys.modules["persia_tf"] = None
@@ -32,7 +32,7 @@ np.savez(answers, **{name: tensor.numpy() for name, tensor in found.items()})
 
 @pytest.fixture
 def answer(path, tmp_path):
-    """What a program with TensorFlow alone gets of an export, for arrays by name."""
+    """Runs that program: returns an export's answer to arrays by name."""
 
     def ask(**arrays):
         files = [str(tmp_path / name) for name in ("in.npz", "out.npz")]
@@ -61,7 +61,7 @@ def train(model, inputs):
 
 
 def predictions(model, inputs):
-    """As the model makes them, outside of training."""
+    """The model's outputs outside of training."""
     ptf.flush()
     return np.asarray(model(inputs, training=False))
 
@@ -162,7 +162,7 @@ def test_a_call_that_is_a_function_is_traced_without_lookups(embedding, path, an
     expected = predictions(model, {"user": tf.constant(inputs["user"])})
     [found] = answer(**inputs).values()
     np.testing.assert_allclose(found, expected, atol=1e-6)
-    train(model, inputs)  # It goes on as before.
+    train(model, inputs)  # The model trains on.
 
 
 def test_names_that_are_no_argument_are_made_some(embedding, path, answer):
@@ -290,7 +290,7 @@ def test_a_manifest_tells_what_it_holds(embedding, path, capfd):
                     tf.TensorSpec((None,), tf.int64, "x"),
                 ]
             },
-            "`inputs` must have names of their own. Received: 'x' twice",
+            "`inputs` must have unique names. Received: 'x' twice",
         ),
     ],
 )
@@ -306,7 +306,7 @@ def test_a_folder_with_files_is_refused(embedding, tmp_path):
     ids = keras.Input((), dtype="int64", name="ids")
     model = scores_of(ids, embedding("ids")(ids))
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="`path` must be a folder that is absent"):
+    with pytest.raises(ValueError, match="`path` must be an empty folder or not"):
         ptf.serving.export(model, tmp_path)
 
 
@@ -314,7 +314,7 @@ def test_a_model_that_does_not_tell_its_inputs_is_refused(embedding, path):
     model = keras.Sequential([embedding("ids"), keras.layers.Dense(1)])
     if not IS_KERAS_3:
         model = type("Subclass", (keras.Model,), {})()
-    with pytest.raises(ValueError, match="`inputs` must say what the model takes"):
+    with pytest.raises(ValueError, match="`inputs` must be given for this model"):
         ptf.serving.export(model, path)
 
 
@@ -328,7 +328,7 @@ def test_a_layer_that_is_no_part_of_the_model_is_refused(embedding, path):
     model = Scores()
     model(tf.constant([1, 2], tf.int64))
     specs = tf.TensorSpec((None,), tf.int64)
-    with pytest.raises(ValueError, match="is none of its layers"):
+    with pytest.raises(ValueError, match="is not one of its layers"):
         ptf.serving.export(model, path, inputs=specs)
 
 

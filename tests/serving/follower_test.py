@@ -1,4 +1,4 @@
-"""Loaded standalone exports that follow shards which train on."""
+"""Loaded standalone exports that follow shards on which training goes on."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def model_on(table):
             **options,
         )(user)
         model = keras.Model(user, keras.layers.Dense(1, name="score")(rows))
-        # Dense layers stay as they were exported.
+        # The dense layers of an export do not change, so the model's must not.
         model.layers[-1].trainable = False
         model.compile("sgd", "mse")
         return model
@@ -41,7 +41,7 @@ def model_on(table):
 
 @pytest.fixture
 def loaded(tmp_path):
-    """Exports a model and loads that."""
+    """Exports a model and loads the export."""
 
     def export(model, **options):
         path = ptf.serving.export(model, tmp_path / "model" / "1", **options).path
@@ -165,7 +165,7 @@ def test_what_stands_before_shards_is_followed(
     train(model, range(40, 90))
     ptf.Table(table, cluster).remove(np.arange(10))
     with ptf.serving.Follower(serving, ptf.Cluster(addresses, timeout=20)) as follower:
-        # Replicas have followers of their own, so are behind.
+        # Replicas follow the shards themselves, so they are behind.
         wait_until(
             lambda: rows_of_export(serving, table) == rows_of_shards(table, cluster),
             "the rows of now",

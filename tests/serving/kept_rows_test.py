@@ -1,4 +1,4 @@
-"""Exports that leave rows out, by how they were used."""
+"""Exports that leave out rows by their use."""
 
 import json
 
@@ -14,7 +14,7 @@ TTL = ptf.eviction.TTL(steps=1000)
 
 
 def use(model, *requests):
-    """Training lookups, one after the other."""
+    """Makes training lookups, one after the other."""
     for ids in requests:
         model(tf.constant(ids, tf.int64), training=True)
 
@@ -26,7 +26,7 @@ def exported_ids(export):
 
 @pytest.fixture
 def used(one_table):
-    """A model whose ids 1 to 4 were used as often, and then id 9 once."""
+    """A model whose ids 1 to 4 were used equally often, and then id 9 once."""
     model, _ = one_table(eviction=TTL)
     use(model, [4], [3, 4], [2, 3, 4], [1, 2, 3, 4], [9])
     return model
@@ -84,7 +84,7 @@ def test_one_table_by_its_name(one_table, path):
 def test_a_table_that_notes_no_use_is_refused(one_table, path):
     model, _ = one_table()
     use(model, [1])
-    with pytest.raises(errors.FailedPreconditionError, match="notes no use of its row"):
+    with pytest.raises(errors.FailedPreconditionError, match="does not record when"):
         ptf.serving.export(model, path, rows=ptf.serving.KeepRows(top=1))
 
 
@@ -113,7 +113,7 @@ def test_rows_that_make_no_sense_are_refused(used, path, rows, error, message):
     ("arguments", "error", "message"),
     [
         ({}, ValueError, "at least one of .*Received: none"),
-        ({"within_steps": 1, "within_seconds": 1}, ValueError, "one time at most"),
+        ({"within_steps": 1, "within_seconds": 1}, ValueError, "takes only one of"),
         ({"top": 0}, ValueError, "`top` must be an integer from 1"),
         ({"min_count": 1.5}, TypeError, "`min_count` must be an integer"),
         ({"top": 1, "by": "age"}, ValueError, "`by` must be one of"),

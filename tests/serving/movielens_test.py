@@ -1,4 +1,4 @@
-"""What a ranking model loses where its rows are held in fewer bits."""
+"""What a ranking model loses if its rows are held in fewer bits."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ _ADAGRAD = {"learning_rate": 0.06, "initial_accumulator_value": 1e-5}
 
 
 def ratings():
-    """MovieLens 1M, where $PERSIA_TF_DATA has it, else the sample that is like it."""
+    """MovieLens 1M from $PERSIA_TF_DATA if it is there, otherwise a similar sample."""
     source = data.SOURCE._replace(url=None)  # Nothing is downloaded.
     folder = locate.directory(source)
     return sample.generate(seed=0, rows=60_000) if folder is None else data.read(folder)
@@ -23,7 +23,7 @@ def ratings():
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A DeepFM, the ratings that it was not trained on, and its scores of them."""
+    """A DeepFM, ratings that it was not trained on, and its scores of these."""
     keras.utils.set_random_seed(0)
     train, test = ratings().split(0.2, seed=0)
     name = tmp_path_factory.mktemp("movielens").name

@@ -1,4 +1,4 @@
-"""Copies of hot rows that a follower keeps right."""
+"""Copies of hot rows that a follower keeps current."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def model(cluster, table):
 
 @pytest.fixture
 def export(tmp_path):
-    """Loads exports that ask shards; without `hot_seconds` they copy if followed."""
+    """Exports and loads; without `hot_seconds`, rows are copied only while followed."""
 
     def load(model, version="1", hot_seconds=0):
         remote = ptf.serving.Remote(20, hot_rows=1000, hot_seconds=hot_seconds)
@@ -44,7 +44,7 @@ def export(tmp_path):
 
 @pytest.fixture
 def loaded(model, export):
-    """The model's, trained before."""
+    """An export of the trained model, loaded."""
     train(model)
     return export(model)
 
@@ -60,7 +60,7 @@ def answers(loaded):
 
 
 def copied_rows(cluster):
-    """How many rows copies gave, to models of this cluster."""
+    """Returns how many rows were answered from copies, in models of this cluster."""
     return sum(
         stats.hot_hits
         for stats in ptf.serving.remote_stats()
@@ -69,7 +69,7 @@ def copied_rows(cluster):
 
 
 def test_copies_answer_and_are_as_trained(cluster, model, loaded, table):
-    answers(loaded)  # Its client opens.
+    answers(loaded)  # Its client connects.
     assert copied_rows(cluster) == 0
     with ptf.serving.Follower(loaded, cluster) as follower:
         follower.wait_until_current(SECONDS)
@@ -84,7 +84,7 @@ def test_copies_answer_and_are_as_trained(cluster, model, loaded, table):
         )
         assert not answers(loaded)[:10].any()
         assert copied_rows(cluster) > len(IDS)
-        # Not all rows were sent to who needs none of them.
+        # The follower needs only the copied rows, and gets few others.
         assert sum(shard.rows for shard in follower.status.shards) <= 2 * len(IDS)
 
 
@@ -129,7 +129,7 @@ def test_copies_of_other_shards_are_not_touched(
     for _ in range(2):
         train(other)
     of_others = export(other, version="2")
-    answers(of_others)  # Now there are clients of both.
+    answers(of_others)  # Now both have clients.
     with ptf.serving.Follower(of_others, others) as follower:
         follower.wait_until_current(SECONDS)
         for each in (loaded, of_others):

@@ -1,4 +1,4 @@
-"""Exports that ask shards, while these cannot be reached."""
+"""Exports that ask shards, while these shards cannot be reached."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_a_killed_shard_is_named(model, shards, path):
     ask = exported(model, path)
     ask()
     shards[1].kill()
-    # TensorFlow says INTERNAL for what an op calls UNAVAILABLE.
+    # TensorFlow turns an op's UNAVAILABLE into INTERNAL.
     told = f"{shards[1].address}\\) did not answer within"
     with pytest.raises(tf.errors.InternalError, match=told):
         ask()
@@ -134,6 +134,6 @@ def test_a_shard_that_never_answers(
         np.testing.assert_array_equal(found[~lost], expected[~lost])
     stats = stats_of(addresses)
     assert stats.failures == 1
-    # Not before the deadline; how long after it, the machine's load decides.
+    # Not before the deadline; the machine's load decides how long after it.
     assert sum(stats.latencies) == 1
     assert sum(stats.latencies[:19]) == 0

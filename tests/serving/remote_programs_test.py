@@ -1,4 +1,4 @@
-"""Exports that ask shards, in programs that know nothing of this library."""
+"""Exports that ask shards, in programs without this library."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 import persia_tf as ptf
 from persia_tf._keras import keras
 
-# Programs in which nobody can import this library.
+# Programs that cannot import this library.
 LOAD = """
 import sys
 sys.modules["persia_tf"] = None
@@ -36,7 +36,7 @@ def cluster(start_shards):
 
 @pytest.fixture
 def expected(embedding, path):
-    """The rows that an export, which this makes, must give for `IDS`."""
+    """Makes an export; gives the rows that it must return for `IDS`."""
     ids = keras.Input((), dtype="int64", name="ids")
     rows = keras.layers.Activation("linear", name="rows")
     model = keras.Model(ids, rows(embedding("ids")(ids)))

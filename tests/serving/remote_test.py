@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 
 import persia_tf as ptf
-from persia_tf import errors, tls
+from persia_tf import errors
 from persia_tf._keras import keras
+from persia_tf.credentials import tls
 from persia_tf.serving import remote_clients
 
 COUNT = 64
@@ -21,14 +22,14 @@ TOKEN = b"a token that nobody else has"
 
 @pytest.fixture
 def cluster(request, start_shards):
-    """As many shards as a test asks for: two, unless it says so."""
+    """A cluster with as many shards as the test asks for, or else two."""
     shards = start_shards(getattr(request, "param", 2))
     return ptf.Cluster([shard.address for shard in shards], timeout=20)
 
 
 @pytest.fixture
 def model(embedding):
-    """Of two inputs, trained for a while."""
+    """A model of two inputs, trained for a few steps."""
     inputs = [keras.Input((), dtype="int64", name=name) for name in ("user", "film")]
     vectors = [embedding(name)(one) for name, one in zip(("user", "film"), inputs)]
     joined = keras.layers.Concatenate()(vectors)
@@ -63,7 +64,7 @@ def predictions(model, ids=None):
 
 
 def stats_of(cluster):
-    """Of the one client that a test's shards have."""
+    """Returns the counters of the only client of a test's shards."""
     [stats] = [
         stats
         for stats in ptf.serving.remote_stats()
@@ -94,7 +95,7 @@ def test_lookups_of_a_call_go_as_one_request(model, path, cluster):
         answer(serve)
     stats = stats_of(cluster)
     assert stats.lookups == 40
-    assert stats.requests < 30  # Twenty, once it is known that two come.
+    assert stats.requests < 30  # Twenty, once it is known that two lookups come.
 
 
 def test_strings_ragged_ids_and_weights(embedding, path, cluster):
@@ -202,7 +203,7 @@ def test_copies_answer_for_a_while(model, path, cluster):
     np.testing.assert_array_equal(answer(serve), before)
     stats = stats_of(cluster)
     asked = sum(len(np.unique(ids)) for ids in some_ids())
-    # Absent ids have copies, too.
+    # Absent ids are copied too.
     assert (stats.hot_misses, stats.hot_hits) == (asked, asked)
     assert stats.hot_rows == asked
     assert stats.hot_bytes > 0
@@ -230,7 +231,7 @@ def test_copies_are_told_of_changes(embedding, path, cluster, table):
         [found] = serve(ids=tf.range(4, dtype=tf.int64)).values()
         return found.numpy()
 
-    rows()  # Opens the client.
+    rows()  # The client connects.
     client = client_of(cluster)
     assert client.stats().hot_rows == 0
     client.set_followed(True)
@@ -246,9 +247,9 @@ def test_copies_are_told_of_changes(embedding, path, cluster, table):
     with pytest.raises(ValueError, match="must be of shape"):
         client.refresh(f"{table}_ids", np.array([2]), np.ones(4))
     client.close()
-    with pytest.raises(errors.NotFoundError, match="closed before"):
+    with pytest.raises(errors.NotFoundError, match="already closed"):
         client.close()
-    np.testing.assert_array_equal(rows(), expected)  # A loaded model keeps it.
+    np.testing.assert_array_equal(rows(), expected)  # A loaded model keeps the client.
 
 
 def test_threads_get_their_own_answers(model, path):
@@ -287,7 +288,7 @@ def test_it_asks_embedding_workers(
     asked = np.arange(100)
     model(asked, training=True)
     ptf.serving.export(model, path, **REMOTE)
-    # Rows are not placed over workers: another number of them does.
+    # Workers do not hold rows, so their number may change.
     monkeypatch.setenv("PERSIA_PS", workers[1])
     [found] = serving(path)(ids=tf.constant(asked)).values()
     np.testing.assert_array_equal(found, np.asarray(model(asked)))
@@ -409,7 +410,7 @@ def test_tls_is_the_environments(start_shards, certificates, table, path, monkey
 
 
 def exported_from(cluster, table, path):
-    """A function that asks an export for some ids, and what it should give."""
+    """Exports a model; returns a function that asks it for some ids, and the answer."""
     ids = keras.Input((), dtype="int64", name="ids")
     layer = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)
     model = keras.Model(ids, layer(ids))

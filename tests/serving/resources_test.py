@@ -1,4 +1,4 @@
-"""Exports of models that use tables and variables of TensorFlow beside their rows."""
+"""Exports of models that have tables and variables of TensorFlow besides their rows."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ TEXTS = np.array(["red green", "", "blue", "unheard of green"], object)
 NUMBERS = np.array([10, 30, 20, 99], np.int64)
 FLOATS = np.array([0.1, 0.7, -3.0, 12.0], np.float32)
 
-# Of a program in which nobody can import this library.
+# A program that cannot import this library.
 LOAD = """
 import sys
 sys.modules["persia_tf"] = None
@@ -99,7 +99,7 @@ def scores_of(vectors):
 
 
 def make_rows(model, inputs):
-    """Trains once, so that the rows are there; gives what the model then says."""
+    """Trains once, so that the rows exist; returns the model's outputs."""
     model(inputs, training=True)
     ptf.flush()
     return np.asarray(model(inputs, training=False))
@@ -113,7 +113,7 @@ def loaded_answer(path, **inputs):
 
 
 def assert_exports(model, path, arrays, modes=("standalone",), **options):
-    """An export, loaded, answers as the model does; `arrays` are by input's name."""
+    """Checks that an export answers as the model does; `arrays` are the inputs."""
     given = {name: tf.constant(array) for name, array in arrays.items()}
     if len(given) == 1:
         [given] = given.values()

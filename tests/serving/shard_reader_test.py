@@ -1,4 +1,4 @@
-"""The thread that reads a shard, which a script stands for."""
+"""The thread that reads a shard, which is a script here."""
 
 import queue
 import threading
@@ -14,7 +14,7 @@ SECONDS = 30.0
 
 
 class ScriptedShard:
-    """Answers what a test puts there; a poll waits for it."""
+    """Gives the answers that a test puts into a queue; polls wait for them."""
 
     def __init__(self):
         self.answers = queue.Queue()
@@ -41,7 +41,7 @@ class ScriptedShard:
 
 
 class Counting:
-    """A sink that says each poll set 1 row and erased 2, and counts its losses."""
+    """A sink that reports 1 row set and 2 erased for each poll, and counts losses."""
 
     losses = 0
 
@@ -53,7 +53,7 @@ class Counting:
 
 
 class Refusing(Counting):
-    """A sink that can apply nothing."""
+    """A sink that cannot apply anything."""
 
     def apply(self, changes):
         raise ValueError("no such row")
@@ -88,7 +88,7 @@ def deadline():
 def test_a_round_is_over_once_the_shard_has_told_all(shard, read):
     reader = read()
     asked = reader.next_round()
-    for complete in (True, False, True):  # The first round may have begun before.
+    for complete in (True, False, True):  # The first may have begun already.
         shard.tell(complete)
     shard.tell()
     assert reader.wait_for(asked, deadline())

@@ -1,11 +1,11 @@
-"""Places that a writer gives and takes, in a table of TensorFlow."""
+"""Places that a writer assigns and takes back, in a table of TensorFlow."""
 
 import threading
 
 import numpy as np
 import pytest
 
-from persia_tf.serving.frozen_table import FrozenTable
+from persia_tf.serving.served_table import ServedTable
 from persia_tf.serving.table_writer import GRACE_SECONDS, TableWriter
 
 DIM = 2
@@ -25,7 +25,7 @@ def clock():
 
 @pytest.fixture
 def table():
-    table = FrozenTable(1, DIM, "float32")
+    table = ServedTable(1, DIM, "float32")
     ids = np.arange(10)
     table.append(ids, rows_of(ids))
     return table
@@ -103,13 +103,13 @@ def test_a_later_writer_lets_the_places_of_an_earlier_one_rest(table, writer, cl
 
 
 def test_an_empty_table_takes_rows(clock):
-    table = FrozenTable(1, DIM, "float32")
+    table = ServedTable(1, DIM, "float32")
     TableWriter(table, clock).set(array(5), rows_of(array(5)))
     assert rows_in(table) == {5: 5}
 
 
 def test_lookups_meanwhile_get_an_id_s_own_row_or_zeros(table, writer):
-    """Each row has its id in both weights, so that another's or a torn one shows."""
+    """Both weights of a row are its id, so that a wrong or torn row shows."""
     ids = np.arange(1, 400)
     stop = threading.Event()
     wrong = []

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 import persia_tf as ptf
 from persia_tf._keras import keras
-from persia_tf.serving.signature import Inputs
+from persia_tf.serving.export_signature import Inputs
 from persia_tf.serving.tf_example import ExampleParser
 
 

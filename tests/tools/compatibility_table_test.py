@@ -1,4 +1,4 @@
-"""The table of what works, from reports of tests."""
+"""The compatibility table, made from reports of tests."""
 
 import compatibility_table
 import pytest

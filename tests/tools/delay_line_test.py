@@ -1,4 +1,4 @@
-"""The line of delayed bytes, by a clock that the test moves."""
+"""The line of delayed bytes, with a clock that the test sets."""
 
 import select
 import socket
@@ -57,14 +57,13 @@ def test_bytes_of_a_moment_leave_together(ends):
     assert received(read) == b"abab"
 
 
-def test_the_ring_goes_round_without_mixing_bytes(ends):
+def test_bytes_that_come_while_others_leave_are_not_mixed(ends):
     write, fill, drain, read = ends
     line = DelayLine(delay=1.0, capacity=7)
     sent = bytes(range(60))
     got = b""
     for now in range(40):
-        # 3 bytes stay while 3 come, so what is held moves through every place of
-        # the memory; where it goes round, one call fills to its end alone.
+        # Every second, 3 bytes arrive while 3 others are still delayed.
         write.sendall(sent[3 * now : 3 * now + 3])
         while line.wants_bytes and is_readable(fill):
             line.fill(fill, float(now))

@@ -1,4 +1,4 @@
-"""Pictures of the documentation are those that the programs draw."""
+"""The pictures of the documentation are what the programs draw."""
 
 import xml.etree.ElementTree as ElementTree
 
@@ -10,7 +10,7 @@ DRAWN = draw_pictures.pictures()
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_picture_is_what_the_program_draws(name):
-    """Else: python tools/draw_pictures.py."""
+    """If this fails, run python tools/draw_pictures.py."""
     assert (draw_pictures.PICTURES / name).read_text() == DRAWN[name]
 
 

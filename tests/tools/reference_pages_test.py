@@ -1,4 +1,4 @@
-"""The API reference has every public name, and each says what it is."""
+"""The API reference has every public name, with a description."""
 
 import importlib
 import inspect
@@ -19,7 +19,7 @@ def found(name):
 
 
 def undocumented_members(cls):
-    """Of those that the class defines: Keras's protocol and overrides are known."""
+    """Members that the class itself defines; Keras's own methods need no docstring."""
     inherited = {
         name
         for base in cls.__mro__

@@ -1,4 +1,4 @@
-"""What becomes of a stream's bytes, whatever pieces they come in."""
+"""What faults do to a stream's bytes does not depend on how the stream is split."""
 
 import pytest
 from stream_faults import (

@@ -4,13 +4,9 @@ import contextlib
 import fcntl
 import os
 import resource
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import tcp_proxy
@@ -22,7 +18,7 @@ DEADLINE_SECONDS = 60
 
 
 class Echo:
-    """A server that sends back what it gets, and ends where its client does."""
+    """A server that sends back what it gets, and closes when its client does."""
 
     def __init__(self):
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -48,14 +44,14 @@ class Echo:
         self.ended.release()
 
     def close(self):
-        # Of a socket that is only closed, the thread would go on accepting.
+        # If the socket were only closed, the thread would go on accepting.
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
 
 class Fixed:
-    """Cuts each connection alike, or has the same fault in each."""
+    """Gives every connection the same cut, or the same fault."""
 
     def __init__(self, what):
         self._what = what
@@ -86,7 +82,7 @@ def receive(sock, count):
 
 
 def receive_until_cut(sock):
-    """What came, and whether a reset ended it."""
+    """Returns the bytes that came, and whether a reset ended the connection."""
     got = b""
     while True:
         try:
@@ -129,7 +125,7 @@ def test_a_cut_comes_after_its_bytes_exactly(echo, direction, reset):
             client.sendall(bytes(5000))
             got, was_reset = receive_until_cut(client)
         assert was_reset == reset
-        # What is cut on the way there may be cut on the way back, too.
+        # Bytes that are cut on the way there may also be cut on the way back.
         assert len(got) == 1000 if direction == 1 else len(got) <= 1000
         assert echo.ended.acquire(timeout=DEADLINE_SECONDS)
         with connect(proxy.address) as client:
@@ -175,7 +171,7 @@ def test_a_server_that_is_down_resets_the_client(echo):
             try:
                 client = connect(proxy.address)
             except ConnectionResetError:
-                continue  # It may come as early as that.
+                continue  # A cut may come as early as this.
             with client:
                 assert receive_until_cut(client) == (b"", True)
         assert proxy.cut_connections == 0
@@ -198,7 +194,7 @@ def test_a_fault_happens_to_the_bytes_of_its_direction(echo, kind, expected, dir
             client.shutdown(socket.SHUT_WR)
             assert receive_until_cut(client) == (expected, False)
         assert echo.ended.acquire(timeout=DEADLINE_SECONDS)
-        proxy.cut()  # What it returns from, it has counted.
+        proxy.cut()  # Returns once they are counted.
         assert proxy.faulty_connections == 1 and proxy.cut_connections == 0
 
 
@@ -244,30 +240,6 @@ def test_cuts_are_those_of_their_seed():
     assert 700 < sum(cut.after for cut in drawn(1)) / 200 < 1300
 
 
-def test_the_program_names_its_port_cuts_and_ends_by_signals(echo, tmp_path):
-    port_file = tmp_path / "port"
-    program = subprocess.Popen(
-        [sys.executable, str(Path(tcp_proxy.__file__)), "--to", echo.address]
-        + ["--port-file", str(port_file), "--delay-ms", "1"],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        port = program.stdout.readline().strip()
-        assert port_file.read_text().strip() == port
-        with connect(f"127.0.0.1:{port}") as client:
-            client.sendall(b"hello")
-            assert receive(client, 5) == b"hello"
-            program.send_signal(signal.SIGUSR1)
-            assert receive_until_cut(client) == (b"", True)
-        program.send_signal(signal.SIGTERM)
-        assert program.wait(DEADLINE_SECONDS) == 0
-    finally:
-        program.kill()
-        program.wait()
-        program.stdout.close()
-
-
 @pytest.mark.parametrize("least", [0, 1024])
 def test_any_file_can_be_waited_for(least):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -278,7 +250,7 @@ def test_any_file_can_be_waited_for(least):
     number = fcntl.fcntl(one, fcntl.F_DUPFD, least)
     try:
         assert number >= least
-        tcp_proxy.wait_to_read(number, 0.0005)  # Not ready: returns all the same.
+        tcp_proxy.wait_to_read(number, 0.0005)  # Not ready: it returns anyway.
         other.send(b"x")
         tcp_proxy.wait_to_read(number, None)
     finally:

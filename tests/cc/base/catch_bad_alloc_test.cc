@@ -28,8 +28,8 @@ TEST(CatchBadAlloc, TheMemoryLimitIsAnErrorThatSaysWhatToDo) {
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
   EXPECT_EQ(
       status.message(),
-      "the memory limit of 1000 bytes leaves no room for more rows, 999 "
-      "are in use: raise --memory-limit, spread rows over more shards, or "
+      "the memory limit of 1000 bytes leaves no room for more rows, since "
+      "999 are in use: raise --memory-limit, spread rows over more shards, or "
       "give tables a capacity and an eviction");
 }
 

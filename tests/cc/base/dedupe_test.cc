@@ -20,7 +20,7 @@ using Ids = std::vector<int64_t>;
 using Indices = std::vector<uint32_t>;
 using Floats = std::vector<float>;
 
-// The same by the standard library.
+// The same, with the standard library's containers.
 UniqueIds ReferenceDedupe(const Ids& batch) {
   UniqueIds unique;
   std::unordered_map<int64_t, uint32_t> places;
@@ -97,15 +97,35 @@ TEST(Dedupe, GroupsIdsByShard) {
   }
 }
 
+TEST(Dedupe, TellsWhereEachShardsIdsStart) {
+  std::mt19937_64 random(1);
+  Ids batch(1000);
+  for (int64_t& id : batch) id = static_cast<int64_t>(random() % 300);
+  for (const uint32_t shards : {2, 7, 400}) {  // 400: some have no ids.
+    const UniqueIds unique = Dedupe(batch, shards);
+    ASSERT_EQ(unique.shard_starts.size(), shards + 1);
+    EXPECT_EQ(unique.shard_starts.front(), 0u);
+    EXPECT_EQ(unique.shard_starts.back(), unique.ids.size());
+    for (uint32_t s = 0; s < shards; ++s) {
+      for (uint32_t i = unique.shard_starts[s]; i < unique.shard_starts[s + 1];
+           ++i) {
+        ASSERT_EQ(ShardOf(unique.ids[i], shards), s);
+      }
+    }
+  }
+  EXPECT_TRUE(Dedupe(batch, 1).shard_starts.empty());
+}
+
 TEST(Dedupe, LeavesABatchWithoutDuplicatesAsItIsWhateverTheShards) {
   const Ids batch{1, 2, 3, 4, 5, 6, 7, 8};
   const UniqueIds unique = Dedupe(batch, 2);
   EXPECT_EQ(unique.ids, batch);
   EXPECT_EQ(unique.inverse, (Indices{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_TRUE(unique.shard_starts.empty());
 }
 
-// Ids that all begin at one slot of a table, by the hash that everybody knows.
-// Its low bits were the slot.
+// Ids that all begin at one slot of a table by HashId, a hash that everybody
+// knows. An earlier version took its low bits for the slot.
 Ids ChosenIds(size_t count) {
   const auto undo_shift = [](uint64_t x, int shift) {
     uint64_t undone = x;
@@ -130,7 +150,7 @@ Ids ChosenIds(size_t count) {
   return ids;
 }
 
-// How many slots it looks at beside the first of each id.
+// How many slots the index looks at besides the first slot of each id.
 size_t Away(const Ids& batch, DedupeIndex* index) {
   Ids ids(batch.size() + 2);
   Indices inverse(batch.size());

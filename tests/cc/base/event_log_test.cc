@@ -77,7 +77,8 @@ TEST_F(EventLogTest, ManyThatNobodyTakesAreCounted) {
   const Texts texts = TakeAll();
   ASSERT_EQ(texts.size(), 4097u);
   EXPECT_EQ(texts[4095], "4095");
-  EXPECT_EQ(texts[4096], "904 events were not taken in time");
+  EXPECT_EQ(texts[4096],
+            "904 log events were lost, since they were not read in time");
 }
 
 TEST_F(EventLogTest, AnEventIsOneLineWithoutControlCharacters) {

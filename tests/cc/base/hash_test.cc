@@ -34,7 +34,7 @@ TEST(ShardOf, SpreadsConsecutiveIdsEvenly) {
   for (const int count : held) EXPECT_NEAR(count, kIds / kShards, 500);
 }
 
-// Were the two the same, a shard's ids would share their high hash bits.
+// If both used one hash, the ids of a shard would share their high hash bits.
 TEST(ShardOf, IsIndependentOfHashId) {
   constexpr int kIds = 40000;
   int high = 0, total = 0;

@@ -35,13 +35,12 @@ TEST(KeyedHash, IsWhatItsHeaderSays) {
   EXPECT_EQ(hash(12345), 0u);
   EXPECT_EQ(KeyedHash({0, 0, 5, 0})(9), Mixed(5));
   EXPECT_EQ(KeyedHash({2, 0, 0, 0})(9), Mixed(18));
-  // 2^63 * 2 is 2^64; and a carry of the lower half.
+  // 2^63 * 2 is 2^64; the second line carries out of the lower half.
   EXPECT_EQ(KeyedHash({0, uint64_t{1} << 63, 0, 0})(2), Mixed(1));
   EXPECT_EQ(KeyedHash({0, 1, 0, ~uint64_t{0}})(1), Mixed(1));
 }
 
-// Over many keys two values share their m upper bits once in 2^m, whatever they
-// are.
+// Over many keys, any two values share their m upper bits once in 2^m.
 TEST(KeyedHash, AnyTwoValuesCollideAsOftenAsByChance) {
   constexpr int kKeys = 40000;
   const std::vector<std::pair<uint64_t, uint64_t>> pairs = {

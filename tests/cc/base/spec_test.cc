@@ -50,7 +50,7 @@ TEST(SpecToString, KeepsEveryDigit) {
   EXPECT_EQ(*read, spec);
 }
 
-// A text, and what its error must say beside the text itself.
+// A text, and what its error must say besides the text itself.
 using BadText = std::pair<const char*, const char*>;
 class SpecParseRefuses : public TestWithParam<BadText> {};
 

@@ -37,5 +37,12 @@ TEST(TextTest, EscapedShowsEveryByte) {
             "a\\x00\\xff\\x5c~\\x7f");
 }
 
+TEST(TextTest, ListsAreSplitAndJoined) {
+  EXPECT_EQ(SplitAtCommas("a:1,,b"),
+            (std::vector<std::string>{"a:1", "", "b"}));
+  EXPECT_TRUE(SplitAtCommas("").empty());
+  EXPECT_EQ(Join({"a", "b"}, "; "), "a; b");
+}
+
 }  // namespace
 }  // namespace persia

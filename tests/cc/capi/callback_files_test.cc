@@ -14,16 +14,16 @@
 namespace persia {
 namespace {
 
-// What the functions below work on; each test has a new one.
+// The state of the functions below; each test has a new one.
 struct Bucket {
   std::map<std::string, std::string> objects;
   std::map<uint64_t, std::pair<std::string, std::string>> open;  // URL, bytes.
   uint64_t last = 0;
   std::vector<uint64_t> released;
   std::vector<uint64_t> appends;  // Their sizes.
-  size_t most_read = 1000;        // By one call.
+  size_t most_read = 1000;        // The most bytes that one call reads.
   uint64_t read_too_much = 0;
-  std::string fails;  // A function that does, with `code`.
+  std::string fails;  // The function that fails, with `code`.
   Code code = Code::kUnavailable;
   std::string message = "the server is on fire";
 };

@@ -18,7 +18,7 @@ using Rows = std::map<int64_t, TableRow>;
 
 constexpr int kLevels = 4;
 
-// Shards, whose saves are 1, 2, ...: a whole one, and increments of it.
+// Shards and their saves 1, 2, ...: a whole save, and increments of it.
 class Cluster {
  public:
   Cluster(const TemporaryFolder* folder, const TableConfig& config,
@@ -61,7 +61,7 @@ class Cluster {
     }
   }
 
-  // Returns what it is of.
+  // Returns the rows that were saved.
   Rows Save(bool commit = true) {
     ++last_;
     Rows rows;
@@ -89,7 +89,7 @@ class Cluster {
     return folder_ / (std::to_string(save) + "." + std::to_string(shard));
   }
 
-  // Of the last save and all before it.
+  // The files of the last save and of all saves before it.
   std::vector<std::string> Paths() const {
     std::vector<std::string> paths;
     for (const uint64_t save : saves_) {
@@ -116,7 +116,7 @@ class Cluster {
 
 TableConfig Config() { return MakeConfig("t", 4, "uniform", "adagrad"); }
 
-// A whole save and increments, one of which failed.
+// Saves the whole and then increments, one of which fails.
 Rows SaveChain(Cluster* cluster) {
   cluster->Train(0, 2000);
   cluster->Save();
@@ -189,7 +189,7 @@ TEST_F(ChainTest, ATableThatIsNewIsWhole) {
   Cluster cluster(&folder_, MakeConfig("z", 4, "uniform", "adagrad"), 1);
   cluster.Train(0, 100);
   cluster.Save();
-  cluster.Make(Config(), 0);  // Before the other by name.
+  cluster.Make(Config(), 0);  // Comes before "z" by name.
   cluster.Train(0, 50);
   const Rows saved = cluster.Save();
   cluster.Train(0, 60);
@@ -242,13 +242,13 @@ TEST_F(ChainTest, AFileThatIsMissingIsFound) {
     EXPECT_EQ(LoadOne(paths, cluster.last()).code(), Code::kDataLoss)
         << all[missing];
   }
-  // All of one shard.
+  // All files of one shard, and none of the other.
   const Status lacks = LoadOne(cluster.PathsOfShard(0), cluster.last());
   EXPECT_EQ(lacks.code(), Code::kDataLoss);
-  EXPECT_NE(lacks.message().find("are of 1 shards, the checkpoint has 2"),
+  EXPECT_NE(lacks.message().find("all 2 shards, received files of 1"),
             std::string::npos)
       << lacks.message();
-  // The parents of one shard alone.
+  // All files but the first: one shard lacks its whole save.
   const Status status = LoadOne({all.begin() + 1, all.end()}, cluster.last());
   EXPECT_NE(status.message().find(cluster.PathOf(2, 0) +
                                   " is an increment of save 1"),
@@ -264,10 +264,10 @@ TEST_F(ChainTest, AFileOfAnotherSaveIsFound) {
   EXPECT_NE(status.message().find(cluster.PathOf(cluster.last(), 0)),
             std::string::npos)
       << status.message();
-  EXPECT_NE(status.message().find("its checkpoint of save 77"),
+  EXPECT_NE(status.message().find("its checkpoint is of save 77"),
             std::string::npos)
       << status.message();
-  // A whole one at the end, where the others are of no use.
+  // The whole save comes last, after increments that it makes useless.
   std::vector<std::string> paths = cluster.Paths();
   paths.push_back(paths[0]);
   EXPECT_EQ(LoadOne(paths, 1).code(), Code::kDataLoss);
@@ -284,13 +284,15 @@ TEST_F(ChainTest, ChangesOfATableThatTheParentLacksAreRefused) {
   without.Save();
   const Status status = LoadOne({without.PathOf(1, 0), with.PathOf(2, 0)}, 2);
   EXPECT_EQ(status.code(), Code::kDataLoss);
-  EXPECT_NE(status.message().find("changes of table \"t\", which its parent "
-                                  "lacks"),
-            std::string::npos)
+  EXPECT_NE(
+      status.message().find("only changed rows of table \"t\", although the "
+                            "checkpoint before it does not have"),
+      std::string::npos)
       << status.message();
 }
 
-// Whoever else writes increments may erase an id and give it a row.
+// Our shards do not write such increments, but other programs may: one that
+// erases an id and also gives it a row.
 TEST_F(ChainTest, ARowComesAfterItsIdWasErased) {
   TableHead table{Config(), *LayoutOf(Config())};
   const auto write = [&](uint64_t save, const Ids& erased, const Ids& ids) {

@@ -1,4 +1,4 @@
-// Checkpoints of stores, in the shapes that tests like.
+// Saves and loads checkpoints of stores, with few arguments.
 
 #ifndef PERSIA_TESTS_CC_CHECKPOINT_CHECKPOINT_CALLS_H_
 #define PERSIA_TESTS_CC_CHECKPOINT_CHECKPOINT_CALLS_H_
@@ -20,7 +20,7 @@
 
 namespace persia {
 
-// An increment if the header has a parent. It is not committed.
+// Saves an increment if the header has a parent. The save is not committed.
 inline Status Save(const Store& store, const ShardHeader& header,
                    const std::string& path,
                    const std::vector<ClientWindow>& clients = {}) {

@@ -41,7 +41,7 @@ class ShardFileTest : public ::testing::Test {
     clients_[0].Set(65);
   }
 
-  // The first ids of the shard.
+  // The first `count` ids that belong to the shard.
   static Ids OwnIds(size_t count) {
     Ids ids;
     for (int64_t id = 0; ids.size() < count; ++id) {
@@ -58,14 +58,15 @@ class ShardFileTest : public ::testing::Test {
     Commit(store_);
   }
 
-  // An increment that sets the first row, and has lost the last of three.
+  // Saves an increment in which the first of three rows is set and the last is
+  // erased.
   void SaveIncrement() {
     SaveRows(3);
     store_.All()[0]->Remove(Ids{OwnIds(3)[2]});
     SaveRows(1, kIncrement);
   }
 
-  // Finds every change of a byte and every cut.
+  // Expects that every changed byte and every cut is found.
   void ExpectChecked() {
     const std::string bytes = ReadFile(path_);
     for (size_t i = 0; i < bytes.size(); ++i) {
@@ -84,7 +85,7 @@ class ShardFileTest : public ::testing::Test {
     EXPECT_EQ(Read().code(), Code::kDataLoss);
   }
 
-  // No more than the one file.
+  // Reads the one file.
   Status Read(const ShardHeader& own = kHeader) {
     StoreLoader loader(&store_, own);
     ShardProgress progress;

@@ -17,7 +17,7 @@ TableConfig Config(const std::string& name = "t",
   return MakeConfig(name, 4, "uniform", optimizer);
 }
 
-// A store of one shard of `count` with its part of some rows.
+// Fills the store of shard `index` of `count` with its part of some rows.
 void Fill(TableConfig config, uint32_t index, uint32_t count, Store* store) {
   config.shard_index = index;
   config.shard_count = count;
@@ -47,7 +47,7 @@ class StoreLoaderTest : public ::testing::Test {
     return rows;
   }
 
-  // Of one shard of `count`.
+  // Loads the rows of one shard of `count`.
   Rows LoadShard(const Store& store, uint32_t shard, uint32_t count) {
     StoreLoader loader(&store, {9, 0, shard, count});
     const Status status = Load(paths_, &loader);
@@ -69,7 +69,7 @@ class StoreLoaderTest : public ::testing::Test {
     return rows;
   }
 
-  // Into a table of other settings.
+  // Loads into a table with other settings.
   Rows LoadInto(const TableConfig& config) {
     Store store;
     EXPECT_TRUE(store.CreateTable(config).ok());
@@ -143,7 +143,7 @@ TEST_F(StoreLoaderTest, AnotherDimIsRefused) {
   const Status status = Load(paths_, &loader);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_NE(status.message().find(
-                "table \"t\" has output_dim 5, the checkpoint's has 4"),
+                "table \"t\" has output_dim 5, but in the checkpoint it has 4"),
             std::string::npos)
       << status.message();
 }

@@ -25,7 +25,7 @@ Copy FollowerOf(EmbeddingService* client, uint32_t shard) {
   return copy;
 }
 
-// What followers of all shards have.
+// The rows that followers of all shards have, together.
 Weights FollowAll(EmbeddingService* client, uint32_t shards) {
   Weights all;
   for (uint32_t s = 0; s < shards; ++s) {
@@ -74,7 +74,8 @@ TEST(RemoteChangesTest, AShardThatThereIsNotIsRefused) {
   const Status status = copy.Poll();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "the shard of changes must be below their number, 2, received 2");
+            "the shard of changes must be below the number of shards, 2, "
+            "received 2");
 }
 
 TEST(RemoteChangesTest, AFailureLeavesThePosition) {

@@ -1,5 +1,5 @@
-// Tables are opened on all shards together, and a shard that lost its part is
-// no shard of the table.
+// Tables are opened on all shards together, and a shard that lost its part of a
+// table no longer counts as a shard of the table.
 
 #include <gtest/gtest.h>
 
@@ -14,20 +14,20 @@
 #include <vector>
 
 #include "cc/service/forwarding_service.h"
-#include "cc/service/local_service.h"
 #include "cc/service/worker_service.h"
+#include "cc/shard/local_service.h"
 #include "tests/cc/client/shards_fixture.h"
 
 namespace persia {
 namespace {
 
-// A store whose next requests about tables wait to be done, if it is told so.
+// A store that can be told to delay its next request about a table.
 class WaitingService : public ForwardingService {
  public:
   explicit WaitingService(const LocalServiceOptions& options)
       : ForwardingService(std::move(*OpenLocalService(options))) {}
 
-  // The next request about a table is done by GoOn.
+  // Delays the next request about a table until GoOn.
   void HoldNext() {
     std::lock_guard<std::mutex> lock(mutex_);
     hold_next_ = true;
@@ -73,7 +73,7 @@ class WaitingService : public ForwardingService {
   std::function<void()> held_;  // Guarded by mutex_ until it came.
 };
 
-// A shard that may be started again without what it held.
+// A shard that can be started again without its rows and tables.
 class Store {
  public:
   explicit Store(const LocalServiceOptions& options = {}) { Start(0, options); }
@@ -123,7 +123,7 @@ struct Stores {
   std::unique_ptr<EmbeddingService> client;
 };
 
-// One call about a table.
+// One request about a table.
 struct Opening {
   Opening(EmbeddingService* service, const std::string& name,
           OpeningStep step = OpeningStep::kOpen, uint64_t identity = 0) {
@@ -140,7 +140,7 @@ struct Opening {
   CallResult result;
 };
 
-// What this shard of so many says of the table, or does with it.
+// Does `step` on shard `shard` of `shard_count` alone, and returns its answer.
 CreateTableRequest PartOf(Store& store, const std::string& name, uint32_t shard,
                           uint32_t shard_count,
                           OpeningStep step = OpeningStep::kFind,
@@ -157,7 +157,7 @@ CreateTableRequest PartOf(Store& store, const std::string& name, uint32_t shard,
   return request;
 }
 
-// Of a table that is whole, on all of them.
+// The identity of a table that is complete on all of the stores.
 uint64_t IdentityOn(std::vector<Store>& stores, const std::string& name) {
   const auto count = static_cast<uint32_t>(stores.size());
   const uint64_t identity = PartOf(stores[0], name, 0, count).identity;
@@ -214,7 +214,7 @@ TEST(CreateTableTest, AShardThatLostItsPartIsNamedBesideThoseThatHoldIt) {
   CreateRowTable(shards.client.get(), kUser);
   LookUpRows(shards.client.get(), kUser, FirstIds(90));
   shards.stores[1].RestartEmpty();
-  // Neither the client that made it, nor another one.
+  // Neither the client that made the table nor another client can open it.
   const auto other = shards.Client();
   for (EmbeddingService* client : {shards.client.get(), other.get()}) {
     const Status status = Opening(client, kUser).Wait();
@@ -232,10 +232,10 @@ TEST(CreateTableTest, AShardThatLostItsPartIsNamedBesideThoseThatHoldIt) {
                holding, "\n  lack it:\n    shard 1 of 3 (",
                shards.stores[1].address(),
                ")\nNothing was changed. Do one of these:"
-               "\n  - start the shards that lost it again with the recovery "
+               "\n  - restart the shards that lost it with the recovery "
                "folder that they had"
                "\n  - restore a checkpoint: ptf.checkpoint.restore(path)"
-               "\n  - begin the table anew: drop what is left of it, with "
+               "\n  - start the table over: drop what is left of it, with "
                "ptf.Table(name).drop() or `persia table drop user`"));
   }
   EXPECT_TRUE(shards.stores[1].tables().empty());
@@ -272,7 +272,7 @@ TEST(CreateTableTest, ATableThatIsMadeWhileShardsAnswerIsAttachedTo) {
   shards.stores[0].service().HoldNext();
   Opening late(shards.client.get(), kUser);
   shards.stores[0].service().WaitUntilItCame();
-  shards.stores[1].service().WaitUntilAsked(1);  // Where it is not yet.
+  shards.stores[1].service().WaitUntilAsked(1);  // Does not have the table yet.
   Opening quick(other.get(), kUser);
   ASSERT_TRUE(quick.Wait().ok()) << quick.Wait().message();
   shards.stores[0].service().GoOn();
@@ -323,7 +323,7 @@ TEST(CreateTableTest, AShardThatLosesWhatItPreparedFailsTheOpening) {
           .Wait();
   EXPECT_EQ(status.code(), Code::kFailedPrecondition);
   EXPECT_TRUE(Has(status, Concat("shard 1 of 2 (", shards.stores[1].address(),
-                                 "): table \"user\" is not what was prepared")))
+                                 "): table \"user\" changed while it was")))
       << status.message();
 }
 

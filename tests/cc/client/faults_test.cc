@@ -17,7 +17,7 @@
 namespace persia {
 namespace {
 
-// A port on which nobody listens.
+// A port on which no server listens.
 uint16_t ClosedPort() { return RawListener().port(); }
 
 // The reply to a lookup of `ids` ids: each row is all ones.
@@ -82,7 +82,7 @@ TEST(FaultsTest, LateReplyIsIgnoredAndTheConnectionGoesOn) {
   HoldingService* const service = cluster.shard(0).service();
   service->Hold();
   {
-    // Its memory goes with it.
+    // The lookup's memory is freed at the end of this block.
     const PendingLookup lookup(cluster.client(), kUser, FirstIds(10), 0.4);
     EXPECT_EQ(lookup.Wait().code(), Code::kDeadlineExceeded);
   }
@@ -132,7 +132,7 @@ TEST(FaultsTest, RequestsInFlightAreSentAgainToARestartedServer) {
   }
   service->WaitForHeld(5);
   cluster.shard(0).Kill();
-  service->ReleaseAll();  // Those answers have nowhere to go.
+  service->ReleaseAll();  // The connection of those answers is gone.
   for (const auto& lookup : lookups) EXPECT_FALSE(lookup->ready());
   cluster.shard(0).Restart();
   for (const auto& lookup : lookups) {
@@ -148,7 +148,7 @@ TEST(FaultsTest, UpdateWhoseReplyWasLostIsAppliedOnce) {
   const std::vector<float> before = LookUpRows(cluster.client(), kUser, ids);
   service->Hold();
   const PendingUpdate update(cluster.client(), kUser, ids, 1, 1);
-  service->WaitForHeld(1);  // It is applied, and nobody was told.
+  service->WaitForHeld(1);  // It is applied, but the client was not told.
   cluster.shard(0).Kill();
   service->ReleaseAll();
   cluster.shard(0).Restart();
@@ -188,7 +188,7 @@ TEST(FaultsTest, UnavailableLookupIsNotSentAgain) {
   EXPECT_EQ(lookup.Wait().code(), Code::kUnavailable);
 }
 
-// The client's first connection brings `broken`, its second the reply.
+// The client's first connection brings `broken`, its second one the reply.
 void ExpectHealsAfter(
     const std::function<void(RawSocket*, const OutFrame&)>& send_broken) {
   RawListener listener;
@@ -255,7 +255,7 @@ TEST(FaultsTest, ReplyToNobodyIsIgnored) {
   EXPECT_TRUE(lookup.Wait().ok());
 }
 
-// What a server replies to a lookup of two ids, and what the call makes of it.
+// How a lookup of two ids ends if the server sends `reply`.
 Status OutcomeOf(const std::function<OutFrame(uint64_t)>& reply) {
   RawListener listener;
   const auto client = MakeClient({LocalHost(listener.port())});
@@ -273,7 +273,7 @@ TEST(FaultsTest, ReplyOfAnotherSizeFailsTheCall) {
 }
 
 TEST(FaultsTest, ReplyOfAnotherDtypeFailsTheCall) {
-  // Just as long as the right one.
+  // Just as many bytes as the right reply has.
   const std::vector<uint8_t> rows(2 * kRowDim * sizeof(float));
   EXPECT_EQ(OutcomeOf([&](uint64_t id) {
               return EncodeLookupReply(id, /*generation=*/0,
@@ -284,7 +284,7 @@ TEST(FaultsTest, ReplyOfAnotherDtypeFailsTheCall) {
 
 TEST(FaultsTest, ReplyOfAnotherTypeFailsTheCall) {
   EXPECT_EQ(OutcomeOf([](uint64_t id) {
-              return EncodeUpdateReply(id, UpdateCounts());
+              return EncodeReply(id, UpdateRequest());
             }).code(),
             Code::kDataLoss);
 }
@@ -324,7 +324,7 @@ TEST(FaultsTest, RequestThatIsNotTakenByItsDeadlineFreesItsMemory) {
     const PendingUpdate update(client.get(), kUser, ids, 1, 1, 0.4);
     EXPECT_EQ(update.Wait().code(), Code::kDeadlineExceeded);
   }
-  // Half a frame is all that the first connection ever brings.
+  // The first connection brings half a frame, and nothing more.
   RawSocket first = listener.Accept();
   EXPECT_FALSE(first.ReceiveFrame().ok);
   const PendingLookup lookup(client.get(), kUser, FirstIds(2));
@@ -336,7 +336,7 @@ TEST(FaultsTest, RequestThatIsNotTakenByItsDeadlineFreesItsMemory) {
   EXPECT_TRUE(lookup.Wait().ok());
 }
 
-// Rows are read to the caller's memory at once.
+// Rows are read right into the caller's memory.
 TEST(FaultsTest, ReplyThatStopsMidwayFreesItsRowsAtTheDeadline) {
   RawListener listener;
   const auto client = MakeClient({LocalHost(listener.port())});
@@ -352,7 +352,7 @@ TEST(FaultsTest, ReplyThatStopsMidwayFreesItsRowsAtTheDeadline) {
     reply.resize(reply.size() - 4);
     first.Send(reply);
     EXPECT_EQ(lookup.Wait().code(), Code::kDeadlineExceeded);
-    // Nothing that comes now could reach the rows.
+    // The connection is closed, so that nothing can reach the rows any more.
     EXPECT_TRUE(first.WaitForEnd());
   }
   const PendingLookup lookup(client.get(), kUser, ids);

@@ -1,4 +1,4 @@
-// What every handshake has to bring about, with TLS or a token.
+// What every handshake has to bring about, with TLS or with a token.
 
 #ifndef PERSIA_TESTS_CC_CLIENT_HANDSHAKE_OUTCOMES_H_
 #define PERSIA_TESTS_CC_CLIENT_HANDSHAKE_OUTCOMES_H_
@@ -13,10 +13,10 @@
 
 namespace persia {
 
-// No refusal takes near so long: a call that waits for it has not been refused.
+// No refusal takes nearly so long: a call that waits so long was not refused.
 inline constexpr double kLongSeconds = 600;
 
-// The outcome of a refused call: it says `part`, and no token.
+// The outcome of a refused call: its message has `part`, and no token.
 inline void ExpectRefusal(const Status& status, const std::string& address,
                           Code code, const std::string& part) {
   const std::string& message = status.message();
@@ -28,14 +28,16 @@ inline void ExpectRefusal(const Status& status, const std::string& address,
   EXPECT_EQ(message.find(kOtherToken), std::string::npos);
 }
 
-// A call fails at once, since it would fail for good. It makes one connection.
+// The call fails at once, without another attempt, because it would always
+// fail. The client makes one connection.
 inline void ExpectRefused(EmbeddingService* client, const std::string& address,
                           Code code, const std::string& part) {
   const PendingLookup lookup(client, kUser, FirstIds(3), kLongSeconds);
   ExpectRefusal(lookup.Wait(), address, code, part);
 }
 
-// A client with `options` goes on, cut for cut, with the requests under way.
+// After each cut of its connection, a client with `options` goes on with the
+// requests under way.
 inline void ExpectCutsAreMended(Shard* shard, RemoteServiceOptions options) {
   options.counters = std::make_shared<WireCounters>();
   const auto client = MakeClient({shard->address()}, options);

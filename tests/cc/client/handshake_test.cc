@@ -1,4 +1,4 @@
-// What a client with, or without, a token makes of servers.
+// What a client does, with and without a token, when it meets various servers.
 
 #include "cc/wire/handshake.h"
 
@@ -35,7 +35,7 @@ TEST(HandshakeTest, RightTokenIsServed) {
   Shard shard(WithToken(kToken));
   const auto client = ClientOf(shard.address(), kToken);
   CreateRowTable(client.get(), kUser);
-  // Both ways, more than fits in a handshake.
+  // Request and reply are both longer than a handshake may be.
   const auto ids = FirstIds(kMaxHandshakeBodyBytes);
   EXPECT_EQ(LookUpRows(client.get(), kUser, ids),
             LookUpRows(shard.service(), kUser, ids));
@@ -63,10 +63,10 @@ TEST(HandshakeTest, NoTokenFailsAtOnce) {
   Shard shard(WithToken(kToken));
   const auto client = ClientOf(shard.address(), "");
   ExpectRefused(client.get(), shard.address(), Code::kUnauthenticated,
-                "this server wants a token");
+                "this server requires a token");
 }
 
-// Its first frame is longer than the server would read of it.
+// The request is longer than what the server reads of an unknown client.
 TEST(HandshakeTest, LongRequestWithoutATokenFailsAtOnce) {
   Shard shard(WithToken(kToken));
   const auto client = ClientOf(shard.address(), "");
@@ -79,7 +79,7 @@ TEST(HandshakeTest, ServerWithoutATokenIsNoneForAClientThatHasOne) {
   Shard shard;
   const auto client = ClientOf(shard.address(), kToken);
   ExpectRefused(client.get(), shard.address(), Code::kUnauthenticated,
-                "this server has no token");
+                "this server has none");
 }
 
 TEST(HandshakeTest, ImpostorIsToldNothing) {
@@ -91,7 +91,7 @@ TEST(HandshakeTest, ImpostorIsToldNothing) {
   EXPECT_EQ(hello.header.type, MessageType::kHello);
   Nonce nonce;
   ASSERT_TRUE(DecodeHello(hello.body, &nonce).ok());
-  // Its own nonce back, and a proof without the token.
+  // The client's own nonce comes back, with a proof made from another token.
   peer.Send(EncodeChallenge({nonce, ProofOfServer(kOtherToken, nonce, nonce)}));
   EXPECT_TRUE(peer.WaitForEnd());
   EXPECT_EQ(lookup.Wait().code(), Code::kPermissionDenied);
@@ -156,7 +156,7 @@ TEST(HandshakeTest, RequestsWaitForTheWelcome) {
     ASSERT_TRUE(server.Take(type, frame.body, &reply).ok());
     peer.Send(reply);
   }
-  EXPECT_EQ(peer.ReceiveFrame().header.type, MessageType::kLookup);
+  EXPECT_EQ(peer.ReceiveFrame().header.type, kRequestType<LookupRequest>);
   client = nullptr;
   EXPECT_EQ(lookup.Wait().code(), Code::kCancelled);
 }
@@ -191,7 +191,7 @@ TEST(HandshakeTest, ServerThatComesBackWithAnotherTokenFailsWhatWaits) {
   shard.service()->ReleaseAll();
   shard.Restart(WithToken(kOtherToken));
   EXPECT_EQ(lookup.Wait().code(), Code::kPermissionDenied);
-  // And with the right one again, the same client goes on.
+  // Once the server has the right token again, the same client goes on.
   shard.Kill();
   shard.Restart(WithToken(kToken));
   EXPECT_EQ(LookUpRows(client.get(), kUser, FirstIds(3)),
@@ -207,7 +207,7 @@ TEST(HandshakeTest, ClientThatIsTurnedAwayGetsInLater) {
   const auto second = ClientOf(shard.address(), kToken);
   const PendingLookup early(second.get(), kUser, FirstIds(3), 1);
   const Status status = early.Wait();
-  EXPECT_NE(status.message().find("as many connections as it may, 1"),
+  EXPECT_NE(status.message().find("its limit of 1 connections"),
             std::string::npos)
       << status.message();
   const PendingLookup late(second.get(), kUser, FirstIds(3), kLongSeconds);
@@ -215,8 +215,8 @@ TEST(HandshakeTest, ClientThatIsTurnedAwayGetsInLater) {
   EXPECT_TRUE(late.Wait().ok()) << late.Wait().message();
 }
 
-// Without a token, too, what was said last is the reason of a deadline that
-// passes on the next connection.
+// Also without a token: if the deadline passes on the next connection, the
+// call's error gives the reason that the last server gave.
 TEST(HandshakeTest, ReasonOfATurningAwayIsRemembered) {
   RawListener listener;
   const auto client = ClientOf(LocalHost(listener.port()), "");

@@ -5,7 +5,7 @@
 namespace persia {
 namespace {
 
-// Counts those that live.
+// Counts its objects that are alive.
 struct Counted {
   Counted() { ++alive; }
   ~Counted() { --alive; }

@@ -17,7 +17,8 @@ namespace {
 
 constexpr size_t kIds = 100;
 
-// A lookup whose outages give zeros; ids are in no order of shards if `mixed`.
+// A lookup that reads zeros for shards in outage. If `mixed`, its ids are not
+// in the order of their shards.
 struct Tolerant {
   explicit Tolerant(bool mixed = false, double seconds = 0.25)
       : ids(FirstIds(kIds)), rows(kIds * kRowDim, -77.0f) {

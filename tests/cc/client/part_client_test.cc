@@ -18,7 +18,8 @@ TEST(PartClientTest, NobodyStaysNobody) {
   }
 }
 
-// Another value would let a repeat through that is sent across an upgrade.
+// With other values, an update that is sent again across an upgrade would be
+// applied twice.
 TEST(PartClientTest, HasTheseValues) {
   EXPECT_EQ(PartClient(7, 0, 2), 0x64bf61b512ffabe7u);
   EXPECT_EQ(PartClient(7, 1, 2), 0x7716da39cba275b2u);
@@ -35,7 +36,7 @@ TEST(PartClientTest, EveryClientAndAddressIsItsOwn) {
   EXPECT_EQ(parts.count(0), 0u);
 }
 
-// The one that mixes to 0.
+// A client and an address whose hash is 0.
 TEST(PartClientTest, NoClientBecomesNobody) {
   uint64_t zero = 0;  // Mix64's inverse of 0: undo its steps one by one.
   zero -= 0x9e3779b97f4a7c15ull;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cc/base/hash.h"
+#include "cc/wire/vector_kernels.h"
 
 namespace persia {
 namespace {
@@ -94,6 +95,50 @@ TEST(PartitionTest, IdsThatAreGroupedByShardAreNotCopied) {
   EXPECT_EQ(next, grouped.data() + grouped.size());
 }
 
+std::vector<uint32_t> StartsOf(const std::vector<int64_t>& ids,
+                               uint32_t shard_count) {
+  std::vector<uint32_t> starts(shard_count + 1, 0);
+  for (const int64_t id : ids) ++starts[ShardOf(id, shard_count) + 1];
+  std::partial_sum(starts.begin(), starts.end(), starts.begin());
+  return starts;
+}
+
+void ExpectSame(const Partition& one, const Partition& other) {
+  for (uint32_t s = 0; s < one.shard_count(); ++s) {
+    EXPECT_EQ(Copy(one.ids(0, s)), Copy(other.ids(0, s)));
+    EXPECT_EQ(one.places(0, s).first, other.places(0, s).first);
+    EXPECT_EQ(one.places(0, s).count, other.places(0, s).count);
+    EXPECT_EQ(one.places(0, s).contiguous(), other.places(0, s).contiguous());
+  }
+}
+
+TEST(PartitionTest, GivenStartsAreAsComputedOnes) {
+  for (const uint32_t shard_count : {2u, 5u, 1200u}) {
+    const std::vector<int64_t> ids = Grouped(SomeIds(1000, -7), shard_count);
+    const std::vector<uint32_t> starts = StartsOf(ids, shard_count);
+    Partition computed, given;
+    ASSERT_TRUE(Build(&computed, {ids}, shard_count).ok());
+    ASSERT_TRUE(given.Build({Partition::Split(ids, starts)}, shard_count).ok());
+    ExpectSame(given, computed);
+  }
+}
+
+TEST(PartitionTest, StartsThatAreNotOfTheIdsAreNotUsed) {
+  const std::vector<int64_t> ids = Grouped(SomeIds(1000, 0), 3);
+  const std::vector<int64_t> some(ids.begin(), ids.begin() + 999);
+  std::vector<uint32_t> late = StartsOf(ids, 3);
+  ++late[1];
+  const std::vector<uint32_t> falling = {0, 2000, 10, 1000};
+  Partition computed;
+  ASSERT_TRUE(Build(&computed, {ids}, 3).ok());
+  for (const std::vector<uint32_t>& starts :
+       {StartsOf(some, 3), StartsOf(ids, 2), StartsOf(ids, 4), late, falling}) {
+    Partition given;
+    ASSERT_TRUE(given.Build({Partition::Split(ids, starts)}, 3).ok());
+    ExpectSame(given, computed);
+  }
+}
+
 TEST(PartitionTest, OneIdOutOfItsGroupRegroupsAll) {
   std::vector<int64_t> ids = Grouped(SomeIds(1000, 0), 3);
   std::swap(ids.front(), ids.back());
@@ -109,7 +154,7 @@ TEST(PartitionTest, OneIdOutOfItsGroupRegroupsAll) {
       EXPECT_EQ(id, partition.ids(0, s)[i]);
       EXPECT_EQ(ShardOf(id, 3), s);
     }
-    partition.Scatter(0, s, 1, gathered.data(), scattered.data());
+    ScatterFloats(gathered.data(), partition.places(0, s), 1, scattered.data());
   }
   EXPECT_EQ(scattered, all);
 }
@@ -144,7 +189,7 @@ TEST(PartitionTest, WhatHasAnOwnerGoesThereWhole) {
   partition.Gather(0, 2, 1, all.data(), gathered.data());
   EXPECT_EQ(gathered, all);
   for (uint32_t s = 0; s < 4; ++s) {
-    partition.Scatter(0, s, 1, gathered.data(), scattered.data());
+    ScatterFloats(gathered.data(), partition.places(0, s), 1, scattered.data());
   }
   EXPECT_EQ(scattered, all);
 }
@@ -157,7 +202,7 @@ TEST(PartitionTest, VectorsWithoutIdsAreWork) {
   EXPECT_TRUE(partition.HasWork(1));
 }
 
-// A vector of `dim` floats that tells its id.
+// A vector of `dim` floats for each id, by which one recognises the id.
 std::vector<float> Vectors(const std::vector<int64_t>& ids, size_t dim) {
   std::vector<float> vectors;
   for (const int64_t id : ids) {
@@ -185,7 +230,8 @@ TEST_P(PartitionDimTest, GathersAndScattersEachShardsVectors) {
       std::vector<float> gathered(of_shard.size() * dim);
       partition.Gather(1, s, dim, all.data(), gathered.data());
       EXPECT_EQ(gathered, Vectors(of_shard, dim));
-      partition.Scatter(1, s, dim, gathered.data(), scattered.data());
+      ScatterFloats(gathered.data(), partition.places(1, s), dim,
+                    scattered.data());
     }
     EXPECT_EQ(scattered, all);
   }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cc/base/hash.h"
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 #include "tests/cc/client/shards_fixture.h"
 
 namespace persia {
@@ -45,7 +45,7 @@ TEST_P(ShardCountTest, UpdatesAreThoseOfAServiceInThisProcess) {
             LookUpRows(local.get(), kUser, ids));
 }
 
-// Such ids and gradients go from where they lie.
+// Ids in this order, and their gradients, are sent without being copied.
 TEST_P(ShardCountTest, IdsInTheOrderOfTheirShardsAreServedTheSame) {
   Cluster cluster(GetParam());
   const auto local = MakeLocalService();
@@ -122,7 +122,8 @@ TEST_P(ShardCountTest, SeveralTablesShareARequest) {
   ASSERT_TRUE(result.Wait().ok()) << result.Wait().message();
   EXPECT_EQ(user_rows, LookUpRows(cluster.client(), kUser, users));
   EXPECT_EQ(item_rows, LookUpRows(cluster.client(), kItem, items));
-  // One request a shard, for the three tables, and the two lookups after.
+  // Each shard got one request for the three tables, and the two lookups after
+  // it.
   for (const ServiceStats& shard : StatsOf(cluster.client())) {
     EXPECT_LE(shard.lookups, 3u);
   }
@@ -264,9 +265,9 @@ TEST(RemoteServiceTest, BagsAreRefusedBySeveralShards) {
   EXPECT_EQ(result.Wait().code(), Code::kInvalidArgument);
   EXPECT_EQ(result.Wait().message(),
             "combiner must be 0 (no bags) for a table whose rows are spread "
-            "over 2 shards, received 1: pool the rows of unique ids, or ask "
-            "embedding workers (`persia worker`) and create the table first, "
-            "so that each says that it takes bags");
+            "over 2 shards, received 1: look up unique ids and pool their "
+            "rows; or connect to embedding workers (`persia worker`), which "
+            "pool bags, and create the table before the lookup");
 }
 
 TEST(RemoteServiceTest, MemoryOfAnotherSizeIsRefused) {

@@ -37,7 +37,7 @@ class Shard {
 
   // Cuts its connections and frees its port.
   void Kill() { server_ = nullptr; }
-  // On its old port, whatever `options` say.
+  // Starts on the old port, whatever `options` say about the port.
   void Restart(ServerOptions options) {
     options.port = port_;
     Start(options);

@@ -1,4 +1,4 @@
-// What is told of shards that do not answer.
+// Events about shards that do not answer.
 
 #include "cc/client/silence.h"
 
@@ -21,7 +21,7 @@ using std::chrono::seconds;
 constexpr char kShard[] = "shard 0 of 1 (a:1)";
 
 ShardRequest RequestAt(Clock::time_point asked_at,
-                       MessageType reply = MessageType::kLookupReply) {
+                       MessageType reply = kReplyType<LookupRequest>) {
   ShardRequest request;
   request.asked_at = asked_at;
   request.deadline = asked_at + seconds(30);
@@ -60,7 +60,7 @@ TEST_F(SilenceTest, IsNotToldOfWhereTheErrorComesFirst) {
 }
 
 TEST_F(SilenceTest, AShardThatIsReachedMayTakeItsTimeOverFiles) {
-  const ShardRequest request = RequestAt(now_, MessageType::kCheckpointReply);
+  const ShardRequest request = RequestAt(now_, kReplyType<CheckpointRequest>);
   EXPECT_EQ(silence_.TellsAt(request, true, std::nullopt),
             Clock::time_point::max());
   EXPECT_EQ(silence_.TellsAt(request, false, std::nullopt), now_ + seconds(2));
@@ -70,9 +70,9 @@ TEST_F(SilenceTest, IsToldOfOnceWithWhatWaitsForIt) {
   const ShardRequest request = RequestAt(Clock::now() - milliseconds(2000));
   silence_.Tell(request, 3, "Connection refused");
   EXPECT_EQ(Taken(), std::string(kShard) +
-                         " has not answered for 2 s: Connection refused. What "
-                         "waits for it is a lookup and 2 more, and fails in 28 "
-                         "s");
+                         " has not answered for 2 s: Connection refused. "
+                         "Requests that wait for it: a lookup and 2 more. The "
+                         "oldest fails in 28 s");
   EXPECT_EQ(silence_.TellsAt(request, false, std::nullopt),
             Clock::time_point::max());
 }
@@ -81,7 +81,7 @@ TEST_F(SilenceTest, ItsEndIsToldOfOnceAndAnotherOneAgain) {
   silence_.End();
   EXPECT_EQ(Taken(), std::nullopt);
   const ShardRequest request = RequestAt(Clock::now() - seconds(3));
-  silence_.Tell(request, 1, "it is connected, and silent");
+  silence_.Tell(request, 1, "it is connected, but does not answer");
   EXPECT_NE(Taken(), std::nullopt);
   silence_.End();
   EXPECT_EQ(Taken(), std::string(kShard) + " answers again, after 3 s");
@@ -97,7 +97,7 @@ TEST_F(SilenceTest, WithoutALogNothingIsTold) {
             Clock::time_point::max());
 }
 
-// A client of real shards, with far less patience.
+// A client of real shards that reports their silence very soon.
 class SilentShardTest : public testing::Test {
  protected:
   SilentShardTest() {
@@ -108,7 +108,7 @@ class SilentShardTest : public testing::Test {
     CreateRowTable(client_.get(), kUser);
   }
 
-  // Others may be told of first: on a busy machine, that the shard was silent
+  // Other events may come first: on a busy machine, that the shard was silent
   // when the table was opened.
   void ExpectTold(const std::string& part) {
     while (const auto event = events_.Take(DeadlineAfter(60))) {
@@ -127,7 +127,7 @@ class SilentShardTest : public testing::Test {
 TEST_F(SilentShardTest, ADeadShardIsToldOfWhileRequestsWaitAndWhenItIsBack) {
   shard_.Kill();
   PendingLookup lookup(client_.get(), kUser, FirstIds(2));
-  ExpectTold("What waits for it is a lookup, and fails in ");
+  ExpectTold("wait for it: a lookup. The oldest fails in ");
   EXPECT_FALSE(lookup.ready());
   shard_.Restart();
   ExpectTold("answers again, after ");
@@ -137,7 +137,7 @@ TEST_F(SilentShardTest, ADeadShardIsToldOfWhileRequestsWaitAndWhenItIsBack) {
 TEST_F(SilentShardTest, AShardThatHangsIsToldOf) {
   shard_.service()->Hold();
   PendingLookup lookup(client_.get(), kUser, FirstIds(2));
-  ExpectTold("it is connected, and silent");
+  ExpectTold("it is connected, but does not answer");
   shard_.service()->ReleaseAll();
   ExpectTold("answers again, after ");
   EXPECT_TRUE(lookup.Wait().ok());
@@ -146,7 +146,7 @@ TEST_F(SilentShardTest, AShardThatHangsIsToldOf) {
 TEST_F(SilentShardTest, AShardThatPutsRequestsOffIsToldOfWithItsReason) {
   shard_.service()->FailNext(1 << 20, Status(Code::kUnavailable, "is busy"));
   PendingUpdate update(client_.get(), kUser, FirstIds(2), 7, 1);
-  ExpectTold("is busy. What waits for it is an update");
+  ExpectTold("is busy. Requests that wait for it: an update");
   shard_.service()->FailNext(0, Status());
   EXPECT_TRUE(update.Wait().ok());
   ExpectTold("answers again, after ");

@@ -31,13 +31,13 @@ TEST(StallTest, TheLongestTimeDoesNotOverflow) {
   EXPECT_GT(StallWait(Clock::duration::max(), 1), seconds(1));
 }
 
-// A client of one server that this test is.
+// A client of one server, whose part this test plays.
 class SilentServerTest : public testing::Test {
  protected:
   uint64_t Receive(RawSocket* server) {
     const RawFrame request = server->ReceiveFrame();
     EXPECT_TRUE(request.ok);
-    EXPECT_EQ(request.header.type, MessageType::kLookup);
+    EXPECT_EQ(request.header.type, kRequestType<LookupRequest>);
     return request.header.request_id;
   }
 
@@ -46,7 +46,7 @@ class SilentServerTest : public testing::Test {
                              {AsWireVectors(rows_).bytes});
   }
 
-  // Answers on the connection that the client makes anew.
+  // Expects the request on a new connection of the client, and answers it.
   void ExpectAskedAgain(uint64_t request_id) {
     RawSocket again = listener_.Accept();
     EXPECT_EQ(Receive(&again), request_id);

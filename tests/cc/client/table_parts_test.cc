@@ -1,4 +1,4 @@
-// What shards say that they have of a table, taken together.
+// What the shards' answers about their parts of a table say together.
 
 #include "cc/client/table_parts.h"
 

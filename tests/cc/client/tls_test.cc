@@ -1,4 +1,4 @@
-// Clients and servers with TLS, and those that cannot come together.
+// Clients and servers with TLS, among them some that must not connect.
 
 #include <gtest/gtest.h>
 
@@ -37,13 +37,13 @@ class TlsTest : public testing::Test {
     return options;
   }
 
-  // Of a shard, which it can ask.
+  // The counters of a shard that the fixture's client may ask.
   ServiceStats Ask(const Shard& shard, const std::string& token = "") const {
     const auto client = ClientOf(shard.address(), tls_, token);
     return StatsOf(client.get())[0];
   }
 
-  // Waits for the count: the server may be told last.
+  // Waits for the count, because the server may learn of the refusal last.
   void ExpectCounted(const Shard& shard, uint64_t refused,
                      const std::string& token = "") const {
     const Deadline deadline = Clock::now() + kHang;
@@ -80,7 +80,7 @@ TEST_F(TlsTest, WrongTokenIsRefusedWithinTls) {
                 shard.address(), Code::kPermissionDenied,
                 "the server does not have this client's token");
   ExpectRefused(ClientOf(shard.address(), tls_).get(), shard.address(),
-                Code::kUnauthenticated, "this server wants a token");
+                Code::kUnauthenticated, "this server requires a token");
   ExpectCounted(shard, 2, kToken);
 }
 
@@ -120,7 +120,7 @@ TEST_F(TlsTest, ServerOfAnotherAuthorityIsRefused) {
   client.ca = other.certificate();
   ExpectRefused(ClientOf(shard.address(), ContextOf(client)).get(),
                 shard.address(), Code::kPermissionDenied,
-                "the server's certificate is none that this end takes");
+                "this end does not accept the server's certificate");
   ExpectCounted(shard, 1);
 }
 
@@ -139,7 +139,7 @@ TEST_F(TlsTest, ExpiredClientIsRefused) {
   Shard shard(WithTls());
   const auto expired = ContextOf(authority_.Issue("IP:127.0.0.1", -1));
   ExpectRefused(ClientOf(shard.address(), expired).get(), shard.address(),
-                Code::kPermissionDenied, "whose certificate has expired");
+                Code::kPermissionDenied, "refused this process's expired");
   ExpectCounted(shard, 1);
 }
 
@@ -164,7 +164,8 @@ TEST_F(TlsTest, ServerIsKnownByTheNameThatItsAddressHas) {
   EXPECT_EQ(StatsOf(client.get())[0].refused_connections, 1u);
 }
 
-// The silent one has sent nothing, the other the begin of a handshake.
+// The silent connection has sent nothing, the other one the beginning of a
+// handshake.
 TEST_F(TlsTest, UnfinishedHandshakesEndAtTheDeadlineAndAreCounted) {
   ServerOptions options = WithTls();
   options.handshake_seconds = 1;
@@ -176,11 +177,12 @@ TEST_F(TlsTest, UnfinishedHandshakesEndAtTheDeadlineAndAreCounted) {
   halfway.Send({22, 3, 1, 2, 0, 1, 0});
   EXPECT_TRUE(silent.WaitForEnd());
   EXPECT_TRUE(halfway.WaitForEnd());
-  // The deadline is the handshake's alone: the client's has passed too.
+  // The deadline ends handshakes only: the client's connection is older too,
+  // and is not counted.
   EXPECT_EQ(StatsOf(client.get())[0].refused_connections, 2u);
 }
 
-// As a probe of the port does.
+// A probe of the port does this.
 TEST_F(TlsTest, ConnectionThatSaysNothingAndEndsIsNotCounted) {
   Shard shard(WithTls());
   { RawSocket probe = RawSocket::Connect(shard.port()); }
@@ -215,7 +217,7 @@ TEST_F(TlsTest, WhatIsNoTlsIsNoServer) {
   peer.Send(std::vector<uint8_t>(answer.begin(), answer.end()));
   const Status status = lookup.Wait();
   EXPECT_EQ(status.code(), Code::kUnauthenticated);
-  EXPECT_NE(status.message().find("speaks no TLS"), std::string::npos)
+  EXPECT_NE(status.message().find("does not speak TLS"), std::string::npos)
       << status.message();
 }
 
@@ -234,7 +236,7 @@ TEST_F(TlsTest, ConnectionOverTheLimitIsTurnedAwayWithinTls) {
   CreateRowTable(first.get(), kUser);
   const auto second = ClientOf(shard.address(), tls_);
   const PendingLookup early(second.get(), kUser, FirstIds(3), 1);
-  EXPECT_NE(early.Wait().message().find("as many connections as it may, 1"),
+  EXPECT_NE(early.Wait().message().find("its limit of 1 connections"),
             std::string::npos)
       << early.Wait().message();
   const PendingLookup late(second.get(), kUser, FirstIds(3), kLongSeconds);
@@ -259,7 +261,7 @@ TEST_F(TlsTest, StopEndsThoseInAHandshakeAndAnswersTheRest) {
   EXPECT_TRUE(lookup.Wait().ok()) << lookup.Wait().message();
 }
 
-// Mutual TLS says who comes, as a token does.
+// Mutual TLS authenticates clients, as a token does.
 TEST_F(TlsTest, OtherMachinesMayComeByTls) {
   HoldingService service;
   ServerOptions options = WithTls();

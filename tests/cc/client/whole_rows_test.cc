@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cc/base/hash.h"
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 #include "tests/cc/client/shards_fixture.h"
 
 namespace persia {
@@ -139,7 +139,8 @@ TEST(WholeRowsFaultsTest, ExportOfAShardThatIsNoneIsRefused) {
   cluster.client()->Export(&request, result.done());
   EXPECT_EQ(result.Wait().code(), Code::kInvalidArgument);
   EXPECT_EQ(result.Wait().message(),
-            "an export's shard must be below their number, 2, received 2");
+            "an export's shard must be below the number of shards, 2, "
+            "received 2");
 }
 
 TEST(WholeRowsFaultsTest, AssignOfAnotherSizeIsRefused) {

@@ -54,7 +54,7 @@ TEST_F(WireCountersTest, SumAllShardsAndCalls) {
   LookUpRows(client.get(), kUser, FirstIds(100));
   LookUpRows(client.get(), kUser, FirstIds(100));
   EXPECT_EQ(counters_->requests, 6u);
-  // Ids and rows, beside frame headers, fixed parts and a table's record.
+  // Frame headers, fixed parts and a table's record; and ids and rows.
   EXPECT_EQ(counters_->bytes_out, 6 * (32u + 32 + 48) + 200 * 8);
   EXPECT_EQ(counters_->bytes_in, 6 * (32u + 16) + 200 * kRowDim * 4);
 }

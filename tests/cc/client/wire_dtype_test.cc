@@ -1,4 +1,4 @@
-// Clients whose rows and gradients travel as other than float32.
+// Clients whose rows and gradients travel in another dtype than float32.
 
 #include <gtest/gtest.h>
 
@@ -29,7 +29,8 @@ class WireDtypesTest
     return options;
   }
 
-  // The most that a number may move, of vectors whose largest is `largest`.
+  // The most by which encoding may change a number, if the largest number of
+  // its vector is `largest`.
   static float Tolerance(float largest) {
     switch (dtype()) {
       case WireDtype::kFloat32:
@@ -81,7 +82,7 @@ TEST_P(WireDtypesTest, RowsAreTheShardsNearly) {
   EXPECT_EQ(near == rows, dtype() == WireDtype::kFloat32);
 }
 
-// Far below what float16 has of its own.
+// The gradients are far below the smallest float16 numbers.
 TEST_P(WireDtypesTest, SmallGradientsAreApplied) {
   const std::vector<int64_t> ids = FirstIds(500);
   const std::vector<float> before = LookUpRows(cluster_.client(), kUser, ids);

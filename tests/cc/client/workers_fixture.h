@@ -16,8 +16,8 @@
 
 namespace persia {
 
-// A service before a shard that says that it takes bags, and remembers the
-// lookups that came.
+// A service in front of a shard that reports that it takes bags, and records
+// the lookups that it gets.
 class WorkerService : public ForwardingService {
  public:
   struct Asked {
@@ -57,7 +57,7 @@ class WorkerService : public ForwardingService {
   std::vector<Asked> lookups_;  // Guarded by mutex_.
 };
 
-// One shard, two workers before it, and a client of both.
+// One shard, two workers in front of it, and a client of both workers.
 class WorkersTest : public testing::Test {
  protected:
   WorkersTest() {
@@ -74,7 +74,7 @@ class WorkersTest : public testing::Test {
 
   WorkerService& worker(size_t i) { return *services_[i]; }
 
-  // What the client is told of its table.
+  // Opens the client's table, and returns the answer.
   CreateTableRequest CreateTable() {
     CreateTableRequest request;
     request.deadline = DeadlineAfter(30);

@@ -1,4 +1,4 @@
-// A client of embedding workers, each of which stands before all rows.
+// A client of embedding workers, each of which reaches all rows.
 
 #include <gtest/gtest.h>
 
@@ -108,7 +108,7 @@ TEST_F(WorkersTest, RowsBehindSeveralAreExportedOnce) {
   EXPECT_EQ(ExportRows(client_.get(), kUser, 7).size(), 100u);
 }
 
-// By how many shards stand behind the workers.
+// The parameter is the number of shards behind the workers.
 class ShardsBehindWorkersTest : public testing::TestWithParam<size_t> {};
 
 INSTANTIATE_TEST_SUITE_P(Shards, ShardsBehindWorkersTest,
@@ -138,7 +138,7 @@ TEST_P(ShardsBehindWorkersTest, AClientThatMadeNoTableExportsRowsOnce) {
   EXPECT_EQ(result.Wait().code(), Code::kNotFound);
 }
 
-// Bags of one table, and what a service makes of them.
+// Bags of one table, with the rows and updates that a service makes of them.
 class Bags {
  public:
   explicit Bags(std::vector<int64_t> ids = {1, 2, 3, 2},
@@ -154,7 +154,7 @@ class Bags {
     bags_.weights = weights_;
   }
 
-  // Beside plain ids.
+  // Looks the bags up, together with plain ids.
   Status Lookup(EmbeddingService* service) {
     vectors_.assign(bags_.vectors() * kRowDim, -1.0f);
     plain_rows_.assign(plain_ids_.size() * kRowDim, -1.0f);

@@ -46,7 +46,8 @@ void Write(const std::string& path, Span<const uint8_t> bytes, size_t piece) {
 
 class DirectFileTest : public ::testing::TestWithParam<std::string> {
  protected:
-  // On a device, most often, and in memory.
+  // The parameters are a folder that is most often on a device, and one in
+  // memory.
   DirectFileTest() { std::filesystem::create_directories(path_ + ".d"); }
   ~DirectFileTest() override { std::filesystem::remove_all(path_ + ".d"); }
 
@@ -86,7 +87,8 @@ TEST_P(DirectFileTest, ReplacesAFile) {
   EXPECT_EQ(Contents(file_).size(), 10u);
 }
 
-// One of a disk; where tests may write nowhere else, their own.
+// A folder on a disk, or the test's own folder where tests may write nowhere
+// else.
 std::string DiskFolder() {
   const char* own = std::getenv("TEST_TMPDIR");
   return own == nullptr ? "/var/tmp" : own;

@@ -49,8 +49,8 @@ class FilesBelowTest : public ::testing::Test {
     return std::string(bytes.begin(), bytes.begin() + *count);
   }
 
-  // What every call says of a path; a call that has another rule of its own is
-  // left out.
+  // The outcomes of all calls for a path, except the calls that have rules of
+  // their own.
   std::vector<Status> AskAll(const std::string& path) {
     return {files_->Create(path).status(),
             files_->CreateLarge(path).status(),
@@ -171,8 +171,8 @@ TEST_F(FilesBelowTest, TheRootMayBeALink) {
   EXPECT_EQ(*files->Size(folder_ / "way/folder/file"), 6u);
 }
 
-// A folder and a link change places all the while: each call finds the one or
-// the other, and none is led outside.
+// A folder and a link change places all the time: each call finds one or the
+// other, and no call follows the link to the outside.
 TEST_F(FilesBelowTest, NobodyIsLedOutsideWhileAFolderBecomesALink) {
   fs::create_directory_symlink(outside_, root_ + "/link");
   std::atomic<bool> ends{false};

@@ -76,7 +76,7 @@ TEST_F(LocalFilesTest, AWholeFileReplacesAnother) {
 
 TEST_F(LocalFilesTest, AWholeFileThatCannotBeWrittenReplacesNothing) {
   Write(folder_ / "a", "what was there");
-  // Where it would be written first.
+  // WriteWhole writes to this path first.
   std::filesystem::create_symlink("/dev/full", folder_ / "a.tmp");
   const std::vector<uint8_t> bytes(10);
   EXPECT_EQ(files_->WriteWhole(folder_ / "a", bytes).code(),

@@ -63,7 +63,7 @@ TEST(PredictRequestTest, ARequestIsAccepted) {
 TEST(PredictRequestTest, ValuesAreChargedDecoded) {
   const auto expect_takes = [](const std::string& tensor, uint64_t bytes) {
     const std::string request = Input(tensor);
-    // And one byte of the name.
+    // The name takes one more byte.
     EXPECT_EQ(Checked(request, bytes + 1), Code::kOk) << tensor;
     EXPECT_EQ(Checked(request, bytes), Code::kResourceExhausted) << tensor;
   };
@@ -108,7 +108,7 @@ TEST(PredictRequestTest, FieldsAreBounded) {
     EXPECT_EQ(Checked(Input(Repeated(Bytes(handle, ""), many))),
               Code::kResourceExhausted);
   }
-  // Two that take each other's place.
+  // Two fields of a oneof, each of which replaces the other.
   EXPECT_EQ(Checked(Bytes(1, Repeated(Bytes(2, "") + Bytes(4, ""), many))),
             Code::kResourceExhausted);
 }
@@ -154,7 +154,7 @@ TEST(PredictRequestTest, ARequestThatIsCutIsAcceptedOnlyBetweenItsFields) {
     EXPECT_TRUE(code == Code::kOk || code == Code::kInvalidArgument) << size;
     accepted += code == Code::kOk;
   }
-  // Nothing, the model, the model with the input.
+  // The valid prefixes: nothing, the model, the model with the input.
   EXPECT_EQ(accepted, 3);
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using Form = ColumnOutput::Form;
 
-// Memory for the values of a column, and what came into it.
+// Memory for the values of a column, and the values that were read.
 struct Values {
   std::vector<uint64_t> numbers;
   std::vector<uint8_t> bools;
@@ -63,7 +63,7 @@ RequestBody Scanned(const std::string& text) {
   return *body;
 }
 
-// The only column, read as a form.
+// The values of the only column, read in a form.
 Values Read(const std::string& text, Form form) {
   const RequestBody body = Scanned(text);
   EXPECT_EQ(body.columns().size(), 1u);
@@ -227,7 +227,7 @@ TEST(RequestBodyTest, WhatIsNoRequest) {
   }
   for (const char* rows : {"[]", "{}", "1", "\"\"", "null", "{\"x\": 1}"}) {
     ExpectRefused(std::string("{\"instances\": ") + rows + "}",
-                  "must be a list of examples, one at least");
+                  "must be a list of at least one example");
   }
   for (const char* name : {"1", "null", "[\"s\"]", "{}", "true", "1.5"}) {
     ExpectRefused(std::string("{\"signature_name\": ") + name + "}",
@@ -235,8 +235,8 @@ TEST(RequestBodyTest, WhatIsNoRequest) {
   }
   ExpectRefused("{\"signature_name\": \"\", \"signature_name\": \"\"}", "once");
   ExpectRefused("{\"inputs\": {\"a\": 1, \"a\": 1}}", "given twice");
-  ExpectRefused("{\"inputs\": {\"a\\u0000\": 1}}", "no NUL");
-  ExpectRefused("{\"signature_name\": \"a\\u0000\"}", "no NUL");
+  ExpectRefused("{\"inputs\": {\"a\\u0000\": 1}}", "not contain a NUL");
+  ExpectRefused("{\"signature_name\": \"a\\u0000\"}", "not contain a NUL");
 }
 
 TEST(RequestBodyTest, WhatIsNoJson) {
@@ -256,7 +256,7 @@ TEST(RequestBodyTest, DepthIsBounded) {
   for (const std::string& open : {std::string("["), std::string("{\"x\":")}) {
     std::string text = "{\"more\":";
     for (int i = 0; i < 100'000; ++i) text += open;
-    ExpectRefused(text, "at most 40 lists and objects in each other");
+    ExpectRefused(text, "nest at most 40 lists and objects");
   }
 }
 
@@ -270,11 +270,11 @@ TEST(RequestBodyTest, NamesAreBounded) {
                 .signature(),
             longest);
   ExpectRefused("{\"inputs\": 1, \"signature_name\": \"" + longest + "x\"}",
-                "signature_name may have 1024 bytes");
+                "signature_name must have at most 1024 bytes");
   // The limit is within the last character.
   ExpectRefused("{\"inputs\": 1, \"signature_name\": \"" + longest.substr(1) +
                     "\xc3\xa9\"}",
-                "signature_name may have 1024 bytes");
+                "signature_name must have at most 1024 bytes");
   std::string many = "{\"inputs\": {";
   for (size_t i = 0; i <= RequestBody::kMaxColumns; ++i) {
     many += "\"" + std::to_string(i) + "\": 1,";

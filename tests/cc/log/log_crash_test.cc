@@ -27,8 +27,8 @@ Texts Beginning(const Texts& texts, size_t count) {
   return Texts(texts.begin(), texts.begin() + count);
 }
 
-// The moment at which kSynced and "first" are durable, and kUnsynced, a batch,
-// are written and not yet synced.
+// Files at the moment when kSynced and "first" are durable, and kUnsynced, one
+// batch, is written but not yet synced.
 MemoryImage AtSync() {
   MemoryFiles files;
   const auto log = Continue(PlaceIn(&files));
@@ -49,7 +49,7 @@ MemoryImage AtSync() {
 
 const Texts kAtSync = Joined(Joined(kSynced, {"first"}), kUnsynced);
 
-// Of the log's only segment, all that the device has, and `kept` bytes more.
+// The log's only segment with what the device has of it, and `kept` bytes more.
 MemoryImage AfterLossOfPower(MemoryImage image, size_t kept) {
   MemoryFile* const file = &image.at(SegmentPath(1));
   file->bytes.resize(file->synced + kept);
@@ -124,7 +124,7 @@ TEST(LogCrashTest, ATailOfZerosIsTorn) {
   }
 }
 
-// The device writes in the order that it likes.
+// The device writes in any order that it likes.
 TEST(LogCrashTest, AHoleInWhatWasNotSyncedIsTorn) {
   const MemoryImage image = AtSync();
   const size_t begin = image.at(SegmentPath(1)).synced;
@@ -143,8 +143,8 @@ TEST(LogCrashTest, AHoleInWhatWasNotSyncedIsTorn) {
   }
 }
 
-// A process is killed between write and sync; then the next one's records are
-// durable only if that tail is.
+// A process is killed between write and sync. Then the records of the next
+// process are durable only if that unsynced tail is durable.
 TEST(LogCrashTest, WhatAKilledProcessLeftIsDurableBeforeWhatFollows) {
   MemoryFiles files(AtSync());
   ASSERT_GT(UnsyncedBytes(files.image()), 0u);
@@ -174,8 +174,8 @@ TEST(LogCrashTest, ASegmentsHeaderIsDurableBeforeItHasAName) {
   EXPECT_EQ(files.image().at(SegmentPath(1)).synced, kSegmentHeaderBytes);
 }
 
-// Each record is acknowledged before the next one comes, so that only damage
-// to the last one can be taken for a crash's.
+// Each record is acknowledged before the next one comes, so that only damage to
+// the last record can be mistaken for the effect of a crash.
 TEST(LogDamageTest, EveryDamagedByteIsFoundOrInTheTail) {
   const Texts texts = {"a", std::string(20, 'b'), "", "d", "12345678", "f"};
   LogOptions options;
@@ -206,7 +206,8 @@ TEST(LogDamageTest, EveryDamagedByteIsFoundOrInTheTail) {
   }
 }
 
-// What a killed process leaves of records that only that survives.
+// What a killed process leaves of records that survive the end of a process,
+// but not a loss of power.
 class SystemLogTest : public ::testing::Test {
  protected:
   static LogOptions Options() {
@@ -215,7 +216,7 @@ class SystemLogTest : public ::testing::Test {
     return options;
   }
 
-  // The first ones each in a write of its own, the last three in one.
+  // Writes each of the first records alone, and the last three together.
   static MemoryImage Written() {
     MemoryFiles files;
     const auto log = Continue(PlaceIn(&files), Options());
@@ -250,8 +251,8 @@ TEST_F(SystemLogTest, IsCutOffAnywhere) {
   }
 }
 
-// A process that ends takes nothing back of what it has written: also where all
-// was written at once, and of the last record.
+// When a process ends, what it has written stays. So a flipped bit is damage,
+// also in the last record, and where all records were written at once.
 TEST_F(SystemLogTest, AFlippedBitIsNeverTorn) {
   const size_t size = written_.at(SegmentPath(1)).bytes.size();
   for (size_t at = 0; at < size; ++at) {
@@ -295,14 +296,14 @@ TEST(LogLossTest, WhatIsGivenUpStartsWithTheDamagedRecord) {
   EXPECT_EQ(reading.torn_tail->offset, kSegmentHeaderBytes + RecordBytes(1));
   EXPECT_EQ(reading.torn_tail->segments.size(), 2u);
   AppendEach(Continue(PlaceIn(&files), options, 1).get(), {"later"});
-  // From then on as if it had never been.
+  // From then on the log reads as if the lost record had never been there.
   EXPECT_EQ(ReadLog(PlaceIn(&files)).records, (Texts{"a", "later"}));
   EXPECT_EQ(ReadLog(PlaceIn(&files), 0, 1).records, (Texts{"a", "later"}));
   const std::string name = SegmentPath(3).substr(std::string("log/").size());
   EXPECT_EQ(files.image().count("log/lost-" + name), 1u);
 }
 
-// A process that is killed while it gives up leaves what is given up again.
+// If a process is killed while it gives records up, the next one does it again.
 TEST(LogLossTest, IsDoneAgainAfterAnyCrash) {
   LogOptions options;
   options.segments.max_bytes = 1;
@@ -316,7 +317,7 @@ TEST(LogLossTest, IsDoneAgainAfterAnyCrash) {
   }
 }
 
-// As the version wrote that did not say what its records survive.
+// The earlier version, whose segments do not say what their records survive.
 TEST(LogVersionTest, TheOneBeforeIsReadAndGoneOnWith) {
   MemoryImage image = AtSync();
   std::vector<uint8_t>* const bytes = &image.at(SegmentPath(1)).bytes;

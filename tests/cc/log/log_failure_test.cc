@@ -17,7 +17,7 @@ using Texts = std::vector<std::string>;
 
 const Texts kTexts = {"a", "bb", std::string(50, 'c'), "d"};
 
-// Appends kTexts until one is refused; the count of those acknowledged.
+// Appends kTexts until one is refused; returns how many were acknowledged.
 size_t AppendUntilRefused(LogWriter* log) {
   size_t count = 0;
   while (count < kTexts.size() && AppendAndWait(log, kTexts[count]).ok()) {
@@ -26,7 +26,7 @@ size_t AppendUntilRefused(LogWriter* log) {
   return count;
 }
 
-// What a reader finds is a beginning of kTexts.
+// Expects that a reader found the first of kTexts, and no other record.
 void ExpectABeginning(const Reading& reading) {
   EXPECT_TRUE(reading.status.ok()) << reading.status.message();
   ASSERT_LE(reading.records.size(), kTexts.size());
@@ -36,7 +36,7 @@ void ExpectABeginning(const Reading& reading) {
 
 class LogFailureTest : public ::testing::TestWithParam<uint64_t> {
  protected:
-  // Of segments that take so many bytes.
+  // Options of segments that take as many bytes as the parameter says.
   LogOptions Options() const {
     LogOptions options;
     options.segments.max_bytes = GetParam();
@@ -115,13 +115,14 @@ TEST(LogErrorTest, AnErrorReachesAllWhoWaitAndAllWhoCome) {
     const auto position = Append(log.get(), "b");
     ASSERT_TRUE(position.ok());
     log->WhenDurable(*position, waiting[i].done());
-    if (i == 0) files.WaitForHeldSync();  // The others are in the next batch.
+    if (i == 0) files.WaitForHeldSync();  // The others come later.
   }
   files.ReleaseSyncs();
   for (const CallResult& one : waiting) {
     EXPECT_EQ(one.Wait().code(), Code::kUnavailable);
-    EXPECT_NE(one.Wait().message().find("the device is gone; nothing is"),
-              std::string::npos)
+    EXPECT_NE(
+        one.Wait().message().find("the device is gone; logging has stopped"),
+        std::string::npos)
         << one.Wait().message();
   }
   EXPECT_EQ(Append(log.get(), "c").status().code(), Code::kUnavailable);

@@ -20,7 +20,7 @@ inline constexpr LogShard kShard{1, 3};
 
 inline LogPlace PlaceIn(FileSystem* files) { return {files, "log", kShard}; }
 
-// What a reader gives.
+// What a reader found.
 struct Reading {
   std::vector<std::string> records;
   Status status;
@@ -28,32 +28,31 @@ struct Reading {
   std::optional<TornTail> torn_tail;
 };
 
-// Fails the test if positions do not count up from `from`, or a type is not
-// what Append gives.
+// Reads the log. Fails the test if positions do not count up from `from`, or a
+// record has another type than Append gives it.
 Reading ReadLog(const LogPlace& place, uint64_t from = 0,
                 uint64_t lose_from = 0);
 
-// Reads the log, but for what `lose_from` gives up, and goes on where it ends.
-// Null, and the test fails, where
-// that cannot be.
+// Reads the log without the records that `lose_from` gives up, and goes on
+// where it ends. If that fails, the test fails, and the result is null.
 std::unique_ptr<LogWriter> Continue(const LogPlace& place,
                                     const LogOptions& options = {},
                                     uint64_t lose_from = 0);
 
 Result<uint64_t> Append(LogWriter* log, const std::string& text);
 
-// Appends, and waits until it is durable.
+// Appends a record, and waits until it is durable.
 Status AppendAndWait(LogWriter* log, const std::string& text);
 
-// Each waited for, so in a batch of its own: in a sync of its own, and in a
-// segment of its own if segments take no more.
+// Waits for each record before the next one, so that each is in a batch and a
+// sync of its own, and in a segment of its own if segments take no more.
 void AppendEach(LogWriter* log, const std::vector<std::string>& texts);
 
-// As AppendEach, in a log of its own.
+// What AppendEach makes of a new log.
 MemoryImage ImageOf(const std::vector<std::string>& texts,
                     const LogOptions& options = {});
 
-// The path of the segment of a number.
+// The path of the segment with this number.
 std::string SegmentPath(int number);
 
 }  // namespace persia

@@ -97,7 +97,8 @@ TEST(LogFormatTest, AnotherVersionIsNamed) {
     const Status status = ChangedHeader().StatusWith(4, version);
     EXPECT_EQ(status.code(), Code::kFailedPrecondition);
     EXPECT_NE(status.message().find(
-                  Concat("version ", int{version}, " where versions 2 to 3")),
+                  Concat("version ", int{version},
+                         ", but this program reads versions 2 to 3")),
               std::string::npos)
         << status.message();
   }

@@ -15,7 +15,7 @@
 namespace persia {
 namespace {
 
-// What the record of a position holds.
+// The text of the record at `position`.
 std::string TextAt(uint64_t position) {
   return Concat(position, " ", std::string(position % 300, 'x'));
 }
@@ -40,8 +40,9 @@ std::string TextAt(uint64_t position) {
   }
 }
 
-// A process that appends, killed once it has said `count` times that a record
-// is durable. Returns the highest position that it said so of.
+// Runs a process that appends, and kills it once it has said `count` times that
+// a record is durable. Returns the highest position that it reported as
+// durable.
 uint64_t KillAfter(const LogPlace& place, SyncMode sync, int count) {
   int pipe[2];
   EXPECT_EQ(::pipe(pipe), 0);

@@ -53,14 +53,14 @@ TEST_F(LogReaderTest, SegmentsBeforeAPositionAreNotRead) {
   EXPECT_EQ(ReadLog(PlaceIn(&files), 1).status.code(), Code::kDataLoss);
 }
 
-// Whoever reads from there knows that there was more.
+// Position 9 is known from elsewhere, so the log must have had more records.
 TEST_F(LogReaderTest, ALogThatEndsBeforeWhereItIsReadFromIsDamaged) {
   MemoryFiles empty;
   for (FileSystem* files :
        {static_cast<FileSystem*>(&files_), static_cast<FileSystem*>(&empty)}) {
     const Status status = ReadLog(PlaceIn(files), 9).status;
     EXPECT_EQ(status.code(), Code::kDataLoss);
-    EXPECT_NE(status.message().find("those from record 9 on are needed"),
+    EXPECT_NE(status.message().find("but record 9 is needed"),
               std::string::npos)
         << status.message();
   }
@@ -70,7 +70,7 @@ TEST_F(LogReaderTest, WhatWasRemovedCannotBeRead) {
   ASSERT_TRUE(RemoveSegmentsBefore(place_, 2).ok());
   const Status status = ReadLog(place_, 1).status;
   EXPECT_EQ(status.code(), Code::kDataLoss);
-  EXPECT_NE(status.message().find("begins with record 2, and record 1 is"),
+  EXPECT_NE(status.message().find("begins with record 2, but record 1 is"),
             std::string::npos)
       << status.message();
 }
@@ -81,7 +81,7 @@ TEST_F(LogReaderTest, ALogOfAnotherShardIsRefused) {
     EXPECT_EQ(OpenStatus().code(), Code::kFailedPrecondition);
   }
   EXPECT_NE(OpenStatus().message().find(
-                "of the log of shard 1 of 3, and this is shard 1 of 4"),
+                "to the log of shard 1 of 3, but this is shard 1 of 4"),
             std::string::npos)
       << OpenStatus().message();
 }

@@ -20,7 +20,7 @@ constexpr int kRecords = 100;
 
 class LogThreadsTest : public ::testing::Test {
  protected:
-  // Batches and segments that are full all the time.
+  // Small batches and segments, so that they are full all the time.
   static LogOptions SmallOptions(SyncMode sync) {
     LogOptions options;
     options.segments.sync = sync;

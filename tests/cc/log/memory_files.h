@@ -1,5 +1,5 @@
-// MemoryFiles: a FileSystem that knows what a loss of power would leave, and
-// fails or waits as a test wants.
+// MemoryFiles: a FileSystem that records what a loss of power would leave, and
+// fails or waits when a test says so.
 
 #ifndef PERSIA_TESTS_CC_LOG_MEMORY_FILES_H_
 #define PERSIA_TESTS_CC_LOG_MEMORY_FILES_H_
@@ -18,10 +18,10 @@ namespace persia {
 
 struct MemoryFile {
   std::vector<uint8_t> bytes;
-  size_t synced = 0;  // The first ones, which the device has.
+  size_t synced = 0;  // The first bytes; the device has them.
 };
 
-// By path.
+// The files by their paths.
 using MemoryImage = std::map<std::string, MemoryFile>;
 
 // Thread-safe.
@@ -37,11 +37,11 @@ class MemoryFiles : public FileSystem {
 
   // From now on syncs wait.
   void HoldSyncs();
-  // Waits until one does; a hang fails the test.
+  // Waits until a sync is held; a hang fails the test.
   void WaitForHeldSync();
   void ReleaseSyncs();
 
-  // Of files that are being written, so far.
+  // The number of syncs so far, of files that are being written.
   int syncs();
   size_t largest_write();
 

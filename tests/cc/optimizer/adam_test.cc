@@ -18,14 +18,15 @@ TEST(Adam, FollowsItsFormula) {
           v = 0.999 * v + 0.001 * g * g;
           const double m_hat = m / (1 - std::pow(0.9, step));
           const double v_hat = v / (1 - std::pow(0.999, step));
-          // Epsilon is so small that where it is added does not show.
+          // Epsilon is so small that it does not matter where it is added.
           *w -= kRate * m_hat / (std::sqrt(v_hat) + 1e-7);
         };
       },
       2e-4);  // 1 - 0.999^t in float32 is wrong in the fifth digit at first.
 }
 
-// A row's first step is the learning rate, however often others moved.
+// A row's first step has the size of the learning rate, however many updates
+// other rows had.
 TEST(Adam, CountsTheRowsOwnUpdates) {
   const auto adam = OptimizerOf("adam");
   ASSERT_TRUE(adam.ok());

@@ -1,5 +1,5 @@
-// Rules that are dense move a row as if it had been stepped in every step,
-// though it is only when it has a gradient.
+// Dense rules move a row as if it had been stepped in every step, although it
+// is stepped only when it has a gradient.
 
 #include <gtest/gtest.h>
 
@@ -50,14 +50,14 @@ float GradientOf(uint32_t step) {
 
 class DenseRulesTest : public ::testing::TestWithParam<Rules> {
  protected:
-  // Steps both through `step`, which has a gradient if `has_gradient`: of one
-  // each step is an update, of the other those that have a gradient.
+  // Steps both rows. The row of the lazy rule is updated in each step, with 0
+  // if there is no gradient; the row of the dense rule only if `has_gradient`.
   void Step(uint32_t step, bool has_gradient) {
     every_step_.Step(has_gradient ? GradientOf(step) : 0, step);
     if (has_gradient) now_and_then_.Step(GradientOf(step), step);
   }
 
-  // Within one percent of how far it has moved.
+  // The weights may differ by one percent of how far they have moved.
   void ExpectSameWeight() const {
     EXPECT_NEAR(now_and_then_.weight(), every_step_.weight(),
                 0.01f * std::abs(1 - every_step_.weight()) + 1e-5f);
@@ -89,7 +89,7 @@ TEST_P(DenseRulesTest, WhatComesUnexpectedlyIsMadeUpFor) {
     if (has_gradient) next += 1 + (step * 7) % 90;
     Step(step, has_gradient);
   }
-  // Then for long: until all momentum has gone.
+  // Then many steps with few gradients, until all momentum is gone.
   for (uint32_t step = 2001; step < 2400; ++step) {
     Step(step, step % 100 == 0);
   }

@@ -1,4 +1,5 @@
-// Whether a rule follows the formula of its paper, weight by weight in double.
+// Whether a rule follows the formula of its paper, computed for each weight in
+// double precision.
 
 #ifndef PERSIA_TESTS_CC_OPTIMIZER_FOLLOWS_FORMULA_H_
 #define PERSIA_TESTS_CC_OPTIMIZER_FOLLOWS_FORMULA_H_
@@ -25,8 +26,8 @@ inline double GradientAt(int step, size_t d) {
          (1 + static_cast<double>(d % 3));
 }
 
-// Runs 300 steps on a row and, weight by weight, through rules that `make_rule`
-// makes.
+// Runs 300 steps on a row, and for each weight on a rule from `make_rule`;
+// expects equal weights.
 inline void ExpectFollows(const std::string& text,
                           const std::function<ScalarRule()>& make_rule,
                           double tolerance) {

@@ -68,7 +68,7 @@ TEST(Ftrl, ChangesNothingAtALearningRateOfZero) {
   EXPECT_EQ(paused.weights(), other.weights());
 }
 
-// Of gradients over ten orders of magnitude.
+// Weights stay finite with gradients over ten orders of magnitude.
 void ExpectStaysFinite(const std::string& optimizer, float rate) {
   RowTrainer row(optimizer, {0.5f, 0, -0.5f});
   for (int step = 0; step < 100; ++step) {

@@ -1,5 +1,5 @@
-// What Keras 3.15 (TensorFlow backend) makes of the same weights and gradients,
-// every weight having a gradient in every step.
+// The weights that Keras 3.15 (TensorFlow backend) gets from the same weights
+// and gradients, where every weight has a gradient in every step.
 
 #include <gtest/gtest.h>
 

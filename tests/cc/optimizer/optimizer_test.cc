@@ -22,7 +22,7 @@ TEST(Optimizer, UpdatesRowsThatLieApart) {
   EXPECT_EQ(second, (std::vector<float>{2.5f, 3.5f}));
 }
 
-// An optimizer, and the whole of its error.
+// An optimizer, and the whole error message that it gives.
 using BadOptimizer = std::pair<const char*, const char*>;
 class MakeOptimizerRefuses : public ::testing::TestWithParam<BadOptimizer> {};
 
@@ -41,10 +41,11 @@ INSTANTIATE_TEST_SUITE_P(
             "adamax",
             "optimizer must be one of adagrad, adam, adamw, ftrl, "
             "lamb, rmsprop, rowwise_adagrad, sgd, received \"adamax\""),
-        BadOptimizer("sgd(momentun=0.9)",
-                     "optimizer sgd has no parameter momentun; it has "
-                     "momentum, nesterov, dense and, as every rule, clipnorm, "
-                     "clipvalue, weight_bound, weight_decay"),
+        BadOptimizer(
+            "sgd(momentun=0.9)",
+            "optimizer sgd has no parameter momentun; it has "
+            "momentum, nesterov, dense and, like every optimizer, clipnorm, "
+            "clipvalue, weight_bound, weight_decay"),
         BadOptimizer("sgd(momentum=1.5)",
                      "optimizer sgd: momentum must be between 0 and 1, "
                      "received 1.5"),
@@ -55,42 +56,42 @@ INSTANTIATE_TEST_SUITE_P(
                      "optimizer sgd: nesterov must be 0 or 1, received 0.5"),
         BadOptimizer("adagrad(initial_accumulator_value=-1)",
                      "optimizer adagrad: initial_accumulator_value must be at "
-                     "least 0, and a float32, received -1"),
+                     "least 0 and within the range of float32, received -1"),
         BadOptimizer("adagrad(epsilon=1e300)",
-                     "optimizer adagrad: epsilon must be at least 0, and a "
-                     "float32, received 1e+300"),
+                     "optimizer adagrad: epsilon must be at least 0 and within "
+                     "the range of float32, received 1e+300"),
         BadOptimizer("adagrad(epsilon=0,initial_accumulator_value=0)",
                      "optimizer adagrad: epsilon must be above 0 in float32 "
                      "where initial_accumulator_value is 0, received 0"),
         BadOptimizer("adam(beta_1=1)",
-                     "optimizer adam: beta_1 must be at least 0 and, in "
-                     "float32, below 1, received 1"),
+                     "optimizer adam: beta_1 must be at least 0 and, rounded "
+                     "to float32, below 1, received 1"),
         BadOptimizer("adam(beta_2=0.999999999999)",
-                     "optimizer adam: beta_2 must be at least 0 and, in "
-                     "float32, below 1, received 0.999999999999"),
+                     "optimizer adam: beta_2 must be at least 0 and, rounded "
+                     "to float32, below 1, received 0.999999999999"),
         BadOptimizer("adam(beta_2=-0.5)",
-                     "optimizer adam: beta_2 must be at least 0 and, in "
-                     "float32, below 1, received -0.5"),
+                     "optimizer adam: beta_2 must be at least 0 and, rounded "
+                     "to float32, below 1, received -0.5"),
         BadOptimizer("adam(epsilon=0)",
-                     "optimizer adam: epsilon must be above 0, and a float32, "
-                     "received 0"),
+                     "optimizer adam: epsilon must be above 0 and within the "
+                     "range of float32, received 0"),
         BadOptimizer("adam(amsgrad=2)",
                      "optimizer adam: amsgrad must be 0 or 1, received 2"),
         BadOptimizer("adamw(weight_decay=-1)",
-                     "optimizer adamw: weight_decay must be at least 0, and a "
-                     "float32, received -1"),
+                     "optimizer adamw: weight_decay must be at least 0 and "
+                     "within the range of float32, received -1"),
         BadOptimizer("rowwise_adagrad(epsilon=-1)",
-                     "optimizer rowwise_adagrad: epsilon must be at least 0, "
-                     "and a float32, received -1"),
+                     "optimizer rowwise_adagrad: epsilon must be at least 0 "
+                     "and within the range of float32, received -1"),
         BadOptimizer("rmsprop(rho=1)",
-                     "optimizer rmsprop: rho must be at least 0 and, in "
-                     "float32, below 1, received 1"),
+                     "optimizer rmsprop: rho must be at least 0 and, rounded "
+                     "to float32, below 1, received 1"),
         BadOptimizer("rmsprop(momentum=2)",
                      "optimizer rmsprop: momentum must be between 0 and 1, "
                      "received 2"),
         BadOptimizer("rmsprop(epsilon=1e-60)",
-                     "optimizer rmsprop: epsilon must be above 0, and a "
-                     "float32, received 1e-60"),
+                     "optimizer rmsprop: epsilon must be above 0 and within "
+                     "the range of float32, received 1e-60"),
         BadOptimizer("rmsprop(centered=0.5)",
                      "optimizer rmsprop: centered must be 0 or 1, received "
                      "0.5"),
@@ -107,26 +108,26 @@ INSTANTIATE_TEST_SUITE_P(
                      "received 2e+09"),
         BadOptimizer("ftrl(l1_regularization_strength=-1)",
                      "optimizer ftrl: l1_regularization_strength must be at "
-                     "least 0, and a float32, received -1"),
+                     "least 0 and within the range of float32, received -1"),
         BadOptimizer("ftrl(beta=-0.5)",
-                     "optimizer ftrl: beta must be at least 0, and a float32, "
-                     "received -0.5"),
+                     "optimizer ftrl: beta must be at least 0 and within the "
+                     "range of float32, received -0.5"),
         BadOptimizer("lamb(amsgrad=1)",
                      "optimizer lamb has no parameter amsgrad; it has beta_1, "
-                     "beta_2, epsilon and, as every rule, clipnorm, "
+                     "beta_2, epsilon and, like every optimizer, clipnorm, "
                      "clipvalue, weight_bound, weight_decay"),
         BadOptimizer("sgd(clipnorm=0)",
-                     "optimizer sgd: clipnorm must be above 0, and a float32, "
-                     "received 0"),
+                     "optimizer sgd: clipnorm must be above 0 and within the "
+                     "range of float32, received 0"),
         BadOptimizer("sgd(clipvalue=-2)",
-                     "optimizer sgd: clipvalue must be above 0, and a "
-                     "float32, received -2"),
+                     "optimizer sgd: clipvalue must be above 0 and within the "
+                     "range of float32, received -2"),
         BadOptimizer("sgd(clipnorm=1,clipvalue=2)",
-                     "optimizer sgd: clipvalue must be absent where clipnorm "
+                     "optimizer sgd: clipvalue must be left out where clipnorm "
                      "is given, received 2"),
         BadOptimizer("sgd(weight_bound=0)",
-                     "optimizer sgd: weight_bound must be above 0, and a "
-                     "float32, received 0")));
+                     "optimizer sgd: weight_bound must be above 0 and within "
+                     "the range of float32, received 0")));
 
 TEST(MakeOptimizer, AcceptsTheEndsOfTheRanges) {
   for (const char* text :

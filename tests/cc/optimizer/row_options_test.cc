@@ -39,7 +39,7 @@ TEST(RowOptions, WeightBoundBringsWeightsBackAfterTheRule) {
   EXPECT_EQ(row.weights(), (std::vector<float>{1.5f, -1.5f, 0.25f}));
 }
 
-// In another order the weight would be 0.75, or -0.25.
+// In another order the weight after the first step would be 0.75 or -0.25.
 TEST(RowOptions, ComposeInKerassOrder) {
   RowTrainer row("sgd(clipvalue=1,weight_decay=0.5,weight_bound=0.5)", {2.0f});
   row.Step({10.0f}, 0.5f);
@@ -54,7 +54,8 @@ TEST(RowOptions, AddNoState) {
   EXPECT_EQ((*with)->state_size(8), (*OptimizerOf("adam"))->state_size(8));
 }
 
-// More rows than are clipped at a time, and not a multiple.
+// The rows are more than are clipped at a time, and not a multiple of that
+// number.
 TEST(RowOptions, ClipEachRowOfALargeUpdateByItself) {
   constexpr size_t kRows = 1000, kDim = 20;
   const auto rule = OptimizerOf("sgd(clipnorm=1)");

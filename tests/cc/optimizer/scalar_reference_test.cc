@@ -156,7 +156,8 @@ void ClippedValueAndBound(float* w, float*, const float* g, size_t dim) {
 struct Case {
   const char* optimizer;
   Reference reference;
-  // 0: to the bit. Sums over a row may round otherwise.
+  // 0 if all bits must be equal. Rules that sum over a row may round
+  // differently.
   float tolerance;
 };
 
@@ -166,7 +167,7 @@ float SomeFloat(size_t step, size_t row, size_t d) {
   return std::sin(static_cast<float>(1 + 7 * step + 131 * row + 17 * d));
 }
 
-// Rows whose state follows their weights, as in a table.
+// Rows with their state behind their weights, as in a table.
 struct Rows {
   Rows(const Optimizer& optimizer, size_t dim)
       : dim(dim), stride(dim + optimizer.state_size(dim)) {

@@ -22,7 +22,7 @@ using Floats = std::vector<float>;
 constexpr char kPooled[] = "pooled";
 constexpr uint32_t kDim = 2;
 
-// Bags whose vectors are fewer bytes than their rows.
+// Bags whose vectors take fewer bytes than their rows.
 const Ids kIds = {1, 2, 3, 4, 5, 6, 7, 8};
 const Offsets kOffsets = {0, 3, 3, 8};
 const Floats kSums = {6, 6, 0, 0, 30, 30};
@@ -43,9 +43,9 @@ class BagsTest : public SessionFixture {
     ExpectOk(session_->CreateTable(&request));
   }
 
-  static LookupCall Bags(const Offsets& offsets, bool training,
-                         Combiner combiner = Combiner::kSum) {
-    LookupCall call;
+  static LayerCall Bags(const Offsets& offsets, bool training,
+                        Combiner combiner = Combiner::kSum) {
+    LayerCall call;
     call.layer = "a";
     call.table = HashName(kPooled);
     call.dim = kDim;
@@ -55,12 +55,13 @@ class BagsTest : public SessionFixture {
     return call;
   }
 
-  std::shared_ptr<Lookup> Train(const Ids& ids = kIds,
-                                const Offsets& offsets = kOffsets) {
+  std::shared_ptr<StartedLookup> Train(const Ids& ids = kIds,
+                                       const Offsets& offsets = kOffsets) {
     return Start(Bags(offsets, /*training=*/true), ids);
   }
 
-  void StageOf(const std::string& layer, const Lookup& lookup, float first) {
+  void StageOf(const std::string& layer, const StartedLookup& lookup,
+               float first) {
     ExpectOk(lookup.outcome.status());
     Floats gradients(lookup.rows.size());
     for (float& gradient : gradients) gradient = first++;
@@ -124,7 +125,7 @@ TEST_F(BagsTest, KeepDuplicates) {
   EXPECT_EQ(lookup->rows, (Floats{6, 6, 44, 44}));
 }
 
-// What must not change results, but how they come about.
+// Settings that must not change results, but change where bags are pooled.
 class PooledHereTest : public BagsTest {
  protected:
   void ExpectPooledHere() {
@@ -153,7 +154,7 @@ TEST_F(PooledHereTest, WhereCopiesOfRowsAreKept) {
 }
 
 TEST_F(BagsTest, OfATableThatTakesNoneArePooledHere) {
-  LookupCall call = Bags(kOffsets, /*training=*/true);
+  LayerCall call = Bags(kOffsets, /*training=*/true);
   call.table = kTable;
   const auto lookup = Start(call, kIds);
   ExpectOk(lookup->outcome.status());
@@ -194,7 +195,7 @@ TEST_F(BagsTest, WithoutIdsAreZeroAndNoRequest) {
 // ---- Parts of one update ----
 
 TEST_F(BagsTest, OfReplicasGoAsOneUpdate) {
-  LookupCall call = Bags(kOffsets, /*training=*/true);
+  LayerCall call = Bags(kOffsets, /*training=*/true);
   const auto first = Start(call, kIds);
   call.replica = 1;
   const auto second = Start(call, {1, 12, 13, 14, 15, 16, 17, 18});
@@ -210,10 +211,10 @@ TEST_F(BagsTest, OfReplicasGoAsOneUpdate) {
             (Floats{1, 2, 3, 4, 5, 6, 10, 11, 12, 13, 14, 15}));
 }
 
-// Twice in one update, a row would be stepped twice.
+// If id 8 were in the update twice, its row would be stepped twice.
 TEST_F(BagsTest, AndRowsOfOneTableGoAsOneGradientARow) {
   const auto bags = Train();
-  LookupCall plain = Bags({}, /*training=*/true, Combiner::kNone);
+  LayerCall plain = Bags({}, /*training=*/true, Combiner::kNone);
   plain.layer = "b";
   const auto rows = Start(plain, {8, 9});
   StageOf("a", *bags, 1);
@@ -259,7 +260,7 @@ TEST_F(PrefetchedBagsTest, AreFound) {
   ExpectOk(second->outcome.status());
   EXPECT_EQ(second->rows, kSums);
   EXPECT_EQ(control_->lookups(), 2u);
-  EXPECT_EQ(session_->Counters().prefetched, 1u);
+  EXPECT_EQ(session_->Counters().prefetch_hits, 1u);
 }
 
 TEST_F(PrefetchedBagsTest, OfTheSameIdsAreOthers) {
@@ -267,14 +268,14 @@ TEST_F(PrefetchedBagsTest, OfTheSameIdsAreOthers) {
   const auto lookup = Train();
   ExpectOk(lookup->outcome.status());
   EXPECT_EQ(lookup->rows, kSums);
-  EXPECT_EQ(session_->Counters().registered, 1u);
+  EXPECT_EQ(session_->Counters().batches_registered, 1u);
   const auto mean =
       Start(Bags({0, 4, 8}, /*training=*/true, Combiner::kMean), kIds);
   ExpectOk(mean->outcome.status());
   EXPECT_EQ(mean->rows, (Floats{2.5f, 2.5f, 6.5f, 6.5f}));
-  EXPECT_EQ(session_->Counters().registered, 1u);
+  EXPECT_EQ(session_->Counters().batches_registered, 1u);
   ExpectOk(Train(kIds, {0, 4, 8})->outcome.status());
-  EXPECT_EQ(session_->Counters().registered, 0u);
+  EXPECT_EQ(session_->Counters().batches_registered, 0u);
 }
 
 // ---- What is refused ----
@@ -282,14 +283,14 @@ TEST_F(PrefetchedBagsTest, OfTheSameIdsAreOthers) {
 TEST_F(BagsTest, ThatDoNotCoverTheIdsAreRefused) {
   const Status status = Train(kIds, {0, 3})->outcome.status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  ExpectMessage(status, "layer 'a': bag_offsets must go from 0 to");
+  ExpectMessage(status, "layer 'a': bag_offsets must begin with 0 and end");
 }
 
 TEST_F(PrefetchedBagsTest, ThatFallAreRefused) {
   const auto stream = session_->OpenStream(StreamOptions());
   const Status status = session_->Prefetch(*stream, {For(kIds, {0, 9, 3, 8})});
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  ExpectMessage(status, "layer 'a': bag_offsets must not fall");
+  ExpectMessage(status, "layer 'a': bag_offsets must not decrease");
 }
 
 TEST_F(BagsTest, GradientsOfTheirRowsAreRefused) {
@@ -302,7 +303,7 @@ TEST_F(BagsTest, GradientsOfTheirRowsAreRefused) {
 }
 
 TEST_F(BagsTest, RoomForTheirRowsIsRefused) {
-  LookupCall call = Bags(kOffsets, /*training=*/false);
+  LayerCall call = Bags(kOffsets, /*training=*/false);
   call.ids = kIds;
   auto issued = session_->Issue(call);
   ExpectOk(issued.status());

@@ -1,8 +1,9 @@
-// FakeService: a service that tells what it was asked, and completes its calls
+// FakeService: a service that records its requests, and completes its calls
 // when a test says so.
 //
-// Every row is {id, id, ...}; bags are pooled. What is not held is completed
-// before the call returns; what is held, on a thread of the service.
+// Every row is {id, id, ...}; bags are pooled. A call that is not held
+// completes before it returns; a held call completes on a thread of the
+// service.
 
 #ifndef PERSIA_TESTS_CC_PIPELINE_FAKE_SERVICE_H_
 #define PERSIA_TESTS_CC_PIPELINE_FAKE_SERVICE_H_
@@ -44,8 +45,8 @@ struct SeenUpdate {
   std::vector<SeenTable> tables;
 };
 
-// The test's end of a service; lives on after it, and may then serve another.
-// Thread-safe.
+// The test's control of a service. It outlives the service, and may then serve
+// another one. Thread-safe.
 class FakeControl {
  public:
   void HoldLookups(bool hold);
@@ -61,11 +62,12 @@ class FakeControl {
   // Tables that are made from now on take bags.
   void TakeBags();
 
-  // What lookups tell, and what updates are said to have done, from now on.
+  // The generation that answers to lookups contain, and the counts that updates
+  // report, from now on.
   void SetGeneration(uint64_t generation);
   void SetCounts(const UpdateCounts& counts);
 
-  // Requests so far, in order, once there are `count` of them.
+  // The requests so far, in order, once there are `count` of them.
   std::vector<SeenLookup> WaitForLookups(size_t count);
   std::vector<SeenUpdate> WaitForUpdates(size_t count);
   size_t lookups() const;
@@ -99,7 +101,7 @@ class FakeControl {
   bool destroyed_ = false;  // It has ended.
 };
 
-// Destroying it completes what is held with kCancelled, on its thread.
+// Its destructor completes held calls with kCancelled, on the service's thread.
 std::unique_ptr<EmbeddingService> MakeFakeService(
     std::shared_ptr<FakeControl> control);
 

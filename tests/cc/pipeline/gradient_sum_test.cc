@@ -26,7 +26,7 @@ TEST(SumGradients, CopiesNothingWithoutDuplicates) {
   TableStep step = MakeStep(1);
   AddPart(&step, {4, 2}, {10, 20});
   const SummedGradients sum = SumGradients(step);
-  EXPECT_EQ(sum.ids.ids.data(), step.parts[0].lookup->unique.ids.data());
+  EXPECT_EQ(sum.ids.ids.data(), step.parts[0].plan->unique.ids.data());
   EXPECT_EQ(sum.gradients.data(), step.parts[0].gradients.values.data());
   EXPECT_EQ(IdsOf(sum), (Ids{4, 2}));
   EXPECT_EQ(GradientsOf(sum), (Floats{10, 20}));

@@ -13,7 +13,7 @@
 
 #include "cc/base/hash.h"
 #include "cc/pipeline/session.h"
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 #include "tests/cc/pipeline/outcome.h"
 #include "tests/cc/pipeline/steps.h"
 
@@ -45,7 +45,7 @@ class LocalTrainingTest : public testing::Test {
     EXPECT_EQ(CreateTable(), 0u);
   }
 
-  // Returns the rows that it held.
+  // Returns how many rows the table held already.
   uint64_t CreateTable() {
     CreateTableRequest request;
     request.config = Config();
@@ -56,7 +56,7 @@ class LocalTrainingTest : public testing::Test {
   Floats Lookup(const std::string& layer, const Ids& ids, bool training,
                 Ticket* ticket) {
     Floats rows(ids.size() * 2);
-    LookupCall call;
+    LayerCall call;
     call.layer = layer;
     call.table = HashName(kName);
     call.dim = 2;
@@ -90,9 +90,9 @@ class LocalTrainingTest : public testing::Test {
   }
 
   uint64_t RowsUpdated() {
-    std::vector<ServiceStats> processes;
-    ExpectOk(session_->Stats(&processes));
-    return processes.at(0).tables.at(0).rows_updated;
+    StatsRequest stats;
+    ExpectOk(session_->Call(&stats));
+    return stats.processes.at(0).tables.at(0).rows_updated;
   }
 
   std::unique_ptr<Session> session_;
@@ -147,13 +147,13 @@ TEST_F(LocalTrainingTest, ANonFiniteGradientIsSkippedAlone) {
   Commit("a");
   ExpectOk(session_->Flush());
   EXPECT_EQ(Read({5, 6}), (Floats{1, 1, 0, 0}));
-  EXPECT_EQ(session_->Counters().nonfinite, 1u);
+  EXPECT_EQ(session_->Counters().gradients_nonfinite, 1u);
 }
 
 TEST_F(LocalTrainingTest, AnUnknownTableIsAnError) {
   const Ids ids{1};
   Floats row(2);
-  LookupCall call;
+  LayerCall call;
   call.layer = "a";
   call.table = HashName("never created");
   call.dim = 2;

@@ -15,7 +15,8 @@
 namespace persia {
 namespace {
 
-// Long beyond a test: a group is sent by its size, or when the gatherer stops.
+// Longer than any test: a group is sent because of its size, or when the
+// gatherer stops.
 constexpr double kForEver = 3600;
 
 class LookupGathererTest : public testing::Test {
@@ -29,14 +30,14 @@ class LookupGathererTest : public testing::Test {
                       });
   }
 
-  std::shared_ptr<LayerLookup> Add(const std::string& layer) {
-    auto lookup = std::make_shared<LayerLookup>(MakeRecord(layer, 1, 1, {5}));
+  std::shared_ptr<Lookup> Add(const std::string& layer) {
+    auto lookup = std::make_shared<Lookup>(MakePlan(layer, 1, 1, {5}));
     gatherer_->Add(lookup);
     return lookup;
   }
 
-  // As an op does once the rows are there.
-  static void CopyRows(const std::shared_ptr<LayerLookup>& lookup) {
+  // Does what an op does once the rows are there.
+  static void CopyRows(const std::shared_ptr<Lookup>& lookup) {
     const std::vector<float> row{5};
     std::vector<float> batch(1);
     EXPECT_TRUE(lookup->Complete(Status(), row, nullptr).empty());
@@ -67,7 +68,8 @@ TEST_F(LookupGathererTest, SendsAGroupOnceItIsAsLargeAsTheLast) {
   Make(0.2);
   for (const char* layer : {"a", "b", "c"}) CopyRows(Add(layer));
   ASSERT_EQ(WaitForGroups(1), (std::vector<size_t>{3}));
-  // Now it is known, so the last Add sends on its own thread.
+  // Now the size of the group is known, so the last Add sends on its own
+  // thread.
   for (const char* layer : {"a", "b", "c"}) CopyRows(Add(layer));
   EXPECT_EQ(sent_, (std::vector<size_t>{3, 3}));
 }
@@ -87,7 +89,7 @@ TEST_F(LookupGathererTest, LearnsAgainWhenAGroupWasTooSmall) {
   CopyRows(Add("a"));
   ASSERT_EQ(WaitForGroups(1), (std::vector<size_t>{1}));
   const auto a = Add("a");  // Sent by size.
-  const auto b = Add("b");  // But there was more: its rows are not used yet.
+  const auto b = Add("b");  // Same group: the rows of "a" are unused.
   ASSERT_EQ(WaitForGroups(3), (std::vector<size_t>{1, 1, 1}));
   CopyRows(a);
   CopyRows(b);

@@ -41,7 +41,8 @@ TEST(LookupPlanner, SendsWhatMovesLess) {
   EXPECT_TRUE(SendsOneBag(&planner, 2));
 }
 
-// A row is 8 bytes, as the offsets are: it is even with two ids.
+// A row is 8 bytes, as much as the offsets: with two ids, both ways cost the
+// same.
 TEST(LookupPlanner, CountsBytesAsTheyTravel) {
   LookupPlanner planner(/*shard_count=*/1, WireDtype::kBfloat16);
   EXPECT_FALSE(SendsOneBag(&planner, 2));
@@ -61,11 +62,11 @@ TEST(LookupPlanner, KeepsWhatABagNeeds) {
   std::vector<float> weights = {1, 2, 3, 4, 5, 6, 7};
   TableIds bags = OneBag(numbers, offsets, Combiner::kSum);
   bags.weights = weights;
-  const auto record = planner.Plan("layer", bags);
+  const auto plan = planner.Plan("layer", bags);
   numbers.assign(numbers.size(), 0);
   offsets.assign(offsets.size(), 0);
   weights.assign(weights.size(), 0);
-  const TableIds asked = record->Asked();
+  const TableIds asked = plan->Sent();
   EXPECT_EQ(asked.table, kTable);
   EXPECT_EQ(asked.dim, 4u);
   EXPECT_EQ(asked.combiner, Combiner::kSum);
@@ -73,7 +74,7 @@ TEST(LookupPlanner, KeepsWhatABagNeeds) {
             (std::vector<int64_t>{5, 6, 5, 7, 8, 9, 10}));
   EXPECT_EQ(asked.bag_offsets[1], 7u);
   EXPECT_EQ(asked.weights[6], 7.0f);
-  EXPECT_EQ(record->unique.ids, (std::vector<int64_t>{5, 6, 7, 8, 9, 10}));
+  EXPECT_EQ(plan->unique.ids, (std::vector<int64_t>{5, 6, 7, 8, 9, 10}));
 }
 
 }  // namespace

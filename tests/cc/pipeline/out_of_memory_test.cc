@@ -1,5 +1,6 @@
-// Memory that runs out fails a step, not the program. Large allocations are
-// made to fail by a global operator new, which sanitizers have of their own.
+// When memory runs out, a step fails and the program goes on. A global operator
+// new makes large allocations fail; sanitizers have an operator new of their
+// own.
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
@@ -32,7 +33,7 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 namespace persia {
 namespace {
 
-// While it lives, whatever takes more bytes at once fails, on every thread.
+// While it lives, every larger allocation fails, on every thread.
 class AllocationLimit {
  public:
   explicit AllocationLimit(size_t bytes) { most_bytes = bytes; }
@@ -52,8 +53,8 @@ std::vector<int64_t> Ids(size_t count) {
 
 class OutOfMemoryTest : public SessionFixture {
  protected:
-  static LookupCall Call(uint32_t dim) {
-    LookupCall call;
+  static LayerCall Call(uint32_t dim) {
+    LayerCall call;
     call.layer = "a";
     call.table = kTable;
     call.dim = dim;
@@ -66,7 +67,7 @@ class OutOfMemoryTest : public SessionFixture {
     ExpectMessage(status, "out of memory");
   }
 
-  // As any step before.
+  // Expects later steps to work as before.
   void ExpectThatStepsGoOn() {
     ExpectOk(Step("later", {1}).status());
     ExpectOk(session_->Flush());
@@ -75,7 +76,7 @@ class OutOfMemoryTest : public SessionFixture {
 
 TEST_F(OutOfMemoryTest, ABatchOfTooManyIdsFailsItsLookup) {
   const std::vector<int64_t> ids = Ids(kManyIds);
-  LookupCall call = Call(1);
+  LayerCall call = Call(1);
   call.ids = ids;
   {
     const AllocationLimit limit(kLimit);
@@ -97,13 +98,13 @@ TEST_F(OutOfMemoryTest, ABatchOfTooManyIdsIsNotRegistered) {
     const AllocationLimit limit(kLimit);
     ExpectExhausted(session_->Prefetch(*stream, std::move(layers)));
   }
-  EXPECT_EQ(session_->Counters().registered, 0u);
+  EXPECT_EQ(session_->Counters().batches_registered, 0u);
   ExpectThatStepsGoOn();
 }
 
 TEST_F(OutOfMemoryTest, RowsThatAreTooManyFailTheirLookup) {
   const std::vector<int64_t> ids = Ids(kFewIds);
-  LookupCall call = Call(kLargeDim);
+  LayerCall call = Call(kLargeDim);
   call.ids = ids;
   std::vector<float> rows(kFewIds * kLargeDim);
   Outcome outcome;
@@ -120,7 +121,7 @@ TEST_F(OutOfMemoryTest, RowsThatAreTooManyFailTheirLookup) {
 TEST_F(OutOfMemoryTest, SoDoThoseThatWaitedForAnUpdate) {
   MakeSession(/*staleness=*/0);
   HeldStep("a", {1});
-  LookupCall call = Call(kLargeDim);
+  LayerCall call = Call(kLargeDim);
   call.layer = "b";
   const auto lookup = Start(call, Ids(kFewIds));
   {
@@ -146,7 +147,7 @@ TEST_F(OutOfMemoryTest, GradientsThatCannotBeSummedAreReported) {
     ExpectExhausted(session_->Flush());
   }
   EXPECT_EQ(control_->updates(), 0u);
-  EXPECT_EQ(session_->Counters().unacknowledged, 0u);
+  EXPECT_EQ(session_->Counters().updates_pending, 0u);
   ExpectThatStepsGoOn();
 }
 

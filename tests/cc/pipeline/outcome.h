@@ -30,7 +30,7 @@ class Outcome {
     return state_->ready;
   }
 
-  // The following wait until there is one.
+  // These two wait until the call has ended.
   Status status() const { return Await().status; }
   std::thread::id thread() const { return Await().thread; }
 

@@ -47,16 +47,16 @@ class PrefetchTest : public SessionFixture {
     ExpectOk(session_->Prefetch(stream, {For("a", ids)}));
   }
 
-  void StageAndCommit(const std::string& layer, const Lookup& lookup) {
+  void StageAndCommit(const std::string& layer, const StartedLookup& lookup) {
     ExpectOk(lookup.outcome.status());
     ExpectOk(session_->Stage(layer, lookup.ticket,
                              MakeGradients(Floats(lookup.rows.size(), 1))));
     ExpectOk(Commit(layer).status());
   }
 
-  // Of layer "a".
-  std::shared_ptr<Lookup> StartEvaluation(const Ids& ids) {
-    LookupCall call;
+  // Starts an evaluation lookup of layer "a".
+  std::shared_ptr<StartedLookup> StartEvaluation(const Ids& ids) {
+    LayerCall call;
     call.layer = "a";
     call.table = kTable;
     call.dim = 1;
@@ -91,7 +91,7 @@ TEST_F(PrefetchTest, AClaimFindsTheRowsThatWereSentFor) {
   ExpectOk(second->outcome.status());
   EXPECT_EQ(second->rows, (Floats{2, 2}));
   EXPECT_EQ(control_->lookups(), 3u);
-  EXPECT_EQ(session_->Counters().prefetched, 1u);
+  EXPECT_EQ(session_->Counters().prefetch_hits, 1u);
 }
 
 TEST_F(PrefetchTest, ABatchIsOneRequestForAllItsLayers) {
@@ -114,7 +114,7 @@ TEST_F(PrefetchTest, IdsThatWereNotRegisteredAreAskedFor) {
   const auto other = StartTraining("a", {7});
   ExpectOk(other->outcome.status());
   EXPECT_EQ(other->rows, (Floats{7}));
-  EXPECT_EQ(session_->Counters().prefetched, 0u);
+  EXPECT_EQ(session_->Counters().prefetch_hits, 0u);
 }
 
 // ---- The bound ----
@@ -124,7 +124,7 @@ TEST_F(PrefetchTest, SendsAheadAsFarAsTheStalenessAllows) {
   const StreamId stream = OpenStream(2);
   for (const int64_t id : {1, 2, 3, 4, 5}) Register(stream, {id});
   TrainOn({1});
-  control_->WaitForLookups(3);  // Batches 2 and 3 are beside 1.
+  control_->WaitForLookups(3);  // 1, and batches 2 and 3 ahead of it.
   control_->WaitForUpdates(1);
   TrainOn({2});
   TrainOn({3});
@@ -161,7 +161,7 @@ TEST_F(PrefetchTest, RowsThatOtherStepsMadeTooStaleAreAskedForAnew) {
   TrainOn({1});
   control_->WaitForLookups(2);
   ExpectOk(session_->Flush());
-  // The stream does not know these.
+  // These steps are not among the stream's batches.
   Step("b", {2});
   Step("b", {2});
   ExpectOk(session_->Flush());
@@ -169,7 +169,7 @@ TEST_F(PrefetchTest, RowsThatOtherStepsMadeTooStaleAreAskedForAnew) {
   const auto late = StartTraining("a", {2});
   ExpectOk(late->outcome.status());
   EXPECT_EQ(control_->lookups(), before + 1);
-  EXPECT_EQ(session_->Counters().stale, 1u);
+  EXPECT_EQ(session_->Counters().prefetch_stale, 1u);
   EXPECT_LE(session_->Counters().staleness.max, 1u);
 }
 
@@ -178,7 +178,7 @@ TEST_F(PrefetchTest, ReplicasShareAStep) {
   const StreamId stream = OpenStream(1, /*replicas=*/2);
   for (int64_t id = 1; id <= 6; ++id) Register(stream, {id});
   StartTraining("a", {1});
-  // The other replica's batch, and both of the next step.
+  // The other replica's batch of this step, and both batches of the next step.
   control_->WaitForLookups(4);
   StartTraining("a", {2});
   StartTraining("a", {3});
@@ -224,10 +224,10 @@ TEST_F(PrefetchTest, AFrozenLayersRowsAreNotCreated) {
   EXPECT_EQ(lookups.at(3).tables.at(0).ids, (Ids{12}));
 }
 
-// ---- What is never claimed, and ends ----
+// ---- Batches that no step claims, and the ends of streams
 
-// Of a layer that trains other ids than it reads: each batch of `id` is known
-// by 100 + id and 200 + id.
+// A layer that trains other ids than it reads: each batch has 100 + id for one
+// use, and 200 + id for the other.
 TEST_F(PrefetchTest, WhatIsForTheOtherUseIsLeftOut) {
   for (const bool trains : {true, false}) {
     MakeSession(4);
@@ -242,7 +242,7 @@ TEST_F(PrefetchTest, WhatIsForTheOtherUseIsLeftOut) {
       ExpectOk(session_->Prefetch(stream, {training, reading}));
     }
     const auto take = [&](int64_t id) {
-      LookupCall call;
+      LayerCall call;
       call.layer = "a";
       call.table = kTable;
       call.dim = 1;
@@ -259,8 +259,8 @@ TEST_F(PrefetchTest, WhatIsForTheOtherUseIsLeftOut) {
               trains ? AbsentRows::kDefault : AbsentRows::kMarked);
     take(2);
     EXPECT_EQ(control_->lookups(), before + 2);
-    EXPECT_EQ(session_->Counters().prefetched, 1u);
-    EXPECT_EQ(session_->Counters().registered, 0u);
+    EXPECT_EQ(session_->Counters().prefetch_hits, 1u);
+    EXPECT_EQ(session_->Counters().batches_registered, 0u);
   }
 }
 
@@ -269,10 +269,10 @@ TEST_F(PrefetchTest, BatchesThatArePassedOverFreeTheirPlace) {
   for (const int64_t id : {1, 2, 3, 4, 5}) Register(stream, {id});
   TrainOn({1});
   control_->WaitForLookups(2);
-  TrainOn({3});  // Nobody takes batch 2.
+  TrainOn({3});  // No step takes batch 2.
   TrainOn({4});
   control_->WaitForLookups(5);
-  EXPECT_EQ(session_->Counters().registered, 1u);
+  EXPECT_EQ(session_->Counters().batches_registered, 1u);
 }
 
 TEST_F(PrefetchTest, AClosedStreamLeavesNothing) {
@@ -282,7 +282,7 @@ TEST_F(PrefetchTest, AClosedStreamLeavesNothing) {
   const auto first = StartTraining("a", {1});
   control_->WaitForLookups(3);
   session_->CloseStream(stream);
-  EXPECT_EQ(session_->Counters().registered, 0u);
+  EXPECT_EQ(session_->Counters().batches_registered, 0u);
   EXPECT_EQ(session_->Prefetch(stream, {For("a", {4})}).code(),
             Code::kNotFound);
   control_->HoldLookups(false);
@@ -335,7 +335,8 @@ TEST_F(PrefetchTest, WhatFailedBeforeItsStepIsAskedForAnew) {
   control_->HoldLookups(true);
   StartTraining("a", {1});
   control_->WaitForLookups(2);
-  // The service completes one after the other, so this one tells of the others.
+  // The service completes lookups in order, so the end of this one shows that
+  // the others have ended.
   const auto last = StartReadOnly({9});
   control_->WaitForLookups(3);
   control_->CompleteLookup();
@@ -372,24 +373,25 @@ TEST_F(PrefetchTest, AnEvaluationOfItsBatchesDoesNotTakeAStreamFromTraining) {
   StartEvaluation({1});
   control_->WaitForLookups(4);
   TrainOn({2});
-  control_->WaitForLookups(6);  // Its own, and batch 3's.
+  control_->WaitForLookups(6);  // Its own lookup, and the one of batch 3.
   TrainOn({3});
-  EXPECT_EQ(session_->Counters().prefetched, 1u);
+  EXPECT_EQ(session_->Counters().prefetch_hits, 1u);
   TrainOn({4});
   ExpectOk(session_->Flush());
   EXPECT_EQ(control_->updates(), 3u);
-  EXPECT_EQ(session_->Counters().registered, 0u);
+  EXPECT_EQ(session_->Counters().batches_registered, 0u);
 }
 
 TEST_F(PrefetchTest, BatchesThatNobodyTakesAreDropped) {
   const StreamId stream = OpenStream(1);
   constexpr size_t kMost = 4 + PrefetchStream::kSpareBatches;
   for (size_t i = 0; i < kMost + 5; ++i) Register(stream, {1});
-  EXPECT_EQ(session_->Counters().registered, kMost);
-  EXPECT_EQ(session_->Counters().dropped, 5u);
+  EXPECT_EQ(session_->Counters().batches_registered, kMost);
+  EXPECT_EQ(session_->Counters().prefetch_dropped, 5u);
 }
 
-// Of a batch that was passed over, a layer's entry with the same ids is left.
+// After a batch was skipped, its entry of the layer with constant ids is left
+// over.
 TEST_F(PrefetchTest, AStepsTicketsAreNotClosedByTheNextBatch) {
   const StreamId stream = OpenStream(4);
   for (int64_t id = 1; id <= 4; ++id) {

@@ -35,7 +35,7 @@ class PushQueueTest : public testing::Test {
     queue_->Push(std::move(group));
   }
 
-  // Queues a step and waits until its request is on its way, held.
+  // Queues a step, and waits until the service holds its request.
   void PushHeld(TableStep step) {
     control_->HoldUpdates(true);
     const size_t before = control_->updates();
@@ -108,7 +108,7 @@ TEST_F(PushQueueTest, SendsTheTablesOfAStepAsOneRequest) {
   ASSERT_EQ(updates.size(), 1u);
   ASSERT_EQ(updates.at(0).tables.size(), 2u);
   EXPECT_EQ(updates.at(0).tables.at(1).ids, (std::vector<int64_t>{2}));
-  EXPECT_EQ(queue_->counters().pushed, 1u);
+  EXPECT_EQ(queue_->counters().updates, 1u);
 }
 
 TEST_F(PushQueueTest, AnEmptyStepIsNone) {
@@ -123,7 +123,7 @@ TEST_F(PushQueueTest, SendsTheNextStepWithoutWaitingForTheFirst) {
   Push(MakeOneIdStep(kTable, 2));
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(2);
   EXPECT_EQ(updates.at(1).tables.at(0).ids, (std::vector<int64_t>{2}));
-  EXPECT_EQ(queue_->counters().unacknowledged, 2u);
+  EXPECT_EQ(queue_->counters().updates_pending, 2u);
 }
 
 TEST_F(PushQueueTest, HasSoManyRequestsOnTheirWayAtMost) {
@@ -157,9 +157,9 @@ TEST_F(PushQueueTest, CarriesTheOldestGenerationOfItsLookups) {
   StepGroup group;
   for (const uint64_t generation : {8, 7, 9}) {
     TableStep step = MakeStep(kTable);
-    auto record = MakeRecord("layer", kTable, 1, {1});
-    record->generation = generation;
-    step.parts.push_back({record, MakeGradients({1})});
+    auto plan = MakePlan("layer", kTable, 1, {1});
+    plan->generation = generation;
+    step.parts.push_back({plan, MakeGradients({1})});
     group.push_back(std::move(step));
   }
   queue_->Push(std::move(group));
@@ -252,7 +252,7 @@ TEST_F(PushQueueTest, FlushReturnsAnErrorOnce) {
   EXPECT_EQ(status.message(), "an update was not applied: shard 3 is gone");
   ExpectOk(queue_->error());
   ExpectOk(queue_->Flush());
-  EXPECT_EQ(queue_->counters().pushed, 0u);
+  EXPECT_EQ(queue_->counters().updates, 0u);
 }
 
 TEST_F(PushQueueTest, AnErrorEndsAllWaits) {
@@ -279,11 +279,11 @@ TEST_F(PushQueueTest, DropsAndCountsWhatIsQueuedBehindAnError) {
   queue_->WhenPendingAtMost({kTable}, 0, failed.done());
   control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
   EXPECT_EQ(failed.status().message(),
-            "an update was not applied: gone; updates dropped behind it: 2");
+            "an update was not applied: gone; updates dropped after it: 2");
   Push(MakeOneIdStep(kTable, 4));
   control_->ReleaseAll();
   EXPECT_EQ(queue_->Flush().message(),
-            "an update was not applied: gone; updates dropped behind it: 3");
+            "an update was not applied: gone; updates dropped after it: 3");
   EXPECT_EQ(control_->updates(), PushQueue::kMaxInFlight);
 }
 
@@ -293,7 +293,7 @@ TEST_F(PushQueueTest, CountsOthersThatFailBehindAnError) {
   control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
   control_->CompleteUpdate(Status(Code::kUnavailable, "gone too"));
   EXPECT_EQ(queue_->Flush().message(),
-            "an update was not applied: gone; updates dropped behind it: 1");
+            "an update was not applied: gone; updates dropped after it: 1");
 }
 
 TEST_F(PushQueueTest, SendsAgainOnceAnErrorWasReported) {
@@ -317,8 +317,8 @@ TEST_F(PushQueueTest, AddsUpWhatTheServiceSkipped) {
     Push(MakeOneIdStep(kTable, i));
     ExpectOk(queue_->Flush());
   }
-  EXPECT_EQ(queue_->counters().nonfinite, 4u);
-  EXPECT_EQ(queue_->counters().absent, 6u);
+  EXPECT_EQ(queue_->counters().gradients_nonfinite, 4u);
+  EXPECT_EQ(queue_->counters().gradients_absent, 6u);
 }
 
 TEST_F(PushQueueTest, EndsAfterSendingWhatIsQueued) {
@@ -345,7 +345,7 @@ TEST_F(PushQueueTest, LetsGoOfGradientsThatWereSent) {
   gradients.values = *owner;
   gradients.owner = std::move(owner);
   step.parts.push_back(
-      {MakeRecord("layer", kTable, 1, {1}), std::move(gradients)});
+      {MakePlan("layer", kTable, 1, {1}), std::move(gradients)});
   Push(std::move(step));
   queue_.reset();
   EXPECT_TRUE(alive.expired());

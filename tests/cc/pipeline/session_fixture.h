@@ -25,12 +25,12 @@ inline void ExpectMessage(const Status& status, const char* part) {
   EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
 }
 
-// A test starts with a session whose staleness is 4, and whose lookups leave
-// alone.
+// A test starts with a session whose staleness is 4, and which sends each
+// lookup alone.
 class SessionFixture : public testing::Test {
  protected:
   // A lookup and the memory that it needs until it completes.
-  struct Lookup {
+  struct StartedLookup {
     Ticket ticket = 0;
     std::vector<float> rows;
     Outcome outcome;
@@ -39,7 +39,7 @@ class SessionFixture : public testing::Test {
   SessionFixture() { MakeSession(4); }
   ~SessionFixture() override { control_->ReleaseAll(); }
 
-  // Ends the session that there is, if any.
+  // Ends the present session first, if there is one.
   void MakeSession(int staleness) {
     SessionOptions options;
     options.staleness = staleness;
@@ -52,11 +52,11 @@ class SessionFixture : public testing::Test {
     session_ = persia::MakeSession(MakeFakeService(control_), options);
   }
 
-  std::shared_ptr<Lookup> Start(LookupCall call,
-                                const std::vector<int64_t>& ids) {
+  std::shared_ptr<StartedLookup> Start(LayerCall call,
+                                       const std::vector<int64_t>& ids) {
     call.model_training = call.training;
     call.ids = ids;
-    auto lookup = std::make_shared<Lookup>();
+    auto lookup = std::make_shared<StartedLookup>();
     lookup->rows.resize(call.vectors() * call.dim);
     lookups_.push_back(lookup);
     auto issued = session_->Issue(call);
@@ -69,10 +69,10 @@ class SessionFixture : public testing::Test {
     return lookup;
   }
 
-  std::shared_ptr<Lookup> StartTraining(const std::string& layer,
-                                        const std::vector<int64_t>& ids,
-                                        TableKey table = kTable) {
-    LookupCall call;
+  std::shared_ptr<StartedLookup> StartTraining(const std::string& layer,
+                                               const std::vector<int64_t>& ids,
+                                               TableKey table = kTable) {
+    LayerCall call;
     call.layer = layer;
     call.table = table;
     call.dim = 1;
@@ -80,8 +80,9 @@ class SessionFixture : public testing::Test {
     return Start(std::move(call), ids);
   }
 
-  std::shared_ptr<Lookup> StartReadOnly(const std::vector<int64_t>& ids) {
-    LookupCall call;
+  std::shared_ptr<StartedLookup> StartReadOnly(
+      const std::vector<int64_t>& ids) {
+    LayerCall call;
     call.layer = "reader";
     call.table = kTable;
     call.dim = 1;
@@ -111,7 +112,7 @@ class SessionFixture : public testing::Test {
     return Commit(layer);
   }
 
-  // A step whose update is on its way, held.
+  // A step whose update is held by the service.
   Outcome HeldStep(const std::string& layer, const std::vector<int64_t>& ids) {
     control_->HoldUpdates(true);
     const size_t before = control_->updates();
@@ -121,7 +122,8 @@ class SessionFixture : public testing::Test {
   }
 
   const std::shared_ptr<FakeControl> control_ = std::make_shared<FakeControl>();
-  std::vector<std::shared_ptr<Lookup>> lookups_;  // Until the session's end.
+  std::vector<std::shared_ptr<StartedLookup>>
+      lookups_;  // Until the session's end.
   std::unique_ptr<Session> session_;
 };
 

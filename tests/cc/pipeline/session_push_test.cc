@@ -41,7 +41,7 @@ TEST_F(SessionPushTest, DiscardsAStepThatWasSkipped) {
   const std::vector<SeenUpdate> updates = control_->WaitForUpdates(1);
   ASSERT_EQ(updates.size(), 1u);
   EXPECT_EQ(updates.at(0).tables.at(0).ids, (Ids{2}));
-  EXPECT_EQ(session_->Counters().discarded, 1u);
+  EXPECT_EQ(session_->Counters().gradients_discarded, 1u);
 }
 
 TEST_F(SessionPushTest, RefusesToCommitALookupThatWasNotForTraining) {
@@ -174,7 +174,7 @@ TEST_F(SessionPushTest, TheTablesOfAStepAreOneUpdate) {
 TEST_F(SessionPushTest, ATrainingLookupWaitsForRoom) {
   MakeSession(0);
   const auto frozen = StartTraining("frozen", {9});
-  ExpectOk(Step("a", {1}).status());  // Held, so it did not wait.
+  ExpectOk(Step("a", {1}).status());  // Push is held back: no wait.
   control_->HoldUpdates(true);
   const auto next = StartTraining("a", {1});
   control_->WaitForUpdates(1);
@@ -217,7 +217,7 @@ TEST_F(SessionPushTest, AFailedPushFailsTheCommitThatWaitsForIt) {
   ExpectMessage(commit.status(), "shard 3 is gone");
 }
 
-// PERSIA logged a failed push, and lost it.
+// The original PERSIA logged a failed push, and lost its update.
 TEST_F(SessionPushTest, AFailedPushFailsEveryCallUntilFlushReportsIt) {
   HeldStep("a", {1});
   const auto next = StartTraining("a", {2});
@@ -271,7 +271,7 @@ TEST_F(SessionPushTest, StepsQueuedBehindAnErrorAreDroppedAndCounted) {
   control_->CompleteUpdate(Status(Code::kUnavailable, "gone"));
   EXPECT_FALSE(failing->outcome.status().ok());
   control_->ReleaseAll();
-  ExpectMessage(session_->Flush(), "updates dropped behind it: 2");
+  ExpectMessage(session_->Flush(), "updates dropped after it: 2");
   EXPECT_EQ(control_->updates(), PushQueue::kMaxInFlight);
 }
 

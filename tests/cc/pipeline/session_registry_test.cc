@@ -42,7 +42,7 @@ class SessionRegistryTest : public testing::Test {
   static void Train(Session* session) {
     const std::vector<int64_t> ids{1};
     std::vector<float> rows(1);
-    LookupCall call;
+    LayerCall call;
     call.layer = "a";
     call.table = 11;
     call.dim = 1;
@@ -134,7 +134,7 @@ TEST_F(SessionRegistryTest, AClosedSessionServesItsUsersToTheirEnd) {
 TEST_F(SessionRegistryTest, TheLastUserMayLetGoInACallback) {
   const std::vector<int64_t> ids{1};
   std::vector<float> rows(1);
-  LookupCall call;
+  LayerCall call;
   call.layer = "a";
   call.dim = 1;
   call.ids = ids;

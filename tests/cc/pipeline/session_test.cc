@@ -40,7 +40,7 @@ TEST_F(SessionTest, StepsOfALayerThatIsRetiredFailAndSayWhy) {
 // ---- Lookup ----
 
 TEST_F(SessionTest, LooksUpUniqueIdsAndSpreadsTheirRows) {
-  LookupCall call;
+  LayerCall call;
   call.layer = "a";
   call.table = kTable;
   call.dim = 2;
@@ -81,7 +81,7 @@ TEST_F(SessionTest, AnEmptyBatchAsksAndPushesNothing) {
 
 TEST_F(SessionTest, RefusesABatchThatIsTooLarge) {
   const int64_t id = 0;
-  LookupCall call;
+  LayerCall call;
   call.layer = "a";
   call.ids = Span<const int64_t>(&id, size_t{1} << 31);  // Not read.
   const Status status = session_->Issue(call).status();
@@ -132,7 +132,7 @@ TEST_F(SessionTest, WhatACallbackHoldsEndsOffTheServicesThread) {
       nullptr, [done = ended.done()](void*) { done(Status()); });
   std::vector<float> row(1);
   const std::vector<int64_t> ids{1};
-  LookupCall call;
+  LayerCall call;
   call.layer = "a";
   call.dim = 1;
   call.ids = ids;
@@ -155,7 +155,7 @@ TEST_F(SessionTest, ACallbackMayCallTheSessionAndBlock) {
   });
   control_->WaitForUpdates(1);
   Step("b", {2}, kOtherTable);
-  control_->CompleteUpdate();  // The callback now waits for the second.
+  control_->CompleteUpdate();  // Flush now waits for the second update.
   control_->WaitForUpdates(2);
   EXPECT_FALSE(flushed.ready());
   control_->CompleteUpdate();
@@ -215,10 +215,10 @@ TEST_F(SessionTest, CountsWhatPassesThrough) {
   EXPECT_EQ(counters.training_lookups, 2u);
   EXPECT_EQ(counters.readonly_lookups, 1u);
   EXPECT_EQ(counters.committed, 1u);
-  EXPECT_EQ(counters.pushed, 1u);
-  EXPECT_EQ(counters.discarded, 1u);
-  EXPECT_EQ(counters.nonfinite, 2u);
-  EXPECT_EQ(counters.absent, 3u);
+  EXPECT_EQ(counters.updates, 1u);
+  EXPECT_EQ(counters.gradients_discarded, 1u);
+  EXPECT_EQ(counters.gradients_nonfinite, 2u);
+  EXPECT_EQ(counters.gradients_absent, 3u);
 }
 
 TEST_F(SessionTest, CountsEveryCommitOfASharedTable) {
@@ -228,7 +228,7 @@ TEST_F(SessionTest, CountsEveryCommitOfASharedTable) {
   ExpectOk(Commit("b").status());
   ExpectOk(session_->Flush());
   EXPECT_EQ(session_->Counters().committed, 2u);
-  EXPECT_EQ(session_->Counters().pushed, 1u);
+  EXPECT_EQ(session_->Counters().updates, 1u);
 }
 
 TEST_F(SessionTest, CreateTableTellsTheRowsThatItHeld) {
@@ -239,10 +239,10 @@ TEST_F(SessionTest, CreateTableTellsTheRowsThatItHeld) {
 }
 
 TEST_F(SessionTest, StatsAreTheServices) {
-  std::vector<ServiceStats> processes;
-  ExpectOk(session_->Stats(&processes));
-  ASSERT_EQ(processes.size(), 1u);
-  EXPECT_EQ(processes[0].address, "fake");
+  StatsRequest stats;
+  ExpectOk(session_->Call(&stats));
+  ASSERT_EQ(stats.processes.size(), 1u);
+  EXPECT_EQ(stats.processes[0].address, "fake");
 }
 
 }  // namespace

@@ -21,32 +21,33 @@ constexpr TableKey kOtherTable = 22;
 
 class StepLedgerTest : public testing::Test {
  protected:
-  // A training lookup of `ids` (dim 1). What it releases is kept.
+  // Opens a training lookup of `ids` (dim 1), and keeps the steps that this
+  // releases.
   Ticket Open(const std::string& layer, TableKey table = kTable,
               const std::vector<int64_t>& ids = {1, 2}) {
-    StepLedger::Opened opened = ledger_.Open(MakeRecord(layer, table, 1, ids));
+    StepLedger::Opened opened = ledger_.Open(MakePlan(layer, table, 1, ids));
     released_by_open_ = std::move(opened.released);
     return opened.ticket;
   }
 
   Ticket OpenReplica(int replica) {
-    auto record = MakeRecord("a", kTable, 1, {1, 2});
-    record->replica = replica;
-    return ledger_.Open(std::move(record)).ticket;
+    auto plan = MakePlan("a", kTable, 1, {1, 2});
+    plan->replica = replica;
+    return ledger_.Open(std::move(plan)).ticket;
   }
 
-  // Of a stream's batch number `step`.
+  // Opens a lookup of a stream's batch number `step`.
   Ticket OpenPrefetched(
       const std::string& layer, TableKey table, uint64_t step,
       std::function<void()> on_freed = [] {}) {
-    auto record = MakeRecord(layer, table, 1, {1, 2});
-    record->slot = slots_[step];
-    if (record->slot == nullptr) {
-      record->slot = std::make_shared<BatchSlot>(
+    auto plan = MakePlan(layer, table, 1, {1, 2});
+    plan->slot = slots_[step];
+    if (plan->slot == nullptr) {
+      plan->slot = std::make_shared<BatchSlot>(
           /*stream=*/1, step, /*staleness=*/4, std::move(on_freed));
-      slots_[step] = record->slot;
+      slots_[step] = plan->slot;
     }
-    StepLedger::Opened opened = ledger_.Open(std::move(record));
+    StepLedger::Opened opened = ledger_.Open(std::move(plan));
     released_by_open_ = std::move(opened.released);
     return opened.ticket;
   }
@@ -88,7 +89,7 @@ TEST_F(StepLedgerTest, CommitReleasesWhatWasStaged) {
   EXPECT_EQ(released[0].learning_rate, 0.5f);
   ASSERT_EQ(released[0].parts.size(), 1u);
   EXPECT_EQ(released[0].parts[0].gradients.values[1], 4);
-  EXPECT_EQ(released[0].parts[0].lookup->unique.ids,
+  EXPECT_EQ(released[0].parts[0].plan->unique.ids,
             (std::vector<int64_t>{1, 2}));
 }
 
@@ -376,7 +377,7 @@ TEST_F(StepLedgerTest, TheOldestOfTooManyTicketsIsForgotten) {
   const Ticket oldest = Open("a");
   const Ticket second = Open("a");
   for (size_t i = 2; i < StepLedger::kMaxOpenTickets; ++i) Open("a");
-  ExpectOk(Stage("b", Open("b", kOtherTable)));  // Others do not count.
+  ExpectOk(Stage("b", Open("b", kOtherTable)));  // Of another layer.
   Open("a");
   EXPECT_EQ(Stage("a", oldest).code(), Code::kFailedPrecondition);
   ExpectOk(Stage("a", second));

@@ -13,15 +13,15 @@
 
 namespace persia {
 
-inline std::shared_ptr<LookupRecord> MakeRecord(
-    const std::string& layer, TableKey table, uint32_t dim,
-    const std::vector<int64_t>& ids) {
-  auto record = std::make_shared<LookupRecord>();
-  record->layer = layer;
-  record->table = table;
-  record->dim = dim;
-  record->unique = Dedupe(ids);
-  return record;
+inline std::shared_ptr<LookupPlan> MakePlan(const std::string& layer,
+                                            TableKey table, uint32_t dim,
+                                            const std::vector<int64_t>& ids) {
+  auto plan = std::make_shared<LookupPlan>();
+  plan->layer = layer;
+  plan->table = table;
+  plan->dim = dim;
+  plan->unique = Dedupe(ids);
+  return plan;
 }
 
 inline SharedGradients MakeGradients(std::vector<float> values) {
@@ -43,11 +43,11 @@ inline TableStep MakeStep(TableKey table) {
 
 inline void AddPart(TableStep* step, const std::vector<int64_t>& ids,
                     std::vector<float> gradients) {
-  step->parts.push_back({MakeRecord("layer", step->table, step->dim, ids),
+  step->parts.push_back({MakePlan("layer", step->table, step->dim, ids),
                          MakeGradients(std::move(gradients))});
 }
 
-// A step of `table`, of dim 1, whose only gradient is 1, of `id`.
+// A step of `table`, of dim 1, whose only gradient is 1, for `id`.
 inline TableStep MakeOneIdStep(TableKey table, int64_t id) {
   TableStep step = MakeStep(table);
   AddPart(&step, {id}, {1});

@@ -23,7 +23,7 @@ class BadFramesTest : public ServerFixture {
     ExpectServed(&*healthy_);
   }
 
-  // All of a lookup's frame.
+  // The bytes of a lookup's frame.
   std::vector<uint8_t> Bytes() {
     const OutFrame frame = LookupFrame(9);
     std::vector<uint8_t> bytes = frame.head;
@@ -40,7 +40,8 @@ class BadFramesTest : public ServerFixture {
     std::memcpy(bytes->data() + 28, &crc, sizeof(crc));
   }
 
-  // Another client goes on, and the offender is dropped and counted.
+  // Expects that another client goes on, and the offender is dropped and
+  // counted.
   void ExpectDropped(RawSocket* offender) {
     EXPECT_TRUE(offender->WaitForEnd());
     ExpectServed(&*healthy_, 2);
@@ -83,7 +84,7 @@ TEST_F(BadFramesTest, UnknownMessageTypeIsDropped) {
 
 TEST_F(BadFramesTest, ReplyInsteadOfARequestIsDropped) {
   std::vector<uint8_t> bytes = Bytes();
-  Change<uint16_t>(&bytes, 6, static_cast<uint16_t>(MessageType::kStatsReply));
+  Change<uint16_t>(&bytes, 6, static_cast<uint16_t>(kReplyType<StatsRequest>));
   ExpectDroppedFor(bytes);
 }
 
@@ -158,7 +159,7 @@ TEST_F(BadFramesTest, OffenderWithRequestsInFlightIsDropped) {
   service_.WaitForHeld(1);
   offender.Send(std::vector<uint8_t>(32, 0));
   EXPECT_TRUE(offender.WaitForEnd());
-  service_.ReleaseAll();  // Nobody is there to be answered.
+  service_.ReleaseAll();  // The connection that the answer belongs to is gone.
   ExpectServed(&*healthy_, 2);
   EXPECT_EQ(AskForStats().bad_frames, 1u);
 }

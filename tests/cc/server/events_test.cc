@@ -1,4 +1,4 @@
-// What a server tells its operator.
+// Events that a server reports to its operator.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,8 @@ class EventsTest : public ServerFixture {
     StartServerWith(options);
   }
 
-  // The next event's text, from the peer's port on.
+  // Takes the next event, whose text must begin with `begin`; returns its text
+  // after the peer's port.
   std::string NextFrom(const std::string& begin) {
     const std::optional<Event> event = events_.Take(DeadlineAfter(60));
     if (!event) return "nothing";
@@ -69,7 +70,7 @@ TEST_F(EventsTest, ClientsThatStaySilent) {
   Start(options);
   RawSocket client = Connect();
   EXPECT_EQ(NextFrom("refused 127.0.0.1:"),
-            "it did not end the handshake in time: does it have a token?");
+            "it did not complete the handshake in time: does it have a token?");
 }
 
 TEST_F(EventsTest, ClientsThatWantTlsOrDoNot) {
@@ -78,7 +79,7 @@ TEST_F(EventsTest, ClientsThatWantTlsOrDoNot) {
   std::vector<uint8_t> hello = {22, 3, 1};
   hello.resize(64);
   secure.Send(hello);
-  EXPECT_FALSE(secure.WaitForEnd());  // It is answered first.
+  EXPECT_FALSE(secure.WaitForEnd());  // The server answers first.
   EXPECT_NE(NextFrom("refused 127.0.0.1:").find("it speaks TLS"),
             std::string::npos);
 
@@ -94,7 +95,7 @@ TEST_F(EventsTest, ClientsThatWantTlsOrDoNot) {
             std::string::npos);
   RawSocket silent = Connect();
   EXPECT_EQ(NextFrom("refused 127.0.0.1:"),
-            "it did not end the handshake in time: does it speak TLS?");
+            "it did not complete the handshake in time: does it speak TLS?");
 }
 
 TEST_F(EventsTest, OneConnectionTooMany) {

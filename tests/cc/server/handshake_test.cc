@@ -1,4 +1,4 @@
-// Who gets into a server with a token, and who does not.
+// Which clients a server with a token admits, and which it refuses.
 
 #include "cc/wire/handshake.h"
 
@@ -15,7 +15,7 @@
 namespace persia {
 namespace {
 
-// Waits are on conditions: what never comes fails a test after this.
+// Waits until `holds`; false if that does not come about in time.
 bool Eventually(const std::function<bool()>& holds) {
   const Deadline deadline = Clock::now() + kHang;
   while (!holds()) {
@@ -40,7 +40,8 @@ class HandshakeTest : public ServerFixture {
     return StatsOver(&client);
   }
 
-  // `offender` is told, dropped and counted; others get in.
+  // Expects that `offender` is told the reason, dropped and counted, and that
+  // other clients are admitted.
   void ExpectRefused(RawSocket* offender, Code code, const std::string& part) {
     const Status status = ExpectError(offender, kConnectionId);
     EXPECT_EQ(status.code(), code);
@@ -53,7 +54,7 @@ class HandshakeTest : public ServerFixture {
     EXPECT_EQ(stats.bad_frames, 0u);
   }
 
-  // Is dropped without a word, and counted.
+  // Expects that `offender` is dropped without an answer, and counted.
   void ExpectDropped(RawSocket* offender) {
     EXPECT_TRUE(offender->WaitForEnd());
     const ServiceStats stats = Ask();
@@ -95,23 +96,26 @@ TEST_F(HandshakeTest, WrongTokenIsRefused) {
 TEST_F(HandshakeTest, NoTokenIsRefused) {
   Start();
   RawSocket client = Connect();
-  client.Send(EncodeStats(5));
-  ExpectRefused(&client, Code::kUnauthenticated, "this server wants a token");
+  client.Send(EncodeRequest(5, StatsRequest()));
+  ExpectRefused(&client, Code::kUnauthenticated,
+                "this server requires a token");
 }
 
 TEST_F(HandshakeTest, LongRequestWithoutATokenIsToldTheSame) {
   Start();
   RawSocket client = Connect();
   client.Send(LookupFrame(5, kTable, kMaxHandshakeBodyBytes));
-  ExpectRefused(&client, Code::kUnauthenticated, "this server wants a token");
+  ExpectRefused(&client, Code::kUnauthenticated,
+                "this server requires a token");
 }
 
 TEST_F(HandshakeTest, RequestBetweenChallengeAndProofIsRefused) {
   Start();
   RawSocket client = Connect();
   Greet(&client, NonceOf(1));
-  client.Send(EncodeStats(5));
-  ExpectRefused(&client, Code::kUnauthenticated, "this server wants a token");
+  client.Send(EncodeRequest(5, StatsRequest()));
+  ExpectRefused(&client, Code::kUnauthenticated,
+                "this server requires a token");
 }
 
 TEST_F(HandshakeTest, ReplayedProofIsRefused) {
@@ -151,7 +155,7 @@ TEST_F(HandshakeTest, ClientThatHangsUpOnTheChallengeIsCounted) {
 TEST_F(HandshakeTest, ConnectionThatSaysNothingAndEndsIsNotCounted) {
   Start();
   { RawSocket client = Connect(); }
-  // Its end is seen before that of the next one on the same loop.
+  // Each thread sees the end of that connection before the end of a later one.
   for (int i = 0; i < options_.io_threads; ++i) {
     EXPECT_EQ(Ask().refused_connections, 0u);
   }
@@ -167,7 +171,8 @@ TEST_F(HandshakeTest, SilentConnectionIsDroppedAndCounted) {
   Greet(&halfway, NonceOf(1));
   EXPECT_TRUE(silent.WaitForEnd());
   EXPECT_TRUE(halfway.WaitForEnd());
-  // The deadline is the handshake's alone: the client's has passed too.
+  // The deadline ends handshakes only: the client's connection is older too,
+  // and is not counted.
   EXPECT_EQ(StatsOver(&client).refused_connections, 2u);
 }
 
@@ -177,7 +182,7 @@ TEST_F(HandshakeTest, OversizeHelloIsDropped) {
   OutFrame frame;
   frame.head.resize(kFrameHeaderBytes + kMaxHandshakeBodyBytes + 1);
   SealFrame(MessageType::kHello, kConnectionId, &frame);
-  // Its header is enough: the rest is never waited for.
+  // The header suffices: the server never waits for the rest.
   frame.head.resize(kFrameHeaderBytes);
   client.Send(frame);
   ExpectDropped(&client);
@@ -236,7 +241,7 @@ TEST_F(ConnectionLimitsTest, ConnectionOverTheLimitIsTurnedAwayAndCounted) {
   RawSocket third = Connect();
   const Status status = ExpectError(&third, kConnectionId);
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
-  EXPECT_NE(status.message().find("2: raise its --max-connections"),
+  EXPECT_NE(status.message().find("2 connections: raise its"),
             std::string::npos)
       << status.message();
   EXPECT_TRUE(third.WaitForEnd());
@@ -247,11 +252,12 @@ TEST_F(ConnectionLimitsTest, ConnectionOverTheLimitIsTurnedAwayAndCounted) {
   EXPECT_TRUE(Eventually([&] {
     RawSocket next = Connect();
     next.Send(LookupFrame(1));
-    return next.ReceiveFrame().header.type == MessageType::kLookupReply;
+    return next.ReceiveFrame().header.type == kReplyType<LookupRequest>;
   }));
 }
 
-// Those that are told why linger for a moment, so their number has a limit too.
+// Connections that are told why they are refused stay open for a moment, so
+// their number has a limit too.
 TEST_F(ConnectionLimitsTest, ConnectionsFarOverTheLimitAreCutWithoutAWord) {
   ServerOptions options;
   options.max_connections = 1;

@@ -23,7 +23,7 @@ class LimitsTest : public ServerFixture {
     StartServerWith(options);
   }
 
-  // All ids in one bag: one vector comes, or goes.
+  // All ids in one bag, so a lookup gives one vector, and an update takes one.
   TableIds OneBag(size_t ids) {
     ids_ = FirstIds(ids);
     offsets_ = {0, static_cast<uint32_t>(ids)};
@@ -61,7 +61,7 @@ TEST_F(LimitsTest, RowsThatALookupPoolsAreBounded) {
             "the rows of this request's bags have 4112 bytes, over the limit "
             "of 4096: send fewer ids at once");
   client.Send(BagLookup(kMostIds));
-  EXPECT_EQ(client.ReceiveFrame().header.type, MessageType::kLookupReply);
+  EXPECT_EQ(client.ReceiveFrame().header.type, kReplyType<LookupRequest>);
 }
 
 TEST_F(LimitsTest, RowsThatAnUpdateSpreadsToAreBounded) {
@@ -69,7 +69,7 @@ TEST_F(LimitsTest, RowsThatAnUpdateSpreadsToAreBounded) {
   client.Send(BagUpdate(kMostIds + 1));
   EXPECT_EQ(ExpectError(&client, 1).code(), Code::kResourceExhausted);
   client.Send(BagUpdate(kMostIds));
-  EXPECT_EQ(client.ReceiveFrame().header.type, MessageType::kUpdateReply);
+  EXPECT_EQ(client.ReceiveFrame().header.type, kReplyType<UpdateRequest>);
 }
 
 class RequestLimitsTest : public ServerFixture {
@@ -118,9 +118,9 @@ TEST_F(RequestLimitsTest, TablesOfARequest) {
               "once, or raise --max-request-tables of the server");
   }
   client.Send(LookupOf(2, 5));
-  EXPECT_EQ(client.ReceiveFrame().header.type, MessageType::kLookupReply);
+  EXPECT_EQ(client.ReceiveFrame().header.type, kReplyType<LookupRequest>);
   client.Send(UpdateOf(2, 5));
-  EXPECT_EQ(client.ReceiveFrame().header.type, MessageType::kUpdateReply);
+  EXPECT_EQ(client.ReceiveFrame().header.type, kReplyType<UpdateRequest>);
 }
 
 TEST_F(RequestLimitsTest, IdsOfARequest) {
@@ -144,20 +144,20 @@ TEST_F(RequestLimitsTest, IdsToAssignAndRemove) {
   assign.dim = kRowDim;
   assign.ids = ids;
   assign.weights = weights;
-  client.Send(EncodeAssign(1, assign));
+  client.Send(EncodeRequest(1, assign));
   EXPECT_EQ(ExpectError(&client, 1).code(), Code::kResourceExhausted);
   RemoveRequest remove;
   remove.table = HashName(kTable);
   remove.ids = ids;
-  client.Send(EncodeRemove(2, remove));
+  client.Send(EncodeRequest(2, remove));
   EXPECT_EQ(ExpectError(&client, 2).code(), Code::kResourceExhausted);
 }
 
-// Replies of a MiB each, so that short requests have long replies.
+// Requests that are short, with replies of a MiB each.
 class SlowReaderTest : public ServerFixture {
  protected:
   static constexpr int kRequests = 200;
-  // More than a socket's buffers take, less than what all replies are.
+  // So many replies are more than a socket's buffers take, and fewer than all.
   static constexpr uint64_t kMostAnswered = 100;
 
   ~SlowReaderTest() override { server_.reset(); }  // Before events_.
@@ -185,14 +185,15 @@ class SlowReaderTest : public ServerFixture {
     return EncodeLookup(request_id, request, WireDtype::kFloat32);
   }
 
-  // A client that asks for all, and reads nothing so far.
+  // A client that sends all requests, and reads no reply yet.
   RawSocket ConnectSlow() {
     RawSocket slow = Connect();
     for (int i = 1; i <= kRequests; ++i) slow.Send(WideLookup(i));
     return slow;
   }
 
-  // Once the server has begun, and has had the time to read on.
+  // Expects at most so many lookups, once the server has begun and has had the
+  // time to read more requests.
   void ExpectMostAnswered(uint64_t lookups) {
     const Deadline deadline = Clock::now() + kHang;
     while (AskForStats().lookups < 2 && Clock::now() < deadline) {
@@ -203,7 +204,7 @@ class SlowReaderTest : public ServerFixture {
   void ExpectAllReplies(RawSocket* client) {
     for (uint64_t i = 1; i <= kRequests; ++i) {
       const RawFrame reply = client->ReceiveFrame();
-      ASSERT_EQ(reply.header.type, MessageType::kLookupReply);
+      ASSERT_EQ(reply.header.type, kReplyType<LookupRequest>);
       ASSERT_EQ(reply.header.request_id, i);
     }
   }
@@ -230,7 +231,8 @@ TEST_F(SlowReaderTest, RepliesThatWaitForAllPeersAreBounded) {
   std::vector<RawSocket> peers;
   for (int p = 0; p < kPeers; ++p) peers.push_back(ConnectSlow());
   ExpectMostAnswered(kPeers * kMostAnswered);
-  // Small requests of others are served, and those that read get it all.
+  // Small requests of other clients are served, and a client that reads its
+  // replies gets all of them.
   RawSocket other = Connect();
   for (uint64_t i = 1; i <= 10; ++i) ExpectServed(&other, i);
   std::vector<std::thread> readers;

@@ -17,8 +17,9 @@ namespace {
 constexpr size_t kLargeCount = size_t{4} << 20;
 constexpr uint64_t kLargeBytes = kLargeCount * kRowDim * sizeof(float);
 
-// Without what malloc keeps to itself, which is up to 64 MiB a thread once
-// large blocks of growing sizes were freed, and depends on their order.
+// The process's memory without what malloc keeps to itself. That is up to 64
+// MiB per thread after large blocks of growing sizes were freed, and depends on
+// their order.
 uint64_t ResidentBytes() {
   malloc_trim(0);
   std::ifstream statm("/proc/self/statm");
@@ -27,10 +28,10 @@ uint64_t ResidentBytes() {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// What a large reply would still show in.
+// Less than the memory of one large reply, and much more than noise.
 constexpr uint64_t kLittle = kLargeBytes / 2;
 
-// Only reads, so that the table takes none of the memory.
+// The lookups are read-only, so that the table takes none of the memory.
 class ConnectionMemoryTest : public ServerFixture {
  protected:
   ConnectionMemoryTest() {
@@ -54,7 +55,7 @@ class ConnectionMemoryTest : public ServerFixture {
 
   void LookUpMuch(RawSocket* client) {
     AskForMuch(client);
-    EXPECT_EQ(client->ReceiveFrame().header.type, MessageType::kLookupReply);
+    EXPECT_EQ(client->ReceiveFrame().header.type, kReplyType<LookupRequest>);
   }
 
   // Several times.
@@ -63,8 +64,8 @@ class ConnectionMemoryTest : public ServerFixture {
     while (Clock::now() < later) AskForStats();
   }
 
-  // What the process has once the server's thread has done such lookups, for
-  // which it keeps memory of its own, and no connection is left.
+  // The memory of the process after such lookups, for which the server's thread
+  // keeps memory of its own, once no connection is left.
   uint64_t WithoutConnections() {
     RawSocket client = Connect();
     LookUpMuch(&client);
@@ -85,7 +86,8 @@ TEST_F(ConnectionMemoryTest, AnIdleConnectionKeepsLittle) {
   const uint64_t before = WithoutConnections();
   RawSocket client = Connect();
   LookUpMuch(&client);
-  // Two calls take turns: one is idle, and one waits for the next request.
+  // A connection has two calls that take turns: now one of them is idle, and
+  // the other waits for the next request.
   LookUpMuch(&client);
   const Deadline deadline = DeadlineAfter(20);
   while (ResidentBytes() > before + kLittle && Clock::now() < deadline) {
@@ -107,7 +109,7 @@ TEST_F(ConnectionMemoryTest, SmallRequestsKeepLittle) {
   EXPECT_LE(ResidentBytes(), before + kLittle);
 }
 
-// All the same where none of them is idle for long.
+// The same with many connections, none of which is idle for long.
 TEST_F(ConnectionMemoryTest, ManyConnectionsKeepLittleTogether) {
   ServerOptions options;
   options.memory_seconds = 3600;
@@ -137,7 +139,7 @@ TEST_F(ConnectionMemoryTest, AFrameThatComesSlowlyLosesNothing) {
   }
   const auto half = bytes.begin() + static_cast<ptrdiff_t>(bytes.size() / 2);
   client.Send(std::vector<uint8_t>(bytes.begin(), half));
-  LetTimerRun();  // Amid the frame.
+  LetTimerRun();  // Half of the frame has come.
   client.Send(std::vector<uint8_t>(half, bytes.end()));
   EXPECT_EQ(DecodeRows(client.ReceiveFrame(), 50000),
             LookUpRows(&service_, kTable, FirstIds(50000)));
@@ -147,10 +149,11 @@ TEST_F(ConnectionMemoryTest, ALastReplyThatWaitsForItsReaderLosesNothing) {
   RawSocket client = Connect();
   LookUpMuch(&client);
   AskForMuch(&client);
-  client.Send(OfVersion(kProtocolVersion + 1, EncodeStats(7)));
+  client.Send(
+      OfVersion(kProtocolVersion + 1, EncodeRequest(7, StatsRequest())));
   while (AskForStats().bad_frames == 0) usleep(1000);
   LetTimerRun();
-  EXPECT_EQ(client.ReceiveFrame().header.type, MessageType::kLookupReply);
+  EXPECT_EQ(client.ReceiveFrame().header.type, kReplyType<LookupRequest>);
   EXPECT_EQ(ExpectError(&client, 7).code(), Code::kFailedPrecondition);
 }
 

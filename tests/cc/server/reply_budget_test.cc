@@ -11,22 +11,23 @@ namespace {
 constexpr uint64_t kKiB = uint64_t{1} << 10;
 constexpr uint64_t kMiB = kKiB << 10;
 
-// A 16th of 64 MiB is for requests of up to 16 KiB, a half for those of over a
-// MiB, and what is left for those between.
+// Of 64 MiB, a 16th is for requests of up to 16 KiB, a half for those of over a
+// MiB, and the rest for those between.
 constexpr uint64_t kShortRoom = 4 * kMiB;
 constexpr uint64_t kMediumRoom = 28 * kMiB;
 constexpr uint64_t kLongRoom = 32 * kMiB;
 
 class ReplyBudgetTest : public ::testing::Test {
  protected:
-  // Whether there is room now: else granted_ will have `name`.
+  // Returns whether there is room now. If not, `name` is added to granted_ once
+  // there is.
   bool Take(uint64_t bytes, int name = 0) {
     number_ = budget_->Take(bytes, [this, name] { granted_.push_back(name); });
     if (number_ == 0) charges_.push_back(budget_->Given(bytes));
     return number_ == 0;
   }
 
-  // All that there is for requests of so many bytes.
+  // Takes all the room that there is for requests of `bytes` bytes.
   void Fill(uint64_t room, uint64_t bytes) {
     for (; room >= bytes; room -= bytes) ASSERT_TRUE(Take(bytes));
     EXPECT_FALSE(Take(bytes));
@@ -65,7 +66,7 @@ TEST_F(ReplyBudgetTest, RoomIsGivenInTheOrderInWhichItWasAskedFor) {
   EXPECT_FALSE(Take(8 * kMiB, 2));
   EXPECT_FALSE(Take(8 * kMiB, 3));
   EXPECT_TRUE(budget_->has_waiters());
-  charges_.pop_back();  // Enough for the second, which came later.
+  charges_.pop_back();  // Suffices for the second, but the first goes first.
   EXPECT_TRUE(granted_.empty());
   charges_.pop_back();
   EXPECT_EQ(granted_, std::vector<int>{1});

@@ -1,4 +1,4 @@
-// What replies hold of a server's memory, whoever does not read them.
+// How much of a server's memory replies take when their readers are slow.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ constexpr char kWideTable[] = "wide";
 constexpr uint64_t kReplyBytes = 16 * kMiB;
 constexpr size_t kReplyIds = kReplyBytes / (kMaxDim * sizeof(float));
 
-// Counts the bytes of rows that lookups were ever given to fill.
+// Counts the bytes of rows that all lookups so far were given to fill.
 class CountingService : public HoldingService {
  public:
   void Lookup(LookupRequest* request, DoneCallback done) override {
@@ -78,7 +78,7 @@ class ReplyMemoryTest : public ::testing::Test {
   }
   static OutFrame ShortLookup() { return LookupOf(kTable, kRowDim, 3); }
 
-  // Each asks for much, and none reads.
+  // Each peer asks for a large reply, and reads nothing.
   std::vector<RawSocket> ConnectPeers(size_t count = kPeers) const {
     std::vector<RawSocket> peers;
     for (size_t p = 0; p < count; ++p) {
@@ -88,15 +88,16 @@ class ReplyMemoryTest : public ::testing::Test {
     return peers;
   }
 
-  // What was sent to the server before has come to it then.
+  // When small requests are served, the server has received what was sent
+  // before.
   void ExpectSmallRequestsServed() {
     for (int i = 0; i < 20; ++i) {
       RawSocket other = Connect();
       for (int j = 0; j < 5; ++j) {
         other.Send(ShortLookup());
-        EXPECT_EQ(other.ReceiveFrame().header.type, MessageType::kLookupReply);
-        other.Send(EncodeStats(1));
-        EXPECT_EQ(other.ReceiveFrame().header.type, MessageType::kStatsReply);
+        EXPECT_EQ(other.ReceiveFrame().header.type, kReplyType<LookupRequest>);
+        other.Send(EncodeRequest(1, StatsRequest()));
+        EXPECT_EQ(other.ReceiveFrame().header.type, kReplyType<StatsRequest>);
       }
     }
   }
@@ -111,12 +112,12 @@ TEST_F(ReplyMemoryTest, AReplyOfEachOfManyPeersIsWithinTheBound) {
   Start();
   std::vector<RawSocket> peers = ConnectPeers();
   ExpectSmallRequestsServed();
-  // What these took is very little.
+  // The small requests have taken very little.
   EXPECT_LT(service_.bytes(), options_.max_unwritten_total_bytes);
-  // As they are read, the others are made.
+  // As these replies are read, the other replies are made.
   for (RawSocket& peer : peers) {
     const RawFrame reply = peer.ReceiveFrame();
-    EXPECT_EQ(reply.header.type, MessageType::kLookupReply);
+    EXPECT_EQ(reply.header.type, kReplyType<LookupRequest>);
     EXPECT_GT(reply.header.body_bytes, kReplyBytes);
   }
   EXPECT_GE(service_.bytes(), kPeers * kReplyBytes);
@@ -134,11 +135,11 @@ TEST_F(ReplyMemoryTest, RowsOfRequestsUnderWayAreWithinTheBound) {
   EXPECT_LT(service_.bytes(), options_.max_unwritten_total_bytes);
   service_.ReleaseAll();
   for (RawSocket& peer : peers) {
-    EXPECT_EQ(peer.ReceiveFrame().header.type, MessageType::kLookupReply);
+    EXPECT_EQ(peer.ReceiveFrame().header.type, kReplyType<LookupRequest>);
   }
 }
 
-// A service goes on with what it was asked by a connection that has ended.
+// A service still works on requests of a connection that has ended.
 TEST_F(ReplyMemoryTest, RowsOfConnectionsThatEndedAreWithinTheBound) {
   Start();
   service_.Hold();
@@ -151,7 +152,7 @@ TEST_F(ReplyMemoryTest, RowsOfConnectionsThatEndedAreWithinTheBound) {
   EXPECT_LT(service_.bytes(), options_.max_unwritten_total_bytes);
   service_.ReleaseAll();
   for (RawSocket& peer : peers) {
-    EXPECT_EQ(peer.ReceiveFrame().header.type, MessageType::kLookupReply);
+    EXPECT_EQ(peer.ReceiveFrame().header.type, kReplyType<LookupRequest>);
   }
 }
 
@@ -161,7 +162,7 @@ TEST_F(ReplyMemoryTest, ThoseThatReadNothingMakeRoomForOthers) {
   const std::vector<RawSocket> peers = ConnectPeers(5);
   RawSocket reader = Connect();
   reader.Send(LongLookup());
-  EXPECT_EQ(reader.ReceiveFrame().header.type, MessageType::kLookupReply);
+  EXPECT_EQ(reader.ReceiveFrame().header.type, kReplyType<LookupRequest>);
   const std::optional<Event> event = events_.Take(DeadlineAfter(30));
   ASSERT_TRUE(event);
   EXPECT_NE(event->text.find("did not read its next reply within "),
@@ -170,13 +171,13 @@ TEST_F(ReplyMemoryTest, ThoseThatReadNothingMakeRoomForOthers) {
 }
 
 TEST_F(ReplyMemoryTest, ARequestThatGetsNoRoomInTimeIsToldSo) {
-  options_.unread_seconds = 1;  // Is looked after every tenth of it.
+  options_.unread_seconds = 1;  // Checked every tenth of it.
   options_.request_seconds = 0.3;
   options_.max_unwritten_total_bytes = 8 * kMiB;
   Start();
   service_.Hold();
   RawSocket first = Connect();
-  first.Send(LongLookup());  // More than there is: alone.
+  first.Send(LongLookup());  // More than all the room: admitted when alone.
   service_.WaitForHeld(1);
   RawSocket second = Connect();
   second.Send(LongLookup());
@@ -186,9 +187,9 @@ TEST_F(ReplyMemoryTest, ARequestThatGetsNoRoomInTimeIsToldSo) {
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
   EXPECT_NE(status.message().find("no room for the reply"), std::string::npos);
   service_.ReleaseAll();
-  EXPECT_EQ(first.ReceiveFrame().header.type, MessageType::kLookupReply);
+  EXPECT_EQ(first.ReceiveFrame().header.type, kReplyType<LookupRequest>);
   second.Send(LongLookup());
-  EXPECT_EQ(second.ReceiveFrame().header.type, MessageType::kLookupReply);
+  EXPECT_EQ(second.ReceiveFrame().header.type, kReplyType<LookupRequest>);
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ class ServerFixture : public testing::Test {
 
   RawSocket Connect() const { return RawSocket::Connect(server_->port()); }
 
-  // The frame refers to ids_, so one kind of lookup at a time.
+  // The frame refers to ids_, so a test may have frames of one kind of lookup
+  // at a time.
   OutFrame LookupFrame(uint64_t request_id, const std::string& table = kTable,
                        size_t count = 3,
                        WireDtype dtype = WireDtype::kFloat32) {
@@ -47,10 +48,10 @@ class ServerFixture : public testing::Test {
     return EncodeLookup(request_id, request, dtype);
   }
 
-  // What a reply to that brings.
+  // The rows in a reply to such a lookup.
   static std::vector<float> DecodeRows(const RawFrame& reply, size_t count) {
     EXPECT_TRUE(reply.ok);
-    EXPECT_EQ(reply.header.type, MessageType::kLookupReply);
+    EXPECT_EQ(reply.header.type, kReplyType<LookupRequest>);
     uint64_t generation;
     std::vector<WireVectors> tables;
     const Status status =
@@ -63,7 +64,7 @@ class ServerFixture : public testing::Test {
     return rows;
   }
 
-  // Asks and expects the rows.
+  // Sends a lookup, and expects its rows.
   void ExpectServed(RawSocket* client, uint64_t request_id = 1) {
     client->Send(LookupFrame(request_id));
     const RawFrame reply = client->ReceiveFrame();
@@ -80,18 +81,18 @@ class ServerFixture : public testing::Test {
     return DecodeError(reply.body);
   }
 
-  // The counters that the server tells a new client.
+  // The counters that a new client gets from the server.
   ServiceStats AskForStats() {
     RawSocket client = Connect();
     return StatsOver(&client);
   }
   static ServiceStats StatsOver(RawSocket* client) {
-    client->Send(EncodeStats(1));
-    std::vector<ServiceStats> processes;
-    EXPECT_TRUE(DecodeStatsReply(client->ReceiveFrame().body, &processes).ok());
-    EXPECT_EQ(processes.size(), 1u);
-    processes.resize(1);
-    return processes[0];
+    client->Send(EncodeRequest(1, StatsRequest()));
+    StatsRequest answered;
+    EXPECT_TRUE(DecodeReply(client->ReceiveFrame().body, &answered).ok());
+    EXPECT_EQ(answered.processes.size(), 1u);
+    answered.processes.resize(1);
+    return answered.processes[0];
   }
 
   HoldingService service_;

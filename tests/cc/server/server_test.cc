@@ -77,9 +77,10 @@ TEST_F(ServerTest, UndecodableBodyIsAnErrorReplyAndTheConnectionGoesOn) {
   StartServerWith(ServerOptions());
   RawSocket client = Connect();
   for (const MessageType type :
-       {MessageType::kCreateTable, MessageType::kLookup, MessageType::kUpdate,
-        MessageType::kStats, MessageType::kExport, MessageType::kAssign,
-        MessageType::kRemove, MessageType::kDropTable}) {
+       {kRequestType<CreateTableRequest>, kRequestType<LookupRequest>,
+        kRequestType<UpdateRequest>, kRequestType<StatsRequest>,
+        kRequestType<ExportRequest>, kRequestType<AssignRequest>,
+        kRequestType<RemoveRequest>, kRequestType<DropTableRequest>}) {
     OutFrame frame;
     frame.head.assign(kFrameHeaderBytes + 5, 0xff);
     SealFrame(type, 7, &frame);
@@ -110,7 +111,7 @@ TEST_F(ServerTest, PageOverTheLimitIsAnErrorReplyAndTheConnectionGoesOn) {
   ExportRequest request;
   request.table = HashName(kTable);
   request.max_rows = 1000;
-  client.Send(EncodeExport(7, request));
+  client.Send(EncodeRequest(7, request));
   const Status status = ExpectError(&client, 7);
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
   EXPECT_NE(status.message().find("ask for fewer rows"), std::string::npos);
@@ -185,7 +186,7 @@ TEST_F(ServerTest, ConnectionsThatEndAreNotCounted) {
     RawSocket client = Connect();
     ExpectServed(&client);
   }
-  // Each question has a connection of its own.
+  // Each request for the counters has a connection of its own.
   const Deadline deadline = Clock::now() + kHang;
   while (AskForStats().connections > 1 && Clock::now() < deadline) {
   }
@@ -194,7 +195,8 @@ TEST_F(ServerTest, ConnectionsThatEndAreNotCounted) {
   EXPECT_EQ(stats.bad_frames, 0u);
 }
 
-// A service that asks other processes: as an embedding worker's.
+// A service that asks other processes for counters, as an embedding worker
+// does.
 class ServiceOfTwoShards : public HoldingService {
  public:
   void Stats(StatsRequest* request, DoneCallback done) override {
@@ -210,9 +212,10 @@ TEST_F(ServerTest, StatsOfAServerInFrontOfShardsBeginWithItsOwn) {
   auto server = StartServer(&service, ServerOptions());
   ASSERT_TRUE(server.ok());
   RawSocket client = RawSocket::Connect((*server)->port());
-  client.Send(EncodeStats(1));
-  std::vector<ServiceStats> processes;
-  ASSERT_TRUE(DecodeStatsReply(client.ReceiveFrame().body, &processes).ok());
+  client.Send(EncodeRequest(1, StatsRequest()));
+  StatsRequest answered;
+  ASSERT_TRUE(DecodeReply(client.ReceiveFrame().body, &answered).ok());
+  const std::vector<ServiceStats>& processes = answered.processes;
   ASSERT_EQ(processes.size(), 3u);
   EXPECT_EQ(processes[0].address, Concat("127.0.0.1:", (*server)->port()));
   EXPECT_EQ(processes[0].connections, 1u);

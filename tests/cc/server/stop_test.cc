@@ -14,13 +14,14 @@ class StopTest : public ServerFixture {
  protected:
   StopTest() { StartServerWith(ServerOptions()); }
 
-  // Stop, meanwhile.
+  // Calls Stop on another thread.
   std::future<void> StopSoon() {
     return std::async(std::launch::async,
                       [this] { server_->Stop(Clock::now() + kHang); });
   }
 
-  // Hangs up then, as a client should: the server waits for it a while.
+  // Expects the end, and then hangs up, as a client should: the server waits
+  // for that for a while.
   static void ExpectEnd(RawSocket client) { EXPECT_TRUE(client.WaitForEnd()); }
 };
 
@@ -33,7 +34,7 @@ TEST_F(StopTest, AnswersWhatIsInFlightThenCloses) {
   other.Send(LookupFrame(3));
   service_.WaitForHeld(3);
   const std::future<void> stopped = StopSoon();
-  // It has begun: nobody gets in any more.
+  // Stop has begun: no more clients are admitted.
   const Deadline deadline = Clock::now() + kHang;
   while (Connect().connected() && Clock::now() < deadline) {
   }

@@ -37,7 +37,8 @@ TEST_F(WireDtypeTest, RowsComeInTheDtypeThatWasAskedFor) {
     EXPECT_EQ(reply.body.size(), 16 + PaddedBytes(dtype, kCount, kRowDim));
     const std::vector<float> decoded = DecodeRows(reply, kCount);
     for (size_t i = 0; i < rows.size(); ++i) {
-      // Rows are within 0.05; the coarsest steps are a 127th, or a 256th.
+      // Rows are within 0.05; the coarsest dtypes round them to steps of a
+      // 127th or a 256th of that.
       const float tolerance = dtype == WireDtype::kFloat32 ? 0 : 0.05f / 254;
       ASSERT_NEAR(decoded[i], rows[i], tolerance) << static_cast<int>(dtype);
     }
@@ -90,10 +91,10 @@ TEST_F(WireDtypeTest, TablesOfAnUpdateHaveDtypesOfTheirOwn) {
   RawSocket client = Connect();
   client.Send(EncodeUpdate(1, update, vectors));
   const RawFrame reply = client.ReceiveFrame();
-  ASSERT_EQ(reply.header.type, MessageType::kUpdateReply);
-  UpdateCounts counts;
-  ASSERT_TRUE(DecodeUpdateReply(reply.body, &counts).ok());
-  EXPECT_EQ(counts.applied, 6u);
+  ASSERT_EQ(reply.header.type, kReplyType<UpdateRequest>);
+  UpdateRequest answered;
+  ASSERT_TRUE(DecodeReply(reply.body, &answered).ok());
+  EXPECT_EQ(answered.counts.applied, 6u);
   const std::vector<float> after = LookUpRows(&service_, kTable, FirstIds(6));
   for (size_t i = 0; i < before.size(); ++i) {
     EXPECT_EQ(after[i], before[i] - 127) << i;
@@ -114,7 +115,7 @@ TEST_F(WireDtypeTest, RowsAreBoundedBeforeTheyAreEncoded) {
               "the rows of this lookup, before they are encoded, have 1008 "
               "bytes, over the limit of 1000: send fewer ids at once");
     client.Send(LookupFrame(3, kTable, 60, dtype));
-    EXPECT_EQ(client.ReceiveFrame().header.type, MessageType::kLookupReply);
+    EXPECT_EQ(client.ReceiveFrame().header.type, kReplyType<LookupRequest>);
   }
 }
 

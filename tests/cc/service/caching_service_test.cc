@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 #include "tests/cc/service/plain_requests.h"
 #include "tests/cc/service/watched_service.h"
 #include "tests/cc/store/make_config.h"
@@ -49,7 +49,7 @@ class CachingServiceTest : public ::testing::Test {
     return CreateNow(service_.get(), config);
   }
 
-  // A lookup, not started; it lives as long as the test.
+  // A lookup that is not started yet; it lives as long as the test.
   PlainLookup& Of(const Ids& ids, uint64_t visible = 0,
                   const std::string& table = "t") {
     PlainLookup& lookup = lookups_.emplace_back(table, kDim, ids);
@@ -68,7 +68,7 @@ class CachingServiceTest : public ::testing::Test {
         .Start(service_.get(), client, sequence);
   }
 
-  // What the service within was asked by the last lookup, sorted.
+  // The ids that the service within was asked for by the last lookup, sorted.
   Ids Asked(const PlainLookup& lookup, size_t lookups_before) {
     EXPECT_TRUE(lookup.ended());
     const auto seen = watched_->lookups();
@@ -104,7 +104,7 @@ TEST_F(CachingServiceTest, AsksForARowOnce) {
 }
 
 TEST_F(CachingServiceTest, AsksForWhatItHasNotAlone) {
-  StartUpdate({1, 2, 3, 4}, 1);  // No such rows yet: nothing happens.
+  StartUpdate({1, 2, 3, 4}, 1);  // No row exists yet: nothing happens.
   Start({2, 4}, 1);
   StartUpdate({4}, 1, 8);
   // Copies of 2 and 4 are from before client 8's update, which client 7 need
@@ -113,6 +113,16 @@ TEST_F(CachingServiceTest, AsksForWhatItHasNotAlone) {
   StartUpdate({1}, 2, 8);
   EXPECT_EQ(AskedFor({4, 5, 1, 6, 2}, 1), (Ids{5, 6}));
   EXPECT_EQ(lookups_.back().rows(), Floats(10, 0.0f));
+}
+
+TEST_F(CachingServiceTest, ShardStartsAreNotThoseOfTheMissingIds) {
+  Start({1});  // Now only id 2 is missing.
+  const std::vector<uint32_t> starts = {0, 1, 2};
+  PlainLookup& lookup = Of({1, 2});
+  lookup.request.tables[0].ids.shard_starts = starts;
+  lookup.Start(service_.get());
+  EXPECT_EQ(lookup.rows(), Floats(4, 0.0f));
+  EXPECT_FALSE(watched_->lookups().back().had_shard_starts);
 }
 
 TEST_F(CachingServiceTest, AClientSeesItsOwnUpdates) {
@@ -141,13 +151,14 @@ TEST_F(CachingServiceTest, AllEarlierUpdatesOfTheClientShow) {
   StartUpdate({1}, 1);
   StartUpdate({1}, 2);
   watched_->HoldLookups(true);
-  PlainLookup& between = Start({1});  // The store has done both.
+  PlainLookup& between = Start({1});  // The store has applied both updates.
   watched_->ReleaseUpdate();
   watched_->ReleaseUpdate();
   watched_->ReleaseLookup();
   EXPECT_EQ(between.rows(), (Floats{2, 2}));
   watched_->HoldLookups(false);
-  // It was asked for before either was acknowledged: nobody knows what it saw.
+  // That lookup began before either update was acknowledged, so it is not known
+  // which of them its rows show.
   EXPECT_EQ(AskedFor({1}, 2), Ids{1});
 }
 
@@ -173,8 +184,8 @@ TEST_F(CachingServiceTest, NothingAnswersWhoOrWhatItDoesNotKnow) {
   StartUpdate({1}, 5);
   Start({1}, 5);
   EXPECT_EQ(AskedFor({1}, 5), Ids{});
-  EXPECT_EQ(AskedFor({1}, 6), Ids{1});  // Not acknowledged here.
-  EXPECT_EQ(AskedFor({1}, 4), Ids{1});  // Of before its time.
+  EXPECT_EQ(AskedFor({1}, 6), Ids{1});  // Not acknowledged by this service.
+  EXPECT_EQ(AskedFor({1}, 4), Ids{1});  // Before the first one that it knows.
   PlainLookup& stranger = Of({1}, 5);
   stranger.request.client = 8;
   const size_t before = watched_->lookups().size();
@@ -194,7 +205,7 @@ TEST_F(CachingServiceTest, AnEvaluationMakesNoCopies) {
   EXPECT_EQ(AskedFor({1}, 0, true), Ids{1});
   EXPECT_EQ(lookups_.back().rows(), (Floats{-1, -1}));  // The default value.
   EXPECT_EQ(AskedFor({1}, 0, true), Ids{1});
-  // Training makes the row all the same.
+  // A training lookup makes the row although an evaluation found none.
   EXPECT_EQ(AskedFor({1}), Ids{1});
   EXPECT_EQ(lookups_.back().rows(), (Floats{0, 0}));
 }
@@ -222,7 +233,7 @@ TEST_F(CachingServiceTest, AnAssignEndsCopies) {
   Outcome outcome;
   service_->Assign(&assign, outcome.done());
   ASSERT_TRUE(outcome.status->ok());
-  watched_->ReleaseLookup();  // The copy of 1 comes later, but is older.
+  watched_->ReleaseLookup();  // The copy of 1 comes last, but is older.
   watched_->HoldLookups(false);
   EXPECT_EQ(before.rows(), (Floats{0, 0}));
   EXPECT_EQ(AskedFor(ids), ids);
@@ -257,7 +268,7 @@ TEST_F(CachingServiceTest, AFailedUpdateEndsAllCopiesAndForgetsItsClient) {
   EXPECT_EQ(updates_.back().code(), Code::kDeadlineExceeded);
   EXPECT_EQ(AskedFor({1}), Ids{1});
   EXPECT_EQ(AskedFor({1}), Ids{});
-  EXPECT_EQ(AskedFor({1}, 1), Ids{1});  // Whatever the store still does.
+  EXPECT_EQ(AskedFor({1}, 1), Ids{1});  // The store may still apply update 2.
   watched_->HoldUpdates(false);
   StartUpdate({1}, 3);
   EXPECT_EQ(AskedFor({1}, 3), Ids{1});
@@ -294,7 +305,7 @@ TEST_F(CachingServiceTest, CopiesAndRowsOfTwoGenerationsAreNotMixed) {
   watched_->SetGeneration(4);
   const size_t before = watched_->lookups().size();
   Start({1, 2});
-  // Having learnt of the restore, it asked again for everything.
+  // When the answer told it of the restore, it asked for all rows again.
   const auto seen = watched_->lookups();
   ASSERT_EQ(seen.size(), before + 2);
   EXPECT_EQ(seen[before].ids[0], Ids{2});
@@ -340,7 +351,8 @@ TEST_F(CachingServiceTest, TablesAreCachedAsTheirOptionsSay) {
 TEST_F(CachingServiceTest, TablesWhoseAdmissionCountsAreNotCached) {
   ASSERT_TRUE(Create("counted", "min_count(count=2)").ok());
   EXPECT_EQ(service_->tables().size(), 1u);
-  // The second training lookup lets the id in, so it must come to the store.
+  // The second training lookup lets the id in, so each lookup must reach the
+  // store.
   for (int i = 0; i < 3; ++i) {
     Of({1}, 0, "counted").Start(service_.get());
   }
@@ -426,8 +438,9 @@ TEST_F(CachingServiceTest, EndingItCancelsWhatIsUnderWay) {
   EXPECT_EQ(update.code(), Code::kCancelled);
 }
 
-// Rows count the updates of everybody, so one that shows less than a client's
-// own, up to what it asked to see, is stale.
+// A row counts the updates of all clients. So a row is stale if it shows fewer
+// updates than the client itself has sent, up to the update that the client
+// asked to see.
 void TrainAndLookUp(EmbeddingService* service, uint64_t client, int rounds) {
   constexpr int64_t kIds = 16;
   std::mt19937 random(static_cast<uint32_t>(client));

@@ -18,7 +18,7 @@ namespace persia {
 
 using Weights = std::map<int64_t, Floats>;
 
-// A copy of all tables, brought to where the service is.
+// A copy of all tables, which Poll and CatchUp bring up to date.
 class Copy {
  public:
   using Ask = std::function<Status(ChangesRequest*)>;
@@ -27,7 +27,7 @@ class Copy {
     position.follower = follower;
   }
 
-  // One delta; its reply is not applied if it is `lost`.
+  // Takes one delta; if it is `lost`, the reply is not applied.
   Status Poll(uint64_t max_rows = 1000, bool lost = false) {
     ChangesRequest request;
     request.deadline = DeadlineAfter(60);
@@ -40,7 +40,7 @@ class Copy {
     return Status();
   }
 
-  // Until nothing is left. How many ids were told.
+  // Takes deltas until none is left. Returns how many ids were told.
   size_t CatchUp(uint64_t max_rows = 1000) {
     size_t all = 0;
     do {
@@ -61,9 +61,9 @@ class Copy {
 
   FollowPosition position;
   uint32_t shard = 0;
-  // Of the last delta.
+  // What the last delta began.
   Begins begins = Begins::kNothing;
-  // Of the last delta that began something.
+  // What the last delta that began something began.
   Begins began = Begins::kNothing;
   bool complete = false;
   size_t told = 0;  // Ids.
@@ -107,7 +107,7 @@ class Copy {
 
   const Ask ask_;
   std::map<std::string, Weights> rows_;
-  std::map<std::string, Weights> before_;  // Of what a whole has not told yet.
+  std::map<std::string, Weights> before_;  // Not yet told by a whole.
 };
 
 }  // namespace persia

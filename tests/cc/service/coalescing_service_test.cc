@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 #include "tests/cc/service/plain_requests.h"
 #include "tests/cc/service/watched_service.h"
 #include "tests/cc/store/make_config.h"
@@ -33,14 +33,14 @@ class CoalescingServiceTest : public ::testing::Test {
     watched_->HoldLookups(true);
   }
 
-  // A lookup, not started; it lives as long as the test.
+  // A lookup that is not started yet; it lives as long as the test.
   PlainLookup& Of(const Ids& ids, const std::string& table = "t") {
     return lookups_.emplace_back(table, kDim, ids);
   }
 
   PlainLookup& Start(const Ids& ids) { return Of(ids).Start(service_.get()); }
 
-  // The rows that the store gives to a lookup by itself.
+  // The rows that the store gives to a lookup that comes alone.
   Floats Stored(const Ids& ids) {
     watched_->HoldLookups(false);
     return Of(ids).Start(watched_).rows();
@@ -93,7 +93,7 @@ TEST_F(CoalescingServiceTest, NothingJoinsWhatWasSent) {
   Start({1});
   watched_->ReleaseLookup();
   EXPECT_EQ(watched_->lookups().size(), 2u);
-  // An update is acknowledged between; who looks up now must see it.
+  // An update is acknowledged in between; lookups from now on must see it.
   PlainUpdate update("t", kDim, {1}, 1.0f);
   EXPECT_EQ(update.Start(service_.get(), 1, 1).code(), Code::kOk);
   const PlainLookup& later = Start({1});
@@ -110,7 +110,7 @@ TEST_F(CoalescingServiceTest, TrainingAndEvaluationDoNotJoin) {
   Start({1});
   PlainLookup& evaluation = Of({1});
   evaluation.request.read_only = true;
-  evaluation.Start(service_.get());  // Nothing of its kind is under way.
+  evaluation.Start(service_.get());  // No read-only lookup is under way.
   ASSERT_EQ(watched_->lookups().size(), 2u);
   EXPECT_TRUE(watched_->lookups()[1].read_only);
   Of({2}).request.read_only = true;
@@ -186,15 +186,15 @@ TEST_F(CoalescingServiceTest, NoneWaitsForWhatMayEndAfterItsDeadline) {
   PlainLookup& slow = Of({0});
   slow.request.deadline = DeadlineAfter(900);
   slow.Start(service_.get());
-  const PlainLookup& hurried = Start({1});  // By 600 s.
+  const PlainLookup& hurried = Start({1});  // Must end within 600 s.
   EXPECT_EQ(watched_->lookups().size(), 2u);
   PlainLookup& between = Of({2});
   between.request.deadline = DeadlineAfter(800);
   between.Start(service_.get());
   EXPECT_EQ(watched_->lookups().size(), 2u);
-  // Once the hurried one ends, nothing is sure to end before 800 s.
+  // After the hurried lookup ends, no other is sure to end before 800 s.
   watched_->ReleaseLookup();
-  EXPECT_EQ(watched_->lookups().size(), 2u);  // That was the slow one.
+  EXPECT_EQ(watched_->lookups().size(), 2u);  // The slow lookup ended.
   watched_->ReleaseLookup();
   EXPECT_TRUE(hurried.ended());
   EXPECT_EQ(watched_->lookups().size(), 3u);
@@ -210,14 +210,14 @@ TEST_F(CoalescingServiceTest, WhoWaitedForAHurriedOneIsSentWhenThatEnds) {
   PlainLookup& hasty = Of({3});
   hasty.request.deadline = DeadlineAfter(500);
   hurried.Start(service_.get());
-  hasty.Start(service_.get());    // Cannot wait for the hurried one.
+  hasty.Start(service_.get());    // Cannot wait for `hurried`.
   slow.Start(service_.get());     // Waits.
   between.Start(service_.get());  // Waits.
   watched_->ReleaseLookup();
   EXPECT_TRUE(hurried.ended());
   EXPECT_EQ(watched_->lookups().size(), 2u);
   watched_->ReleaseLookup();
-  // Joined, by the earlier of both deadlines.
+  // The two joined, with the earlier of both deadlines.
   ASSERT_EQ(watched_->lookups().size(), 3u);
   EXPECT_EQ(watched_->lookups()[2].ids, (std::vector<Ids>{{2, 0}}));
   EXPECT_EQ(watched_->lookups()[2].deadline, between.request.deadline);
@@ -233,7 +233,7 @@ TEST_F(CoalescingServiceTest, ALaterDeadlineOutlivesTheEarliest) {
   late.Start(service_.get());
   watched_->ReleaseLookup();
   EXPECT_EQ(watched_->lookups()[1].deadline, early.request.deadline);
-  early.request.deadline = Clock::now();  // As if time had gone by.
+  early.request.deadline = Clock::now();  // As if the time had passed.
   watched_->ReleaseLookup(Status(Code::kDeadlineExceeded, "too slow"));
   EXPECT_EQ(early.code(), Code::kDeadlineExceeded);
   EXPECT_FALSE(late.ended());
@@ -266,7 +266,7 @@ TEST_F(CoalescingServiceTest, AJoinedLookupIsBounded) {
   Start({1, 2});
   Start({3});
   Start({4});
-  Start({5, 6, 7, 8});  // Too large to join any, and goes all the same.
+  Start({5, 6, 7, 8});  // Too large to join another lookup; sent alone.
   for (int i = 0; i < 4; ++i) watched_->ReleaseLookup();
   ASSERT_EQ(watched_->lookups().size(), 4u);
   EXPECT_EQ(watched_->lookups()[1].ids, (std::vector<Ids>{{1, 2, 3}}));
@@ -288,14 +288,14 @@ TEST_F(CoalescingServiceTest, EndingItCancelsWhatIsUnderWayAndWhatWaits) {
   Start({0});
   Start({1});
   Start({2});
-  watched_->ReleaseLookup();  // The others are under way as one.
+  watched_->ReleaseLookup();  // The others are sent as one lookup.
   Start({3});
   service_.reset();
   for (int i = 1; i < 4; ++i) EXPECT_EQ(lookups_[i].code(), Code::kCancelled);
 }
 
-// Every answer is right whoever joins whom; the store answers at once, from the
-// thread that asks.
+// Every answer is right whichever lookups are joined. The store answers at
+// once, on the thread that asks.
 TEST(CoalescingServiceThreads, LookUpAtOnce) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 300;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 #include "tests/cc/support/row_requests.h"
 
 namespace persia {
@@ -19,17 +19,9 @@ class LosingService : public ForwardingService {
 
   void Lose() { others_ = MakeLocalService(); }
 
-  void Lookup(LookupRequest* request, DoneCallback done) override {
-    now()->Lookup(request, std::move(done));
-  }
-  void Update(UpdateRequest* request, DoneCallback done) override {
-    now()->Update(request, std::move(done));
-  }
-  void Export(ExportRequest* request, DoneCallback done) override {
-    now()->Export(request, std::move(done));
-  }
-  void Remove(RemoveRequest* request, DoneCallback done) override {
-    now()->Remove(request, std::move(done));
+ protected:
+  void OtherCall(const AnyRequest& request, DoneCallback done) override {
+    now()->Call(request, std::move(done));
   }
 
  private:

@@ -1,4 +1,4 @@
-// Outcome: what became of a call of a service whose test decides when it ends.
+// Outcome: the result of a service call that ends when the test says so.
 
 #ifndef PERSIA_TESTS_CC_SERVICE_OUTCOME_H_
 #define PERSIA_TESTS_CC_SERVICE_OUTCOME_H_
@@ -16,7 +16,7 @@ namespace persia {
 struct Outcome {
   std::optional<Status> status;  // Once there is one.
 
-  // To be given to one call, which this must outlive.
+  // To be passed to one call; the Outcome must outlive the call.
   DoneCallback done() {
     return [this](Status ended) {
       EXPECT_FALSE(status.has_value()) << "done was called twice";

@@ -24,7 +24,7 @@ inline TableIds PlainIds(const std::string& table, uint32_t dim,
   return plain;
 }
 
-// A lookup; what it asks may be set until it is started.
+// A lookup; its request may be changed until it is started.
 class PlainLookup {
  public:
   PlainLookup(const std::string& table, uint32_t dim, std::vector<int64_t> ids)
@@ -84,7 +84,8 @@ class PlainUpdate {
   Outcome outcome_;
 };
 
-// Makes the table; the outcome, which must come before the call returns.
+// Makes the table, and returns the outcome. The call must end before it
+// returns.
 inline Status CreateNow(EmbeddingService* service, const TableConfig& config) {
   CreateTableRequest request;
   request.deadline = DeadlineAfter(600);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cc/base/hash.h"
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 #include "tests/cc/service/outcome.h"
 #include "tests/cc/service/plain_requests.h"
 #include "tests/cc/service/watched_service.h"
@@ -53,7 +53,7 @@ class PoolingServiceTest : public ::testing::Test {
 
   static void Create(EmbeddingService* service, const std::string& table) {
     TableConfig config = MakeConfig(table, kDim, "uniform", "adagrad");
-    config.shard_count = 2;  // So the store would take no bags.
+    config.shard_count = 2;  // So that the store would take no bags.
     ASSERT_TRUE(CreateNow(service, config).ok());
   }
 
@@ -85,7 +85,7 @@ class PoolingServiceTest : public ::testing::Test {
 
   WatchedService* watched_ = nullptr;
   std::unique_ptr<EmbeddingService> pooling_;
-  std::unique_ptr<EmbeddingService> local_;  // The reference: pools itself.
+  std::unique_ptr<EmbeddingService> local_;  // The reference: it pools.
   const Batch batch_;
 };
 

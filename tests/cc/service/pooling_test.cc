@@ -104,6 +104,20 @@ TEST(BagPooler, GivesZeroWhereItWouldDivideByZero) {
   EXPECT_EQ(Unpooled(bags, Combiner::kMean), (Floats{0, 0}));
 }
 
+TEST(BagPooler, AddsNothingOfARowWhoseWeightIsZero) {
+  Bags bags;
+  bags.weights = {1, 0, 1, 1};
+  BagPooler pooler;
+  pooler.Build(bags.table_ids(Combiner::kSum));
+  Floats vectors(3);
+  pooler.Pool(Floats{10, INFINITY}, vectors);
+  EXPECT_EQ(vectors, (Floats{20, 0, INFINITY}));
+  Floats rows(2);
+  pooler.Unpool(Floats{NAN, 0, 3}, rows);
+  EXPECT_TRUE(std::isnan(rows[0]));
+  EXPECT_EQ(rows[1], 3);
+}
+
 TEST(BagPooler, ForgetsTheBagsBefore) {
   BagPooler pooler;
   const Bags first;
@@ -165,16 +179,16 @@ TEST(CheckBags, RefusesNoOffsets) {
   Bags bags;
   bags.offsets.clear();
   ExpectBadBags(bags.table_ids(Combiner::kSum),
-                "bag_offsets must go from 0 to the number of ids, 4, received "
-                "none");
+                "bag_offsets must begin with 0 and end with the number of ids, "
+                "4, received none");
 }
 
 TEST(CheckBags, RefusesOffsetsThatDoNotCoverTheIds) {
   Bags bags;
   bags.offsets = {0, 3};
   ExpectBadBags(bags.table_ids(Combiner::kSum),
-                "bag_offsets must go from 0 to the number of ids, 4, received "
-                "0 to 3");
+                "bag_offsets must begin with 0 and end with the number of ids, "
+                "4, received 0 to 3");
   bags.offsets = {1, 4};
   EXPECT_FALSE(CheckBags(bags.table_ids(Combiner::kSum)).ok());
 }
@@ -182,14 +196,15 @@ TEST(CheckBags, RefusesOffsetsThatDoNotCoverTheIds) {
 TEST(CheckBags, RefusesOffsetsThatFall) {
   Bags bags;
   bags.offsets = {0, 5, 3, 4};
-  ExpectBadBags(bags.table_ids(Combiner::kSum), "bag_offsets must not fall");
+  ExpectBadBags(bags.table_ids(Combiner::kSum),
+                "bag_offsets must not decrease");
 }
 
 TEST(CheckBags, RefusesAnotherNumberOfWeights) {
   Bags bags;
   bags.weights = {1};
   ExpectBadBags(bags.table_ids(Combiner::kSum),
-                "weights must be one an id, 4, or none, received 1");
+                "weights must be empty or one per id, 4, received 1");
 }
 
 }  // namespace

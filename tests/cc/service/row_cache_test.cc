@@ -34,7 +34,7 @@ void Insert(RowCache* cache, const Ids& ids, uint64_t epoch = 0) {
   cache->Insert(ids, RowsOf(ids), epoch);
 }
 
-// Which of the ids are found; expects their rows to be right.
+// Returns the ids that are found; expects their rows to be right.
 Ids Found(RowCache* cache, const Ids& ids, uint64_t since = 0) {
   Floats rows(ids.size() * kDim, -77.0f);
   std::vector<uint32_t> missing;
@@ -95,7 +95,7 @@ TEST(RowCache, ARowFromBeforeItsChangeIsNotKept) {
   cache.Refresh(Ids{1}, RowsOf({1}), 5);
   cache.Erase(Ids{2}, 5);
   Insert(&cache, {1, 2}, 4);
-  Insert(&cache, {1, 2}, 5);  // Which came first is not known.
+  Insert(&cache, {1, 2}, 5);  // Of the same epoch: which is newer is not known.
   EXPECT_EQ(Found(&cache, {1, 2}), Ids{});
   Insert(&cache, {1, 2}, 6);
   EXPECT_EQ(Found(&cache, {1, 2}), (Ids{1, 2}));
@@ -124,7 +124,7 @@ TEST(RowCache, WhatIsInvalidIsNotFoundEvenIfItComesLater) {
   RowCache cache(kDim, 10);
   Insert(&cache, {1}, 4);
   cache.Invalidate(5);
-  cache.Invalidate(3);  // Takes nothing back.
+  cache.Invalidate(3);  // An earlier epoch: changes nothing.
   Insert(&cache, {2}, 4);
   Insert(&cache, {3}, 5);
   EXPECT_EQ(Found(&cache, {1, 2, 3}), Ids{3});

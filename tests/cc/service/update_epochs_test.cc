@@ -30,7 +30,7 @@ TEST(UpdateEpochs, NothingIsKnownOfStrangersAndOfWhatIsToCome) {
   EXPECT_EQ(epochs.Since(7, 1), kNever);
   epochs.Acknowledge(7, 5);
   EXPECT_EQ(epochs.Since(7, 6), kNever);
-  EXPECT_EQ(epochs.Since(7, 4), kNever);  // Before it was first heard of.
+  EXPECT_EQ(epochs.Since(7, 4), kNever);  // Before the first known update.
   EXPECT_EQ(epochs.Since(8, 5), kNever);
 }
 
@@ -46,7 +46,7 @@ TEST(UpdateEpochs, AllEarlierUpdatesMustBeReflectedToo) {
   epochs.Acknowledge(7, 1);
   epochs.Acknowledge(7, 3);
   epochs.Acknowledge(7, 4);
-  epochs.Acknowledge(7, 2);  // The last to be acknowledged: epoch 4.
+  epochs.Acknowledge(7, 2);  // Acknowledged last, in epoch 4.
   EXPECT_EQ(epochs.Since(7, 1), 1u);
   for (const uint64_t sequence : {2, 3, 4}) {
     EXPECT_EQ(epochs.Since(7, sequence), 4u) << sequence;

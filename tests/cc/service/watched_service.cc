@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 
 namespace persia {
 
@@ -86,6 +86,7 @@ void WatchedService::Lookup(LookupRequest* request, DoneCallback done) {
   for (const TableLookup& table : request->tables) {
     seen.ids.emplace_back(table.ids.ids.begin(), table.ids.ids.end());
     seen.had_bags |= table.ids.combiner != Combiner::kNone;
+    seen.had_shard_starts |= !table.ids.shard_starts.empty();
   }
   {
     std::lock_guard<std::mutex> lock(mutex_);

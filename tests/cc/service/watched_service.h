@@ -1,5 +1,5 @@
-// WatchedService: a local service that tells what came to it, and whose answers
-// wait for the test's leave.
+// WatchedService: a local service that records its requests, and holds its
+// answers until the test releases them.
 
 #ifndef PERSIA_TESTS_CC_SERVICE_WATCHED_SERVICE_H_
 #define PERSIA_TESTS_CC_SERVICE_WATCHED_SERVICE_H_
@@ -18,13 +18,14 @@ namespace persia {
 struct WatchedLookup {
   bool read_only = false;
   bool had_bags = false;
+  bool had_shard_starts = false;
   uint64_t client = 0;
   uint64_t visible_sequence = 0;
   Deadline deadline;
   std::vector<std::vector<int64_t>> ids;  // By table.
 };
 
-// Thread-safe. What is held has been done already; only its answer waits.
+// Thread-safe. A held call has been executed already; only its answer waits.
 class WatchedService : public ForwardingService {
  public:
   WatchedService();
@@ -34,13 +35,13 @@ class WatchedService : public ForwardingService {
   void HoldLookups(bool hold);
   void HoldUpdates(bool hold);
 
-  // Gives the oldest held answer; its own, or a failure. Precondition: there is
-  // one.
+  // Gives the oldest held answer, or `failure` in its place. Precondition: an
+  // answer is held.
   void ReleaseLookup(const std::optional<Status>& failure = std::nullopt);
   void ReleaseUpdate(const std::optional<Status>& failure = std::nullopt);
   size_t held_lookups() const;
 
-  // What answers tell from now on.
+  // The generation that answers contain from now on.
   void SetGeneration(uint64_t generation);
 
   // Lookups so far, in order.
@@ -48,7 +49,7 @@ class WatchedService : public ForwardingService {
   // Ids of all lookups so far.
   size_t ids_looked_up() const;
   std::vector<UpdateRequest> updates() const;
-  // How deep lookups were begun by the ends of others.
+  // The most lookups that were nested: begun while another one was ending.
   int most_nested() const;
 
   void CreateTable(CreateTableRequest* request, DoneCallback done) override;
@@ -72,7 +73,7 @@ class WatchedService : public ForwardingService {
   std::vector<WatchedLookup> lookups_;
   int nested_ = 0;
   int most_nested_ = 0;
-  std::vector<UpdateRequest> updates_;  // Their memory may be gone.
+  std::vector<UpdateRequest> updates_;  // Their memory may be freed.
 };
 
 }  // namespace persia

@@ -21,7 +21,7 @@ Clock::time_point TestNow() {
   return Clock::time_point(std::chrono::seconds(now_seconds));
 }
 
-// Says of odd ids that nobody answered them.
+// Reports odd ids as ids whose shard did not answer.
 class LosingService : public ForwardingService {
  public:
   using ForwardingService::ForwardingService;
@@ -50,7 +50,7 @@ class HotRowsServiceTest : public ::testing::Test {
     hot_rows_ = std::make_unique<HotRowsService>(std::move(service), options);
   }
 
-  // The ids that reached the service for this; expects the rows to be right.
+  // The ids of which a lookup of `ids` asked the service; expects right rows.
   Ids Asked(const Ids& ids) {
     const size_t before = control_->lookups();
     EXPECT_EQ(LookUp(ids), FakeRows(ids));
@@ -146,7 +146,7 @@ TEST_F(HotRowsServiceTest, ChangesReplaceCopies) {
   ExpectOk(hot_rows_->Erase(table_, Ids{3}));
   EXPECT_EQ(LookUp({1, 2}), (Floats{1, 1, 5, 6}));
   ++now_seconds;
-  EXPECT_EQ(Asked({1, 3, 9}).size(), 2u);  // Nobody asked for 9 before.
+  EXPECT_EQ(Asked({1, 3, 9}).size(), 2u);  // 9 was never looked up before.
   ++now_seconds;
   EXPECT_EQ(Asked({3, 9}), Ids{});
 }
@@ -183,7 +183,7 @@ TEST_F(HotRowsServiceTest, ARestoreEndsAllCopies) {
   LookUp({1, 2});
   ++now_seconds;
   control_->SetGeneration(1);
-  // The copy of 1 is of before: all is asked again.
+  // The copy of 1 is older than the restore, so both ids are asked for again.
   EXPECT_EQ(Asked({1, 3}), (Ids{1, 3}));
   EXPECT_EQ(Asked({2}), Ids{2});
 }

@@ -17,7 +17,7 @@ class OutageServiceTest : public ::testing::Test {
         std::make_unique<OutageService>(MakeFakeService(control_), gives_zeros);
   }
 
-  // Of a lookup of {1, 2} that ends with `status`.
+  // Runs `lookup` (of {1, 2}), which the service within ends with `status`.
   void Fail(ServiceLookup* lookup, const Status& status) {
     control_->HoldLookups(true);
     lookup->Start(service_.get());

@@ -27,7 +27,7 @@ inline Floats FakeRows(const Ids& ids) {
   return rows;
 }
 
-// What a service is asked, read-only. Must outlive the call.
+// A read-only lookup of a service. Must outlive the call.
 class ServiceLookup {
  public:
   explicit ServiceLookup(Ids ids)
@@ -61,7 +61,7 @@ class ServiceLookup {
   Outcome outcome_;
 };
 
-// A lookup of an op.
+// A lookup as an op makes it.
 class OpLookup {
  public:
   OpLookup(const std::string& op, Ids ids)

@@ -17,7 +17,7 @@ namespace {
 
 using Addresses = std::vector<std::string>;
 
-// The environment of a test, without what surrounds it.
+// Removes the variables of the surrounding environment from the test.
 class RemoteOptionsTest : public ::testing::Test {
  protected:
   RemoteOptionsTest() {
@@ -79,8 +79,9 @@ TEST_F(RemoteOptionsTest, TheEnvironmentNamesOthers) {
 TEST_F(RemoteOptionsTest, RowsArePlacedOverSoManyShards) {
   Set("PERSIA_PS", "c:3");
   EXPECT_EQ(ErrorNow(),
-            "$PERSIA_PS must name 2 shards, in their order: where a row is "
-            "follows from both. Received: c:3");
+            "$PERSIA_PS must name 2 shards, in the same order as when the "
+            "model was exported: number and order decide which shard has a "
+            "row. Received: c:3");
   options_.placed_over = 0;
   EXPECT_EQ(AddressesNow(), Addresses{"c:3"});
 }
@@ -92,9 +93,9 @@ TEST_F(RemoteOptionsTest, ATokenIsItsOwnersAlone) {
   const std::string open = Write("open", token, 0640);
   Set("PERSIA_AUTH_TOKEN_FILE", open);
   EXPECT_EQ(ErrorNow(), Concat("the token file ", open,
-                               " must be its owner's alone, and its mode is "
-                               "640: chmod 600 ",
-                               open));
+                               " must be accessible only to its owner, but its "
+                               "mode is 640: run `chmod 600 ",
+                               open, "`"));
   Set("PERSIA_AUTH_TOKEN_FILE", folder_ / "none");
   EXPECT_EQ(ErrorNow(), Concat("the token file ", folder_ / "none",
                                " cannot be read: No such file or directory"));

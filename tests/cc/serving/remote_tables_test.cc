@@ -70,8 +70,8 @@ TEST_F(RemoteTablesTest, LookupsThatComeTogetherLeaveTogether) {
   Make(Options());
   control_->HoldLookups(true);
   for (int op = 0; op < 26; ++op) Start(Concat("op", op), {op, op + 1});
-  // Until it is known how many there are, they wait for others a while, which
-  // may end between two of them.
+  // Until the number of ops is known, lookups wait a while for others. That
+  // wait may end between any two of them.
   control_->WaitForLookups(1);
   control_->ReleaseAll();
   for (OpLookup& lookup : lookups_) lookup.Wait();
@@ -110,7 +110,7 @@ TEST_F(RemoteTablesTest, AFailureMayGiveZeros) {
   control_->ReleaseAll();
   EXPECT_EQ(tables_->counters().failures, 1u);
   EXPECT_EQ(tables_->counters().zeros, 1u);
-  // The zeros were nobody's rows.
+  // The zeros are not kept as the row.
   EXPECT_EQ(Start("user", {2}).rows(), FakeRows({2}));
 }
 
@@ -123,8 +123,8 @@ TEST_F(RemoteTablesTest, CopiesAnswerAndFollowChanges) {
   ExpectOk(tables_->Erase(HashName("user"), Ids{2}));
   EXPECT_EQ(Start("user", {2}).rows(), FakeRows({2}));
   EXPECT_EQ(control_->lookups(), 2u);
-  EXPECT_EQ(tables_->counters().hot.hits, 2u);
-  EXPECT_EQ(tables_->counters().hot.misses, 3u);
+  EXPECT_EQ(tables_->counters().hot_hits, 2u);
+  EXPECT_EQ(tables_->counters().hot_misses, 3u);
 }
 
 TEST_F(RemoteTablesTest, LatenciesAreCountedBeforeTheCallerKnows) {
@@ -166,7 +166,7 @@ TEST_F(RemoteTablesTest, LookupsThatAreUnderWayEndWithTheirClient) {
   control_->WaitUntilDestroyed();
 }
 
-// Of the registry, by addresses that nobody connects to.
+// Options for the registry, with an address that no client connects to.
 RemoteOptions Unused(const std::string& cluster) {
   RemoteOptions options;
   options.cluster = cluster;

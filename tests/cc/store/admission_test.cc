@@ -24,7 +24,7 @@ std::unique_ptr<Admission> AdmissionOf(const std::string& text,
   return MakeAdmission(spec, table_seed, share);
 }
 
-// Which asking lets `id` in, of at most 1000.
+// Returns which of up to 1000 calls of Admit lets `id` in.
 int FirstAdmitted(Admission* admission, int64_t id) {
   for (int times = 1; times <= 1000; ++times) {
     if (admission->Admit(id)) return times;
@@ -72,7 +72,8 @@ TEST(MinCount, TakesFifteenToThirtyBytesForAnIdThatWaits) {
     const double each = static_cast<double>(admission->bytes()) / id;
     least = std::min(least, each);
     most = std::max(most, each);
-    // Every size of a table is as likely as its double.
+    // The average over the logarithm of the size: each size counts as much as
+    // its double.
     log_average += each / (id * std::log(double{kTo} / kFrom));
   }
   EXPECT_NEAR(least, 15.5, 0.5);
@@ -104,7 +105,7 @@ TEST(MinCount, ReusesTheMemoryOfIdsThatItLetIn) {
 
 TEST(BloomMinCount, LetsNoIdInLate) {
   for (const int count : {1, 2, 3, 255}) {
-    // Far more ids than expected, which only make it early.
+    // Many more ids than expected only make the filter let ids in early.
     const auto admission =
         AdmissionOf(Concat("bloom_min_count(count=", count,
                            ",expected_ids=50,false_positive_rate=0.1)"));
@@ -128,7 +129,8 @@ TEST(BloomMinCount, AloneAnIdIsLetInAtTheNthAsking) {
   }
 }
 
-// Ids let in before their last asking, of `ids` that ask in turn.
+// The share of `ids` ids, asked for in turn, that are let in before their last
+// call.
 double EarlyRate(const std::string& text, int count, int64_t ids) {
   const auto admission = AdmissionOf(text);
   std::unordered_map<int64_t, bool> early;
@@ -159,12 +161,12 @@ TEST(BloomMinCount, TheLastOfTheExpectedIdsIsEarlyAtTheStatedRate) {
       AdmissionOf(Concat("bloom_min_count(count=2,expected_ids=", kIds,
                          ",false_positive_rate=", kRate, ")"));
   for (int64_t id = 0; id < kIds; ++id) admission->Admit(id);
-  // So few more that they change nothing.
+  // So few more ids that they hardly change the filter.
   constexpr int kMore = 5000;
   int early = 0;
   for (int64_t id = kIds; id < kIds + kMore; ++id)
     early += admission->Admit(id);
-  // Four standard errors, and k rounded to a whole number.
+  // Four standard errors; the factors allow for k, which is a whole number.
   const double error = std::sqrt(kRate / kMore);
   EXPECT_LE(static_cast<double>(early) / kMore, 1.1 * kRate + 4 * error);
   EXPECT_GE(static_cast<double>(early) / kMore, 0.5 * kRate - 4 * error);
@@ -211,7 +213,7 @@ TEST(BloomMinCount, PERSIA_TEST_OF_REAL_MEMORY(TakesMemoryOnlyAsItIsUsed)) {
       "bloom_min_count(count=2,expected_ids=3e7,false_positive_rate=0.01)");
   EXPECT_GT(admission->bytes(), size_t{256} << 20);
   for (int64_t id = 0; id < 100; ++id) EXPECT_FALSE(admission->Admit(id));
-  // 7 pages an id; all of the filter would be 70000.
+  // At most 7 pages per id; the whole filter would be 70000 pages.
   EXPECT_LT(ResidentPages() - before, 10000);
 }
 

@@ -1,5 +1,6 @@
-// Steady work allocates nothing a row or an id, and what small tables allocate
-// is counted: by a global operator new, which sanitizers have of their own.
+// In steady work nothing is allocated per row or per id, and what small tables
+// allocate is counted. A global operator new counts allocations; sanitizers
+// have an operator new of their own.
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
@@ -22,7 +23,7 @@ namespace {
 thread_local size_t allocations = 0;
 thread_local size_t held_bytes = 0;
 
-// With the word that malloc has before it.
+// Includes the word that malloc keeps in front of the memory.
 size_t BytesOf(void* memory) {
   return memory == nullptr ? 0 : malloc_usable_size(memory) + sizeof(size_t);
 }
@@ -64,7 +65,8 @@ std::vector<int64_t> Ids(int64_t first, size_t count) {
   return ids;
 }
 
-// Of lookups and updates of ids that have rows, after a first round.
+// Allocations of lookups and updates of ids that have rows, after the first
+// round.
 size_t SteadyAllocations(const TableConfig& config) {
   const auto table = std::move(MakeTable(config).value());
   const std::vector<int64_t> ids = Ids(0, 3000);
@@ -102,7 +104,8 @@ TEST(Allocations, AreNoneWhereWeightsAreEncoded) {
   }
 }
 
-// Far fewer than rows: chunks of them, and segments of the index.
+// Far fewer allocations than rows: of chunks of rows, and of segments of the
+// index.
 TEST(Allocations, AreFewWhereRowsAreCreated) {
   const auto table =
       std::move(MakeTable(MakeConfig("t", kDim, "uniform", "sgd")).value());
@@ -114,8 +117,8 @@ TEST(Allocations, AreFewWhereRowsAreCreated) {
   EXPECT_LT(allocations - before, kRows / 50);
 }
 
-// So the limit of all tables' memory is one of what the process takes, also
-// where there are many and no rows.
+// So the limit of all tables' memory bounds what the process takes, also if
+// there are many tables without rows.
 TEST(Allocations, OfSmallTablesAreCountedByTheMeter) {
   constexpr int kTables = 20;
   for (const char* admission : {"always", "min_count(count=2)"}) {

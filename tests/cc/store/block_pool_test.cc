@@ -144,7 +144,7 @@ TEST(BlockPool, AThreadMayFreeWhatAnotherAllocated) {
 TEST(BlockPool, EndsAtAnyMoment) {
   for (size_t blocks = 0; blocks < 200; blocks += 10) {
     BlockPool pool;
-    // Each page taken has its thread make another ready.
+    // Each page that is taken makes the pool's thread prepare another one.
     for (size_t i = 0; i < blocks; ++i) Mark(pool.Allocate(), i);
   }
 }

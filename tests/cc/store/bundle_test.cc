@@ -87,7 +87,8 @@ TEST_F(BundleTest, ALargeGroupGoesAlone) {
   EXPECT_EQ(bundles[1][0].group.ids.size(), 100u);
 }
 
-// Else others would wait for one sub-shard as long as a request is.
+// Otherwise other requests would wait for a sub-shard as long as a request
+// takes.
 TEST_F(BundleTest, AGroupGivesItsLockUpFromTimeToTime) {
   Ids ids = IdsOfSubShard(5, 2 * kMostIdsALock + 10);
   ids.push_back(IdsOfSubShard(8, 1)[0]);
@@ -143,7 +144,7 @@ TEST_F(BundleTest, OthersWaitForItsSubShardsUntilItEnds) {
     }));
   }
   TableStats stats;
-  sub_shards_[2]->AddStats(&stats);  // It has no part in the bundle.
+  sub_shards_[2]->AddStats(&stats);  // Not part of the bundle.
   ends = true;
   bundle.reset();
   for (std::future<bool>& other : waited) EXPECT_TRUE(other.get());

@@ -51,7 +51,7 @@ TEST(Capacity, OfBytesDependsOnTheRows) {
   EXPECT_LT(RowsOf("bytes(count=1e9)", 1, 65), RowsOf("bytes(count=1e9)"));
 }
 
-// A capacity, and the whole of its error.
+// A capacity, and the whole error message that it gives.
 using BadCapacity = std::pair<const char*, const char*>;
 class CheckCapacityRefuses : public ::testing::TestWithParam<BadCapacity> {};
 

@@ -125,7 +125,7 @@ TEST(EvictionRank, RisesWithEveryUse) {
   }
 }
 
-// A policy, and the whole of its error.
+// A policy, and the whole error message that it gives.
 using BadEviction = std::pair<const char*, const char*>;
 class CheckEvictionRefuses : public ::testing::TestWithParam<BadEviction> {};
 

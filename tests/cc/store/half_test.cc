@@ -56,7 +56,7 @@ class HalfTest : public ::testing::Test {
     return low;
   }
 
-  // Ties go to even; beyond the largest there is none.
+  // Ties go to even. Values beyond the largest half become the largest.
   static uint16_t ExpectedNearest(float value) {
     const double magnitude = std::abs(static_cast<double>(value));
     uint16_t half = Below(magnitude);
@@ -68,7 +68,7 @@ class HalfTest : public ::testing::Test {
     return static_cast<uint16_t>(half | (std::signbit(value) ? 0x8000 : 0));
   }
 
-  // The mean of what `value` becomes, over all random bits there are.
+  // The mean of what `value` is rounded to, over all values of the random bits.
   static double MeanOfRandom(float value) {
     double sum = 0;
     for (uint32_t random = 0; random < 65536; ++random) {
@@ -87,7 +87,7 @@ class HalfTest : public ::testing::Test {
     while (samples.size() < count) {
       const float value = FloatOf(static_cast<uint32_t>(random()));
       if (std::isfinite(value)) samples.push_back(value);
-      // Where float16 has its range, and its subnormals.
+      // Magnitudes around the range of float16, and of its subnormals.
       const int exponent = static_cast<int>(random() % 44) - 27;
       samples.push_back(std::ldexp(
           static_cast<float>(random() % 2000001) * 1e-6f - 1, exponent));
@@ -157,7 +157,7 @@ TYPED_TEST(HalfTest, RandomlyHasTheValueAsItsMean) {
     const uint16_t below = this->Below(std::abs(value));
     const double step =
         Traits<TypeParam>::Value(below + 1) - Traits<TypeParam>::Value(below);
-    // 65536 random bits tell no smaller part of a step.
+    // 65536 random values cannot resolve a smaller part of a step.
     EXPECT_NEAR(this->MeanOfRandom(value), value, step / 65536) << value;
   }
 }

@@ -69,13 +69,13 @@ TEST(Initializer, GivesTheSameRowInAnyOrder) {
   }
 }
 
-// What a run trained must be found again by the next version.
+// The next version must give the same initial rows to programs that go on.
 TEST(Initializer, NeverChanges) {
   const uint64_t seed = TableSeed("items", 42);
   EXPECT_EQ(seed, 0x440b0cf4a55cb8b8ull);
   EXPECT_EQ(RowOf("uniform", 7, 2, seed),
             (std::vector<float>{0.0234913453f, 0.0453814864f}));
-  // The C library's log, sin and cos have a say in these.
+  // These depend on the C library's log, sin and cos.
   const std::vector<float> normal = RowOf("normal", -7, 2, seed);
   EXPECT_FLOAT_EQ(normal[0], -0.129269987f);
   EXPECT_FLOAT_EQ(normal[1], 0.0441013128f);
@@ -168,7 +168,7 @@ TEST(GlorotUniform, IsBoundedByTheRowsFans) {
   EXPECT_GT(*std::max_element(sample.begin(), sample.end()), 0.99f * limit);
 }
 
-// An initializer, and the whole of its error.
+// An initializer, and the whole error message that it gives.
 using BadInitializer = std::pair<const char*, const char*>;
 class MakeInitializerRefuses : public ::testing::TestWithParam<BadInitializer> {
 };

@@ -27,8 +27,8 @@ std::shared_ptr<Table> MeteredTable(const std::shared_ptr<MemoryMeter>& meter,
   return std::move(*table);
 }
 
-// Asks for new ids until the limit refuses; returns the first that were not all
-// created.
+// Looks new ids up until the limit refuses; returns where the ids begin of
+// which not all got a row.
 int64_t Fill(Table* table) {
   for (int64_t at = 0;; at += kStep) {
     try {
@@ -51,7 +51,7 @@ TEST(MemoryLimit, TheMeterCountsWhatStatsShow) {
   EXPECT_EQ(meter->used(), 0u);
 }
 
-// The notes of a save, until it is committed.
+// The notes of changes since a save, which are kept until it is committed.
 TEST(MemoryLimit, TheMeterCountsWhatChangesTake) {
   const auto meter = std::make_shared<MemoryMeter>();
   {
@@ -60,14 +60,14 @@ TEST(MemoryLimit, TheMeterCountsWhatChangesTake) {
     for (int save = 0; save < 3; ++save) {
       const uint64_t used = meter->used();
       const uint64_t shown = table->Stats().bytes;
-      (void)table->FreezeToSave(SaveScope::kWhole);  // It is written at once.
+      (void)table->FreezeToSave(SaveScope::kWhole);  // As if written at once.
       table->Remove(Range(save * 10000, (save + 1) * 10000));
       Look(table.get(), Range(save * 10000, save * 10000 + 5000));
       EXPECT_GT(meter->used(), used + 5000 * sizeof(int64_t));
       // Directories of indexes, which are small, are not counted.
       EXPECT_NEAR(static_cast<double>(meter->used() - used),
                   static_cast<double>(table->Stats().bytes - shown), 4096);
-      if (save > 0) table->CommitSave();  // The first one came to nothing.
+      if (save > 0) table->CommitSave();  // The first save failed.
     }
   }
   EXPECT_EQ(meter->used(), 0u);
@@ -84,7 +84,8 @@ TEST(MemoryLimit, NotesOfChangesAreMadeAtTheLimitToo) {
   table->Update(Range(0, end), gradients, 0.1f);
   table->Remove(Range(0, end));
   EXPECT_FALSE(table->lost_changes());
-  // So are copies of rows that are not yet written.
+  // Copies of rows that are frozen and not yet written are made at the limit
+  // too.
   RawRows rows;
   bool more = true;
   while (more) {
@@ -197,14 +198,13 @@ TEST(StoreLimits, TablesHaveAMaximum) {
   ASSERT_TRUE(store.CreateTable(MakeConfig("b", 2)).ok());
   const Status status = store.CreateTable(MakeConfig("c", 2)).status();
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
-  EXPECT_EQ(
-      status.message(),
-      "table \"c\" would be one more than the 2 that this shard may have: "
-      "raise --max-tables");
+  EXPECT_EQ(status.message(),
+            "table \"c\" would exceed the limit of 2 tables on this shard: "
+            "raise --max-tables");
   EXPECT_TRUE(store.CreateTable(MakeConfig("b", 2)).ok()) << "it is there";
 }
 
-// Empty ones too, which a program may make as many of as it likes.
+// Also tables without rows, of which a program may make any number.
 TEST(StoreLimits, TablesAreMadeAsLongAsThereIsMemory) {
   Store store;
   store.SetLimits({kLimit, 0});
@@ -218,13 +218,14 @@ TEST(StoreLimits, TablesAreMadeAsLongAsThereIsMemory) {
     if (status.ok()) ++tables;
   }
   EXPECT_EQ(status.code(), Code::kResourceExhausted);
-  EXPECT_NE(status.message().find("leaves no room for one more table"),
+  EXPECT_NE(status.message().find("leaves no room for another table"),
             std::string::npos)
       << status.message();
   EXPECT_GT(tables, 60);
   EXPECT_LT(tables, 80);
   EXPECT_LE(store.meter()->used(), kLimit);
-  // One takes the place of another all the same.
+  // A cleared table can be opened again, and a dropped one makes room for
+  // another.
   EXPECT_TRUE(store.Drop(HashName("t0"), 1, /*stays=*/true).ok());
   EXPECT_TRUE(store.CreateTable(MakeConfig("t0", 32)).ok()) << "it is there";
   EXPECT_TRUE(store.Drop(HashName("t1"), 2, /*stays=*/false).ok());

@@ -36,8 +36,8 @@ TEST(MissingTableTest, OnAShardItIsToldByNameWithTheCauseAndTheRemedy) {
   EXPECT_EQ(named.code(), Code::kNotFound);
   EXPECT_EQ(named.message().rfind(
                 "shard 0 of 2 (a:1): table \"user\" is not there any more: the "
-                "shard was started again without its rows, or the table was "
-                "dropped. Bring the rows back by ptf.checkpoint.restore;",
+                "shard was restarted without its rows, or the table was "
+                "dropped. Restore its rows by ptf.checkpoint.restore;",
                 0),
             0u)
       << named.message();
@@ -48,7 +48,7 @@ TEST(MissingTableTest, OnAShardItIsToldByNameWithTheCauseAndTheRemedy) {
 TEST(MissingTableTest, InThisProcessItCanOnlyHaveBeenDropped) {
   EXPECT_EQ(NamedMissingTable(MissingTable(kKey), "user").message(),
             "table \"user\" is not there any more: it was dropped. Build the "
-            "model again, which makes it anew");
+            "model again, which creates it again");
 }
 
 }  // namespace

@@ -78,7 +78,8 @@ Floats RandomRow(size_t dim, uint32_t seed) {
   return row;
 }
 
-// The distance between neighbours that a row of `dtype` can hold, at most.
+// The largest distance between neighbouring values that a row of `dtype` can
+// hold there.
 float StepAt(const std::string& dtype, const Floats& row, size_t d) {
   const float magnitude = std::abs(row[d]);
   if (dtype == "bfloat16") return magnitude * 0x1p-7f;
@@ -150,7 +151,8 @@ TEST(RowFormat, WriteRandomlyHasTheWeightsAsItsMean) {
       for (size_t d = 0; d < row.size(); ++d) sums[d] += read[d];
     }
     for (size_t d = 0; d < row.size(); ++d) {
-      // The deviation of one is half a step at most; five of the mean's.
+      // The deviation of one rounding is half a step at most; the bound is five
+      // deviations of the mean.
       const double bound = 5 * 0.5 * StepAt(dtype, row, d) / std::sqrt(kTimes);
       EXPECT_NEAR(sums[d] / kTimes, row[d], bound + 1e-7) << dtype << " " << d;
     }
@@ -176,7 +178,7 @@ TEST(RowFormat, WriteRandomlyRoundsEachWeightByItself) {
   }
 }
 
-// Loops take many weights at once, and those left over one by one.
+// Loops read many weights at a time, and the remaining ones one by one.
 template <typename Half>
 void ExpectReadsEachAsOne(const std::string& dtype) {
   const auto format = FormatOf(dtype);
@@ -216,7 +218,7 @@ TEST(RowFormat, ReadsRowsToTheirPlacesAndSkipsNulls) {
                                      nullptr, rows[2].data()};
       const uint32_t places[] = {5, 4, 0, 1, 3};
       for (size_t i : {0, 2, 4}) {
-        // Every dtype holds these.
+        // All dtypes hold these weights exactly.
         const Floats weights(dim, static_cast<float>(i + 1));
         format->Write(weights.data(), dim, rows[i / 2].data());
         std::copy(weights.begin(), weights.end(),
@@ -252,7 +254,7 @@ TEST(RowFormat, FiniteWeightsStayFinite) {
   }
 }
 
-// A bound that they can hold, as all can a power of two.
+// All dtypes hold powers of two exactly, and so the bound.
 TEST(RowFormat, WriteRandomlyStaysWithinAPowerOfTwo) {
   for (const std::string dtype : kDtypes) {
     const auto format = FormatOf(dtype);
@@ -332,7 +334,8 @@ TEST(Int8Format, AWeightWithoutAGradientStaysAsAnotherMoves) {
 }
 
 TEST(Int8Format, ALargestWeightNearABoundaryDoesNotFlap) {
-  // The least scale is 1 or 2 by turns, then 1/2 or 1.
+  // The least scale that suffices is 1 or 2 by turns for the first boundary,
+  // and 1/2 or 1 for the second.
   for (const float boundary : {127.0f, 63.5f}) {
     Int8Row row({boundary, 33, -5});
     int changes = 0;
@@ -347,8 +350,8 @@ TEST(Int8Format, ALargestWeightNearABoundaryDoesNotFlap) {
   }
 }
 
-// Each time that the scale doubles, an odd number is rounded: by half a new
-// step. Were every update to round, 2000 of them would add up.
+// Whenever the scale doubles, an odd number is rounded by half a new step. If
+// every update rounded, 2000 of them would add up.
 TEST(Int8Format, AGrowingLargestWeightMovesOthersByAStepAtMost) {
   double squares = 0;
   constexpr int kRows = 200;
@@ -360,7 +363,8 @@ TEST(Int8Format, AGrowingLargestWeightMovesOthersByAStepAtMost) {
       row.WriteRandomly(weights, seed * 2000 + step);
     }
     ASSERT_EQ(row.scale(), 0x1p-3f);
-    // To scales of 1/32, 1/16 and 1/8: each moves by less than a step of it.
+    // The scale becomes 1/32, 1/16 and 1/8, and each change moves the weight by
+    // less than a step of the new scale.
     EXPECT_NEAR(row.Read()[1], 0.3f, 0.22f);
     squares += std::pow(row.Read()[1] - 0.3f, 2);
   }
@@ -370,9 +374,9 @@ TEST(Int8Format, AGrowingLargestWeightMovesOthersByAStepAtMost) {
 TEST(Int8Format, TheScaleFollowsAShrinkingRow) {
   Int8Row row({100, 50});
   EXPECT_EQ(row.scale(), 1);
-  row.WriteRandomly({60, 50}, 1);  // 1/2 would do.
+  row.WriteRandomly({60, 50}, 1);  // A scale of 1/2 would suffice.
   EXPECT_EQ(row.scale(), 1);
-  row.WriteRandomly({30, 20}, 1);  // 1/4 would do.
+  row.WriteRandomly({30, 20}, 1);  // A scale of 1/4 would suffice.
   EXPECT_EQ(row.scale(), 0.5f);
   row.WriteRandomly({0.001f, 0}, 1);
   EXPECT_LT(row.scale(), 0.001f / 31);
@@ -395,7 +399,7 @@ TEST(Int8Format, HoldsNaNAsZeroAndInfinityAsTheLargest) {
 
 TEST(Int8Format, WritesOfAnyLengthRoundAPrefixAlike) {
   Floats row = RandomRow(70, 4);
-  row[0] = 1;  // So that scales are equal.
+  row[0] = 1;  // So that all scales are equal.
   const Floats whole = WriteRandomlyAndRead("int8", row, 9);
   for (size_t dim = 1; dim < 70; ++dim) {
     const Floats part(row.begin(), row.begin() + static_cast<long>(dim));

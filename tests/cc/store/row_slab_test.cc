@@ -18,7 +18,7 @@ size_t RowsIn(size_t bytes, size_t row_bytes) {
   return std::max<size_t>(40, bytes / row_bytes);
 }
 
-// Fills a row with 32-bit words that only it has.
+// Fills a row with 32-bit words that no other row has.
 void Mark(const RowSlab& slab, RowSlab::Row row, size_t row_bytes,
           uint32_t mark) {
   for (size_t at = 0; at < row_bytes; at += 4) {

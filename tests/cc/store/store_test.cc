@@ -16,7 +16,7 @@ void ExpectContains(const std::string& text, const std::string& part) {
   EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
-// The error of asking for `config` where `held` exists.
+// The error of opening `config` where the store has table `held`.
 std::string Conflict(const TableConfig& held, const TableConfig& config) {
   Store store;
   EXPECT_TRUE(store.CreateTable(held).ok());
@@ -85,7 +85,8 @@ TEST(StoreCreateTable, RefusesEverySettingThatDiffers) {
 
 TEST(StoreCreateTable, SaysThatOnlyTheShardListDiffers) {
   const std::string advice =
-      "List the shards in the same order and number as when the table was made";
+      "List the shards in the same number and order as when the table was "
+      "created";
   TableConfig held = MakeConfig("t", 4);
   held.shard_index = 1;
   held.shard_count = 3;
@@ -104,7 +105,7 @@ TEST(StoreCreateTable, RefusesAnotherNameOfTheSameHash) {
       Conflict(MakeConfig(one, 4), MakeConfig(other, 4));
   ExpectContains(message, one);
   ExpectContains(message, other);
-  ExpectContains(message, "have the same hash");
+  ExpectContains(message, "names with the same hash");
 }
 
 TEST(StoreCreateTable, LeavesNoTraceOfBadSettings) {

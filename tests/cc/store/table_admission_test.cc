@@ -115,8 +115,9 @@ TEST(TableAdmission, TheFiltersMemoryIsCountedInBytes) {
               filter, 0.001 * filter);
 }
 
-// Requests in which some ids have no row: refused, evicted since the lookup,
-// or expired. Every other row must get its own gradient, and no other.
+// Updates in which some ids have no row, because they were refused, were
+// evicted since the lookup, or have expired. Each other row must get its own
+// gradient, and no other.
 void ExpectEachRowGetsItsGradient(const std::string& capacity,
                                   const std::string& eviction,
                                   const std::string& admission) {
@@ -131,7 +132,7 @@ void ExpectEachRowGetsItsGradient(const std::string& capacity,
     Ids ids(64);
     for (int64_t& id : ids) id = static_cast<int64_t>(random() % 700);
     Look(table.get(), ids);
-    // Later ones, as other requests go on while gradients are computed.
+    // Other requests, which come while gradients are computed.
     Ids others(64);
     for (int64_t& id : others) id = static_cast<int64_t>(random() % 700);
     Look(table.get(), others);

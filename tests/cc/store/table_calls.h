@@ -1,4 +1,4 @@
-// Calls of a table in the shapes that tests like.
+// Calls of a table, with few arguments.
 
 #ifndef PERSIA_TESTS_CC_STORE_TABLE_CALLS_H_
 #define PERSIA_TESTS_CC_STORE_TABLE_CALLS_H_
@@ -57,7 +57,8 @@ struct TableRow {
   }
 };
 
-// Fails if a page's parts do not fit each other, or if a row is already there.
+// Adds a page to `rows`. Fails if the page's parts have different lengths, or
+// if a row is there already.
 inline void AddPage(const Table& table, const RowPage& page,
                     std::map<int64_t, TableRow>* rows) {
   const size_t dim = table.config().dim;
@@ -93,7 +94,7 @@ inline Ids ExportedIds(const Table& table) {
   return ids;
 }
 
-// The first `count` ids of a sub-shard, from `begin` on.
+// The first `count` ids of a sub-shard, beginning the search at `begin`.
 inline Ids IdsOfSubShard(size_t sub_shard, size_t count, int64_t begin = 0) {
   Ids ids;
   for (int64_t id = begin; ids.size() < count; ++id) {
@@ -102,7 +103,7 @@ inline Ids IdsOfSubShard(size_t sub_shard, size_t count, int64_t begin = 0) {
   return ids;
 }
 
-// Any change of 50 ids below 4000: they go, or are made, set or trained.
+// Changes 50 random ids below 4000: removes, creates, sets or trains them.
 inline void ChangeAny(Table* table, std::mt19937_64* random) {
   Ids ids;
   for (int i = 0; i < 50; ++i) {

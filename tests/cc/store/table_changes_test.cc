@@ -1,4 +1,4 @@
-// What a table tells of rows that came and left: it suffices to follow it.
+// The changes that a table reports suffice to follow which rows came and left.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ Ids SomeIds(std::mt19937* random, int64_t end) {
   return ids;
 }
 
-// As somebody who must know of all changes does it.
+// A training lookup by a caller that must know of all changes.
 Floats TrainingLookup(Table* table, const Ids& ids, RowChanges* changes) {
   Floats rows(ids.size() * kDim);
   std::vector<uint32_t> absent;
@@ -49,8 +49,8 @@ void Follow(Table* table, const RowChanges& changes) {
   }
 }
 
-// Those whose time is over included: weights and state, without how they were
-// used.
+// All rows, also those whose time is over: weights and state, without the times
+// of use.
 std::map<int64_t, std::string> AllRows(Table* table) {
   RawRows raw;
   const auto frozen = table->Freeze();

@@ -44,7 +44,7 @@ void Train(Table* table, int steps) {
   }
 }
 
-// A row_dtype and an optimizer.
+// The parameters: a row_dtype and an optimizer.
 using DtypeAndRule = std::tuple<const char*, const char*>;
 class TableDtype : public ::testing::TestWithParam<DtypeAndRule> {
  protected:
@@ -72,9 +72,10 @@ TEST_P(TableDtype, LosesNoTinyUpdates) {
     squares += 1;
     expected -= rule() == "sgd" ? 1e-4 : 1e-4 / std::sqrt(squares + 1e-7);
   }
-  // A step between neighbours is 1/64 at most, and an update of u goes it with
-  // probability u / step: so a weight's variance is -expected / 64, and 6400
-  // weights are averaged. Five standard errors.
+  // Neighbouring values are 1/64 apart at most, and an update of u moves a
+  // weight by that step with probability u / step. So a weight's variance is
+  // -expected / 64 at most, and 6400 weights are averaged. Five standard
+  // errors.
   const double bound = 5 * std::sqrt(-expected / 64 / 6400);
   EXPECT_NEAR(Mean(Peek(table.get(), ids)) - before, expected, bound);
 }
@@ -98,7 +99,8 @@ TEST_P(TableDtype, TrainsNearlyAsFloat32) {
   for (size_t i = 0; i < rows.size(); ++i) {
     squares += std::pow(rows[i] - exact_rows[i], 2);
   }
-  // Some 17 updates of a row, each rounded by a step of 0.0016 or less.
+  // A row has some 17 updates, each of which is rounded by a step of 0.0016 or
+  // less.
   EXPECT_LT(std::sqrt(squares / static_cast<double>(rows.size())),
             dtype() == "float32" ? 1e-9 : 0.005);
 }
@@ -129,10 +131,11 @@ TEST_P(TableDtype, ANonFiniteGradientChangesNothing) {
   EXPECT_EQ(ExportAll(*table), before);
 }
 
-// Those that round.
+// The dtypes that round.
 class RoundingTableDtype : public TableDtype {
  protected:
-  // Were two rows rounded alike, what they lose would not even out.
+  // If two rows were rounded in the same way, their errors would not average
+  // out.
   void ExpectRoundsApart(const Ids& ids) const {
     constexpr ptrdiff_t kDim = 64;
     const auto table = Make(kDim, "zeros");
@@ -177,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(TableDtypes, AZeroGradientMovesNoWeightAsOthersMove) {
   for (const char* dtype : kDtypes) {
     const auto table = TableWith(dtype, 8, "zeros", "sgd");
-    // The last one rises a little and falls again.
+    // The last weight rises a little and falls again.
     const Floats first = {0.9f, -0.5f, 0.3f, 0.1f, -0.02f, 0, 0.7f, 1.2f};
     table->Assign(Ids{1}, first, {});
     const Floats before = Peek(table.get(), {1});
@@ -194,7 +197,7 @@ TEST(TableDtypes, AZeroGradientMovesNoWeightAsOthersMove) {
   }
 }
 
-// Rounding comes after the bound.
+// Weights are rounded after the bound is applied.
 TEST(TableDtypes, WeightsPassABoundByAStepOfRoundingAtMost) {
   for (const char* dtype : kDtypes) {
     for (const float bound : {0.3f, 0.25f}) {
@@ -208,7 +211,8 @@ TEST(TableDtypes, WeightsPassABoundByAStepOfRoundingAtMost) {
           most = std::max(most, std::abs(weight));
         }
       }
-      // A power of two is kept; of int8, a step is 1/31 at most.
+      // All dtypes hold a power of two exactly; the largest step, of int8, is
+      // 1/31.
       EXPECT_LE(most, bound == 0.25f ? bound : bound * (1 + 1 / 31.0f))
           << dtype;
       EXPECT_GE(most, bound * 0.99f) << dtype;

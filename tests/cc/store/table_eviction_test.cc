@@ -29,7 +29,8 @@ std::shared_ptr<Table> EvictingTable(const std::string& capacity,
   return TableOf(EvictingConfig(capacity, eviction));
 }
 
-// Which rows an exact policy holds, of which equals leave by their ids.
+// The rows that an exact policy keeps. Of rows with equal rank, the lowest id
+// leaves first.
 class PolicyModel {
  public:
   PolicyModel(size_t capacity, bool by_count)
@@ -75,7 +76,7 @@ class PolicyModel {
   std::map<int64_t, Use> uses_;
 };
 
-// Looks up random ids, few of them often.
+// Looks up random ids, a few of which come often; expects the rows of `model`.
 void ExpectFollows(const std::string& eviction, size_t capacity,
                    size_t batch_size, PolicyModel model) {
   const auto table =
@@ -105,7 +106,7 @@ TEST(TableEviction, LruTakesTheLeastRecentlyLookedUp) {
   EXPECT_EQ(table->Stats().evictions, 1u);
 }
 
-// What a log tells, done again, gives rows the same lifetimes.
+// When the uses in a log are replayed, rows live as long as before.
 TEST(TableEviction, UsesThatAreToldOfCountAsLookups) {
   const auto table = EvictingTable("unlimited", "ttl(steps=3)");
   table->SetTime(0xfffffffe);  // Times wrap around.
@@ -113,7 +114,8 @@ TEST(TableEviction, UsesThatAreToldOfCountAsLookups) {
   table->NoteUses(Ids{2, 4}, 1);
   table->SetTime(2);
   EXPECT_EQ(ExportedIds(*table), (Ids{2}));
-  // One that was over is not found by a lookup, and so not used by it.
+  // A lookup does not find a row whose time was over, so it did not use the
+  // row.
   table->NoteUses(Ids{1, 2}, 3);
   EXPECT_EQ(ExportedIds(*table), (Ids{2}));
   table->SetTime(6);
@@ -143,7 +145,7 @@ TEST(TableEviction, LfuTakesTheLeastOftenLookedUp) {
   for (int64_t id = 1; id <= 3; ++id) {
     for (int64_t times = 0; times < 10 - id; ++times) Look(table.get(), {id});
   }
-  // Until none of them is recent.
+  // Time passes until none of the three rows is recent.
   for (uint32_t step = 0; step < Eviction::kRecent; ++step) {
     Look(table.get(), {1});
   }
@@ -184,7 +186,7 @@ TEST(TableEviction, NearlyFollowsThePolicyInALargeTable) {
   for (int64_t begin = 0; begin < 2 * kRows; begin += kBatch) {
     Look(table.get(), Range(begin, begin + kBatch));
   }
-  // An exact policy would have taken all of the first half.
+  // An exact policy would have evicted the first half completely.
   const Ids ids = ExportedIds(*table);
   const auto old =
       std::lower_bound(ids.begin(), ids.end(), kRows) - ids.begin();
@@ -231,7 +233,8 @@ TEST(TableEviction, RowsAndTheirIndexFitIntoACapacityInBytes) {
   }
   const TableStats stats = table->Stats();
   EXPECT_GT(stats.evictions, 0u);
-  // Chunks and segments are allocated whole.
+  // The limit is not met exactly, because chunks and segments are allocated
+  // whole.
   EXPECT_LT(static_cast<double>(stats.bytes), 1.15 * kBytes);
   EXPECT_GT(static_cast<double>(stats.bytes), 0.85 * kBytes);
 }
@@ -408,7 +411,7 @@ TEST(TableExpiry, DuplicatesOfAnExpiredRowAreOneNewRow) {
   EXPECT_EQ(Peek(table.get(), ids), created);
 }
 
-// Ids whose rows expired wait again; their second mentions let them in.
+// Ids whose rows expired must be admitted again; their second lookups do that.
 TEST(TableExpiry, IdsThatWaitAgainGetNobodyElsesRow) {
   double seconds = 0;
   TableConfig config = EvictingConfig("unlimited", "ttl(seconds=1)");

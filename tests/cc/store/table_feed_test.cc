@@ -1,4 +1,4 @@
-// Feeds: a copy that is told what changes comes to be the same as the table.
+// Feeds: a copy that gets the changes of a table becomes equal to the table.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ void Apply(const RowDelta& delta, size_t dim, Weights* copy) {
   }
 }
 
-// All that is left; how many ids that was.
+// Takes all deltas that are left; returns how many ids were told.
 size_t TakeAll(RowFeed* feed, Weights* copy, size_t count = 1000) {
   size_t taken = 0;
   for (bool more = true; more;) {
@@ -134,14 +134,14 @@ TEST_P(TableFeeds, BeginWithWhatChangedSinceASave) {
   Save();
   copy_ = WeightsOf(*table_);
   table_->Update(Ids{2, 3}, Floats(8, 1.0f), 0.1f);
-  // A save that comes to nothing.
+  // A save that is never committed.
   EXPECT_TRUE(table_->FreezeToSave(SaveScope::kChanges).ok());
   table_->Remove(Ids{4, 5});
   Look(table_.get(), {5, 5000});
   const auto feed = Follow(table_.get(), FeedStart::kLastSave);
-  Save();  // Does not matter to it.
+  Save();  // Does not affect the feed.
   table_->Update(Ids{6}, Floats(4, 1.0f), 0.1f);
-  // 4 is told of, and so are 2, 3, 5, 6, 5000.
+  // 4 is told, and so are 2, 3, 5, 6 and 5000.
   EXPECT_EQ(TakeAll(feed.get(), &copy_), 6u);
   ExpectCopied();
 }

@@ -11,7 +11,7 @@
 namespace persia {
 namespace {
 
-// What is left to read, as the rows of a table.
+// Reads the frozen rows that are left, into the form of a table's rows.
 Rows ReadAll(const TableConfig& config, FrozenRows* frozen,
              size_t page_rows = 100) {
   const auto copy = TableOf(config);
@@ -109,7 +109,7 @@ TEST_P(TableFreeze, AnyChangesBetweenReadsChangeNothing) {
   EXPECT_EQ(ExportAll(*copy), before);
 }
 
-// As a save and a base of the log are.
+// A save and a base of the log may be written at the same time.
 TEST_P(TableFreeze, EachReaderGetsTheRowsOfItsOwnMoment) {
   struct Reader {
     std::unique_ptr<FrozenRows> frozen;

@@ -139,7 +139,7 @@ TEST(TableExport, GivesWhatALookupGives) {
   }
 }
 
-// What a table knows of its rows' use, by id.
+// The time and count of use that the table has for each id.
 std::map<int64_t, std::pair<uint32_t, uint32_t>> UsesOf(const Table& table,
                                                         UseTime time) {
   RowPage page;
@@ -255,7 +255,7 @@ TEST(TableExport, AssignGivesBackEveryDtypeExactly) {
   }
 }
 
-// A cursor may be of another table, or of one that a restart emptied.
+// A cursor may be from another table, or from before a restart without rows.
 TEST(TableExport, EndsFromAnyCursor) {
   const auto table = TableOf(MakeConfig("t", 1));
   std::mt19937_64 random(3);

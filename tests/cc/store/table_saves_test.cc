@@ -1,5 +1,5 @@
-// Saves of what changed: a table that is followed by its changes alone is the
-// same as the one that they are of.
+// Saves of changes: a copy that gets only the changes of a table is equal to
+// the table.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ std::unique_ptr<FrozenRows> Frozen(Table* table, SaveScope scope) {
   return std::move(*frozen);
 }
 
-// What a save has.
+// The ids that a save has.
 struct Changes {
   std::set<int64_t> erased;
   std::set<int64_t> set;
@@ -70,7 +70,7 @@ class TableSaves : public ::testing::TestWithParam<std::string> {
     return changes;
   }
 
-  // A save that came to nothing.
+  // A save that is never committed.
   void Fail(SaveScope scope = SaveScope::kChanges) {
     Follow(Frozen(table_.get(), scope).get(),
            TableOf(ConfigOf(GetParam())).get());

@@ -199,7 +199,7 @@ TEST(Table, KeepsEveryRowWhileItGrows) {
   for (int64_t begin = 0; begin < kRows; begin += kBatch) {
     const Ids ids = Range(begin, begin + kBatch);
     Look(table.get(), ids);
-    // An id's own gradient sign marks its row.
+    // The gradient depends on the id, so that each row can be recognised.
     Floats gradients;
     for (const int64_t id : ids) gradients.insert(gradients.end(), 3, id % 7);
     table->Update(ids, gradients, 1.0f);
@@ -224,7 +224,7 @@ TEST(TableStats, CountsWhatHappened) {
   EXPECT_EQ(stats.dim, 2u);
   EXPECT_EQ(stats.rows, 2u);
   EXPECT_EQ(stats.rows_looked_up, 4u);
-  EXPECT_EQ(stats.rows_found, 1u);  // The second 2.
+  EXPECT_EQ(stats.rows_found, 1u);  // The repeated 2.
   EXPECT_EQ(stats.rows_updated, 1u);
   EXPECT_EQ(stats.nonfinite_gradients, 1u);
   EXPECT_EQ(stats.absent_gradients, 1u);

@@ -17,7 +17,8 @@ constexpr size_t kDim = 24;
 constexpr size_t kCapacity = 1500;
 constexpr int64_t kIds = 6000;
 
-// Of whole rows, since every gradient and value is the same for all weights.
+// True for rows that no thread has torn, since every gradient and value is the
+// same for all weights.
 bool IsWhole(const float* row) {
   return std::all_of(row, row + kDim, [&](float x) { return x == row[0]; });
 }
@@ -92,7 +93,7 @@ void ExpectHoldsInThreads(const std::string& eviction,
       if (thread == 0 && step % 10 == 0) ++seconds;
     }
   });
-  // Until all that expired is swept.
+  // Lookups until all expired rows are swept.
   for (int step = 0; step < 1000; ++step) Look(table.get(), {1});
   ExpectHolds(table.get());
 

@@ -1,4 +1,4 @@
-// What one who follows a sub-shard is still to be told of.
+// Which rows of a sub-shard a follower has not been told of yet.
 
 #include "cc/store/touched_rows.h"
 
@@ -37,7 +37,7 @@ TEST(TouchedRows, ATouchAfterItIsToldIsNotedAgain) {
   TouchedRows touched(&index);
   touched.Touch(7, 0);
   TakeSorted(&touched);
-  touched.Touch(7, 0);  // Not told yet.
+  touched.Touch(7, 0);  // The first is not settled.
   EXPECT_FALSE(touched.any());
   EXPECT_TRUE(touched.Settle(0));
   EXPECT_FALSE(touched.Settle(0));

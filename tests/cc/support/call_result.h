@@ -1,4 +1,5 @@
-// CallResult: waits for what becomes of an asynchronous call of a service.
+// CallResult: waits for the end of an asynchronous service call, and has its
+// status.
 
 #ifndef PERSIA_TESTS_CC_SUPPORT_CALL_RESULT_H_
 #define PERSIA_TESTS_CC_SUPPORT_CALL_RESULT_H_
@@ -15,12 +16,12 @@
 
 namespace persia {
 
-// A hang fails a test after this; nothing else takes near so long.
+// After this time a hang fails the test; nothing else takes nearly so long.
 inline constexpr std::chrono::seconds kHang{60};
 
 class CallResult {
  public:
-  // To be given to one call.
+  // To be passed to one call.
   DoneCallback done() {
     return [state = state_](Status status) {
       EXPECT_FALSE(state->is_done.exchange(true)) << "done was called twice";

@@ -1,11 +1,11 @@
-// The handshake from the side of a test that speaks to the other end in frames.
+// The handshake, for a test that talks to a server or client in frames.
 
 #ifndef PERSIA_TESTS_CC_SUPPORT_HANDSHAKE_FRAMES_H_
 #define PERSIA_TESTS_CC_SUPPORT_HANDSHAKE_FRAMES_H_
 
 #include <gtest/gtest.h>
 
-#include "cc/base/hmac_sha256.h"
+#include "cc/tls/hmac_sha256.h"
 #include "cc/wire/handshake_messages.h"
 #include "tests/cc/support/raw_socket.h"
 
@@ -17,11 +17,11 @@ inline constexpr char kOtherToken[] = "another token of these";
 // Proofs as handshake.h explains them, worked out anew.
 inline Proof ProofOfServer(std::string_view token, const Nonce& client,
                            const Nonce& server) {
-  return HmacSha256(token, {AsBytes("server"), client, server});
+  return *HmacSha256(token, {AsBytes("server"), client, server});
 }
 inline Proof ProofOfClient(std::string_view token, const Nonce& client,
                            const Nonce& server) {
-  return HmacSha256(token, {AsBytes("client"), server, client});
+  return *HmacSha256(token, {AsBytes("client"), server, client});
 }
 
 inline Nonce NonceOf(uint8_t byte) {
@@ -30,7 +30,7 @@ inline Nonce NonceOf(uint8_t byte) {
   return nonce;
 }
 
-// Greets a server; gives what it is challenged with.
+// Greets a server; returns its challenge.
 inline Challenge Greet(RawSocket* server, const Nonce& client_nonce) {
   server->Send(EncodeHello(client_nonce));
   const RawFrame reply = server->ReceiveFrame();

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <type_traits>
 #include <utility>
+#include <variant>
 
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 #include "tests/cc/support/call_result.h"
 
 namespace persia {
@@ -77,10 +77,7 @@ void HoldingService::GiveOrHold(std::function<void()> answer) {
   answer();
 }
 
-template <typename Request>
-void HoldingService::Answer(void (EmbeddingService::*call)(Request*,
-                                                           DoneCallback),
-                            Request* request, DoneCallback done) {
+void HoldingService::OtherCall(const AnyRequest& request, DoneCallback done) {
   {
     std::unique_lock<std::mutex> lock(mutex_);
     if (failures_left_ > 0) {
@@ -90,57 +87,14 @@ void HoldingService::Answer(void (EmbeddingService::*call)(Request*,
       return done(failure);
     }
   }
-  (inner_.get()->*call)(
+  inner_->Call(
       request, [this, request, done = std::move(done)](const Status& status) {
-        {
+        if (auto* const* lookup = std::get_if<LookupRequest*>(&request)) {
           std::lock_guard<std::mutex> lock(mutex_);
-          if constexpr (std::is_same_v<Request, LookupRequest>) {
-            request->generation = generation_.value_or(request->generation);
-          }
+          (*lookup)->generation = generation_.value_or((*lookup)->generation);
         }
         GiveOrHold([done, status] { done(status); });
       });
-}
-
-void HoldingService::CreateTable(CreateTableRequest* request,
-                                 DoneCallback done) {
-  Answer(&EmbeddingService::CreateTable, request, std::move(done));
-}
-
-void HoldingService::Lookup(LookupRequest* request, DoneCallback done) {
-  Answer(&EmbeddingService::Lookup, request, std::move(done));
-}
-
-void HoldingService::Update(UpdateRequest* request, DoneCallback done) {
-  Answer(&EmbeddingService::Update, request, std::move(done));
-}
-
-void HoldingService::Stats(StatsRequest* request, DoneCallback done) {
-  Answer(&EmbeddingService::Stats, request, std::move(done));
-}
-
-void HoldingService::Export(ExportRequest* request, DoneCallback done) {
-  Answer(&EmbeddingService::Export, request, std::move(done));
-}
-
-void HoldingService::Assign(AssignRequest* request, DoneCallback done) {
-  Answer(&EmbeddingService::Assign, request, std::move(done));
-}
-
-void HoldingService::Remove(RemoveRequest* request, DoneCallback done) {
-  Answer(&EmbeddingService::Remove, request, std::move(done));
-}
-
-void HoldingService::DropTable(DropTableRequest* request, DoneCallback done) {
-  Answer(&EmbeddingService::DropTable, request, std::move(done));
-}
-
-void HoldingService::Changes(ChangesRequest* request, DoneCallback done) {
-  Answer(&EmbeddingService::Changes, request, std::move(done));
-}
-
-void HoldingService::Checkpoint(CheckpointRequest* request, DoneCallback done) {
-  Answer(&EmbeddingService::Checkpoint, request, std::move(done));
 }
 
 }  // namespace persia

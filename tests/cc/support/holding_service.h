@@ -1,4 +1,5 @@
-// HoldingService: a local service whose answers wait for the test's leave.
+// HoldingService: a local service that holds its answers until a test releases
+// them.
 
 #ifndef PERSIA_TESTS_CC_SUPPORT_HOLDING_SERVICE_H_
 #define PERSIA_TESTS_CC_SUPPORT_HOLDING_SERVICE_H_
@@ -22,7 +23,7 @@ class HoldingService : public EmbeddingService {
   HoldingService();
   ~HoldingService() override;
 
-  // From now on the service does what it is asked, but does not say so.
+  // From now on requests are executed, but their answers are held.
   void Hold();
   // Waits until `count` answers are held.
   void WaitForHeld(size_t count);
@@ -33,30 +34,19 @@ class HoldingService : public EmbeddingService {
 
   // The next `calls` calls fail with `status`, and do nothing.
   void FailNext(int calls, const Status& status);
-  // Calls that FailNext is still to fail.
+  // How many more calls FailNext will make fail.
   int failures_left();
 
-  // What answers tell from now on.
+  // The generation that answers contain from now on.
   void SetGeneration(uint64_t generation);
 
   // The most answers that were held at once.
   size_t most_held();
 
-  void CreateTable(CreateTableRequest* request, DoneCallback done) override;
-  void Lookup(LookupRequest* request, DoneCallback done) override;
-  void Update(UpdateRequest* request, DoneCallback done) override;
-  void Stats(StatsRequest* request, DoneCallback done) override;
-  void Export(ExportRequest* request, DoneCallback done) override;
-  void Assign(AssignRequest* request, DoneCallback done) override;
-  void Remove(RemoveRequest* request, DoneCallback done) override;
-  void DropTable(DropTableRequest* request, DoneCallback done) override;
-  void Changes(ChangesRequest* request, DoneCallback done) override;
-  void Checkpoint(CheckpointRequest* request, DoneCallback done) override;
+ protected:
+  void OtherCall(const AnyRequest& request, DoneCallback done) override;
 
  private:
-  template <typename Request>
-  void Answer(void (EmbeddingService::*call)(Request*, DoneCallback),
-              Request* request, DoneCallback done);
   void GiveOrHold(std::function<void()> answer);
 
   const std::unique_ptr<EmbeddingService> inner_;

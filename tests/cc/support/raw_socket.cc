@@ -60,7 +60,7 @@ void RawSocket::Send(const std::vector<uint8_t>& bytes) {
   for (size_t sent = 0; sent < bytes.size();) {
     const ssize_t count =
         send(handle_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-    if (count <= 0) return;  // What the peer says to it is the test's concern.
+    if (count <= 0) return;  // The test will see why.
     sent += static_cast<size_t>(count);
   }
 }

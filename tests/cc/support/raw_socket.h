@@ -12,7 +12,7 @@
 namespace persia {
 
 struct RawFrame {
-  bool ok = false;  // Whether there was one.
+  bool ok = false;  // Whether one came.
   FrameHeader header;
   std::vector<uint8_t> body;  // At an address that decoders can point into.
 };
@@ -34,7 +34,7 @@ class RawSocket {
   void Send(const std::vector<uint8_t>& bytes);
   void Send(const OutFrame& frame);
 
-  // Not ok if the connection ends before.
+  // Not ok if the connection ends before a whole frame has come.
   RawFrame ReceiveFrame();
 
   // Waits for the peer to end the connection; false if it sends something.

@@ -60,7 +60,7 @@ class PendingUpdate {
   CallResult result_;
 };
 
-// The rows, which are expected to be there.
+// The rows of `ids`; expects the lookup to succeed.
 std::vector<float> LookUpRows(EmbeddingService* service,
                               const std::string& table,
                               const std::vector<int64_t>& ids);
@@ -79,7 +79,7 @@ std::map<int64_t, std::vector<float>> ExportRows(EmbeddingService* service,
                                                  const std::string& table,
                                                  uint64_t max_rows);
 
-// The service's counters, which are expected to be there.
+// The service's counters; expects the call to succeed.
 std::vector<ServiceStats> StatsOf(EmbeddingService* service);
 
 }  // namespace persia

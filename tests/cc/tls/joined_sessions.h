@@ -1,5 +1,5 @@
-// JoinedSessions: a client's and a server's session, and what carries bytes
-// between them.
+// JoinedSessions: a client's session, a server's session, and functions that
+// carry bytes between them.
 
 #ifndef PERSIA_TESTS_CC_TLS_JOINED_SESSIONS_H_
 #define PERSIA_TESTS_CC_TLS_JOINED_SESSIONS_H_
@@ -34,7 +34,7 @@ struct JoinedSessions {
       : client(std::move(*of_client->NewClientSession(host))),
         server(std::move(*of_server->NewServerSession())) {}
 
-  // Until both are done or failed.
+  // Runs both handshakes until both have succeeded or failed.
   void ShakeHands() {
     Result<bool> client_done = false;
     Result<bool> server_done = false;

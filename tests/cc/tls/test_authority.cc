@@ -92,7 +92,7 @@ std::string TestAuthority::certificate() const {
 TlsCredentials TestAuthority::Issue(const std::string& names,
                                     long seconds) const {
   const KeyPtr key = NewKey();
-  // Its common name is one of the server's: names stand elsewhere nowadays.
+  // The common name is one of the server's names; clients look at other fields.
   const CertificatePtr issued = NewCertificate("localhost", key.get(), seconds);
   X509_set_issuer_name(issued.get(),
                        X509_get_subject_name(holder_->certificate.get()));

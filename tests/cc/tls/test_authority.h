@@ -1,5 +1,5 @@
-// TestAuthority: signs certificates for one test. All keys are new, and nowhere
-// but in the test's memory.
+// TestAuthority: signs certificates for one test. All keys are new, and exist
+// only in the test's memory.
 
 #ifndef PERSIA_TESTS_CC_TLS_TEST_AUTHORITY_H_
 #define PERSIA_TESTS_CC_TLS_TEST_AUTHORITY_H_
@@ -21,8 +21,8 @@ class TestAuthority {
   // Its own certificate. Every authority has the same name.
   std::string certificate() const;
 
-  // A certificate for `names`, as OpenSSL writes them; and this authority, as
-  // whom its holder believes. Valid from an hour ago, and until `seconds` from
+  // A certificate for `names`, in OpenSSL's notation, and this authority as the
+  // one that its holder trusts. Valid from an hour ago until `seconds` from
   // now.
   TlsCredentials Issue(const std::string& names = "IP:127.0.0.1,DNS:localhost",
                        long seconds = kHour) const;
@@ -35,7 +35,7 @@ class TestAuthority {
   const std::unique_ptr<Holder> holder_;
 };
 
-// What must be good.
+// A context of credentials that must be valid.
 std::shared_ptr<TlsContext> ContextOf(const TlsCredentials& credentials);
 
 // The same key, in PEM with a password.

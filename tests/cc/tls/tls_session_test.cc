@@ -19,7 +19,7 @@ std::vector<uint8_t> Numbers(size_t count) {
   return numbers;
 }
 
-// Sends all, through as small a buffer as there is.
+// Sends all bytes, through the smallest possible buffer.
 std::vector<uint8_t> Send(TlsSession* from, TlsSession* to,
                           const std::vector<uint8_t>& sent) {
   std::vector<uint8_t> received(sent.size());
@@ -34,7 +34,7 @@ std::vector<uint8_t> Send(TlsSession* from, TlsSession* to,
       written += *bytes;
       moved += *bytes;
     }
-    if (moved > 0) continue;  // Until the output is full.
+    if (moved > 0) continue;  // More may fit.
     moved += Carry(from, to);
     const auto bytes = to->Decrypt(MutableBytes(received).subspan(read));
     EXPECT_TRUE(bytes.ok()) << bytes.status().message();
@@ -64,7 +64,7 @@ class TlsSessionTest : public testing::Test {
         << ends.of_server.message();
   }
 
-  // The server finds the client's wrong, which the client learns last.
+  // The server refuses the client's certificate, which the client learns last.
   void ExpectClientRefused(const TlsCredentials& client,
                            const std::string& part) {
     JoinedSessions ends(ContextOf(client).get(), context_.get());
@@ -158,7 +158,7 @@ TEST_F(TlsSessionTest, ServerIsKnownByItsNamesAlone) {
   for (const char* host : {"ps-1.shards", "shards", "10.0.0.2", "127.0.0.1"}) {
     ExpectServerRefused(named, host,
                         Concat("the server's certificate is not for ", host,
-                               ": make it one whose subjectAltName"));
+                               ": issue one whose subjectAltName"));
   }
 }
 
@@ -167,7 +167,8 @@ TEST_F(TlsSessionTest, CommonNameIsNone) {
                       "the server's certificate is not for localhost");
 }
 
-// What a TlsContext never is: without a certificate, or of an older version.
+// Clients that a TlsContext never makes: without a certificate, or of an older
+// version of TLS.
 TEST_F(TlsSessionTest, ClientsOfOtherRulesAreRefused) {
   const std::string host = "127.0.0.1";
   for (const bool is_old : {false, true}) {
@@ -201,7 +202,8 @@ TEST_F(TlsSessionTest, OtherAuthorityIsRefusedOnBothSides) {
   const TestAuthority other;
   TlsCredentials stranger = other.Issue();
   ExpectServerRefused(stranger, "127.0.0.1", "give both ends certificates of");
-  // It would take the server's, so the server is the one to refuse.
+  // This client trusts the server's certificate, so it is the server that
+  // refuses.
   stranger.ca = authority_.certificate();
   ExpectClientRefused(stranger, "the peer refused this end's certificate");
 }
@@ -212,8 +214,8 @@ TEST_F(TlsSessionTest, ExpiredCertificateIsRefusedOnBothSides) {
       expired, "127.0.0.1",
       "the server's certificate has expired: give it a new one");
   ExpectClientRefused(expired,
-                      "refused this end, whose certificate has "
-                      "expired: give it a new one");
+                      "refused this process's expired certificate: give it a "
+                      "new one");
 }
 
 TEST_F(TlsSessionTest, PeersWithoutTlsAreToldFromOthers) {
@@ -228,7 +230,7 @@ TEST_F(TlsSessionTest, PeersWithoutTlsAreToldFromOthers) {
       std::copy(sent.begin(), sent.end(), end->InputRoom().begin());
       end->AddInput(sent.size());
       ExpectPart(end->Handshake().status(), Code::kUnauthenticated,
-                 at_server ? "this server wants TLS" : "speaks no TLS");
+                 at_server ? "this server wants TLS" : "does not speak TLS");
     }
   }
 }

@@ -41,7 +41,7 @@ class FrameStreamTest : public testing::Test {
     context_.run();
   }
 
-  // Sends them while the stream reads, until it has read what came.
+  // Sends bytes while the stream reads, until it has read what came.
   void Send(ConstBytes bytes) {
     bool sent = false;
     asio::async_write(peer_, asio::buffer(bytes.data(), bytes.size()),
@@ -65,7 +65,7 @@ class FrameStreamTest : public testing::Test {
 std::vector<uint8_t> FrameOf(const std::vector<uint8_t>& body) {
   FrameWriter writer;
   writer.Array(Span<const uint8_t>(body));
-  return FrameBytes(writer.Seal(MessageType::kLookup, 1));
+  return FrameBytes(writer.Seal(kRequestType<LookupRequest>, 1));
 }
 
 std::vector<uint8_t> Numbers(size_t count) {

@@ -15,7 +15,7 @@ constexpr uint8_t kFirst[] = {'1', '2', '3'};
 constexpr uint8_t kSecond[] = {'4', '5', '6', '7', '8', '9'};
 
 // A frame whose body is "123456789".
-OutFrame NineBytes(MessageType type = MessageType::kLookup) {
+OutFrame NineBytes(MessageType type = kRequestType<LookupRequest>) {
   OutFrame frame;
   frame.head.resize(kFrameHeaderBytes);
   frame.head.insert(frame.head.end(), std::begin(kFirst), std::end(kFirst));
@@ -41,7 +41,7 @@ TEST(FrameTest, HeaderHasTheseBytes) {
   const OutFrame frame = NineBytes();
   // Magic, version, type; request id; body length; checksums.
   EXPECT_EQ(Hex(ConstBytes(frame.head.data(), 28)),
-            "5052533108000400\n"
+            "5052533109000400\n"
             "8877665544332211\n"
             "0900000000000000\n"
             "839206e3");
@@ -53,7 +53,7 @@ TEST(FrameTest, ParsesWhatWasSealed) {
   FrameHeader header;
   ASSERT_TRUE(Parse(NineBytes(), &header).ok());
   EXPECT_EQ(header.version, kProtocolVersion);
-  EXPECT_EQ(header.type, MessageType::kLookup);
+  EXPECT_EQ(header.type, kRequestType<LookupRequest>);
   EXPECT_EQ(header.request_id, 0x1122334455667788u);
   EXPECT_EQ(header.body_bytes, 9u);
   const std::vector<uint8_t> bytes = FrameBytes(NineBytes());
@@ -101,7 +101,7 @@ TEST(FrameTest, BadMagicSaysThatAnotherProgramMayBeThere) {
 }
 
 TEST(FrameTest, UnknownMessageTypesAreRefused) {
-  for (const uint16_t type : {0, 22, 99, 104, 0xffff}) {
+  for (const uint16_t type : {0, 24, 99, 104, 0xffff}) {
     FrameHeader header;
     const Status status =
         Parse(NineBytes(static_cast<MessageType>(type)), &header);

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "cc/base/hmac_sha256.h"
+#include "cc/tls/hmac_sha256.h"
 #include "cc/wire/messages.h"
 #include "tests/cc/wire/frame_bytes.h"
 
@@ -25,7 +25,7 @@ Status Give(const OutFrame& frame, End* to, OutFrame* reply) {
   return to->Take(TypeOf(frame), Body(frame).bytes(), reply);
 }
 
-// Up to the challenge.
+// Runs the handshake up to the challenge; returns the challenge.
 OutFrame Begin(ClientHandshake* client, ServerHandshake* server) {
   OutFrame hello, challenge;
   EXPECT_TRUE(client->Start(&hello).ok());
@@ -60,9 +60,9 @@ TEST(HandshakeTest, ProofsAreTheseHmacs) {
   Challenge challenge;
   ASSERT_TRUE(DecodeChallenge(Body(frame).bytes(), &challenge).ok());
   EXPECT_EQ(challenge.proof,
-            HmacSha256(kToken, {AsBytes("server"), nonce, challenge.nonce}));
+            *HmacSha256(kToken, {AsBytes("server"), nonce, challenge.nonce}));
   const Proof proof =
-      HmacSha256(kToken, {AsBytes("client"), challenge.nonce, nonce});
+      *HmacSha256(kToken, {AsBytes("client"), challenge.nonce, nonce});
   EXPECT_TRUE(Give(EncodeProof(proof), &server, &welcome).ok());
 }
 
@@ -87,7 +87,7 @@ TEST(HandshakeTest, ServerRefusesAProofByAnotherToken) {
   Challenge challenge;
   ASSERT_TRUE(DecodeChallenge(Body(frame).bytes(), &challenge).ok());
   const Proof wrong =
-      HmacSha256(kOtherToken, {AsBytes("client"), challenge.nonce, nonce});
+      *HmacSha256(kOtherToken, {AsBytes("client"), challenge.nonce, nonce});
   const Status status = Give(EncodeProof(wrong), &server, &welcome);
   EXPECT_EQ(status.code(), Code::kPermissionDenied);
   EXPECT_EQ(status.message().find(kToken), std::string::npos);
@@ -102,7 +102,7 @@ TEST(HandshakeTest, ReplayedProofIsRefused) {
   ASSERT_TRUE(Give(hello, &first, &challenge).ok());
   ASSERT_TRUE(Give(challenge, &client, &proof).ok());
   ASSERT_TRUE(Give(proof, &first, &welcome).ok());
-  // All that the client said, once more.
+  // The same frames of the client, sent to another server handshake.
   ASSERT_TRUE(Give(hello, &second, &challenge).ok());
   EXPECT_EQ(Give(proof, &second, &welcome).code(), Code::kPermissionDenied);
 }
@@ -116,7 +116,7 @@ TEST(HandshakeTest, ReplayedChallengeIsRefused) {
   EXPECT_EQ(Give(challenge, &second, &proof).code(), Code::kPermissionDenied);
 }
 
-// Somebody without the token has the server itself answer its challenge, on a
+// A client without the token makes the server itself compute the proof, over a
 // second connection.
 TEST(HandshakeTest, ProofReflectedFromTheServerIsRefused) {
   ServerHandshake victim(kToken), oracle(kToken);
@@ -132,7 +132,7 @@ TEST(HandshakeTest, ProofReflectedFromTheServerIsRefused) {
             Code::kPermissionDenied);
 }
 
-// The same, of the proof that the victim itself gave.
+// The same with the proof that the victim itself has sent.
 TEST(HandshakeTest, ServersOwnProofIsNotTheClients) {
   ServerHandshake server(kToken);
   OutFrame frame, welcome;
@@ -159,16 +159,16 @@ TEST(HandshakeTest, NoncesAreNewForEachConnection) {
 TEST(HandshakeTest, RequestBeforeItIsToldHowToGiveAToken) {
   ServerHandshake server(kToken);
   OutFrame reply;
-  const Status status = Give(EncodeStats(1), &server, &reply);
+  const Status status = Give(EncodeRequest(1, StatsRequest()), &server, &reply);
   EXPECT_EQ(status.code(), Code::kUnauthenticated);
   for (const char* part :
-       {"this server wants a token", "--auth-token-file",
+       {"this server requires a token", "--auth-token-file",
         "$PERSIA_AUTH_TOKEN_FILE", "Cluster(auth_token_file=...)"}) {
     EXPECT_NE(status.message().find(part), std::string::npos) << part;
   }
-  // Nor after the challenge.
+  // A request after the challenge is refused too.
   ASSERT_TRUE(Give(EncodeHello(Nonce{}), &server, &reply).ok());
-  EXPECT_EQ(Give(EncodeStats(1), &server, &reply).code(),
+  EXPECT_EQ(Give(EncodeRequest(1, StatsRequest()), &server, &reply).code(),
             Code::kUnauthenticated);
 }
 
@@ -185,7 +185,8 @@ TEST(HandshakeTest, FramesOutOfPlaceAreRefused) {
   ClientHandshake client(kToken);
   OutFrame hello;
   ASSERT_TRUE(client.Start(&hello).ok());
-  // Above all, no welcome by somebody who has not proved anything.
+  // Above all, a client must not take a welcome from a server that has proved
+  // nothing.
   EXPECT_EQ(Give(EncodeWelcome(), &client, &reply).code(), Code::kDataLoss);
   EXPECT_EQ(Give(hello, &client, &reply).code(), Code::kDataLoss);
   EXPECT_FALSE(client.is_done());

@@ -1,4 +1,4 @@
-// Frames on a connection that is encrypted, or fails to be.
+// Frames on connections that are encrypted, or on which TLS fails.
 
 #include "cc/wire/tls_stream.h"
 
@@ -89,7 +89,7 @@ class TlsStreamTest : public testing::Test {
     ASSERT_TRUE(server_.secured->ok()) << server_.secured->message();
   }
 
-  // What the client's program writes past its stream.
+  // Bytes that the client's program sends on the socket, past its stream.
   void SendRaw(const std::vector<uint8_t>& bytes) {
     ASSERT_EQ(send(client_handle_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
@@ -121,7 +121,7 @@ std::vector<uint8_t> Numbers(size_t count) {
 OutFrame FrameOf(const std::vector<uint8_t>& body) {
   FrameWriter writer;
   writer.Array(Span<const uint8_t>(body));
-  return writer.Seal(MessageType::kLookup, 1);
+  return writer.Seal(kRequestType<LookupRequest>, 1);
 }
 
 TEST_F(TlsStreamTest, FramesOfAnySizeGoBothWays) {
@@ -172,7 +172,7 @@ TEST_F(TlsStreamTest, BodyGoesWhereItsPlacesAre) {
   EXPECT_EQ(read, numbers);
 }
 
-// A sanitizer sees what is touched afterwards.
+// A sanitizer finds memory that is touched later.
 TEST_F(TlsStreamTest, NothingTouchesTheCallersMemoryAfterClose) {
   Secure();
   auto numbers = std::make_unique<std::vector<uint8_t>>(Numbers(3 * kMiB));
@@ -185,7 +185,7 @@ TEST_F(TlsStreamTest, NothingTouchesTheCallersMemoryAfterClose) {
   });
   client_.Write(frame);
   RunUntil([&] { return is_placed; });
-  // More has come by now, and room for more is there.
+  // More bytes have come by now, and there is room for more.
   context_.poll_one();
   server_.stream->Close();
   client_.stream->Close();
@@ -222,7 +222,8 @@ TEST_F(TlsStreamTest, CutWithinAFrameIsABadFrame) {
   EXPECT_EQ(server_.read_status.code(), Code::kDataLoss);
 }
 
-// The end is told within TLS, and the sender has heard all before.
+// The end is told within TLS, so the receiver knows that it has read
+// everything.
 TEST_F(TlsStreamTest, LingeringEndsTheOthersRead) {
   Secure();
   server_.Read();
@@ -234,7 +235,7 @@ TEST_F(TlsStreamTest, LingeringEndsTheOthersRead) {
   RunUntil([&] { return is_over; });
 }
 
-// The socket stays open: the word alone is the end.
+// The socket stays open: the message of TLS alone is the end.
 TEST_F(TlsStreamTest, EndThatIsToldIsAnEnd) {
   int ends[2];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);

@@ -23,7 +23,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 VectorPlaces All(size_t count) { return VectorPlaces{count, 0, nullptr}; }
 
-// Encoded vectors, at an address that may be decoded.
+// Encoded vectors, at an address from which they may be decoded.
 class Encoded {
  public:
   Encoded(WireDtype dtype, VectorKind kind, const std::vector<float>& all,
@@ -119,7 +119,8 @@ double NearestMultiple(double value, int step) {
   return std::ldexp(std::nearbyint(std::ldexp(value, -step)), step);
 }
 
-// With so many significant bits, and none below 2^least.
+// The nearest number with `bits` significant bits, of which none is below
+// 2^least.
 double NearestOf(double value, int bits, int least) {
   int exponent;
   std::frexp(value, &exponent);
@@ -208,7 +209,7 @@ TEST(VectorCodecTest, OneInfinityDoesNotDrownSmallFloat16Gradients) {
 }
 
 TEST(VectorCodecTest, Float16RowsAreScaledOnlyBeyondItsRange) {
-  // With any scale above 1, the second would be 0.
+  // With any scale above 1, the second number would become 0.
   EXPECT_EQ(
       RoundTrip(WireDtype::kFloat16, VectorKind::kRows, {65504, 0x1p-24f}, 1),
       (std::vector<float>{65504, 0x1p-24f}));
@@ -304,7 +305,8 @@ TEST_P(VectorPlacesTest, AreReadAndWrittenAlone) {
   }
 }
 
-// As the state of rows that have none; a sanitizer sees what must not be read.
+// The state of rows may have no numbers. A sanitizer finds reads of memory that
+// must not be read.
 TEST(VectorKernelsTest, VectorsWithoutNumbersNeedNoMemory) {
   const std::vector<uint32_t> indices = {1, 0};
   const VectorPlaces places{indices.size(), 0, indices.data()};

@@ -1,4 +1,4 @@
-"""The rows of the examples: PERSIA's, and Keras's as the check."""
+"""Both kinds of rows of the examples: PERSIA's, and Keras's as the check."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ import persia_tf as ptf
 keras = tf.keras
 
 ADAGRAD = {"learning_rate": 0.1, "initial_accumulator_value": 1e-3}
-# Far apart, so that only a vocabulary makes them indices.
+# So far apart that they are no indices without a vocabulary.
 IDS = np.array([-5, 2**62, 11, 400], np.int64)
 
 
@@ -23,7 +23,7 @@ def settings(name, scale):
 
 @pytest.fixture
 def tables():
-    """Training and test rows; ids repeat, and some are in the test rows only."""
+    """Training and test rows; ids repeat, and some occur in the test rows only."""
     random = np.random.default_rng(0)
 
     def draw(rows, ids):
@@ -52,12 +52,12 @@ def train_and_predict(rows, tables):
     model.compile(keras.optimizers.Adagrad(**ADAGRAD), "binary_crossentropy")
     for features, labels in train.batches(16).repeat(3):
         model.train_on_batch(features, labels)
-        ptf.flush()  # No step reads rows that the one before has yet to change.
+        ptf.flush()  # Each step's rows have the updates of the step before.
     return model.predict(test.batches(16), verbose=0)
 
 
 def test_both_kinds_of_rows_train_alike(tables):
-    # From zero rows, since the two draw different random ones.
+    # Rows begin as zeros, because the two kinds would draw different random rows.
     kinds = (PersiaRows, KerasRows)
     persia, check = (
         train_and_predict(kind(settings("embeddings_test", 0.0)), tables)

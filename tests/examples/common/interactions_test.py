@@ -1,4 +1,4 @@
-"""How the vectors of features meet."""
+"""Interactions between the vectors of features."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_keras_rs_layers_take_the_vectors_as_they_are(table):
     except (
         ImportError,
         AttributeError,
-    ) as error:  # TensorFlow 2.16 lacks what it uses.
+    ) as error:  # TensorFlow 2.16 is too old for it.
         pytest.skip(f"keras-rs cannot be used here: {error}")
     ids = [keras.Input((), dtype="int64") for _ in range(3)]
     rows = ptf.layers.PersiaEmbedding(4, table=table, optimizer=ptf.optimizers.SGD(0.1))

@@ -1,4 +1,4 @@
-"""Where an example's data comes from."""
+"""Where an example gets its data from."""
 
 import socket
 import zipfile
@@ -17,7 +17,7 @@ def no_data(monkeypatch):
 
 @pytest.fixture
 def refused_url():
-    """A URL on a port of this machine that nobody listens on."""
+    """A URL with a port of this machine on which no server listens."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{held.getsockname()[1]}/set.zip"
@@ -42,7 +42,7 @@ def fill(directory, files=FILES):
 def find(url, tmp_path, data=None):
     source = locate.Source("set", FILES, url)
     cache = tmp_path / "cache"
-    cache.mkdir(exist_ok=True)  # Keras would go elsewhere without it.
+    cache.mkdir(exist_ok=True)  # Without it, Keras uses another folder.
     return locate.directory(source, data, cache_dir=str(cache))
 
 
@@ -88,7 +88,7 @@ def test_without_a_network_there_is_no_directory_and_the_reason_is_told(
     tmp_path, refused_url, capsys
 ):
     assert find(refused_url, tmp_path) is None
-    assert "set: no download: URL fetch failure" in capsys.readouterr().err
+    assert "set: not downloaded: URL fetch failure" in capsys.readouterr().err
 
 
 def test_a_truncated_archive_is_not_kept(tmp_path, archive_url):
@@ -106,7 +106,10 @@ def test_a_download_leaves_the_process_s_socket_timeout_alone(tmp_path, archive_
 
 def test_without_a_url_nothing_is_downloaded(tmp_path, capsys):
     assert find(None, tmp_path) is None
-    assert "no download without consent" in capsys.readouterr().err
+    assert (
+        "not downloaded, since the publisher asks for consent"
+        in capsys.readouterr().err
+    )
 
 
 def test_without_a_url_a_directory_that_lacks_a_file_leads_to_the_readme(tmp_path):

@@ -15,7 +15,7 @@ def parse(*argv):
 
 @pytest.fixture
 def unreachable(monkeypatch):
-    """A data set that is nowhere on this machine, nor to be downloaded."""
+    """A data set that is not on this machine, and cannot be downloaded."""
     monkeypatch.delenv("PERSIA_TF_DATA", raising=False)
     monkeypatch.setenv("no_proxy", "*")
     with socket.socket() as held:
@@ -56,7 +56,7 @@ def test_offline_the_sample_stands_in_and_its_best_auc_is_told(unreachable, caps
     _, test = load(parse(), unreachable)
     best = roc_auc(test.labels, test.probabilities)
     printed = capsys.readouterr()
-    assert "no_such_set: no download" in printed.err
+    assert "no_such_set: not downloaded" in printed.err
     assert "a sample that a known model generated" in printed.out
     assert f"allows is {best:.4f}." in printed.out
 

@@ -1,10 +1,10 @@
-"""Histories out of MovieLens's ratings."""
+"""Histories made from MovieLens's ratings."""
 
 import numpy as np
 import pytest
 from din import data
 
-# Of user 1 out of order; film 11 got 3 stars, which is dropped.
+# The ratings of user 1 are out of order; film 11 got 3 stars, which is dropped.
 RATINGS = """\
 1::14::5::4
 1::10::5::1

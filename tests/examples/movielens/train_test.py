@@ -26,7 +26,7 @@ def auc_of_last_line(text):
 
 @pytest.mark.slow
 def test_the_script_prints_progress_and_ends_with_its_auc():
-    # It finds the other examples' modules by itself.
+    # The script itself must find the modules of the other examples.
     path = os.pathsep.join(p for p in sys.path if p != str(SCRIPT.parents[1]))
     result = subprocess.run(
         [sys.executable, SCRIPT, *SMALL],

@@ -28,7 +28,7 @@ def run(*arguments, cwd):
 def test_one_command_trains_two_workers_on_two_shards(tmp_path):
     result = run("--generated", "--rows=12000", "--batch_size=128", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    # One worker alone tells what all do.
+    # Only one worker prints the result of all.
     [auc] = re.findall(r"^test AUC (0\.\d{4}) \(2 workers\)$", result.stdout, re.M)
     assert 0.6 < float(auc) < 1
     assert result.stdout.count("training rows") == 1

@@ -27,7 +27,7 @@ def test_what_is_trained_is_served_and_what_is_trained_on_too(tmp_path):
     for version in (1, 2):
         told = f"version {version}: 256 predictions by gRPC and REST are off by"
         assert told in result.stdout
-    assert "version 1: has the rows of now" in result.stdout
+    assert "version 1: has the current rows" in result.stdout
     last = result.stdout.rstrip().splitlines()[-1]
     count, change = re.match(
         r"(\d+) requests .*: none failed. Predictions changed by (0\.\d+) at most", last

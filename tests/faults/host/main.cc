@@ -14,7 +14,6 @@
 
 namespace {
 
-constexpr int kIoThreads = 2;
 constexpr double kStopSeconds = 20;
 
 const char* Option(int argc, char** argv, const char* name) {
@@ -25,7 +24,7 @@ const char* Option(int argc, char** argv, const char* name) {
   std::exit(2);
 }
 
-// Nobody may read half of it.
+// Renamed into place: no other process may read half of it.
 bool WritePort(const std::string& path, int port) {
   const std::string partial = path + ".part";
   std::ofstream(partial) << port << "\n";
@@ -35,7 +34,8 @@ bool WritePort(const std::string& path, int port) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Before any thread, so that none of them takes the signals.
+  // The signals are blocked before any thread starts, so that no thread takes
+  // them.
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
@@ -43,12 +43,8 @@ int main(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 
   persia_server* server = nullptr;
-  const int port = std::atoi(Option(argc, argv, "--port"));
-  persia_server_options options = {};
-  options.host = "127.0.0.1";
-  options.port = port;
-  options.io_threads = kIoThreads;
-  if (persia_server_start(&options, nullptr, &server) != 0) {
+  const persia_option options[] = {{"port", Option(argc, argv, "--port")}};
+  if (persia_server_start(PERSIA_SHARD, options, 1, nullptr, &server) != 0) {
     std::fprintf(stderr, "%s\n", persia_last_error());
     return 1;
   }

@@ -1,7 +1,5 @@
 // Disk and ProcessFiles: files in memory that outlive the service that writes
-// them, which may die at any write.
-//
-// Both are thread-safe.
+// them, which may be killed at any write. Both are thread-safe.
 
 #ifndef PERSIA_TESTS_FUZZ_SERVICE_DISK_H_
 #define PERSIA_TESTS_FUZZ_SERVICE_DISK_H_
@@ -21,19 +19,20 @@ namespace persia {
 
 struct DiskFile {
   std::vector<uint8_t> bytes;
-  size_t synced = 0;  // The first ones, which survive a loss of power.
+  size_t synced = 0;  // The first bytes; they survive power loss.
 };
 
 class Disk {
  public:
   std::mutex* mutex() { return &mutex_; }
-  // By path. Guarded by mutex(). A file keeps its bytes while it is renamed.
+  // The files by path. Guarded by mutex(). A file keeps its bytes while it is
+  // renamed.
   std::map<std::string, std::shared_ptr<DiskFile>>& files() { return files_; }
 
-  // Files below `folder` keep what was synced alone.
+  // Files below `folder` keep only the bytes that were synced.
   void LosePower(const std::string& folder);
 
-  // Whether there was such a file.
+  // Returns whether there was such a file.
   bool Remove(const std::string& path);
 
  private:
@@ -41,11 +40,11 @@ class Disk {
   std::map<std::string, std::shared_ptr<DiskFile>> files_;
 };
 
-// What one process sees of a disk. Once it is dead, what it writes is lost, and
-// it is told that all went well.
+// What one process sees of a disk. Once the process is dead, its writes are
+// lost, although they still report success.
 class ProcessFiles : public FileSystem {
  public:
-  // Where a thread of the service may be held.
+  // Where a thread of the service can be held.
   enum Point {
     kBase,        // Before the first byte of a base.
     kCheckpoint,  // Before the first byte of a checkpoint's file.
@@ -54,21 +53,23 @@ class ProcessFiles : public FileSystem {
 
   explicit ProcessFiles(Disk* disk) : disk_(*disk) {}
 
-  // After so many more writes, syncs, renames and new files. Of a write that is
-  // the last one, `torn` of 256 parts reach the disk.
+  // The process dies after so many more writes, syncs, renames and new files.
+  // If the last of these is a write, `torn` of 256 parts of it reach the disk.
   void DieAfter(uint64_t writes, uint32_t torn);
   void Die();
   bool dead();
 
-  // From now on whoever comes to `point` waits there.
+  // From now on, threads that reach `point` wait there.
   void HoldAt(Point point);
-  // Whether somebody waits there; waits for that, or until the process is dead.
+  // Waits until a thread is held at `point`, or the process is dead; returns
+  // whether a thread is held.
   bool WaitForHeld(Point point);
   void Release();
 
-  // Bases that were finished.
+  // The number of bases that were finished.
   uint64_t bases();
-  // Returns false if the process died, or after a minute.
+  // Waits for a further base. Returns false if the process died, or after a
+  // minute.
   bool WaitForBase(uint64_t more_than);
 
   Result<std::unique_ptr<WritableFile>> Create(
@@ -85,7 +86,7 @@ class ProcessFiles : public FileSystem {
  private:
   friend class ProcessFile;
 
-  // These take one of the writes that are left. Whether it is done.
+  // These use up one of the writes that are left. Return whether it is done.
   bool TakeWrite();
   Status Append(DiskFile* file, Span<const uint8_t> bytes);
   Status SyncFile(DiskFile* file);
@@ -93,7 +94,7 @@ class ProcessFiles : public FileSystem {
   std::shared_ptr<DiskFile> Find(const std::string& path);
 
   Disk& disk_;
-  std::condition_variable changed_;  // With the disk's mutex.
+  std::condition_variable changed_;  // Used with the disk's mutex.
   // All below are guarded by the disk's mutex.
   bool is_dead_ = false;
   uint64_t writes_left_ = ~uint64_t{0};

@@ -45,7 +45,7 @@ std::string TableDifference(const TableModel& found, const TableModel& wanted,
     return Concat("table ", name, " has identity ", found.identity,
                   " instead of ", wanted.identity);
   }
-  // Of one that was made just before, no settings are known.
+  // The settings of a table that was made just before are not known.
   const bool is_known = found.config.dim > 0;
   if (is_known && !(found.config.optimizer == wanted.config.optimizer)) {
     return Concat("table ", name, " has optimizer ",

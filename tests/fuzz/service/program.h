@@ -18,28 +18,28 @@ namespace persia {
 
 inline constexpr size_t kStepBytes = 4;
 inline constexpr size_t kSettingsBytes = 4;
-inline constexpr uint8_t kSameView = 3;  // Job 2's is job 1's.
+inline constexpr uint8_t kSameView = 3;  // Job 2 has job 1's list.
 
 enum class Action {
   kTrain,      // Looks rows up and updates them.
-  kTrainTwo,   // The same, of two tables in each request.
+  kTrainTwo,   // Uses two tables in each request.
   kRead,       // Looks rows up as a model server does.
-  kCreate,     // Of the usual settings, or attaches.
-  kCreateOdd,  // Of others; too large; or not valid.
+  kCreate,     // With the usual settings; may attach.
+  kCreateOdd,  // With other, too large or invalid ones.
   kAssign,
   kRemove,
-  kDrop,        // A table, or all its rows.
-  kRepeatDrop,  // A request that comes late.
-  kResend,      // The last update.
-  kSave,        // Whole or an increment, and commits it, or not.
-  kEndSave,     // One that was held.
+  kDrop,        // Drops a table, or all its rows.
+  kRepeatDrop,  // Sends the last drop late, again.
+  kResend,      // Sends the last update again.
+  kSave,        // Saves all or changes; may commit it.
+  kEndSave,     // Lets a held save end.
   kRestore,
   kRemoveCheckpoint,
-  kBase,     // Writes one, or begins to.
-  kEndBase,  // One that was held.
+  kBase,     // Writes a base, or only begins to.
+  kEndBase,  // Lets a held base end.
   kKill,
   kRestart,
-  kCrash,  // Some writes later.
+  kCrash,  // Kills a shard some writes later.
   kCheck
 };
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-// Where a sanitizer is linked.
+// Null if no sanitizer is linked.
 extern "C" void __sanitizer_set_death_callback(void (*callback)(void))
     __attribute__((weak));
 
@@ -20,7 +20,7 @@ struct Lines {
   std::function<void()> before;
 };
 
-// Never destroyed: threads may tell until the process ends.
+// Never destroyed, because threads may trace until the process ends.
 Lines& All() {
   static Lines& all = *new Lines;
   return all;

@@ -1,5 +1,5 @@
-// Require: what must hold in every run of a program of steps. Where it does
-// not, the steps so far are told, and the process ends.
+// Require: what must hold in every run of a program of steps. If it does not
+// hold, the steps so far are printed, and the process ends.
 
 #ifndef PERSIA_TESTS_FUZZ_SERVICE_REQUIRE_H_
 #define PERSIA_TESTS_FUZZ_SERVICE_REQUIRE_H_
@@ -12,19 +12,19 @@
 
 namespace persia {
 
-// Forgets the steps that were told.
+// Forgets the lines traced so far.
 void BeginTrace();
 
-// One step, or what came of it, in a line. Thread-safe.
+// Traces one step, or its outcome, as a line. Thread-safe.
 void Trace(std::string line);
 
-// Writes the steps to the standard error.
+// Writes the traced lines to the standard error.
 void PrintTrace();
 
-// What else is told then, before the steps.
+// `tell` prints further information in that case, before the steps.
 void BeforeFailing(std::function<void()> tell);
 
-// Has a sanitizer that ends the process tell the steps too.
+// Has a sanitizer print the steps too, when it ends the process.
 void TraceFindings();
 
 // How long anything may take.

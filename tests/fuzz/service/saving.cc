@@ -1,9 +1,7 @@
 // Checkpoints, and bases of logs.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <thread>
 #include <utility>
 
 #include "cc/base/hash.h"
@@ -13,8 +11,7 @@
 namespace persia {
 namespace {
 
-constexpr size_t kPaddingIds = 1700;  // Of more than kBaseBytes.
-constexpr std::chrono::microseconds kBetweenLooks(100);
+constexpr size_t kPaddingIds = 1700;  // Records of more than kBaseBytes.
 
 std::string ShardFileName(size_t index, size_t count) {
   char name[64];
@@ -99,23 +96,6 @@ void World::Save(const Step& step) {
   if (!is_held || !pending_.is_intact) EndSave();
 }
 
-Status World::WaitForJob(Shard* shard) {
-  for (;;) {
-    CheckpointRequest request;
-    request.action = CheckpointAction::kProgress;
-    const Status status = shard->Call(&EmbeddingService::Checkpoint, &request);
-    Require(status.ok(), "progress is told: ", status.message());
-    const CheckpointProgress& progress = request.shards.at(0);
-    if (progress.state == CheckpointProgress::State::kEnded) {
-      return progress.outcome;
-    }
-    if (progress.state == CheckpointProgress::State::kIdle) {
-      return Status(Code::kCancelled, "it is forgotten");
-    }
-    std::this_thread::sleep_for(kBetweenLooks);
-  }
-}
-
 void World::EndSave() {
   if (pending_.job == nullptr) return;
   const Job& job = *pending_.job;
@@ -123,7 +103,7 @@ void World::EndSave() {
     Shard* const asked = shard(job.shards[place]);
     asked->files()->Release();
     if (!pending_.is_begun[place]) continue;
-    const Status outcome = WaitForJob(asked);
+    const Status outcome = asked->WaitForJob();
     if (Died(asked) || !pending_.is_intact) continue;
     Require(outcome.ok(), "a save ends: ", outcome.message());
   }
@@ -184,7 +164,7 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
   request.files = checkpoint.files;
   Status status = asked->Call(&EmbeddingService::Checkpoint, &request);
   if (Died(asked)) return;
-  if (status.ok()) status = WaitForJob(asked);
+  if (status.ok()) status = asked->WaitForJob();
   if (Died(asked)) return;
   if (!status.ok()) {
     Trace("  it is refused: " + status.message());
@@ -195,7 +175,7 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
     *model = Restored(*model, checkpoint, static_cast<uint32_t>(place), count,
                       generation);
   };
-  // The log is read from the last base on, with each restore since.
+  // The log is read from the last base on, and with it each restore since then.
   (void)IsNeeded(0);
   Need need = needs_[asked->number()];
   need.checkpoints.push_back(checkpoint.id);
@@ -206,7 +186,7 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
     }
   }
   const bool was_held = base_is_held_[asked->number()];
-  // One that was begun before is of the rows before.
+  // A base that was begun before the restore has the rows from before it.
   need.bases = asked->files()->bases() + (was_held ? 1 : 0);
   if (holds_base && !was_held) asked->files()->HoldAt(ProcessFiles::kBase);
   request.action = CheckpointAction::kSwap;
@@ -233,7 +213,8 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
   }
   asked->Check();
   if (was_held) {
-    // The base that is held is of the rows before, and another one follows.
+    // The held base has the rows from before the restore, and another base
+    // follows.
     bases_before_[asked->number()] = need.bases;
     return;
   }
@@ -245,12 +226,12 @@ void World::RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
   HoldBase(asked, need.bases);
 }
 
-// Waits for a base that was begun, and is held.
+// Waits until the base that is due has begun, and is held.
 void World::HoldBase(Shard* shard, uint64_t bases_before) {
   const bool is_held = shard->files()->WaitForHeld(ProcessFiles::kBase);
   Require(is_held || shard->files()->dead(), "a base that is due is begun");
   base_is_held_[shard->number()] = is_held;
-  // One may have been under way when it was to be held.
+  // A base may have been under way already when the hold began.
   bases_before_[shard->number()] =
       std::max(bases_before, shard->files()->bases());
 }
@@ -293,7 +274,7 @@ void World::Base(const Step& step) {
   const bool is_held = step.b % 2 != 0;
   if (is_held) asked->files()->HoldAt(ProcessFiles::kBase);
   const uint64_t before = asked->files()->bases();
-  // It changes no row, and takes room in the log.
+  // The padding changes no row, and takes room in the log.
   Sent padding;
   padding.generation = asked->model.generation;
   Ids ids(kPaddingIds);

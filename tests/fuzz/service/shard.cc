@@ -3,8 +3,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "cc/base/hash.h"
@@ -12,6 +14,8 @@
 
 namespace persia {
 namespace {
+
+constexpr std::chrono::microseconds kBetweenLooks(100);
 
 class TemporaryFolder {
  public:
@@ -22,7 +26,7 @@ class TemporaryFolder {
     Require(::mkdtemp(path.data()) != nullptr, "a folder can be made");
     path_ = path;
   }
-  // Not by a process that was forked off.
+  // A forked process does not remove the folder.
   ~TemporaryFolder() {
     std::error_code ignored;
     if (owner_ == ::getpid()) std::filesystem::remove_all(path_, ignored);
@@ -130,7 +134,7 @@ ShardModel Shard::Look() {
     of_table.config = known->second.config;
     CreateTableRequest find;
     find.config = of_table.config;
-    find.config.optimizer = *Spec::Parse(kUndecided);  // Whatever there is.
+    find.config.optimizer = *Spec::Parse(kUndecided);  // Any optimizer matches.
     find.step = OpeningStep::kFind;
     const Status asked = Call(&EmbeddingService::CreateTable, &find);
     if (!asked.ok()) {
@@ -164,6 +168,23 @@ ModelRows Shard::RowsOf(const std::string& table) {
     }
   }
   return rows;
+}
+
+Status Shard::WaitForJob() {
+  for (;;) {
+    CheckpointRequest request;
+    request.action = CheckpointAction::kProgress;
+    const Status status = Call(&EmbeddingService::Checkpoint, &request);
+    Require(status.ok(), "progress is told: ", status.message());
+    const CheckpointProgress& progress = request.shards.at(0);
+    if (progress.state == CheckpointProgress::State::kEnded) {
+      return progress.outcome;
+    }
+    if (progress.state == CheckpointProgress::State::kIdle || files_->dead()) {
+      return Status(Code::kCancelled, "no save or restore has ended here");
+    }
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
 }
 
 }  // namespace persia

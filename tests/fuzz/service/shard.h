@@ -1,6 +1,5 @@
-// Shard: a service that is killed and comes back, and what must be in it.
-//
-// Not thread-safe, but for Call.
+// Shard: a service that is killed and restarted, and what it must have then.
+// Not thread-safe, except for Call.
 
 #ifndef PERSIA_TESTS_FUZZ_SERVICE_SHARD_H_
 #define PERSIA_TESTS_FUZZ_SERVICE_SHARD_H_
@@ -11,18 +10,19 @@
 #include <string>
 #include <vector>
 
-#include "cc/service/local_service.h"
+#include "cc/shard/local_service.h"
 #include "tests/fuzz/service/disk.h"
 #include "tests/fuzz/service/model.h"
 #include "tests/fuzz/service/require.h"
 
 namespace persia {
 
-// A folder of this process on the machine, which its end removes: journals lock
-// a file there.
+// A folder of this process on the machine, which is removed at its end.
+// Journals lock a file in it.
 const std::string& MachineFolder();
 
-// So much has to be logged until a base is due; a program's steps log less.
+// A base is due after so many bytes of log; the log of a program's own steps is
+// shorter.
 inline constexpr uint64_t kBaseBytes = 24 << 10;
 
 class Shard {
@@ -40,26 +40,30 @@ class Shard {
   ProcessFiles* files() { return files_.get(); }
   int number() const { return number_; }
 
-  // Ends the process as a kill does, after which it comes back; with
-  // `loses_power` what was not synced is lost, too.
+  // Ends the process as a kill does, and starts it again; with `loses_power`,
+  // data that was not synced is lost too.
   void Crash(bool loses_power);
 
-  // The same. Fails unless what is there then is one of `possible`, which
-  // `model` becomes; returns which.
+  // The same. Fails unless the shard then has one of `possible`, which becomes
+  // `model`; returns which.
   size_t Kill(bool loses_power, const std::vector<ShardModel>& possible);
 
-  // The same, but that it ends as it is told to.
+  // The same, except that the process ends when it is told to.
   void Restart();
 
-  // What is there, as a client sees it.
+  // What the shard has, as a client sees it.
   ShardModel Look();
   ModelRows RowsOf(const std::string& table);
 
-  // Fails unless all of `model` is there.
+  // Fails unless the shard has all of `model`.
   void Check();
 
-  // Waits for the outcome of service->method(request). Whatever holds it is let
-  // go if that takes long.
+  // Waits until no save or restore runs, or the process has died. Returns the
+  // outcome of the last one; kCancelled if none has ended.
+  Status WaitForJob();
+
+  // Waits for the outcome of service->method(request). If that takes long,
+  // threads that are held are released.
   template <typename Request>
   Status Call(void (EmbeddingService::*method)(Request*, DoneCallback),
               Request* request) {

@@ -35,7 +35,7 @@ void SetRules(Slot slot, Variant variant, TableConfig* config) {
       if (variant == Variant::kUsual) config->optimizer = SpecOf(kUndecided);
       break;
     case kFiltered:
-      // Some 38 MB where it is too large.
+      // About 38 MB in the variant that is too large.
       config->admission =
           SpecOf(variant == Variant::kTooLarge
                      ? "bloom_min_count(count=2,expected_ids=4000000,"

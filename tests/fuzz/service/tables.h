@@ -1,5 +1,5 @@
-// The tables that jobs of a program make, and what becomes of their rows:
-// written down anew, for rows one by one.
+// The tables that jobs of a program make, and their rules, implemented a second
+// time for single rows.
 
 #ifndef PERSIA_TESTS_FUZZ_SERVICE_TABLES_H_
 #define PERSIA_TESTS_FUZZ_SERVICE_TABLES_H_
@@ -27,38 +27,38 @@ using ModelRows = std::map<int64_t, ModelRow>;
 enum Slot {
   kPlain,     // SGD.
   kAdagrad,   // With state.
-  kHalf,      // Of float16, with numbers that it holds exactly.
+  kHalf,      // float16; all numbers are exact.
   kCapped,    // Evicts beyond its capacity.
   kShort,     // Rows expire.
   kChoosy,    // Admits an id at its second lookup.
   kLate,      // Has no optimizer at first.
-  kFiltered,  // With a filter, which may be too large.
+  kFiltered,  // Has a filter, maybe too large.
   kSlots
 };
 
 enum class Variant { kUsual, kOther, kTooLarge, kInvalid };
 
-inline constexpr uint32_t kTimeToLive = 6;         // kShort's, in lookups.
+inline constexpr uint32_t kTimeToLive = 6;         // In lookups, for kShort.
 inline constexpr uint64_t kCappedRows = 16;        // Over all shards.
-inline constexpr uint64_t kMostTables = 7;         // That a shard may have.
-inline constexpr uint64_t kMostMemory = 16 << 20;  // That a shard may take.
+inline constexpr uint64_t kMostTables = 7;         // The limit of a shard.
+inline constexpr uint64_t kMostMemory = 16 << 20;  // The limit of a shard.
 inline constexpr float kRate = 0.25f;
 
-// The table of `job`, without its part of a list of shards.
+// The table of `job`, without its place in a list of shards.
 TableConfig ConfigOf(int job, Slot slot, Variant variant);
 
-// Rows may leave, or not come, by the table's own rules.
+// Whether the table's own rules may remove rows, or not admit them.
 bool IsSelective(const TableConfig& config);
 bool Expires(const TableConfig& config);
 bool IsCapped(const TableConfig& config);
 
 ModelRow InitialRow(const TableConfig& config, int64_t id);
 
-// What an update by finite numbers does, if the optimizer is decided.
+// What an update by finite numbers does to a row, if the optimizer is decided.
 void StepRow(const TableConfig& config, const std::vector<float>& gradient,
              ModelRow* row);
 
-// That of a new row.
+// The state of a new row.
 std::vector<float> InitialState(const TableConfig& config);
 
 }  // namespace persia

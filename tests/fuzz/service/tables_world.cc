@@ -1,4 +1,4 @@
-// What becomes of whole tables, and of rows that are set.
+// Steps that create, drop and clear tables, and that set and remove rows.
 
 #include <utility>
 
@@ -9,7 +9,7 @@
 namespace persia {
 namespace {
 
-// The table's settings after it was asked for.
+// The table's settings after it was opened with `asked`.
 TableConfig SettingsAfter(const TableConfig& held, const TableConfig& asked,
                           bool replaces) {
   TableConfig after = held;
@@ -20,7 +20,7 @@ TableConfig SettingsAfter(const TableConfig& held, const TableConfig& asked,
   return after;
 }
 
-// Makes the table, or gives it the optimizer that it is to have.
+// Makes the table, or gives it the optimizer of `asked`.
 void Make(const TableConfig& asked, bool replaces, ShardModel* shard) {
   const auto [at, is_new] = shard->tables.emplace(asked.name, TableModel());
   TableModel* const table = &at->second;
@@ -52,7 +52,7 @@ void World::Create(const Step& step, Variant variant) {
   const auto slot = static_cast<Slot>(step.b % kSlots);
   TableConfig config = ConfigOf(job->number, slot, variant);
   if (slot == kLate) {
-    // Who changes an optimizer waits for what reads rows.
+    // A change of the optimizer waits for readers of rows, so end them.
     EndSave();
     for (auto& each : shards_) EndBase(each.get());
   }
@@ -93,7 +93,7 @@ void World::CreateOn(Job* job, size_t place, TableConfig config,
       IsSeenOtherwise(asked->model, config.shard_index, config.shard_count);
   const bool makes = opening != OpeningStep::kFind || held != nullptr;
   if (!makes) {
-    // It need not see how large the table would be.
+    // The table is not made, so its size need not be checked.
     may_be_refused |= must_be_refused;
     must_be_refused = false;
   }
@@ -112,7 +112,7 @@ void World::CreateOn(Job* job, size_t place, TableConfig config,
     changes.emplace_back(
         [&](ShardModel* model) { Make(config, replaces, model); });
   }
-  // Who died may have said anything.
+  // A shard that died may have answered anything.
   if (Died(asked, changes)) return;
   if (!status.ok()) {
     Require(must_be_refused || may_be_refused, "table ", config.name,
@@ -273,7 +273,7 @@ void World::Remove(const Step& step) {
     if (Died(asked, {change})) continue;
     Require(status.ok(), "rows are removed: ", status.message());
     change(&asked->model);
-    // One that has expired may still take room.
+    // An expired row may still be there, and is then removed too.
     Require(
         request.removed == removed || Expires(asked->model.tables[name].config),
         removed, " rows are removed, not ", request.removed);

@@ -19,7 +19,8 @@ std::string TextOf(const std::vector<float>& weights) {
   return text;
 }
 
-// In steps of 1/16, towards 0: so rows stay small, and float16 holds them.
+// Multiples of 1/16, with a sign that moves weights towards 0: so rows stay
+// small, and float16 holds them exactly.
 std::vector<float> GradientOf(const Step& step, int64_t id,
                               const ModelRow& row) {
   std::vector<float> gradient;
@@ -41,7 +42,7 @@ World::Ids World::IdsOf(const Step& step, size_t most) {
   int64_t id = (step.a / 2 + step.b / 32 * 11) % kIds;
   Ids ids;
   for (size_t i = 0; i < count; ++i) {
-    // Some are large and negative.
+    // Some ids are large and negative.
     ids.push_back(id < 40 ? id : -id * 1000000007);
     id = (id + stride) % kIds;
   }
@@ -79,7 +80,7 @@ void World::TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
   for (const Slot slot : slots) {
     const std::string name = ConfigOf(job->number, slot, Variant::kUsual).name;
     const TableModel* const table = FindTable(asked, name);
-    // A job could not attach to a table of another view.
+    // The job cannot have attached to a table with another place in the list.
     if (table == nullptr || table->config.shard_index != index ||
         table->config.shard_count != count) {
       continue;
@@ -142,11 +143,11 @@ void World::TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
       if (table->rows.count(id) > 0) table->used[id] = now;
     }
   }
-  // Rows that an export no longer shows are still there if the shard died
-  // before it logged the time at which they expired.
+  // If the shard died before it logged the time at which rows expired, these
+  // rows are still there, although an export no longer shows them.
   changes.insert(changes.begin(), [&](ShardModel* model) { *model = before; });
   if (Died(asked, changes)) return;
-  if (step.c % 8 == 7) return;  // No update comes.
+  if (step.c % 8 == 7) return;  // A lookup without an update.
 
   Sent sent;
   const bool is_known = step.c % 8 != 6;
@@ -181,7 +182,7 @@ void World::TrainOn(Job* job, size_t place, const std::vector<Slot>& slots,
   const Change change = [&](ShardModel* model) { wanted = Apply(sent, model); };
   if (Died(asked, {change}, &made)) {
     if (!is_known) return;
-    // A client asks again, and it is applied once.
+    // The client sends the update again; it must be applied once.
     Trace(Concat("  it is sent again; it was ", made == 0 ? "not " : "",
                  "applied"));
     if (made == 0) change(&asked->model);

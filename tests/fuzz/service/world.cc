@@ -163,7 +163,7 @@ bool World::Died(Shard* shard, const std::vector<Change>& changes,
 void World::AfterEnd(Shard* ended) {
   ++ends_[ended->number()];
   base_is_held_[ended->number()] = false;
-  // Bases are counted anew.
+  // The count of bases begins again.
   needs_[ended->number()].bases = 0;
   if (pending_.job == nullptr) return;
   for (const int number : pending_.job->shards) {

@@ -1,8 +1,8 @@
-// World: two shards and two jobs that use them, and what must come of it.
+// World: two shards and two jobs that use them, with checks of the results.
 //
-// Job 1 lists both shards; job 2 lists them too, or in the other order, or one
-// of them. What a shard refuses for that must change nothing; what it takes
-// must hold. Not thread-safe.
+// Job 1 lists both shards. Job 2 lists them in the same or in the other order,
+// or only one of them. A request that a shard refuses because of its list must
+// change nothing; a request that it accepts must take effect. Not thread-safe.
 
 #ifndef PERSIA_TESTS_FUZZ_SERVICE_WORLD_H_
 #define PERSIA_TESTS_FUZZ_SERVICE_WORLD_H_
@@ -22,16 +22,16 @@
 
 namespace persia {
 
-// Runs a program in a new world. Fails where something does not hold.
+// Runs a program in a new world. Fails if something that must hold does not.
 void RunProgram(Span<const uint8_t> program);
 
-// What the product is known not to promise, and programs avoid therefore.
+// What the product is known not to guarantee, so that programs avoid it.
 struct Allowances {
-  // A checkpoint that was restored stays until there is a base.
+  // A restored checkpoint is kept until there is a base.
   bool keeps_restored_checkpoints = true;
-  // A drop is not repeated once the shard ended.
+  // A drop is not repeated after its shard has ended.
   bool repeats_no_drop_after_an_end = true;
-  // Of these there are none.
+  // If true, programs have no such tables or views.
   bool no_expiry = false;
   bool no_refused_memory = false;
   bool no_second_view = false;
@@ -44,7 +44,7 @@ class World {
   ~World();
 
   void Run(const Step& step);
-  // Both shards are killed, and have all.
+  // Kills both shards; they must have everything afterwards.
   void End();
 
  private:
@@ -72,31 +72,31 @@ class World {
     std::vector<int> shards;
     uint64_t client = 0;
     uint64_t sequence = 0;
-    Sent sent[kShardCount];  // The last to each; sequence 0: none.
+    Sent sent[kShardCount];  // The last update to each; sequence 0: none.
   };
 
   struct Drop {
     uint64_t id = 0;
     std::string table;
     bool stays = false;
-    int ends[kShardCount] = {};  // Of the shards, until then.
+    int ends[kShardCount] = {};  // Of the shards, at that time.
   };
 
   struct PendingSave {
-    Job* job = nullptr;  // Null: there is none.
+    Job* job = nullptr;  // Null if there is none.
     CheckpointModel checkpoint;
     bool commits = false;
     bool is_intact = true;  // No shard died or was asked to drop meanwhile.
     bool saw_drop = false;
-    bool is_begun[kShardCount] = {};  // By place in the job's list.
+    bool is_begun[kShardCount] = {};  // By the place in the job's list.
   };
 
   // world.cc
   Shard* shard(int number) { return shards_[number].get(); }
   Job* JobOf(uint8_t byte) { return &jobs_[byte % kJobs]; }
   using Change = std::function<void(ShardModel*)>;
-  // If the shard died, brings it back, where so many of `changes` must have
-  // been made, the first ones; whether it did, and how many that were.
+  // If the shard died, restarts it. It must then have the effects of the first
+  // k of `changes`, for some k. Returns whether it died, and k in `made`.
   bool Died(Shard* shard, const std::vector<Change>& changes = {},
             size_t* made = nullptr);
   void AfterEnd(Shard* shard);
@@ -108,7 +108,6 @@ class World {
                 bool replaces, uint64_t* identity);
   void DropTable(const Step& step);
   void RepeatDrop(const Step& step);
-  void SendDrop(Shard* shard, const Drop& drop);
   void Assign(const Step& step);
   void Remove(const Step& step);
 
@@ -120,9 +119,10 @@ class World {
   void Resend(const Step& step);
   static Status SendUpdate(Shard* shard, const Sent& sent,
                            UpdateCounts* counts);
-  // What an update does, if it is applied.
+  // Applies an update to `model`; returns its counts.
   static UpdateCounts Apply(const Sent& sent, ShardModel* model);
-  // Of a table that rows may leave: takes over what there is, if it may be so.
+  // For a table that rows may leave: takes over the rows that the shard has, if
+  // they are possible.
   void Learn(Shard* shard, const std::string& name, const Ids& may_be_new);
   static Ids IdsOf(const Step& step, size_t most);
   static Ids OwnIds(const Ids& ids, uint32_t index, uint32_t count);
@@ -131,7 +131,6 @@ class World {
   void Save(const Step& step);
   void EndSave();
   uint64_t ParentFor(const Job& job, bool wanted);
-  Status WaitForJob(Shard* shard);
   void Restore(const Step& step);
   void RestoreOn(Job* job, size_t place, const CheckpointModel& checkpoint,
                  uint64_t generation, bool holds_base);
@@ -152,7 +151,7 @@ class World {
   int ends_[kShardCount] = {};
   bool base_is_held_[kShardCount] = {};
   uint64_t bases_before_[kShardCount] = {};
-  // Checkpoints that a shard needs until it has one more base than so many.
+  // Checkpoints that a shard needs until it has more than `bases` bases.
   struct Need {
     std::vector<uint64_t> checkpoints;
     uint64_t bases = 0;

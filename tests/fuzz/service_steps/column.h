@@ -1,4 +1,5 @@
-// Column: what one client has sent to one shard, and what of it must be there.
+// Column: what one client has sent to one shard, and which updates must be
+// there.
 
 #ifndef PERSIA_TESTS_FUZZ_SERVICE_STEPS_COLUMN_H_
 #define PERSIA_TESTS_FUZZ_SERVICE_STEPS_COLUMN_H_
@@ -24,8 +25,8 @@ inline void Count(const SentUpdate& update, Counts* counts) {
   for (const int64_t id : update.ids) ++(*counts)[id];
 }
 
-// What a save may have of a column: all of `settled`, and the first ones of
-// `sent`, at least so many.
+// What a save may have of a column: all of `settled`, and the first updates of
+// `sent`, at least `least` of them.
 struct ColumnSnapshot {
   Counts settled;
   std::vector<SentUpdate> sent;
@@ -40,7 +41,7 @@ class Column {
     sent_.push_back(update);
   }
 
-  // What became of the one that was begun last.
+  // The outcome of the update that was begun last.
   void Acknowledge() {
     std::lock_guard<std::mutex> lock(mutex_);
     acknowledged_ = sent_.size();
@@ -50,7 +51,7 @@ class Column {
     sent_.pop_back();
   }
 
-  // Of which nobody knows whether it is there.
+  // The update, if there is one, that may or may not have been applied.
   std::optional<SentUpdate> Unknown() {
     std::lock_guard<std::mutex> lock(mutex_);
     if (acknowledged_ == sent_.size()) return std::nullopt;
@@ -74,7 +75,7 @@ class Column {
   // All below are guarded by mutex_.
   Counts settled_;                // Before this round.
   std::vector<SentUpdate> sent_;  // In this round.
-  size_t acknowledged_ = 0;       // Of those, the first ones.
+  size_t acknowledged_ = 0;       // The number of them, from the first on.
 };
 
 }  // namespace persia

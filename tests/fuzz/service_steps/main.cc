@@ -1,16 +1,17 @@
-// Random programs of steps, one after the other, as long as wanted: what
-// service_fuzz runs, under any sanitizer, and without libFuzzer.
+// Runs random programs of steps, one after the other: the programs that
+// service_fuzz runs, but under any sanitizer, and without libFuzzer.
 //
 //   service_steps [--steps=N] [--seed=S] [--length=N] [--hang=SECONDS]
 //   service_steps --threads [...]   ... of threads at once: see threads.h
 //   service_steps FILE              runs the program in the file
 //   service_steps --shrink FILE     makes it shorter, as long as it fails
 //
-// With --no-expiry, --no-refused-memory and --no-second-view programs have no
-// table whose rows expire, none that is too large, and no jobs that list shards
-// otherwise: to look beyond what was found with them.
+// With --no-expiry, --no-refused-memory and --no-second-view, programs have no
+// table whose rows expire, no table that is too large, and no two jobs that
+// list the shards differently. So one can search for further failures than
+// those that were found with them.
 //
-// The program that runs is in the file service_steps-S.program.
+// The program that is running is in the file service_steps-S.program.
 
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -47,7 +48,7 @@ struct Options {
   bool shrinks = false;
   bool threads = false;
   std::string file;
-  // The program's own name, and what its children are told too.
+  // The program's own name and the options that its children get too.
   std::vector<std::string> same;
 };
 
@@ -125,8 +126,8 @@ void OnAlarm(int) {
   std::abort();
 }
 
-// What a run in a process of its own fails with, without its numbers; empty if
-// it does not fail. `same` begins its command line.
+// Returns the failure of a run in a process of its own, without its numbers; ""
+// if it does not fail. `same` is the beginning of its command line.
 std::string FailureApart(const std::vector<std::string>& same,
                          const std::string& path) {
   const std::string told = path + ".told";
@@ -154,7 +155,7 @@ std::string FailureApart(const std::vector<std::string>& same,
       continue;
     }
     failure.clear();
-    // Paths and numbers differ.
+    // Paths and numbers are left out, since they differ between runs.
     for (const char c : line.substr(0, std::min<size_t>(80, line.find(" /")))) {
       if (c < '0' || c > '9') failure += c;
     }
@@ -185,7 +186,7 @@ int ShrinkFile(const std::vector<std::string>& same, const std::string& path) {
   return 0;
 }
 
-// One program, or as much of threads; returns its steps.
+// Runs one program, or rounds of threads; returns the number of steps.
 uint64_t RunOne(const Options& options, uint64_t number) {
   const uint64_t seed = options.seed * 1000003 + number;
   if (options.threads) return RunThreads(seed);
@@ -234,7 +235,8 @@ int main(int argc, char** argv) {
   return persia::RunRandom(options);
 }
 
-// A table whose filter is too large must be an error, whatever took its memory.
+// A table with a filter that is too large must be an error, whatever used up
+// memory.
 extern "C" const char* __asan_default_options() {
   return "allocator_may_return_null=1:max_allocation_size_mb=64";
 }

@@ -21,12 +21,12 @@ Program Without(const Program& program, size_t first, size_t count) {
 
 using Fails = std::function<bool(const Program&)>;
 
-// Leaves runs of steps out, long ones first.
+// Leaves out runs of steps, long runs first.
 bool LeaveOut(Program* program, const Fails& fails) {
   bool is_shorter = false;
   for (size_t count = std::max<size_t>(1, StepsOf(*program) / 2); count > 0;
        count /= 2) {
-    // From the end: what comes after the failure goes first.
+    // From the end, since the steps after the failure are not needed.
     for (size_t end = StepsOf(*program); end >= count; end -= count) {
       Program shorter = Without(*program, end - count, count);
       if (!fails(shorter)) continue;
@@ -37,7 +37,8 @@ bool LeaveOut(Program* program, const Fails& fails) {
   return is_shorter;
 }
 
-// Makes numbers of steps 0, but for what a step does.
+// Sets the bytes of steps and settings to 0, except those that choose the
+// action.
 void ZeroNumbers(Program* program, const Fails& fails) {
   for (size_t at = 0; at < program->size(); ++at) {
     if (at >= kSettingsBytes && at % kStepBytes == 0) continue;

@@ -11,7 +11,7 @@ namespace persia {
 
 using Program = std::vector<uint8_t>;
 
-// `fails` must hold of `program`, and holds of the result.
+// `fails(program)` must be true, and is true for the result.
 Program Shrink(Program program,
                const std::function<bool(const Program&)>& fails);
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <random>
 #include <string>
@@ -21,8 +20,8 @@ namespace {
 
 constexpr int kShards = 2;
 constexpr int kClients = 2;
-constexpr int kRounds = 8;       // Of one world.
-constexpr int kRoundSteps = 60;  // Of each client.
+constexpr int kRounds = 8;       // Per world.
+constexpr int kRoundSteps = 60;  // Per client and round.
 constexpr uint64_t kOftenBytes = 12 << 10;
 constexpr char kShared[] = "shared";
 constexpr size_t kKeptCheckpoints = 3;
@@ -51,7 +50,7 @@ Ids IdsOf(int shard) {
 struct Snapshot {
   uint64_t save = 0;
   uint64_t parent = 0;
-  std::vector<std::string> files;  // Those of the parent first.
+  std::vector<std::string> files;  // The parent's come first.
   ColumnSnapshot columns[kShards][kClients];
 };
 
@@ -70,9 +69,7 @@ class ThreadedWorld {
   bool Knows(int shard, uint64_t save);
   Status Ask(int shard, const Snapshot& of, CheckpointAction action,
              uint64_t generation);
-  Status WaitForJob(int shard);
   void Restore(const Snapshot& snapshot);
-  void WaitUntilIdle(int shard);
   void RestoreShard(int shard, const Snapshot& snapshot, uint64_t generation);
   void MakeAndDrop(uint64_t seed);
   void Pad(int shard);
@@ -91,7 +88,7 @@ class ThreadedWorld {
   uint64_t sequences_[kClients] = {};
   uint64_t generations_[kShards] = {};  // Before this round.
   std::vector<Snapshot> snapshots_;
-  const Snapshot* restored_ = nullptr;  // In this round; or null.
+  const Snapshot* restored_ = nullptr;  // In this round; may be null.
   uint64_t last_number_ = 0;
   std::atomic<uint64_t> steps_{0};
 };
@@ -144,7 +141,8 @@ void ThreadedWorld::TrainAll(int client, uint64_t seed) {
   }
 }
 
-// False once the shard has died, and nobody knows what became of an update.
+// Returns false once the shard has died, so that it is unknown whether an
+// update was applied.
 bool ThreadedWorld::Train(int client, int shard, Random* random) {
   if (dead(shard)) return false;
   SentUpdate update;
@@ -198,7 +196,8 @@ Status ThreadedWorld::Send(int shard, int client, const SentUpdate& update) {
   return shards_[shard]->Call(&EmbeddingService::Update, &request);
 }
 
-// Saves first, since what a save has after a restore is harder to tell.
+// Saves before it restores, because the contents of a save after a restore are
+// harder to predict.
 void ThreadedWorld::Operate(Random* random) {
   const bool kills = (*random)() % 3 == 0;
   const auto killed = static_cast<int>((*random)() % kShards);
@@ -231,35 +230,7 @@ Status ThreadedWorld::Ask(int shard, const Snapshot& of,
   return shards_[shard]->Call(&EmbeddingService::Checkpoint, &request);
 }
 
-Status ThreadedWorld::WaitForJob(int shard) {
-  for (;;) {
-    CheckpointRequest request;
-    const Status status =
-        shards_[shard]->Call(&EmbeddingService::Checkpoint, &request);
-    Require(status.ok(), "progress is told: ", status.message());
-    const CheckpointProgress& progress = request.shards.at(0);
-    if (progress.state == CheckpointProgress::State::kEnded) {
-      return progress.outcome;
-    }
-    if (dead(shard)) return Status(Code::kCancelled, "the shard died");
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-}
-
-// What was begun on it goes on when another shard died.
-void ThreadedWorld::WaitUntilIdle(int shard) {
-  CheckpointRequest request;
-  do {
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
-    request = CheckpointRequest();
-    const Status status =
-        shards_[shard]->Call(&EmbeddingService::Checkpoint, &request);
-    Require(status.ok(), "progress is told: ", status.message());
-  } while (!dead(shard) &&
-           request.shards.at(0).state == CheckpointProgress::State::kRunning);
-}
-
-// Whether an increment of `save` may come next.
+// Whether the next save may be an increment of `save`.
 bool ThreadedWorld::Knows(int shard, uint64_t save) {
   CheckpointRequest request;
   request.shard_index = static_cast<uint32_t>(shard);
@@ -269,7 +240,7 @@ bool ThreadedWorld::Knows(int shard, uint64_t save) {
   return status.ok() && request.shards.at(0).base_id == save;
 }
 
-// Whether all shards live on.
+// Returns whether all shards are still alive.
 bool ThreadedWorld::Save(bool is_increment) {
   Snapshot snapshot;
   snapshot.save = ++last_number_;
@@ -283,7 +254,8 @@ bool ThreadedWorld::Save(bool is_increment) {
         Concat("threads-", snapshot.save, "/shard-0000", s, "-of-00002"));
   }
   for (int s = 0; s < kShards; ++s) {
-    WaitUntilIdle(s);
+    // A job that was begun on this shard goes on although another shard died.
+    (void)shards_[s]->WaitForJob();
     size_t least[kClients];
     for (int c = 0; c < kClients; ++c) least[c] = columns_[s][c].Take().least;
     const Status begun = Ask(s, snapshot, CheckpointAction::kSave, 0);
@@ -292,17 +264,17 @@ bool ThreadedWorld::Save(bool is_increment) {
       snapshot.columns[s][c].least = least[c];
     }
     if (dead(s)) return false;
-    // A table was dropped just now, and what changed is not known.
+    // A table was just dropped, so it is not known what changed.
     if (!begun.ok() && snapshot.parent != 0) return true;
     Require(begun.ok(), "a save begins: ", begun.message());
   }
   for (int s = 0; s < kShards; ++s) {
-    const Status ended = WaitForJob(s);
+    const Status ended = shards_[s]->WaitForJob();
     if (dead(s)) return false;
     Require(ended.ok(), "a save ends: ", ended.message());
   }
   for (int s = 0; s < kShards; ++s) {
-    // A table may have been dropped meanwhile.
+    // May fail, because a table may have been dropped meanwhile.
     (void)Ask(s, snapshot, CheckpointAction::kCommit, 0);
     if (dead(s)) return false;
   }
@@ -320,13 +292,14 @@ void ThreadedWorld::Restore(const Snapshot& snapshot) {
   for (int s = 0; s < kShards; ++s) RestoreShard(s, snapshot, generation);
 }
 
-// Reads again for as long as the other job changed its tables meanwhile.
+// Reads again as long as the other job changed its tables meanwhile.
 void ThreadedWorld::RestoreShard(int shard, const Snapshot& snapshot,
                                  uint64_t generation) {
-  WaitUntilIdle(shard);
+  // A job that was begun on this shard goes on although another shard died.
+  (void)shards_[shard]->WaitForJob();
   for (;;) {
     Status status = Ask(shard, snapshot, CheckpointAction::kRestore, 0);
-    if (status.ok()) status = WaitForJob(shard);
+    if (status.ok()) status = shards_[shard]->WaitForJob();
     if (dead(shard)) return;
     Require(status.ok(), "a checkpoint is read: ", status.message());
     status = Ask(shard, snapshot, CheckpointAction::kSwap, generation);
@@ -336,7 +309,7 @@ void ThreadedWorld::RestoreShard(int shard, const Snapshot& snapshot,
   }
 }
 
-// A job that keeps its own tables in motion.
+// The other job, which makes, changes and drops tables of its own.
 void ThreadedWorld::MakeAndDrop(uint64_t seed) {
   Random random(seed);
   for (int step = 0; step < kRoundSteps / 2; ++step) {
@@ -359,7 +332,7 @@ void ThreadedWorld::MakeAndDrop(uint64_t seed) {
       case 1: {
         CreateTableRequest request;
         request.config = config;
-        // One that got its optimizer has another one.
+        // Is refused if the table has got another optimizer.
         (void)asked->Call(&EmbeddingService::CreateTable, &request);
         break;
       }
@@ -406,7 +379,7 @@ void ThreadedWorld::MakeAndDrop(uint64_t seed) {
   }
 }
 
-// Fills the log, so that a base is due.
+// Fills the log until a base is due.
 void ThreadedWorld::Pad(int shard) {
   if (dead(shard)) return;
   Ids ids(1000);

@@ -1,9 +1,8 @@
-// Two clients that train at once, while shards save, restore, write bases, are
-// killed, and while another job makes and drops tables.
-//
-// Each update adds 1 to a client's own column of some rows, and always of the
-// first one: so a table tells which updates it has, and they must be the first
-// ones of each client, all that were acknowledged among them.
+// Two clients that train at once, while shards save, restore, write bases and
+// are killed, and while another job makes and drops tables. Each update adds 1
+// to its client's own column of some rows, and always of the first row. So a
+// table shows which updates it has: for each client they must be the first
+// ones, and include all acknowledged ones.
 
 #ifndef PERSIA_TESTS_FUZZ_SERVICE_STEPS_THREADS_H_
 #define PERSIA_TESTS_FUZZ_SERVICE_STEPS_THREADS_H_
@@ -12,8 +11,8 @@
 
 namespace persia {
 
-// Runs some rounds in a new world; returns how many steps they had. Fails where
-// something does not hold.
+// Runs some rounds in a new world; returns the number of steps. Fails if
+// something that must hold does not.
 uint64_t RunThreads(uint64_t seed);
 
 }  // namespace persia

@@ -1,5 +1,5 @@
 // ExactBytes: bytes at an address that decoders can point into, with nothing
-// behind them: a sanitizer sees a read of one byte too many.
+// behind them, so that a sanitizer finds a read beyond the end.
 
 #ifndef PERSIA_TESTS_FUZZ_SUPPORT_EXACT_BYTES_H_
 #define PERSIA_TESTS_FUZZ_SUPPORT_EXACT_BYTES_H_

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/cc/support/sample_messages.h"
 #include "tests/fuzz/support/fuzz_target.h"
-#include "tests/fuzz/support/sample_messages.h"
 
 namespace persia {
 
@@ -35,8 +35,8 @@ inline void AppendFrame(const SampleMessage& message, FuzzInput* input) {
   WriteFrame(message, input->data() + at);
 }
 
-// Takes the next message off `rest`, which is not empty; a length beyond the
-// end means what there is.
+// Takes the next message from `rest`, which is not empty. If its length is
+// beyond the end, it has all that is left.
 inline SampleMessage TakeFrame(Span<const uint8_t>* rest) {
   SampleMessage message;
   message.type = static_cast<MessageType>((*rest)[0]);

@@ -1,5 +1,5 @@
-// FuzzCheck: what must hold for any input; libFuzzer keeps an input that breaks
-// it.
+// FuzzCheck: what must hold for any input. libFuzzer keeps an input for which
+// it does not hold.
 
 #ifndef PERSIA_TESTS_FUZZ_SUPPORT_FUZZ_CHECK_H_
 #define PERSIA_TESTS_FUZZ_SUPPORT_FUZZ_CHECK_H_

@@ -1,4 +1,4 @@
-// GivenFiles: a FileSystem of a few files of any bytes, to be read alone.
+// GivenFiles: a read-only FileSystem with a few files of any bytes.
 
 #ifndef PERSIA_TESTS_FUZZ_SUPPORT_GIVEN_FILES_H_
 #define PERSIA_TESTS_FUZZ_SUPPORT_GIVEN_FILES_H_

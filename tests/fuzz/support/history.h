@@ -8,21 +8,21 @@
 
 #include <cstddef>
 
+#include "tests/cc/support/sample_messages.h"
 #include "tests/fuzz/support/fuzz_target.h"
-#include "tests/fuzz/support/sample_messages.h"
 
 namespace persia {
 
 class History {
  public:
-  // Maps a file of `bytes` zeros at `path`, relative to where the target runs.
-  // Ends the process if that cannot be done.
+  // Maps a file of `bytes` zeros at `path`, relative to the target's working
+  // folder. Ends the process if that fails.
   History(const char* path, size_t bytes);
 
   // Forgets all.
   void Clear();
 
-  // False, with nothing added, if it is full.
+  // Returns false, and adds nothing, if it is full.
   bool Add(const SampleMessage& message);
 
  private:

@@ -1,5 +1,5 @@
-// MemoryFiles: files that are no more than bytes, for code that wants a
-// FileSystem. Not thread-safe.
+// MemoryFiles: files in memory for code that needs a FileSystem. Not
+// thread-safe.
 
 #ifndef PERSIA_TESTS_FUZZ_SUPPORT_MEMORY_FILES_H_
 #define PERSIA_TESTS_FUZZ_SUPPORT_MEMORY_FILES_H_

@@ -1,11 +1,12 @@
 #include "tests/fuzz/support/reply_check.h"
 
+#include <type_traits>
 #include <vector>
 
 #include "cc/wire/messages.h"
+#include "tests/cc/support/sample_body.h"
 #include "tests/fuzz/support/exact_bytes.h"
 #include "tests/fuzz/support/fuzz_check.h"
-#include "tests/fuzz/support/sample_body.h"
 
 namespace persia {
 namespace {
@@ -34,38 +35,19 @@ Status DecodeRows(const SampleMessage& request, ConstBytes body) {
   return DecodeLookupReply(body, shapes, &generation, &rows);
 }
 
+// Decodes the request's reply.
 Status Decode(const SampleMessage& request, ConstBytes body) {
-  CreateTableRequest table;
-  UpdateCounts counts;
-  std::vector<ServiceStats> processes;
-  ExportRequest page;
-  uint64_t removed;
-  ChangesRequest changes;
-  CheckpointRequest checkpoint;
-  switch (request.type) {
-    case MessageType::kCreateTable:
-      return DecodeCreateTableReply(body, &table);
-    case MessageType::kLookup:
-      return DecodeRows(request, body);
-    case MessageType::kUpdate:
-      return DecodeUpdateReply(body, &counts);
-    case MessageType::kStats:
-      return DecodeStatsReply(body, &processes);
-    case MessageType::kExport:
-      return DecodeExportReply(body, &page);
-    case MessageType::kAssign:
-      return DecodeAssignReply(body);
-    case MessageType::kRemove:
-      return DecodeRemoveReply(body, &removed);
-    case MessageType::kDropTable:
-      return DecodeDropTableReply(body);
-    case MessageType::kChanges:
-      return DecodeChangesReply(body, &changes);
-    case MessageType::kCheckpoint:
-      return DecodeCheckpointReply(body, &checkpoint);
-    default:
-      return Status(Code::kInternal, "this is no request");
-  }
+  Status status(Code::kInternal, "this is no request");
+  ForRequestOf(request.type, [&](auto* typed) {
+    using Request = std::remove_pointer_t<decltype(typed)>;
+    if constexpr (std::is_same_v<Request, LookupRequest>) {
+      status = DecodeRows(request, body);
+    } else {
+      Request answered;
+      status = DecodeReply(body, &answered);
+    }
+  });
+  return status;
 }
 
 }  // namespace
@@ -78,7 +60,7 @@ void CheckReply(const SampleMessage& request, const OutFrame& reply) {
     FuzzCheck(!error.message().empty(), "an Error says why");
     return;
   }
-  // Each reply's type follows its request's.
+  // The type of a reply is the number after its request's type.
   FuzzCheck(static_cast<int>(header.type) == static_cast<int>(request.type) + 1,
             "a reply is of its request's type");
   FuzzCheck(Decode(request, body.bytes()).ok(), "a client can read a reply");

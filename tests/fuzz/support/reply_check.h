@@ -1,15 +1,15 @@
-// Whether a client can read what a server answers.
+// Checks that a client can read a server's replies.
 
 #ifndef PERSIA_TESTS_FUZZ_SUPPORT_REPLY_CHECK_H_
 #define PERSIA_TESTS_FUZZ_SUPPORT_REPLY_CHECK_H_
 
 #include "cc/wire/frame.h"
-#include "tests/fuzz/support/sample_messages.h"
+#include "tests/cc/support/sample_messages.h"
 
 namespace persia {
 
-// FuzzChecks the reply to a request: a whole frame of its type, or an Error,
-// that a client's decoder takes.
+// FuzzChecks the reply to a request: a whole frame of the reply's type, or an
+// Error, which a client can decode.
 void CheckReply(const SampleMessage& request, const OutFrame& reply);
 
 }  // namespace persia

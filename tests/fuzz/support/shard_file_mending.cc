@@ -18,7 +18,7 @@ constexpr size_t kTypeAt = 0;
 constexpr size_t kBodyBytesAt = 8;
 constexpr size_t kBodyCrcAt = 16;
 constexpr size_t kHeadCrcAt = 20;
-// Of a table: row bytes, use offset, state offset, time, scope.
+// In a table's block: row bytes, use offset, state offset, time, scope.
 constexpr size_t kConfigAt = 5 * sizeof(uint32_t);
 constexpr size_t kCountBytes = sizeof(uint64_t);
 
@@ -44,8 +44,8 @@ void AppendBlock(const uint8_t* head, const Bytes& body, Bytes* file) {
   file->insert(file->end(), body.begin(), body.end());
 }
 
-// Hands each block's body to mend(type, body), which may change it. Bytes that
-// are too few for a block stay as they are.
+// Calls mend(type, body) for each block; it may change the body. Bytes that are
+// too few for a block stay as they are.
 template <typename Mend>
 Bytes MendBlocks(Span<const uint8_t> rest, const Mend& mend) {
   Bytes file;
@@ -100,7 +100,8 @@ class CountMender {
     Put(static_cast<uint32_t>(layout->state_offset), body->data() + 8);
   }
 
-  // Returns how many ids, each with `bytes` more, the body has room for.
+  // Sets the count to the number of ids, each with `bytes` more, that the body
+  // has room for; returns it.
   static uint64_t MendCount(size_t bytes, Bytes* body) {
     const size_t each = sizeof(int64_t) + bytes;
     const uint64_t count =

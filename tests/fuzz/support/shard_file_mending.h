@@ -1,5 +1,5 @@
-// What makes mutated bytes a shard's file again, so that mutations reach past
-// the checks of its frame: see cc/checkpoint/block.h.
+// Corrects mutated bytes of a shard's file, so that mutations get past the
+// checks of its blocks: see cc/checkpoint/block.h.
 
 #ifndef PERSIA_TESTS_FUZZ_SUPPORT_SHARD_FILE_MENDING_H_
 #define PERSIA_TESTS_FUZZ_SUPPORT_SHARD_FILE_MENDING_H_
@@ -11,12 +11,12 @@
 
 namespace persia {
 
-// Every block's length becomes what there is of it at most, and its checksums
-// what they should be.
+// Every block's length becomes at most the number of bytes that are left, and
+// its checksums become correct.
 std::vector<uint8_t> WithChecksums(Span<const uint8_t> file);
 
-// Then tables also get the layout that their settings give, counts are those of
-// the whole rows and ids that there are, and the end counts them all.
+// In addition, tables get the layout that follows from their settings, counts
+// become the numbers of whole rows and ids, and the end gets their totals.
 std::vector<uint8_t> WithCounts(Span<const uint8_t> file);
 
 }  // namespace persia

@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "tests/cc/support/sample_messages.h"
 #include "tests/fuzz/support/fuzz_target.h"
-#include "tests/fuzz/support/sample_messages.h"
 
 namespace persia {
 

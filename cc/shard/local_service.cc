@@ -1,0 +1,481 @@
+#include "cc/shard/local_service.h"
+
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "cc/base/catch_bad_alloc.h"
+#include "cc/base/hash.h"
+#include "cc/checkpoint/optimizer_change.h"
+#include "cc/files/all_files.h"
+#include "cc/following/followers.h"
+#include "cc/optimizer/undecided.h"
+#include "cc/saving/base_keeper.h"
+#include "cc/saving/checkpoint_files.h"
+#include "cc/saving/file_thread.h"
+#include "cc/saving/gate.h"
+#include "cc/shard/lost_updates.h"
+#include "cc/shard/request_checks.h"
+#include "cc/shard/table_maker.h"
+#include "cc/store/store.h"
+#include "cc/writing/direct_writer.h"
+#include "cc/writing/journaled_writer.h"
+#include "cc/writing/table_calls.h"
+#include "cc/writing/update_window.h"
+
+namespace persia {
+namespace {
+
+constexpr EventKind kOptimizers{"changes of a table's optimizer",
+                                EventLevel::kInfo, 60};
+constexpr EventKind kTablesDropped{"tables dropped or cleared",
+                                   EventLevel::kInfo, 60};
+constexpr EventKind kNoRoom{"requests refused for lack of resources",
+                            EventLevel::kWarning, 1};
+constexpr EventKind kRecoveries{"recoveries", EventLevel::kInfo, 60};
+constexpr EventKind kLostUpdates{"clients with lost updates",
+                                 EventLevel::kWarning, 60};
+
+LocalServiceOptions WithFiles(LocalServiceOptions options, FileSystem* files) {
+  if (options.checkpoints.files == nullptr) options.checkpoints.files = files;
+  return options;
+}
+
+class LocalService : public EmbeddingService {
+ public:
+  explicit LocalService(const LocalServiceOptions& options)
+      : checkpoint_files_(FilesWithin(options.checkpoints.root)),
+        options_(WithFiles(options, checkpoint_files_.get())),
+        window_(options.events) {}
+
+  // Recovers the store and creates the parts of the service. Must be called
+  // before any request.
+  Status Start() {
+    PERSIA_RETURN_IF_ERROR(OpenJournal());
+    // The limits apply only after the recovery, which loads all rows even if
+    // they exceed the limits.
+    store_.SetLimits(options_.limits);
+    const auto requests = [this] {
+      return lookups_.load(std::memory_order_relaxed) +
+             updates_.load(std::memory_order_relaxed);
+    };
+    const bool logs =
+        journal_ != nullptr && options_.recovery.level == RecoveryLevel::kLog;
+    if (logs) {
+      writer_ = std::make_unique<JournaledWriter>(journal_.get());
+      keeper_ = std::make_unique<BaseKeeper>(
+          BaseKeeper::Subject{&store_, &window_, &gate_, requests, &generation_,
+                              journal_.get(), options_.events});
+    } else {
+      writer_ = std::make_unique<DirectWriter>();
+    }
+    if (keeper_ != nullptr) keeper_->Look();
+    maker_ = std::make_unique<TableMaker>(TableMaker::Subject{
+        &store_, &generation_, journal_.get(), options_.events});
+    checkpoints_ = std::make_unique<Checkpoints>(
+        options_.checkpoints,
+        Checkpoints::Subject{&store_, &window_, &gate_, requests, &generation_,
+                             journal_.get(), journal_ != nullptr && !logs,
+                             options_.events,
+                             [this] { followers_.ForgetAll(); }});
+    return Status();
+  }
+
+  // Dropping a table blocks other requests briefly (it closes the gate) and may
+  // take long to free memory, so it runs on the file thread.
+  void DropTable(DropTableRequest* request, DoneCallback done) override {
+    OnFileThread(
+        request->deadline, [=] { return DoDropTable(*request); },
+        std::move(done));
+  }
+
+  void CreateTable(CreateTableRequest* request, DoneCallback done) override {
+    bool changes_optimizer = false;
+    const Status looked = Inside([&] {
+      changes_optimizer = ChangesOptimizer(*request);
+      return Status();
+    });
+    if (!looked.ok() || !changes_optimizer) {
+      return OpenTable(request, std::move(done));
+    }
+    OnFileThread(
+        request->deadline, [=] { return ChangeOptimizer(*request); },
+        [this, request, done = std::move(done)](Status changed) {
+          if (!changed.ok()) return done(std::move(changed));
+          OpenTable(request, done);
+        });
+  }
+
+  void Lookup(LookupRequest* request, DoneCallback done) override {
+    lookups_.fetch_add(1, std::memory_order_relaxed);
+    const auto work = [&](uint64_t* log_end) {
+      return DoLookup(request, log_end);
+    };
+    if (request->read_only) return AnswerRead(std::move(done), work);
+    AnswerLogged(std::move(done), work);
+  }
+
+  void Update(UpdateRequest* request, DoneCallback done) override {
+    updates_.fetch_add(1, std::memory_order_relaxed);
+    AnswerLogged(std::move(done),
+                 [&](uint64_t* log_end) { return DoUpdate(request, log_end); });
+  }
+
+  void Stats(StatsRequest* request, DoneCallback done) override {
+    done(Inside([&] { return DoStats(request); }));
+  }
+
+  void Export(ExportRequest* request, DoneCallback done) override {
+    AnswerRead(std::move(done),
+               [&](uint64_t* log_end) { return DoExport(request, log_end); });
+  }
+
+  // Replies without waiting until the changes are durable. If a crash loses
+  // some of them, followers adapt: after the restart each begins again with all
+  // rows, and drops those that this shard lost.
+  void Changes(ChangesRequest* request, DoneCallback done) override {
+    done(Inside([&] { return DoChanges(request); }));
+  }
+
+  void Assign(AssignRequest* request, DoneCallback done) override {
+    AnswerLogged(std::move(done), [&](uint64_t* log_end) {
+      return DoAssign(*request, log_end);
+    });
+  }
+
+  void Remove(RemoveRequest* request, DoneCallback done) override {
+    AnswerLogged(std::move(done),
+                 [&](uint64_t* log_end) { return DoRemove(request, log_end); });
+  }
+
+  void Checkpoint(CheckpointRequest* request, DoneCallback done) override {
+    const auto work = [this, request] {
+      const Status status =
+          CatchBadAlloc([&] { return checkpoints_->Do(request); });
+      if (request->action == CheckpointAction::kSwap && keeper_ != nullptr) {
+        keeper_->LookAtOnce();
+      }
+      return status;
+    };
+    if (request->action == CheckpointAction::kProgress) {
+      const Status status = work();
+      if (status.ok()) AddBaseOutcome(&request->shards.at(0));
+      return done(status);
+    }
+    file_thread_.Run(request->deadline, work, std::move(done));
+  }
+
+  void Files(FilesRequest* request, DoneCallback done) override {
+    OnFileThread(
+        request->deadline,
+        [=] { return DoFiles(options_.checkpoints, request); },
+        std::move(done));
+  }
+
+ private:
+  template <typename Work>
+  void OnFileThread(Deadline deadline, Work work, DoneCallback done) {
+    file_thread_.Run(
+        deadline, [work = std::move(work)] { return CatchBadAlloc(work); },
+        std::move(done));
+  }
+
+  Status OpenJournal() {
+    if (options_.recovery.journal.folder.empty()) return Status();
+    Recovery recovery(options_.recovery.level, options_.checkpoints,
+                      {&store_, &window_, &generation_});
+    auto journal = Journal::Open(options_.recovery.journal, &recovery);
+    if (!journal.ok()) return journal.status();
+    PERSIA_RETURN_IF_ERROR(recovery.Finish());
+    journal_ = std::move(*journal);
+    TellTornTail(*journal_, options_.events);
+    if (!recovery.needed_checkpoint().empty()) {
+      journal_->DemandBase(recovery.needed_checkpoint());
+    }
+    if (recovery.found()) NoteRecovery(recovery);
+    return Append(RecordBody::Opened(options_.recovery.level), journal_.get())
+        .status();
+  }
+
+  void AddBaseOutcome(CheckpointProgress* progress) const {
+    if (keeper_ == nullptr || progress->needed.empty()) return;
+    progress->base_outcome = keeper_->failure();
+  }
+
+  void NoteRecovery(const Recovery& recovery) {
+    uint64_t rows = 0;
+    for (const TableStats& table : store_.Stats()) rows += table.rows;
+    std::string source = "its log";
+    if (options_.recovery.level == RecoveryLevel::kCheckpoint) {
+      lost_updates_.Start(window_.Export());
+      source = recovery.checkpoint().has_value()
+                   ? "checkpoint " + recovery.checkpoint()->folder
+                   : "no checkpoint, since there is none yet";
+    }
+    TellEvent(options_.events, kRecoveries, "this shard recovered ",
+              store_.All().size(), " tables and ", rows, " rows from ", source,
+              " (read ", journal_->notes(), ")");
+  }
+
+  // Runs work(&log_end) inside the gate, and calls `done` once the log is
+  // durable up to the position to which `work` set log_end.
+  template <typename Work>
+  void AnswerLogged(DoneCallback done, const Work& work) {
+    uint64_t log_end = 0;
+    Status status = Inside([&] { return work(&log_end); });
+    if (keeper_ != nullptr) keeper_->Look();
+    if (!status.ok() || log_end == 0) return done(std::move(status));
+    journal_->WhenDurable(log_end, std::move(done));
+  }
+
+  // As AnswerLogged, for work that only reads: the call succeeds even if the
+  // log has failed and can make nothing durable any more.
+  template <typename Work>
+  void AnswerRead(DoneCallback done, const Work& work) {
+    uint64_t log_end = 0;
+    Status status = Inside([&] { return work(&log_end); });
+    if (!status.ok() || log_end == 0) return done(std::move(status));
+    journal_->WhenDurable(
+        log_end, [done = std::move(done)](const Status&) { done(Status()); });
+  }
+
+  // Runs `work` inside the gate, so that no tables are replaced or dropped
+  // while it uses the store.
+  template <typename Work>
+  Status Inside(const Work& work) {
+    const Gate::Pass pass(&gate_);
+    followers_.ForgetIdle();
+    const Status status = CatchBadAlloc(work);
+    if (status.code() == Code::kResourceExhausted) {
+      TellEvent(options_.events, kNoRoom, "refused: ", status.message());
+    }
+    return status;
+  }
+
+  void OpenTable(CreateTableRequest* request, DoneCallback done) {
+    AnswerLogged(std::move(done), [&](uint64_t* log_end) {
+      return maker_->Do(request, log_end);
+    });
+  }
+
+  // Whether the request must change the optimizer of an existing table, whose
+  // other settings match the request.
+  bool ChangesOptimizer(const CreateTableRequest& request) const {
+    const Result<Table*> held = store_.Find(HashName(request.config.name));
+    if (!held.ok() || !request.config.Validate().ok()) return false;
+    const Spec& optimizer = (*held)->config().optimizer;
+    TableConfig like_held = request.config;
+    like_held.optimizer = optimizer;
+    return !IsUndecided(request.config.optimizer) &&
+           !(request.config.optimizer == optimizer) &&
+           (IsUndecided(optimizer) || request.replaces_optimizer) &&
+           CheckSameTable((*held)->config(), like_held).ok();
+  }
+
+  Status ChangeOptimizer(const CreateTableRequest& request) {
+    return checkpoints_->TakeAway(
+        [&](bool* taken) { return DoChangeOptimizer(request, taken); });
+  }
+
+  Status DoChangeOptimizer(const CreateTableRequest& request, bool* taken) {
+    // Another request may have changed the optimizer while this one waited for
+    // the file thread.
+    if (!ChangesOptimizer(request)) return Status();
+    const TableKey key = HashName(request.config.name);
+    Table* const held = *store_.Find(key);
+    auto changed =
+        WithOptimizer(held, request.config.optimizer, store_.meter());
+    if (!changed.ok()) return changed.status();
+    (*changed)->SetIdentity(held->identity());
+    // Unused: the reply waits for the Table record, which follows the record of
+    // the time.
+    uint64_t log_end = 0;
+    writer_->TellTime(held, &log_end);
+    PERSIA_RETURN_IF_ERROR(maker_->LogChanged(**changed));
+    TellEvent(options_.events, kOptimizers, "table \"", request.config.name,
+              "\" now has the optimizer ", request.config.optimizer.ToString(),
+              ", and no longer ", held->config().optimizer.ToString());
+    *taken = true;
+    followers_.ForgetAll();
+    Store::Tables tables;
+    tables[key] = std::move(*changed);
+    store_.Replace(&tables);
+    return Status();
+  }
+
+  Status DoDropTable(const DropTableRequest& request) {
+    if (request.drop_id == 0) {
+      return InvalidArgument("drop_id must be a random number, received 0");
+    }
+    // Declared here so that the table is freed only after TakeAway has let
+    // other calls run again: freeing a large table takes long.
+    std::shared_ptr<Table> dropped;
+    uint64_t log_end = 0;
+    PERSIA_RETURN_IF_ERROR(checkpoints_->TakeAway([&](bool* taken) {
+      const auto table =
+          store_.Drop(request.table, request.drop_id, request.stays);
+      if (!table.ok()) return table.status();
+      dropped = *table;
+      if (dropped == nullptr) return Status();
+      *taken = true;
+      followers_.LetGo(request.table);
+      return LogDrop(request, &log_end);
+    }));
+    if (dropped != nullptr) {
+      TellEvent(options_.events, kTablesDropped,
+                request.stays ? "cleared" : "dropped", " table \"",
+                dropped->config().name, "\" with its ", dropped->Stats().rows,
+                " rows");
+    }
+    return log_end == 0 ? Status() : journal_->BlockUntilDurable(log_end);
+  }
+
+  // The table is already dropped in memory. If the log cannot record the drop,
+  // the log no longer matches the memory, so it is broken and accepts no more
+  // records.
+  Status LogDrop(const DropTableRequest& request, uint64_t* log_end) {
+    if (journal_ == nullptr) return Status();
+    const auto position = Append(RecordBody::Drop(request), journal_.get());
+    if (!position.ok()) {
+      journal_->Break(position.status());
+      return position.status();
+    }
+    *log_end = *position + 1;
+    return Status();
+  }
+
+  Status DoLookup(LookupRequest* request, uint64_t* log_end) {
+    std::vector<Table*> tables;
+    for (const TableLookup& lookup : request->tables) {
+      PERSIA_RETURN_IF_ERROR(
+          FindTable(store_, lookup.ids, "rows", lookup.rows.size(), &tables));
+    }
+    request->generation = generation_.load();
+    return request->read_only ? writer_->Read(tables, request, log_end)
+                              : writer_->Lookup(tables, request, log_end);
+  }
+
+  Status DoUpdate(UpdateRequest* request, uint64_t* log_end) {
+    request->counts = UpdateCounts();
+    std::vector<Table*> tables;
+    PERSIA_RETURN_IF_ERROR(
+        CheckUpdate(store_, generation_.load(), *request, &tables));
+    if (request->client == 0) return writer_->Update(tables, request, log_end);
+    NoteLost(*request);
+    const auto verdict = window_.Begin(request->client, request->sequence);
+    PERSIA_RETURN_IF_ERROR(CheckVerdict(verdict, request->sequence));
+    if (verdict == UpdateWindow::Verdict::kApplied) {
+      repeated_updates_.fetch_add(1, std::memory_order_relaxed);
+      // The update's record may not be durable yet: the reply waits for all
+      // records so far.
+      if (journal_ != nullptr) *log_end = journal_->position();
+      return Status();
+    }
+    // If memory runs out midway, the update is applied in part. It is not
+    // applied again: clients do not retry after kResourceExhausted.
+    const Status status = CatchBadAlloc(
+        [&] { return writer_->Update(tables, request, log_end); });
+    window_.Finish(request->client, request->sequence, status.ok());
+    return status;
+  }
+
+  void NoteLost(const UpdateRequest& request) {
+    const uint64_t lost =
+        lost_updates_.OnUpdate(request.client, request.sequence);
+    if (lost == 0) return;
+    TellEvent(options_.events, kLostUpdates, "client ", request.client,
+              ": this shard lost up to ", lost,
+              " of its updates, which came after the checkpoint");
+  }
+
+  Status DoStats(StatsRequest* request) {
+    ServiceStats stats;
+    stats.address = "embedded";
+    stats.generation = generation_.load();
+    stats.lookups = lookups_.load(std::memory_order_relaxed);
+    stats.updates = updates_.load(std::memory_order_relaxed);
+    stats.repeated_updates = repeated_updates_.load(std::memory_order_relaxed);
+    stats.tables = store_.Stats();
+    request->processes.assign(1, std::move(stats));
+    return Status();
+  }
+
+  Status DoExport(ExportRequest* request, uint64_t* log_end) const {
+    PERSIA_RETURN_IF_ERROR(CheckCursor(*request));
+    const Result<Table*> table = store_.Find(request->table);
+    if (!table.ok()) return table.status();
+    request->dim = (*table)->config().dim;
+    request->state_size = static_cast<uint32_t>((*table)->state_size());
+    request->page = RowPage();
+    if (request->cursor.at_end()) return Status();
+    PERSIA_RETURN_IF_ERROR(CheckOrder(**table, *request));
+    request->cursor.position = (*table)->Export(
+        request->cursor.position, PageRows(*request), &request->page);
+    writer_->TellTime(*table, log_end);
+    return Status();
+  }
+
+  Status DoChanges(ChangesRequest* request) {
+    PERSIA_RETURN_IF_ERROR(CheckShard(*request));
+    PERSIA_RETURN_IF_ERROR(followers_.Tell(request));
+    for (const TableChanges& told : request->tables) {
+      const Result<Table*> table = store_.Find(HashName(told.config.name));
+      if (told.rows.erased.empty() || !table.ok()) continue;
+      uint64_t log_end = 0;  // Unused: Changes does not wait for the log.
+      writer_->TellTime(*table, &log_end);
+    }
+    return Status();
+  }
+
+  Status DoAssign(const AssignRequest& request, uint64_t* log_end) {
+    const Result<Table*> table = store_.Find(request.table);
+    if (!table.ok()) return table.status();
+    PERSIA_RETURN_IF_ERROR(CheckIdCount(request.ids.size()));
+    PERSIA_RETURN_IF_ERROR(CheckAssign(request, **table));
+    return writer_->Assign(*table, request, log_end);
+  }
+
+  Status DoRemove(RemoveRequest* request, uint64_t* log_end) {
+    const Result<Table*> table = store_.Find(request->table);
+    if (!table.ok()) return table.status();
+    PERSIA_RETURN_IF_ERROR(CheckIdCount(request->ids.size()));
+    return writer_->Remove(*table, request, log_end);
+  }
+
+  const std::shared_ptr<FileSystem> checkpoint_files_;
+  const LocalServiceOptions options_;
+  Gate gate_;
+  Store store_;
+  UpdateWindow window_;
+  LostUpdates lost_updates_;
+  Followers followers_{
+      {&store_, [this] { return checkpoints_->known_base(); }}};
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<uint64_t> lookups_{0};
+  std::atomic<uint64_t> updates_{0};
+  std::atomic<uint64_t> repeated_updates_{0};
+  // Destroyed in reverse order: each member's destructor ends its outstanding
+  // work, which uses the members above it.
+  std::unique_ptr<Journal> journal_;  // Null without a recovery log.
+  std::unique_ptr<TableMaker> maker_;
+  std::unique_ptr<RowWriter> writer_;
+  // Null unless the journal records every change (RecoveryLevel::kLog).
+  std::unique_ptr<BaseKeeper> keeper_;
+  std::unique_ptr<Checkpoints> checkpoints_;
+  FileThread file_thread_;
+};
+
+}  // namespace
+
+std::unique_ptr<EmbeddingService> MakeLocalService() {
+  return std::move(*OpenLocalService({}));
+}
+
+Result<std::unique_ptr<EmbeddingService>> OpenLocalService(
+    const LocalServiceOptions& options) {
+  auto service = std::make_unique<LocalService>(options);
+  PERSIA_RETURN_IF_ERROR(service->Start());
+  return std::unique_ptr<EmbeddingService>(std::move(service));
+}
+
+}  // namespace persia

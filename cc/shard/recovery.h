@@ -1,0 +1,102 @@
+// Recovery: rebuilds a store by replaying its recovery log (Journal).
+//
+// Not thread-safe: no other thread may use the store during the recovery. Every
+// call may block on reads of files.
+
+#ifndef PERSIA_CC_SHARD_RECOVERY_H_
+#define PERSIA_CC_SHARD_RECOVERY_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cc/base/event_log.h"
+#include "cc/base/status.h"
+#include "cc/checkpoint/store_loader.h"
+#include "cc/journal/journal.h"
+#include "cc/saving/checkpoints.h"
+#include "cc/store/store.h"
+#include "cc/writing/journal_records.h"
+#include "cc/writing/update_window.h"
+
+namespace persia {
+
+// How a shard recovers after it was killed.
+struct RecoveryOptions {
+  // If journal.folder is "", the shard neither logs nor recovers.
+  JournalOptions journal;
+  RecoveryLevel level = RecoveryLevel::kLog;
+};
+
+class Recovery : public JournalVisitor {
+ public:
+  // What the recovery rebuilds. All must outlive the Recovery.
+  struct Subject {
+    Store* store;
+    UpdateWindow* window;
+    std::atomic<uint64_t>* generation;
+  };
+
+  Recovery(RecoveryLevel level, const CheckpointOptions& checkpoints,
+           const Subject& subject)
+      : level_(level), checkpoints_(checkpoints), subject_(subject) {}
+
+  Status OnBase(Store::Tables tables,
+                const std::vector<ClientWindow>& clients) override;
+  Status OnRecord(const LogRecord& record) override;
+
+  // Completes the recovery, and loads the checkpoint if the log only names it.
+  // Call it once, after the last record.
+  Status Finish();
+
+  // Whether the recovery folder held a base, or a record of a table or a
+  // restore.
+  bool found() const { return found_; }
+  // The checkpoint from which Finish loaded the rows; nullopt if there is none
+  // yet, or if the log records every change.
+  const std::optional<RestoreRecord>& checkpoint() const { return checkpoint_; }
+  // With a log of every change: the folder of the restored checkpoint that was
+  // read because the log has no base after that restore. Otherwise "".
+  const std::string& needed_checkpoint() const { return needed_checkpoint_; }
+
+ private:
+  Status OnOpened(const LogRecord& record);
+  Status OnTable(const LogRecord& record);
+  Status ChangeOptimizer(const TableConfig& config);
+  Status OnChanges(const LogRecord& record);
+  Status OnUpdate(const LogRecord& record);
+  Status OnAssign(const LogRecord& record);
+  Status OnRestore(const LogRecord& record);
+  Status OnCut(const LogRecord& record);
+  Status OnDrop(const LogRecord& record);
+  Status OnUses(const LogRecord& record);
+  Status Load(const RestoreRecord& restore);
+  Status Read(const RestoreRecord& restore, StoreLoader* loader) const;
+  void StopEvictions();
+
+  const RecoveryLevel level_;
+  const CheckpointOptions checkpoints_;
+  const Subject subject_;
+  bool found_ = false;
+  std::optional<RestoreRecord> checkpoint_;
+  std::string needed_checkpoint_;
+  // Tables that were dropped or cleared since checkpoint_.
+  std::set<TableKey> dropped_;
+  // Each table's last identity in the log.
+  std::unordered_map<TableKey, TableIdentity> identities_;
+  // update_ and changes_ are members only to reuse their memory.
+  UpdateRequest update_;
+  RowChanges changes_;
+};
+
+// Logs an event if replay left out the end of the journal's log, because a
+// crash tore it or the user gave it up. `events` may be null.
+void TellTornTail(const Journal& journal, EventLog* events);
+
+}  // namespace persia
+
+#endif  // PERSIA_CC_SHARD_RECOVERY_H_

@@ -1,0 +1,1 @@
+"""Helpers that the other packages share, and that are independent of embeddings."""

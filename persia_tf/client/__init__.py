@@ -1,0 +1,1 @@
+"""Sessions: this process's connections to shards, or its own embedded store."""

@@ -1,0 +1,1 @@
+"""The credentials that processes of a cluster present: the token and TLS."""

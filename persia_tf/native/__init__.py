@@ -1,0 +1,1 @@
+"""The native core, libpersia.so, through ctypes."""

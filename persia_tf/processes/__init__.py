@@ -1,0 +1,1 @@
+"""Modules for processes: servers, children, memory, logs, signals and health."""

@@ -1,0 +1,74 @@
+"""A shard or embedding worker on this machine that can be restarted."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from persia_tf.base.addresses import Address
+from persia_tf.processes.children import LoggedChild
+
+
+class LaunchedServer:
+    """A server process, started by the constructor. A restart keeps the server's port.
+
+    Args:
+        command: The command of `persia`: `"ps"` or `"worker"`.
+        index: The server's index among the servers of the same command.
+        options: Further command-line options.
+        folder: The folder of the file into which the server writes its port.
+        env: The server's environment variables.
+        signal_mask: The signals that are blocked when the server starts.
+
+    Raises:
+        OSError: If the process cannot be run.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        index: int,
+        options: list[str],
+        folder: Path,
+        env: Mapping[str, str],
+        signal_mask: set[int],
+    ) -> None:
+        self.name = f"{command} {index}"
+        self.is_shard = command == "ps"
+        self._port_file = folder / self.name
+        self._argv = [sys.executable, "-m", "persia_tf.commands.main", command]
+        self._argv += [f"--port-file={self._port_file}", f"--parent={os.getpid()}"]
+        self._argv += options
+        self._env = env
+        self._signal_mask = signal_mask
+        self._start(port=0)
+
+    @property
+    def title(self) -> str:
+        """The server's name in messages."""
+        return f"shard {self.name}" if self.is_shard else self.name
+
+    @property
+    def listens(self) -> bool:
+        """Whether the server has begun to listen since its last start or restart."""
+        return self._port_file.exists()
+
+    @functools.cached_property
+    def address(self) -> Address:
+        """The address on which the server listens; available once `listens` is true."""
+        return Address("127.0.0.1", int(self._port_file.read_text().split()[0]))
+
+    def restart(self) -> None:
+        """Starts the server again on the same port. Its process must have ended."""
+        port = self.address.port
+        # Remove the port file, so that `listens` is false until the new process
+        # listens.
+        self._port_file.unlink()
+        self._start(port)
+
+    def _start(self, port: int) -> None:
+        argv = [*self._argv, f"--port={port}"]
+        self.child = LoggedChild(self.name, argv, self._env, self._signal_mask)

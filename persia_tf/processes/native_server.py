@@ -1,0 +1,129 @@
+"""Runs the native server, with a control port for health checks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from concurrent import futures
+from typing import Any
+
+import grpc
+
+from persia_tf.base.addresses import Address
+from persia_tf.credentials.tls import Credentials
+from persia_tf.native import capi, events, servers
+from persia_tf.processes import grpc_port, health
+from persia_tf.processes.listening import Listening
+
+_CONTROL_GRACE_SECONDS = 1.0
+
+# The number of seconds between checks of whether a server is ready.
+_READY_SECONDS = 0.1
+
+
+class Server:
+    """A native server with health checks, which the constructor starts.
+
+    When the constructor returns, a shard or an embedding worker is already serving; a
+    worker connects to its shards when it first needs them. A replica also answers
+    lookups by then, but health checks report it as serving only once it has received
+    all rows.
+
+    Args:
+        kind: `servers.SHARD` for a shard or a replica, `servers.WORKER` for an
+            embedding worker.
+        service: The server's name in health checks.
+        logger: The name of the logger that gets the server's events.
+        listening: Where the server listens for health checks, and which clients it
+            accepts. Health checks require neither a token nor a client certificate,
+            since they reveal only the server's health; with TLS, the server presents
+            its certificate. The server uses the same token and TLS when it connects to
+            shards.
+        values: The options of the native core, by name, without the credentials.
+
+    Raises:
+        PersiaError: If the server cannot listen on one of the ports; if its address
+            requires TLS or a token and it has neither; if it cannot read the data from
+            which it should recover; or if a value is out of range.
+    """
+
+    def __init__(
+        self,
+        kind: int,
+        service: str,
+        logger: str,
+        listening: Listening,
+        values: Mapping[str, Any],
+    ) -> None:
+        self._native = capi.library()
+        self._health = health.Health(service, serving=False)
+        self._stopping = threading.Event()
+        self._events = events.EventLog(logging.getLogger(logger))
+        try:
+            self._server = servers.start(
+                kind, {**values, **listening.core_values()}, self._events.handle
+            )
+        except BaseException:
+            self._events.close()
+            raise
+        self.address = Address(
+            listening.host, self._native.persia_server_port(self._server)
+        )
+        is_ready = self._is_ready()
+        try:
+            self._start_control(
+                Address(listening.host, listening.control_port), listening.tls
+            )
+        except BaseException:
+            self._free()
+            raise
+        self._watcher = threading.Thread(target=self._serve_once_ready)
+        if not is_ready:
+            self._watcher.start()
+
+    def stop(self, seconds: float) -> None:
+        """Reports "not serving", finishes requests in flight, and stops.
+
+        Args:
+            seconds: How long requests in flight may take.
+
+        Raises:
+            PersiaError: If the native server reports a failure as it stops.
+        """
+        self._health.drain()
+        self._stopping.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
+        try:
+            self._native.persia_server_stop(self._server, seconds)
+        finally:
+            self._free()
+            self._health.close()
+            self._control.stop(_CONTROL_GRACE_SECONDS).wait()
+
+    def _serve_once_ready(self) -> None:
+        while not self._stopping.wait(_READY_SECONDS) and not self._is_ready():
+            pass
+
+    def _is_ready(self) -> bool:
+        if not self._native.persia_server_is_ready(self._server):
+            return False
+        self._health.set_serving(True)
+        return True
+
+    def _free(self) -> None:
+        self._native.persia_server_free(self._server)
+        self._events.close()
+
+    def _start_control(self, wanted: Address, tls: Credentials) -> None:
+        pool = futures.ThreadPoolExecutor(health.MAX_WATCHES + health.CHECK_THREADS)
+        self._control = grpc_port.make_server(pool)
+        self._control.add_generic_rpc_handlers([self._health.handler()])
+        credentials = None
+        if tls:
+            credentials = grpc.ssl_server_credentials([(tls.key, tls.certificate)])
+        self.control_address = grpc_port.listen(
+            self._control, wanted, "health checks", credentials
+        )
+        self._control.start()
