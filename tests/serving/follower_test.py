@@ -97,7 +97,9 @@ def test_it_gets_what_is_trained(start_shards, model_on, loaded, table, shards):
         assert_is_as_trained(serving, model, table, cluster)
         status = follower.status
     assert [shard.error for shard in status.shards] == [""] * shards
-    assert sum(shard.rows for shard in status.shards) > 300
+    # Ids 30 to 79, and those of 100 to 419 that were not removed. Rows that change
+    # while the follower waits for its next delta arrive only once.
+    assert sum(shard.rows for shard in status.shards) >= 50 + 320 - 150
     assert 0 <= status.seconds_behind < SECONDS
 
 
