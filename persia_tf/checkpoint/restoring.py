@@ -7,7 +7,7 @@ import time
 
 from absl import logging
 
-from persia_tf.checkpoint import chains, folders, progress_bar
+from persia_tf.checkpoint import chains, folders, missing_rows, progress_bar
 from persia_tf.checkpoint.saving import location
 from persia_tf.checkpoint.shards import Progress, Shards
 from persia_tf.checkpoint.waiting import wait_for_all, wait_until_not_needed
@@ -28,6 +28,10 @@ def restore(
     is created with the checkpoint's settings; tables that the checkpoint lacks are not
     changed. If a table now has another optimizer, its weights are restored, and its
     optimizer state is reset to initial values.
+
+    Each shard holds at most its share of a table's `capacity`. Rows beyond that share
+    are not restored, and a warning in the log says how many: ids are not spread evenly,
+    so this may happen on more shards even if the table as a whole is not full.
 
     Shards with `--recovery log` write the restored rows to their recovery folders
     before `restore` returns, so that they can recover these rows after a crash even if
@@ -96,4 +100,5 @@ def restore(
     cluster.session.note_restored()
     wait_until_not_needed(shards)
     logging.info("restored %s, of %d checkpoints", folder, len(chain))
+    missing_rows.warn_of_restored(cluster, exactly=len(chain) == 1)
     return folder

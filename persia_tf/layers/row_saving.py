@@ -12,7 +12,7 @@ from persia_tf.layers.layer_table import LayerTable
 from persia_tf.layers.workers import Workers
 from persia_tf.saving import beside, stored_rows
 from persia_tf.saving.contexts import do_rows_stay
-from persia_tf.saving.replacing import replace_rows, warn_of_missing
+from persia_tf.saving.replacing import replace_rows
 
 
 class RowSaving:
@@ -137,7 +137,6 @@ class RowSaving:
         self._layer_table.decide_as_saved(saved.optimizer)
         if saved.checkpoint is not None:
             beside.restore_beside(self.table.cluster, saved.checkpoint)
-            warn_of_missing(self.table, saved)
         else:
             replace_rows(self.table, self._layer_table.header(), store, saved)
         self.has_loaded = True

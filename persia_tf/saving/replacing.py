@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from absl import logging
 
+from persia_tf.checkpoint import missing_rows
 from persia_tf.saving import stored_rows
 from persia_tf.saving.header import Header
 from persia_tf.table import Table
@@ -39,7 +40,7 @@ def replace_rows(table: Table, own: Header, store: Any, saved: Header) -> None:
             *(table.name, saved.optimizer, own.optimizer),
         )
     _tell(table, before, changed, removed, saved)
-    warn_of_missing(table, saved)
+    missing_rows.warn(table.name, len(table), saved.rows)
 
 
 def _count_others(table: Table, store: Any, saved: Header) -> int:
@@ -104,14 +105,3 @@ def _tell(table: Table, before: int, changed: int, removed: int, saved: Header) 
         )
     else:
         logging.info("table '%s' got %d rows that were saved", table.name, saved.rows)
-
-
-def warn_of_missing(table: Table, saved: Header) -> None:
-    """Logs a warning if a table does not hold all of its saved rows after loading."""
-    held = len(table)
-    if held < saved.rows:
-        logging.warning(
-            "table '%s' holds only %d of the %d saved rows: the others exceed its "
-            "capacity, or their lifetime was over",
-            *(table.name, held, saved.rows),
-        )

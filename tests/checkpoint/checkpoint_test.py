@@ -3,12 +3,25 @@
 import json
 import os
 
+import numpy as np
 import pytest
 
 import persia_tf as ptf
 from persia_tf import errors
 from persia_tf.checkpoint import manifest as manifest_lib
 from persia_tf.checkpoint import shards as shards_lib
+
+
+def batch(ids):
+    return np.arange(ids), np.ones((ids, 1), "float32")
+
+
+def told_in_restore(run, tmp_path, caplog):
+    """Restores the run that was saved, and returns the warnings."""
+    caplog.clear()
+    with caplog.at_level("WARNING", logger="absl"):
+        ptf.checkpoint.restore(tmp_path / "run", cluster=run.cluster)
+    return caplog.text
 
 
 def test_what_was_trained_since_is_undone(trained, tmp_path):
@@ -76,6 +89,46 @@ def test_rows_may_be_held_otherwise(trained, tmp_path):
     for one, (weights, state) in run.rows().items():
         assert rows[one][0] == pytest.approx(weights, rel=2**-8)
         assert rows[one][1] == state
+
+
+def test_rows_beyond_a_shards_share_of_the_capacity_are_told_of(
+    trained, tmp_path, caplog
+):
+    """The whole table has room for them, but not the shards with more ids."""
+    run = trained(0, capacity=150)
+    run.model.train_on_batch(*batch(150))
+    ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
+    moved = trained(4, capacity=150)
+    for _ in range(2):  # The second time nothing happened in between.
+        told = told_in_restore(moved, tmp_path, caplog)
+        held = len(moved.table)
+        assert held < 150
+        assert f"'{moved.table.name}' holds only {held} of the 150 saved rows" in told
+        assert told.count("holds only") == 1
+    assert "holds only" not in told_in_restore(run, tmp_path, caplog)
+    assert len(run.table) == 150
+
+
+def test_rows_of_increments_beyond_the_capacity_are_told_of(trained, tmp_path, caplog):
+    run = trained(2)
+    for ids in (100, 150):
+        run.model.train_on_batch(*batch(ids))
+        ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster, incremental=True)
+    moved = trained(2, capacity=120)
+    told = told_in_restore(moved, tmp_path, caplog)
+    assert f"holds only {len(moved.table)} of up to " in told
+
+
+def test_evictions_of_tables_that_are_not_restored_are_not_told_of(
+    trained, tmp_path, table, caplog
+):
+    run = trained(2)
+    run.step()
+    ptf.checkpoint.save(tmp_path / "run", cluster=run.cluster)
+    full = trained(0, others=run.addresses, table=f"{table}_full", capacity=50)
+    full.step()
+    assert len(full.table) <= 50
+    assert "holds only" not in told_in_restore(run, tmp_path, caplog)
 
 
 def test_training_may_go_on_while_it_saves(trained, tmp_path):
