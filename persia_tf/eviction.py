@@ -2,9 +2,8 @@
 
 A row is evicted together with its optimizer state. If training looks up the row's id
 again, the row is created again with its initial value. Training lookups and assignments
-count as uses of a row; lookups by `evaluate`, `predict` and plain calls do not. To
-evict n rows, a table ranks a random sample of 8 n rows, or of 1024 rows if that is
-more.
+count as uses of a row; lookups by `evaluate` and `predict` do not. To evict n rows, a
+table ranks a random sample of 8 n rows, or of 1024 rows if that is more.
 """
 
 from __future__ import annotations

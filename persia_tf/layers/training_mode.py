@@ -12,9 +12,12 @@ _TRAIN_STEP = re.compile(r"(tf__)?train_step$")
 def is_training(training: bool | None) -> bool:
     """Returns whether a layer is called for training.
 
-    Some callers pass no `training`: a model whose `call` does not have this argument,
-    or a `compute_loss` that calls models without it. Then the call is for training if a
-    `train_step` is on the stack.
+    Some callers pass no `training`: a model whose `call` does not have this argument, a
+    `compute_loss` that calls models without it, or any plain call `model(x)`. Then the
+    call is for training if a function named `train_step` is on the stack, whether it is
+    Keras's own, a model's, or one of a custom loop. So within a `train_step`, pass
+    `training=False` to a model that must not train. In a custom loop without a function
+    of that name, pass `training=True`.
 
     Args:
         training: The layer's `training` argument; None if it was not passed.

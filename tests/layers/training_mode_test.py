@@ -38,6 +38,21 @@ class OwnLoss(Plain):
         return tf.reduce_mean(self.rows(ids))
 
 
+class Passing(Plain):
+    """Its `call` takes `training`, and passes it on."""
+
+    def call(self, inputs, training=None):
+        return self.rows(inputs, training=training)
+
+
+def step_of_own_loop(model, **options):
+    optimizer = keras.optimizers.SGD(1.0)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(model(IDS, **options))
+    weights = model.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+
+
 @pytest.mark.parametrize("eagerly", [False, True], ids=["graph", "eager"])
 @pytest.mark.parametrize("cls", [Plain, OwnLoss])
 def test_fit_trains_and_evaluate_does_not(cls, eagerly, table):
@@ -49,6 +64,33 @@ def test_fit_trains_and_evaluate_does_not(cls, eagerly, table):
     np.testing.assert_array_equal(ptf.Table(table).lookup(IDS), np.zeros((8, 1)))
     model.predict(IDS + 100, verbose=0)
     model.evaluate(IDS + 200, targets, verbose=0)
+    assert len(ptf.Table(table)) == 8
+
+
+@pytest.mark.parametrize("cls", [Plain, Passing])
+def test_a_plain_call_trains_in_a_train_step_only(cls, table):
+    model = cls(table)
+    model(IDS + 100)
+    assert len(ptf.Table(table)) == 0
+    with pytest.raises(tf.errors.FailedPreconditionError, match="for training if"):
+        step_of_own_loop(model)
+
+    def train_step():
+        step_of_own_loop(model)
+
+    train_step()
+    assert len(ptf.Table(table)) == 8
+
+
+def test_what_a_call_is_told_counts_more_than_a_train_step(table):
+    model = Passing(table)
+    step_of_own_loop(model, training=True)
+    assert len(ptf.Table(table)) == 8
+
+    def train_step():
+        return model(IDS + 100, training=False)
+
+    np.testing.assert_array_equal(train_step(), np.zeros((8, 1)))
     assert len(ptf.Table(table)) == 8
 
 
