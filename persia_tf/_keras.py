@@ -1,12 +1,59 @@
 """Chooses the Keras that the package uses: the same as `tf.keras`.
 
-This is tf_keras if the environment has `TF_USE_LEGACY_KERAS=1`, otherwise Keras 3.
-Other modules import `keras` from here.
+This is tf_keras if the environment has `TF_USE_LEGACY_KERAS=1`, otherwise Keras 3,
+whose backend must be TensorFlow. Other modules import `keras` from here.
 """
 
+import importlib.util
+import os
 from typing import Any
 
 import tensorflow as tf
+
+_BACKEND = "tensorflow"
+
+
+def _check_environment() -> None:
+    """Raises ImportError if TensorFlow or the package cannot use the chosen Keras.
+
+    Without this check, `tf.keras` fails with a RecursionError if tf_keras is missing,
+    and a model fails in its first step if Keras has another backend.
+    """
+    # As TensorFlow reads the variable.
+    legacy = os.environ.get("TF_USE_LEGACY_KERAS")
+    if legacy not in ("1", "true", "True"):
+        _check_backend(_backend())
+    elif importlib.util.find_spec("tf_keras") is None:
+        raise ImportError(
+            "TF_USE_LEGACY_KERAS=1 needs `pip install tf_keras`; to use Keras 3, unset "
+            f"the variable. Received: TF_USE_LEGACY_KERAS={legacy}, but the package "
+            "tf_keras is not installed"
+        )
+
+
+def _backend() -> str:
+    try:
+        import keras
+    except ImportError:
+        # Keras fails to import if the package of its backend is not installed.
+        named = os.environ.get("KERAS_BACKEND") or _BACKEND
+        if named == _BACKEND:
+            raise
+        return named
+    return keras.backend.backend()
+
+
+def _check_backend(backend: str) -> None:
+    if backend != _BACKEND:
+        raise ImportError(
+            "persia_tf needs Keras with the backend tensorflow: set "
+            "KERAS_BACKEND=tensorflow before Keras is imported (or unset it, if "
+            "~/.keras/keras.json names tensorflow). "
+            f"Received: the backend {backend}"
+        )
+
+
+_check_environment()
 
 # If `tf.keras` is tf_keras, it has no `__version__`.
 IS_KERAS_3: bool = getattr(tf.keras, "__version__", "2").startswith("3.")
