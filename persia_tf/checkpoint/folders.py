@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from collections.abc import Sequence
 from typing import Protocol
@@ -9,6 +11,7 @@ from typing import Protocol
 from persia_tf import errors
 from persia_tf.checkpoint import manifest as manifest_lib
 
+_NOT_A_FOLDER = os.strerror(errno.ENOTDIR)
 _NAME = re.compile(r"ckpt-(\d{8})$")
 
 
@@ -31,7 +34,7 @@ class Files(Protocol):
 def next_folder(files: Files, path: str) -> str:
     """Returns a folder in `path` for a checkpoint newer than all others in `path`."""
     numbers = [
-        int(match[1]) for match in map(_NAME.match, files.list_folder(path)) if match
+        int(match[1]) for match in map(_NAME.match, _names_in(files, path)) if match
     ]
     return f"{path}/ckpt-{max(numbers, default=0) + 1:08d}"
 
@@ -42,14 +45,14 @@ def complete(files: Files, path: str) -> list[str]:
     A checkpoint is complete if it has a manifest. A checkpoint without a manifest is
     still being written, or was never finished.
     """
-    names = [name for name in files.list_folder(path) if _NAME.match(name)]
+    names = [name for name in _names_in(files, path) if _NAME.match(name)]
     folders = [f"{path}/{name}" for name in sorted(names)]
     return [folder for folder in folders if is_complete(files, folder)]
 
 
 def is_complete(files: Files, folder: str) -> bool:
     """Returns whether `folder` is a complete checkpoint."""
-    return manifest_lib.FILE_NAME in files.list_folder(folder)
+    return manifest_lib.FILE_NAME in _names_in(files, folder)
 
 
 def find(files: Files, path: str) -> str:
@@ -85,3 +88,21 @@ def remove(files: Files, folder: str) -> None:
     if manifest_lib.FILE_NAME in names:
         files.remove_files(folder, [manifest_lib.FILE_NAME])
     files.remove_files(folder, names)
+
+
+def _names_in(files: Files, path: str) -> list[str]:
+    """Returns the names in a folder; an empty list if the folder is missing.
+
+    Raises:
+        InvalidArgumentError: if `path` is a file, or is below one.
+    """
+    try:
+        return files.list_folder(path)
+    except errors.UnavailableError as error:
+        if _NOT_A_FOLDER not in str(error):
+            raise
+        raise errors.InvalidArgumentError(
+            "`path` must be a folder of checkpoints, or a path at which there is "
+            "nothing yet, but a file is there or above it. Give another path, or move "
+            f"the file away. Received: path={path!r}"
+        ) from error

@@ -66,7 +66,7 @@ def restore(
         NotFoundError: if there is no complete checkpoint.
         DataLossError: if a file of the checkpoint, or of a checkpoint that it adds to,
             is damaged or missing.
-        InvalidArgumentError: if a table has another `output_dim`.
+        InvalidArgumentError: if a table has another `output_dim`, or `path` is a file.
         PersiaError: if a shard does not answer (the message names the shard), or if a
             shard cannot write the rows to its recovery folder. If writing them failed,
             the rows are restored nevertheless, but the shard needs the checkpoint for

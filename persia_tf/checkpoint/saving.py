@@ -94,6 +94,7 @@ def save(
     Raises:
         TypeError: if `max_to_keep` is neither None nor an integer.
         ValueError: if `max_to_keep` is out of its range.
+        InvalidArgumentError: if `path` is a file, or is below one.
         FailedPreconditionError: if a shard was started without
             `--checkpoint-root`, an earlier save has not ended, or a shard lost its
             part of a table. The message names the shard.

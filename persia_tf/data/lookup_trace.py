@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from persia_tf import errors
 from persia_tf._keras import keras
 from persia_tf.layers.replicas import strategy_of
 from persia_tf.ops.gradients import without_gradients
@@ -26,13 +27,16 @@ class LookupTrace:
         element_spec: The element spec of the dataset that `fit` gets.
 
     Raises:
-        ValueError: if the model has no lookups.
+        ValueError: if the model has no lookups, or cannot be called with an element.
+        PersiaError: if the model's layers cannot be built, since a shard refuses their
+            tables or does not answer.
     """
 
     def __init__(self, model: Any, element_spec: Any) -> None:
         inputs_spec, *_ = keras.utils.unpack_x_y_sample_weight(element_spec)
         with without_gradients():
-            _settle(model, inputs_spec)
+            with _naming_elements(element_spec):
+                _settle(model, inputs_spec)
             self._function, self.lookups = _trace(model, inputs_spec)
 
     lookups: Sequence[RecordedLookup]
@@ -50,6 +54,34 @@ class LookupTrace:
         """
         inputs, *_ = keras.utils.unpack_x_y_sample_weight(element)
         return self._function(*tf.nest.flatten(inputs, expand_composites=True))
+
+
+@contextlib.contextmanager
+def _naming_elements(element_spec: Any) -> Iterator[None]:
+    """Adds to errors of a model's call which call it was, and with what."""
+    try:
+        yield
+    except Exception as error:
+        _raise_of_shards(error)
+        raise ValueError(
+            "`ptf.data.prefetch` called `model` with an element of `dataset`, to find "
+            "its lookups, and the call failed. Elements must be batches, `x`, `(x, y)` "
+            "or `(x, y, sample_weight)`, whose `x` has the names, shapes and dtypes of "
+            "the model's inputs: call `dataset.batch` before `prefetch`. Received: "
+            f"dataset.element_spec={element_spec}. The model's error: {error}"
+        ) from error
+
+
+def _raise_of_shards(error: BaseException) -> None:
+    """Raises the `PersiaError` behind an error, if there is one.
+
+    AutoGraph replaces exceptions that it cannot construct with exceptions of its own.
+    """
+    known: BaseException | None = error
+    while known is not None:
+        if isinstance(known, errors.PersiaError):
+            raise known
+        known = known.__cause__ or known.__context__
 
 
 def _settle(model: Any, inputs_spec: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from persia_tf._keras import keras
 from persia_tf.base import checks
 from persia_tf.client import session as session_lib
 from persia_tf.cluster import MOST_STALENESS
@@ -57,15 +58,17 @@ def prefetch(dataset: tf.data.Dataset, model: Any, staleness: int = 4) -> Any:
         A `tf.data.Dataset` with the same elements.
 
     Raises:
-        TypeError: if `dataset` is not a `tf.data.Dataset`.
-        ValueError: if `staleness` is negative, or the model has no
-            `PersiaEmbedding`.
+        TypeError: if `dataset` is not a `tf.data.Dataset`, or `model` is not a Keras
+            model.
+        ValueError: if `staleness` is negative, the model has no `PersiaEmbedding`, or
+            it cannot be called with an element of the dataset.
     """
     if not isinstance(dataset, tf.data.Dataset):
         raise TypeError(
             "`dataset` must be a tf.data.Dataset. "
             f"Received: dataset of type {type(dataset).__name__}"
         )
+    checks.instance("model", model, keras.Model, "a Keras model")
     staleness = checks.integer("staleness", staleness, 0, MOST_STALENESS)
     trace = LookupTrace(model, dataset.element_spec)
     strategy = strategy_of(model)

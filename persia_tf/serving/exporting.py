@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import tensorflow as tf
 from absl import logging
 
+from persia_tf._keras import keras
 from persia_tf.base import checks
 from persia_tf.cluster import flush
 from persia_tf.layers import PersiaEmbedding
@@ -122,6 +123,7 @@ def export(
         An `Export`: the folder, and the tables in which the model looks rows up.
 
     Raises:
+        TypeError: if `model` is not a Keras model.
         ValueError: if `mode` or `row_dtype` is unknown; `path` has files in it; the
             model is not built, or its inputs are not known; `rows` names an unknown
             table, or uses a unit of time that a table does not record; a tf.Example
@@ -134,6 +136,7 @@ def export(
         PersiaError: if a shard does not answer in time (the error names the shard), or
             an update could not be delivered.
     """
+    checks.instance("model", model, keras.Model, "a Keras model")
     checks.one_of("mode", mode, _MODES)
     checks.one_of("row_dtype", row_dtype, ROW_DTYPES)
     if mode == "remote":

@@ -232,6 +232,20 @@ def test_where_there_is_none_it_says_so(trained, tmp_path):
         ptf.checkpoint.restore(tmp_path / "nothing", cluster=run.cluster)
 
 
+@pytest.mark.parametrize("shards", [0, 2])
+@pytest.mark.parametrize("below", ["", "run"])
+def test_a_file_in_the_place_of_the_folder_is_named(trained, tmp_path, shards, below):
+    run = trained(shards)
+    run.step()
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / below
+    for incremental in (False, True):
+        with pytest.raises(errors.InvalidArgumentError, match="`path` must be a fold"):
+            ptf.checkpoint.save(path, cluster=run.cluster, incremental=incremental)
+    with pytest.raises(errors.InvalidArgumentError, match=f"Received: path='{path}'"):
+        ptf.checkpoint.restore(path, cluster=run.cluster)
+
+
 def test_another_output_dim_is_refused(trained, start_shards, tmp_path, table):
     run = trained(1)
     run.step()

@@ -44,6 +44,34 @@ def test_what_is_no_dataset_is_refused(data, make_model):
         ptf.data.prefetch(data, make_model())
 
 
+@pytest.mark.parametrize("model", ["m", None], ids=type)
+def test_what_is_no_model_is_refused(model, dataset):
+    with pytest.raises(TypeError, match="`model` must be a Keras model. Received"):
+        ptf.data.prefetch(dataset, model)
+
+
+def test_elements_that_the_model_refuses_are_told_of(dataset, make_model):
+    for wrong in (dataset.unbatch(), dataset.map(lambda ids, label: {"id": ids})):
+        with pytest.raises(ValueError, match=r"`ptf\.data\.prefetch` called") as caught:
+            ptf.data.prefetch(wrong, of_dict(make_model()))
+        assert f"element_spec={wrong.element_spec}" in str(caught.value)
+        assert caught.value.__cause__ is not None
+
+
+def of_dict(model):
+    ids = keras.Input((3,), dtype="int64", name="ids")
+    return keras.Model({"ids": ids}, model(ids))
+
+
+def test_errors_of_shards_stay_as_they_are(dataset, start_shards, table):
+    [shard] = start_shards(1)
+    cluster = ptf.Cluster([shard.address], timeout=1)
+    shard.stop()
+    rows = ptf.layers.PersiaEmbedding(2, table=table, cluster=cluster)
+    with pytest.raises(ptf.errors.PersiaError):
+        ptf.data.prefetch(dataset, keras.Sequential([rows]))
+
+
 def test_negative_staleness_is_refused(dataset, make_model):
     with pytest.raises(ValueError, match="staleness=-1"):
         ptf.data.prefetch(dataset, make_model(), staleness=-1)

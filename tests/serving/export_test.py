@@ -302,6 +302,12 @@ def test_arguments_that_make_no_sense_are_refused(embedding, path, options, mess
     assert not os.path.exists(path)
 
 
+@pytest.mark.parametrize("model", ["model", None], ids=type)
+def test_what_is_no_model_is_refused(model, path):
+    with pytest.raises(TypeError, match="`model` must be a Keras model. Received"):
+        ptf.serving.export(model, path)
+
+
 def test_a_folder_with_files_is_refused(embedding, tmp_path):
     ids = keras.Input((), dtype="int64", name="ids")
     model = scores_of(ids, embedding("ids")(ids))
