@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
+PROJECT = README.with_name("pyproject.toml")
 
 COUNT_PROCESSES = """
 import pathlib
@@ -37,3 +38,13 @@ def test_smallest_program_trains_in_one_process(run_python, tmp_path, monkeypatc
     assert "rows: 10000" in output
     assert float(output.rpartition("loss: ")[2]) < 0.02
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_no_deps_leaves_out_is_listed():
+    """For environments with a package of TensorFlow that pip knows by another name."""
+    [declared] = re.findall(
+        r"^dependencies = \[(.*?)^\]", PROJECT.read_text(), re.DOTALL | re.MULTILINE
+    )
+    needed = set(re.findall(r'"(.*?)"', declared)) - {"tensorflow>=2.16"}
+    _, _, after = README.read_text().partition("pip install --no-deps .\npip install ")
+    assert set(re.findall("'(.*?)'", after.partition("\n")[0])) == needed
