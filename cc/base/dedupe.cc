@@ -106,21 +106,24 @@ UniqueIds Dedupe(Span<const int64_t> batch, uint32_t shard_count) {
 }
 
 void ExpandRows(Span<const uint32_t> inverse, Span<const float> rows,
-                size_t dim, Span<float> out) {
-  float* to = out.data();
+                size_t dim, StridedSpan<float> out) {
+  float* to = out.values().data();
+  const size_t stride = out.StrideOf(dim);
   for (const uint32_t row : inverse) {
     std::memcpy(to, rows.data() + row * dim, dim * sizeof(float));
-    to += dim;
+    to += stride;
   }
 }
 
-void AddGradients(Span<const uint32_t> inverse, Span<const float> gradients,
-                  size_t dim, Span<float> sums) {
-  const float* gradient = gradients.data();
+void AddGradients(Span<const uint32_t> inverse,
+                  StridedSpan<const float> gradients, size_t dim,
+                  Span<float> sums) {
+  const float* gradient = gradients.values().data();
+  const size_t stride = gradients.StrideOf(dim);
   for (const uint32_t row : inverse) {
     float* sum = sums.data() + row * dim;
     for (size_t d = 0; d < dim; ++d) sum[d] += gradient[d];
-    gradient += dim;
+    gradient += stride;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cc/base/span.h"
+#include "cc/base/strided_span.h"
 
 namespace persia {
 
@@ -48,16 +49,17 @@ UniqueIds Dedupe(Span<const int64_t> batch, uint32_t shard_count);
 
 // Sets out[i] = rows[inverse[i]], where each row has `dim` floats.
 void ExpandRows(Span<const uint32_t> inverse, Span<const float> rows,
-                size_t dim, Span<float> out);
+                size_t dim, StridedSpan<float> out);
 inline void ExpandRows(const UniqueIds& unique, Span<const float> rows,
-                       size_t dim, Span<float> out) {
+                       size_t dim, StridedSpan<float> out) {
   ExpandRows(Span<const uint32_t>(unique.inverse), rows, dim, out);
 }
 
 // Adds gradients[i] to sums[inverse[i]], in order of i, where each gradient has
 // `dim` floats.
-void AddGradients(Span<const uint32_t> inverse, Span<const float> gradients,
-                  size_t dim, Span<float> sums);
+void AddGradients(Span<const uint32_t> inverse,
+                  StridedSpan<const float> gradients, size_t dim,
+                  Span<float> sums);
 
 }  // namespace persia
 

@@ -1,7 +1,9 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "cc/ops/done_of_all.h"
 #include "cc/ops/kernel_util.h"
 #include "cc/ops/late_done.h"
 #include "cc/ops/layer_attrs.h"
@@ -26,14 +28,19 @@ Status PassAnchor(TF_OpKernelContext* context) {
   return SetOutput(context, 0, *anchor);
 }
 
-Result<OptimizerStep> GetStep(TF_OpKernelContext* context) {
-  auto learning_rate = GetScalar<float>(context, 1, "learning_rate");
-  if (!learning_rate.ok()) return learning_rate.status();
-  auto number = GetScalar<int64_t>(context, 2, "step");
-  if (!number.ok()) return number.status();
-  // The step number may wrap around: optimizers use only differences of step
-  // numbers, of a few thousand at most.
-  return OptimizerStep(*learning_rate, static_cast<uint32_t>(*number));
+Result<std::vector<OptimizerStep>> GetSteps(TF_OpKernelContext* context,
+                                            size_t layers) {
+  auto rates = GetValues<float>(context, 1, "learning_rates", layers);
+  if (!rates.ok()) return rates.status();
+  auto numbers = GetValues<int64_t>(context, 2, "steps", layers);
+  if (!numbers.ok()) return numbers.status();
+  std::vector<OptimizerStep> steps;
+  for (size_t i = 0; i < layers; ++i) {
+    // The step number may wrap around: optimizers use only differences of step
+    // numbers, of a few thousand at most.
+    steps.emplace_back((*rates)[i], static_cast<uint32_t>((*numbers)[i]));
+  }
+  return steps;
 }
 
 void Compute(void* kernel, TF_OpKernelContext* context,
@@ -48,13 +55,15 @@ void Compute(void* kernel, TF_OpKernelContext* context,
   if (!session.ok()) return finish(session.status());
   const Status passed = PassAnchor(context);
   if (!passed.ok()) return finish(passed);
-  const auto step = GetStep(context);
-  if (!step.ok()) return finish(step.status());
+  const auto steps = GetSteps(context, attrs.layers.size());
+  if (!steps.ok()) return finish(steps.status());
   Session* const target = session->get();
-  target->Commit(attrs.layer, *step,
-                 [finish, alive = std::move(*session)](const Status& status) {
-                   finish(status);
-                 });
+  const DoneCallback each = DoneOfAll(
+      attrs.layers.size(), [finish, alive = std::move(*session)](
+                               const Status& status) { finish(status); });
+  for (size_t i = 0; i < attrs.layers.size(); ++i) {
+    target->Commit(attrs.layers[i], (*steps)[i], each);
+  }
 }
 
 }  // namespace
@@ -62,8 +71,8 @@ void Compute(void* kernel, TF_OpKernelContext* context,
 void RegisterCommitOp() {
   TF_OpDefinitionBuilder* op = TF_NewOpDefinitionBuilder("PersiaCommit");
   TF_OpDefinitionBuilderAddInput(op, "anchor: float");
-  TF_OpDefinitionBuilderAddInput(op, "learning_rate: float");
-  TF_OpDefinitionBuilderAddInput(op, "step: int64");
+  TF_OpDefinitionBuilderAddInput(op, "learning_rates: float");
+  TF_OpDefinitionBuilderAddInput(op, "steps: int64");
   TF_OpDefinitionBuilderAddOutput(op, "passed_anchor: float");
   AddLayerAttrs(op);
   RegisterOp(op, /*is_stateful=*/true);

@@ -71,9 +71,13 @@ Status SetOutput(TF_OpKernelContext* context, int index,
                  const TfTensor& tensor);
 
 template <typename T>
+Span<T> Values(const TF_Tensor* tensor) {
+  return Span<T>(static_cast<T*>(TF_TensorData(tensor)),
+                 static_cast<size_t>(TF_TensorElementCount(tensor)));
+}
+template <typename T>
 Span<T> Values(const TfTensor& tensor) {
-  return Span<T>(static_cast<T*>(TF_TensorData(tensor.get())),
-                 static_cast<size_t>(TF_TensorElementCount(tensor.get())));
+  return Values<T>(tensor.get());
 }
 
 // Returns the value of input `index`, which must hold exactly one value.
@@ -85,6 +89,22 @@ Result<T> GetScalar(TF_OpKernelContext* context, int index, const char* name) {
   if (values.size() == 1) return values[0];
   return InvalidArgument(name, " must hold one value, received ",
                          values.size());
+}
+
+// Returns the `count` values of input `index`, which must hold that many
+// values, or one value that stands for all of them.
+template <typename T>
+Result<std::vector<T>> GetValues(TF_OpKernelContext* context, int index,
+                                 const char* name, size_t count) {
+  auto tensor = GetInput(context, index);
+  if (!tensor.ok()) return tensor.status();
+  const Span<const T> values = Values<const T>(*tensor);
+  if (values.size() == 1) return std::vector<T>(count, values[0]);
+  if (values.size() == count) {
+    return std::vector<T>(values.begin(), values.end());
+  }
+  return InvalidArgument(name, " must hold one value, or ", count,
+                         ", received ", values.size());
 }
 
 }  // namespace persia

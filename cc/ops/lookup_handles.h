@@ -1,14 +1,15 @@
-// Handles: numbers in tensors, by which one op passes a lookup to another op.
+// Handles: numbers in tensors, by which one op passes lookups to another op.
 //
 // A handle lives exactly as long as its tensor's memory. So if no op fetches
-// the lookup, because its rows are not needed or the step was cancelled, the
-// lookup is released with the tensor. All functions are thread-safe.
+// the lookups, because their rows are not needed or the step was cancelled,
+// they are released with the tensor. All functions are thread-safe.
 
 #ifndef PERSIA_CC_OPS_LOOKUP_HANDLES_H_
 #define PERSIA_CC_OPS_LOOKUP_HANDLES_H_
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "cc/base/status.h"
 #include "cc/ops/kernel_util.h"
@@ -16,11 +17,10 @@
 
 namespace persia {
 
-// A handle keeps its session and its lookup alive.
+// A handle keeps its session and its lookups, one per layer, alive.
 struct LookupHandle {
   std::shared_ptr<Session> session;
-  std::shared_ptr<Lookup> lookup;
-  Ticket ticket = 0;  // The lookup's gradients are staged under this number.
+  std::vector<Issued> lookups;
 };
 
 // Creates a handle. Returns the handle's number as a scalar int64 tensor; the

@@ -5,15 +5,16 @@
 //   PersiaPrefetch(stream, N x ids, N x splits; session, N x layer, table, ...)
 //       -> next_stream        registers the ids that each layer will look up,
 //                             and opens a stream if `stream` is 0; never blocks
-//   PersiaIssue(ids, splits, anchor; session, layer, table, combiner, dim, ...)
-//       -> lookup             begins a lookup; never blocks on the network
-//   PersiaRows(lookup, like; dim, pooled)
-//       -> rows, ticket       completes when the rows have arrived; the ticket
+//   PersiaIssue(N x ids, N x splits, anchor; session, N x layer, table, ...)
+//       -> lookup             begins a lookup for each of some layers; never
+//                             blocks on the network
+//   PersiaRows(lookup, likes; N x dim, pooled)
+//       -> M x rows, tickets  completes when the rows have arrived; a ticket
 //                             is 0 if the lookup was not for training
-//   PersiaStage(ticket, gradients, anchor; session, layer)
-//       -> anchor_gradient    stages the ticket's gradients; never blocks
-//   PersiaCommit(anchor, learning_rate, step; session, layer)
-//       -> passed_anchor      commits the layer's staged gradients; with a
+//   PersiaStage(tickets, M x gradients, anchor; session, N x layer, dim)
+//       -> anchor_gradient    stages the tickets' gradients; never blocks
+//   PersiaCommit(anchor, learning_rates, steps; session, N x layer)
+//       -> passed_anchor      commits the layers' staged gradients; with a
 //                             staleness of 0, completes when they are
 //                             acknowledged
 //   PersiaRemoteLookup_of_persia_ops_so(ids, live; table, dim, cluster, ...)
@@ -25,14 +26,17 @@
 // `splits` are the row splits of the flat ids, or empty if each row of the ids'
 // innermost axis is a bag.
 //
-// PersiaRows returns rows of the shape like.shape + (dim,); if `pooled`, `dim`
-// replaces the last axis of like.shape instead. PersiaRemoteLookup does not
-// pool: its rows have the shape ids.shape + (dim,).
+// With M = N, PersiaRows returns a tensor per layer, of the shape like.shape +
+// (dim,); if `pooled`, `dim` replaces the last axis of like.shape instead. With
+// M = 1, it returns one tensor, as the first layer's would be, but with the
+// vectors of all layers side by side in its last axis. PersiaStage takes
+// gradients in the same form. PersiaRemoteLookup does not pool: its rows have
+// the shape ids.shape + (dim,).
 //
-// Ops name their session (see FindSession), their layer and its table by
-// strings, so a graph holds no pointers. `anchor` is the layer's trainable
-// variable: ops of successive steps run in order because they read and assign
-// the anchor.
+// Ops name their session (see FindSession), their layers and the tables by
+// strings, so a graph holds no pointers. `anchor` is a trainable variable of
+// the Keras layer: ops of successive steps run in order because they read and
+// assign the anchor.
 
 #ifndef PERSIA_CC_OPS_OPS_H_
 #define PERSIA_CC_OPS_OPS_H_

@@ -2,26 +2,40 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace persia {
 namespace {
 
+// Returns the part's gradients without gaps: a view of them if they have none,
+// else a copy in `*own`.
+Span<const float> WithoutGaps(const StagedGradients& part,
+                              std::vector<float>* own) {
+  const size_t dim = part.plan->dim;
+  const StridedSpan<const float> gradients = part.gradients.vectors;
+  if (gradients.IsContiguous(dim)) return gradients.values();
+  AppendVectors(gradients, part.plan->vectors(), dim, own);
+  return *own;
+}
+
 // Sums one part's gradients per unique id.
 SummedGradients SumRows(const StagedGradients& part, const TableStep& step) {
   const UniqueIds& unique = part.plan->unique;
-  const Span<const float> gradients = part.gradients.values;
   SummedGradients sum;
   sum.ids = part.plan->UniqueRows();
   const LookupBags* const bags = part.plan->bags.get();
   if (bags == nullptr && !unique.had_duplicates()) {
-    sum.gradients = gradients;
+    sum.gradients = WithoutGaps(part, &sum.own_gradients);
     return sum;
   }
   sum.own_gradients.resize(unique.ids.size() * step.dim);
   if (bags == nullptr) {
-    AddGradients(unique.inverse, gradients, step.dim, sum.own_gradients);
+    AddGradients(unique.inverse, part.gradients.vectors, step.dim,
+                 sum.own_gradients);
   } else {
-    bags->shares().Unpool(unique.inverse, gradients, sum.own_gradients);
+    std::vector<float> own;
+    bags->shares().Unpool(unique.inverse, WithoutGaps(part, &own),
+                          sum.own_gradients);
   }
   sum.gradients = sum.own_gradients;
   return sum;
@@ -31,7 +45,7 @@ SummedGradients SumPart(const StagedGradients& part, const TableStep& step) {
   if (!part.plan->sends_bags()) return SumRows(part, step);
   SummedGradients sum;
   sum.ids = part.plan->bags->ids();
-  sum.gradients = part.gradients.values;
+  sum.gradients = WithoutGaps(part, &sum.own_gradients);
   return sum;
 }
 
@@ -56,9 +70,8 @@ SummedGradients JoinBags(const TableStep& step) {
       sum.own_offsets.push_back(before + end);
     }
     sum.own_ids.insert(sum.own_ids.end(), bags.ids.begin(), bags.ids.end());
-    sum.own_gradients.insert(sum.own_gradients.end(),
-                             part.gradients.values.begin(),
-                             part.gradients.values.end());
+    AppendVectors(part.gradients.vectors, part.plan->vectors(), step.dim,
+                  &sum.own_gradients);
   }
   sum.ids = step.parts.front().plan->bags->ids();
   sum.ids.ids = sum.own_ids;

@@ -1,7 +1,7 @@
 #include "cc/pipeline/lookup.h"
 
-#include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace persia {
 
@@ -41,15 +41,24 @@ void Lookup::WhenComplete(DoneCallback done) {
   done(status_);
 }
 
-void Lookup::CopyRows(Span<float> batch) {
+void Lookup::CopyRows(StridedSpan<float> batch) {
+  const size_t dim = plan_->dim;
   if (plan_->bags == nullptr) {
-    ExpandRows(plan_->unique, rows_, plan_->dim, batch);
+    ExpandRows(plan_->unique, rows_, dim, batch);
   } else if (plan_->sends_bags()) {
-    std::copy(rows_.begin(), rows_.end(), batch.begin());
+    CopyVectors(rows_, dim, batch);
+  } else if (batch.IsContiguous(dim)) {
+    Pool(batch.values());
   } else {
-    plan_->bags->shares().Pool(plan_->unique.inverse, rows_, batch);
+    std::vector<float> pooled(plan_->vectors() * dim);
+    Pool(pooled);
+    CopyVectors(pooled, dim, batch);
   }
   copied_ = true;
+}
+
+void Lookup::Pool(Span<float> vectors) const {
+  plan_->bags->shares().Pool(plan_->unique.inverse, rows_, vectors);
 }
 
 }  // namespace persia

@@ -14,6 +14,7 @@
 #include "cc/base/dedupe.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
+#include "cc/base/strided_span.h"
 #include "cc/pipeline/batch_slot.h"
 #include "cc/pipeline/lookup_bags.h"
 #include "cc/service/embedding_service.h"
@@ -80,16 +81,18 @@ class Lookup {
   // otherwise when it completes.
   void WhenComplete(DoneCallback done);
 
-  // Fills `batch`, vectors() x dim floats. Without bags, copies each id's row
-  // to the id's positions in the batch. With bags, pools the rows, unless the
-  // service has pooled them. Precondition: the lookup has completed without an
-  // error.
-  void CopyRows(Span<float> batch);
+  // Fills `batch`, vectors() vectors of dim floats. Without bags, copies each
+  // id's row to the id's positions in the batch. With bags, pools the rows,
+  // unless the service has pooled them. Precondition: the lookup has completed
+  // without an error.
+  void CopyRows(StridedSpan<float> batch);
 
   // Whether CopyRows has been called.
   bool copied() const { return copied_; }
 
  private:
+  void Pool(Span<float> vectors) const;
+
   const std::shared_ptr<LookupPlan> plan_;
 
   mutable std::mutex mutex_;

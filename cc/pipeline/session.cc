@@ -145,13 +145,14 @@ class SessionImpl : public Session {
     return CatchBadAlloc([&] { return Begin(call); });
   }
 
-  void Fetch(const std::shared_ptr<Lookup>& lookup, Span<float> rows,
+  void Fetch(const std::shared_ptr<Lookup>& lookup, StridedSpan<float> rows,
              DoneCallback done) override {
     const LookupPlan& plan = *lookup->plan();
-    if (rows.size() != plan.vectors() * plan.dim) {
-      return done(InvalidArgument(
-          "layer '", ShownLayer(plan.layer), "' looks up ", plan.vectors(),
-          " x ", plan.dim, " numbers, received room for ", rows.size()));
+    if (!rows.Holds(plan.vectors(), plan.dim)) {
+      return done(InvalidArgument("layer '", ShownLayer(plan.layer),
+                                  "' looks up ", plan.vectors(), " x ",
+                                  plan.dim, " numbers, received room for ",
+                                  rows.values().size()));
     }
     const Clock::time_point asked_at = Clock::now();
     const std::thread::id caller = std::this_thread::get_id();

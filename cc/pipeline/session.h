@@ -40,6 +40,7 @@
 #include "cc/base/export.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
+#include "cc/base/strided_span.h"
 #include "cc/client/wire_counters.h"
 #include "cc/pipeline/staleness_meter.h"
 #include "cc/service/embedding_service.h"
@@ -152,10 +153,10 @@ struct PrefetchIds : TableIds {
   std::vector<std::shared_ptr<const void>> owners;
 };
 
-// Gradients of a lookup's output, vectors x dim, kept alive by `owner`.
+// Gradients of a lookup's output, one per vector, kept alive by `owner`.
 struct SharedGradients {
   std::shared_ptr<const void> owner;
-  Span<const float> values;
+  StridedSpan<const float> vectors;
 };
 
 class PERSIA_EXPORT Session {
@@ -173,9 +174,9 @@ class PERSIA_EXPORT Session {
   virtual Result<Issued> Issue(const LayerCall& call) = 0;
 
   // Fills `rows` once the lookup's rows have arrived, then calls `done`. `rows`
-  // must have room for vectors() x dim floats, and live until `done`.
-  virtual void Fetch(const std::shared_ptr<Lookup>& lookup, Span<float> rows,
-                     DoneCallback done) = 0;
+  // must hold vectors() vectors of dim floats, and live until `done`.
+  virtual void Fetch(const std::shared_ptr<Lookup>& lookup,
+                     StridedSpan<float> rows, DoneCallback done) = 0;
 
   // Opens a prefetch stream. CloseStream ends the stream and drops its
   // registered batches.

@@ -75,12 +75,11 @@ Status StepLedger::Stage(const std::string& layer_name, Ticket ticket,
                          "before the layer's next training call"));
   }
   const auto& plan = found->second;
-  const size_t expected = plan->vectors() * plan->dim;
-  if (gradients.values.size() != expected) {
+  if (!gradients.vectors.Holds(plan->vectors(), plan->dim)) {
     return InvalidArgument("gradients of layer '", ShownLayer(layer_name),
-                           "' must have ", expected,
+                           "' must have ", plan->vectors() * plan->dim,
                            " values, as its output had, received ",
-                           gradients.values.size());
+                           gradients.vectors.values().size());
   }
   if (plan->unique.ids.empty()) return Status();
   for (const StagedGradients& part : layer.staged) {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -125,29 +124,37 @@ class AbsentIds:
         replaced.set_shape(ids.shape)
         return replaced
 
-    def read(
-        self, ids: tf.Tensor, lookup: Callable[[tf.Tensor], tf.Tensor]
-    ) -> tf.Tensor:
-        """Looks ids up outside training; ids without a row get the row of `OOV_ID`.
+    def asked(self, ids: tf.Tensor) -> tf.Tensor:
+        """Returns the ids to look up outside training, for `filled`.
 
         Args:
             ids: int64, any shape.
-            lookup: Maps ids, `(n,)`, to rows, in which NaN marks missing rows.
+
+        Returns:
+            int64, `(n + 1,)`: the ids, and `OOV_ID`.
+        """
+        with on_host():
+            flat = tf.reshape(ids, [-1])
+            return tf.concat([flat, [tf.constant(OOV_ID, tf.int64)]], axis=0)
+
+    def filled(self, ids: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+        """Replaces rows that are missing by the row of `OOV_ID`.
+
+        Args:
+            ids: int64, any shape.
+            rows: float32, `(n + 1, dim)`: the rows of `asked(ids)`. NaN marks missing
+                rows.
 
         Returns:
             float32, `ids.shape + (dim,)`. Padding without a row gives zeros. Until
             `OOV_ID` has a row, all ids without a row give zeros.
         """
         with on_host():
-            flat = tf.reshape(ids, [-1])
-            asked = tf.concat([flat, [tf.constant(OOV_ID, tf.int64)]], axis=0)
-        rows = lookup(asked)
-        with on_host():
             own, oov = rows[:-1], rows[-1:]
             oov = tf.where(are_marked(oov), tf.zeros_like(oov), oov)
             absent = are_marked(own)
             if self.leaves_zero:
-                is_padding = tf.equal(flat, 0)[:, tf.newaxis]
+                is_padding = tf.equal(tf.reshape(ids, [-1]), 0)[:, tf.newaxis]
                 oov = tf.where(is_padding, tf.zeros_like(oov), oov)
             shape = tf.concat([tf.shape(ids), [rows.shape[-1]]], axis=0)
             found = tf.where(absent, oov, own)

@@ -19,13 +19,13 @@ from persia_tf.cluster import Cluster
 from persia_tf.current_cluster import cluster_in_use
 from persia_tf.layers import foreign_arguments, regularizers
 from persia_tf.layers.absent_ids import AbsentIds
-from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.combiners import (
     COMBINERS,
     combine,
     flat_values,
     replace_padding,
 )
+from persia_tf.layers.committing import commit_rows
 from persia_tf.layers.id_bags import bags_of, in_shape_of
 from persia_tf.layers.id_weights import checked_weights
 from persia_tf.layers.ids import (
@@ -36,8 +36,9 @@ from persia_tf.layers.ids import (
 )
 from persia_tf.layers.layer_table import LayerTable
 from persia_tf.layers.loss_scaling import LossScaling
+from persia_tf.layers.planned_lookup import PlannedLookup
 from persia_tf.layers.rebuilding import Rebuilding
-from persia_tf.layers.replicas import after_all_workers, local_replica
+from persia_tf.layers.replicas import local_replica
 from persia_tf.layers.row_saving import RowSaving
 from persia_tf.layers.row_state import RowState
 from persia_tf.layers.row_stepping import RowStepping
@@ -51,7 +52,6 @@ from persia_tf.layers.training_mode import is_training
 from persia_tf.layers.weight_readers import WeightReaders
 from persia_tf.layers.workers import Workers
 from persia_tf.ops import embedding
-from persia_tf.ops.bags import NO_BAGS, Bags
 from persia_tf.ops.initial_rows import InitialRows
 from persia_tf.ops.placement import cast_on_host, on_host
 from persia_tf.ops.recording import recorder
@@ -66,6 +66,15 @@ _MOST_WEIGHTS = 2**16
 _ROW_DTYPES = ("float32", "bfloat16", "float16", "int8")
 
 _AUTOMATIC_NAME = re.compile(r"persia_embedding(_\d+)?$")
+
+
+def with_objects(config: dict[str, Any]) -> dict[str, Any]:
+    """Returns a copy of a layer's config with the objects that it describes."""
+    config = dict(config)
+    for name in ("optimizer", "admission", "eviction", "compression"):
+        if isinstance(config.get(name), dict):
+            config[name] = keras.saving.deserialize_keras_object(config[name])
+    return config
 
 
 @keras.saving.register_keras_serializable(package="persia_tf")
@@ -258,11 +267,7 @@ class PersiaEmbedding(keras.layers.Layer):
         self._loss_scaling = LossScaling(self)
 
     def build(self, input_shape: Any = None) -> None:
-        self._layer_table = self._open_table()
-        workers = Workers(tf.distribute.get_strategy())
-        self._row_saving = RowSaving(self.name, self._layer_table, workers)
-        # tf.train.Checkpoint saves and restores the rows through this attribute.
-        self._row_state = RowState(self._row_saving)
+        self._open_rows()
         self._anchor = self.add_weight(
             name="anchor",
             shape=self._loss_scaling.anchor_shape,
@@ -274,40 +279,73 @@ class PersiaEmbedding(keras.layers.Layer):
         )
         self.built = True
 
+    def _open_rows(self) -> None:
+        self._layer_table = self._open_table()
+        workers = Workers(tf.distribute.get_strategy())
+        self._row_saving = RowSaving(self.name, self._layer_table, workers)
+        # tf.train.Checkpoint saves and restores the rows through this attribute.
+        self._row_state = RowState(self._row_saving)
+
     def call(
         self, inputs: Any, weights: Any = None, training: bool | None = None
     ) -> Any:
-        refuse_tensor_of_other_keras(inputs, self.name)
         training = is_training(training)
+        self._rebuilding.on_call(is_eager=tf.executing_eagerly())
+        planned = self._plan_call(inputs, weights, training)
+        (vectors,) = self._look_up(planned, training)
+        return planned.finish(vectors)
+
+    def _plan_call(
+        self, inputs: Any, weights: Any, training: bool | None
+    ) -> PlannedLookup:
+        """Checks the inputs of a call, and plans the call's lookup."""
+        refuse_tensor_of_other_keras(inputs, self.name)
         if training and not self._has_told_of_rows:
             self._tell_of_rows()
-        self._rebuilding.on_call(is_eager=tf.executing_eagerly())
         with on_host():
             ids = checked_ids(inputs, self.name, self.combiner, self.mask_zero)
         if self._trains(training):
             if recorder() is not None and self._absent_ids.is_oov:
-                self._vectors_of(ids, weights, inputs, training=False)
+                read = self._plan(ids, weights, inputs, training=False)
+                self._look_up(read, training=False)
             ids = self._absent_ids.replaced_in_training(ids)
-        return self._vectors_of(ids, weights, inputs, training)
+        return self._plan(ids, weights, inputs, training)
 
-    def _vectors_of(
+    def _look_up(self, planned: PlannedLookup, training: bool | None) -> list[Any]:
+        return embedding.lookup(
+            [self._lookup_of(planned)],
+            self._anchor_value(),
+            training=training,
+            trainable=self.trainable,
+            replica=local_replica(),
+            loss_scale=self._loss_scaling.of_call(training),
+        )
+
+    def _lookup_of(self, planned: PlannedLookup) -> embedding.Lookup:
+        return embedding.Lookup(planned.ids, self._layer_table.route, planned.bags)
+
+    def _anchor_value(self) -> tf.Tensor:
+        return tf.convert_to_tensor(self._anchor)
+
+    def _plan(
         self, ids: Any, weights: Any, inputs: Any, training: bool | None
-    ) -> Any:
+    ) -> PlannedLookup:
         if weights is not None:
-            return tf.cast(
-                self._weighted(ids, weights, inputs, training), self.compute_dtype
-            )
+            flat = self._checked_weights(weights, inputs)
+            return self._plan_pooling_here(ids, training, flat)
         if self.combiner is not None and self._pools_here(training):
-            return tf.cast(self._combined(ids, training), self.compute_dtype)
+            return self._plan_pooling_here(ids, training)
         if self.combiner is not None:
             with on_host():
                 kept, bags = bags_of(ids, self.combiner, leave_out_zero=self.mask_zero)
-            vectors = self._in_compute_dtype(self._lookup(kept, training, bags))
-            return in_shape_of(ids, bags, vectors)
-        vectors = self._in_compute_dtype(self._vectors(flat_values(ids), training))
+            planned = self._cast(PlannedLookup(kept, bags))
+            if bags.pool_last_axis:
+                return planned
+            return planned.then(lambda vectors: in_shape_of(ids, bags, vectors))
+        planned = self._cast(self._plan_each(flat_values(ids), training))
         if isinstance(ids, tf.RaggedTensor):
-            return ids.with_flat_values(vectors)
-        return vectors
+            return planned.then(ids.with_flat_values)
+        return planned
 
     def _pools_here(self, training: bool | None) -> bool:
         """Whether stock ops pool bags in this process, after a lookup of each id."""
@@ -323,68 +361,52 @@ class PersiaEmbedding(keras.layers.Layer):
     def _reads_oov(self, training: bool | None) -> bool:
         return self._absent_ids.is_oov and not self._trains(training)
 
-    def _in_compute_dtype(self, vectors: tf.Tensor) -> tf.Tensor:
-        """Casts vectors on the device that holds them.
+    def _cast(self, planned: PlannedLookup) -> PlannedLookup:
+        """Casts vectors to the compute dtype, on the device that holds them.
 
         Rows are in host memory. A compression computes vectors on the model's device.
         """
+        dtype = tf.as_dtype(self.compute_dtype)
+        if dtype == tf.float32:
+            return planned
         if self.compression is not None:
-            return tf.cast(vectors, self.compute_dtype)
-        return cast_on_host(vectors, tf.as_dtype(self.compute_dtype))
+            return planned.then(lambda vectors: tf.cast(vectors, dtype))
+        return planned.then(lambda vectors: cast_on_host(vectors, dtype))
 
-    def _weighted(
-        self, ids: Any, weights: Any, inputs: Any, training: bool | None
-    ) -> Any:
+    def _checked_weights(self, weights: Any, inputs: Any) -> tf.Tensor:
         if self.combiner is None:
             raise ValueError(
                 f"layer '{self.name}' takes weights only with a `combiner`, which "
                 "pools the weighted ids: give a combiner, or leave out the weights. "
                 "Received: weights, and combiner=None"
             )
-        flat = checked_weights(weights, inputs, self.name)
-        return self._combined(ids, training, flat)
+        return checked_weights(weights, inputs, self.name)
 
-    def _combined(
+    def _plan_pooling_here(
         self, ids: Any, training: bool | None, weights: tf.Tensor | None = None
-    ) -> Any:
-        """Looks up each id's vector and pools the vectors in this process."""
+    ) -> PlannedLookup:
+        """Plans to look up each id's vector, and to pool vectors in this process."""
         values = flat_values(ids)
         with on_host():
             mask = tf.not_equal(values, 0) if self.mask_zero else None
             known = replace_padding(values) if self.mask_zero else values
-        vectors = self._vectors(known, training)
-        return combine(vectors, self.combiner, mask, like=ids, weights=weights)
 
-    def _vectors(self, ids: tf.Tensor, training: bool | None) -> tf.Tensor:
-        if self.compression is None:
-            return self._lookup(ids, training)
-        with on_host():
-            row_ids = self.compression.row_ids(ids)
-        rows = self._lookup(row_ids, training)
-        return self.compression.combine(rows)
+        def pool(vectors: tf.Tensor) -> Any:
+            pooled = combine(vectors, self.combiner, mask, like=ids, weights=weights)
+            return tf.cast(pooled, self.compute_dtype)
 
-    def _lookup(
-        self, ids: tf.Tensor, training: bool | None, bags: Bags = NO_BAGS
-    ) -> tf.Tensor:
+        return self._plan_each(known, training).then(pool)
+
+    def _plan_each(self, ids: tf.Tensor, training: bool | None) -> PlannedLookup:
+        """Plans to look up one vector per id."""
+        if self.compression is not None:
+            with on_host():
+                row_ids = self.compression.row_ids(ids)
+            return PlannedLookup(row_ids).then(self.compression.combine)
         if self._reads_oov(training):
-            return self._absent_ids.read(
-                ids, lambda asked: self._looked_up(asked, training)
-            )
-        return self._looked_up(ids, training, bags)
-
-    def _looked_up(
-        self, ids: tf.Tensor, training: bool | None, bags: Bags = NO_BAGS
-    ) -> tf.Tensor:
-        return embedding.lookup(
-            ids,
-            tf.convert_to_tensor(self._anchor),
-            self._layer_table.route,
-            training=training,
-            trainable=self.trainable,
-            replica=local_replica(),
-            loss_scale=self._loss_scaling.of_call(training),
-            bags=bags,
-        )
+            planned = PlannedLookup(self._absent_ids.asked(ids))
+            return planned.then(lambda rows: self._absent_ids.filled(ids, rows))
+        return PlannedLookup(ids)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         if not self.mask_zero or self.combiner is not None:
@@ -462,10 +484,16 @@ class PersiaEmbedding(keras.layers.Layer):
             )
 
     def get_config(self) -> dict[str, Any]:
-        serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
             **regularizers.config_of_activity(self),
+            **self._table_config(),
+            "cluster": self.cluster and self.cluster.get_config(),
+        }
+
+    def _table_config(self) -> dict[str, Any]:
+        serialize = keras.saving.serialize_keras_object
+        return {
             "output_dim": self.output_dim,
             "table": self.table,
             "embeddings_initializer": keras.initializers.serialize(
@@ -481,15 +509,11 @@ class PersiaEmbedding(keras.layers.Layer):
             "compression": self.compression and serialize(self.compression),
             "absent": self.absent,
             "oov_rate": self.oov_rate,
-            "cluster": self.cluster and self.cluster.get_config(),
         }
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> PersiaEmbedding:
-        config = dict(config)
-        for name in ("optimizer", "admission", "eviction", "compression"):
-            if isinstance(config.get(name), dict):
-                config[name] = keras.saving.deserialize_keras_object(config[name])
+        config = with_objects(config)
         if isinstance(config.get("cluster"), dict):
             config["cluster"] = Cluster.from_config(config["cluster"])
         config["cluster"] = cluster_in_use() or config.get("cluster")
@@ -595,17 +619,10 @@ class PersiaEmbedding(keras.layers.Layer):
 
     def _commit(self, anchor: Any) -> tf.Tensor:
         """Commits the step. Keras calls this anchor constraint after the optimizer."""
-        checks_before = []
-        if applies_scaled_gradients(self.name):
-            checks_before.append(self._loss_scaling.require_known())
-        with tf.control_dependencies(checks_before):
-            committed = self._stepping.commit(
-                self._layer_table,
-                lambda rate, step: embedding.commit(
-                    tf.convert_to_tensor(anchor), rate, step, self._layer_table.route
-                ),
-            )
-        if self._cluster.staleness == 0:
-            # Wait for all workers, so that the next step's lookups see their updates.
-            committed = after_all_workers(committed)
-        return self._loss_scaling.restored(committed)
+        return commit_rows(
+            anchor,
+            [(self._stepping, self._layer_table)],
+            self._cluster,
+            self._loss_scaling,
+            self.name,
+        )

@@ -6,7 +6,7 @@ It is the layer's own optimizer, or else the equivalent of the model's optimizer
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 from absl import logging
@@ -27,6 +27,33 @@ from persia_tf.optimizers.of_keras import (
 _UNKNOWN = RowRule(Adam(lazy=False), ("the optimizer of the model is not known",))
 
 
+class RowStep(NamedTuple):
+    """What a layer's rows are stepped by in one step.
+
+    Attributes:
+        learning_rate: A float32 scalar, which is read when the graph runs.
+        number: The step's number, an int64 scalar: see `embedding.commit`.
+        end: A function that must be called with the result of the step's commit.
+    """
+
+    learning_rate: tf.Tensor
+    number: tf.Tensor
+    end: Callable[[tf.Tensor], None]
+
+
+class Reads:
+    """The numbers that several layers use in one step, each read once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, tf.Tensor] = {}
+
+    def once(self, key: Any, read: Callable[[], tf.Tensor]) -> tf.Tensor:
+        """Returns the result of `read` for a key, from the first call with that key."""
+        if key not in self._known:
+            self._known[key] = read()
+        return self._known[key]
+
+
 class RowStepping:
     """Applies updates to a layer's rows with the right optimizer and learning rate.
 
@@ -45,29 +72,31 @@ class RowStepping:
         optimizer = self._layer.optimizer
         return UNDECIDED if optimizer is None else optimizer.spec()
 
-    def commit(
-        self, table: LayerTable, commit: Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
-    ) -> tf.Tensor:
-        """Runs a layer's commit with the current step's learning rate and number.
+    def step(self, table: LayerTable, reads: Reads) -> RowStep:
+        """Returns what the layer's rows are stepped by in the current step.
 
         Call this only while the optimizer that updates the layer is on the call stack.
 
         Args:
             table: The layer's table.
-            commit: A function of the learning rate (a float32 scalar) and the step's
-                number (an int64 scalar). Both are read when the graph runs.
-
-        Returns:
-            The result of `commit`.
+            reads: The numbers that were read for other layers of this step.
         """
         applying = applying_optimizer()
         given = self._layer.optimizer or table.given_optimizer
         rule = given or self._followed(table, applying)
         is_counted = not rule.lazy and applying is not None
-        step = step_of(applying) if is_counted else tf.zeros((), tf.int64)
+        number = reads.once(
+            ("step", is_counted),
+            lambda: step_of(applying) if is_counted else tf.zeros((), tf.int64),
+        )
         if given is None and applying is not None:
-            return commit(learning_rate_of(applying), step)
-        return rule.use_learning_rate(self._steps, lambda rate: commit(rate, step))
+            rate = reads.once("rate", lambda: learning_rate_of(applying))
+            return RowStep(rate, number, lambda committed: None)
+        return RowStep(
+            rule.read_learning_rate(self._steps),
+            number,
+            lambda committed: rule.count_step(self._steps, committed),
+        )
 
     def _followed(self, table: LayerTable, applying: Any) -> Optimizer:
         rule = _UNKNOWN if applying is None else row_rule(applying)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -15,125 +17,163 @@ from persia_tf.ops.redirection import redirection
 from persia_tf.ops.route import Route
 
 
+@dataclasses.dataclass(frozen=True)
+class Lookup:
+    """What one layer looks up.
+
+    Attributes:
+        ids: int64, of any shape, or of rank 1 if the bags have splits. Duplicates are
+            looked up once. If lookups are redirected, there must be no bags.
+        route: The session and table to use.
+        bags: How rows are pooled. The server that sends the rows pools them if that
+            transfers less, otherwise this process does.
+    """
+
+    ids: tf.Tensor
+    route: Route
+    bags: Bags = NO_BAGS
+
+    @property
+    def static_shape(self) -> tf.TensorShape:
+        """The static shape of the vectors."""
+        return self.bags.static_shape(self.ids, self.route.dim)
+
+
 def lookup(
-    ids: tf.Tensor,
+    lookups: Sequence[Lookup],
     anchor: tf.Tensor,
-    route: Route,
     training: bool,
     trainable: bool = True,
     replica: int = 0,
     loss_scale: LossScale | None = None,
-    bags: Bags = NO_BAGS,
-) -> tf.Tensor:
+    joins: bool = False,
+) -> list[tf.Tensor]:
     """Looks rows up; in training, their gradients are staged for `commit`.
 
     Args:
-        ids: int64, of any shape, or of rank 1 if the bags have splits. Duplicates are
-            looked up once. If lookups are redirected, there must be no bags.
-        anchor: The value of the layer's anchor: it orders the step's ops, and makes
-            TensorFlow compute gradients.
-        route: The session and table to use.
+        lookups: What the layers that share the anchor look up. They use one session.
+        anchor: The value of the anchor: it orders the step's ops, and makes TensorFlow
+            compute gradients.
         training: Whether the model is called for training.
         trainable: Whether training creates absent rows and may push gradients.
-        replica: The index of this replica of the layer within this process.
+        replica: The index of this replica of the layers within this process.
         loss_scale: Determines the loss scale and divides gradients by it. None:
             gradients are staged unchanged.
-        bags: How rows are pooled. The server that sends the rows pools them if that
-            transfers less, otherwise this process does.
+        joins: Whether the vectors of all lookups become one tensor, side by side in
+            the last axis. Their shapes must then be the same but for that axis.
 
     Returns:
-        float32, `ids.shape + (route.dim,)`; with bags, `ids.shape[:-1] +
-        (route.dim,)`, or `(bags, route.dim)` if the bags have splits.
+        A tensor per lookup, float32, `ids.shape + (route.dim,)`; with bags,
+        `ids.shape[:-1] + (route.dim,)`, or `(bags, route.dim)` if the bags have splits.
+        If joined, a list of one tensor.
     """
-    recorder = recording.recorder()
-    if recorder is not None:
-        recorder.add(ids, bags, route, training, trainable)
-        return tf.zeros(bags.dynamic_shape(ids, route.dim))
-
+    if recording.recorder() is not None:
+        return _join([_record(each, training, trainable) for each in lookups], joins)
     answer = redirection()
     if answer is not None:
-        return answer(route, ids)
+        return _join([answer(each.route, each.ids) for each in lookups], joins)
 
     if not (training and trainable):
         loss_scale = None
+    session = lookups[0].route.session
+    layers = [each.route.layer for each in lookups]
+    dims = [each.route.dim for each in lookups]
+    outputs = 1 if joins else len(lookups)
 
     @custom_gradient
     def looked_up(anchor: tf.Tensor) -> tuple[Any, Any]:
         handle = load.ops().persia_issue(
-            ids=ids,
-            splits=bags.splits_input,
+            ids=[each.ids for each in lookups],
+            splits=[each.bags.splits_input for each in lookups],
             anchor=anchor,
-            session=route.session,
-            layer=route.layer,
-            table=route.table,
-            combiner=bags.combiner,
-            dim=route.dim,
+            session=session,
+            layers=layers,
+            tables=[each.route.table for each in lookups],
+            combiners=[each.bags.combiner for each in lookups],
+            dims=dims,
+            absents=[each.route.absent.kind for each in lookups],
             replica=replica,
             training=training and trainable,
             model_training=training,
-            absent=route.absent.kind,
         )
-        rows, ticket = load.ops().persia_rows(
+        rows, tickets = load.ops().persia_rows(
             lookup=handle,
-            like=bags.like(ids),
-            dim=route.dim,
-            pooled=bags.pool_last_axis,
+            likes=[each.bags.like(each.ids) for each in lookups],
+            M=outputs,
+            dims=dims,
+            pooled=[each.bags.pool_last_axis for each in lookups],
         )
-        # Set the static shape here: TensorFlow's C API for shape inference cannot read
-        # the attribute `dim`.
-        rows.set_shape(bags.static_shape(ids, route.dim))
-        ticket.set_shape(())
+        # Set the static shapes here: TensorFlow's C API for shape inference cannot read
+        # the attribute `dims`.
+        for each, tensor in zip(lookups, rows):
+            tensor.set_shape(
+                each.static_shape[:-1].concatenate(
+                    sum(dims) if joins else each.route.dim
+                )
+            )
+        tickets.set_shape((len(lookups),))
 
-        def stage(gradients: tf.Tensor) -> tf.Tensor:
+        def stage(gradients: Sequence[tf.Tensor]) -> tf.Tensor:
             staged = load.ops().persia_stage(
-                ticket=ticket,
+                tickets=tickets,
                 gradients=gradients,
                 anchor=anchor,
-                session=route.session,
-                layer=route.layer,
+                session=session,
+                layers=layers,
+                dims=dims,
             )
             staged.set_shape(anchor.shape)
             return staged
 
-        def gradient(upstream: tf.Tensor) -> tf.Tensor:
+        def gradient(*upstream: tf.Tensor) -> tf.Tensor:
             with on_host():
-                return stage(tf.convert_to_tensor(upstream))
+                return stage([tf.convert_to_tensor(each) for each in upstream])
 
-        def scaled_gradient(
-            upstream: tf.Tensor, of_zero: tf.Tensor | None
-        ) -> tf.Tensor:
+        def scaled_gradient(*upstream: tf.Tensor | None) -> tf.Tensor:
+            *of_rows, of_zero = upstream
             with on_host():
                 gradients, overflow = loss_scale.unscale(
-                    tf.convert_to_tensor(upstream), of_zero
+                    [tf.convert_to_tensor(each) for each in of_rows], of_zero
                 )
                 return stage(gradients) + overflow
 
         if loss_scale is None:
             return rows, gradient
-        return (rows, tf.zeros(())), scaled_gradient
+        return [*rows, tf.zeros(())], scaled_gradient
 
     # The scope is outside of `looked_up`, to include the ops that TensorFlow adds
     # around a function with a custom gradient.
     with on_host():
-        found = looked_up(anchor)
-    if loss_scale is None:
-        return found
-    rows, zero = found
-    loss_scale.watch(zero)
-    return rows
+        found = list(looked_up(anchor))
+    if loss_scale is not None:
+        loss_scale.watch(found.pop())
+    return found
+
+
+def _record(lookup: Lookup, training: bool, trainable: bool) -> tf.Tensor:
+    recording.recorder().add(lookup.ids, lookup.bags, lookup.route, training, trainable)
+    return tf.zeros(lookup.bags.dynamic_shape(lookup.ids, lookup.route.dim))
+
+
+def _join(vectors: list[tf.Tensor], joins: bool) -> list[tf.Tensor]:
+    return [tf.concat(vectors, axis=-1)] if joins else vectors
 
 
 def commit(
-    anchor: tf.Tensor, learning_rate: tf.Tensor, step: tf.Tensor, route: Route
+    anchor: tf.Tensor,
+    learning_rates: tf.Tensor,
+    steps: tf.Tensor,
+    routes: Sequence[Route],
 ) -> tf.Tensor:
-    """Turns the layer's staged gradients into an update, and returns `anchor`.
+    """Turns the layers' staged gradients into an update, and returns `anchor`.
 
     Args:
-        anchor: The layer's anchor.
-        learning_rate: The learning rate of this update: a float32 scalar.
-        step: The number of the model's step, from 1, or 0 if the row optimizer does not
-            need it: an int64 scalar.
-        route: The layer's route.
+        anchor: The layers' anchor.
+        learning_rates: The learning rates of this update: float32, a scalar for all
+            layers, or one per layer.
+        steps: The number of the model's step, from 1, or 0 if the row optimizer does
+            not need it: int64, a scalar for all layers, or one per layer.
+        routes: The layers' routes, in one session.
 
     Returns:
         `anchor`, as soon as the push queue has room for the update.
@@ -141,10 +181,10 @@ def commit(
     with on_host():
         passed = load.ops().persia_commit(
             anchor=anchor,
-            learning_rate=learning_rate,
-            step=step,
-            session=route.session,
-            layer=route.layer,
+            learning_rates=learning_rates,
+            steps=steps,
+            session=routes[0].session,
+            layers=[route.layer for route in routes],
         )
     passed.set_shape(anchor.shape)
     return passed

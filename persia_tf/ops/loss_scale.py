@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -46,15 +46,15 @@ class LossScale:
         self._add_loss(zero)
 
     def unscale(
-        self, gradients: tf.Tensor, of_zero: tf.Tensor | None
-    ) -> tuple[tf.Tensor, tf.Tensor]:
+        self, gradients: Sequence[tf.Tensor], of_zero: tf.Tensor | None
+    ) -> tuple[list[tf.Tensor], tf.Tensor]:
         """Divides gradients by the loss scale.
 
         The results remain divided by the number of replicas, so that the gradients of
         all replicas sum to the gradient of the global batch.
 
         Args:
-            gradients: float32: the gradients with respect to the lookup's rows.
+            gradients: float32: the gradients with respect to the lookups' rows.
             of_zero: The gradient with respect to the lookup's zero. None or 0 if the
                 loss does not contain that zero; the loss then counts as unscaled.
 
@@ -71,10 +71,10 @@ class LossScale:
         scale = tf.where(is_unknown, 1.0, scale)
         # Signal overflows of a scaled loss only: without a loss scaler, the step would
         # not be skipped, and the NaN would reach the weights.
-        has_overflowed = tf.not_equal(scale, 1.0) & ~tf.math.is_finite(
-            tf.reduce_sum(gradients)
-        )
-        return gradients / scale, tf.where(has_overflowed, float("nan"), 0.0)
+        total = tf.add_n([tf.reduce_sum(each) for each in gradients])
+        has_overflowed = tf.not_equal(scale, 1.0) & ~tf.math.is_finite(total)
+        unscaled = [each / scale for each in gradients]
+        return unscaled, tf.where(has_overflowed, float("nan"), 0.0)
 
     def require_known(self) -> Any:
         """Returns an op that fails if gradients of unknown scale were staged.

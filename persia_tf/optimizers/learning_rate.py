@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,6 @@ from persia_tf._keras import keras
 from persia_tf.base import checks
 from persia_tf.optimizers.cell import Cell
 from persia_tf.optimizers.ranges import FLOAT32_MAX
-
-# A function that commits a layer's update. Its argument is a scalar; when its result
-# has been computed, the commit has run.
-Commit = Callable[[tf.Tensor], tf.Tensor]
 
 
 def is_schedule(learning_rate: Any) -> bool:
@@ -73,22 +68,28 @@ class LearningRate:
         if self._cell is not None:
             self._cell.assign(self._value)
 
-    def use(self, steps: StepCounter, commit: Commit) -> tf.Tensor:
-        """Calls `commit` with the learning rate of the current step.
+    def read(self, steps: StepCounter) -> tf.Tensor:
+        """Returns the learning rate of the current step, as a float32 scalar.
 
         Args:
-            steps: Counts the layer's steps. The counter is read and incremented only if
-                the learning rate is a schedule.
-            commit: A function of the learning rate, a float32 scalar.
-
-        Returns:
-            The result of `commit`.
+            steps: Counts the layer's steps. It is read only if the learning rate is a
+                schedule.
         """
         if is_schedule(self._value):
-            return steps.count(lambda step: commit(self._scheduled(step)))
+            return self._scheduled(steps.read())
         if self._cell is None:
             self._cell = Cell(self._value, tf.float32)
-        return commit(self._cell.read())
+        return self._cell.read()
+
+    def count(self, steps: StepCounter, committed: tf.Tensor) -> None:
+        """Counts a step, if the learning rate is a schedule.
+
+        Args:
+            steps: The counter that `read` got.
+            committed: The result of the step's commit.
+        """
+        if is_schedule(self._value):
+            steps.add(committed)
 
     def _scheduled(self, step: tf.Tensor) -> tf.Tensor:
         # Compute the schedule on the CPU, where the commit runs. On a GPU, the step and
@@ -136,21 +137,20 @@ class StepCounter:
     def __init__(self) -> None:
         self._cell: Cell | None = None
 
-    def count(self, commit: Commit) -> tf.Tensor:
-        """Calls `commit`, and increments the counter after the commit has run.
-
-        Args:
-            commit: A function of the number of earlier commits, an int64 scalar.
-
-        Returns:
-            The result of `commit`.
-        """
+    def read(self) -> tf.Tensor:
+        """Returns the number of commits so far, an int64 scalar."""
         if self._cell is None:
             self._cell = Cell(0, tf.int64)
-        committed = commit(self._cell.read())
+        return self._cell.read()
+
+    def add(self, committed: tf.Tensor) -> None:
+        """Counts a commit after it has run. Call `read` first.
+
+        Args:
+            committed: The result of the commit.
+        """
         with tf.control_dependencies([committed]):
             self._cell.add(1)
-        return committed
 
 
 def _as_float(value: Any) -> float | None:

@@ -10,7 +10,6 @@ import tensorflow as tf
 from persia_tf._keras import keras
 from persia_tf.base.spec import format_spec
 from persia_tf.optimizers.learning_rate import (
-    Commit,
     LearningRate,
     StepCounter,
     is_schedule,
@@ -141,18 +140,25 @@ class Optimizer:
     def learning_rate(self, learning_rate: LearningRateLike) -> None:
         self._learning_rate.set(learning_rate)
 
-    def use_learning_rate(self, steps: StepCounter, commit: Commit) -> tf.Tensor:
-        """Calls a layer's `commit` with the learning rate of the current step.
+    def read_learning_rate(self, steps: StepCounter) -> tf.Tensor:
+        """Returns the learning rate of a layer's current step.
 
         Args:
             steps: Counts the layer's commits.
-            commit: A function of the learning rate, a float32 scalar that is read when
-                the graph runs.
 
         Returns:
-            The result of `commit`.
+            A float32 scalar, which is read when the graph runs.
         """
-        return self._learning_rate.use(steps, commit)
+        return self._learning_rate.read(steps)
+
+    def count_step(self, steps: StepCounter, committed: tf.Tensor) -> None:
+        """Counts a step of a layer, if the learning rate depends on it.
+
+        Args:
+            steps: The counter that `read_learning_rate` got.
+            committed: The result of the step's commit.
+        """
+        self._learning_rate.count(steps, committed)
 
     def spec(self) -> str:
         """Returns the rule and its parameters as a text for the native core.

@@ -103,7 +103,8 @@ def stored_rows(layer, rows, training=False):
         layer.build((None,))
     anchor = tf.convert_to_tensor(layer.trainable_variables[0])
     ids = tf.constant(rows, tf.int64)
-    return embedding.lookup(ids, anchor, layer._layer_table.route, training).numpy()
+    asked = embedding.Lookup(ids, layer._layer_table.route)
+    return embedding.lookup([asked], anchor, training)[0].numpy()
 
 
 @pytest.mark.parametrize("in_graph", [False, True])

@@ -15,13 +15,14 @@ def session():
 
 
 def test_a_ticket_without_a_value_is_refused(session):
-    with pytest.raises(tf.errors.InvalidArgumentError, match="ticket must hold one"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="tickets must hold one"):
         load.ops().persia_stage(
-            ticket=tf.zeros((0,), tf.int64),
-            gradients=NO_VALUE,
+            tickets=tf.zeros((0,), tf.int64),
+            gradients=[NO_VALUE],
             anchor=NO_VALUE,
             session=session,
-            layer="layer",
+            layers=["layer"],
+            dims=[4],
         )
 
 
@@ -29,26 +30,30 @@ def test_a_learning_rate_of_several_values_is_refused(session):
     with pytest.raises(tf.errors.InvalidArgumentError, match="received 2"):
         load.ops().persia_commit(
             anchor=NO_VALUE,
-            learning_rate=tf.constant([0.1, 0.2]),
-            step=tf.constant(1, tf.int64),
+            learning_rates=tf.constant([0.1, 0.2]),
+            steps=tf.constant(1, tf.int64),
             session=session,
-            layer="layer",
+            layers=["layer"],
         )
 
 
-def issue(session, ids=(1,), combiner="none"):
+def issue(session, ids=(1,), combiner="none", **options):
     return load.ops().persia_issue(
-        ids=tf.constant(ids, tf.int64),
-        splits=tf.zeros((0,), tf.int32),
+        ids=[tf.constant(ids, tf.int64)],
+        splits=[tf.zeros((0,), tf.int32)],
         anchor=NO_VALUE,
-        session=session,
-        layer="layer",
-        table="table",
-        combiner=combiner,
-        dim=4,
-        replica=0,
-        training=False,
-        model_training=False,
+        **{
+            "session": session,
+            "layers": ["layer"],
+            "tables": ["table"],
+            "combiners": [combiner],
+            "dims": [4],
+            "absents": ["zeros"],
+            "replica": 0,
+            "training": False,
+            "model_training": False,
+            **options,
+        },
     )
 
 
@@ -83,9 +88,10 @@ def test_rows_of_a_lookup_that_never_was_are_refused():
     with pytest.raises(tf.errors.FailedPreconditionError, match="lookup 12345 no"):
         load.ops().persia_rows(
             lookup=tf.constant(12345, tf.int64),
-            like=tf.constant([1], tf.int64),
-            dim=4,
-            pooled=False,
+            likes=[tf.constant([1], tf.int64)],
+            M=1,
+            dims=[4],
+            pooled=[False],
         )
 
 
@@ -94,9 +100,10 @@ def test_a_lookup_ends_with_its_handle(session):
     with pytest.raises(tf.errors.FailedPreconditionError, match=f"lookup {number}"):
         load.ops().persia_rows(
             lookup=tf.constant(number, tf.int64),
-            like=tf.constant([1], tf.int64),
-            dim=4,
-            pooled=False,
+            likes=[tf.constant([1], tf.int64)],
+            M=1,
+            dims=[4],
+            pooled=[False],
         )
 
 

@@ -230,6 +230,25 @@ TEST(ExpandRows, RepeatsTheRowsOfDuplicates) {
   EXPECT_EQ(out, (Floats{1, 2, 3, 4, 1, 2}));
 }
 
+TEST(ExpandRows, FillsColumnsOfAMatrix) {
+  const UniqueIds unique = Dedupe(Ids{5, 6, 5});
+  const Floats rows{1, 2, 3, 4};
+  Floats matrix(12);
+  ExpandRows(unique, rows, 2,
+             StridedSpan<float>::Columns(matrix, 3, 4, /*column=*/1, 2));
+  EXPECT_EQ(matrix, (Floats{0, 1, 2, 0, 0, 3, 4, 0, 0, 1, 2, 0}));
+}
+
+TEST(AddGradients, ReadsColumnsOfAMatrix) {
+  const Indices inverse{1, 0, 1};
+  const Floats matrix{9, 1, 2, 9, 10, 20, 9, 100, 200};
+  Floats sums(4);
+  AddGradients(inverse,
+               StridedSpan<const float>::Columns(matrix, 3, 3, /*column=*/1, 2),
+               2, sums);
+  EXPECT_EQ(sums, (Floats{10, 20, 101, 202}));
+}
+
 TEST(AddGradients, AddsToWhatIsThere) {
   const Indices inverse{1, 0, 1};
   const Floats gradients{1, 2, 10, 20, 100, 200};

@@ -27,7 +27,8 @@ TEST(SumGradients, CopiesNothingWithoutDuplicates) {
   AddPart(&step, {4, 2}, {10, 20});
   const SummedGradients sum = SumGradients(step);
   EXPECT_EQ(sum.ids.ids.data(), step.parts[0].plan->unique.ids.data());
-  EXPECT_EQ(sum.gradients.data(), step.parts[0].gradients.values.data());
+  EXPECT_EQ(sum.gradients.data(),
+            step.parts[0].gradients.vectors.values().data());
   EXPECT_EQ(IdsOf(sum), (Ids{4, 2}));
   EXPECT_EQ(GradientsOf(sum), (Floats{10, 20}));
 }
@@ -47,6 +48,43 @@ TEST(SumGradients, AddsWholeRows) {
   const SummedGradients sum = SumGradients(step);
   EXPECT_EQ(IdsOf(sum), (Ids{4}));
   EXPECT_EQ(GradientsOf(sum), (Floats{11, 22}));
+}
+
+// A part's gradients may be some columns of a matrix.
+class ColumnsTest : public ::testing::Test {
+ protected:
+  ColumnsTest() { step_.dim = 2; }
+
+  void AddColumns(const Ids& ids) {
+    SharedGradients gradients;
+    gradients.vectors = StridedSpan<const float>::Columns(
+        matrix_, ids.size(), /*stride=*/3, /*column=*/1, /*dim=*/2);
+    step_.parts.push_back({MakePlan("layer", 1, 2, ids), gradients});
+  }
+
+  const Floats matrix_{9, 1, 2, 9, 10, 20, 9, 100, 200};
+  TableStep step_ = MakeStep(1);
+};
+
+TEST_F(ColumnsTest, AreCopiedWithoutDuplicates) {
+  AddColumns({4, 2, 6});
+  const SummedGradients sum = SumGradients(step_);
+  EXPECT_EQ(GradientsOf(sum), (Floats{1, 2, 10, 20, 100, 200}));
+}
+
+TEST_F(ColumnsTest, AreSummedPerId) {
+  AddColumns({4, 2, 4});
+  const SummedGradients sum = SumGradients(step_);
+  EXPECT_EQ(IdsOf(sum), (Ids{4, 2}));
+  EXPECT_EQ(GradientsOf(sum), (Floats{101, 202, 10, 20}));
+}
+
+TEST_F(ColumnsTest, OfSeveralPartsAreMerged) {
+  AddColumns({4, 2, 4});
+  AddColumns({2, 3});
+  const SummedGradients sum = SumGradients(step_);
+  EXPECT_EQ(IdsOf(sum), (Ids{4, 2, 3}));
+  EXPECT_EQ(GradientsOf(sum), (Floats{101, 202, 11, 22, 10, 20}));
 }
 
 TEST(SumGradients, MergesParts) {

@@ -342,7 +342,7 @@ TEST_F(PushQueueTest, LetsGoOfGradientsThatWereSent) {
   const std::weak_ptr<const void> alive = owner;
   TableStep step = MakeStep(kTable);
   SharedGradients gradients;
-  gradients.values = *owner;
+  gradients.vectors = *owner;
   gradients.owner = std::move(owner);
   step.parts.push_back(
       {MakePlan("layer", kTable, 1, {1}), std::move(gradients)});

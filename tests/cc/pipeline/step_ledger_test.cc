@@ -88,7 +88,7 @@ TEST_F(StepLedgerTest, CommitReleasesWhatWasStaged) {
   EXPECT_EQ(released[0].dim, 1u);
   EXPECT_EQ(released[0].learning_rate, 0.5f);
   ASSERT_EQ(released[0].parts.size(), 1u);
-  EXPECT_EQ(released[0].parts[0].gradients.values[1], 4);
+  EXPECT_EQ(released[0].parts[0].gradients.vectors.values()[1], 4);
   EXPECT_EQ(released[0].parts[0].plan->unique.ids,
             (std::vector<int64_t>{1, 2}));
 }
@@ -134,7 +134,7 @@ TEST_F(StepLedgerTest, TheNextTrainingLookupDiscardsWhatWasNotCommitted) {
   const StepGroup released = Commit("a");
   ASSERT_EQ(released.size(), 1u);
   ASSERT_EQ(released[0].parts.size(), 1u);
-  EXPECT_EQ(released[0].parts[0].gradients.values[0], 5);
+  EXPECT_EQ(released[0].parts[0].gradients.vectors.values()[0], 5);
 }
 
 TEST_F(StepLedgerTest, AnotherLayersLookupDiscardsNothing) {
@@ -149,7 +149,7 @@ TEST_F(StepLedgerTest, DiscardingLetsGoOfTheGradients) {
   auto owner = std::make_shared<const std::vector<float>>(2);
   const std::weak_ptr<const void> alive = owner;
   SharedGradients gradients;
-  gradients.values = *owner;
+  gradients.vectors = *owner;
   gradients.owner = std::move(owner);
   ExpectOk(ledger_.Stage("a", Open("a"), std::move(gradients)));
   EXPECT_FALSE(alive.expired());

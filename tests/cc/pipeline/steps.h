@@ -27,7 +27,7 @@ inline std::shared_ptr<LookupPlan> MakePlan(const std::string& layer,
 inline SharedGradients MakeGradients(std::vector<float> values) {
   auto owner = std::make_shared<const std::vector<float>>(std::move(values));
   SharedGradients gradients;
-  gradients.values = *owner;
+  gradients.vectors = *owner;
   gradients.owner = std::move(owner);
   return gradients;
 }
