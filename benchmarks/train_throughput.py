@@ -34,6 +34,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--windows", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=6.0, help="seconds per window")
+    parser.add_argument(
+        "--separate-layers",
+        action="store_true",
+        help="one PersiaEmbedding per feature, not one PersiaEmbeddings",
+    )
     parser.add_argument("--shards", type=int, default=2, help="shards of persia-remote")
     parser.add_argument(
         "--staleness", type=int, default=4, help="steps; 0: synchronous (%(default)s)"
@@ -106,9 +111,9 @@ def run(
     dataset = tf.data.Dataset.from_tensor_slices(((first, data.dense), data.labels))
     dataset = dataset.repeat()
     if is_persia:
-        model = w1_model.make_persia(
-            workload_w1.vocabularies(), w1_model.cluster(arguments)
-        )
+        separate, joined = w1_model.make_persia, w1_model.make_persia_joined
+        make = separate if arguments.separate_layers else joined
+        model = make(workload_w1.vocabularies(), w1_model.cluster(arguments))
         if not arguments.no_prefetch:
             dataset = ptf.data.prefetch(dataset, model, staleness=arguments.staleness)
     elif has_embeddings:

@@ -25,6 +25,21 @@ def cluster(arguments: argparse.Namespace) -> ptf.Cluster:
     return ptf.Cluster(staleness=arguments.staleness, wire_dtype=arguments.wire_dtype)
 
 
+def make_persia_joined(vocabularies: Sequence[int], cluster: ptf.Cluster) -> Any:
+    """Returns the model that `make_persia` returns, with one layer for all features."""
+    adagrad = ptf.optimizers.Adagrad(**ADAGRAD)
+    tables = {
+        f"c{feature}": ptf.TableConfig(DIM, optimizer=adagrad)
+        for feature in range(len(vocabularies))
+    }
+    embed = ptf.layers.PersiaEmbeddings(tables, joined=True, cluster=cluster)
+    ids = keras.Input(shape=(FEATURES,), dtype="int64")
+    dense = keras.Input(shape=(DENSE,))
+    model = keras.Model([ids, dense], _dense_part([embed(ids), dense]))
+    model.compile(keras.optimizers.Adam(DENSE_LEARNING_RATE), _loss())
+    return model
+
+
 def make_persia(
     vocabularies: Sequence[int], cluster: ptf.Cluster, **layer_options: Any
 ) -> Any:

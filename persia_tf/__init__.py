@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from persia_tf.conversion import convert
     from persia_tf.credentials.tls import TLS
     from persia_tf.current_cluster import use_cluster
+    from persia_tf.layers.table_config import TableConfig
     from persia_tf.local_shards import local_cluster
     from persia_tf.saving.contexts import rows_stay
     from persia_tf.table import Table
@@ -57,6 +58,7 @@ _ATTRIBUTES = {
     "Cluster": "persia_tf.cluster",
     "TLS": "persia_tf.credentials.tls",
     "Table": "persia_tf.table",
+    "TableConfig": "persia_tf.layers.table_config",
     "convert": "persia_tf.conversion",
     "flush": "persia_tf.cluster",
     "local_cluster": "persia_tf.local_shards",
@@ -70,6 +72,7 @@ __all__ = [
     "Cluster",
     "TLS",
     "Table",
+    "TableConfig",
     "__version__",
     "admission",
     "callbacks",
