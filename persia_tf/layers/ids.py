@@ -21,6 +21,11 @@ _OF_TF_KERAS = "tf_keras.src.engine.training"
 # reserved for padding.
 _MOST_HASHES = 2**63 - 2
 
+_IF_SEVERAL = (
+    "If the inputs are several, as in a dict, pass one of them, or give all of them to a "
+    "`PersiaEmbeddings`; weights of ids are the second argument: layer(ids, weights)."
+)
+
 # The dtypes of ids: those whose values all fit int64, and strings, which are hashed.
 DTYPES = (
     *("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64"),
@@ -108,12 +113,21 @@ def check_rank(rank: int | None, layer: str, combiner: str) -> None:
 def _as_tensor(inputs: Any, layer: str) -> tf.Tensor:
     try:
         return tf.convert_to_tensor(inputs)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
         raise ValueError(
-            f"layer '{layer}' takes its ids as one dense, ragged or sparse tensor. If "
-            "the inputs are several, as in a dict, pass one of them. "
+            f"layer '{layer}' takes its ids as one dense, ragged or sparse tensor. "
+            f"{_IF_SEVERAL} "
             f"Received: inputs of type {type(inputs).__name__}: {error}"
         ) from error
+
+
+def check_is_one(inputs: Any, layer: str) -> None:
+    """Raises ValueError if symbolic inputs are several tensors."""
+    if not hasattr(inputs, "dtype"):
+        raise ValueError(
+            f"layer '{layer}' takes its ids as one tensor. {_IF_SEVERAL} "
+            f"Received: inputs of type {type(inputs).__name__}"
+        )
 
 
 def _hashes(strings: tf.Tensor, mask_zero: bool) -> tf.Tensor:

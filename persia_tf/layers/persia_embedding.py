@@ -30,6 +30,7 @@ from persia_tf.layers.id_bags import bags_of, in_shape_of
 from persia_tf.layers.id_weights import checked_weights
 from persia_tf.layers.ids import (
     check_dtype,
+    check_is_one,
     check_rank,
     checked_ids,
     is_no_padding,
@@ -68,6 +69,16 @@ _ROW_DTYPES = ("float32", "bfloat16", "float16", "int8")
 _AUTOMATIC_NAME = re.compile(r"persia_embedding(_\d+)?$")
 
 
+def check_compute_dtype(dtype: str | None) -> None:
+    """Raises ValueError if vectors cannot have the compute dtype of a layer."""
+    if not tf.as_dtype(dtype or "float32").is_floating:
+        raise ValueError(
+            "`dtype` is that of the vectors, so it must be a floating-point dtype or a "
+            "policy with one. Ids may have any integer dtype, whatever `dtype` is. "
+            f"Received: dtype={dtype!r}"
+        )
+
+
 def with_objects(config: dict[str, Any]) -> dict[str, Any]:
     """Returns a copy of a layer's config with the objects that it describes."""
     config = dict(config)
@@ -90,9 +101,8 @@ class PersiaEmbedding(keras.layers.Layer):
 
     Rows are updated only if the optimizer of `compile` actually updates this layer:
     frozen layers, `evaluate`, `predict`, and gradients with respect to other weights
-    push nothing. In a custom loop, call the model with `training=True`; inside a
-    `train_step`, training is the default for models whose `call` has no `training`
-    argument.
+    push nothing. In a custom loop, call the model with `training=True`. A call without
+    `training` is for training if, and only if, a function named `train_step` makes it.
 
     Example:
 
@@ -237,6 +247,7 @@ class PersiaEmbedding(keras.layers.Layer):
         absent_ids = AbsentIds(absent, oov_rate, mask_zero)
         absent_ids.check_goes_with(compression, admission)
         super().__init__(**layer_kwargs)
+        check_compute_dtype(self.compute_dtype)
         self._weight_readers = WeightReaders(self.name)
         self._rebuilding = Rebuilding(self.name)
         # XLA cannot compile the custom ops. Keras 3's constructor sets this to True.
@@ -426,6 +437,7 @@ class PersiaEmbedding(keras.layers.Layer):
     def compute_output_spec(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         # Keras 3 builds functional models through this method without `call`, so the
         # dtype is checked here too. tf_keras traces `call`, which checks the dtype.
+        check_is_one(inputs, self.name)
         check_dtype(inputs.dtype, self.name)
         spec = super().compute_output_spec(inputs, *args, **kwargs)
         if not inputs.ragged or len(spec.shape) == 2:

@@ -103,3 +103,19 @@ def test_a_casting_layer_takes_uint64_too(table):
 def test_a_table_takes_bools_as_its_layer_does(make_layer, table):
     rows = trained(make_layer(), np.array([True]))
     np.testing.assert_array_equal(ptf.Table(table).lookup(np.array([True])), rows)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_vectors_of_integers_are_refused(dtype, make_layer):
+    with pytest.raises(ValueError, match="`dtype` is that of the vectors"):
+        make_layer(dtype=dtype)
+
+
+def test_weights_in_a_list_with_the_ids_are_refused(make_layer):
+    layer = make_layer(combiner="sum")
+    ids, weights = np.array([[1, 2]]), np.array([[0.5, 1.0]], "float32")
+    with pytest.raises(ValueError, match=r"layer\(ids, weights\)"):
+        layer([tf.constant(ids), tf.constant(weights)])
+    inputs = [keras.Input((2,), dtype="int64"), keras.Input((2,))]
+    with pytest.raises(ValueError, match=r"layer\(ids, weights\)"):
+        layer(inputs)
