@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     env = local_servers.environment(
         auth.token_file(args.auth_token_file), arguments.tls_of(args)
     )
-    log.start(args.log_level)
+    log.start(args.log_level, "persia.launch")
     with tempfile.TemporaryDirectory(prefix="persia-") as folder:
         return _Launch(args, env, Path(folder)).run()
 
