@@ -96,6 +96,12 @@ def run(args: argparse.Namespace) -> int:
     env = local_servers.environment(
         auth.token_file(args.auth_token_file), arguments.tls_of(args)
     )
+    if not args.recovery and not args.recovery_folder:
+        recovering.check_folder(
+            *(args, _SHARD_OPTIONS),
+            "--recovery-folder, from which the next launch recovers the shards, or "
+            "--recovery",
+        )
     log.start(args.log_level, "persia.launch")
     with tempfile.TemporaryDirectory(prefix="persia-") as folder:
         return _Launch(args, env, Path(folder)).run()

@@ -307,6 +307,14 @@ def test_a_shard_that_dies_comes_back_where_it_was(launch, tmp_path, source):
     assert command.wait() == 0
 
 
+def test_options_about_recovery_need_it(persia):
+    command = persia("launch", "--log-sync=system", "--", "true")
+    assert command.wait() == 1
+    (line,) = command.stderr.splitlines()
+    assert line.startswith("persia launch: --log-sync needs --recovery-folder")
+    assert "or --recovery" in line
+
+
 def test_a_shard_that_cannot_come_back_is_told(launch, tmp_path):
     go_on = tmp_path / "go_on"
     wait = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]):\n"

@@ -59,6 +59,19 @@ def test_port_file_that_cannot_be_written_ends_it_with_one_line(persia, tmp_path
     assert "absent" in command.stderr
 
 
+@pytest.mark.parametrize(
+    "option",
+    ["--recovery=log", "--log-sync=system", "--log-size=1000", "--lose-log-from=5"],
+)
+def test_options_about_recovery_need_a_folder(persia, option):
+    flag, value = option.split("=")
+    command = persia("ps", "--port=0", option)
+    assert command.wait() == 1
+    (line,) = command.stderr.splitlines()
+    assert f"persia ps: {flag} needs --recovery-folder" in line
+    assert line.endswith(f"Received: {flag} {value}")
+
+
 def test_port_file_of_an_earlier_shard_is_not_left_to_mislead(persia, tmp_path):
     port_file = tmp_path / "ps.port"
     port_file.write_text("1\n2\n")
