@@ -18,10 +18,16 @@ SHARDS_OF_ENVIRONMENT = f"${addresses.SHARDS_VARIABLE}"
 
 def address_list(text: str) -> list[addresses.Address]:
     """Parses an argument of the form "host:port,host:port,..."."""
+    return _addresses(text, "")
+
+
+def _addresses(text: str, place: str) -> list[addresses.Address]:
     try:
-        return addresses.parse_list(text)
+        listed = addresses.parse_list(text)
+        addresses.check_once(list(map(str, listed)))
     except errors.InvalidArgumentError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        raise argparse.ArgumentTypeError(f"{place}{error}") from error
+    return listed
 
 
 def address(text: str) -> addresses.Address:
@@ -63,10 +69,7 @@ def shards(text: str) -> list[addresses.Address]:
             "no shards are given: give HOST:PORT,..., or set "
             f"{SHARDS_OF_ENVIRONMENT} to it"
         )
-    try:
-        return addresses.parse_list(listed)
-    except errors.InvalidArgumentError as error:
-        raise argparse.ArgumentTypeError(f"{SHARDS_OF_ENVIRONMENT}: {error}") from error
+    return _addresses(listed, f"{SHARDS_OF_ENVIRONMENT}: ")
 
 
 def add_auth_token_file(parser: argparse.ArgumentParser) -> None:
