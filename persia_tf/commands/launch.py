@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--start-timeout",
-        type=float,
+        type=arguments.seconds,
         default=60.0,
         metavar="SECONDS",
         help="how long the shards, and then the workers, may take to start "

@@ -75,7 +75,7 @@ def add_process_arguments(parser: argparse.ArgumentParser, ports: str) -> None:
     log.add_arguments(parser)
     parser.add_argument(
         "--port-file",
-        type=Path,
+        type=arguments.file_to_create,
         metavar="FILE",
         help=f"file to create once the process listens, with {ports}",
     )

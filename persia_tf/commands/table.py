@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             )
         action.add_argument(
             "--timeout",
-            type=float,
+            type=arguments.seconds,
             default=5.0 if name != "drop" else 60.0,
             metavar="SECONDS",
             help="how long to wait for the shards' answers (%(default)g)",

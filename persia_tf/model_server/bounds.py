@@ -17,10 +17,6 @@ MOST_CONNECTIONS = 1 << 20
 # The largest `body_memory` that a `ModelServer` accepts, in bytes.
 MOST_MEMORY = 1 << 40
 
-# The largest timeout that an option may set: eleven days. Every function that waits
-# accepts a timeout of this length.
-MOST_SECONDS = 1e6
-
 # The health service accepts names of at most 127 bytes.
 _MOST_NAME_BYTES = 127
 

@@ -365,9 +365,9 @@ def test_a_shard_that_cannot_start_is_told_and_the_program_not_run(launch, tmp_p
 
 
 def test_shards_that_start_too_late_are_told_and_stopped(launch, tmp_path):
-    command = launch(["true"], "--ps=1", "--start-timeout=0")
+    command = launch(["true"], "--ps=1", "--start-timeout=0.001")
     assert command.wait() == 1
-    assert "shard ps 0 did not listen within 0 s" in command.stderr
+    assert "shard ps 0 did not listen within 0.001 s" in command.stderr
 
 
 def test_a_program_that_is_not_there_gives_127(launch, alive):
