@@ -226,6 +226,8 @@ def test_it_takes_its_parent_and_no_stranger(start, model, persia):
         (["--model=.", "--threads=0"], 2, "from 1 to 4096, got 0"),
         (["--model=.", "--max-requests=4097"], 2, "from 1 to 4096, got 4097"),
         (["--model=/no/such/folder"], 1, "there is no folder /no/such/folder"),
+        ([f"--model={__file__}"], 1, f"{__file__} is a file"),
+        ([f"--model={__file__}"], 1, "write one by ptf.serving.export"),
         (
             ["--model=.", "--versions=x"],
             2,
