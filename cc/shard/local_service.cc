@@ -292,9 +292,12 @@ class LocalService : public EmbeddingService {
     uint64_t log_end = 0;
     writer_->TellTime(held, &log_end);
     PERSIA_RETURN_IF_ERROR(maker_->LogChanged(**changed));
+    const Spec& before = held->config().optimizer;
     TellEvent(options_.events, kOptimizers, "table \"", request.config.name,
               "\" now has the optimizer ", request.config.optimizer.ToString(),
-              ", and no longer ", held->config().optimizer.ToString());
+              IsUndecided(before)
+                  ? std::string()
+                  : Concat(", and no longer ", before.ToString()));
     *taken = true;
     followers_.ForgetAll();
     Store::Tables tables;

@@ -9,7 +9,7 @@
 namespace persia {
 namespace {
 
-Status Refused(const std::string& what, const char* remedy) {
+Status Refused(const std::string& what, const std::string& remedy) {
   return Status(Code::kPermissionDenied, Concat(what, ": ", remedy));
 }
 
@@ -45,6 +45,17 @@ Status OfVerification(long result, const std::string& host) {
   }
 }
 
+// What to do if the peer refused this end's certificate by `alert`. A client of
+// this library sends "bad certificate" to a server whose certificate has
+// another name than the one by which the client connects.
+std::string RemedyOfAlert(int alert, bool at_server) {
+  if (!at_server || alert != SSL_AD_BAD_CERTIFICATE) return kSameAuthority;
+  return Concat(
+      "give this end a certificate whose subjectAltName has the name or IP "
+      "address by which the peer connects, and ",
+      kSameAuthority);
+}
+
 // The error for an alert that the peer sent.
 Status OfAlert(int alert, const std::string& reason, bool at_server) {
   switch (alert) {
@@ -68,7 +79,7 @@ Status OfAlert(int alert, const std::string& reason, bool at_server) {
     case SSL_AD_CERTIFICATE_REQUIRED:
       return Refused(
           Concat("the peer refused this end's certificate (", reason, ")"),
-          kSameAuthority);
+          RemedyOfAlert(alert, at_server));
     default:
       break;
   }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from persia_tf import errors
@@ -69,6 +70,16 @@ def parse_list(text: str) -> list[Address]:
         InvalidArgumentError: For the first address that `parse` refuses.
     """
     return [parse(part) for part in text.split(",")]
+
+
+def check_once(shards: Sequence[str]) -> None:
+    """Raises InvalidArgumentError if a shard's address is in a list more than once."""
+    for shard in shards:
+        if shards.count(shard) > 1:
+            raise errors.InvalidArgumentError(
+                "must name each shard once, since a shard's position in the list "
+                f"decides which ids it holds. Received: {shard!r} twice in {shards!r}"
+            )
 
 
 def _is_port(text: str) -> bool:

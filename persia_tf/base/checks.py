@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
-import numpy as np
+# The longest timeout that an argument may set: eleven days. Every function that waits
+# accepts a timeout of this length.
+MOST_SECONDS = 1e6
 
 
 def is_integer(value: Any) -> bool:
     """Returns whether `value` is an int or a NumPy integer, but not a bool."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def integer(name: str, value: Any, least: int, most: int, reason: str = "") -> int:
@@ -124,4 +127,4 @@ def as_float(value: Any) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

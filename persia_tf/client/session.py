@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from absl import logging
 
 from persia_tf import errors, stats
+from persia_tf.base.spec import in_arguments
 from persia_tf.client.settings_difference import difference
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
@@ -259,9 +260,12 @@ class Session:
         native = settings.native()
         native.replaces_optimizer = replaces_optimizer
         native.held_optimizer = ctypes.cast(held, ctypes.POINTER(ctypes.c_char))
-        capi.library().persia_session_create_table(
-            self._key, capi.utf8(table), ctypes.byref(native), ctypes.byref(rows)
-        )
+        try:
+            capi.library().persia_session_create_table(
+                self._key, capi.utf8(table), ctypes.byref(native), ctypes.byref(rows)
+            )
+        except errors.AlreadyExistsError as error:
+            raise errors.AlreadyExistsError(in_arguments(str(error))) from None
         return OpenedTable(rows.value, held.value.decode())
 
     def note_training(self, table: str) -> None:

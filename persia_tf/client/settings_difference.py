@@ -6,6 +6,8 @@ import dataclasses
 import re
 from typing import Any
 
+from persia_tf.base.spec import in_arguments
+
 # Maps fields of `TableSettings` to the layer's arguments, where the names differ.
 _ARGUMENTS = {"dim": "output_dim", "initializer": "embeddings_initializer"}
 
@@ -30,7 +32,7 @@ def difference(first: Any, now: Any) -> str:
         if old != new:
             name = _ARGUMENTS.get(field.name, field.name)
             differing.append(f"{name}: first {_rest(old, new)}, now {_rest(new, old)}")
-    return "; ".join(differing)
+    return in_arguments("; ".join(differing))
 
 
 def _rest(spec: Any, other: Any) -> str:

@@ -31,12 +31,10 @@ def checked(source: str, shards: Sequence[Any]) -> list[str]:
             addresses.parse(shard)
         except errors.InvalidArgumentError as error:
             raise ValueError(f"{source}: {error}. Received: {shards!r}") from error
-        if shards.count(shard) > 1:
-            raise ValueError(
-                f"{source} must name each shard once, since a shard's position in the "
-                f"list decides which ids it holds. Received: {shard!r} twice in "
-                f"{shards!r}"
-            )
+    try:
+        addresses.check_once(shards)
+    except errors.InvalidArgumentError as error:
+        raise ValueError(f"{source} {error}") from error
     return shards
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from persia_tf import errors
-from persia_tf.base import addresses
+from persia_tf.base import addresses, checks
 from persia_tf.credentials import auth, tls
 from persia_tf.files import is_url
+from persia_tf.processes import memory
 
 # The default of an option of type `shards`: the variable that lists the shards.
 SHARDS_OF_ENVIRONMENT = f"${addresses.SHARDS_VARIABLE}"
@@ -18,10 +20,16 @@ SHARDS_OF_ENVIRONMENT = f"${addresses.SHARDS_VARIABLE}"
 
 def address_list(text: str) -> list[addresses.Address]:
     """Parses an argument of the form "host:port,host:port,..."."""
+    return _addresses(text, "")
+
+
+def _addresses(text: str, place: str) -> list[addresses.Address]:
     try:
-        return addresses.parse_list(text)
+        listed = addresses.parse_list(text)
+        addresses.check_once(list(map(str, listed)))
     except errors.InvalidArgumentError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
+        raise argparse.ArgumentTypeError(f"{place}{error}") from error
+    return listed
 
 
 def address(text: str) -> addresses.Address:
@@ -63,10 +71,7 @@ def shards(text: str) -> list[addresses.Address]:
             "no shards are given: give HOST:PORT,..., or set "
             f"{SHARDS_OF_ENVIRONMENT} to it"
         )
-    try:
-        return addresses.parse_list(listed)
-    except errors.InvalidArgumentError as error:
-        raise argparse.ArgumentTypeError(f"{SHARDS_OF_ENVIRONMENT}: {error}") from error
+    return _addresses(listed, f"{SHARDS_OF_ENVIRONMENT}: ")
 
 
 def add_auth_token_file(parser: argparse.ArgumentParser) -> None:
@@ -130,6 +135,47 @@ def folder(text: str) -> str:
 def folder_or_url(text: str) -> str:
     """Returns a URL unchanged; treats any other argument as `folder` does."""
     return text if is_url(text) else folder(text)
+
+
+def file_to_create(text: str) -> Path:
+    """Returns the path of a file that the command will create, if it can."""
+    path = Path(text)
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(
+            f"there is no folder {str(path.parent)!r}: create it first, got {text!r}"
+        )
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise argparse.ArgumentTypeError(
+            f"this user cannot create files in folder {str(path.parent)!r}: make it "
+            f"writable, or give another, got {text!r}"
+        )
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"must be a file, got the folder {text!r}")
+    return path
+
+
+def seconds(text: str) -> float:
+    """Parses a timeout."""
+    value = float(text)
+    if not 0 < value <= checks.MOST_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"must be above 0 and at most {checks.MOST_SECONDS:g}, got {text}"
+        )
+    return value
+
+
+def bytes_up_to(most: int) -> Callable[[str], int]:
+    """Returns a parser of sizes, such as "64MiB", of at most `most` bytes."""
+
+    def size(text: str) -> int:
+        value = memory.size(text)
+        if value > most:
+            raise argparse.ArgumentTypeError(
+                f"must be at most {most} bytes, got {text}"
+            )
+        return value
+
+    return size
 
 
 def at_least(least: int) -> Callable[[str], int]:

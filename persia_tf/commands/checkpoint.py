@@ -152,9 +152,10 @@ def _described(folder: str) -> tuple[str, bool]:
         manifest = _chain(folder)[-1].manifest
     except errors.PersiaError as error:
         return f"{folder}: {error}", False
+    shards = len(manifest.files)
     line = (
         f"{folder}: {manifest.rows} rows, {manifest.bytes} bytes, "
-        f"{len(manifest.files)} shards, {manifest.created}"
+        f"{shards} {'shard' if shards == 1 else 'shards'}, {manifest.created}"
     )
     if manifest.parent is not None:
         line += f", increment of {manifest.parent.name}"

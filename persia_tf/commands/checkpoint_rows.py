@@ -81,7 +81,7 @@ def _add_shards(parser: argparse.ArgumentParser, path: str) -> None:
     )
     parser.add_argument(
         "--timeout",
-        type=float,
+        type=arguments.seconds,
         default=30.0,
         metavar="SECONDS",
         help="how long a shard may leave a request unanswered; time spent writing or "

@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--start-timeout",
-        type=float,
+        type=arguments.seconds,
         default=60.0,
         metavar="SECONDS",
         help="how long the shards, and then the workers, may take to start "
@@ -96,7 +96,13 @@ def run(args: argparse.Namespace) -> int:
     env = local_servers.environment(
         auth.token_file(args.auth_token_file), arguments.tls_of(args)
     )
-    log.start(args.log_level)
+    if not args.recovery and not args.recovery_folder:
+        recovering.check_folder(
+            *(args, _SHARD_OPTIONS),
+            "--recovery-folder, from which the next launch recovers the shards, or "
+            "--recovery",
+        )
+    log.start(args.log_level, "persia.launch")
     with tempfile.TemporaryDirectory(prefix="persia-") as folder:
         return _Launch(args, env, Path(folder)).run()
 

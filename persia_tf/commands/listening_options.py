@@ -7,8 +7,10 @@ import argparse
 from persia_tf.commands import arguments
 from persia_tf.commands.options import Option
 from persia_tf.credentials import auth, tls
-from persia_tf.processes import memory
 from persia_tf.processes.listening import Listening
+
+# The largest message of the core: see kMaxBodyBytes in cc/wire/frame.h.
+_MOST_MESSAGE_BYTES = 2**30
 
 
 def options(default_port: int) -> tuple[Option, ...]:
@@ -24,6 +26,7 @@ def options(default_port: int) -> tuple[Option, ...]:
             "--port",
             type=arguments.port,
             default=default_port,
+            metavar="PORT",
             help="data port; 0: any free one (%(default)s)",
         ),
         Option(
@@ -36,12 +39,14 @@ def options(default_port: int) -> tuple[Option, ...]:
             in_core=False,
             type=arguments.port,
             default=0,
+            metavar="PORT",
             help="port of gRPC health checks; 0: any free one (%(default)s)",
         ),
         Option(
             "--io-threads",
-            type=int,
+            type=arguments.at_least(1),
             default=2,
+            metavar="N",
             help="network threads (%(default)s)",
         ),
         Option(
@@ -59,7 +64,7 @@ def options(default_port: int) -> tuple[Option, ...]:
         ),
         Option(
             "--max-message-bytes",
-            type=memory.size,
+            type=arguments.bytes_up_to(_MOST_MESSAGE_BYTES),
             default="1GiB",
             metavar="BYTES",
             help="size limit of one request or reply (%(default)s, also the maximum)",

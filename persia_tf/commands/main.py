@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import functools
 import sys
 import textwrap
-from typing import Any
+from typing import Any, NoReturn
 
 from absl import app
 from absl.flags import argparse_flags
@@ -34,14 +35,13 @@ def main() -> None:
 
 def _parse(argv: list[str]) -> argparse.Namespace:
     own, program = _split(argv)
-    commands = parser()
-    args, unknown = commands.parse_known_args(own[1:])
+    args, unknown = parser().parse_known_args(own[1:])
     if args.command == "launch" and not program:
-        commands.error(f"launch: give the program to run after --: {launch.USAGE}")
+        args.parser.error("give the program to run after --")
     if unknown:
-        commands.error(f"{args.command}: unknown arguments: {' '.join(unknown)}")
+        args.parser.refuse(unknown)
     if args.command != "launch" and program is not None:
-        commands.error(f"{args.command}: takes neither -- nor anything after it")
+        args.parser.error("takes neither -- nor anything after it")
     args.program = program
     return args
 
@@ -104,6 +104,9 @@ def _run(args: argparse.Namespace) -> int:
 class _Parser(argparse_flags.ArgumentParser):
     """A parser whose help page ends with examples.
 
+    After parsing, `parser` of the namespace is the parser of the command, or of its
+    action: that of the last word which names one.
+
     Args:
         description: What the command does; its paragraphs are re-wrapped.
         examples: Example commands, whose lines are not changed.
@@ -113,6 +116,7 @@ class _Parser(argparse_flags.ArgumentParser):
     def __init__(
         self, *, description: str = "", examples: str = "", **options: Any
     ) -> None:
+        self._flags: list[str] = []
         super().__init__(
             description=_filled(description),
             epilog="examples:\n" + textwrap.indent(examples.strip("\n"), "  "),
@@ -122,12 +126,26 @@ class _Parser(argparse_flags.ArgumentParser):
             ),
             **options,
         )
+        self.set_defaults(parser=self)
+
+    def refuse(self, unknown: list[str]) -> NoReturn:
+        """Ends the process, with an error that names arguments it does not know."""
+        hints = [self._hint(each.partition("=")[0]) for each in unknown]
+        self.error(f"unknown arguments: {' '.join(unknown)}{''.join(hints)}")
+
+    def _hint(self, word: str) -> str:
+        if word in self._flags:
+            return f"; give {word} after {self.prog}"
+        near = difflib.get_close_matches(word, self._flags, n=1)
+        return f"; did you mean {near[0]}?" if near else ""
 
     def add_argument(self, *names: str, **options: Any) -> argparse.Action:
         """Declares an argument, and hides Abseil's --helpfull from the help."""
         if "--helpfull" in names:
             # --helpfull shows Abseil's own flags, which `persia` does not use.
             options["help"] = argparse.SUPPRESS
+        if options.get("help") != argparse.SUPPRESS:  # As of Abseil's flags.
+            self._flags += [name for name in names if name.startswith("--")]
         return super().add_argument(*names, **options)
 
 

@@ -68,9 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serves until SIGTERM or SIGINT; a second signal ends the process at once."""
-    if args.recovery and not args.recovery_folder:
-        raise errors.InvalidArgumentError(
-            "--recovery needs --recovery-folder, from which the shard recovers its rows"
+    if not args.recovery_folder:
+        recovering.check_folder(
+            args, OPTIONS, "--recovery-folder, from which the shard recovers its rows"
         )
     if args.replica_of and (args.checkpoint_root or args.recovery_folder):
         raise errors.InvalidArgumentError(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Iterable
+
+from persia_tf import errors
 from persia_tf.commands import arguments
 from persia_tf.commands.options import Option
 
@@ -59,3 +63,28 @@ def options(without_folder: str) -> tuple[Option, ...]:
             "(default: a shard whose log is damaged does not start)",
         ),
     )
+
+
+# The options that have no effect unless a shard has a folder to recover from.
+_OF_FOLDER = ("recovery", "log_sync", "log_size", "lose_log_from")
+
+
+def check_folder(
+    args: argparse.Namespace, options: Iterable[Option], folder: str
+) -> None:
+    """Refuses options about recovery of a shard that cannot recover its rows.
+
+    Args:
+        args: The command's options; they name no recovery folder.
+        options: The declarations of the command's options.
+        folder: What to give, for the error message.
+
+    Raises:
+        InvalidArgumentError: If an option about recovery is not the default.
+    """
+    for option in options:
+        value = getattr(args, option.name)
+        if option.name in _OF_FOLDER and value != option.how.get("default"):
+            raise errors.InvalidArgumentError(
+                f"{option.flag} needs {folder}. Received: {option.flag} {value}"
+            )

@@ -75,7 +75,7 @@ def add_process_arguments(parser: argparse.ArgumentParser, ports: str) -> None:
     log.add_arguments(parser)
     parser.add_argument(
         "--port-file",
-        type=Path,
+        type=arguments.file_to_create,
         metavar="FILE",
         help=f"file to create once the process listens, with {ports}",
     )
@@ -156,7 +156,7 @@ def run_until_told(
     if args.port_file:
         # A program that waits for the file must not read an earlier process's ports.
         args.port_file.unlink(missing_ok=True)
-    formatter = log.start(args.log_level)
+    formatter = log.start(args.log_level, logger.name)
     # gRPC's own log would only repeat errors that gRPC raises as exceptions.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     process, ports, announce = start()

@@ -14,9 +14,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from persia_tf import errors
+from persia_tf.base import checks
 from persia_tf.commands import arguments, running
 from persia_tf.model_server import bounds
-from persia_tf.processes import memory
 
 if TYPE_CHECKING:
     from persia_tf.credentials.tls import TLS
@@ -52,13 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--versions",
+        type=_versions,
         default="latest:1",
         metavar="WHICH",
         help="versions to serve: latest:N or all (%(default)s)",
     )
     parser.add_argument(
         "--poll-seconds",
-        type=_seconds,
+        type=arguments.seconds,
         default=1.0,
         metavar="SECONDS",
         help="how often to look for new versions (%(default)g)",
@@ -148,10 +150,9 @@ def _return_large_memory() -> None:
 
 def _check(args: argparse.Namespace, tls: TLS | None) -> None:
     """Refuses wrong options before the slow import of `ModelServer`."""
-    from persia_tf.model_server import hosts, versions
+    from persia_tf.model_server import hosts
 
     hosts.check(args.host, args.insecure or tls is not None)
-    versions.read_policy(args.versions)
     bounds.name_of(args.name, bounds.folder_of(args.model))
 
 
@@ -179,7 +180,7 @@ def _add_following(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--follow-poll-seconds",
-        type=_seconds,
+        type=arguments.seconds,
         default=0.1,
         metavar="SECONDS",
         help="how long to wait before asking a shard again once it has sent all "
@@ -187,7 +188,7 @@ def _add_following(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--follow-wait-seconds",
-        type=_seconds,
+        type=arguments.seconds,
         default=60.0,
         metavar="SECONDS",
         help="how long a new version waits until its rows are up to date before it "
@@ -241,21 +242,21 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--request-seconds",
-        type=_seconds,
+        type=arguments.seconds,
         default=30.0,
         metavar="SECONDS",
         help="how long a prediction may wait before it runs (%(default)g)",
     )
     parser.add_argument(
         "--max-message-bytes",
-        type=_message_bytes,
+        type=arguments.bytes_up_to(bounds.MOST_MESSAGE_BYTES),
         default="64MiB",
         metavar="BYTES",
         help="size limit of one gRPC request (%(default)s)",
     )
     parser.add_argument(
         "--max-body-bytes",
-        type=_message_bytes,
+        type=arguments.bytes_up_to(bounds.MOST_MESSAGE_BYTES),
         default="8MiB",
         metavar="BYTES",
         help="size limit of the body of one REST request, both as it is sent and "
@@ -263,7 +264,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--body-memory",
-        type=_memory,
+        type=arguments.bytes_up_to(bounds.MOST_MEMORY),
         default="256MiB",
         metavar="BYTES",
         help="the most memory for all REST requests while they arrive and are parsed; "
@@ -279,7 +280,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--idle-seconds",
-        type=_seconds,
+        type=arguments.seconds,
         default=120.0,
         metavar="SECONDS",
         help="how long a connection may stay open without a request (%(default)g)",
@@ -302,35 +303,18 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _seconds(text: str) -> float:
-    value = float(text)
-    if not 0 < value <= bounds.MOST_SECONDS:
-        raise argparse.ArgumentTypeError(
-            f"must be above 0 and at most {bounds.MOST_SECONDS:g}, got {text}"
-        )
-    return value
+def _versions(text: str) -> str:
+    from persia_tf.model_server import versions
+
+    try:
+        versions.read_policy(text)
+    except errors.InvalidArgumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
 
 
 def _milliseconds(text: str) -> float:
-    value, most = float(text), 1000 * bounds.MOST_SECONDS
+    value, most = float(text), 1000 * checks.MOST_SECONDS
     if not 0 <= value <= most:
         raise argparse.ArgumentTypeError(f"must be from 0 to {most:g}, got {text}")
-    return value
-
-
-def _memory(text: str) -> int:
-    value = memory.size(text)
-    if value > bounds.MOST_MEMORY:
-        raise argparse.ArgumentTypeError(
-            f"must be at most {bounds.MOST_MEMORY} bytes, got {text}"
-        )
-    return value
-
-
-def _message_bytes(text: str) -> int:
-    value = memory.size(text)
-    if value > bounds.MOST_MESSAGE_BYTES:
-        raise argparse.ArgumentTypeError(
-            f"must be at most {bounds.MOST_MESSAGE_BYTES} bytes, got {text}"
-        )
     return value

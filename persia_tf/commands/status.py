@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--timeout",
-        type=float,
+        type=arguments.seconds,
         default=5.0,
         metavar="SECONDS",
         help="how long to wait for their answers (%(default)g)",

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from persia_tf import errors, stats
 from persia_tf.commands import arguments, asking, status
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             )
         action.add_argument(
             "--timeout",
-            type=float,
+            type=arguments.seconds,
             default=5.0 if name != "drop" else 60.0,
             metavar="SECONDS",
             help="how long to wait for the shards' answers (%(default)g)",
@@ -99,15 +99,24 @@ def run(args: argparse.Namespace) -> int:
     It raises NotFoundError if the shards have no table `args.name`.
     """
     if args.shards is None:
-        raise errors.InvalidArgumentError(
-            "no shards are given: give HOST:PORT,... before the table's name, or set "
-            f"${_SHARDS_VARIABLE} to it"
-        )
+        _refuse_without_shards(args)
     if args.action == "ls":
         return _ls(args)
     if args.action == "show":
         return _show(args)
     return _drop(args)
+
+
+def _refuse_without_shards(args: argparse.Namespace) -> NoReturn:
+    if args.action == "ls":
+        given, where = "", ""
+    else:
+        given = f", since {args.name!r} was read as the table's name"
+        where = " before the table's name"
+    raise errors.InvalidArgumentError(
+        f"no shards are given{given}: give HOST:PORT,...{where}, or set "
+        f"${_SHARDS_VARIABLE} to it"
+    )
 
 
 def _ls(args: argparse.Namespace) -> int:

@@ -42,7 +42,7 @@ OPTIONS = (
     ),
     Option(
         "--timeout",
-        type=float,
+        type=arguments.seconds,
         default=20.0,
         metavar="SECONDS",
         help="how long the shards may take to answer; less than the trainers' own "

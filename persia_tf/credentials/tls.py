@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import ssl
 from typing import Any
 
 from persia_tf import errors
@@ -128,16 +129,38 @@ def read(tls: TLS | None) -> Credentials:
         tls: The files' names; None for no TLS.
 
     Raises:
-        InvalidArgumentError: If a file cannot be read, or users other than its owner
-            have access to the key.
+        InvalidArgumentError: If a file cannot be read, users other than its owner have
+            access to the key, or the key is another certificate's.
     """
     if tls is None:
         return Credentials()
-    return Credentials(
+    credentials = Credentials(
         reading.read_public("TLS certificate", tls.certificate, _MOST_BYTES),
         reading.read_secret("TLS key", tls.key, _MOST_BYTES),
         reading.read_public("TLS authority", tls.ca, _MOST_BYTES),
     )
+    _check_key(tls)
+    return credentials
+
+
+def _check_key(tls: TLS) -> None:
+    """Refuses a key of another certificate; the core refuses what else is wrong.
+
+    The core has no names of files for its message. Pipes cannot be read a second time.
+    """
+    if not os.path.isfile(tls.certificate) or not os.path.isfile(tls.key):
+        return
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    try:
+        # The password is for a key that has one: without it, OpenSSL would ask for one.
+        context.load_cert_chain(tls.certificate, tls.key, password="none")
+    except OSError as error:  # ssl.SSLError is one, and has a reason.
+        if getattr(error, "reason", "") != "KEY_VALUES_MISMATCH":
+            return
+        raise errors.InvalidArgumentError(
+            f"TLS key {tls.key} is not the key of TLS certificate {tls.certificate}: "
+            "give the key and the certificate that were issued together"
+        ) from error
 
 
 def _check_all_given(paths: dict[str, str]) -> None:

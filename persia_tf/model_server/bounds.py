@@ -17,10 +17,6 @@ MOST_CONNECTIONS = 1 << 20
 # The largest `body_memory` that a `ModelServer` accepts, in bytes.
 MOST_MEMORY = 1 << 40
 
-# The largest timeout that an option may set: eleven days. Every function that waits
-# accepts a timeout of this length.
-MOST_SECONDS = 1e6
-
 # The health service accepts names of at most 127 bytes.
 _MOST_NAME_BYTES = 127
 
@@ -29,9 +25,15 @@ def folder_of(model: str | os.PathLike[str]) -> str:
     """Returns the absolute path of a model's folder.
 
     Raises:
+        InvalidArgumentError: If it is a file.
         NotFoundError: If there is no such folder.
     """
     folder = os.path.abspath(os.fspath(model))
+    if os.path.isfile(folder):
+        raise errors.InvalidArgumentError(
+            f"{folder} is a file, and a model is served from a folder: write one by "
+            "ptf.serving.export, and give that"
+        )
     if not os.path.isdir(folder):
         raise errors.NotFoundError(
             f"there is no folder {folder}: create it first, or give another. Versions "

@@ -354,9 +354,9 @@ def _runner(
         checks.integer("threads", threads, 1, bounds.MOST_THREADS),
         metrics,
         checks.integer("max_batch_size", max_batch_size, 0, bounds.MOST_EXAMPLES),
-        checks.within("batch_timeout", batch_timeout, 0, bounds.MOST_SECONDS),
+        checks.within("batch_timeout", batch_timeout, 0, checks.MOST_SECONDS),
     )
 
 
 def _seconds(name: str, value: float) -> float:
-    return checks.within(name, checks.positive(name, value), 0, bounds.MOST_SECONDS)
+    return checks.within(name, checks.positive(name, value), 0, checks.MOST_SECONDS)

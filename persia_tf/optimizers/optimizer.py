@@ -209,7 +209,8 @@ class Optimizer:
         return allowed.checked(type(self).__name__, name, value)
 
     def _refuse_unknown(self, unknown: Mapping[str, Any]) -> None:
-        known = [*self.ranges, *_OPTIONS]
+        lazy = ["lazy"] if self.can_be_dense else []
+        known = [*self.ranges, *_OPTIONS, *lazy]
         received = ", ".join(f"{name}={value!r}" for name, value in unknown.items())
         raise TypeError(
             f"{type(self).__name__} has no argument `{next(iter(unknown))}`, only "

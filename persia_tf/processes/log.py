@@ -7,6 +7,9 @@ import datetime
 import logging
 import sys
 
+# The name of Abseil's logger.
+_ABSL = "absl"
+
 LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -25,12 +28,20 @@ class Formatter(logging.Formatter):
 
     A record is one line, followed by a traceback if the record has one.
 
+    Args:
+        name: The name of the process's logger. Records of Abseil's logger, which most
+            of this library uses, have this name too.
+
     Attributes:
         place: The address on which the process listens. It is empty before the process
             listens.
     """
 
     place = ""
+
+    def __init__(self, name: str = "") -> None:
+        super().__init__()
+        self._name = name
 
     def formatTime(  # noqa: N802
         self, record: logging.LogRecord, datefmt: str | None = None
@@ -41,7 +52,10 @@ class Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the text of a log record."""
-        head = f"{self.formatTime(record)} {record.levelname} {record.name}"
+        name = record.name
+        if name == _ABSL and self._name:
+            name = self._name
+        head = f"{self.formatTime(record)} {record.levelname} {name}"
         message = record.getMessage().replace("\n", " ")
         line = f"{head}{self.place and ' ' + self.place}: {message}"
         if record.exc_info:
@@ -49,16 +63,17 @@ class Formatter(logging.Formatter):
         return line
 
 
-def start(level: str) -> Formatter:
+def start(level: str, name: str) -> Formatter:
     """Sets up logging for the whole process; replaces earlier handlers.
 
     Args:
         level: One of `LEVELS`.
+        name: The name of the process's logger.
 
     Returns:
         The formatter of all log records from now on.
     """
-    formatter = Formatter()
+    formatter = Formatter(name)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)
     root = logging.getLogger()

@@ -7,14 +7,19 @@ import os
 import re
 import resource
 
+from persia_tf.base import sizes
 from persia_tf.processes import cgroups
-
-_UNITS = {"": 1, "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 # The limits of a process's address space, and of its private writable memory.
 _PROCESS_LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
 UNLIMITED = 0
+
+# What a memory limit may be besides a size, for error messages.
+_OTHER_LIMITS = (
+    ', or a share of the memory that this process may use, such as "50%", or '
+    '"unlimited"'
+)
 
 # The default limit for all shards of one command together, in percent of this machine's
 # memory. The remaining memory is for requests, for copies that a checkpoint makes of
@@ -34,29 +39,34 @@ def total_bytes() -> int:
     return min(value for value in limits if value != resource.RLIM_INFINITY)
 
 
-def size(text: str) -> int:
-    """Parses a number of bytes of at least 1: "8GiB", "512MiB" or "1000000"."""
-    match = re.fullmatch(r"(\d{1,18}(?:\.\d+)?)\s*([KMGT]iB|B|)", text)
-    value = int(float(match[1]) * _UNITS[match[2]]) if match else 0
-    if value < 1:
+def size(text: str, otherwise: str = "") -> int:
+    """Parses a number of bytes of at least 1: "8GiB", "512MB" or "1000000".
+
+    Args:
+        text: A number with a unit of `sizes.with_unit`, or a whole number of bytes.
+        otherwise: Text that the error message appends: what else the option may be.
+    """
+    is_plain = text.isascii() and text.isdecimal()
+    value = float(text) if is_plain else sizes.with_unit(text)
+    if value is None or not 1 <= value <= sizes.MOST:
         raise argparse.ArgumentTypeError(
-            'must be a number of bytes of at least 1, such as "8GiB", "512MiB" or '
-            f'"1000000", got "{text}"'
+            'must be a number of bytes from 1 to 1e18, such as "8GiB", "512MB" or '
+            f'"1000000"{otherwise}, got "{text}"'
         )
-    return value
+    return int(text) if is_plain else int(value)
 
 
 def limit(text: str) -> int:
     """Parses a memory limit, and returns it in bytes; 0 means unlimited.
 
-    The text is a size such as "8GiB", a share such as "80%" of the memory that this
-    process may use, or "unlimited".
+    The text is a size such as "8GiB" or "8GB", a share such as "80%" of the memory that
+    this process may use, or "unlimited".
     """
     if text == "unlimited":
         return UNLIMITED
     share = re.fullmatch(r"(\d+(?:\.\d+)?)%", text)
     if share is None:
-        return size(text)
+        return size(text, _OTHER_LIMITS)
     percent = float(share[1])
     if not 0 < percent <= 100:
         raise argparse.ArgumentTypeError(

@@ -48,3 +48,9 @@ def test_refuses_a_list_with_a_hole():
 def test_refuses_a_url():
     with pytest.raises(errors.InvalidArgumentError, match="without a scheme"):
         addresses.parse("http://10.0.0.1:7000")
+
+
+def test_a_shard_that_is_listed_twice_is_refused():
+    addresses.check_once(["a:1", "a:2", "b:1"])
+    with pytest.raises(errors.InvalidArgumentError, match="each shard once.*'a:1' twi"):
+        addresses.check_once(["a:1", "b:1", "a:1"])

@@ -33,6 +33,10 @@ FIRST = TableSettings(
             {"optimizer": "adam(beta_1=0.9,beta_2=0.999,clipnorm=1.0)"},
             "optimizer: first adam, now adam(clipnorm=1.0)",
         ),
+        (
+            {"optimizer": "adam(beta_1=0.9,beta_2=0.999,dense=1.0)"},
+            "optimizer: first adam, now adam(lazy=False)",
+        ),
         ({"initializer": "zeros()"}, "embeddings_initializer: first uniform"),
     ],
 )
@@ -49,3 +53,13 @@ def test_two_layers_of_a_program_are_told_so(table):
         other.build((None,))
     assert "settings: optimizer: first sgd(" in str(raised.value)
     assert "initializer" not in str(raised.value)
+
+
+def test_an_optimizer_of_the_shards_is_told_by_its_arguments(start_shards):
+    shards = [shard.address for shard in start_shards(1)]
+    dense = dataclasses.replace(FIRST, optimizer="adam(dense=1.0)")
+    ptf.Cluster(shards, timeout=20).create_table("t", dense)
+    other = ptf.Cluster(shards, timeout=21)
+    with pytest.raises(ptf.errors.AlreadyExistsError) as raised:
+        other.create_table("t", dataclasses.replace(FIRST, optimizer="adam"))
+    assert "optimizer: adam(lazy=False) here, adam asked" in str(raised.value)

@@ -54,6 +54,15 @@ def test_lists_what_there_is(saved, checkpoint, tmp_path):
     assert lines[2] == f"{tmp_path}/ckpt-00000003: unfinished"
 
 
+def test_one_shard_is_one(start_shards, checkpoint, tmp_path, table):
+    [shard] = start_shards(1, checkpoint_root=str(tmp_path))
+    cluster = ptf.Cluster([shard.address])
+    ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster).build()
+    ptf.checkpoint.save(tmp_path, cluster=cluster)
+    _, output = checkpoint("ls", tmp_path)
+    assert ", 1 shard, " in output
+
+
 def test_verifies_what_is_whole(saved, checkpoint, tmp_path):
     assert checkpoint("verify", tmp_path) == (
         0,

@@ -307,6 +307,14 @@ def test_a_shard_that_dies_comes_back_where_it_was(launch, tmp_path, source):
     assert command.wait() == 0
 
 
+def test_options_about_recovery_need_it(persia):
+    command = persia("launch", "--log-sync=system", "--", "true")
+    assert command.wait() == 1
+    (line,) = command.stderr.splitlines()
+    assert line.startswith("persia launch: --log-sync needs --recovery-folder")
+    assert "or --recovery" in line
+
+
 def test_a_shard_that_cannot_come_back_is_told(launch, tmp_path):
     go_on = tmp_path / "go_on"
     wait = "import os, sys, time\nwhile not os.path.exists(sys.argv[1]):\n"
@@ -357,9 +365,9 @@ def test_a_shard_that_cannot_start_is_told_and_the_program_not_run(launch, tmp_p
 
 
 def test_shards_that_start_too_late_are_told_and_stopped(launch, tmp_path):
-    command = launch(["true"], "--ps=1", "--start-timeout=0")
+    command = launch(["true"], "--ps=1", "--start-timeout=0.001")
     assert command.wait() == 1
-    assert "shard ps 0 did not listen within 0 s" in command.stderr
+    assert "shard ps 0 did not listen within 0.001 s" in command.stderr
 
 
 def test_a_program_that_is_not_there_gives_127(launch, alive):

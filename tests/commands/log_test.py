@@ -9,6 +9,7 @@ import sys
 import threading
 
 import pytest
+from absl import logging as absl_logging
 
 from persia_tf.native import capi, events
 from persia_tf.processes import log
@@ -29,6 +30,13 @@ def test_a_line_has_time_level_logger_and_place():
     assert re.fullmatch(
         LINE + "persia.ps 127.0.0.1:7000: gone", formatter.format(record("gone"))
     )
+
+
+def test_records_of_abseil_have_the_name_of_the_process():
+    of_abseil = record("gone")
+    of_abseil.name = absl_logging.get_absl_logger().name
+    text = log.Formatter("persia.serve").format(of_abseil)
+    assert re.fullmatch(LINE + "persia.serve: gone", text)
 
 
 def test_a_message_is_one_line():

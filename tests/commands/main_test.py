@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 
@@ -19,13 +20,26 @@ from persia_tf.commands import main
         (["status"], "no shards are given: give HOST:PORT,..., or set $PERSIA_PS"),
         (["status", "nowhere"], "host:port"),
         (["status", "a:1", "--", "b:2"], "takes neither --"),
-        (["ps", "--frob"], "--frob"),
+        (["ps", "--frob"], "persia ps: error: unknown arguments: --frob\n"),
+        (["ps", "--prt", "7000"], "arguments: --prt 7000; did you mean --port?"),
+        (["ps", "--prt=7000"], "arguments: --prt=7000; did you mean --port?"),
+        (["ps", "--prt=7000"], "usage: persia ps "),
+        (["table", "ls", "a:1", "--jsn"], "persia table ls: error: unknown arguments"),
+        (["table", "ls", "a:1", "--jsn"], "did you mean --json?"),
+        (["table", "--json", "ls", "a:1"], "; give --json after persia table ls"),
+        (["status", "a:1", "b:2"], "persia status: error: unknown arguments: b:2\n"),
         (["worker"], "argument --ps: no shards are given"),
         (["checkpoint", "save", "run"], "argument --ps: no shards are given"),
         (["checkpoint", "save"], "PATH"),
         (["checkpoint", "save", "run", "--ps=a:1", "--max-to-keep=0"], "at least 1"),
         (["checkpoint", "save", "run", "--ps=a:1", "--max-to-keep=some"], "'some'"),
         (["worker", "--ps=nowhere"], "host:port"),
+        (["worker", "--ps=a:1,b:2, a:1"], "argument --ps: must name each shard once"),
+        (["table", "drop", "a:1", "t", "--timeout=-1"], "--timeout: must be above 0"),
+        (["table", "ls", "a:1", "--timeout=0"], "--timeout: must be above 0"),
+        (["status", "a:1", "--timeout=inf"], "--timeout: must be above 0 and at most"),
+        (["checkpoint", "save", "p", "--ps=a:1", "--timeout=0"], "must be above 0"),
+        (["launch", "--start-timeout=0", "--", "true"], "must be above 0"),
         (["worker", "--ps=a:1", "--cache-rows=-1"], "at least 0, got -1"),
         (["launch", "--embedding-workers=-1", "--", "true"], "at least 0, got -1"),
         (["launch"], "launch [options] -- PROGRAM"),
@@ -46,6 +60,12 @@ def test_shards_of_the_environment_that_do_not_parse_are_told(persia, args):
     command = persia(*args, env={"PERSIA_PS": "a:1,nowhere"})
     assert command.wait() == 2
     assert "$PERSIA_PS: an address must be host:port" in command.stderr
+
+
+def test_shards_of_the_environment_that_are_named_twice_are_told(persia):
+    command = persia("worker", env={"PERSIA_PS": "a:1,a:1"})
+    assert command.wait() == 2
+    assert "argument --ps: $PERSIA_PS: must name each shard once" in command.stderr
 
 
 HELP_PAGES = [
@@ -87,6 +107,12 @@ def test_help_fits_a_terminal_and_ends_with_examples(parsers, args):
     assert [line for line in examples if line.startswith(begin)] != []
     # Each example is on a line of its own.
     assert all(line.startswith("  ") and line.count("persia ") < 2 for line in examples)
+
+
+@pytest.mark.parametrize("args", HELP_PAGES)
+def test_help_names_what_an_option_takes_in_one_word(parsers, args):
+    # argparse names it by the whole option: --control-port CONTROL_PORT.
+    assert re.findall(r"--\S+ [A-Z]+_[A-Z_]+", parsers[tuple(args)].format_help()) == []
 
 
 @pytest.mark.parametrize("args", [[], ["launch"], ["checkpoint", "save"]])

@@ -21,6 +21,9 @@ from persia_tf.processes import memory
         ("1.5 MiB", 3 * 2**19),
         ("2KiB", 2048),
         ("1TiB", 2**40),
+        ("8GB", 8 * 10**9),
+        ("500kB", 500_000),
+        ("0.5gib", 2**29),
         ("1000", 1000),
         ("7B", 7),
         ("unlimited", 0),
@@ -31,11 +34,24 @@ def test_reads_sizes(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0", "8 gigs", "-1GiB", "8GB", "nan", "0.1", 400 * "9"]
+    "text", ["", "0", "8 gigs", "-1GiB", "8G", "nan", "0.1", 400 * "9", 400 * "9" + "B"]
 )
 def test_other_texts_are_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match="must be a number of bytes"):
         memory.limit(text)
+
+
+def test_the_refusal_of_a_limit_names_every_form_that_it_may_have():
+    with pytest.raises(argparse.ArgumentTypeError) as raised:
+        memory.limit("much")
+    for form in ('"8GiB"', '"512MB"', '"1000000"', '"50%"', '"unlimited"'):
+        assert form in str(raised.value)
+
+
+def test_a_size_is_no_share():
+    with pytest.raises(argparse.ArgumentTypeError) as raised:
+        memory.size("50%")
+    assert "unlimited" not in str(raised.value)
 
 
 def test_a_share_is_of_the_memory_there_is():

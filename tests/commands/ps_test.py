@@ -52,11 +52,48 @@ def test_a_root_that_cannot_be_reached_ends_it(persia, root, message):
     assert "hidden" not in command.stderr
 
 
-def test_port_file_that_cannot_be_written_ends_it_with_one_line(persia, tmp_path):
-    command = persia("ps", "--port=0", "--port-file", tmp_path / "absent" / "ps")
+def test_port_file_in_no_folder_is_refused(persia, tmp_path):
+    absent = tmp_path / "absent"
+    command = persia("ps", "--port=0", "--port-file", absent / "ps")
+    assert command.wait() == 2
+    told = f"argument --port-file: there is no folder '{absent}': create it first"
+    assert told in command.stderr
+
+
+def test_port_file_that_is_a_folder_is_refused(persia, tmp_path):
+    command = persia("ps", "--port=0", "--port-file", tmp_path)
+    assert command.wait() == 2
+    assert "argument --port-file: must be a file, got the folder" in command.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--io-threads=0", "argument --io-threads: must be at least 1, got 0"),
+        (
+            "--max-message-bytes=2GiB",
+            "argument --max-message-bytes: must be at most 1073741824 bytes, got 2GiB",
+        ),
+        ("--memory-limit=much", "a share of the memory that this process may use"),
+    ],
+)
+def test_an_option_out_of_its_range_is_refused_by_its_name(persia, option, told):
+    command = persia("ps", "--port=0", option)
+    assert command.wait() == 2
+    assert told in command.stderr
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--recovery=log", "--log-sync=system", "--log-size=1000", "--lose-log-from=5"],
+)
+def test_options_about_recovery_need_a_folder(persia, option):
+    flag, value = option.split("=")
+    command = persia("ps", "--port=0", option)
     assert command.wait() == 1
-    assert len(command.stderr.splitlines()) == 1
-    assert "absent" in command.stderr
+    (line,) = command.stderr.splitlines()
+    assert f"persia ps: {flag} needs --recovery-folder" in line
+    assert line.endswith(f"Received: {flag} {value}")
 
 
 def test_port_file_of_an_earlier_shard_is_not_left_to_mislead(persia, tmp_path):

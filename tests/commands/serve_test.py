@@ -226,7 +226,13 @@ def test_it_takes_its_parent_and_no_stranger(start, model, persia):
         (["--model=.", "--threads=0"], 2, "from 1 to 4096, got 0"),
         (["--model=.", "--max-requests=4097"], 2, "from 1 to 4096, got 4097"),
         (["--model=/no/such/folder"], 1, "there is no folder /no/such/folder"),
-        (["--model=.", "--versions=x"], 1, '"latest:N"'),
+        ([f"--model={__file__}"], 1, f"{__file__} is a file"),
+        ([f"--model={__file__}"], 1, "write one by ptf.serving.export"),
+        (
+            ["--model=.", "--versions=x"],
+            2,
+            'argument --versions: the versions to serve must be "all"',
+        ),
         (["--model=.", "--host=0.0.0.0"], 1, "give --insecure"),
     ],
 )
@@ -236,7 +242,7 @@ def test_a_wrong_command_line_is_explained(persia, args, code, told):
     assert told in command.stderr and "Traceback" not in command.stderr
 
 
-def refusal_without(library, *args):
+def refusal_without(library, *args, code=1):
     """The error of a command in an environment without `library`."""
     ended = subprocess.run(
         [sys.executable, "-c", WITHOUT.format(library=library, args=args)],
@@ -245,22 +251,22 @@ def refusal_without(library, *args):
         text=True,
         timeout=120,
     )
-    assert ended.returncode == 1
+    assert ended.returncode == code
     assert "Traceback" not in ended.stderr
     return ended.stderr
 
 
 @pytest.mark.parametrize(
-    ("args", "told"),
+    ("args", "code", "told"),
     [
-        (["--versions=x"], '"latest:N"'),
-        (["--host=0.0.0.0"], "give --insecure"),
-        (["--model=/no/such/folder"], "there is no folder"),
-        (["--name=a/b"], "no / or :"),
+        (["--versions=x"], 2, '"latest:N"'),
+        (["--host=0.0.0.0"], 1, "give --insecure"),
+        (["--model=/no/such/folder"], 1, "there is no folder"),
+        (["--name=a/b"], 1, "no / or :"),
     ],
 )
-def test_options_are_checked_before_tensorflow_is_imported(args, told):
-    assert told in refusal_without("tensorflow", *args)
+def test_options_are_checked_before_tensorflow_is_imported(args, code, told):
+    assert told in refusal_without("tensorflow", *args, code=code)
 
 
 @pytest.mark.parametrize("library", ["aiohttp", "tensorflow_serving"])

@@ -74,7 +74,14 @@ def test_show_has_a_line_a_shard(run, cluster):
 def test_no_shards_is_an_error_that_says_where_from(run):
     code, _, err = run("ls")
     assert code == 1
-    assert "$PERSIA_PS" in err
+    assert "no shards are given: give HOST:PORT,..., or set $PERSIA_PS" in err
+
+
+@pytest.mark.parametrize("action", ["show", "drop"])
+def test_a_word_alone_is_the_tables_name(run, action):
+    code, _, err = run(action, "127.0.0.1:1")
+    assert code == 1
+    assert "given, since '127.0.0.1:1' was read as the table's name: give HOST" in err
 
 
 @pytest.mark.parametrize("action", ["show", "drop"])

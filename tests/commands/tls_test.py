@@ -42,7 +42,8 @@ def test_a_key_of_another_certificate_ends_it_with_one_line(persia, certificates
     process = persia("ps", "--port=0", *options)
     assert process.wait() == 1
     (line,) = process.stderr.splitlines()
-    assert "tls_key must be the key of tls_certificate" in line
+    certificate, key = (each.partition("=")[2] for each in options[:2])
+    assert f"TLS key {key} is not the key of TLS certificate {certificate}" in line
 
 
 def test_status_of_shards_with_tls_needs_it(

@@ -54,5 +54,5 @@ def test_status_names_the_shard_that_is_down(persia, start_ps, start_worker):
 
 def test_a_timeout_that_cannot_be_is_refused(persia):
     command = persia("worker", "--ps=a:1", "--port=0", "--timeout=0")
-    assert command.wait() == 1
-    assert "timeout must be above 0" in command.stderr
+    assert command.wait() == 2
+    assert "argument --timeout: must be above 0" in command.stderr

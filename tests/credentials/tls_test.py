@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,25 @@ def test_no_symbol_of_openssl_is_exported_or_wanted():
         "(SSL|TLS|BIO|EVP|ERR|CRYPTO|OPENSSL|X509|PEM|RSA|EC|BN|ASN1|OSSL)_"
     )
     assert [name for name in names if pattern.match(name)] == []
+
+
+def test_a_key_of_another_certificate_is_refused_with_both_files(
+    certificates, other_certificates
+):
+    own, other = certificates.tls("trainer"), other_certificates.tls("trainer")
+    mixed = tls.TLS(certificate=own.certificate, key=other.key, ca=own.ca)
+    with pytest.raises(errors.InvalidArgumentError) as raised:
+        tls.read(mixed)
+    assert f"TLS key {other.key} is not the key of" in str(raised.value)
+    assert own.certificate in str(raised.value)
+
+
+def test_a_key_of_a_pipe_is_read_once(certificates, tmp_path):
+    own = certificates.tls("trainer")
+    key = tmp_path / "key"
+    os.mkfifo(key, 0o600)
+    text = Path(own.key).read_bytes()
+    writer = threading.Thread(target=key.write_bytes, args=(text,))
+    writer.start()
+    assert tls.read(tls.TLS(own.certificate, str(key), own.ca)).key == text
+    writer.join()

@@ -202,6 +202,14 @@ def test_argument_that_would_be_ignored_is_refused(cls, argument):
         cls(**{argument: 0.1})
 
 
+@pytest.mark.parametrize("cls", CLASSES)
+def test_lazy_is_among_the_arguments_of_those_that_can_be_dense(cls):
+    with pytest.raises(TypeError) as raised:
+        cls(dense=True)
+    known = str(raised.value).partition("only")[2]
+    assert ("weight_bound, lazy. Received" in known) == cls.can_be_dense
+
+
 @pytest.mark.parametrize("made", [tf.Variable, getattr(keras, "Variable", tf.Variable)])
 def test_a_variable_as_learning_rate_is_refused_with_what_to_do(made):
     message = "`learning_rate` of Adam.*variable.*`optimizer.learning_rate = x`"

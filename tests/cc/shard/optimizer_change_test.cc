@@ -38,6 +38,13 @@ class OptimizerChangeTest : public CheckpointFixture {
     return held;
   }
 
+  // Takes the events, and returns the text of the last one.
+  std::string LastEvent() {
+    std::string text;
+    while (auto event = events_.Take(Clock::now())) text = event->text;
+    return text;
+  }
+
   Floats WeightsOf(const Ids& ids) {
     Floats weights;
     const Rows rows = RowsOf(service_.get(), "u");
@@ -79,6 +86,15 @@ TEST_F(OptimizerChangeTest, AnotherOptimizerIsRefusedUnlessItReplaces) {
   EXPECT_EQ(Opened("adagrad", true), "adagrad");
   EXPECT_EQ(WeightsOf({1, 2}), before);
   EXPECT_EQ(RowsOf(service_.get(), "u").at(1).state, Floats(kDim, 0.1f));
+}
+
+TEST_F(OptimizerChangeTest, TheLogNamesOnlyOptimizersThatWereDecided) {
+  Opened("undecided");
+  Opened("adam");
+  EXPECT_EQ(LastEvent(), "table \"u\" now has the optimizer adam");
+  Opened("sgd", true);
+  EXPECT_EQ(LastEvent(),
+            "table \"u\" now has the optimizer sgd, and no longer adam");
 }
 
 TEST_F(OptimizerChangeTest, OtherSettingsAreRefusedAllTheSame) {

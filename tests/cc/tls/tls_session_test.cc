@@ -162,6 +162,15 @@ TEST_F(TlsSessionTest, ServerIsKnownByItsNamesAlone) {
   }
 }
 
+TEST_F(TlsSessionTest, ServerOfAnotherNameIsToldWhichNameItNeeds) {
+  const TlsCredentials named = authority_.Issue("IP:10.0.0.1");
+  JoinedSessions ends(context_.get(), ContextOf(named).get(), "127.0.0.1");
+  ends.ShakeHands();
+  ExpectPart(ends.of_server, Code::kPermissionDenied,
+             "subjectAltName has the name or IP address by which the peer "
+             "connects, and give both ends certificates of one authority");
+}
+
 TEST_F(TlsSessionTest, CommonNameIsNone) {
   ExpectServerRefused(authority_.Issue("IP:10.0.0.1"), "localhost",
                       "the server's certificate is not for localhost");
