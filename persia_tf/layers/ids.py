@@ -22,8 +22,8 @@ _OF_TF_KERAS = "tf_keras.src.engine.training"
 _MOST_HASHES = 2**63 - 2
 
 _IF_SEVERAL = (
-    "If the inputs are several, as in a dict, pass one of them, or give all of them to a "
-    "`PersiaEmbeddings`; weights of ids are the second argument: layer(ids, weights)."
+    "If the inputs are several, as in a dict, pass one of them, or give all of them to "
+    "a `PersiaEmbeddings`; weights of ids are the second argument: layer(ids, weights)."
 )
 
 # The dtypes of ids: those whose values all fit int64, and strings, which are hashed.

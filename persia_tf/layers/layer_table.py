@@ -11,6 +11,7 @@ from absl import logging
 
 from persia_tf import compression as compression_lib
 from persia_tf import errors
+from persia_tf.base.spec import in_arguments
 from persia_tf.client.session import UNDECIDED, Session, TableSettings
 from persia_tf.cluster import Cluster
 from persia_tf.ops.route import Route
@@ -119,7 +120,7 @@ class LayerTable:
         except errors.AlreadyExistsError as error:
             raise errors.FailedPreconditionError(
                 f"layer '{self._layer}' has no `optimizer=`, so its rows follow the "
-                f"model's optimizer, which for rows is {wanted}. But table "
+                f"model's optimizer, which for rows is {in_arguments(wanted)}. But table "
                 f"'{self.rows.name}' held rows before this program, with the state of "
                 "another optimizer. Compile the model with that optimizer, or give it "
                 "to the layer as `optimizer=`, such as ptf.optimizers.Adagrad(0.05); "
@@ -134,7 +135,7 @@ class LayerTable:
             logging.warning(
                 "table '%s': its rows follow the model's optimizer, which is now %s "
                 "and no longer %s, so their optimizer state starts over",
-                *(self.rows.name, wanted, before),
+                *(self.rows.name, in_arguments(wanted), in_arguments(before)),
             )
         return True
 

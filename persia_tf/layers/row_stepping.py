@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from absl import logging
 
+from persia_tf.base.spec import in_arguments
 from persia_tf.client.session import UNDECIDED
 from persia_tf.layers.applying_optimizer import applying_optimizer
 from persia_tf.layers.layer_table import LayerTable
@@ -108,13 +109,13 @@ class RowStepping:
         if not rule.differences:
             logging.info(
                 "table '%s': rows are stepped by %s, as the model is",
-                *(table.rows.name, rule.optimizer.spec()),
+                *(table.rows.name, in_arguments(rule.optimizer.spec())),
             )
             return
         logging.warning(
             "layer '%s': the rows of table '%s' are stepped by %s%s: %s. To choose, "
             "give the layer `optimizer=`, such as ptf.optimizers.Adagrad(0.05).",
-            *(self._layer.name, table.rows.name, rule.optimizer.spec()),
+            *(self._layer.name, table.rows.name, in_arguments(rule.optimizer.spec())),
             "" if applying is None else " with the model's learning rate",
             "; ".join(rule.differences),
         )
