@@ -36,7 +36,7 @@ _HEADING = """## Profile of a step
 `benchmarks/step_profile.py --write`: shares of the processor time of a step of the
 click model, in percent. Two shards are on the trainer's machine."""
 
-_STORE = r"SubShard|RowIndex|Bundle|Table::|StepRow|ReadFloats|IdGroups|Finite|RowSlab"
+_STORE = r"SubShard|RowIndex|GroupPipeline|Table::|StepRow|ReadFloats|IdGroups|Finite|RowSlab"
 
 # The owner of a sample is that of the first rule that matches its process ("trainer",
 # "shard", or both if ""), library and function. oneDNN compiles the dense layers'

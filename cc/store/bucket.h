@@ -3,6 +3,10 @@
 #ifndef PERSIA_CC_STORE_BUCKET_H_
 #define PERSIA_CC_STORE_BUCKET_H_
 
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#endif
+
 #include <cstddef>
 #include <cstdint>
 
@@ -12,7 +16,7 @@ struct alignas(64) Bucket {
   static constexpr uint32_t kSlots = 5;
   static constexpr uint32_t kAllUsed = (1u << kSlots) - 1;
 
-  int64_t ids[kSlots];
+  int64_t ids[kSlots];  // First: see Match.
   uint32_t rows[kSlots];
   // Number of ids that found this bucket full and were placed in a later bucket
   // or spilled. While it is not 0, a search continues past this bucket.
@@ -24,12 +28,24 @@ struct alignas(64) Bucket {
   bool full() const { return used == kAllUsed; }
 
   // Returns a mask with the bit of the slot that holds `id`, or 0 if no slot
-  // holds it. The loop has no branches, since a CPU could not predict the slot.
+  // holds it. There are no branches, since a CPU could not predict the slot.
   uint32_t Match(int64_t id) const {
+#ifdef __SSE4_1__
+    // Also compares the row numbers behind the ids. `used` has no such bit.
+    const auto* pairs = reinterpret_cast<const __m128i*>(this);
+    const __m128i wanted = _mm_set1_epi64x(id);
+    const auto compare = [wanted](const __m128i& pair) {
+      const __m128i equal = _mm_cmpeq_epi64(_mm_load_si128(&pair), wanted);
+      return static_cast<uint32_t>(_mm_movemask_pd(_mm_castsi128_pd(equal)));
+    };
+    const uint32_t match =
+        compare(pairs[0]) | compare(pairs[1]) << 2 | compare(pairs[2]) << 4;
+#else
     uint32_t match = 0;
     for (uint32_t slot = 0; slot < kSlots; ++slot) {
       match |= static_cast<uint32_t>(ids[slot] == id) << slot;
     }
+#endif
     return match & used;
   }
 

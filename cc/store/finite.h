@@ -3,22 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace persia {
 
-// Returns whether all values are finite, that is, neither NaN nor infinite. The
-// loop works on the bits and has no early exit, so that compilers vectorise it.
-inline bool AllFinite(const float* values, size_t count) {
-  constexpr uint32_t kExponent = 0x7f800000;
-  uint32_t found = 0;
-  for (size_t i = 0; i < count; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, values + i, sizeof(bits));
-    found |= (bits & kExponent) == kExponent;
-  }
-  return found == 0;
-}
+// Sets finite[i] to 1 if all `dim` values of the vector at values + places[i] *
+// dim are finite, that is, neither NaN nor infinite; else to 0.
+void FindFinite(const float* values, const uint32_t* places, size_t count,
+                size_t dim, uint8_t* finite);
 
 }  // namespace persia
 

@@ -23,7 +23,8 @@ inline constexpr size_t kSubShards = 64;
 // sub-shards: the placement affects how rows are rounded at random. A client
 // can therefore choose ids that all belong to one sub-shard. A call with such
 // ids takes no longer than others, and releases the lock now and then for
-// waiting threads (see Bundle), but two such calls do not run in parallel.
+// waiting threads (see GroupPipeline), but two such calls do not run in
+// parallel.
 inline constexpr size_t kOwnerBits = 12;
 
 // Maps each value of the kOwnerBits bits to a sub-shard. Each sub-shard owns

@@ -8,6 +8,7 @@
 #include "cc/base/vectorize.h"
 #include "cc/store/half.h"
 #include "cc/store/int8.h"
+#include "cc/store/slices.h"
 
 namespace persia {
 namespace {
@@ -31,13 +32,26 @@ class RandomBits {
   const uint32_t key_;
 };
 
-PERSIA_VECTORIZE void ReadFloats(const std::byte* const* rows,
-                                 const uint32_t* places, size_t count,
-                                 size_t dim, float* out) {
+// Prefetches the weights of the row that is read kAheadOfUse rows after row
+// `i`.
+inline __attribute__((always_inline)) void PrefetchAhead(
+    const std::byte* const* rows, size_t i, size_t count, size_t bytes) {
+  if (i + kAheadOfUse >= count) return;
+  const std::byte* const row = rows[i + kAheadOfUse];
+  if (row != nullptr) PrefetchStart<For::kRead>(row, bytes);
+}
+
+// `kDim` is `dim` where the compiler is to know it, else 0.
+template <size_t kDim>
+inline __attribute__((always_inline)) void CopyRows(
+    const std::byte* const* rows, const uint32_t* places, size_t count,
+    size_t dim, float* out) {
+  if (kDim != 0) dim = kDim;
   constexpr size_t kBlock = 16;  // A constant size, so that memcpy is inlined.
   const size_t blocks = dim / kBlock;
   const size_t rest = dim % kBlock * sizeof(float);
   for (size_t i = 0; i < count; ++i) {
+    PrefetchAhead(rows, i, count, dim * sizeof(float));
     if (rows[i] == nullptr) continue;
     const std::byte* from = rows[i];
     float* to = out + places[i] * dim;
@@ -48,6 +62,15 @@ PERSIA_VECTORIZE void ReadFloats(const std::byte* const* rows,
     }
     if (rest != 0) std::memcpy(to, from, rest);
   }
+}
+
+PERSIA_VECTORIZE void ReadFloats(const std::byte* const* rows,
+                                 const uint32_t* places, size_t count,
+                                 size_t dim, float* out) {
+  // The most common dims.
+  if (dim == 16) return CopyRows<16>(rows, places, count, dim, out);
+  if (dim == 32) return CopyRows<32>(rows, places, count, dim, out);
+  CopyRows<0>(rows, places, count, dim, out);
 }
 
 class Float32Format : public RowFormat {
@@ -74,6 +97,7 @@ template <typename Half>
 void ReadHalves(const std::byte* const* rows, const uint32_t* places,
                 size_t count, size_t dim, float* out) {
   for (size_t i = 0; i < count; ++i) {
+    PrefetchAhead(rows, i, count, dim * sizeof(uint16_t));
     if (rows[i] == nullptr) continue;
     const auto* from = reinterpret_cast<const uint16_t*>(rows[i]);
     float* __restrict to = out + places[i] * dim;
@@ -144,6 +168,7 @@ PERSIA_VECTORIZE void ReadInt8(const std::byte* const* rows,
                                const uint32_t* places, size_t count, size_t dim,
                                float* out) {
   for (size_t i = 0; i < count; ++i) {
+    PrefetchAhead(rows, i, count, sizeof(float) + dim);
     if (rows[i] == nullptr) continue;
     float scale;
     std::memcpy(&scale, rows[i], sizeof(scale));

@@ -20,12 +20,6 @@ static_assert((sizeof(Bucket) << kPooledBits) == BlockPool::kBlockBytes,
 // in 25.
 constexpr uint32_t kMostLoadPercent = 85;
 
-// How many ids ahead Find prefetches: about as many cache lines as a core can
-// have in flight, and some more for the second-level cache.
-constexpr size_t kAhead = 32;
-
-constexpr size_t kMostPassedOn = 64;
-
 constexpr std::align_val_t kBucketAlignment{alignof(Bucket)};
 
 // Approximate memory of a small index: the directory, the list of segments and
@@ -70,7 +64,7 @@ RowIndex::RowIndex(MemoryMeter* meter, AtLimit at_limit, const KeyedHash& hash)
       spilled_(meter) {
   metered_.Grow(kLeastBytes, [] {});
   segments_.reserve(1);
-  segments_.push_back({TakeBuckets(0), 0, 0, 0});
+  segments_.push_back(Segment::Of(TakeBuckets(0), 0, 0));
   slots_ = Bucket::kSlots;
 }
 
@@ -134,37 +128,6 @@ void RowIndex::PrefetchBuckets(Span<const int64_t> ids) const {
   for (const int64_t id : ids.first(std::min(kAhead, ids.size()))) {
     Prefetch(HomeBucket(id));
   }
-}
-
-void RowIndex::Find(Span<const int64_t> ids, Row* rows) const {
-  const size_t count = ids.size();
-  const Bucket* homes[kAhead];
-  // Indexes of the ids that are not in their home buckets. These ids are
-  // searched later, when the next bucket has been prefetched.
-  uint32_t passed_on[kMostPassedOn];
-  size_t passed = 0;
-  const auto prefetch = [&](size_t i) {
-    homes[i % kAhead] = HomeBucket(ids[i]);
-    Prefetch(homes[i % kAhead]);
-  };
-  const auto find_passed_on = [&] {
-    for (size_t p = 0; p < passed; ++p) {
-      rows[passed_on[p]] = Find(ids[passed_on[p]]);
-    }
-    passed = 0;
-  };
-  for (size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(i);
-  for (size_t i = 0; i < count; ++i) {
-    const Bucket* home = homes[i % kAhead];
-    if (i + kAhead < count) prefetch(i + kAhead);
-    const uint32_t match = home->Match(ids[i]);
-    rows[i] = match != 0 ? home->rows[__builtin_ctz(match)] : kAbsent;
-    if (match != 0 || home->passed == 0) continue;
-    Prefetch(home + 1);
-    passed_on[passed++] = static_cast<uint32_t>(i);
-    if (passed == kMostPassedOn) find_passed_on();
-  }
-  find_passed_on();
 }
 
 void RowIndex::Insert(int64_t id, Row row) {
@@ -271,10 +234,8 @@ void RowIndex::Move(const Segment& from, HashRange range, const To& to) {
 
 void RowIndex::Double(uint64_t hash) {
   Segment& segment = segments_[SegmentOf(hash)];
-  Segment doubled = segment;
-  doubled.count = 0;
-  ++doubled.bits;
-  doubled.buckets = TakeBuckets(doubled.bits);
+  const uint32_t bits = segment.bits + 1u;
+  Segment doubled = Segment::Of(TakeBuckets(bits), segment.depth, bits);
   try {
     Move(segment, RangeOf(hash, segment.depth),
          [&](uint64_t /*hash*/) { return &doubled; });
@@ -294,8 +255,7 @@ void RowIndex::Split(uint64_t hash) {
     segments_.reserve(2 * segments_.size());
   }
   const Segment whole = segments_[number];
-  const Segment empty{nullptr, 0, static_cast<uint8_t>(whole.depth + 1),
-                      whole.bits};
+  const Segment empty = Segment::Of(nullptr, whole.depth + 1u, whole.bits);
   Segment halves[2] = {empty, empty};
   try {
     for (Segment& half : halves) half.buckets = TakeBuckets(whole.bits);

@@ -16,12 +16,14 @@
 #ifndef PERSIA_CC_STORE_ROW_INDEX_H_
 #define PERSIA_CC_STORE_ROW_INDEX_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "cc/base/keyed_hash.h"
 #include "cc/base/memory_meter.h"
+#include "cc/base/prefetch.h"
 #include "cc/base/span.h"
 #include "cc/store/bucket.h"
 #include "cc/store/spilled_ids.h"
@@ -58,9 +60,17 @@ class RowIndex {
   void PrefetchSegments() const;
   void PrefetchBuckets(Span<const int64_t> ids) const;
 
-  // Sets rows[i] to the row of ids[i], or to kAbsent. Overlaps the cache misses
-  // of many ids. Precondition: `rows` has room for ids.size().
-  void Find(Span<const int64_t> ids, Row* rows) const;
+  // Calls visit(i, row) once for each ids[i], with its row, or with kAbsent. An
+  // id that is not in its home bucket is visited after some later ids. Overlaps
+  // the cache misses of many ids, and those that `visit` begins by prefetches.
+  template <typename Visit>
+  void FindEach(Span<const int64_t> ids, const Visit& visit) const;
+
+  // Sets rows[i] to the row of ids[i], or to kAbsent, as FindEach does.
+  // Precondition: `rows` has room for ids.size().
+  void Find(Span<const int64_t> ids, Row* rows) const {
+    FindEach(ids, [rows](size_t i, Row row) { rows[i] = row; });
+  }
   Row Find(int64_t id) const;
 
   // Returns a pointer to the row number of `id`, or null if `id` is absent. The
@@ -99,20 +109,36 @@ class RowIndex {
   size_t spilled() const { return spilled_.size(); }
 
  private:
+  // How many ids ahead FindEach prefetches: about as many cache lines as a core
+  // can have in flight, and some more for the second-level cache.
+  static constexpr size_t kAhead = 32;
+  static constexpr size_t kMostPassedOn = 64;
+
   // 2^bits buckets for all ids whose hashes share their upper `depth` bits.
   struct Segment {
     Bucket* buckets;
     uint32_t count;  // Number of ids.
     uint8_t depth;
     uint8_t bits;
+    // A home bucket is (hash >> shift) & mask. A single bucket has mask 0.
+    uint8_t shift;
+    uint32_t mask;
 
+    static Segment Of(Bucket* buckets, uint32_t depth, uint32_t bits) {
+      return {buckets,
+              0,
+              static_cast<uint8_t>(depth),
+              static_cast<uint8_t>(bits),
+              static_cast<uint8_t>(depth + bits == 0 ? 63 : 64 - depth - bits),
+              (uint32_t{1} << bits) - 1};
+    }
     uint32_t size() const { return uint32_t{1} << bits; }
     // Number of buckets that an id may be in.
     uint32_t reach() const {
       return size() < kMostBuckets ? size() : kMostBuckets;
     }
     uint32_t HomeOf(uint64_t hash) const {
-      return static_cast<uint32_t>(hash << depth >> 1 >> (63 - bits));
+      return static_cast<uint32_t>(hash >> shift) & mask;
     }
     uint32_t Next(uint32_t bucket) const { return (bucket + 1) & (size() - 1); }
   };
@@ -176,6 +202,42 @@ inline RowIndex::HashRange RowIndex::RangeOf(uint64_t hash, int upper_bits) {
   constexpr uint64_t kAll = ~uint64_t{0};
   const uint64_t lower_bits = upper_bits == 0 ? kAll : kAll >> upper_bits;
   return {hash & ~lower_bits, hash | lower_bits};
+}
+
+template <typename Visit>
+void RowIndex::FindEach(Span<const int64_t> ids, const Visit& visit) const {
+  const size_t count = ids.size();
+  const Bucket* homes[kAhead];
+  // Indexes of the ids that are not in their home buckets. These ids are
+  // searched later, when the next bucket has been prefetched.
+  uint32_t passed_on[kMostPassedOn];
+  size_t passed = 0;
+  const auto prefetch = [&](size_t i) {
+    homes[i % kAhead] = HomeBucket(ids[i]);
+    Prefetch(homes[i % kAhead]);
+  };
+  const auto find_passed_on = [&] {
+    for (size_t p = 0; p < passed; ++p) {
+      visit(passed_on[p], Find(ids[passed_on[p]]));
+    }
+    passed = 0;
+  };
+  for (size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(i);
+  for (size_t i = 0; i < count; ++i) {
+    const Bucket* home = homes[i % kAhead];
+    if (i + kAhead < count) prefetch(i + kAhead);
+    const uint32_t match = home->Match(ids[i]);
+    if (match != 0) {
+      visit(i, home->rows[__builtin_ctz(match)]);
+    } else if (home->passed == 0) {
+      visit(i, kAbsent);
+    } else {
+      Prefetch(home + 1);
+      passed_on[passed++] = static_cast<uint32_t>(i);
+      if (passed == kMostPassedOn) find_passed_on();
+    }
+  }
+  find_passed_on();
 }
 
 template <typename Visit>

@@ -54,41 +54,24 @@ void SubShard::StartLookup(IdGroup group, LookupKind kind, uint32_t now,
     }
     CreateAbsent(group.ids, now, numbers, counts);
   });
-  PointTo(numbers, count, rows);
-  PrefetchFirst(count, [&](size_t i) { PrefetchToRead(rows[i]); });
+  for (size_t i = 0; i < count; ++i) rows[i] = PointTo(numbers[i]);
+  PrefetchFirst(count, [rows, this](size_t i) { PrefetchToRead(rows[i]); });
 }
 
 void SubShard::FinishLookup(IdGroup group, LookupKind kind, AbsentRows absent,
                             uint32_t now, std::byte** rows, float* out,
                             LookupCounts* counts) const {
+  const size_t count = group.ids.size();
   const size_t dim = rules_.dim;
-  const auto use = [&](size_t begin, size_t end) {
-    if (rules_.eviction.evicts()) {
-      NoteUse(rows + begin, end - begin, kind, now, counts);
-    }
-    rules_.format->Read(rows + begin, group.places.data() + begin, end - begin,
-                        dim, out);
-    for (size_t i = begin; i < end; ++i) {
-      if (rows[i] != nullptr) continue;
-      ++counts->absent;
-      FillAbsent(group.ids[i], kind, absent, out + group.places[i] * dim);
-    }
-  };
-  InSlices(group.ids.size(), [&](size_t i) { PrefetchToRead(rows[i]); }, use);
-}
-
-void SubShard::PointTo(const RowIndex::Row* numbers, size_t count,
-                       std::byte** rows) const {
-  for (size_t i = 0; i < count; ++i) {
-    rows[i] = numbers[i] == RowIndex::kAbsent ? nullptr : slab_.at(numbers[i]);
+  if (rules_.eviction.evicts()) NoteUse(rows, count, kind, now, counts);
+  rules_.format->Read(rows, group.places.data(), count, dim, out);
+  size_t left = static_cast<size_t>(std::count(rows, rows + count, nullptr));
+  counts->absent += left;
+  for (size_t i = 0; left != 0; ++i) {
+    if (rows[i] != nullptr) continue;
+    FillAbsent(group.ids[i], kind, absent, out + group.places[i] * dim);
+    --left;
   }
-}
-
-void SubShard::PrefetchToRead(const std::byte* row) const {
-  if (row == nullptr) return;
-  PrefetchStart<For::kRead>(row, rules_.eviction.evicts()
-                                     ? rules_.use_offset + sizeof(RowUse)
-                                     : rules_.format->weight_bytes(rules_.dim));
 }
 
 // Erases the expired rows of `ids`. No row is allocated meanwhile. So if an id
@@ -163,9 +146,11 @@ size_t SubShard::EvictForRoom(size_t count, uint32_t now,
 
 void SubShard::CreateAbsent(Span<const int64_t> ids, uint32_t now,
                             RowIndex::Row* rows, LookupCounts* counts) {
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (rows[i] == RowIndex::kAbsent)
-      rows[i] = FindOrCreate(ids[i], now, counts);
+  auto left = std::count(rows, rows + ids.size(), RowIndex::kAbsent);
+  for (size_t i = 0; left != 0; ++i) {
+    if (rows[i] != RowIndex::kAbsent) continue;
+    rows[i] = FindOrCreate(ids[i], now, counts);
+    --left;
   }
 }
 
@@ -233,6 +218,7 @@ bool SubShard::Erase(int64_t id) {
 void SubShard::NoteUse(std::byte** rows, size_t count, LookupKind kind,
                        uint32_t now, LookupCounts* counts) const {
   for (size_t i = 0; i < count; ++i) {
+    if (i + kAheadOfUse < count) PrefetchToRead(rows[i + kAheadOfUse]);
     if (rows[i] == nullptr) continue;
     if (kind != LookupKind::kTrains &&
         rules_.eviction.Expired(*use(rows[i]), now)) {

@@ -3,8 +3,8 @@
 // A call handles a group: ids of a batch, with their places in the batch. An
 // id's values in `out`, `gradients` and similar arrays are at the id's place.
 // Thread-safe, except for the steps of lookups and updates, which run in a
-// Bundle. Calls throw std::bad_alloc when memory runs out. The rows that a call
-// has changed by then stay changed, and no row is left half changed.
+// GroupPipeline. Calls throw std::bad_alloc when memory runs out. The rows that
+// a call has changed by then stay changed, and no row is left half changed.
 
 #ifndef PERSIA_CC_STORE_SUB_SHARD_H_
 #define PERSIA_CC_STORE_SUB_SHARD_H_
@@ -28,6 +28,7 @@
 #include "cc/store/row_format.h"
 #include "cc/store/row_index.h"
 #include "cc/store/row_slab.h"
+#include "cc/store/slices.h"
 #include "cc/store/spin_mutex.h"
 #include "cc/store/table.h"
 #include "cc/store/touched_rows.h"
@@ -112,8 +113,9 @@ class SubShard {
 
   // A lookup or an update runs the steps from PrefetchSelf to Unlock in this
   // order: those after Lock run under the lock. Each step prefetches what the
-  // next one needs. A caller that works on several sub-shards runs each step
-  // for all of them before the next step, so that their cache misses overlap.
+  // next one needs. A caller that works on several sub-shards runs steps of
+  // others in between, as GroupPipeline does, so that their cache misses
+  // overlap.
   void PrefetchSelf() const;
   void Lock();
   void PrefetchIndex(Span<const int64_t> ids) const;
@@ -219,9 +221,14 @@ class SubShard {
 
  private:
   // The caller of each function below must hold mutex_.
-  void PointTo(const RowIndex::Row* numbers, size_t count,
-               std::byte** rows) const;
-  void PrefetchToRead(const std::byte* row) const;
+  // Returns the row's memory, or null for kAbsent.
+  std::byte* PointTo(RowIndex::Row row) const {
+    return row == RowIndex::kAbsent ? nullptr : slab_.at(row);
+  }
+  // Prefetches the row's weights and use, which precede its state.
+  void PrefetchToRead(const std::byte* row) const {
+    if (row != nullptr) PrefetchStart<For::kRead>(row, rules_.state_offset);
+  }
   void PrefetchToStep(const std::byte* row, const float* gradient) const;
   void EraseExpired(Span<const int64_t> ids, uint32_t now, RowIndex::Row* rows,
                     LookupCounts* counts);

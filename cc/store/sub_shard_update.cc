@@ -19,8 +19,10 @@ void SubShard::StartUpdate(IdGroup group, const float* gradients,
                            std::byte** rows) {
   const size_t count = group.ids.size();
   RowIndex::Row* numbers = ThreadRows(count);
-  index_.Find(group.ids, numbers);
-  PointTo(numbers, count, rows);
+  index_.FindEach(group.ids, [&](size_t i, RowIndex::Row row) {
+    numbers[i] = row;
+    rows[i] = PointTo(row);
+  });
   PrefetchFirst(count, [&](size_t i) {
     PrefetchToStep(rows[i], gradients + group.places[i] * rules_.dim);
   });
@@ -64,10 +66,12 @@ void SubShard::UpdateSlice(std::byte* const* rows, const uint32_t* places,
                            OptimizerStep step, UpdateCounts* counts) {
   std::byte* kept_rows[kSlice];
   const float* kept_gradients[kSlice];
+  uint8_t finite[kSlice];
+  FindFinite(gradients, places, count, rules_.dim, finite);
   size_t kept = 0;
   for (size_t i = 0; i < count; ++i) {
     const float* gradient = gradients + places[i] * rules_.dim;
-    if (!AllFinite(gradient, rules_.dim)) {
+    if (finite[i] == 0) {
       ++counts->nonfinite;
     } else if (rows[i] == nullptr) {
       ++counts->absent;

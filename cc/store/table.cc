@@ -7,10 +7,10 @@
 
 #include "cc/base/clock.h"
 #include "cc/base/keyed_hash.h"
-#include "cc/store/bundle.h"
 #include "cc/store/capacity.h"
 #include "cc/store/evictor.h"
 #include "cc/store/frozen_table.h"
+#include "cc/store/group_pipeline.h"
 #include "cc/store/id_groups.h"
 #include "cc/store/sub_shard.h"
 #include "cc/store/table_feed.h"
@@ -74,7 +74,7 @@ class ShardedTable : public Table {
     }
     LookupCounts counts;
     LookUp(ids, LookupKind::kReads, absent, Now(false), rows, &counts,
-           [](const Bundle::Part&) {});
+           [](const GroupPipeline::Part&) {});
     Add(&rows_looked_up_, ids.size());
     Add(&rows_found_, ids.size() - counts.absent);
     return counts.met_expired;
@@ -91,7 +91,7 @@ class ShardedTable : public Table {
     const size_t before = absent->size();
     const uint32_t now = Now(true);
     LookUp(ids, LookupKind::kPresent, AbsentRows::kDefault, now, rows, &counts,
-           [absent](const Bundle::Part& part) {
+           [absent](const GroupPipeline::Part& part) {
              for (size_t i = 0; i < part.group.ids.size(); ++i) {
                if (part.rows[i] != nullptr) continue;
                absent->push_back(part.group.places[i]);
@@ -107,14 +107,14 @@ class ShardedTable : public Table {
   UpdateCounts Update(Span<const int64_t> ids, Span<const float> gradients,
                       OptimizerStep step) override {
     UpdateCounts counts;
-    const auto start = [&](const Bundle::Part& part) {
+    const auto start = [&](const GroupPipeline::Part& part) {
       part.sub_shard->StartUpdate(part.group, gradients.data(), part.rows);
     };
-    const auto finish = [&](const Bundle::Part& part) {
+    const auto finish = [&](const GroupPipeline::Part& part) {
       part.sub_shard->FinishUpdate(part.group, part.rows, gradients.data(),
                                    step, &counts);
     };
-    InBundles(ids, start, finish);
+    GroupPipeline(GroupIds(ids), sub_shards_).Run(start, finish);
     Add(&rows_updated_, counts.applied);
     Add(&nonfinite_, counts.nonfinite);
     Add(&absent_, counts.absent);
@@ -288,7 +288,7 @@ class ShardedTable : public Table {
     Named([&] {
       const CountOnExit count(this, &counts);
       LookUp(ids, LookupKind::kTrains, AbsentRows::kInitial, now, rows, &counts,
-             [](const Bundle::Part&) {});
+             [](const GroupPipeline::Part&) {});
     });
     Add(&rows_looked_up_, ids.size());
     Add(&rows_found_, ids.size() - counts.absent - counts.created);
@@ -314,32 +314,20 @@ class ShardedTable : public Table {
   }
 
   // `also` is called for each part after its rows are read. It has the
-  // signature void(const Bundle::Part&).
+  // signature void(const GroupPipeline::Part&).
   template <typename Also>
   void LookUp(Span<const int64_t> ids, LookupKind kind, AbsentRows absent,
               uint32_t now, Span<float> rows, LookupCounts* counts,
               const Also& also) {
-    const auto start = [&](const Bundle::Part& part) {
+    const auto start = [&](const GroupPipeline::Part& part) {
       part.sub_shard->StartLookup(part.group, kind, now, part.rows, counts);
     };
-    const auto finish = [&](const Bundle::Part& part) {
+    const auto finish = [&](const GroupPipeline::Part& part) {
       part.sub_shard->FinishLookup(part.group, kind, absent, now, part.rows,
                                    rows.data(), counts);
       also(part);
     };
-    InBundles(ids, start, finish);
-  }
-
-  // `start` and `finish` have the signature void(const Bundle::Part&).
-  template <typename Start, typename Finish>
-  void InBundles(Span<const int64_t> ids, const Start& start,
-                 const Finish& finish) {
-    const IdGroups& groups = GroupIds(ids);
-    for (Bundle::Next next; !next.at_end();) {
-      const Bundle bundle(groups, sub_shards_, &next);
-      for (const Bundle::Part& part : bundle) start(part);
-      for (const Bundle::Part& part : bundle) finish(part);
-    }
+    GroupPipeline(GroupIds(ids), sub_shards_).Run(start, finish);
   }
 
   // `work` has the signature void(SubShard*, IdGroup).

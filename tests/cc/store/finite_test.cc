@@ -4,10 +4,19 @@
 
 #include <cfloat>
 #include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace persia {
 namespace {
+
+bool AllFinite(const float* values, size_t dim) {
+  constexpr uint32_t kPlace = 0;
+  uint8_t finite = 2;
+  FindFinite(values, &kPlace, 1, dim, &finite);
+  EXPECT_LE(finite, 1);
+  return finite == 1;
+}
 
 TEST(AllFinite, AcceptsTheEndsOfTheRange) {
   const std::vector<float> values = {0.0f,     -0.0f,        FLT_MAX,
@@ -26,6 +35,17 @@ TEST(AllFinite, FindsOneBadValueAnywhere) {
 }
 
 TEST(AllFinite, HoldsForNothing) { EXPECT_TRUE(AllFinite(nullptr, 0)); }
+
+TEST(FindFinite, LooksAtTheVectorsOfItsPlaces) {
+  for (const size_t dim : {1, 5, 16, 32, 40}) {
+    std::vector<float> values(4 * dim, 1.0f);
+    values[3 * dim - 1] = NAN;  // The last one of vector 2.
+    const std::vector<uint32_t> places = {3, 2, 0};
+    std::vector<uint8_t> finite(3);
+    FindFinite(values.data(), places.data(), 3, dim, finite.data());
+    EXPECT_EQ(finite, (std::vector<uint8_t>{1, 0, 1})) << dim;
+  }
+}
 
 }  // namespace
 }  // namespace persia

@@ -1,0 +1,55 @@
+#include "cc/store/group_pipeline.h"
+
+#include <vector>
+
+#include "cc/base/scratch.h"
+
+namespace persia {
+namespace {
+
+// Calls visit(sub_shard number, group) for each part of a batch.
+template <typename Visit>
+void ForEachPart(const IdGroups& groups, const Visit& visit) {
+  for (size_t s = 0; s < kSubShards; ++s) {
+    const Span<const int64_t> ids = groups.ids(s);
+    for (size_t at = 0; at < ids.size(); at += kMostIdsALock) {
+      const size_t count = std::min(kMostIdsALock, ids.size() - at);
+      visit(s, IdGroup{ids.subspan(at, count),
+                       groups.places(s).subspan(at, count)});
+    }
+  }
+}
+
+}  // namespace
+
+GroupPipeline::GroupPipeline(const IdGroups& groups,
+                             const SubShards& sub_shards) {
+  // Reused, so that steady work allocates no memory.
+  thread_local std::vector<Part> parts;
+  thread_local Scratch<std::byte*> rows;
+  parts.clear();
+  size_t ids = 0;
+  ForEachPart(groups, [&](size_t sub_shard, const IdGroup& group) {
+    parts.push_back({sub_shards[sub_shard].get(), group, nullptr});
+    ids += group.ids.size();
+  });
+  parts_ = parts.data();
+  count_ = parts.size();
+  rows_ = rows.Get(ids);
+}
+
+GroupPipeline::~GroupPipeline() {
+  for (; finished_ < locked_; ++finished_)
+    parts_[finished_].sub_shard->Unlock();
+}
+
+void GroupPipeline::LockNext() {
+  PrefetchSelf(locked_ + kAheadOfLock);
+  const Part& part = parts_[locked_];
+  part.sub_shard->Lock();
+  ++locked_;
+  part.sub_shard->PrefetchIndex(part.group.ids);
+  ids_to_start_ += part.group.ids.size();
+}
+
+}  // namespace persia
