@@ -13,6 +13,11 @@ noted, the ratio is of samples per second:
     remote_over_dense_only   W1, rows in two shards, over the same dense part on vectors
                              that are ready, without embeddings
     embedded_over_dense_only the same with rows in the program
+    remote_over_ready        W1, rows in two shards, over the same dense part on vectors
+                             that are ready, whose gradient is computed as well
+    embedded_over_ready      the same with rows in the program
+    joined_over_layers       W1, rows in two shards, with one PersiaEmbeddings, as in
+                             all other figures, over one PersiaEmbedding per feature
     hybrid_over_sync_10ms    shards 10 ms away each way, batch 512: hybrid over
                              synchronous training (staleness 0 without prefetch)
     hybrid_hides_10ms        hybrid with these distant shards, over hybrid with shards
@@ -44,6 +49,8 @@ SIDES = {
     "tf_keras": ("--embedding", "tf_keras"),
     "keras3": ("--embedding", "keras3"),
     "dense_only": ("--embedding", "none"),
+    "ready": ("--embedding", "ready"),
+    "layers": (*REMOTE, "--separate-layers"),
 }
 Figure = tuple[float, dict[str, Any]]  # The value, and what it is computed from.
 
@@ -98,6 +105,9 @@ def measure(name: str, arguments: argparse.Namespace) -> Figure:
         "embedded_over_tf_keras": ("embedded", "tf_keras"),
         "remote_over_dense_only": ("remote", "dense_only"),
         "embedded_over_dense_only": ("embedded", "dense_only"),
+        "remote_over_ready": ("remote", "ready"),
+        "embedded_over_ready": ("embedded", "ready"),
+        "joined_over_layers": ("remote", "layers"),
         "hybrid_over_sync_10ms": ("hybrid_far", "sync_far"),
         "hybrid_hides_10ms": ("hybrid_far", "hybrid_near"),
     }
@@ -114,6 +124,9 @@ FIGURES = (
     "embedded_over_tf_keras",
     "remote_over_dense_only",
     "embedded_over_dense_only",
+    "remote_over_ready",
+    "embedded_over_ready",
+    "joined_over_layers",
     "hybrid_over_sync_10ms",
     "hybrid_hides_10ms",
     "rows_over_redis",

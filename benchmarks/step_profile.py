@@ -29,14 +29,18 @@ _SIDES = {
     "26 layers": ("--embedding", "persia-remote", "--separate-layers"),
     "one layer": ("--embedding", "persia-remote"),
     "one layer, embedded": ("--embedding", "persia-embedded"),
-    "dense only": ("--embedding", "none"),
+    "vectors ready": ("--embedding", "ready"),
+    "without their gradient": ("--embedding", "none"),
 }
 _HEADING = """## Profile of a step
 
 `benchmarks/step_profile.py --write`: shares of the processor time of a step of the
 click model, in percent. Two shards are on the trainer's machine."""
 
-_STORE = r"SubShard|RowIndex|GroupPipeline|Table::|StepRow|ReadFloats|IdGroups|Finite|RowSlab"
+_STORE = (
+    r"SubShard|RowIndex|GroupPipeline|Table::|StepRow|ReadFloats|IdGroups|Finite"
+    r"|RowSlab"
+)
 
 # The owner of a sample is that of the first rule that matches its process ("trainer",
 # "shard", or both if ""), library and function. oneDNN compiles the dense layers'

@@ -5,7 +5,8 @@
       --staleness 0 --no-prefetch  # Synchronous, with a distance to the shards.
 
 `tf_keras` runs with TF_USE_LEGACY_KERAS=1, whatever the environment says. `none` trains
-the same dense part on vectors that are ready, without embeddings. The last line is one
+the same dense part on vectors that are ready, without embeddings; `ready` also computes
+the gradient of these vectors, as any training of embeddings must. The last line is one
 JSON object. Compare figures of several runs only as ratios of runs that were
 taken in turn on one machine.
 """
@@ -22,9 +23,12 @@ import sys
 import time
 from collections.abc import Iterator
 
-EMBEDDINGS = ("persia-embedded", "persia-remote", "keras3", "tf_keras", "none")
+EMBEDDINGS = (
+    *("persia-embedded", "persia-remote", "keras3", "tf_keras"),
+    *("none", "ready"),
+)
 WARM_UP_STEPS = 20
-# Of `none`, whose batches are large: 7 MB each.
+# Of `none` and `ready`, whose batches are large: 7 MB each.
 VECTOR_BATCHES = 20
 
 
@@ -100,7 +104,7 @@ def run(
     import persia_tf as ptf
 
     is_persia = arguments.embedding.startswith("persia")
-    has_embeddings = arguments.embedding != "none"
+    has_embeddings = arguments.embedding not in ("none", "ready")
     batches = 200 if has_embeddings and not arguments.quick else VECTOR_BATCHES
     data = workload_w1.load(batches, arguments.batch)
     if not has_embeddings:
@@ -119,7 +123,7 @@ def run(
     elif has_embeddings:
         model = w1_model.make_keras(workload_w1.vocabularies())
     else:
-        model = w1_model.make_dense_only()
+        model = w1_model.make_dense_only(arguments.embedding == "ready")
     windows = w1_model.Windows(arguments.windows, arguments.seconds, WARM_UP_STEPS)
     cpu = {pid: cpu_seconds(pid) for pid in [os.getpid(), *pids]}
     begin = time.monotonic()

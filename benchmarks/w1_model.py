@@ -91,10 +91,35 @@ def make_keras(vocabularies: Sequence[int]) -> Any:
     return model
 
 
-def make_dense_only() -> Any:
-    """Returns the dense part alone: its first input is the features' vectors."""
+class _WithGradient(keras.layers.Layer):
+    """Returns its input, and has the gradient of its output computed."""
+
+    def build(self, input_shape: Any = None) -> None:
+        self.factor = self.add_weight(shape=(), initializer="ones", name="factor")
+        super().build(input_shape)
+
+    def call(self, inputs: Any) -> Any:
+        @tf.custom_gradient
+        def unchanged(vectors: tf.Tensor, factor: tf.Tensor) -> tuple[Any, Any]:
+            del factor
+            # A gradient of the factor that needs the vectors' gradient, and is zero.
+            return vectors, lambda upstream: (upstream, 0 * upstream[0, 0])
+
+        return unchanged(inputs, tf.convert_to_tensor(self.factor))
+
+
+def make_dense_only(with_gradient: bool) -> Any:
+    """Returns the dense part alone: its first input is the features' vectors.
+
+    Args:
+        with_gradient: Whether a step computes the vectors' gradient, as it must where
+            the vectors are those of embeddings.
+    """
     inputs = [keras.Input(shape=(FEATURES * DIM,)), keras.Input(shape=(DENSE,))]
-    model = keras.Model(inputs, _dense_part(inputs))
+    vectors, dense = inputs
+    if with_gradient:
+        vectors = _WithGradient()(vectors)
+    model = keras.Model(inputs, _dense_part([vectors, dense]))
     model.compile(keras.optimizers.Adam(DENSE_LEARNING_RATE), _loss())
     return model
 
