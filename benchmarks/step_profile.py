@@ -20,6 +20,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+import native_programs
 from results_file import write_section
 
 _HERE = Path(__file__).resolve().parent
@@ -35,7 +36,8 @@ _SIDES = {
 _HEADING = """## Profile of a step
 
 `benchmarks/step_profile.py --write`: shares of the processor time of a step of the
-click model, in percent. Two shards are on the trainer's machine."""
+click model, in percent. Two shards are on the trainer's machine. `vectors ready` and
+the last column are the dense part alone."""
 
 _STORE = (
     r"SubShard|RowIndex|GroupPipeline|Table::|StepRow|ReadFloats|IdGroups|Finite"
@@ -144,13 +146,15 @@ def main() -> None:
     for owner in owners:
         cells = [f"{shares[side][owner]:.1f}" for side in shares]
         table.append(f"| {owner} | " + " | ".join(cells) + " |")
+    setup = {"seconds": arguments.seconds, **native_programs.machine()}
+    table += ["", f"Set-up: {setup['cpu']}, {setup['cores']} cores."]
     print("\n".join(table))
     if arguments.write:
         write_section("step_profile", _HEADING + "\n\n" + "\n".join(table))
     figures = {
         f"{side}: {owner}": shares[side][owner] for side in shares for owner in owners
     }
-    print(json.dumps({"benchmark": "step_profile", "figures": figures, "setup": {}}))
+    print(json.dumps({"benchmark": "step_profile", "figures": figures, "setup": setup}))
 
 
 if __name__ == "__main__":
