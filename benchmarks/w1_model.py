@@ -92,7 +92,10 @@ def make_keras(vocabularies: Sequence[int]) -> Any:
 
 
 class _WithGradient(keras.layers.Layer):
-    """Returns its input, and has the gradient of its output computed."""
+    """Returns its input, and makes each training step compute the output's gradient.
+
+    Without a trainable weight before it, TensorFlow would not compute that gradient.
+    """
 
     def build(self, input_shape: Any = None) -> None:
         self.factor = self.add_weight(shape=(), initializer="ones", name="factor")

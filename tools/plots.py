@@ -75,7 +75,7 @@ def _serving() -> str:
 
 
 def _bars(title: str, bars: Mapping[str, float]) -> str:
-    """Draws a bar for each figure, with the figure at its end."""
+    """Draws a bar for each value, with the value written at the bar's end."""
     row, left, right = 34, 220, _WIDTH - 70
     picture = Picture(_WIDTH, 64 + row * len(bars), title)
     picture.text(20, 30, title, size=14, bold=True, anchor="start")

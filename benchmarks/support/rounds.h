@@ -1,5 +1,5 @@
-// Runs rounds of requests on demand, as standard input requests them, so that a
-// driver can run programs in turn, with warm memory and connections.
+// Runs a round of requests for each line on standard input. So a driver can let
+// several programs take turns while each keeps its memory and connections warm.
 
 #ifndef PERSIA_BENCHMARKS_SUPPORT_ROUNDS_H_
 #define PERSIA_BENCHMARKS_SUPPORT_ROUNDS_H_

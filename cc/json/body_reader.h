@@ -116,10 +116,11 @@ class BodyReader {
   uint64_t row_ = 0;
   size_t names_in_row_ = 0;
   std::string name_;  // The part of the current name that was read so far.
-  // The state while an object that is a value is read. has_bytes_: its first
-  // member was bytes, and has been read. are_bytes_next_: the next text is
-  // these bytes. has_more_: it has other members, so it does not stand for
-  // bytes.
+  // The state while a JSON object in the place of a value is read. An object
+  // that has only a text named b64 stands for bytes. are_bytes_next_: this name
+  // was just read, so a text that follows is the bytes. has_bytes_: that text
+  // was read. has_more_: the object contains anything else, so it does not
+  // stand for bytes.
   bool has_bytes_ = false;
   bool are_bytes_next_ = false;
   bool has_more_ = false;

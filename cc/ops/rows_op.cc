@@ -146,8 +146,8 @@ void Compute(void* kernel_object, TF_OpKernelContext* context,
   const size_t layers = kernel.columns.layers();
   const DoneCallback each = DoneOfAll(
       layers, [state](const Status& status) { Finish(state, status); });
-  // `state` may be finished, and the kernel destroyed, once the last Fetch was
-  // called.
+  // After the last call of Fetch, Finish may already have run, and the kernel
+  // may be destroyed. So the loop's condition uses the local `layers`.
   for (size_t i = 0; i < layers; ++i) {
     const TfTensor& rows = state->rows[kernel.columns.TensorOf(i)];
     state->handle.session->Fetch(

@@ -77,10 +77,10 @@ class BloomMinCount : public Admission {
 
   bool Admit(int64_t id) override {
     // Double hashing (Kirsch and Mitzenmacher, 2006) gives the k counters of an
-    // id. HashId has no secret key, so that the filter admits the same ids
-    // early in every run. A client can therefore choose ids that share
-    // counters. The filter admits those ids early, but they cost no more time
-    // than others.
+    // id. HashId has no secret key on purpose: in every run the same ids are
+    // admitted too early, that is, before their N-th lookup. A client can
+    // therefore choose ids that share counters. The filter admits those ids too
+    // early, but they cost no more time than others.
     const uint64_t first = HashId(id);
     const uint64_t step = Mix64(first) | 1;
     uint8_t least = std::numeric_limits<uint8_t>::max();

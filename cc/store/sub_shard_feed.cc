@@ -17,7 +17,8 @@ TouchedRows* SubShard::Follow(SaveScope scope) {
       return nullptr;
     }
     touched->Add(*changes_);
-    // The save that contains the changes in saved_ may never be committed.
+    // The changes in saved_ belong to a save that is not committed and may
+    // fail, so the last committed save does not have them.
     if (saved_) touched->Add(*saved_);
   }
   followers_.push_back(std::move(touched));

@@ -355,7 +355,9 @@ class ShardedTable : public Table {
     return steps_.load(std::memory_order_relaxed);
   }
 
-  // Counts the rows that a sub-shard created and removed, even if it throws.
+  // At the end of its scope, adds the rows that a sub-shard created, less those
+  // that it removed, to the table's number of rows; even if the sub-shard's
+  // function threw.
   class CountOnExit {
    public:
     CountOnExit(ShardedTable* table, const LookupCounts* counts)

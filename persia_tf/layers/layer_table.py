@@ -120,12 +120,12 @@ class LayerTable:
         except errors.AlreadyExistsError as error:
             raise errors.FailedPreconditionError(
                 f"layer '{self._layer}' has no `optimizer=`, so its rows follow the "
-                f"model's optimizer, which for rows is {in_arguments(wanted)}. But table "
-                f"'{self.rows.name}' held rows before this program, with the state of "
-                "another optimizer. Compile the model with that optimizer, or give it "
-                "to the layer as `optimizer=`, such as ptf.optimizers.Adagrad(0.05); "
-                "or load the rows from a model's file, which may reset their "
-                f"optimizer state. {error}"
+                f"model's optimizer, which for rows is {in_arguments(wanted)}. But "
+                f"table '{self.rows.name}' held rows before this program, with the "
+                "state of another optimizer. Compile the model with that optimizer, or "
+                "give it to the layer as `optimizer=`, such as "
+                "ptf.optimizers.Adagrad(0.05); or load the rows from a model's file, "
+                f"which may reset their optimizer state. {error}"
             ) from error
         self._followed = wanted
         self.own()

@@ -57,8 +57,9 @@ _UNSIGNED = _Form(2, _INTEGER, np.uint64)
 _DOUBLES = _Form(3, _INTEGER | _FLOAT, np.float64)
 _TEXTS = _Form(4, _STRING | _BYTES, np.uint64)
 
-# The memory that a text takes in addition to its bytes: for a reference in an array, a
-# Python object, and TensorFlow's string. The latter two each hold a copy of the bytes.
+# The memory that a text takes apart from its bytes: for a reference in an array, a
+# Python object, and TensorFlow's string. The bytes are held three times: as they were
+# parsed, in the Python object, and in TensorFlow's string.
 _TEXT_BYTES = 8 + 48 + 24
 
 _TEXTS_AT_ONCE = 512

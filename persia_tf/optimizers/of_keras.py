@@ -93,7 +93,8 @@ def step_of(optimizer: Any) -> tf.Tensor:
     """Returns the number of an optimizer's current step, counted from 1.
 
     Args:
-        optimizer: A Keras optimizer that is applying constraints.
+        optimizer: A Keras optimizer. Call this function only while the optimizer
+            applies its variables' constraints: `iterations` is read as of then.
 
     Returns:
         An int64 scalar, read when the graph runs.
