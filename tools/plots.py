@@ -5,6 +5,7 @@ They are drawn from the tables in these pages, so that plots and tables always a
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -147,14 +148,18 @@ def _columns(
 def _table(page: Path, heading: str) -> list[dict[str, str]]:
     """Reads the first table below a heading of a page."""
     section = page.read_text().partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("|")]
+    below = itertools.dropwhile(
+        lambda line: not _is_of_table(line), section.split("\n")
+    )
+    lines = list(itertools.takewhile(_is_of_table, below))
     if not lines:
         raise ValueError(f"{page} has no table below '## {heading}'")
     columns = _cells(lines[0])
-    end = next(
-        (n for n, line in enumerate(lines) if _cells(line) == columns and n), len(lines)
-    )
-    return [dict(zip(columns, _cells(line))) for line in lines[2:end]]
+    return [dict(zip(columns, _cells(line))) for line in lines[2:]]
+
+
+def _is_of_table(line: str) -> bool:
+    return line.startswith("|")
 
 
 def _cells(line: str) -> list[str]:

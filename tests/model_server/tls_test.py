@@ -82,5 +82,7 @@ def test_a_key_of_another_certificate_is_refused(certificates, folder):
         key=certificates.tls("trainer").key,
         ca=certificates.tls("ps-0").ca,
     )
-    with pytest.raises(errors.InvalidArgumentError, match="must be a certificate"):
+    with pytest.raises(
+        errors.InvalidArgumentError, match="is not the key of TLS certificate"
+    ):
         model_server.ModelServer(folder, tls=mixed)
