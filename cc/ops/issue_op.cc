@@ -3,11 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/hash.h"
-#include "cc/ops/absent_rows.h"
 #include "cc/ops/bags.h"
 #include "cc/ops/kernel_util.h"
-#include "cc/ops/layer_attrs.h"
+#include "cc/ops/lookup_attrs.h"
 #include "cc/ops/lookup_handles.h"
 #include "cc/ops/ops.h"
 #include "cc/pipeline/session.h"
@@ -21,50 +19,23 @@ struct IssueKernel {
   std::vector<LayerCall> calls;  // The layers' settings; each run adds the ids.
 };
 
-Result<LayerCall> CallOf(const std::string& layer, const std::string& table,
-                         const std::string& combiner, int32_t dim,
-                         const std::string& absent) {
-  LayerCall call;
-  auto parsed = ParseCombiner(combiner);
-  if (!parsed.ok()) return parsed.status();
-  call.combiner = *parsed;
-  auto absent_rows = ParseAbsentRows(absent);
-  if (!absent_rows.ok()) return absent_rows.status();
-  call.absent = *absent_rows;
-  call.layer = layer;
-  call.table = HashName(table);
-  call.dim = static_cast<uint32_t>(dim);
-  return call;
-}
-
 Status Configure(TF_OpKernelConstruction* construction, IssueKernel* kernel) {
-  LayerAttrs attrs;
-  std::vector<std::string> tables, combiners, absents;
-  std::vector<int32_t> dims;
-  int32_t replica = 0;
-  bool training = false, model_training = false;
-  PERSIA_RETURN_IF_ERROR(GetLayerAttrs(construction, &attrs));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "tables", &tables));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "combiners", &combiners));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "dims", &dims));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "absents", &absents));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "replica", &replica));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "training", &training));
+  LookupAttrs attrs;
+  LayerCall common;
+  PERSIA_RETURN_IF_ERROR(GetLookupAttrs(construction, &attrs));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "replica", &common.replica));
+  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "training", &common.training));
   PERSIA_RETURN_IF_ERROR(
-      GetAttr(construction, "model_training", &model_training));
-  PERSIA_RETURN_IF_ERROR(CheckOnePerLayer(attrs, "tables", tables));
-  PERSIA_RETURN_IF_ERROR(CheckOnePerLayer(attrs, "combiners", combiners));
-  PERSIA_RETURN_IF_ERROR(CheckOnePerLayer(attrs, "dims", dims));
-  PERSIA_RETURN_IF_ERROR(CheckOnePerLayer(attrs, "absents", absents));
+      GetAttr(construction, "model_training", &common.model_training));
+  PERSIA_RETURN_IF_ERROR(
+      CheckOnePerLayer(attrs.layers, "tables, combiners, dims and absents",
+                       {attrs.tables.size(), attrs.combiners.size(),
+                        attrs.dims.size(), attrs.absents.size()}));
   kernel->session = attrs.session;
   for (size_t i = 0; i < attrs.layers.size(); ++i) {
-    auto call =
-        CallOf(attrs.layers[i], tables[i], combiners[i], dims[i], absents[i]);
-    if (!call.ok()) return call.status();
-    call->replica = replica;
-    call->training = training;
-    call->model_training = model_training;
-    kernel->calls.push_back(std::move(*call));
+    LayerCall call = common;
+    PERSIA_RETURN_IF_ERROR(SetLayer(attrs, i, &call));
+    kernel->calls.push_back(std::move(call));
   }
   return Status();
 }
@@ -117,11 +88,7 @@ void RegisterIssueOp() {
   TF_OpDefinitionBuilderAddInput(op, "anchor: float");
   TF_OpDefinitionBuilderAddOutput(op, "lookup: int64");
   TF_OpDefinitionBuilderAddAttr(op, "N: int >= 1");
-  AddLayerAttrs(op);
-  TF_OpDefinitionBuilderAddAttr(op, "tables: list(string)");
-  TF_OpDefinitionBuilderAddAttr(op, "combiners: list(string)");
-  TF_OpDefinitionBuilderAddAttr(op, "dims: list(int)");
-  TF_OpDefinitionBuilderAddAttr(op, "absents: list(string)");
+  AddLookupAttrs(op);
   TF_OpDefinitionBuilderAddAttr(op, "replica: int >= 0");
   TF_OpDefinitionBuilderAddAttr(op, "training: bool");
   TF_OpDefinitionBuilderAddAttr(op, "model_training: bool");

@@ -3,6 +3,8 @@
 #ifndef PERSIA_CC_OPS_LAYER_ATTRS_H_
 #define PERSIA_CC_OPS_LAYER_ATTRS_H_
 
+#include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -29,15 +31,18 @@ inline Status GetLayerAttrs(TF_OpKernelConstruction* construction,
   return GetAttr(construction, "layers", &attrs->layers);
 }
 
-// Returns InvalidArgument unless there is a value of the attribute `name` for
-// each layer.
-template <typename T>
-Status CheckOnePerLayer(const LayerAttrs& attrs, const char* name,
-                        const std::vector<T>& values) {
-  if (values.size() == attrs.layers.size()) return Status();
-  return InvalidArgument("the op needs one of `", name,
-                         "` per layer, received ", values.size(), " for ",
-                         attrs.layers.size(), " layers");
+// Returns InvalidArgument unless each of the lists has an entry for each layer.
+// `names` are those of the lists, for the message.
+inline Status CheckOnePerLayer(const std::vector<std::string>& layers,
+                               const char* names,
+                               std::initializer_list<size_t> lengths) {
+  for (const size_t length : lengths) {
+    if (length == layers.size()) continue;
+    return InvalidArgument(names, " must be as long as layers, which has ",
+                           layers.size(), " entries, received one with ",
+                           length);
+  }
+  return Status();
 }
 
 }  // namespace persia

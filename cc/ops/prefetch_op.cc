@@ -3,10 +3,9 @@
 #include <utility>
 #include <vector>
 
-#include "cc/base/hash.h"
-#include "cc/ops/absent_rows.h"
 #include "cc/ops/bags.h"
 #include "cc/ops/kernel_util.h"
+#include "cc/ops/lookup_attrs.h"
 #include "cc/ops/number_tensor.h"
 #include "cc/ops/ops.h"
 #include "cc/pipeline/session.h"
@@ -30,47 +29,27 @@ Result<LookupUse> LookupUseOf(int32_t number) {
 
 Status Configure(TF_OpKernelConstruction* construction,
                  PrefetchKernel* kernel) {
-  std::vector<std::string> layers;
-  std::vector<std::string> tables;
-  std::vector<std::string> combiners;
-  std::vector<int32_t> dims;
+  LookupAttrs attrs;
   std::vector<bool> trainable;
-  std::vector<std::string> absents;
   std::vector<int32_t> uses;
   StreamOptions* const options = &kernel->options;
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "session", &kernel->session));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "layers", &layers));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "tables", &tables));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "combiners", &combiners));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "dims", &dims));
+  PERSIA_RETURN_IF_ERROR(GetLookupAttrs(construction, &attrs));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "trainable", &trainable));
-  PERSIA_RETURN_IF_ERROR(GetAttr(construction, "absents", &absents));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "uses", &uses));
   PERSIA_RETURN_IF_ERROR(
       GetAttr(construction, "staleness", &options->staleness));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "replicas", &options->replicas));
-  for (const size_t length : {tables.size(), combiners.size(), dims.size(),
-                              trainable.size(), absents.size(), uses.size()}) {
-    if (length == layers.size()) continue;
-    return InvalidArgument(
-        "tables, combiners, dims, trainable, absents and uses must be as long "
-        "as layers, which has ",
-        layers.size(), " entries, received one with ", length);
-  }
-  for (size_t i = 0; i < layers.size(); ++i) {
+  PERSIA_RETURN_IF_ERROR(CheckOnePerLayer(
+      attrs.layers, "tables, combiners, dims, trainable, absents and uses",
+      {attrs.tables.size(), attrs.combiners.size(), attrs.dims.size(),
+       trainable.size(), attrs.absents.size(), uses.size()}));
+  kernel->session = attrs.session;
+  for (size_t i = 0; i < attrs.layers.size(); ++i) {
     PrefetchIds layer;
-    layer.layer = layers[i];
-    layer.table = HashName(tables[i]);
-    auto combiner = ParseCombiner(combiners[i]);
-    if (!combiner.ok()) return combiner.status();
-    layer.combiner = *combiner;
-    auto absent = ParseAbsentRows(absents[i]);
-    if (!absent.ok()) return absent.status();
-    layer.absent = *absent;
+    PERSIA_RETURN_IF_ERROR(SetLayer(attrs, i, &layer));
     auto use = LookupUseOf(uses[i]);
     if (!use.ok()) return use.status();
     layer.use = *use;
-    layer.dim = static_cast<uint32_t>(dims[i]);
     layer.trainable = trainable[i];
     kernel->layers.push_back(std::move(layer));
   }
@@ -154,13 +133,8 @@ void RegisterPrefetchOp() {
   TF_OpDefinitionBuilderAddInput(op, "splits: N * int32");
   TF_OpDefinitionBuilderAddOutput(op, "next_stream: int64");
   TF_OpDefinitionBuilderAddAttr(op, "N: int >= 1");
-  TF_OpDefinitionBuilderAddAttr(op, "session: string");
-  TF_OpDefinitionBuilderAddAttr(op, "layers: list(string)");
-  TF_OpDefinitionBuilderAddAttr(op, "tables: list(string)");
-  TF_OpDefinitionBuilderAddAttr(op, "combiners: list(string)");
-  TF_OpDefinitionBuilderAddAttr(op, "dims: list(int)");
+  AddLookupAttrs(op);
   TF_OpDefinitionBuilderAddAttr(op, "trainable: list(bool)");
-  TF_OpDefinitionBuilderAddAttr(op, "absents: list(string)");
   TF_OpDefinitionBuilderAddAttr(op, "uses: list(int)");
   TF_OpDefinitionBuilderAddAttr(op, "staleness: int >= 0");
   TF_OpDefinitionBuilderAddAttr(op, "replicas: int >= 1");

@@ -24,7 +24,8 @@ Status Configure(TF_OpKernelConstruction* construction, StageKernel* kernel) {
   int32_t tensors = 0;
   PERSIA_RETURN_IF_ERROR(GetLayerAttrs(construction, &kernel->attrs));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "dims", &dims));
-  PERSIA_RETURN_IF_ERROR(CheckOnePerLayer(kernel->attrs, "dims", dims));
+  PERSIA_RETURN_IF_ERROR(
+      CheckOnePerLayer(kernel->attrs.layers, "dims", {dims.size()}));
   PERSIA_RETURN_IF_ERROR(GetAttr(construction, "M", &tensors));
   auto columns = LayerColumns::Of(std::move(dims), tensors);
   if (!columns.ok()) return columns.status();

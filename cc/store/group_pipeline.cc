@@ -5,22 +5,6 @@
 #include "cc/base/scratch.h"
 
 namespace persia {
-namespace {
-
-// Calls visit(sub_shard number, group) for each part of a batch.
-template <typename Visit>
-void ForEachPart(const IdGroups& groups, const Visit& visit) {
-  for (size_t s = 0; s < kSubShards; ++s) {
-    const Span<const int64_t> ids = groups.ids(s);
-    for (size_t at = 0; at < ids.size(); at += kMostIdsALock) {
-      const size_t count = std::min(kMostIdsALock, ids.size() - at);
-      visit(s, IdGroup{ids.subspan(at, count),
-                       groups.places(s).subspan(at, count)});
-    }
-  }
-}
-
-}  // namespace
 
 GroupPipeline::GroupPipeline(const IdGroups& groups,
                              const SubShards& sub_shards) {
@@ -29,7 +13,7 @@ GroupPipeline::GroupPipeline(const IdGroups& groups,
   thread_local Scratch<std::byte*> rows;
   parts.clear();
   size_t ids = 0;
-  ForEachPart(groups, [&](size_t sub_shard, const IdGroup& group) {
+  groups.ForEach([&](size_t sub_shard, const IdGroup& group) {
     parts.push_back({sub_shards[sub_shard].get(), group, nullptr});
     ids += group.ids.size();
   });

@@ -65,6 +65,12 @@ inline double ShareOf(size_t sub_shard) {
 // The most ids of a group that a call handles before it releases the lock.
 inline constexpr size_t kMostIdsALock = 4096;
 
+// Ids of a batch that belong to one sub-shard, with their places in the batch.
+struct IdGroup {
+  Span<const int64_t> ids;
+  Span<const uint32_t> places;
+};
+
 class IdGroups {
  public:
   // Groups the ids of a batch. Precondition: there are fewer than 2^32 ids.
@@ -89,6 +95,19 @@ class IdGroups {
       const uint32_t at = next[owners[i]]++;
       ids_[at] = ids[i];
       places_[at] = static_cast<uint32_t>(i);
+    }
+  }
+
+  // Calls visit(number of the sub-shard, group) for all ids, in the order of
+  // the sub-shards. A group has at least one id and at most kMostIdsALock.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (size_t s = 0; s < kSubShards; ++s) {
+      for (size_t at = 0; at < size(s); at += kMostIdsALock) {
+        const size_t count = std::min(kMostIdsALock, size(s) - at);
+        visit(s,
+              IdGroup{ids(s).subspan(at, count), places(s).subspan(at, count)});
+      }
     }
   }
 

@@ -23,6 +23,7 @@
 #include "cc/store/admission.h"
 #include "cc/store/changed_rows.h"
 #include "cc/store/eviction.h"
+#include "cc/store/id_groups.h"
 #include "cc/store/initializer.h"
 #include "cc/store/kept_rows.h"
 #include "cc/store/row_format.h"
@@ -50,11 +51,6 @@ struct RowRules {
   std::unique_ptr<const RowFormat> format;
 
   RowLayout layout() const { return {row_bytes, use_offset, state_offset}; }
-};
-
-struct IdGroup {
-  Span<const int64_t> ids;
-  Span<const uint32_t> places;
 };
 
 // What a lookup does besides reading rows.

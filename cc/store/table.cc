@@ -333,15 +333,9 @@ class ShardedTable : public Table {
   // `work` has the signature void(SubShard*, IdGroup).
   template <typename Work>
   void ForEachGroup(Span<const int64_t> ids, const Work& work) {
-    const IdGroups& groups = GroupIds(ids);
-    for (size_t s = 0; s < kSubShards; ++s) {
-      const Span<const int64_t> group = groups.ids(s);
-      for (size_t at = 0; at < group.size(); at += kMostIdsALock) {
-        const size_t count = std::min(kMostIdsALock, group.size() - at);
-        work(sub_shards_[s].get(),
-             {group.subspan(at, count), groups.places(s).subspan(at, count)});
-      }
-    }
+    GroupIds(ids).ForEach([&](size_t sub_shard, const IdGroup& group) {
+      work(sub_shards_[sub_shard].get(), group);
+    });
   }
 
   // Returns the time in RowUse's unit. With `step`, begins a new training

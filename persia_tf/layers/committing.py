@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from persia_tf._keras import NO_AUTOCAST
 from persia_tf.cluster import Cluster
 from persia_tf.layers.applying_optimizer import applies_scaled_gradients
 from persia_tf.layers.layer_table import LayerTable
@@ -14,6 +15,28 @@ from persia_tf.layers.loss_scaling import LossScaling
 from persia_tf.layers.replicas import after_all_workers
 from persia_tf.layers.row_stepping import Reads, RowStepping
 from persia_tf.ops import embedding
+
+
+def add_anchor(
+    layer: Any, loss_scaling: LossScaling, commit: Callable[[Any], tf.Tensor]
+) -> Any:
+    """Adds an anchor to a Keras layer: the variable whose steps commit rows.
+
+    Args:
+        layer: The layer.
+        loss_scaling: The layer's part in loss scaling.
+        commit: The anchor's constraint, which Keras calls with the anchor after the
+            optimizer has updated it: see `commit_rows`.
+    """
+    return layer.add_weight(
+        name="anchor",
+        shape=loss_scaling.anchor_shape,
+        dtype="float32",
+        initializer="zeros",
+        trainable=True,
+        constraint=commit,
+        **NO_AUTOCAST,
+    )
 
 
 def commit_rows(

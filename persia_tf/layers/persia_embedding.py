@@ -12,7 +12,7 @@ from persia_tf import admission as admission_lib
 from persia_tf import compression as compression_lib
 from persia_tf import eviction as eviction_lib
 from persia_tf import optimizers
-from persia_tf._keras import NO_AUTOCAST, keras, refuse_tensor_of_other_keras
+from persia_tf._keras import keras, refuse_tensor_of_other_keras
 from persia_tf.base import checks
 from persia_tf.client.session import TableSettings
 from persia_tf.cluster import Cluster
@@ -25,7 +25,7 @@ from persia_tf.layers.combiners import (
     flat_values,
     replace_padding,
 )
-from persia_tf.layers.committing import commit_rows
+from persia_tf.layers.committing import add_anchor, commit_rows
 from persia_tf.layers.id_bags import bags_of, in_shape_of
 from persia_tf.layers.id_weights import checked_weights
 from persia_tf.layers.ids import (
@@ -77,6 +77,14 @@ def check_compute_dtype(dtype: str | None) -> None:
             "policy with one. Ids may have any integer dtype, whatever `dtype` is. "
             f"Received: dtype={dtype!r}"
         )
+
+
+def cluster_of(config: dict[str, Any]) -> Cluster | None:
+    """Returns the cluster of a layer that is created from a config."""
+    described = config.get("cluster")
+    if isinstance(described, dict):
+        described = Cluster.from_config(described)
+    return cluster_in_use() or described
 
 
 def with_objects(config: dict[str, Any]) -> dict[str, Any]:
@@ -279,15 +287,7 @@ class PersiaEmbedding(keras.layers.Layer):
 
     def build(self, input_shape: Any = None) -> None:
         self._open_rows()
-        self._anchor = self.add_weight(
-            name="anchor",
-            shape=self._loss_scaling.anchor_shape,
-            dtype="float32",
-            initializer="zeros",
-            trainable=True,
-            constraint=self._commit,
-            **NO_AUTOCAST,
-        )
+        self._anchor = add_anchor(self, self._loss_scaling, self._commit)
         self.built = True
 
     def _open_rows(self) -> None:
@@ -526,9 +526,7 @@ class PersiaEmbedding(keras.layers.Layer):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> PersiaEmbedding:
         config = with_objects(config)
-        if isinstance(config.get("cluster"), dict):
-            config["cluster"] = Cluster.from_config(config["cluster"])
-        config["cluster"] = cluster_in_use() or config.get("cluster")
+        config["cluster"] = cluster_of(config)
         return cls(**config)
 
     @property

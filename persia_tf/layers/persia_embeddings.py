@@ -7,15 +7,15 @@ from typing import Any
 
 import tensorflow as tf
 
-from persia_tf._keras import NO_AUTOCAST, keras, refuse_tensor_of_other_keras
+from persia_tf._keras import keras, refuse_tensor_of_other_keras
 from persia_tf.base import checks
 from persia_tf.cluster import Cluster
 from persia_tf.current_cluster import cluster_in_use
 from persia_tf.layers import regularizers
-from persia_tf.layers.committing import commit_rows
+from persia_tf.layers.committing import add_anchor, commit_rows
 from persia_tf.layers.ids import check_dtype
 from persia_tf.layers.loss_scaling import LossScaling
-from persia_tf.layers.persia_embedding import PersiaEmbedding, with_objects
+from persia_tf.layers.persia_embedding import PersiaEmbedding, cluster_of, with_objects
 from persia_tf.layers.rebuilding import Rebuilding
 from persia_tf.layers.replicas import local_replica
 from persia_tf.layers.table_config import TableConfig
@@ -120,11 +120,10 @@ class PersiaEmbeddings(keras.layers.Layer):
         options = config.options()
         options["table"] = feature if config.table is None else config.table
         name = f"{self.name}.{feature}".replace("/", ".")
-        policy = getattr(self, "dtype_policy", None) or self._dtype_policy
         return _Feature(
             **options,
             name=name,
-            dtype=policy,
+            dtype=self.dtype_policy,
             trainable=self.trainable,
             cluster=self.cluster,
         )
@@ -137,15 +136,7 @@ class PersiaEmbeddings(keras.layers.Layer):
         self._row_states = tf.train.Checkpoint(
             **dict(zip(sorted(self.features), (x._row_state for x in self._embeddings)))
         )
-        self._anchor = self.add_weight(
-            name="anchor",
-            shape=self._loss_scaling.anchor_shape,
-            dtype="float32",
-            initializer="zeros",
-            trainable=True,
-            constraint=self._commit,
-            **NO_AUTOCAST,
-        )
+        self._anchor = add_anchor(self, self._loss_scaling, self._commit)
         self.built = True
 
     def call(
@@ -244,9 +235,7 @@ class PersiaEmbeddings(keras.layers.Layer):
             name: TableConfig(**with_objects(options))
             for name, options in config["features"]
         }
-        if isinstance(config.get("cluster"), dict):
-            config["cluster"] = Cluster.from_config(config["cluster"])
-        config["cluster"] = cluster_in_use() or config.get("cluster")
+        config["cluster"] = cluster_of(config)
         return cls(**config)
 
     @property

@@ -12,7 +12,6 @@ from persia_tf.ops import load
 ON_FAILURE = ("error", "default")
 _MOST_HOT_ROWS = 2**32
 _LEAST_TIMEOUT = 1e-3
-_MOST_SECONDS = 1e6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +54,8 @@ class Remote:
     def __post_init__(self) -> None:
         checks.one_of("on_failure", self.on_failure, ON_FAILURE)
         checks.integer("hot_rows", self.hot_rows, 0, _MOST_HOT_ROWS)
-        checks.within("timeout", self.timeout, _LEAST_TIMEOUT, _MOST_SECONDS)
-        checks.within("hot_seconds", self.hot_seconds, 0, _MOST_SECONDS)
+        checks.within("timeout", self.timeout, _LEAST_TIMEOUT, checks.MOST_SECONDS)
+        checks.within("hot_seconds", self.hot_seconds, 0, checks.MOST_SECONDS)
         if self.hot_seconds and not self.hot_rows:
             raise ValueError(
                 "`hot_seconds` is how long a copy of a row may be used, and `hot_rows` "
