@@ -12,19 +12,30 @@ namespace persia {
 namespace {
 
 constexpr size_t kPageBytes = size_t{2} << 20;
-constexpr size_t kPageBlocks = kPageBytes / BlockPool::kBlockBytes;
 constexpr size_t kRegionPages = 32;
 // A region has one page more than it uses, so that its first page can be
 // aligned.
 constexpr size_t kRegionBytes = (kRegionPages + 1) * kPageBytes;
 constexpr size_t kMostReady = 128;
 constexpr auto kRecent = std::chrono::seconds(1);
-constexpr uint32_t kAllFree = ~uint32_t{0};
-static_assert(kPageBlocks == 32, "Carved::free has a bit for each");
+static_assert(kPageBytes / BlockPool::kSizes[0] < 64,
+              "Carved::free has a bit for each block");
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25  // Since Linux 6.1; older kernels return an error.
 #endif
+
+// The value of Carved::free of a page without a block in use.
+uint64_t AllFree(size_t block_bytes) {
+  return (uint64_t{1} << (kPageBytes / block_bytes)) - 1;
+}
+
+// The index of a size in BlockPool::kSizes.
+size_t KindOf(size_t block_bytes) {
+  const auto& sizes = BlockPool::kSizes;
+  return static_cast<size_t>(
+      std::find(sizes.begin(), sizes.end(), block_bytes) - sizes.begin());
+}
 
 std::byte* FirstPage(std::byte* region) {
   const auto at = reinterpret_cast<uintptr_t>(region);
@@ -79,32 +90,34 @@ BlockPool::~BlockPool() {
   for (const Page region : regions_) munmap(region, kRegionBytes);
 }
 
-void* BlockPool::Allocate() {
+void* BlockPool::Allocate(size_t bytes) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (partly_free_.empty()) TakePage();
-  const Page page = partly_free_.back();
+  std::vector<Page>& partly_free = partly_free_[KindOf(bytes)];
+  if (partly_free.empty()) TakePage(bytes);
+  const Page page = partly_free.back();
   Carved& carved = carved_.at(page);
-  const int block = __builtin_ctz(carved.free);
+  const int block = __builtin_ctzll(carved.free);
   carved.free &= carved.free - 1;
   if (carved.free == 0) {
-    partly_free_.pop_back();
+    partly_free.pop_back();
     if (carved.small) to_join_.push_back(page);
   }
-  return page + static_cast<size_t>(block) * kBlockBytes;
+  return page + static_cast<size_t>(block) * bytes;
 }
 
 void BlockPool::Free(void* block) {
   const Page page = PageOf(block);
-  const size_t number =
-      static_cast<size_t>(static_cast<std::byte*>(block) - page) / kBlockBytes;
+  const auto offset =
+      static_cast<size_t>(static_cast<std::byte*>(block) - page);
   std::lock_guard<std::mutex> lock(mutex_);
   Carved& carved = carved_.at(page);
-  if (carved.free == 0) partly_free_.push_back(page);
-  carved.free |= 1u << number;
-  if (carved.free != kAllFree) return;
+  std::vector<Page>& partly_free = partly_free_[KindOf(carved.block_bytes)];
+  if (carved.free == 0) partly_free.push_back(page);
+  carved.free |= uint64_t{1} << (offset / carved.block_bytes);
+  if (carved.free != AllFree(carved.block_bytes)) return;
   const bool small = carved.small;
   carved_.erase(page);
-  Remove(&partly_free_, page);
+  Remove(&partly_free, page);
   Remove(&to_join_, page);
   GiveBack(page, small);
 }
@@ -114,14 +127,15 @@ size_t BlockPool::pages() const {
   return carved_.size() + ready_.size();
 }
 
-void BlockPool::TakePage() {
+void BlockPool::TakePage(size_t block_bytes) {
   StartToucher();
   std::vector<Page>* from = ready_.empty() ? &small_cold_ : &ready_;
   if (from->empty()) MapRegion(/*small=*/true);
   const Page page = from->back();
-  partly_free_.reserve(partly_free_.size() + 1);
-  carved_[page] = {kAllFree, from == &small_cold_};
-  partly_free_.push_back(page);
+  std::vector<Page>& partly_free = partly_free_[KindOf(block_bytes)];
+  partly_free.reserve(partly_free.size() + 1);
+  carved_[page] = {AllFree(block_bytes), block_bytes, from == &small_cold_};
+  partly_free.push_back(page);
   from->pop_back();
   taken_.push_back(Clock::now());
   wake_.notify_all();

@@ -1,5 +1,6 @@
-// BlockPool: memory for the tables of the process, in blocks of 64 KiB that are
-// carved from huge pages (2 MiB) where the kernel provides them.
+// BlockPool: memory for the tables of the process, in blocks of 40, 48 and 64
+// KiB that are carved from huge pages (2 MiB) where the kernel provides them.
+// The blocks of a page have one size.
 //
 // The kernel clears a huge page at its first page fault, which takes so long
 // that a request would stall. So a thread of the pool touches pages ahead of
@@ -12,6 +13,7 @@
 #ifndef PERSIA_CC_STORE_BLOCK_POOL_H_
 #define PERSIA_CC_STORE_BLOCK_POOL_H_
 
+#include <array>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +30,13 @@ namespace persia {
 class BlockPool {
  public:
   static constexpr size_t kBlockBytes = size_t{64} << 10;
+  static constexpr std::array<size_t, 3> kSizes = {
+      size_t{40} << 10, size_t{48} << 10, kBlockBytes};
+
+  // Whether the pool has blocks of `bytes` bytes.
+  static constexpr bool HasSize(size_t bytes) {
+    return bytes == kSizes[0] || bytes == kSizes[1] || bytes == kSizes[2];
+  }
 
   // The pool of the process. Never destroyed.
   static BlockPool& Global();
@@ -38,9 +47,10 @@ class BlockPool {
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // Returns a block aligned to kBlockBytes, with undefined contents. Throws
-  // std::bad_alloc when memory runs out.
-  void* Allocate();
+  // Returns a block of `bytes` bytes, aligned to 8 KiB, or to kBlockBytes if it
+  // has that size, with undefined contents. Precondition: HasSize(bytes).
+  // Throws std::bad_alloc when memory runs out.
+  void* Allocate(size_t bytes = kBlockBytes);
 
   // Frees a block that Allocate returned. Pages whose blocks are all free are
   // returned to the kernel, except some that the pool retains for later calls.
@@ -53,12 +63,14 @@ class BlockPool {
 
   // A page that is carved into blocks, of which at least one is in use.
   struct Carved {
-    uint32_t free;  // A bit for each free block.
-    bool small;     // The page still consists of small pages.
+    uint64_t free;  // A bit for each free block.
+    size_t block_bytes;
+    bool small;  // The page still consists of small pages.
   };
 
   // The caller of each function in this group must hold mutex_.
-  void TakePage();  // Requires partly_free_ to be empty; adds a page to it.
+  // Adds a page to partly_free_, for blocks of this size.
+  void TakePage(size_t block_bytes);
   void StartToucher();
   void MapRegion(bool small);
   void GiveBack(Page page, bool small);
@@ -78,7 +90,9 @@ class BlockPool {
   // Pages that consist of small pages and were not touched yet.
   std::vector<Page> small_cold_;
 
-  std::vector<Page> partly_free_;  // Pages of carved_ that have a free block.
+  // Pages of carved_ that have a free block, by the size of their blocks, as in
+  // kSizes.
+  std::array<std::vector<Page>, kSizes.size()> partly_free_;
   // Full pages of 2 MiB that still consist of small pages, to be collapsed into
   // huge pages.
   std::vector<Page> to_join_;

@@ -49,6 +49,13 @@ struct alignas(64) Bucket {
     return match & used;
   }
 
+  // Returns the row of the slot in `match`, or `if_none` if `match` is 0.
+  uint32_t RowOf(uint32_t match, uint32_t if_none) const {
+    // Reads some row in any case, so that there is no branch.
+    const uint32_t row = rows[__builtin_ctz(match | 1u << (kSlots - 1))];
+    return match != 0 ? row : if_none;
+  }
+
   void AddPassed() { passed += passed != UINT16_MAX; }
   void RemovePassed() { passed -= passed != UINT16_MAX; }
 

@@ -9,7 +9,7 @@ namespace persia {
 namespace {
 
 // Average bytes of the index per row.
-constexpr double kIndexBytes = 22;
+constexpr double kIndexBytes = 17;
 constexpr double kMostRows = 1e18;
 
 }  // namespace

@@ -10,14 +10,14 @@
 namespace persia {
 namespace {
 
-// A segment of 2^kPooledBits buckets fills a block of the BlockPool.
-constexpr uint32_t kPooledBits = 10;
-static_assert((sizeof(Bucket) << kPooledBits) == BlockPool::kBlockBytes,
-              "a full-grown segment is a block");
+// The number of buckets of a segment that splits when it becomes too full, and
+// of each half.
+constexpr uint32_t kFullSize = BlockPool::kBlockBytes / sizeof(Bucket);
+constexpr uint32_t kHalfSize = kFullSize / 8 * 5;
 
 // A higher load saves memory but displaces more ids from their home buckets. At
-// this load, 1 in 8 of a segment's ids is displaced; averaged over all loads, 1
-// in 25.
+// this load, 1 in 6 of a segment's ids is displaced; averaged over all loads, 1
+// in 9.
 constexpr uint32_t kMostLoadPercent = 85;
 
 constexpr std::align_val_t kBucketAlignment{alignof(Bucket)};
@@ -26,19 +26,31 @@ constexpr std::align_val_t kBucketAlignment{alignof(Bucket)};
 // a single bucket, with heap overhead.
 constexpr size_t kLeastBytes = 128;
 
-size_t MostIds(uint32_t bits) {
-  return (size_t{Bucket::kSlots} << bits) * kMostLoadPercent / 100;
+size_t MostIds(uint32_t buckets) {
+  return size_t{Bucket::kSlots} * buckets * kMostLoadPercent / 100;
 }
 
-Bucket* NewBuckets(uint32_t bits) {
-  const size_t bytes = sizeof(Bucket) << bits;
-  void* memory = bits == kPooledBits ? BlockPool::Global().Allocate()
-                                     : ::operator new(bytes, kBucketAlignment);
+// Returns the size to which a segment grows: the sizes are 1, 2, 3, and 4, 5
+// and 6 times each power of two. If there were fewer sizes, more slots would be
+// unused; with more sizes, ids would move more often (with these, five times
+// while the index doubles).
+uint32_t NextSize(uint32_t buckets) {
+  if (buckets < 4) return buckets + 1;
+  uint32_t unit = 1;
+  while (8 * unit <= buckets) unit *= 2;
+  return buckets + (buckets == 6 * unit ? 2 * unit : unit);
+}
+
+Bucket* NewBuckets(uint32_t count) {
+  const size_t bytes = sizeof(Bucket) * count;
+  void* memory = BlockPool::HasSize(bytes)
+                     ? BlockPool::Global().Allocate(bytes)
+                     : ::operator new(bytes, kBucketAlignment);
   return static_cast<Bucket*>(std::memset(memory, 0, bytes));
 }
 
-void DeleteBuckets(Bucket* buckets, uint32_t bits) {
-  if (bits == kPooledBits) {
+void DeleteBuckets(Bucket* buckets, uint32_t count) {
+  if (BlockPool::HasSize(sizeof(Bucket) * count)) {
     BlockPool::Global().Free(buckets);
   } else {
     ::operator delete(buckets, kBucketAlignment);
@@ -64,13 +76,13 @@ RowIndex::RowIndex(MemoryMeter* meter, AtLimit at_limit, const KeyedHash& hash)
       spilled_(meter) {
   metered_.Grow(kLeastBytes, [] {});
   segments_.reserve(1);
-  segments_.push_back(Segment::Of(TakeBuckets(0), 0, 0));
+  segments_.push_back({TakeBuckets(1), 1, 0, 0});
   slots_ = Bucket::kSlots;
 }
 
 RowIndex::~RowIndex() {
   for (const Segment& segment : segments_) {
-    DeleteBuckets(segment.buckets, segment.bits);
+    DeleteBuckets(segment.buckets, segment.size);
   }
 }
 
@@ -104,6 +116,54 @@ RowIndex::Row RowIndex::Find(int64_t id) const {
   return row == nullptr ? kAbsent : *row;
 }
 
+void RowIndex::Find(Span<const int64_t> ids, Row* rows) const {
+  const size_t count = ids.size();
+  const Bucket* homes[kAhead];
+  // The indexes of the ids that may be in a bucket after their home bucket.
+  uint32_t passed_on[kMostPassedOn];
+  size_t passed = 0;
+  const auto prefetch = [&](size_t i) {
+    homes[i % kAhead] = HomeBucket(ids[i]);
+    Prefetch(homes[i % kAhead]);
+  };
+  for (size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(i);
+  for (size_t i = 0; i < count; ++i) {
+    const Bucket* home = homes[i % kAhead];
+    if (i + kAhead < count) prefetch(i + kAhead);
+    // There is no branch on whether the id is here, which a CPU could not
+    // predict.
+    const uint32_t match = home->Match(ids[i]);
+    rows[i] = home->RowOf(match, kAbsent);
+    passed_on[passed] = static_cast<uint32_t>(i);
+    passed += static_cast<size_t>(match == 0) & (home->passed != 0);
+    if (passed == kMostPassedOn) {
+      FindPassedOn(ids, {passed_on, passed}, rows);
+      passed = 0;
+    }
+  }
+  FindPassedOn(ids, {passed_on, passed}, rows);
+}
+
+// Finds the ids whose indexes are in `passed_on`, and which are not in their
+// home buckets.
+void RowIndex::FindPassedOn(Span<const int64_t> ids,
+                            Span<const uint32_t> passed_on, Row* rows) const {
+  const Bucket* buckets[kMostPassedOn];
+  for (size_t p = 0; p < passed_on.size(); ++p) {
+    buckets[p] = SecondBucket(ids[passed_on[p]]);
+    Prefetch(buckets[p]);
+  }
+  for (size_t p = 0; p < passed_on.size(); ++p) {
+    const uint32_t i = passed_on[p];
+    const uint32_t match = buckets[p]->Match(ids[i]);
+    if (match != 0) {
+      rows[i] = buckets[p]->RowOf(match, kAbsent);
+    } else if (buckets[p]->passed != 0) {
+      rows[i] = Find(ids[i]);
+    }
+  }
+}
+
 RowIndex::Row* RowIndex::FindMutable(int64_t id) {
   const uint64_t hash = HashOf(id);
   const Segment& segment = segments_[SegmentOf(hash)];
@@ -134,7 +194,7 @@ void RowIndex::Insert(int64_t id, Row row) {
   const uint64_t hash = HashOf(id);
   while (true) {
     const Segment& segment = segments_[SegmentOf(hash)];
-    if (segment.count < MostIds(segment.bits)) break;
+    if (segment.count < MostIds(segment.size)) break;
     MakeRoom(hash);
   }
   Segment& segment = segments_[SegmentOf(hash)];
@@ -209,10 +269,10 @@ void RowIndex::MakeRoom(uint64_t hash) {
   // directory without end. Such ids do not occur by chance.
   const bool directory_may_double =
       segment.depth < depth_ || directory_.size() <= 64 * segments_.size();
-  if (segment.bits == kPooledBits && directory_may_double) {
+  if (segment.size == kFullSize && directory_may_double) {
     Split(hash);
   } else {
-    Double(hash);
+    Grow(hash);
   }
 }
 
@@ -225,27 +285,27 @@ void RowIndex::Move(const Segment& from, HashRange range, const To& to) {
     AddOrSpill(*segment, hash, id, row, &spilled);
     ++segment->count;
   };
-  ForEach(from.buckets, from.size(),
+  ForEach(from.buckets, from.size,
           [&](int64_t id, Row row) { move(HashOf(id), id, row); });
   if (!spilled_.empty()) spilled_.ForEach(range.first, range.last, move);
   // Nothing below throws, so that the move is complete or has no effect.
   spilled_.Replace(range.first, range.last, &spilled);
 }
 
-void RowIndex::Double(uint64_t hash) {
+void RowIndex::Grow(uint64_t hash) {
   Segment& segment = segments_[SegmentOf(hash)];
-  const uint32_t bits = segment.bits + 1u;
-  Segment doubled = Segment::Of(TakeBuckets(bits), segment.depth, bits);
+  const uint32_t size = NextSize(segment.size);
+  Segment grown = {TakeBuckets(size), size, 0, segment.depth};
   try {
     Move(segment, RangeOf(hash, segment.depth),
-         [&](uint64_t /*hash*/) { return &doubled; });
+         [&](uint64_t /*hash*/) { return &grown; });
   } catch (...) {
-    GiveBuckets(doubled.buckets, doubled.bits);
+    GiveBuckets(grown.buckets, size);
     throw;
   }
-  GiveBuckets(segment.buckets, segment.bits);
-  slots_ += size_t{Bucket::kSlots} << segment.bits;
-  segment = doubled;
+  GiveBuckets(segment.buckets, segment.size);
+  slots_ += size_t{Bucket::kSlots} * (size - segment.size);
+  segment = grown;
 }
 
 void RowIndex::Split(uint64_t hash) {
@@ -255,20 +315,20 @@ void RowIndex::Split(uint64_t hash) {
     segments_.reserve(2 * segments_.size());
   }
   const Segment whole = segments_[number];
-  const Segment empty = Segment::Of(nullptr, whole.depth + 1u, whole.bits);
+  const Segment empty = {nullptr, kHalfSize, 0, whole.depth + 1};
   Segment halves[2] = {empty, empty};
   try {
-    for (Segment& half : halves) half.buckets = TakeBuckets(whole.bits);
+    for (Segment& half : halves) half.buckets = TakeBuckets(half.size);
     Move(whole, RangeOf(hash, whole.depth),
          [&](uint64_t of_id) { return &halves[of_id << whole.depth >> 63]; });
   } catch (...) {
     for (const Segment& half : halves) {
-      if (half.buckets != nullptr) GiveBuckets(half.buckets, half.bits);
+      if (half.buckets != nullptr) GiveBuckets(half.buckets, half.size);
     }
     throw;
   }
-  GiveBuckets(whole.buckets, whole.bits);
-  slots_ += size_t{Bucket::kSlots} << whole.bits;
+  GiveBuckets(whole.buckets, whole.size);
+  slots_ += size_t{Bucket::kSlots} * (2 * kHalfSize - whole.size);
 
   const auto upper = static_cast<uint32_t>(segments_.size());
   segments_[number] = halves[0];
@@ -281,14 +341,27 @@ void RowIndex::Split(uint64_t hash) {
               entries / 2, upper);
 }
 
-Bucket* RowIndex::TakeBuckets(uint32_t bits) {
-  return metered_.Grow(sizeof(Bucket) << bits,
-                       [&] { return NewBuckets(bits); });
+uint64_t RowIndex::LastOfHome(const Segment& segment, uint64_t hash) {
+  using Wide = unsigned __int128;
+  const HashRange all = RangeOf(hash, segment.depth);
+  const uint32_t next = segment.HomeOf(hash) + 1;
+  if (next == segment.size) return all.last;
+  // The first hash of the next home bucket: the inverse of HomeOf, rounded up
+  // twice.
+  const Wide lower_bits =
+      ((Wide{next} << 64) + segment.size - 1) / segment.size;
+  const Wide unit = Wide{1} << segment.depth;
+  return all.first + static_cast<uint64_t>((lower_bits + unit - 1) / unit) - 1;
 }
 
-void RowIndex::GiveBuckets(Bucket* buckets, uint32_t bits) {
-  DeleteBuckets(buckets, bits);
-  metered_.Shrink(sizeof(Bucket) << bits);
+Bucket* RowIndex::TakeBuckets(uint32_t count) {
+  return metered_.Grow(sizeof(Bucket) * count,
+                       [&] { return NewBuckets(count); });
+}
+
+void RowIndex::GiveBuckets(Bucket* buckets, uint32_t count) {
+  DeleteBuckets(buckets, count);
+  metered_.Shrink(sizeof(Bucket) * count);
 }
 
 void RowIndex::DoubleDirectory() {

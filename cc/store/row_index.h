@@ -1,10 +1,11 @@
 // RowIndex: finds the row of each id within a sub-shard.
 //
 // Extendible hashing (Fagin et al., 1979): the upper bits of an id's hash
-// select a segment through a directory, and the next bits select a home bucket
-// in the segment. If a bucket is full, the id goes to the next one. A segment
-// that becomes too full doubles; at 64 KiB it splits in two instead. So an
-// insertion moves at most one segment, however many rows there are.
+// select a segment through a directory, and the rest of the hash selects a home
+// bucket in the segment. If a bucket is full, the id goes to the next one. A
+// segment that becomes too full grows by a fifth to a third; at 64 KiB it
+// splits in two instead. So an insertion moves at most one segment, however
+// many rows there are, and about three quarters of all slots are in use.
 //
 // The hash has a random key of the index's own, so that a client cannot choose
 // ids with a common home bucket. Whatever the ids, a search examines at most
@@ -41,6 +42,9 @@ class RowIndex {
   // By chance, fewer than one id in 10^11 finds all of them full.
   static constexpr uint32_t kMostBuckets = 128;
 
+  // So that the upper 42 bits of a hash tell where a walk continues.
+  static constexpr uint64_t kWalkStep = uint64_t{1} << 22;
+
   // Counts the index's memory at `meter`, unless `meter` is null. The growth of
   // the directory and of the list of segments is not counted, since it is
   // small.
@@ -60,17 +64,9 @@ class RowIndex {
   void PrefetchSegments() const;
   void PrefetchBuckets(Span<const int64_t> ids) const;
 
-  // Calls visit(i, row) once for each ids[i], with its row, or with kAbsent. An
-  // id that is not in its home bucket is visited after some later ids. Overlaps
-  // the cache misses of many ids, and those that `visit` begins by prefetches.
-  template <typename Visit>
-  void FindEach(Span<const int64_t> ids, const Visit& visit) const;
-
-  // Sets rows[i] to the row of ids[i], or to kAbsent, as FindEach does.
-  // Precondition: `rows` has room for ids.size().
-  void Find(Span<const int64_t> ids, Row* rows) const {
-    FindEach(ids, [rows](size_t i, Row row) { rows[i] = row; });
-  }
+  // Sets rows[i] to the row of ids[i], or to kAbsent. Overlaps the cache misses
+  // of many ids. Precondition: `rows` has room for ids.size().
+  void Find(Span<const int64_t> ids, Row* rows) const;
   Row Find(int64_t id) const;
 
   // Returns a pointer to the row number of `id`, or null if `id` is absent. The
@@ -86,13 +82,12 @@ class RowIndex {
 
   // Visits ids in the order of their hashes, one home bucket after another,
   // until at least `least` ids were visited. A walk starts with `from` = 0.
-  // Each call returns the hash from which the next call continues, or 0 at the
-  // end of the walk.
+  // Each call returns the hash from which the next call continues, a multiple
+  // of kWalkStep, or 0 at the end of the walk.
   //
   // An id that stays in the index during a walk is visited exactly once, even
   // if other ids are inserted or erased between the calls. A walk may also
-  // start at any other hash: it then visits the ids from that hash's home
-  // bucket to the end.
+  // start at any other hash: it then visits the ids from that hash to the end.
   //
   // `visit` has the signature void(int64_t id, Row row), and must not change
   // the index.
@@ -109,38 +104,31 @@ class RowIndex {
   size_t spilled() const { return spilled_.size(); }
 
  private:
-  // How many ids ahead FindEach prefetches: about as many cache lines as a core
-  // can have in flight, and some more for the second-level cache.
+  // How many ids ahead Find prefetches: about as many cache lines as a core can
+  // have in flight, and some more for the second-level cache.
   static constexpr size_t kAhead = 32;
-  static constexpr size_t kMostPassedOn = 64;
+  // How many ids Find searches together in the buckets after their home
+  // buckets: as many as a core can have cache lines in flight.
+  static constexpr size_t kMostPassedOn = 24;
 
-  // 2^bits buckets for all ids whose hashes share their upper `depth` bits.
+  // The buckets of all ids whose hashes share their upper `depth` bits.
   struct Segment {
     Bucket* buckets;
+    uint32_t size;   // Number of buckets.
     uint32_t count;  // Number of ids.
-    uint8_t depth;
-    uint8_t bits;
-    // A home bucket is (hash >> shift) & mask. A single bucket has mask 0.
-    uint8_t shift;
-    uint32_t mask;
+    uint32_t depth;
 
-    static Segment Of(Bucket* buckets, uint32_t depth, uint32_t bits) {
-      return {buckets,
-              0,
-              static_cast<uint8_t>(depth),
-              static_cast<uint8_t>(bits),
-              static_cast<uint8_t>(depth + bits == 0 ? 63 : 64 - depth - bits),
-              (uint32_t{1} << bits) - 1};
-    }
-    uint32_t size() const { return uint32_t{1} << bits; }
     // Number of buckets that an id may be in.
-    uint32_t reach() const {
-      return size() < kMostBuckets ? size() : kMostBuckets;
-    }
+    uint32_t reach() const { return std::min(size, kMostBuckets); }
+    // Each home bucket has an equal part of the segment's hashes, in their
+    // order.
     uint32_t HomeOf(uint64_t hash) const {
-      return static_cast<uint32_t>(hash >> shift) & mask;
+      using Wide = unsigned __int128;
+      return static_cast<uint32_t>(Wide{hash << depth} * size >> 64);
     }
-    uint32_t Next(uint32_t bucket) const { return (bucket + 1) & (size() - 1); }
+    uint32_t Next(uint32_t bucket) const {
+      return bucket + 1 == size ? 0 : bucket + 1;
+    }
   };
 
   // Where a search of a segment ended.
@@ -157,7 +145,11 @@ class RowIndex {
     uint64_t first;
     uint64_t last;
   };
-  static HashRange RangeOf(uint64_t hash, int upper_bits);
+  // Returns all hashes of the segment that `hash` belongs to.
+  static HashRange RangeOf(uint64_t hash, uint32_t depth);
+  static uint64_t LastOfStep(uint64_t hash) { return hash | (kWalkStep - 1); }
+  // Returns the last hash that has the same home bucket as `hash`.
+  static uint64_t LastOfHome(const Segment& segment, uint64_t hash);
 
   uint32_t SegmentOf(uint64_t hash) const {
     return directory_[hash >> 1 >> (63 - depth_)];
@@ -167,20 +159,30 @@ class RowIndex {
     const Segment& segment = segments_[SegmentOf(hash)];
     return segment.buckets + segment.HomeOf(hash);
   }
-  Bucket* TakeBuckets(uint32_t bits);
-  void GiveBuckets(Bucket* buckets, uint32_t bits);
+  // Returns the bucket after the home bucket.
+  const Bucket* SecondBucket(int64_t id) const {
+    const uint64_t hash = HashOf(id);
+    const Segment& segment = segments_[SegmentOf(hash)];
+    return segment.buckets + segment.Next(segment.HomeOf(hash));
+  }
+  Bucket* TakeBuckets(uint32_t count);
+  void GiveBuckets(Bucket* buckets, uint32_t count);
+  void FindPassedOn(Span<const int64_t> ids, Span<const uint32_t> passed_on,
+                    Row* rows) const;
   static Place Search(const Segment& segment, uint64_t hash, int64_t id);
   static bool Add(const Segment& segment, uint64_t hash, int64_t id, Row row);
   static void AddOrSpill(const Segment& segment, uint64_t hash, int64_t id,
                          Row row, SpilledIds* spilled);
 
+  // Visits the ids whose hashes are in `range`, all of which have one home
+  // bucket.
   template <typename Visit>
-  size_t WalkHome(const Segment& segment, HashRange home,
+  size_t WalkHome(const Segment& segment, HashRange range,
                   const Visit& visit) const;
 
-  // MakeRoom, Double and Split change the segment that contains `hash`.
+  // MakeRoom, Grow and Split change the segment that contains `hash`.
   void MakeRoom(uint64_t hash);
-  void Double(uint64_t hash);
+  void Grow(uint64_t hash);
   void Split(uint64_t hash);
   void DoubleDirectory();
   // Moves the ids of segment `from`, whose hashes are in `range`, to one or two
@@ -198,46 +200,9 @@ class RowIndex {
   SpilledIds spilled_;
 };
 
-inline RowIndex::HashRange RowIndex::RangeOf(uint64_t hash, int upper_bits) {
-  constexpr uint64_t kAll = ~uint64_t{0};
-  const uint64_t lower_bits = upper_bits == 0 ? kAll : kAll >> upper_bits;
+inline RowIndex::HashRange RowIndex::RangeOf(uint64_t hash, uint32_t depth) {
+  const uint64_t lower_bits = ~uint64_t{0} >> depth;
   return {hash & ~lower_bits, hash | lower_bits};
-}
-
-template <typename Visit>
-void RowIndex::FindEach(Span<const int64_t> ids, const Visit& visit) const {
-  const size_t count = ids.size();
-  const Bucket* homes[kAhead];
-  // Indexes of the ids that are not in their home buckets. These ids are
-  // searched later, when the next bucket has been prefetched.
-  uint32_t passed_on[kMostPassedOn];
-  size_t passed = 0;
-  const auto prefetch = [&](size_t i) {
-    homes[i % kAhead] = HomeBucket(ids[i]);
-    Prefetch(homes[i % kAhead]);
-  };
-  const auto find_passed_on = [&] {
-    for (size_t p = 0; p < passed; ++p) {
-      visit(passed_on[p], Find(ids[passed_on[p]]));
-    }
-    passed = 0;
-  };
-  for (size_t i = 0; i < std::min(kAhead, count); ++i) prefetch(i);
-  for (size_t i = 0; i < count; ++i) {
-    const Bucket* home = homes[i % kAhead];
-    if (i + kAhead < count) prefetch(i + kAhead);
-    const uint32_t match = home->Match(ids[i]);
-    if (match != 0) {
-      visit(i, home->rows[__builtin_ctz(match)]);
-    } else if (home->passed == 0) {
-      visit(i, kAbsent);
-    } else {
-      Prefetch(home + 1);
-      passed_on[passed++] = static_cast<uint32_t>(i);
-      if (passed == kMostPassedOn) find_passed_on();
-    }
-  }
-  find_passed_on();
 }
 
 template <typename Visit>
@@ -246,34 +211,34 @@ uint64_t RowIndex::Walk(uint64_t from, size_t least, const Visit& visit) const {
   uint64_t hash = from;
   do {
     const Segment& segment = segments_[SegmentOf(hash)];
-    // As the index grows, the hash range of a home bucket is only ever split in
-    // halves, so a hash that starts a range will always start one.
-    const HashRange home = RangeOf(hash, segment.depth + segment.bits);
-    visited += WalkHome(segment, home, visit);
-    hash = home.last + 1;
-  } while (hash != 0 && visited < least);
+    // Earlier hashes of the same home bucket have been visited.
+    HashRange range{hash, LastOfHome(segment, hash)};
+    if (visited >= least) range.last = std::min(range.last, LastOfStep(hash));
+    visited += WalkHome(segment, range, visit);
+    hash = range.last + 1;
+  } while (visited < least ? hash != 0 : hash % kWalkStep != 0);
   return hash;
 }
 
 template <typename Visit>
-size_t RowIndex::WalkHome(const Segment& segment, HashRange home,
+size_t RowIndex::WalkHome(const Segment& segment, HashRange range,
                           const Visit& visit) const {
   size_t visited = 0;
-  uint32_t at = segment.HomeOf(home.first);
+  uint32_t at = segment.HomeOf(range.first);
   for (uint32_t left = segment.reach();; --left, at = segment.Next(at)) {
     const Bucket& bucket = segment.buckets[at];
     for (uint32_t used = bucket.used; used != 0; used &= used - 1) {
       const int slot = __builtin_ctz(used);
       const int64_t id = bucket.ids[slot];
       const uint64_t hash = HashOf(id);
-      if (hash < home.first || hash > home.last) continue;
+      if (hash < range.first || hash > range.last) continue;
       visit(id, bucket.rows[slot]);
       ++visited;
     }
     if (bucket.passed == 0) return visited;
     if (left == 1) break;
   }
-  spilled_.ForEach(home.first, home.last,
+  spilled_.ForEach(range.first, range.last,
                    [&](uint64_t /*hash*/, int64_t id, Row row) {
                      visit(id, row);
                      ++visited;

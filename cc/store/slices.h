@@ -1,7 +1,7 @@
 // Functions that prefetch rows some time before their use.
 //
 // A core has a limited number of cache lines in flight. On some CPUs (AMD Zen
-// 5) a prefetch beyond that number has no effect, so prefetching many rows at
+// 4) a prefetch beyond that number has no effect, so prefetching many rows at
 // once is no faster than prefetching none. So rows are prefetched a few at a
 // time, kAheadOfUse rows before they are used.
 

@@ -19,10 +19,8 @@ void SubShard::StartUpdate(IdGroup group, const float* gradients,
                            std::byte** rows) {
   const size_t count = group.ids.size();
   RowIndex::Row* numbers = ThreadRows(count);
-  index_.FindEach(group.ids, [&](size_t i, RowIndex::Row row) {
-    numbers[i] = row;
-    rows[i] = PointTo(row);
-  });
+  index_.Find(group.ids, numbers);
+  for (size_t i = 0; i < count; ++i) rows[i] = PointTo(numbers[i]);
   PrefetchFirst(count, [&](size_t i) {
     PrefetchToStep(rows[i], gradients + group.places[i] * rules_.dim);
   });

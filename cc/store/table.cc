@@ -33,6 +33,7 @@ constexpr uint64_t kMarks = uint64_t{1} << kMarkBits;
 constexpr int kHashBits = 64 - kSubShardBits - kMarkBits;
 // Number of hashes that share a cursor.
 constexpr uint64_t kHashStep = uint64_t{1} << (64 - kHashBits);
+static_assert(RowIndex::kWalkStep == kHashStep, "a cursor has room for a hash");
 
 // Returns the mark of a table's cursors. It is neither 0, the mark of kBegin,
 // nor all ones, the mark of kEnd.
@@ -170,9 +171,6 @@ class ShardedTable : public Table {
       const size_t wanted = max_rows - page->ids.size();
       hash = sub_shards_[sub_shard]->Export(
           hash, std::min(wanted, kMostRowsALock), now, page);
-      while (hash % kHashStep != 0) {
-        hash = sub_shards_[sub_shard]->Export(hash, 1, now, page);
-      }
       if (hash == 0) ++sub_shard;
     }
     if (sub_shard == kSubShards) return kEnd;

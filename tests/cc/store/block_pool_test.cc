@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -42,6 +44,41 @@ TEST(BlockPool, AlignsBlocks) {
         reinterpret_cast<uintptr_t>(pool.Allocate()) % BlockPool::kBlockBytes,
         0u);
   }
+}
+
+TEST(BlockPool, HasBlocksOfItsSizesOnly) {
+  EXPECT_TRUE(BlockPool::HasSize(40 << 10));
+  EXPECT_TRUE(BlockPool::HasSize(48 << 10));
+  EXPECT_TRUE(BlockPool::HasSize(64 << 10));
+  EXPECT_FALSE(BlockPool::HasSize(56 << 10));
+}
+
+// Blocks of other sizes come and go in between.
+TEST(BlockPool, BlocksOfAllSizesDoNotOverlap) {
+  BlockPool pool;
+  std::mt19937_64 random(5);
+  std::map<std::byte*, size_t> held;
+  for (int i = 0; i < 20000; ++i) {
+    if (held.size() > 500 && random() % 2 == 0) {
+      const auto any = std::next(
+          held.begin(), static_cast<ptrdiff_t>(random() % held.size()));
+      pool.Free(any->first);
+      held.erase(any);
+      continue;
+    }
+    const size_t bytes = BlockPool::kSizes[random() % 3];
+    auto* const block = static_cast<std::byte*>(pool.Allocate(bytes));
+    const auto after = held.upper_bound(block);
+    if (after != held.end()) {
+      ASSERT_LE(block + bytes, after->first);
+    }
+    if (after != held.begin()) {
+      const auto& [start, size] = *std::prev(after);
+      ASSERT_LE(start + size, block);
+    }
+    held[block] = bytes;
+  }
+  for (const auto& [block, bytes] : held) pool.Free(block);
 }
 
 TEST(BlockPool, GivesEveryBlockOnce) {

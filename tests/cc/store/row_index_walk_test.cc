@@ -70,6 +70,7 @@ TEST(RowIndexWalk, GoesByTheHash) {
     });
     ASSERT_GE(least, begin);
     ASSERT_LT(most, end - 1);
+    ASSERT_EQ(end % RowIndex::kWalkStep, 0u);
     begin = end;
   } while (begin != 0);
 }
