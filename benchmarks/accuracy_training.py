@@ -52,7 +52,7 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
     steps = data.epochs * (len(train_rows) // data.batch) // EVALUATIONS or 1
     tf.keras.utils.set_random_seed(arguments.seed)
     with running_shards(SHARDS) as shards:
-        delay_ms = arguments.delay_ms if mode.staleness else 0
+        delay_ms = arguments.delay_ms if mode.staleness else None
         with running_proxies(shards, delay_ms) as addresses:
             cluster = ptf.Cluster(addresses, staleness=mode.staleness)
             model = _model(name, mode, cluster, arguments.seed)

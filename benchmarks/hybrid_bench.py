@@ -18,10 +18,12 @@ noted, the ratio is of samples per second:
     embedded_over_ready      the same with rows in the program
     joined_over_layers       W1, rows in two shards, with one PersiaEmbeddings, as in
                              all other figures, over one PersiaEmbedding per feature
+    columns_over_layers      the same with one PersiaEmbedding and table for the ids of
+                             all features, over one PersiaEmbedding per feature
     hybrid_over_sync_10ms    shards 10 ms away each way, batch 512: hybrid over
                              synchronous training (staleness 0 without prefetch)
     hybrid_hides_10ms        hybrid with these distant shards, over hybrid with shards
-                             without that delay
+                             behind the same proxies without a delay
     rows_over_redis          W2: rows per second of the lookup service over Redis's
     wire_bytes_over_naive    bytes per step on the wire in float16, over the computed
                              number of bytes in float32 with all duplicates
@@ -50,7 +52,8 @@ SIDES = {
     "keras3": ("--embedding", "keras3"),
     "dense_only": ("--embedding", "none"),
     "ready": ("--embedding", "ready"),
-    "layers": (*REMOTE, "--separate-layers"),
+    "layers": (*REMOTE, "--layers", "separate"),
+    "columns": (*REMOTE, "--layers", "columns"),
 }
 Figure = tuple[float, dict[str, Any]]  # The value, and what it is computed from.
 
@@ -67,10 +70,12 @@ def over(numerator: str, denominator: str, sides: dict[str, Any], turns: int) ->
 def delayed_sides(arguments: argparse.Namespace) -> dict[str, Any]:
     """Returns hybrid sides with near and distant shards, and a synchronous one."""
     batch = (*REMOTE, "--batch", DELAYED_BATCH)
+    # Both sides have proxies, since a proxy takes processor time from the trainer.
+    near = (*batch, "--delay-ms", 0)
     far = (*batch, "--delay-ms", DELAY_MS)
     hybrid = ("--staleness", arguments.delayed_staleness)
     return {
-        "hybrid_near": (*batch, *hybrid),
+        "hybrid_near": (*near, *hybrid),
         "hybrid_far": (*far, *hybrid),
         "sync_far": (*far, "--staleness", 0, "--no-prefetch"),
     }
@@ -108,6 +113,7 @@ def measure(name: str, arguments: argparse.Namespace) -> Figure:
         "remote_over_ready": ("remote", "ready"),
         "embedded_over_ready": ("embedded", "ready"),
         "joined_over_layers": ("remote", "layers"),
+        "columns_over_layers": ("columns", "layers"),
         "hybrid_over_sync_10ms": ("hybrid_far", "sync_far"),
         "hybrid_hides_10ms": ("hybrid_far", "hybrid_near"),
     }
@@ -127,6 +133,7 @@ FIGURES = (
     "remote_over_ready",
     "embedded_over_ready",
     "joined_over_layers",
+    "columns_over_layers",
     "hybrid_over_sync_10ms",
     "hybrid_hides_10ms",
     "rows_over_redis",

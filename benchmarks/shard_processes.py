@@ -45,15 +45,15 @@ def running_shards(
 
 @contextlib.contextmanager
 def running_proxies(
-    shards: Sequence[ShardProcess], delay_ms: float
+    shards: Sequence[ShardProcess], delay_ms: float | None
 ) -> Iterator[list[str]]:
     """Runs a delaying proxy in front of each shard; yields the proxies' addresses.
 
     Args:
         shards: The shards.
-        delay_ms: The delay of each direction. At 0 there is no proxy.
+        delay_ms: The delay of each direction. If None, there are no proxies.
     """
-    if not delay_ms:
+    if delay_ms is None:
         yield [shard.address for shard in shards]
         return
     program = str(native_programs.build("delay_proxy"))

@@ -27,7 +27,7 @@ _HERE = Path(__file__).resolve().parent
 # Longer than the program takes to start.
 _DELAY_SECONDS = 20
 _SIDES = {
-    "26 layers": ("--embedding", "persia-remote", "--separate-layers"),
+    "26 layers": ("--embedding", "persia-remote", "--layers", "separate"),
     "one layer": ("--embedding", "persia-remote"),
     "one layer, embedded": ("--embedding", "persia-embedded"),
     "vectors ready": ("--embedding", "ready"),

@@ -39,9 +39,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--windows", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=6.0, help="seconds per window")
     parser.add_argument(
-        "--separate-layers",
-        action="store_true",
-        help="one PersiaEmbedding per feature, not one PersiaEmbeddings",
+        "--layers",
+        choices=("joined", "separate", "columns"),
+        default="joined",
+        help="one PersiaEmbeddings for all features, one PersiaEmbedding per feature, "
+        "or one PersiaEmbedding and table for the ids of all features (%(default)s)",
     )
     parser.add_argument("--shards", type=int, default=2, help="shards of persia-remote")
     parser.add_argument(
@@ -50,7 +52,12 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--no-prefetch", action="store_true", help="look rows up in the step itself"
     )
-    parser.add_argument("--delay-ms", type=float, default=0, help="each way to a shard")
+    parser.add_argument(
+        "--delay-ms",
+        type=float,
+        help="reach the shards through proxies that delay each direction; at 0, proxies "
+        "without a delay (without the option, no proxies)",
+    )
     parser.add_argument("--wire-dtype", default="float32", help="dtype on the wire")
     parser.add_argument("--quick", action="store_true", help="only a smoke test")
     arguments = parser.parse_args()
@@ -115,8 +122,7 @@ def run(
     dataset = tf.data.Dataset.from_tensor_slices(((first, data.dense), data.labels))
     dataset = dataset.repeat()
     if is_persia:
-        separate, joined = w1_model.make_persia, w1_model.make_persia_joined
-        make = separate if arguments.separate_layers else joined
+        make = w1_model.PERSIA_MODELS[arguments.layers]
         model = make(workload_w1.vocabularies(), w1_model.cluster(arguments))
         if not arguments.no_prefetch:
             dataset = ptf.data.prefetch(dataset, model, staleness=arguments.staleness)
@@ -143,12 +149,14 @@ def run(
         "cpus_used": used / wall,
     }
     if is_persia:
+        ptf.flush()  # Otherwise updates would be under way when the shards end.
         # Includes the warm-up: the bytes of a step do not depend on its speed.
         figures.update(w1_model.traffic(windows.total_steps))
     for index, pid in enumerate(pids):
         figures[f"peak_memory_mb_shard_{index}"] = peak_memory_mb(pid)
     setup = {
         "embedding": arguments.embedding,
+        "layers": arguments.layers,
         "batch": arguments.batch,
         "shards": len(pids),
         "staleness": arguments.staleness,

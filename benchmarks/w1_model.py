@@ -65,6 +65,32 @@ def make_persia(
     return model
 
 
+def make_persia_columns(vocabularies: Sequence[int], cluster: ptf.Cluster) -> Any:
+    """Returns the model that `make_persia` returns, with one table for all features.
+
+    The ids of different features differ, so the table has the same rows.
+    """
+    embed = ptf.layers.PersiaEmbedding(
+        DIM,
+        table="all",
+        optimizer=ptf.optimizers.Adagrad(**ADAGRAD),
+        cluster=cluster,
+    )
+    ids = keras.Input(shape=(len(vocabularies),), dtype="int64")
+    dense = keras.Input(shape=(DENSE,))
+    vectors = keras.layers.Flatten()(embed(ids))
+    model = keras.Model([ids, dense], _dense_part([vectors, dense]))
+    model.compile(keras.optimizers.Adam(DENSE_LEARNING_RATE), _loss())
+    return model
+
+
+PERSIA_MODELS = {
+    "joined": make_persia_joined,
+    "separate": make_persia,
+    "columns": make_persia_columns,
+}
+
+
 def make_keras(vocabularies: Sequence[int]) -> Any:
     """Returns the model with Keras's own tables, in this process."""
 

@@ -21,7 +21,7 @@ def shards(monkeypatch):
 
 
 def test_shards_without_a_delay_have_no_proxies(shards):
-    with shard_processes.running_proxies(shards, delay_ms=0) as addresses:
+    with shard_processes.running_proxies(shards, delay_ms=None) as addresses:
         assert addresses == [shard.address for shard in shards]
 
 
