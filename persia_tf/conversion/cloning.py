@@ -8,7 +8,16 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import IS_KERAS_3, keras
+from persia_tf.conversion.calls import (
+    call_again,
+    calls_of,
+    inputs_of,
+    layer_of,
+    outputs_of,
+    replaced,
+)
 from persia_tf.conversion.plan import is_model_of_layers
+from persia_tf.conversion.sharing import SharedLookup
 from persia_tf.layers.ids import DTYPES
 
 
@@ -20,15 +29,19 @@ class Cloner:
             or None if the layer is to be copied.
         is_input_of_ids: A function that takes the tensor of an input, and returns
             whether the clone's input becomes int64.
+        shared: The layers that one `PersiaEmbeddings` replaces, which `replace` returns
+            for each of them; None if there are no such layers.
     """
 
     def __init__(
         self,
         replace: Callable[[Any], Any],
         is_input_of_ids: Callable[[Any], bool],
+        shared: SharedLookup | None = None,
     ) -> None:
         self._replace = replace
         self._is_input_of_ids = is_input_of_ids
+        self._shared = shared
         # Originals and their clones, by `id(original)`. The reference to an original
         # keeps Python from using its `id` for another object.
         self._clones: dict[int, tuple[Any, Any]] = {}
@@ -50,6 +63,8 @@ class Cloner:
         if is_model_of_layers(layer):
             if isinstance(layer, keras.Sequential):
                 return self._sequential(layer)
+            if self._shared and self._shared.nodes and layer is self._shared.model:
+                return self._functional_with(self._shared)
             return self._functional(layer)
         # Operations and Lambdas have no weights, so the clone uses the same objects. A
         # Lambda must not be copied: its config contains only its code, so a copy could
@@ -76,6 +91,49 @@ class Cloner:
         # cannot be created from a config.
         graph = keras.Model(model.input, model.output, name=model.name)
         return clone_model(graph, inputs, clone_function=self.clone)
+
+    def _functional_with(self, shared: SharedLookup) -> Any:
+        """Clones a model in which one layer replaces several others.
+
+        `clone_model` replaces one layer at a time, as soon as that layer's inputs are
+        there. But the ids of all shared lookups must be computed before their layer is
+        called, and what follows any of them is called after it.
+        """
+        model = shared.model
+        tensors = {id(each): self._input_layer(each).output for each in model.inputs}
+        calls = [node for node in calls_of(model) if not shared.has(layer_of(node))]
+        behind = self._call_all(calls, tensors)
+        self._look_up(shared, tensors)
+        self._call_all(behind, tensors)
+        inputs, outputs = (replaced(x, tensors) for x in (model.input, model.output))
+        return keras.Model(inputs, outputs, name=model.name)
+
+    def _call_all(self, nodes: list[Any], tensors: dict[int, Any]) -> list[Any]:
+        """Calls the clones of layers, and returns the nodes whose inputs are missing.
+
+        Args:
+            nodes: Calls of the original layers, each after those that it depends on.
+            tensors: The clones of tensors, by the `id` of the original; this adds the
+                results of the calls.
+        """
+        missing = []
+        for node in nodes:
+            if all(id(each) in tensors for each in inputs_of(node)):
+                call_again(node, self.clone(layer_of(node)), tensors)
+            else:
+                missing.append(node)
+        return missing
+
+    def _look_up(self, shared: SharedLookup, tensors: dict[int, Any]) -> None:
+        """Calls the layer of all shared lookups, and adds its results to `tensors`."""
+        layer = self.clone(layer_of(shared.nodes[0]))
+        ids = {
+            layer_of(node).name: tensors[id(inputs_of(node)[0])]
+            for node in shared.nodes
+        }
+        vectors = layer(ids)
+        for node in shared.nodes:
+            tensors[id(outputs_of(node)[0])] = vectors[layer_of(node).name]
 
     def _input_layer(self, tensor: Any) -> Any:
         layer = tensor._keras_history[0]

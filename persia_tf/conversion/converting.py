@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
@@ -14,13 +15,19 @@ from persia_tf._keras import keras
 from persia_tf.base import checks
 from persia_tf.cluster import Cluster
 from persia_tf.conversion import state
+from persia_tf.conversion.calls import layer_of
 from persia_tf.conversion.cloning import Cloner
 from persia_tf.conversion.plan import Plan, is_model_of_layers, row_initializer
 from persia_tf.conversion.regularization import CHOICES, Regularizers
 from persia_tf.conversion.report import ConvertedLayer, Report
+from persia_tf.conversion.sharing import SharedLookup
 from persia_tf.current_cluster import current_cluster
-from persia_tf.layers import CastingPersiaEmbedding, PersiaEmbedding
-from persia_tf.layers.ids import DTYPES
+from persia_tf.layers import (
+    CastingPersiaEmbedding,
+    PersiaEmbedding,
+    PersiaEmbeddings,
+)
+from persia_tf.layers.table_config import TableConfig
 from persia_tf.table import Table
 
 _CHUNK_ROWS = 2**16
@@ -46,6 +53,7 @@ def convert(
     table_prefix: str = "",
     cluster: Cluster | None = None,
     regularizers: Literal["leave", "drop", "weight_decay"] = "leave",
+    together: bool = False,
 ) -> Conversion:
     """Clones a Keras model, and turns its large `Embedding`s into `PersiaEmbedding`s.
 
@@ -94,6 +102,11 @@ def convert(
             decay of `2 * l2` in the optimizer of its rows. The decay shrinks only the
             rows that a step updates, whereas Keras shrinks all rows. A regularizer of
             zero, such as `L2(0.0)`, is ignored. Defaults to `"leave"`.
+        together: Whether the converted layers of a Functional model become features
+            of one `PersiaEmbeddings` named `"embeddings"`, which looks up all of them
+            at once. Rows, tables and results are those of separate layers. A layer that
+            cannot share the lookup becomes a `PersiaEmbedding`, and the report says
+            why. Defaults to False.
 
     Returns:
         A `Conversion`: `(model, report)`.
@@ -108,13 +121,15 @@ def convert(
     """
     _check_model(model)
     checks.one_of("regularizers", regularizers, CHOICES)
+    checks.instance("together", together, bool, "a bool")
     min_rows = checks.integer("min_rows", min_rows, 1, 2**63 - 1)
     rows_by = None if optimizer is None else optimizers.get(optimizer)
     regularizing = Regularizers(regularizers, rows_by)
     plan = Plan(model, min_rows, regularizing)
+    shared = SharedLookup(model, plan) if together else None
     cluster = cluster if cluster is not None else current_cluster()
-    replaced = _Replacements(plan, regularizing, table_prefix, cluster)
-    cloner = Cloner(replaced.replacement, plan.is_input_of_ids)
+    replaced = _Replacements(plan, shared, regularizing, table_prefix, cluster)
+    cloner = Cloner(replaced.replacement, plan.is_input_of_ids, shared)
     clone = cloner.clone(model)
     replaced.carry_over()
     _copy_states(model, clone, cloner, plan)
@@ -129,43 +144,78 @@ class _Replacements:
     def __init__(
         self,
         plan: Plan,
+        shared: SharedLookup | None,
         regularizing: Regularizers,
         table_prefix: str,
         cluster: Cluster,
     ) -> None:
         self._plan = plan
+        self._shared = shared
         self._regularizing = regularizing
         self._table_prefix = table_prefix
         self._cluster = cluster
         self._tables: list[tuple[Any, Table]] = []
+        self._together: PersiaEmbeddings | None = None
         self.report: list[ConvertedLayer] = []
 
     def replacement(self, layer: Any) -> Any:
         """Returns a new layer that replaces `layer`, or None if `layer` is copied."""
         if not self._plan.converts(layer):
             return None
-        path = self._plan.path(layer)
-        initializer, notes = row_initializer(layer)
-        regularization = self._plan.regularization(layer)
-        notes += regularization.notes
-        new = self._class(layer)(
-            layer.output_dim,
-            table=self._table_prefix + path,
-            embeddings_initializer=initializer,
-            optimizer=self._regularizing.optimizer(regularization.weight_decay),
-            mask_zero=layer.mask_zero,
-            row_dtype=tf.as_dtype(layer.embeddings.dtype).name,
-            cluster=self._cluster,
+        if self._shared is None:
+            return self._alone(layer)
+        if not self._shared.has(layer):
+            reason = self._shared.why_alone(layer)
+            return self._alone(layer, f"in a layer of its own, since {reason}")
+        if self._together is None:
+            self._together = self._of_all(self._shared)
+        return self._together
+
+    def _alone(self, layer: Any, *notes: str) -> PersiaEmbedding:
+        takes_integers = self._plan.takes_integers(layer)
+        return (PersiaEmbedding if takes_integers else CastingPersiaEmbedding)(
+            **self._table_options(layer, *notes),
+            **self._layer_options(layer),
             name=layer.name,
-            trainable=layer.trainable,
-            dtype=layer.get_config()["dtype"],
             activity_regularizer=layer.activity_regularizer,
         )
-        self._tables.append((layer, Table(new.table, self._cluster)))
-        self.report.append(
-            ConvertedLayer(path, new.table, layer.input_dim, layer.output_dim, notes)
+
+    def _of_all(self, shared: SharedLookup) -> PersiaEmbeddings:
+        name = _unused_name("embeddings", shared.model)
+        layers = [layer_of(node) for node in shared.nodes]
+        note = f"together with others in layer '{name}'"
+        return PersiaEmbeddings(
+            {x.name: TableConfig(**self._table_options(x, note)) for x in layers},
+            **self._layer_options(layers[0]),
+            name=name,
         )
-        return new
+
+    def _layer_options(self, layer: Any) -> dict[str, Any]:
+        return {
+            "cluster": self._cluster,
+            "trainable": layer.trainable,
+            "dtype": layer.get_config()["dtype"],
+        }
+
+    def _table_options(self, layer: Any, *notes: str) -> dict[str, Any]:
+        """Returns the options of a layer's table, and adds the layer to the report."""
+        path = self._plan.path(layer)
+        table = self._table_prefix + path
+        initializer, notes_on_rows = row_initializer(layer)
+        regularization = self._plan.regularization(layer)
+        notes = (*notes_on_rows, *regularization.notes, *notes)
+        self._tables.append((layer, Table(table, self._cluster)))
+        self.report.append(
+            ConvertedLayer(path, table, layer.input_dim, layer.output_dim, notes)
+        )
+        return {
+            "output_dim": layer.output_dim,
+            "table": table,
+            "embeddings_initializer": initializer,
+            "optimizer": self._regularizing.optimizer(regularization.weight_decay),
+            "mask_zero": layer.mask_zero,
+            "row_dtype": tf.as_dtype(layer.embeddings.dtype).name,
+        }
 
     def carry_over(self) -> None:
         """Copies the original weights to the tables; the new layers must be built."""
@@ -174,15 +224,12 @@ class _Replacements:
         for layer, table in self._tables:
             _carry_over(layer, table)
 
-    def _class(self, layer: Any) -> type[PersiaEmbedding]:
-        nodes = layer._inbound_nodes
-        inputs = [t for node in nodes for t in tf.nest.flatten(node.input_tensors)]
-        takes_integers = inputs and all(map(self._is_integer, inputs))
-        return PersiaEmbedding if takes_integers else CastingPersiaEmbedding
 
-    def _is_integer(self, tensor: Any) -> bool:
-        dtype = tf.as_dtype(tensor.dtype).name
-        return dtype in DTYPES or self._plan.is_input_of_ids(tensor)
+def _unused_name(name: str, model: Any) -> str:
+    """Returns a name that no layer of the model has: `name`, or `name` and a number."""
+    used = {layer.name for layer in model.layers}
+    names = itertools.chain([name], (f"{name}_{n}" for n in itertools.count(1)))
+    return next(each for each in names if each not in used)
 
 
 def _copy_states(model: Any, clone: Any, cloner: Cloner, plan: Plan) -> None:

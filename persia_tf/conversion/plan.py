@@ -8,8 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import keras
+from persia_tf.conversion.calls import layer_of
 from persia_tf.conversion.regularization import Regularization, Regularizers
 from persia_tf.conversion.report import LeftLayer
+from persia_tf.layers.ids import DTYPES
 from persia_tf.table_settings import initializers
 
 _ROW_DTYPES = ("float32", "bfloat16", "float16")
@@ -36,6 +38,10 @@ class Plan:
         model: A Functional or Sequential Keras model.
         min_rows: Layers with fewer rows are not converted.
         regularizers: Decides what to do with the regularizers of layers.
+
+    Attributes:
+        converted: The layers that are converted.
+        left: The layers that are not.
     """
 
     def __init__(self, model: Any, min_rows: int, regularizers: Regularizers) -> None:
@@ -43,6 +49,7 @@ class Plan:
         self._regularizers = regularizers
         self._regularization: dict[int, Regularization] = {}
         self._paths: dict[int, str] = {}
+        self.converted: list[Any] = []
         self.left: list[LeftLayer] = []
         seen: set[int] = set()
         for path, layer in _layers(model, ""):
@@ -73,10 +80,18 @@ class Plan:
         layer = tensor._keras_history[0]
         if not isinstance(layer, keras.layers.InputLayer):
             return False
-        nodes = layer._outbound_nodes
-        # Nodes have their layer as `operation` in Keras 3, and as `layer` in tf_keras.
-        consumers = [getattr(n, "operation", None) or n.layer for n in nodes]
+        consumers = [layer_of(node) for node in layer._outbound_nodes]
         return bool(consumers) and all(map(self.takes_ids, consumers))
+
+    def takes_integers(self, layer: Any) -> bool:
+        """Returns whether the clone calls a converted layer on integers only."""
+        nodes = layer._inbound_nodes
+        inputs = [t for node in nodes for t in tf.nest.flatten(node.input_tensors)]
+        return bool(inputs) and all(map(self._is_integer, inputs))
+
+    def _is_integer(self, tensor: Any) -> bool:
+        dtype = tf.as_dtype(tensor.dtype).name
+        return dtype in DTYPES or self.is_input_of_ids(tensor)
 
     def _decide(self, path: str, layer: Any) -> None:
         if not isinstance(layer, keras.layers.Embedding):
@@ -91,6 +106,7 @@ class Plan:
             reason = self._regularization[id(layer)].reason
         if reason is None:
             self._paths[id(layer)] = path
+            self.converted.append(layer)
         else:
             self._leave(path, layer, reason)
 

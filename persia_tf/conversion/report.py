@@ -15,7 +15,9 @@ class ConvertedLayer:
         table: The name of the table that holds the layer's rows.
         rows: The number of the layer's rows: its `input_dim`.
         dim: The number of weights per row.
-        notes: What differs from the original layer.
+        notes: What differs from the original layer; and after a conversion with
+            `together`, which layer of the clone has the rows, or why the layer is
+            still one of its own.
     """
 
     path: str
@@ -48,7 +50,7 @@ class Report:
     """What a conversion did with each `Embedding` of a model.
 
     Attributes:
-        converted: The layers that became `PersiaEmbedding`.
+        converted: The layers whose rows now live in tables.
         left: The layers that were not converted, and why.
         optimizer: The `persia_tf.optimizers` object that updates the converted rows;
             None if these rows follow the optimizer of `compile`.
