@@ -52,6 +52,15 @@ class StridedSpan {
     return values_.data() + i * StrideOf(dim);
   }
 
+  // Returns the view of the vectors `begin` to `end` - 1.
+  StridedSpan Part(size_t begin, size_t end, size_t dim) const {
+    const size_t stride = StrideOf(dim);
+    if (begin == end) return StridedSpan(Span<T>(), stride);
+    return StridedSpan(
+        values_.subspan(begin * stride, (end - begin - 1) * stride + dim),
+        stride);
+  }
+
   // All elements, with the gaps if there are any.
   Span<T> values() const { return values_; }
 

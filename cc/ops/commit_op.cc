@@ -3,11 +3,11 @@
 #include <utility>
 #include <vector>
 
-#include "cc/ops/done_of_all.h"
 #include "cc/ops/kernel_util.h"
 #include "cc/ops/late_done.h"
 #include "cc/ops/layer_attrs.h"
 #include "cc/ops/ops.h"
+#include "cc/pipeline/done_of_all.h"
 #include "cc/pipeline/session.h"
 #include "tensorflow/c/ops.h"
 

@@ -46,30 +46,41 @@ void* Create(TF_OpKernelConstruction* construction) {
   return CreateOrFail(construction, status, std::move(kernel));
 }
 
-// Issues the lookup of layer `i`.
-Result<Issued> IssueOne(const IssueKernel& kernel, Session* session, size_t i,
-                        TF_OpKernelContext* context) {
-  LayerCall call = kernel.calls[i];
+// The inputs of a layer, to which its LayerCall refers.
+struct LayerInputs {
+  TfTensor ids;
+  BagOffsets bags;
+};
+
+// Adds the inputs of layer `i` to its call.
+Result<LayerInputs> AddInputs(TF_OpKernelContext* context, size_t i,
+                              size_t layers, LayerCall* call) {
   auto ids = GetInput(context, static_cast<int>(i));
   if (!ids.ok()) return ids.status();
-  auto splits = GetInput(context, static_cast<int>(kernel.calls.size() + i));
+  auto splits = GetInput(context, static_cast<int>(layers + i));
   if (!splits.ok()) return splits.status();
-  auto bags = BagOffsets::Of(call.combiner, *ids, std::move(*splits));
+  auto bags = BagOffsets::Of(call->combiner, *ids, std::move(*splits));
   if (!bags.ok()) return bags.status();
-  call.ids = Values<const int64_t>(*ids);
-  call.bag_offsets = bags->offsets();
-  return session->Issue(call);
+  LayerInputs inputs{std::move(*ids), std::move(*bags)};
+  call->ids = Values<const int64_t>(inputs.ids);
+  call->bag_offsets = inputs.bags.offsets();
+  return inputs;
 }
 
 Status Issue(const IssueKernel& kernel, TF_OpKernelContext* context) {
   auto session = FindSession(kernel.session);
   if (!session.ok()) return session.status();
-  LookupHandle handle;
-  for (size_t i = 0; i < kernel.calls.size(); ++i) {
-    auto issued = IssueOne(kernel, session->get(), i, context);
-    if (!issued.ok()) return issued.status();
-    handle.lookups.push_back(std::move(*issued));
+  std::vector<LayerCall> calls = kernel.calls;
+  std::vector<LayerInputs> all_inputs;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    auto inputs = AddInputs(context, i, calls.size(), &calls[i]);
+    if (!inputs.ok()) return inputs.status();
+    all_inputs.push_back(std::move(*inputs));
   }
+  auto issued = (*session)->Issue(calls);
+  if (!issued.ok()) return issued.status();
+  LookupHandle handle;
+  handle.lookups = std::move(*issued);
   handle.session = std::move(*session);
   return SetOutput(context, 0, NewHandle(std::move(handle)));
 }

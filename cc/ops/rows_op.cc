@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "cc/ops/done_of_all.h"
 #include "cc/ops/kernel_util.h"
 #include "cc/ops/late_done.h"
 #include "cc/ops/layer_columns.h"
@@ -143,17 +142,15 @@ void Compute(void* kernel_object, TF_OpKernelContext* context,
     return done();
   }
   const std::shared_ptr<RowsState> state = *prepared;
-  const size_t layers = kernel.columns.layers();
-  const DoneCallback each = DoneOfAll(
-      layers, [state](const Status& status) { Finish(state, status); });
-  // After the last call of Fetch, Finish may already have run, and the kernel
-  // may be destroyed. So the loop's condition uses the local `layers`.
-  for (size_t i = 0; i < layers; ++i) {
+  std::vector<WantedRows> wanted;
+  for (size_t i = 0; i < kernel.columns.layers(); ++i) {
     const TfTensor& rows = state->rows[kernel.columns.TensorOf(i)];
-    state->handle.session->Fetch(
-        state->handle.lookups[i].lookup,
-        kernel.columns.VectorsOf(i, Values<float>(rows)), each);
+    wanted.push_back({state->handle.lookups[i].lookup,
+                      kernel.columns.VectorsOf(i, Values<float>(rows))});
   }
+  state->handle.session->Fetch(
+      std::move(wanted),
+      [state](const Status& status) { Finish(state, status); });
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ CallbackThreads::~CallbackThreads() {
 void CallbackThreads::Run(std::function<void()> callback) {
   std::lock_guard<std::mutex> lock(mutex_);
   callbacks_.push_back(std::move(callback));
-  if (callbacks_.size() > idle_) threads_.emplace_back([this] { Work(); });
+  if (callbacks_.size() > idle_ && !stopping_) {
+    threads_.emplace_back([this] { Work(); });
+  }
   wake_.notify_one();
 }
 

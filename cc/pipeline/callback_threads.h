@@ -6,9 +6,9 @@
 // retained for reuse.
 //
 // CallbackThreads is thread-safe. Run never blocks on a callback. The
-// destructor runs all queued callbacks and joins the threads. So the destructor
-// must not run in a callback, and Run must not be called once the destructor
-// has begun.
+// destructor runs all queued callbacks and joins the threads, so it must not
+// run in a callback. Once it has begun, only callbacks may call Run, and must
+// not wait for the new callback, which gets no thread of its own.
 
 #ifndef PERSIA_CC_PIPELINE_CALLBACK_THREADS_H_
 #define PERSIA_CC_PIPELINE_CALLBACK_THREADS_H_

@@ -41,12 +41,15 @@ void Lookup::WhenComplete(DoneCallback done) {
   done(status_);
 }
 
-void Lookup::CopyRows(StridedSpan<float> batch) {
+void Lookup::CopyRows(StridedSpan<float> batch, size_t begin, size_t end) {
   const size_t dim = plan_->dim;
   if (plan_->bags == nullptr) {
-    ExpandRows(plan_->unique, rows_, dim, batch);
+    const Span<const uint32_t> inverse = plan_->unique.inverse;
+    ExpandRows(inverse.subspan(begin, end - begin), rows_, dim,
+               batch.Part(begin, end, dim));
   } else if (plan_->sends_bags()) {
-    CopyVectors(rows_, dim, batch);
+    CopyVectors(rows_.subspan(begin * dim, (end - begin) * dim), dim,
+                batch.Part(begin, end, dim));
   } else if (batch.IsContiguous(dim)) {
     Pool(batch.values());
   } else {

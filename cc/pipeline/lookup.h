@@ -46,6 +46,9 @@ struct LookupPlan {
            bags->pooled_by() == LookupBags::PooledBy::kService;
   }
 
+  // Whether the vectors may be copied in parts: see Lookup::CopyRows.
+  bool splits() const { return bags == nullptr || sends_bags(); }
+
   // Returns the unique ids, without bags, as a view of this plan.
   TableIds UniqueRows() const;
 
@@ -85,7 +88,13 @@ class Lookup {
   // id's row to the id's positions in the batch. With bags, pools the rows,
   // unless the service has pooled them. Precondition: the lookup has completed
   // without an error.
-  void CopyRows(StridedSpan<float> batch);
+  void CopyRows(StridedSpan<float> batch) {
+    CopyRows(batch, 0, plan_->vectors());
+  }
+
+  // Fills the vectors `begin` to `end` - 1 of `batch` only: all of them unless
+  // the plan splits(). Several threads may call it for different vectors.
+  void CopyRows(StridedSpan<float> batch, size_t begin, size_t end);
 
   // Whether CopyRows has been called.
   bool copied() const { return copied_; }

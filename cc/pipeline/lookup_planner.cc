@@ -1,17 +1,41 @@
 #include "cc/pipeline/lookup_planner.h"
 
+#include "cc/pipeline/parallel_for.h"
 #include "cc/service/pooling_service.h"
 #include "cc/wire/vector_codec.h"
 
 namespace persia {
+namespace {
+
+// So many ids that their deduplication takes much longer than the start of a
+// thread.
+constexpr size_t kManyIds = size_t{16} << 10;
+
+}  // namespace
 
 void LookupPlanner::SendBagsOf(TableKey table) {
   std::lock_guard<std::mutex> lock(mutex_);
   tables_.insert(table);
 }
 
-std::shared_ptr<LookupPlan> LookupPlanner::Plan(const std::string& layer,
-                                                const TableIds& ids) const {
+std::vector<std::shared_ptr<LookupPlan>> LookupPlanner::Plan(
+    Span<const Ids> lookups) const {
+  std::vector<std::shared_ptr<LookupPlan>> plans(lookups.size());
+  const auto plan = [&](size_t i) {
+    plans[i] = PlanOne(*lookups[i].layer, *lookups[i].ids);
+  };
+  size_t ids = 0;
+  for (const Ids& lookup : lookups) ids += lookup.ids->ids.size();
+  if (ids >= kManyIds) {
+    ParallelFor(threads_, lookups.size(), plan);
+  } else {
+    for (size_t i = 0; i < lookups.size(); ++i) plan(i);
+  }
+  return plans;
+}
+
+std::shared_ptr<LookupPlan> LookupPlanner::PlanOne(const std::string& layer,
+                                                   const TableIds& ids) const {
   auto plan = std::make_shared<LookupPlan>();
   plan->layer = layer;
   plan->table = ids.table;

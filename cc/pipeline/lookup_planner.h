@@ -21,7 +21,10 @@
 #include <mutex>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
+#include "cc/base/span.h"
+#include "cc/pipeline/callback_threads.h"
 #include "cc/pipeline/lookup.h"
 #include "cc/wire/wire_dtype.h"
 
@@ -30,23 +33,33 @@ namespace persia {
 class LookupPlanner {
  public:
   // Creates a planner for a service that splits ids over `shard_count` shards.
-  LookupPlanner(uint32_t shard_count, WireDtype wire_dtype)
-      : shard_count_(shard_count), wire_dtype_(wire_dtype) {}
+  // `threads`, which must outlive the planner, help with many ids.
+  LookupPlanner(uint32_t shard_count, WireDtype wire_dtype,
+                CallbackThreads* threads)
+      : shard_count_(shard_count), wire_dtype_(wire_dtype), threads_(threads) {}
 
   // From now on, bags of `table` may be sent to the service, which pools them.
   void SendBagsOf(TableKey table);
 
-  // Creates the plan of a lookup of `layer`. Precondition: CheckBags(ids) is
-  // OK. Ids may repeat.
-  std::shared_ptr<LookupPlan> Plan(const std::string& layer,
-                                   const TableIds& ids) const;
+  // The ids of a layer's lookup, which may repeat. CheckBags(*ids) must be OK.
+  struct Ids {
+    const std::string* layer;
+    const TableIds* ids;
+  };
+
+  // Creates the plans of several lookups, in their order. If they have many
+  // ids, creates some on other threads, and blocks until these are done.
+  std::vector<std::shared_ptr<LookupPlan>> Plan(Span<const Ids> lookups) const;
 
  private:
+  std::shared_ptr<LookupPlan> PlanOne(const std::string& layer,
+                                      const TableIds& ids) const;
   bool MoveLessThanRows(const TableIds& bags, size_t unique_ids) const;
   bool PoolsBagsOf(TableKey table) const;
 
   const uint32_t shard_count_;
   const WireDtype wire_dtype_;
+  CallbackThreads* const threads_;
   mutable std::mutex mutex_;
   // Tables whose bags the service pools. Guarded by mutex_.
   std::unordered_set<TableKey> tables_;

@@ -14,7 +14,7 @@ LookupSender::LookupSender(EmbeddingService* service, PushQueue* pushes,
         fetchers->Run(std::move(work));
       }),
       options_(options),
-      planner_(options.shard_count, options.wire_dtype),
+      planner_(options.shard_count, options.wire_dtype, fetchers),
       training_(/*read_only=*/false, options.linger_seconds,
                 [this](auto request) { SendWhenFresh(std::move(request)); }),
       reading_(/*read_only=*/true, options.linger_seconds,
@@ -26,14 +26,36 @@ void LookupSender::Stop() {
   reading_.Stop();
 }
 
-std::shared_ptr<Lookup> LookupSender::Start(const LayerCall& call) {
-  if (auto claimed = Claim(call)) return claimed;
-  std::shared_ptr<LookupPlan> plan = planner_.Plan(call.layer, call);
-  plan->replica = call.replica;
-  plan->absent = call.absent;
-  auto lookup = std::make_shared<Lookup>(std::move(plan));
-  (call.training ? training_ : reading_).Add(lookup);
-  return lookup;
+std::vector<std::shared_ptr<Lookup>> LookupSender::Start(
+    Span<const LayerCall> calls) {
+  std::vector<std::shared_ptr<Lookup>> lookups;
+  std::vector<const LayerCall*> unclaimed;
+  for (const LayerCall& call : calls) {
+    lookups.push_back(Claim(call));
+    if (lookups.back() == nullptr) unclaimed.push_back(&call);
+  }
+  auto gathered = Gather(unclaimed);
+  auto next = gathered.begin();
+  for (std::shared_ptr<Lookup>& lookup : lookups) {
+    if (lookup == nullptr) lookup = std::move(*next++);
+  }
+  return lookups;
+}
+
+// Starts lookups that no stream holds.
+std::vector<std::shared_ptr<Lookup>> LookupSender::Gather(
+    Span<const LayerCall* const> calls) {
+  std::vector<LookupPlanner::Ids> ids;
+  for (const LayerCall* call : calls) ids.push_back({&call->layer, call});
+  auto plans = planner_.Plan(ids);
+  std::vector<std::shared_ptr<Lookup>> lookups;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    plans[i]->replica = calls[i]->replica;
+    plans[i]->absent = calls[i]->absent;
+    lookups.push_back(std::make_shared<Lookup>(std::move(plans[i])));
+    (calls[i]->training ? training_ : reading_).Add(lookups.back());
+  }
+  return lookups;
 }
 
 StreamId LookupSender::OpenStream(StreamOptions options) {

@@ -43,8 +43,8 @@ class LookupSender {
   // From now on, lookups of `table` send bags if that moves fewer bytes.
   void SendBagsOf(TableKey table) { planner_.SendBagsOf(table); }
 
-  // Returns the lookup that a stream holds for `call`, or starts a new one.
-  std::shared_ptr<Lookup> Start(const LayerCall& call);
+  // Returns the lookup that a stream holds for each call, or starts a new one.
+  std::vector<std::shared_ptr<Lookup>> Start(Span<const LayerCall> calls);
 
   StreamId OpenStream(StreamOptions options);
   void CloseStream(StreamId id);
@@ -57,6 +57,8 @@ class LookupSender {
 
  private:
   std::shared_ptr<Lookup> Claim(const LayerCall& call);
+  std::vector<std::shared_ptr<Lookup>> Gather(
+      Span<const LayerCall* const> calls);
   std::vector<std::shared_ptr<PrefetchStream>> Streams() const;
   void SendWhenFresh(std::shared_ptr<FusedLookup> request);
   void WhenFresh(const FusedLookup& request, int bound, DoneCallback done);

@@ -83,12 +83,15 @@ PrefetchStream::PrefetchStream(uint64_t id, const StreamOptions& options,
 PrefetchStream::~PrefetchStream() = default;
 
 void PrefetchStream::Register(std::vector<PrefetchIds> layers) {
+  std::vector<LookupPlanner::Ids> ids;
+  for (const PrefetchIds& layer : layers) ids.push_back({&layer.layer, &layer});
+  auto plans = planner_->Plan(ids);
   Batch batch;
-  for (PrefetchIds& layer : layers) {
+  for (size_t i = 0; i < layers.size(); ++i) {
     Entry entry;
-    entry.plan = planner_->Plan(layer.layer, layer);
-    entry.plan->absent = layer.absent;
-    entry.ids = std::move(layer);
+    entry.plan = std::move(plans[i]);
+    entry.plan->absent = layers[i].absent;
+    entry.ids = std::move(layers[i]);
     batch.entries.push_back(std::move(entry));
   }
   // Dropped batches are destroyed after the lock is released: see OnSlotFreed.

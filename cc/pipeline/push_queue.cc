@@ -7,9 +7,14 @@
 
 #include "cc/base/catch_bad_alloc.h"
 #include "cc/pipeline/gradient_sum.h"
+#include "cc/pipeline/parallel_for.h"
 
 namespace persia {
 namespace {
+
+// So many gradients that their sums take much longer than the start of a
+// thread.
+constexpr size_t kManyFloats = size_t{128} << 10;
 
 // Draws a random client id, which differs in every process and session and is
 // never 0.
@@ -29,10 +34,11 @@ struct PushQueue::Update {
 };
 
 PushQueue::PushQueue(EmbeddingService* service, double timeout_seconds,
-                     Lender lend)
+                     Lender lend, CallbackThreads* helpers)
     : service_(service),
       timeout_seconds_(timeout_seconds),
       lend_(std::move(lend)),
+      helpers_(helpers),
       client_(RandomClient()),
       thread_([this] { Work(); }) {}
 
@@ -182,19 +188,37 @@ void PushQueue::Work() {
   }
 }
 
+// Sums the gradients of each table.
+void PushQueue::Sum(Update* update) const {
+  const StepGroup& group = update->group;
+  update->sums.resize(group.size());
+  const auto sum = [&](size_t t) { update->sums[t] = SumGradients(group[t]); };
+  size_t floats = 0;
+  for (const TableStep& step : group) {
+    for (const StagedGradients& part : step.parts) {
+      floats += part.gradients.vectors.values().size();
+    }
+  }
+  if (floats >= kManyFloats) {
+    ParallelFor(helpers_, group.size(), sum);
+  } else {
+    for (size_t t = 0; t < group.size(); ++t) sum(t);
+  }
+}
+
 // Fills the update's request. Its generation is the lowest generation of the
 // step's lookups, so that shards refuse the update if a restore came after any
 // of these lookups.
 Status PushQueue::Prepare(Update* update) {
-  update->sums.reserve(update->group.size());
+  Sum(update);
   UpdateRequest& request = update->request;
   request.client = client_;
   request.generation = UINT64_MAX;
-  for (const TableStep& step : update->group) {
-    update->sums.push_back(SumGradients(step));
+  for (size_t t = 0; t < update->group.size(); ++t) {
+    const TableStep& step = update->group[t];
     TableUpdate table;
-    table.ids = update->sums.back().ids;
-    table.gradients = update->sums.back().gradients;
+    table.ids = update->sums[t].ids;
+    table.gradients = update->sums[t].gradients;
     table.learning_rate = step.learning_rate;
     table.step = step.step;
     request.tables.push_back(table);

@@ -1,10 +1,10 @@
 // PushQueue: sends committed gradients to the service, off the critical path.
 //
-// One thread sums the gradients of each step's duplicate ids and sends one
-// update request per step, in order of commit, without waiting for the
-// acknowledgement of the previous request. The first error is stored until
-// Flush returns it; until then, queued and new updates are dropped and counted,
-// so that no update is lost silently.
+// One thread sums the gradients of each step's duplicate ids, with the help of
+// others if there are many, and sends one update request per step, in order of
+// commit, without waiting for the acknowledgement of the previous request. The
+// first error is stored until Flush returns it; until then, queued and new
+// updates are dropped and counted, so that no update is lost silently.
 //
 // The queue counts the committed and the acknowledged steps of each table,
 // which determine how stale a lookup is.
@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/pipeline/callback_threads.h"
 #include "cc/pipeline/step_ledger.h"
 #include "cc/service/embedding_service.h"
 
@@ -57,8 +58,9 @@ class PushQueue {
   // a thread that may run callbacks.
   using Lender = std::function<DoneCallback(DoneCallback)>;
 
-  // `service` must outlive the queue.
-  PushQueue(EmbeddingService* service, double timeout_seconds, Lender lend);
+  // `service` and `helpers` must outlive the queue.
+  PushQueue(EmbeddingService* service, double timeout_seconds, Lender lend,
+            CallbackThreads* helpers);
 
   ~PushQueue() { Stop(); }
 
@@ -119,6 +121,7 @@ class PushQueue {
   struct Update;
 
   void Work();
+  void Sum(Update* update) const;
   Status Prepare(Update* update);
   void Send(std::shared_ptr<Update> update);
   void End(Update* update, const Status& status);
@@ -133,6 +136,7 @@ class PushQueue {
   EmbeddingService* const service_;
   const double timeout_seconds_;
   const Lender lend_;
+  CallbackThreads* const helpers_;
   const uint64_t client_;
 
   mutable std::mutex mutex_;

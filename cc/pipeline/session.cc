@@ -12,6 +12,7 @@
 #include "cc/base/hash.h"
 #include "cc/base/random_bytes.h"
 #include "cc/pipeline/callback_threads.h"
+#include "cc/pipeline/done_of_all.h"
 #include "cc/pipeline/layer_name.h"
 #include "cc/pipeline/lookup_sender.h"
 #include "cc/pipeline/push_queue.h"
@@ -63,6 +64,18 @@ Status CheckIds(const std::string& layer, const TableIds& ids) {
                 Concat("layer '", ShownLayer(layer), "': ", status.message()));
 }
 
+// Whether each lookup has room for its rows.
+Status CheckRoom(Span<const WantedRows> wanted) {
+  for (const WantedRows& each : wanted) {
+    const LookupPlan& plan = *each.lookup->plan();
+    if (each.rows.Holds(plan.vectors(), plan.dim)) continue;
+    return InvalidArgument(
+        "layer '", ShownLayer(plan.layer), "' looks up ", plan.vectors(), " x ",
+        plan.dim, " numbers, received room for ", each.rows.values().size());
+  }
+  return Status();
+}
+
 // Returns a wrapper of `done`, which may be called once. If the wrapper is
 // called on the thread that called Lend, `done` runs there. Otherwise `done`
 // runs, and its captures are destroyed, on one of `threads`.
@@ -112,10 +125,12 @@ class SessionImpl : public Session {
               const SessionOptions& options)
       : options_(options),
         service_(MakeService(std::move(service), options, &cache_)),
-        pushes_(service_.get(), options.timeout_seconds,
-                [this](DoneCallback done) {
-                  return Lend(&senders_, std::move(done));
-                }),
+        pushes_(
+            service_.get(), options.timeout_seconds,
+            [this](DoneCallback done) {
+              return Lend(&senders_, std::move(done));
+            },
+            &fetchers_),
         lookups_(service_.get(), &pushes_, &senders_, &fetchers_, options) {}
 
   // Callbacks that wait for pushes run on threads of senders_. As the last
@@ -138,30 +153,36 @@ class SessionImpl : public Session {
     return Status();
   }
 
-  Result<Issued> Issue(const LayerCall& call) override {
-    PERSIA_RETURN_IF_ERROR(retired_.Check(call.layer));
-    PERSIA_RETURN_IF_ERROR(CheckIds(call.layer, call));
+  using Session::Issue;
+  Result<std::vector<Issued>> Issue(Span<const LayerCall> calls) override {
+    for (const LayerCall& call : calls) {
+      PERSIA_RETURN_IF_ERROR(retired_.Check(call.layer));
+      PERSIA_RETURN_IF_ERROR(CheckIds(call.layer, call));
+    }
     PERSIA_RETURN_IF_ERROR(pushes_.error());
-    return CatchBadAlloc([&] { return Begin(call); });
+    return CatchBadAlloc([&] { return Begin(calls); });
   }
 
-  void Fetch(const std::shared_ptr<Lookup>& lookup, StridedSpan<float> rows,
-             DoneCallback done) override {
-    const LookupPlan& plan = *lookup->plan();
-    if (!rows.Holds(plan.vectors(), plan.dim)) {
-      return done(InvalidArgument("layer '", ShownLayer(plan.layer),
-                                  "' looks up ", plan.vectors(), " x ",
-                                  plan.dim, " numbers, received room for ",
-                                  rows.values().size()));
-    }
+  using Session::Fetch;
+  void Fetch(std::vector<WantedRows> wanted, DoneCallback done) override {
+    const Status room = CheckRoom(wanted);
+    if (!room.ok() || wanted.empty()) return done(room);
     const Clock::time_point asked_at = Clock::now();
     const std::thread::id caller = std::this_thread::get_id();
-    lookup->WhenComplete([this, lookup, rows, asked_at, caller,
-                          done = std::move(done)](const Status& status) {
-      if (std::this_thread::get_id() != caller) CountWait(asked_at);
-      if (status.ok()) lookup->CopyRows(rows);
-      done(status);
-    });
+    const auto all =
+        std::make_shared<const std::vector<WantedRows>>(std::move(wanted));
+    const DoneCallback arrived = DoneOfAll(
+        all->size(), [this, all, done = std::move(done)](Status status) {
+          if (status.ok()) status = CopyAll(*all);
+          done(status);
+        });
+    for (const WantedRows& each : *all) {
+      each.lookup->WhenComplete(
+          [this, asked_at, caller, arrived](const Status& status) {
+            if (std::this_thread::get_id() != caller) CountWait(asked_at);
+            arrived(status);
+          });
+    }
   }
 
   Result<StreamId> OpenStream(const StreamOptions& options) override {
@@ -255,17 +276,31 @@ class SessionImpl : public Session {
   }
 
  private:
-  Result<Issued> Begin(const LayerCall& call) {
-    ++(call.training ? training_lookups_ : readonly_lookups_);
-    pushes_.Push(ledger_.Release({call.table}));
-    Issued issued;
-    issued.lookup = lookups_.Start(call);
-    if (call.training) {
-      StepLedger::Opened opened = ledger_.Open(issued.lookup->plan());
-      issued.ticket = opened.ticket;
-      pushes_.Push(std::move(opened.released));
+  Status CopyAll(Span<const WantedRows> wanted) {
+    return CatchBadAlloc([&] {
+      CopyRows(wanted, &fetchers_);
+      return Status();
+    });
+  }
+
+  Result<std::vector<Issued>> Begin(Span<const LayerCall> calls) {
+    std::vector<TableKey> tables;
+    for (const LayerCall& call : calls) tables.push_back(call.table);
+    pushes_.Push(ledger_.Release(tables));
+    std::vector<std::shared_ptr<Lookup>> lookups = lookups_.Start(calls);
+    std::vector<Issued> all;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      ++(calls[i].training ? training_lookups_ : readonly_lookups_);
+      Issued issued;
+      issued.lookup = std::move(lookups[i]);
+      if (calls[i].training) {
+        StepLedger::Opened opened = ledger_.Open(issued.lookup->plan());
+        issued.ticket = opened.ticket;
+        pushes_.Push(std::move(opened.released));
+      }
+      all.push_back(std::move(issued));
     }
-    return issued;
+    return all;
   }
 
   Deadline NewDeadline() const {

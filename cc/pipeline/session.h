@@ -34,6 +34,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cc/base/counters.h"
@@ -43,6 +44,7 @@
 #include "cc/base/strided_span.h"
 #include "cc/client/wire_counters.h"
 #include "cc/pipeline/staleness_meter.h"
+#include "cc/pipeline/wanted_rows.h"
 #include "cc/service/embedding_service.h"
 #include "cc/wire/wire_dtype.h"
 
@@ -123,8 +125,6 @@ struct LayerCall : TableIds {
   AbsentRows absent = AbsentRows::kDefault;
 };
 
-class Lookup;
-
 struct Issued {
   std::shared_ptr<Lookup> lookup;
   Ticket ticket = 0;
@@ -168,15 +168,25 @@ class PERSIA_EXPORT Session {
   // bags.
   virtual Status CreateTable(CreateTableRequest* request) = 0;
 
-  // Begins a lookup. The ids need to live only until Issue returns. A lookup
-  // that is not for training is sent once all earlier committed updates of its
-  // table are acknowledged, so that an evaluation reflects these updates.
-  virtual Result<Issued> Issue(const LayerCall& call) = 0;
+  // Begins the lookups of several layers. The ids need to live only until Issue
+  // returns. A lookup that is not for training is sent once all earlier
+  // committed updates of its table are acknowledged, so that an evaluation
+  // reflects these updates. If an error is returned, no lookup was begun.
+  virtual Result<std::vector<Issued>> Issue(Span<const LayerCall> calls) = 0;
+  Result<Issued> Issue(const LayerCall& call) {
+    auto issued = Issue(Span<const LayerCall>(&call, 1));
+    if (!issued.ok()) return issued.status();
+    return std::move(issued->front());
+  }
 
-  // Fills `rows` once the lookup's rows have arrived, then calls `done`. `rows`
-  // must hold vectors() vectors of dim floats, and live until `done`.
-  virtual void Fetch(const std::shared_ptr<Lookup>& lookup,
-                     StridedSpan<float> rows, DoneCallback done) = 0;
+  // Fills the room for the rows of each lookup once the rows of all lookups
+  // have arrived, then calls `done`. The room must live until `done`. May fill
+  // it on several threads.
+  virtual void Fetch(std::vector<WantedRows> wanted, DoneCallback done) = 0;
+  void Fetch(std::shared_ptr<Lookup> lookup, StridedSpan<float> rows,
+             DoneCallback done) {
+    Fetch({WantedRows{std::move(lookup), rows}}, std::move(done));
+  }
 
   // Opens a prefetch stream. CloseStream ends the stream and drops its
   // registered batches.

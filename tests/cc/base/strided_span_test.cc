@@ -36,6 +36,19 @@ TEST(StridedSpan, OfNoVectorsIsEmpty) {
   EXPECT_TRUE(StridedSpan<float>(none).Holds(0, 2));
 }
 
+TEST(StridedSpan, HasParts) {
+  std::vector<float> matrix = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+  const auto columns = StridedSpan<float>::Columns(matrix, 3, 3, 1, 2);
+  const auto part = columns.Part(1, 3, 2);
+  EXPECT_TRUE(part.Holds(2, 2));
+  EXPECT_EQ(part.At(0, 2), matrix.data() + 4);
+  EXPECT_EQ(part.At(1, 2), matrix.data() + 7);
+  EXPECT_TRUE(columns.Part(2, 2, 2).Holds(0, 2));
+  const StridedSpan<float> whole(matrix);
+  EXPECT_TRUE(whole.Part(1, 2, 3).Holds(1, 3));
+  EXPECT_EQ(whole.Part(1, 2, 3).At(0, 3), matrix.data() + 3);
+}
+
 TEST(StridedSpan, CopiesAndAppendsVectors) {
   Floats matrix(6);
   const auto columns = StridedSpan<float>::Columns(matrix, 2, 3, 1, 2);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 namespace persia {
@@ -22,6 +24,13 @@ TableIds OneBag(const std::vector<int64_t>& ids,
   return bags;
 }
 
+std::shared_ptr<LookupPlan> PlanOne(const LookupPlanner& planner,
+                                    const TableIds& ids) {
+  const std::string layer = "layer";
+  const LookupPlanner::Ids lookup{&layer, &ids};
+  return planner.Plan({&lookup, 1}).front();
+}
+
 // One bag of `ids` unique ids.
 bool SendsOneBag(LookupPlanner* planner, size_t ids, TableKey table = kTable) {
   std::vector<int64_t> numbers;
@@ -30,13 +39,14 @@ bool SendsOneBag(LookupPlanner* planner, size_t ids, TableKey table = kTable) {
   TableIds bags = OneBag(numbers, offsets, Combiner::kMean);
   bags.table = table;
   planner->SendBagsOf(kTable);
-  return planner->Plan("layer", bags)->sends_bags();
+  return PlanOne(*planner, bags)->sends_bags();
 }
 
 // A row is 16 bytes, two offsets are 8: with one id the row is less, with two
 // the vector.
 TEST(LookupPlanner, SendsWhatMovesLess) {
-  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32);
+  CallbackThreads threads;
+  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32, &threads);
   EXPECT_FALSE(SendsOneBag(&planner, 1));
   EXPECT_TRUE(SendsOneBag(&planner, 2));
 }
@@ -44,25 +54,28 @@ TEST(LookupPlanner, SendsWhatMovesLess) {
 // A row is 8 bytes, as much as the offsets: with two ids, both ways cost the
 // same.
 TEST(LookupPlanner, CountsBytesAsTheyTravel) {
-  LookupPlanner planner(/*shard_count=*/1, WireDtype::kBfloat16);
+  CallbackThreads threads;
+  LookupPlanner planner(/*shard_count=*/1, WireDtype::kBfloat16, &threads);
   EXPECT_FALSE(SendsOneBag(&planner, 2));
   EXPECT_TRUE(SendsOneBag(&planner, 3));
 }
 
 TEST(LookupPlanner, SendsBagsOfTheirTablesAlone) {
-  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32);
+  CallbackThreads threads;
+  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32, &threads);
   EXPECT_FALSE(SendsOneBag(&planner, 100, kTable + 1));
 }
 
 TEST(LookupPlanner, KeepsWhatABagNeeds) {
-  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32);
+  CallbackThreads threads;
+  LookupPlanner planner(/*shard_count=*/1, WireDtype::kFloat32, &threads);
   planner.SendBagsOf(kTable);
   std::vector<int64_t> numbers = {5, 6, 5, 7, 8, 9, 10};
   std::vector<uint32_t> offsets = {0, 7};
   std::vector<float> weights = {1, 2, 3, 4, 5, 6, 7};
   TableIds bags = OneBag(numbers, offsets, Combiner::kSum);
   bags.weights = weights;
-  const auto plan = planner.Plan("layer", bags);
+  const auto plan = PlanOne(planner, bags);
   numbers.assign(numbers.size(), 0);
   offsets.assign(offsets.size(), 0);
   weights.assign(weights.size(), 0);
@@ -75,6 +88,35 @@ TEST(LookupPlanner, KeepsWhatABagNeeds) {
   EXPECT_EQ(asked.bag_offsets[1], 7u);
   EXPECT_EQ(asked.weights[6], 7.0f);
   EXPECT_EQ(plan->unique.ids, (std::vector<int64_t>{5, 6, 7, 8, 9, 10}));
+}
+
+TEST(LookupPlanner, PlansManyLookupsInTheirOrder) {
+  CallbackThreads threads;
+  const LookupPlanner planner(/*shard_count=*/3, WireDtype::kFloat32, &threads);
+  constexpr size_t kLookups = 30, kIds = 2000;
+  std::vector<std::string> layers(kLookups);
+  std::vector<std::vector<int64_t>> numbers(kLookups);
+  std::vector<TableIds> ids(kLookups);
+  std::vector<LookupPlanner::Ids> lookups;
+  for (size_t i = 0; i < kLookups; ++i) {
+    layers[i] = std::to_string(i);
+    for (size_t n = 0; n < kIds; ++n) {
+      numbers[i].push_back(static_cast<int64_t>(i * n % 777));
+    }
+    ids[i].table = i;
+    ids[i].dim = 1;
+    ids[i].ids = numbers[i];
+    lookups.push_back({&layers[i], &ids[i]});
+  }
+  const auto plans = planner.Plan(lookups);
+  ASSERT_EQ(plans.size(), kLookups);
+  for (size_t i = 0; i < kLookups; ++i) {
+    EXPECT_EQ(plans[i]->layer, layers[i]);
+    EXPECT_EQ(plans[i]->table, i);
+    const UniqueIds alone = Dedupe(numbers[i], 3);
+    EXPECT_EQ(plans[i]->unique.ids, alone.ids);
+    EXPECT_EQ(plans[i]->unique.inverse, alone.inverse);
+  }
 }
 
 }  // namespace

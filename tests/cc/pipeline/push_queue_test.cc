@@ -23,7 +23,8 @@ constexpr TableKey kOtherTable = 22;
 class PushQueueTest : public testing::Test {
  protected:
   PushQueueTest() {
-    queue_.emplace(service_.get(), /*timeout_seconds=*/100, SameThread);
+    queue_.emplace(service_.get(), /*timeout_seconds=*/100, SameThread,
+                   &helpers_);
   }
   ~PushQueueTest() override { control_->ReleaseAll(); }
 
@@ -45,6 +46,7 @@ class PushQueueTest : public testing::Test {
 
   const std::shared_ptr<FakeControl> control_ = std::make_shared<FakeControl>();
   const std::unique_ptr<EmbeddingService> service_ = MakeFakeService(control_);
+  CallbackThreads helpers_;
   std::optional<PushQueue> queue_;
 };
 
@@ -65,6 +67,31 @@ TEST_F(PushQueueTest, SendsTheSumsOfAStep) {
   EXPECT_EQ(table.gradients, (std::vector<float>{3, 30, 30}));
 }
 
+TEST_F(PushQueueTest, SumsManyGradientsOfEachTable) {
+  constexpr size_t kTables = 10, kIds = 20000;
+  StepGroup group;
+  for (size_t t = 0; t < kTables; ++t) {
+    std::vector<int64_t> ids(kIds);
+    std::vector<float> gradients(kIds);
+    for (size_t i = 0; i < kIds; ++i) {
+      ids[i] = static_cast<int64_t>(i % 100);
+      gradients[i] = static_cast<float>(t + 1);
+    }
+    TableStep step = MakeStep(t);
+    AddPart(&step, ids, gradients);
+    group.push_back(std::move(step));
+  }
+  queue_->Push(std::move(group));
+  ExpectOk(queue_->Flush());
+  const SeenUpdate update = control_->WaitForUpdates(1).at(0);
+  ASSERT_EQ(update.tables.size(), kTables);
+  for (size_t t = 0; t < kTables; ++t) {
+    EXPECT_EQ(update.tables[t].table, t);
+    const auto sum = static_cast<float>(kIds / 100 * (t + 1));
+    EXPECT_EQ(update.tables[t].gradients, std::vector<float>(100, sum));
+  }
+}
+
 TEST_F(PushQueueTest, NumbersItsRequestsForTheService) {
   for (int i = 0; i < 3; ++i) {
     Push(MakeOneIdStep(kTable, i));
@@ -79,7 +106,7 @@ TEST_F(PushQueueTest, NumbersItsRequestsForTheService) {
 }
 
 TEST_F(PushQueueTest, IsAnotherClientThanOtherQueues) {
-  PushQueue other(service_.get(), 100, SameThread);
+  PushQueue other(service_.get(), 100, SameThread, &helpers_);
   Push(MakeOneIdStep(kTable, 1));
   ExpectOk(queue_->Flush());
   StepGroup group;

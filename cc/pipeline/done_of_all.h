@@ -1,7 +1,7 @@
 // DoneOfAll: one callback for the end of several calls.
 
-#ifndef PERSIA_CC_OPS_DONE_OF_ALL_H_
-#define PERSIA_CC_OPS_DONE_OF_ALL_H_
+#ifndef PERSIA_CC_PIPELINE_DONE_OF_ALL_H_
+#define PERSIA_CC_PIPELINE_DONE_OF_ALL_H_
 
 #include <cstddef>
 #include <memory>
@@ -39,4 +39,4 @@ inline DoneCallback DoneOfAll(size_t count, DoneCallback done) {
 
 }  // namespace persia
 
-#endif  // PERSIA_CC_OPS_DONE_OF_ALL_H_
+#endif  // PERSIA_CC_PIPELINE_DONE_OF_ALL_H_
