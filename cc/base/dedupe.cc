@@ -7,6 +7,7 @@
 
 #include "cc/base/dedupe_index.h"
 #include "cc/base/hash.h"
+#include "cc/base/prefetch.h"
 #include "cc/base/scratch.h"
 
 namespace persia {
@@ -19,6 +20,28 @@ struct ThreadMemory {
   Scratch<uint32_t> shards;
   Scratch<uint32_t> moved_to;
 };
+
+// How many vectors ahead ExpandRows and AddGradients prefetch. The CPU itself
+// does not foresee which row is next, nor vectors that are far from each other.
+constexpr size_t kAhead = 16;
+
+// A constant size, so that a compiler unrolls the loops below.
+constexpr size_t kBlock = 16;
+
+void CopyFloats(const float* from, size_t count, float* to) {
+  for (; count >= kBlock; count -= kBlock, from += kBlock, to += kBlock) {
+    std::memcpy(to, from, kBlock * sizeof(float));
+  }
+  if (count != 0) std::memcpy(to, from, count * sizeof(float));
+}
+
+void AddFloats(const float* __restrict from, size_t count,
+               float* __restrict to) {
+  for (; count >= kBlock; count -= kBlock, from += kBlock, to += kBlock) {
+    for (size_t d = 0; d < kBlock; ++d) to[d] += from[d];
+  }
+  for (size_t d = 0; d < count; ++d) to[d] += from[d];
+}
 
 ThreadMemory& OfThread() {
   thread_local ThreadMemory memory;
@@ -107,23 +130,24 @@ UniqueIds Dedupe(Span<const int64_t> batch, uint32_t shard_count) {
 
 void ExpandRows(Span<const uint32_t> inverse, Span<const float> rows,
                 size_t dim, StridedSpan<float> out) {
-  float* to = out.values().data();
-  const size_t stride = out.StrideOf(dim);
-  for (const uint32_t row : inverse) {
-    std::memcpy(to, rows.data() + row * dim, dim * sizeof(float));
-    to += stride;
+  for (size_t i = 0; i < inverse.size(); ++i) {
+    if (i + kAhead < inverse.size()) {
+      Prefetch(rows.data() + inverse[i + kAhead] * dim);
+      Prefetch<For::kWrite>(out.At(i + kAhead, dim));
+    }
+    CopyFloats(rows.data() + inverse[i] * dim, dim, out.At(i, dim));
   }
 }
 
 void AddGradients(Span<const uint32_t> inverse,
                   StridedSpan<const float> gradients, size_t dim,
                   Span<float> sums) {
-  const float* gradient = gradients.values().data();
-  const size_t stride = gradients.StrideOf(dim);
-  for (const uint32_t row : inverse) {
-    float* sum = sums.data() + row * dim;
-    for (size_t d = 0; d < dim; ++d) sum[d] += gradient[d];
-    gradient += stride;
+  for (size_t i = 0; i < inverse.size(); ++i) {
+    if (i + kAhead < inverse.size()) {
+      Prefetch(gradients.At(i + kAhead, dim));
+      Prefetch<For::kWrite>(sums.data() + inverse[i + kAhead] * dim);
+    }
+    AddFloats(gradients.At(i, dim), dim, sums.data() + inverse[i] * dim);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "cc/pipeline/wanted_rows.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "cc/pipeline/lookup.h"
 #include "cc/pipeline/parallel_for.h"
@@ -10,29 +9,21 @@ namespace persia {
 namespace {
 
 // The floats that a thread copies at a time: enough to be worth the start of a
-// thread, and so few that no thread works long after the others.
+// thread, and so few that they fit into its cache.
 constexpr size_t kPartFloats = size_t{64} << 10;
 
-// Vectors of one lookup.
-struct Part {
-  const WantedRows* wanted;
-  size_t begin;
-  size_t end;
-};
-
-std::vector<Part> PartsOf(Span<const WantedRows> wanted) {
-  std::vector<Part> parts;
-  for (const WantedRows& each : wanted) {
-    const LookupPlan& plan = *each.lookup->plan();
-    const size_t count = plan.vectors();
-    const size_t step =
-        std::max<size_t>(plan.splits() ? kPartFloats / plan.dim : count, 1);
-    // A lookup without vectors has a part too.
-    for (size_t begin = 0; begin == 0 || begin < count; begin += step) {
-      parts.push_back({&each, begin, std::min(begin + step, count)});
-    }
+// Copies part `part` of `parts` of the lookup with number `number`: part of its
+// vectors, or, if it cannot be split, either all of them or none.
+void CopyPart(const WantedRows& wanted, size_t number, size_t part,
+              size_t parts) {
+  const LookupPlan& plan = *wanted.lookup->plan();
+  if (plan.splits()) {
+    const size_t begin = plan.vectors() * part / parts;
+    const size_t end = plan.vectors() * (part + 1) / parts;
+    wanted.lookup->CopyRows(wanted.rows, begin, end);
+  } else if (part == number % parts) {
+    wanted.lookup->CopyRows(wanted.rows);
   }
-  return parts;
 }
 
 }  // namespace
@@ -42,15 +33,16 @@ void CopyRows(Span<const WantedRows> wanted, CallbackThreads* threads) {
   for (const WantedRows& each : wanted) {
     floats += each.lookup->plan()->vectors() * each.lookup->plan()->dim;
   }
-  if (floats < 2 * kPartFloats) {
-    for (const WantedRows& each : wanted) each.lookup->CopyRows(each.rows);
-    return;
-  }
-  const std::vector<Part> parts = PartsOf(wanted);
-  ParallelFor(threads, parts.size(), [&](size_t p) {
-    const Part& part = parts[p];
-    part.wanted->lookup->CopyRows(part.wanted->rows, part.begin, part.end);
-  });
+  // The vectors of several lookups may be columns of one matrix, so a part has
+  // some vectors of each lookup, which are then near each other.
+  const size_t parts = std::max<size_t>(floats / kPartFloats, 1);
+  const auto copy = [&](size_t part) {
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      CopyPart(wanted[i], i, part, parts);
+    }
+  };
+  if (parts == 1) return copy(0);
+  ParallelFor(threads, parts, copy);
 }
 
 }  // namespace persia
