@@ -68,7 +68,8 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
     meter = Meter(arguments.steps, pids)
     with strategy.scope():
         sizes = workload_w1.vocabularies()
-        model = w1_model.make_persia(sizes, ptf.Cluster(staleness=STALENESS))
+        cluster = ptf.Cluster(staleness=STALENESS)
+        model = w1_model.make_persia_joined(sizes, cluster)
 
         def own_data(context: tf.distribute.InputContext) -> tf.data.Dataset:
             batches = tf.data.Dataset.from_tensor_slices(
