@@ -55,7 +55,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--delay-ms",
         type=float,
-        help="reach the shards through proxies that delay each direction; at 0, proxies "
+        help="reach the shards through proxies that delay each direction; 0: proxies "
         "without a delay (without the option, no proxies)",
     )
     parser.add_argument("--wire-dtype", default="float32", help="dtype on the wire")

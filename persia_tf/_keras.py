@@ -74,6 +74,7 @@ __all__ = [
     "IS_KERAS_3",
     "NO_AUTOCAST",
     "keras",
+    "logical_and",
     "not_equal",
     "refuse_tensor_of_other_keras",
 ]
@@ -94,6 +95,13 @@ def refuse_tensor_of_other_keras(tensor: Any, layer: str) -> None:
         f"but its input is a tensor of {other}: one model cannot mix both. {remedy}. "
         f"Received: {tensor!r}"
     )
+
+
+def logical_and(x: Any, y: Any) -> Any:
+    """Returns `x & y` for each element, also for Keras 3's symbolic tensors."""
+    if IS_KERAS_3 and any(isinstance(each, keras.KerasTensor) for each in (x, y)):
+        return keras.ops.logical_and(x, y)
+    return tf.logical_and(x, y)
 
 
 def not_equal(x: Any, y: Any) -> Any:

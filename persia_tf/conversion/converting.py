@@ -122,6 +122,7 @@ def convert(
     _check_model(model)
     checks.one_of("regularizers", regularizers, CHOICES)
     checks.instance("together", together, bool, "a bool")
+    checks.instance("table_prefix", table_prefix, str, "a str")
     min_rows = checks.integer("min_rows", min_rows, 1, 2**63 - 1)
     rows_by = None if optimizer is None else optimizers.get(optimizer)
     regularizing = Regularizers(regularizers, rows_by)

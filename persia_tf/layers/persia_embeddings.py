@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
-from persia_tf._keras import keras, refuse_tensor_of_other_keras
+from persia_tf._keras import keras, logical_and, refuse_tensor_of_other_keras
 from persia_tf.base import checks
 from persia_tf.cluster import Cluster
 from persia_tf.current_cluster import cluster_in_use
@@ -30,6 +32,12 @@ class _Feature(PersiaEmbedding):
     def build(self, input_shape: Any = None) -> None:
         self._open_rows()
         self.built = True
+
+    def save_own_variables(self, store: Any) -> None:
+        # So that a file with this layer, but without its rows, differs from a file
+        # without this layer.
+        store["feature"] = np.zeros(1, np.float32)
+        super().save_own_variables(store)
 
     def _anchor_value(self) -> tf.Tensor:
         return tf.zeros((0,))  # Only recorded lookups need it, which use no anchor.
@@ -120,13 +128,16 @@ class PersiaEmbeddings(keras.layers.Layer):
         options = config.options()
         options["table"] = feature if config.table is None else config.table
         name = f"{self.name}.{feature}".replace("/", ".")
-        return _Feature(
-            **options,
-            name=name,
-            dtype=self.dtype_policy,
-            trainable=self.trainable,
-            cluster=self.cluster,
-        )
+        try:
+            return _Feature(
+                **options,
+                name=name,
+                dtype=self.dtype_policy,
+                trainable=self.trainable,
+                cluster=self.cluster,
+            )
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"feature '{feature}': {error}") from error
 
     def build(self, input_shape: Any = None) -> None:
         for each in self._embeddings:
@@ -152,8 +163,11 @@ class PersiaEmbeddings(keras.layers.Layer):
             for name, layer in zip(self.features, layers)
         ]
         joins = self.joined and all(each.is_plain for each in planned)
+        lookups = [layer._lookup_of(each) for layer, each in zip(layers, planned)]
+        if joins:
+            self._check_joined([each.static_shape for each in lookups])
         vectors = embedding.lookup(
-            [layer._lookup_of(each) for layer, each in zip(layers, planned)],
+            lookups,
             tf.convert_to_tensor(self._anchor),
             training=training,
             trainable=self.trainable,
@@ -165,17 +179,26 @@ class PersiaEmbeddings(keras.layers.Layer):
             return vectors[0]
         outputs = [each.finish(found) for each, found in zip(planned, vectors)]
         if self.joined:
-            return tf.concat([self._dense(each) for each in outputs], axis=-1)
+            dense = [self._dense(each) for each in outputs]
+            self._check_joined([each.shape for each in dense])
+            return tf.concat(dense, axis=-1)
         return dict(zip(self.features, outputs))
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
-        if self.joined or not self.supports_masking:
+        if not self.supports_masking:
             return None
-        ids = self._by_feature(inputs)
-        return {
+        ids = inputs
+        if not isinstance(inputs, Mapping):
+            ids = {name: inputs[..., i] for i, name in enumerate(self.features)}
+        masks = {
             name: layer.compute_mask(ids[name])
             for name, layer in zip(self.features, self._in_order())
         }
+        if not self.joined:
+            return masks
+        # As of a `Concatenate`: a place counts if it counts in all features.
+        given = [each for each in masks.values() if each is not None]
+        return functools.reduce(logical_and, given) if given else None
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         layers = self._in_order()
@@ -188,6 +211,7 @@ class PersiaEmbeddings(keras.layers.Layer):
         }
         if not self.joined:
             return shapes
+        self._check_joined([tf.TensorShape(each) for each in shapes.values()])
         first = shapes[self.features[0]]
         return (*first[:-1], sum(layer.output_dim for layer in layers))
 
@@ -258,8 +282,10 @@ class PersiaEmbeddings(keras.layers.Layer):
         if isinstance(inputs, Mapping):
             if set(inputs) != set(self.features):
                 raise ValueError(
-                    f"layer '{self.name}' takes a dict with the ids of its features, "
-                    f"{list(self.features)}. Received: a dict of {list(inputs)}"
+                    f"layer '{self.name}' takes a dict with the ids of each of its "
+                    f"features, and no others: {list(self.features)}. Received: a dict "
+                    f"that lacks {sorted(set(self.features) - set(inputs))}, and has "
+                    f"also {sorted(map(str, set(inputs) - set(self.features)))}"
                 )
             return inputs
         refuse_tensor_of_other_keras(inputs, self.name)
@@ -302,6 +328,19 @@ class PersiaEmbeddings(keras.layers.Layer):
             check_dtype(each.dtype, self.name)
         return {name: each.shape for name, each in ids.items()}
 
+    def _check_joined(self, shapes: Sequence[tf.TensorShape]) -> None:
+        """Raises ValueError if vectors of these shapes cannot be side by side."""
+        first = shapes[0][:-1]
+        for name, shape in zip(self.features, shapes):
+            if first.is_compatible_with(shape[:-1]):
+                continue
+            raise ValueError(
+                f"layer '{self.name}' joins vectors whose shapes are the same but for "
+                "the last axis: give the features ids of one shape, or leave out "
+                f"`joined`. Received: vectors of shape {shapes[0]} for feature "
+                f"'{self.features[0]}', and {shape} for '{name}'"
+            )
+
     def _dense(self, vectors: Any) -> tf.Tensor:
         if isinstance(vectors, tf.Tensor):
             return vectors
@@ -330,7 +369,11 @@ def _check_features(features: Any) -> None:
             "`features` must name at least one feature. Received: features={}"
         )
     for name, config in features.items():
-        checks.instance("a name in `features`", name, str, "a str")
+        if not isinstance(name, str):
+            raise TypeError(
+                f"the names in `features` must be str. Received: {name!r}, "
+                f"{type(name).__name__}"
+            )
         checks.instance(
             f"features[{name!r}]",
             config,

@@ -353,6 +353,15 @@ def test_a_layer_that_would_be_alone_is_converted_as_ever(model_of, reason, conv
     assert_predicts_the_same(clone, model, INPUTS["user"])
 
 
+def test_a_clone_may_be_converted_again(convert):
+    model = ranking_model()
+    clone, _ = convert(model)
+    again, report = convert(clone, min_rows=5)
+    assert [layer.path for layer in report.converted] == ["small"]
+    assert the_layer(again).name == "embeddings"
+    assert_predicts_the_same(again, model)
+
+
 def test_a_name_that_another_layer_has_is_not_taken(convert):
     ids = keras.Input((), dtype="int64")
     total = layers.Add(name="embeddings")([embedding(name)(ids) for name in "ab"])

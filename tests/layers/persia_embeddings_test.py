@@ -149,8 +149,30 @@ def test_pooled_features_are_joined_too(table, make_shards, rows_of, count, comb
 
 def test_features_of_other_shapes_are_not_joined(table):
     layer = ptf.layers.PersiaEmbeddings(plain_configs(table, 2), joined=True)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="3 for '.*f1'"):
+    with pytest.raises(ValueError, match=r"\(3, 5\) for 'f1'"):
         layer({"f0": np.array([1, 2]), "f1": np.array([1, 2, 3])})
+    with pytest.raises(ValueError, match=r"\(2, 3, 5\) for 'f1'"):
+        layer({"f0": np.arange(6), "f1": np.arange(6).reshape(2, 3)})
+    inputs = {
+        "f0": keras.Input((2, 3), dtype="int64"),
+        "f1": keras.Input((3, 2), dtype="int64"),
+    }
+    with pytest.raises(ValueError, match="joins vectors whose shapes are the same"):
+        layer(inputs)
+    sized = tf.TensorSpec((None,), tf.int64)
+    call = tf.function(layer.__call__, input_signature=[{"f0": sized, "f1": sized}])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="3 for '.*f1'"):
+        call({"f0": tf.range(2, dtype="int64"), "f1": tf.range(3, dtype="int64")})
+
+
+def test_a_file_may_be_without_the_rows(configs, shards, tmp_path):
+    model = model_of(together(configs, shards))
+    expected = fit(model)
+    path = str(tmp_path / "model.keras")
+    with ptf.rows_stay():
+        model.save(path)
+        loaded = keras.models.load_model(path)
+    np.testing.assert_array_equal(loaded.predict(IDS, verbose=0), expected)
 
 
 def test_one_tensor_has_the_ids_of_all_features(table):
@@ -330,6 +352,26 @@ def test_padding_is_masked(table):
     assert mask["b"] is None
 
 
+@pytest.mark.parametrize("as_one_tensor", [False, True])
+def test_joined_vectors_are_masked_as_by_a_concatenate(table, as_one_tensor):
+    configs = {
+        name: ptf.TableConfig(4, table=f"{table}_{name}", mask_zero=zero)
+        for name, zero in (("a", True), ("b", True), ("c", False))
+    }
+    ids = np.array([[[1, 2, 0], [2, 0, 1], [3, 1, 0], [0, 0, 0]]])
+    given = {name: ids[..., i] for i, name in enumerate("abc")}
+    inputs = {name: keras.Input((None,), dtype="int64", name=name) for name in "abc"}
+    if as_one_tensor:
+        given, inputs = ids, keras.Input((None, 3), dtype="int64")
+    layer = ptf.layers.PersiaEmbeddings(configs, joined=True)
+    mean = keras.layers.GlobalAveragePooling1D()
+    vectors = layer(inputs)
+    model = keras.Model(inputs, [vectors, mean(vectors)])
+    every, pooled = model.predict(given, verbose=0)
+    # Places 0 and 2 are no padding in "a" and "b"; "c" has no padding.
+    np.testing.assert_allclose(pooled, every[:, [0, 2]].mean(axis=1), rtol=1e-6)
+
+
 def test_its_config_makes_an_equal_layer(configs):
     layer = ptf.layers.PersiaEmbeddings(configs, joined=True, name="many")
     config = keras.saving.serialize_keras_object(layer)
@@ -353,8 +395,8 @@ def test_shapes_are_known_before_any_call(configs):
         ({}, ValueError, "at least one feature"),
         (["user"], TypeError, "a dict of ptf.TableConfig"),
         ({"user": 16}, TypeError, r"features\['user'\]. must be a ptf.TableConfig"),
-        ({1: ptf.TableConfig(2)}, TypeError, "must be a str"),
-        ({"user": ptf.TableConfig(0)}, ValueError, "output_dim"),
+        ({1: ptf.TableConfig(2)}, TypeError, "names in `features` must be str"),
+        ({"user": ptf.TableConfig(0)}, ValueError, "feature 'user': .*output_dim"),
     ],
 )
 def test_features_that_it_refuses(features, error, message):
@@ -364,7 +406,7 @@ def test_features_that_it_refuses(features, error, message):
 
 def test_inputs_that_it_refuses(configs, table):
     layer = ptf.layers.PersiaEmbeddings(configs)
-    with pytest.raises(ValueError, match="takes a dict with the ids of its features"):
+    with pytest.raises(ValueError, match=r"lacks \['tags', 'words'\]"):
         layer({"user": np.array([1])})
     with pytest.raises(ValueError, match="if no feature has a combiner"):
         layer(np.array([[1, 2, 3]]))
