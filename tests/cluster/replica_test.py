@@ -43,8 +43,10 @@ def wait_for_rows(table, source, replica):
     rows = exported(table, source)
 
     def has_rows():
-        names = {t.name for p in replica.shard_stats() for t in p.tables}
-        return table in names and exported(table, replica) == rows
+        # One replica may have the table before another one has it.
+        tables = [{t.name for t in p.tables} for p in replica.shard_stats()]
+        has_table = all(table in names for names in tables)
+        return has_table and exported(table, replica) == rows
 
     wait_until(has_rows, "the replica to have the source's rows")
 
