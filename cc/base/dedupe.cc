@@ -23,7 +23,7 @@ struct ThreadMemory {
 
 // How many vectors ahead ExpandRows and AddGradients prefetch. The CPU itself
 // does not foresee which row is next, nor vectors that are far from each other.
-constexpr size_t kAhead = 16;
+constexpr size_t kVectorsAhead = 16;
 
 // A constant size, so that a compiler unrolls the loops below.
 constexpr size_t kBlock = 16;
@@ -131,9 +131,9 @@ UniqueIds Dedupe(Span<const int64_t> batch, uint32_t shard_count) {
 void ExpandRows(Span<const uint32_t> inverse, Span<const float> rows,
                 size_t dim, StridedSpan<float> out) {
   for (size_t i = 0; i < inverse.size(); ++i) {
-    if (i + kAhead < inverse.size()) {
-      Prefetch(rows.data() + inverse[i + kAhead] * dim);
-      Prefetch<For::kWrite>(out.At(i + kAhead, dim));
+    if (i + kVectorsAhead < inverse.size()) {
+      Prefetch(rows.data() + inverse[i + kVectorsAhead] * dim);
+      Prefetch<For::kWrite>(out.At(i + kVectorsAhead, dim));
     }
     CopyFloats(rows.data() + inverse[i] * dim, dim, out.At(i, dim));
   }
@@ -143,9 +143,9 @@ void AddGradients(Span<const uint32_t> inverse,
                   StridedSpan<const float> gradients, size_t dim,
                   Span<float> sums) {
   for (size_t i = 0; i < inverse.size(); ++i) {
-    if (i + kAhead < inverse.size()) {
-      Prefetch(gradients.At(i + kAhead, dim));
-      Prefetch<For::kWrite>(sums.data() + inverse[i + kAhead] * dim);
+    if (i + kVectorsAhead < inverse.size()) {
+      Prefetch(gradients.At(i + kVectorsAhead, dim));
+      Prefetch<For::kWrite>(sums.data() + inverse[i + kVectorsAhead] * dim);
     }
     AddFloats(gradients.At(i, dim), dim, sums.data() + inverse[i] * dim);
   }
