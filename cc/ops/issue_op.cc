@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "cc/ops/bags.h"
 #include "cc/ops/kernel_util.h"
+#include "cc/ops/layer_inputs.h"
 #include "cc/ops/lookup_attrs.h"
 #include "cc/ops/lookup_handles.h"
 #include "cc/ops/ops.h"
@@ -46,34 +46,13 @@ void* Create(TF_OpKernelConstruction* construction) {
   return CreateOrFail(construction, status, std::move(kernel));
 }
 
-// The inputs of a layer, to which its LayerCall refers.
-struct LayerInputs {
-  TfTensor ids;
-  BagOffsets bags;
-};
-
-// Adds the inputs of layer `i` to its call.
-Result<LayerInputs> AddInputs(TF_OpKernelContext* context, size_t i,
-                              size_t layers, LayerCall* call) {
-  auto ids = GetInput(context, static_cast<int>(i));
-  if (!ids.ok()) return ids.status();
-  auto splits = GetInput(context, static_cast<int>(layers + i));
-  if (!splits.ok()) return splits.status();
-  auto bags = BagOffsets::Of(call->combiner, *ids, std::move(*splits));
-  if (!bags.ok()) return bags.status();
-  LayerInputs inputs{std::move(*ids), std::move(*bags)};
-  call->ids = Values<const int64_t>(inputs.ids);
-  call->bag_offsets = inputs.bags.offsets();
-  return inputs;
-}
-
 Status Issue(const IssueKernel& kernel, TF_OpKernelContext* context) {
   auto session = FindSession(kernel.session);
   if (!session.ok()) return session.status();
   std::vector<LayerCall> calls = kernel.calls;
   std::vector<LayerInputs> all_inputs;
   for (size_t i = 0; i < calls.size(); ++i) {
-    auto inputs = AddInputs(context, i, calls.size(), &calls[i]);
+    auto inputs = TakeInputs(context, 0, calls.size(), i, &calls[i]);
     if (!inputs.ok()) return inputs.status();
     all_inputs.push_back(std::move(*inputs));
   }

@@ -3,8 +3,8 @@
 #include <utility>
 #include <vector>
 
-#include "cc/ops/bags.h"
 #include "cc/ops/kernel_util.h"
+#include "cc/ops/layer_inputs.h"
 #include "cc/ops/lookup_attrs.h"
 #include "cc/ops/number_tensor.h"
 #include "cc/ops/ops.h"
@@ -67,17 +67,10 @@ Result<std::vector<PrefetchIds>> TakeIds(const PrefetchKernel& kernel,
   std::vector<PrefetchIds> layers = kernel.layers;
   const size_t count = layers.size();
   for (size_t i = 0; i < count; ++i) {
-    auto ids = GetInput(context, static_cast<int>(1 + i));
-    if (!ids.ok()) return ids.status();
-    auto splits = GetInput(context, static_cast<int>(1 + count + i));
-    if (!splits.ok()) return splits.status();
-    auto bags = BagOffsets::Of(layers[i].combiner, *ids, std::move(*splits));
-    if (!bags.ok()) return bags.status();
-    const auto kept = std::make_shared<const BagOffsets>(std::move(*bags));
-    layers[i].bag_offsets = kept->offsets();
-    layers[i].owners.push_back(kept);
-    layers[i].ids = Values<const int64_t>(*ids);
-    layers[i].owners.push_back(std::shared_ptr<TF_Tensor>(std::move(*ids)));
+    auto inputs = TakeInputs(context, 1, count, i, &layers[i]);
+    if (!inputs.ok()) return inputs.status();
+    layers[i].owners.push_back(
+        std::make_shared<const LayerInputs>(std::move(*inputs)));
   }
   return layers;
 }

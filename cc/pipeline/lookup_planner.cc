@@ -26,11 +26,7 @@ std::vector<std::shared_ptr<LookupPlan>> LookupPlanner::Plan(
   };
   size_t ids = 0;
   for (const Ids& lookup : lookups) ids += lookup.ids->ids.size();
-  if (ids >= kManyIds) {
-    ParallelFor(threads_, lookups.size(), plan);
-  } else {
-    for (size_t i = 0; i < lookups.size(); ++i) plan(i);
-  }
+  ParallelFor(ids >= kManyIds ? threads_ : nullptr, lookups.size(), plan);
   return plans;
 }
 

@@ -63,6 +63,10 @@ class Calls {
 
 void ParallelFor(CallbackThreads* threads, size_t count,
                  const std::function<void(size_t)>& work) {
+  if (threads == nullptr || count <= 1) {
+    for (size_t i = 0; i < count; ++i) work(i);
+    return;
+  }
   const auto calls = std::make_shared<Calls>(count, work);
   const size_t helpers = std::min(MostThreads(), count);
   try {

@@ -196,14 +196,10 @@ void PushQueue::Sum(Update* update) const {
   size_t floats = 0;
   for (const TableStep& step : group) {
     for (const StagedGradients& part : step.parts) {
-      floats += part.gradients.vectors.values().size();
+      floats += part.plan->vectors() * step.dim;
     }
   }
-  if (floats >= kManyFloats) {
-    ParallelFor(helpers_, group.size(), sum);
-  } else {
-    for (size_t t = 0; t < group.size(); ++t) sum(t);
-  }
+  ParallelFor(floats >= kManyFloats ? helpers_ : nullptr, group.size(), sum);
 }
 
 // Fills the update's request. Its generation is the lowest generation of the

@@ -41,7 +41,6 @@ void CopyRows(Span<const WantedRows> wanted, CallbackThreads* threads) {
       CopyPart(wanted[i], i, part, parts);
     }
   };
-  if (parts == 1) return copy(0);
   ParallelFor(threads, parts, copy);
 }
 

@@ -21,6 +21,12 @@ TEST(ParallelFor, CallsForEachNumberOnce) {
   }
 }
 
+TEST(ParallelFor, WithoutThreadsCallsOnTheCallersInOrder) {
+  std::vector<size_t> calls;
+  ParallelFor(nullptr, 3, [&](size_t i) { calls.push_back(i); });
+  EXPECT_EQ(calls, (std::vector<size_t>{0, 1, 2}));
+}
+
 TEST(ParallelFor, UsesOtherThreads) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP();
   CallbackThreads threads;
