@@ -19,6 +19,7 @@ namespace {
 constexpr size_t kLeastTokenBytes = 16;
 constexpr size_t kMostTokenBytes = 4096;
 constexpr size_t kMostTlsBytes = size_t{1} << 20;
+constexpr uid_t kRoot = 0;
 
 enum class Readers { kOwner, kAnybody };
 
@@ -27,14 +28,19 @@ Status CannotRead(const char* what, const std::string& path) {
                          " cannot be read: ", std::strerror(errno));
 }
 
-Status CheckMode(const char* what, const std::string& path, mode_t mode) {
-  if ((mode & (S_IRWXG | S_IRWXO)) == 0) return Status();
+Status CheckAccess(const char* what, const std::string& path,
+                   const struct stat& file) {
+  const mode_t group = file.st_uid == kRoot ? S_IRGRP : 0;
+  if ((file.st_mode & (S_IRWXG | S_IRWXO) & ~group) == 0) return Status();
   std::ostringstream octal;
-  octal << std::oct << std::setfill('0') << std::setw(3) << (mode & 07777);
-  return InvalidArgument("the ", what, " ", path,
-                         " must be accessible only to its owner, but its mode "
-                         "is ",
-                         octal.str(), ": run `chmod 600 ", path, "`");
+  octal << std::oct << std::setfill('0') << std::setw(3)
+        << (file.st_mode & 07777);
+  return InvalidArgument(
+      "the ", what, " ", path,
+      " must be accessible only to its owner, or be root's and readable by its "
+      "group, but it belongs to user ",
+      file.st_uid, " and its mode is ", octal.str(), ": run `chmod 600 ", path,
+      "`, or for a Secret of Kubernetes set `defaultMode: 0440`");
 }
 
 Result<std::string> Read(const char* what, const std::string& path, size_t most,
@@ -45,7 +51,7 @@ Result<std::string> Read(const char* what, const std::string& path, size_t most,
     return CannotRead(what, path);
   }
   if (readers == Readers::kOwner) {
-    PERSIA_RETURN_IF_ERROR(CheckMode(what, path, about.st_mode));
+    PERSIA_RETURN_IF_ERROR(CheckAccess(what, path, about));
   }
   std::string content(most, '\0');
   size_t size = 0;

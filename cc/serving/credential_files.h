@@ -1,6 +1,7 @@
 // Functions that read the files with which a process authenticates: its token
 // and its TLS credentials. The rules are those of Python's auth.py and tls.py:
-// a file that contains a secret must be accessible to its owner alone.
+// a file that contains a secret must be accessible to its owner alone; if root
+// owns it, its group may read it too.
 //
 // The functions block while they read. Their error messages never contain the
 // contents of a file.
@@ -17,8 +18,8 @@ namespace persia {
 
 // Returns the token in the file `path`, without the newline at its end, or ""
 // if `path` is "". Returns kInvalidArgument, with the path in the message, if
-// the file cannot be read, is accessible to users other than its owner, or
-// contains no valid token.
+// the file cannot be read, is accessible to other users than the rule above
+// allows, or contains no valid token.
 Result<std::string> ReadTokenFile(const std::string& path);
 
 // Returns the contents of the three files, or empty credentials if all three

@@ -80,7 +80,8 @@ def add_auth_token_file(parser: argparse.ArgumentParser) -> None:
         "--auth-token-file",
         metavar="FILE",
         help="holds the token that every process of the cluster must have; readable by "
-        f"its owner only (chmod 600) (${auth.TOKEN_FILE_VARIABLE})",
+        "its owner only (chmod 600), or, if root owns it, by its group too "
+        f"(${auth.TOKEN_FILE_VARIABLE})",
     )
 
 
@@ -95,7 +96,7 @@ def add_tls(parser: argparse.ArgumentParser) -> None:
         (
             "key",
             "the certificate's key, in PEM without a password; readable by its owner "
-            "only (chmod 600)",
+            "only (chmod 600), or, if root owns it, by its group too",
         ),
         ("ca", "the authority that signs the peers' certificates, in PEM"),
     ):

@@ -42,7 +42,8 @@ def read_token(path: str) -> bytes:
 
     Raises:
         InvalidArgumentError: If the file cannot be read, if its mode gives access to
-            users other than its owner, or if its content is not a valid token.
+            more users than `reading.read_secret` allows, or if its content is not a
+            valid token.
     """
     if not path:
         return b""

@@ -44,7 +44,8 @@ class TLS:
         certificate: A PEM file with this process's certificate, followed by the
             intermediate certificates up to an authority in the peers' `ca`.
         key: A PEM file with the certificate's private key, without a password; only
-            its owner may read the file (`chmod 600`).
+            its owner may read the file (`chmod 600`), or, if root owns it, its group
+            too.
         ca: A PEM file with the certificates of the authorities that sign the peers'
             certificates.
 
@@ -129,8 +130,8 @@ def read(tls: TLS | None) -> Credentials:
         tls: The files' names; None for no TLS.
 
     Raises:
-        InvalidArgumentError: If a file cannot be read, users other than its owner have
-            access to the key, or the key is another certificate's.
+        InvalidArgumentError: If a file cannot be read, more users have access to the
+            key than `reading.read_secret` allows, or the key is another certificate's.
     """
     if tls is None:
         return Credentials()

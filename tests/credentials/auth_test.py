@@ -1,5 +1,9 @@
 """The file that holds a cluster's token."""
 
+import errno
+import os
+import stat
+
 import pytest
 
 from persia_tf import errors
@@ -46,16 +50,61 @@ def test_what_is_no_token_is_refused_and_not_shown(token_file, content, message)
     assert TOKEN[:8].decode() not in str(failure.value)
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601])
-def test_a_file_that_is_not_its_owners_alone_is_refused(token_file, mode):
+@pytest.fixture
+def owned_by(monkeypatch):
+    """Makes all files that are open in this process appear to belong to a user."""
+    real = os.fstat
+
+    def own(user: int) -> None:
+        def fstat(descriptor):
+            found = list(real(descriptor))
+            found[stat.ST_UID] = user
+            return os.stat_result(found)
+
+        monkeypatch.setattr(os, "fstat", fstat)
+
+    return own
+
+
+@pytest.mark.parametrize(
+    ("owner", "mode"),
+    [(10001, mode) for mode in (0o640, 0o604, 0o620, 0o601, 0o440)]
+    + [(0, mode) for mode in (0o660, 0o650, 0o444, 0o604)],
+)
+def test_a_file_that_too_many_may_access_is_refused(token_file, owned_by, owner, mode):
     path = token_file(TOKEN, mode=mode)
-    with pytest.raises(ValueError, match=f"mode is {mode:o}: run .chmod 600 {path}"):
+    owned_by(owner)
+    message = f"to user {owner} and its mode is {mode:o}: run .chmod 600 {path}"
+    with pytest.raises(ValueError, match=message):
         auth.read_token(path)
 
 
-@pytest.mark.parametrize("mode", [0o600, 0o400])
-def test_a_file_that_is_its_owners_alone_is_read(token_file, mode):
-    assert auth.read_token(token_file(TOKEN, mode=mode)) == TOKEN
+@pytest.mark.parametrize(
+    ("owner", "mode"),
+    [(10001, 0o600), (10001, 0o400), (0, 0o600), (0, 0o640), (0, 0o440)],
+)
+def test_a_file_of_its_owner_or_of_roots_group_is_read(
+    token_file, owned_by, owner, mode
+):
+    path = token_file(TOKEN, mode=mode)
+    owned_by(owner)
+    assert auth.read_token(path) == TOKEN
+
+
+def test_a_file_that_this_user_must_not_read_is_described(token_file, monkeypatch):
+    path = token_file(TOKEN, mode=0o400)
+
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+
+    monkeypatch.setattr("builtins.open", refuse)
+    user, file = os.geteuid(), os.stat(path)
+    message = (
+        f"cannot be read: Permission denied to user {user}: the file belongs to user "
+        f"{file.st_uid} and group {file.st_gid}, and its mode is 400"
+    )
+    with pytest.raises(ValueError, match=message):
+        auth.read_token(path)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path):

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <set>
@@ -90,15 +91,31 @@ TEST_F(RemoteOptionsTest, ATokenIsItsOwnersAlone) {
   const std::string token(32, 'x');
   Set("PERSIA_AUTH_TOKEN_FILE", Write("token", token + "\r\n"));
   EXPECT_EQ(AccessOf(options_)->auth_token, token);
-  const std::string open = Write("open", token, 0640);
+  const std::string open = Write("open", token, 0644);
   Set("PERSIA_AUTH_TOKEN_FILE", open);
-  EXPECT_EQ(ErrorNow(), Concat("the token file ", open,
-                               " must be accessible only to its owner, but its "
-                               "mode is 640: run `chmod 600 ",
-                               open, "`"));
+  EXPECT_EQ(ErrorNow(),
+            Concat("the token file ", open,
+                   " must be accessible only to its owner, or be root's and "
+                   "readable by its group, but it belongs to user ",
+                   ::geteuid(), " and its mode is 644: run `chmod 600 ", open,
+                   "`, or for a Secret of Kubernetes set `defaultMode: 0440`"));
   Set("PERSIA_AUTH_TOKEN_FILE", folder_ / "none");
   EXPECT_EQ(ErrorNow(), Concat("the token file ", folder_ / "none",
                                " cannot be read: No such file or directory"));
+}
+
+TEST_F(RemoteOptionsTest, TheGroupOfRootsFilesMayReadThem) {
+  const std::string token(32, 'x');
+  const std::string path = Write("token", token, 0440);
+  Set("PERSIA_AUTH_TOKEN_FILE", path);
+  if (::geteuid() == 0) {
+    EXPECT_EQ(AccessOf(options_)->auth_token, token);
+    ASSERT_EQ(::chmod(path.c_str(), 0460), 0);
+    EXPECT_NE(ErrorNow().find("its mode is 460"), std::string::npos);
+    ASSERT_EQ(::chmod(path.c_str(), 0440), 0);
+    ASSERT_EQ(::chown(path.c_str(), 1, 1), 0);
+  }
+  EXPECT_NE(ErrorNow().find("its mode is 440"), std::string::npos);
 }
 
 TEST_F(RemoteOptionsTest, WhatIsNoTokenIsRefusedWithoutShowingIt) {
