@@ -1,0 +1,260 @@
+"""Pods of deploy/kubernetes, run by podman: the same images, arguments and settings.
+
+podman runs Pods, but neither StatefulSets nor JobSets, and mounts of a Secret neither its
+content nor its mode. So this module does here what the control plane and the kubelet do
+in a cluster: it numbers the pods of a StatefulSet, gives each the names of the others, and
+makes the folders of volumes as the kubelet makes them for a pod with `fsGroup`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import ipaddress
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import kubernetes_manifests as manifests
+import pytest
+import yaml
+from harness import wait_until
+
+from persia_tf import _version
+
+PODMAN = os.environ.get("PODMAN", "podman")
+
+# What a scheduler, a kubelet's probes or the API server would use.
+_NOT_FOR_PODMAN = (
+    "affinity",
+    "automountServiceAccountToken",
+    "enableServiceLinks",
+    "serviceAccountName",
+    "terminationGracePeriodSeconds",
+    "topologySpreadConstraints",
+)
+_PROBES = ("startupProbe", "readinessProbe", "livenessProbe", "lifecycle")
+
+# The first addresses of a network belong to podman.
+_FIRST_ADDRESS = 10
+
+
+def require_image(name: str) -> None:
+    """Skips the test if podman, its privileges or the image are missing."""
+    if shutil.which(PODMAN) is None:
+        pytest.skip(f"{PODMAN}, which runs containers, is not installed")
+    if os.geteuid() != 0:
+        pytest.skip("pods with addresses and memory limits of their own need root")
+    done = subprocess.run([PODMAN, "image", "exists", image(name)], timeout=60)
+    if done.returncode:
+        pytest.skip(f"there is no image {image(name)}: make images")
+
+
+def image(name: str) -> str:
+    """Returns what podman calls an image of this checkout."""
+    return f"localhost/{name}:{_version.__version__}"
+
+
+def podman(*arguments: str, timeout: float = 120, check: bool = True) -> str:
+    """Runs podman; returns its output and its messages."""
+    done = subprocess.run(
+        [PODMAN, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=timeout,
+    )
+    assert not check or done.returncode == 0, f"podman {arguments}: {done.stdout}"
+    return done.stdout
+
+
+class RunningPod:
+    """A pod with one container, which `Pods.start` has started."""
+
+    def __init__(self, container: str) -> None:
+        self._container = container
+
+    @property
+    def log(self) -> str:
+        """What the container has written, in all its starts."""
+        return podman("logs", self._container)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The container's state, as podman reports it."""
+        [about] = json.loads(podman("inspect", self._container))
+        return {**about["State"], "RestartCount": about["RestartCount"]}
+
+    def run(self, *command: str, check: bool = True) -> str:
+        """Runs a command in the container; returns its output."""
+        return podman("exec", self._container, *command, check=check)
+
+    def kill(self) -> None:
+        """Ends the container's program as the kernel does when memory is exhausted.
+
+        The pod's restart policy then starts the container again.
+        """
+        os.kill(self.state["Pid"], signal.SIGKILL)
+
+    def wait_for(self, text: str) -> None:
+        """Waits until the container has written a text."""
+        wait_until(lambda: text in self.log, f"{text!r} in the log")
+
+    def exit_code(self, seconds: float) -> int:
+        """Waits until the container has ended; returns its exit code."""
+        return int(podman("wait", self._container, timeout=seconds).split()[-1])
+
+
+class Pods:
+    """Pods on a network of their own; a `with` block ends them.
+
+    Args:
+        folder: For the pods' volumes and secrets.
+        cluster: The cluster of `manifests.CLUSTERS` whose objects run.
+        shards: The number of shards: the addresses of further pods follow theirs.
+    """
+
+    def __init__(self, folder: Path, cluster: str = "plain") -> None:
+        self._folder = folder
+        self._objects = manifests.rendered(cluster)
+        self._name = f"persia-test-{os.getpid()}-{folder.name}"
+        self._started: list[Path] = []
+        self._secrets: dict[str, Mapping[str, str]] = {}
+
+    def __enter__(self) -> Pods:
+        podman("network", "create", self._name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for path in reversed(self._started):
+            podman("play", "kube", "--down", str(path), check=False)
+        podman("network", "rm", "--force", self._name)
+
+    def add_secret(self, name: str, content: Mapping[str, str]) -> None:
+        """Defines a Secret for pods that are started later."""
+        self._secrets[name] = content
+
+    def start(
+        self,
+        owner: str,
+        number: int = 0,
+        change: Callable[[dict[str, Any]], object] = lambda spec: None,
+    ) -> RunningPod:
+        """Starts one pod of an object.
+
+        Args:
+            owner: The name of a StatefulSet or a JobSet, in the manifests.
+            number: The pod's number.
+            change: A function that changes the pod's `spec` before it is started.
+        """
+        [template] = [
+            each
+            for each in manifests.pods_of(self._objects)
+            if each.owner["metadata"]["name"] == owner
+        ]
+        name = f"{owner}-{number}"
+        spec = copy.deepcopy(template.spec)
+        change(spec)
+        claims = template.owner["spec"].get("volumeClaimTemplates", ())
+        self._adapt(spec, name, {each["metadata"]["name"] for each in claims})
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": self._unique(name), "labels": template.labels},
+            "spec": spec,
+        }
+        path = self._folder / f"{name}.yaml"
+        path.write_text(yaml.safe_dump_all([*self._config_maps(), pod]))
+        if path in self._started:
+            podman("play", "kube", "--down", str(path))
+        self._started.append(path)
+        options = ["--network", self._name]
+        if name in self._addresses:
+            options += ["--ip", self._addresses[name]]
+        podman("play", "kube", *options, str(path))
+        return RunningPod(f"{self._unique(name)}-{spec['containers'][0]['name']}")
+
+    @functools.cached_property
+    def _addresses(self) -> dict[str, str]:
+        """The addresses of the pods of StatefulSets, by the pods' names."""
+        [network] = json.loads(podman("network", "inspect", self._name))
+        hosts = list(ipaddress.ip_network(network["subnets"][0]["subnet"]).hosts())
+        names = [
+            f"{name}-{number}"
+            for name, item in manifests.of_kind(self._objects, "StatefulSet").items()
+            for number in range(item["spec"]["replicas"])
+        ]
+        return dict(zip(names, map(str, hosts[_FIRST_ADDRESS:])))
+
+    def _config_maps(self) -> list[dict[str, Any]]:
+        return list(manifests.of_kind(self._objects, "ConfigMap").values())
+
+    def _unique(self, name: str) -> str:
+        return f"{self._name}-{name}"
+
+    def _adapt(self, spec: dict[str, Any], name: str, claims: set[str]) -> None:
+        """Makes of a pod's `spec` one for podman."""
+        for key in _NOT_FOR_PODMAN:
+            spec.pop(key, None)
+        # A StatefulSet's governing Service names its pods.
+        spec["hostname"] = name
+        spec["hostAliases"] = [
+            {"ip": address, "hostnames": [f"{each}.{each.rpartition('-')[0]}"]}
+            for each, address in self._addresses.items()
+        ]
+        for container in spec["containers"]:
+            for key in _PROBES:
+                container.pop(key, None)
+            container["image"] = f"localhost/{container['image']}"
+        group = spec["securityContext"]["fsGroup"]
+        volumes = [
+            self._volume(each, name, group)
+            for each in [*spec.get("volumes", ()), *({"name": c} for c in claims)]
+        ]
+        spec["volumes"] = volumes
+
+    def _volume(self, volume: dict[str, Any], pod: str, group: int) -> dict[str, Any]:
+        """Returns a volume of the host, in which is what the kubelet would mount."""
+        if "hostPath" in volume:
+            return volume
+        path = self._folder / pod / volume["name"]
+        path.mkdir(parents=True, exist_ok=True)
+        secret = volume.get("secret")
+        if secret is None:
+            os.chown(path, 0, group)
+            path.chmod(0o2770)
+        else:
+            content = self._secrets.get(secret["secretName"])
+            assert content is not None or secret.get("optional"), secret
+            _write_secret(path, content or {}, secret["defaultMode"], group)
+        return {"name": volume["name"], "hostPath": {"path": str(path)}}
+
+
+def data_volume(spec: dict[str, Any], folder: Path, path: str) -> None:
+    """Mounts a folder of this machine in a pod's container, to read only."""
+    name = f"mount-{len(spec['volumes'])}"
+    spec["volumes"].append({"name": name, "hostPath": {"path": str(folder)}})
+    spec["containers"][0]["volumeMounts"].append(
+        {"name": name, "mountPath": path, "readOnly": True}
+    )
+
+
+def _write_secret(
+    path: Path, content: Mapping[str, str], mode: int, group: int
+) -> None:
+    """Writes files as the kubelet does: of root, and of the pod's group."""
+    for name, text in content.items():
+        file = path / name
+        file.unlink(missing_ok=True)
+        file.write_text(text)
+        os.chown(file, 0, group)
+        # With `fsGroup`, the group may do all that root may.
+        file.chmod(mode)
+    os.chown(path, 0, group)
+    path.chmod(0o2750)
