@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from persia_tf import stats
+from persia_tf import stats, telemetry
 from persia_tf.base import checks, sizes
 from persia_tf.base.addresses import SHARDS_VARIABLE
 from persia_tf.client import embedded, shard_lists
@@ -173,6 +173,7 @@ class Cluster:
         """
         if self.is_embedded:
             _refuse_several_workers()
+        telemetry.serve_if_wanted()
         store = self._store or embedded.current_store()
         return session_lib.open_session(self.shards, self._session_options(), store)
 

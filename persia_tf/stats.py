@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-from collections.abc import Sequence
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
@@ -48,6 +51,50 @@ class TableStats:
 
 
 @dataclasses.dataclass(frozen=True)
+class RequestStats:
+    """The requests of one type that a server answered.
+
+    Attributes:
+        request: The type, such as "lookup", "update" or "checkpoint".
+        failed: How many of them were answered with an error.
+        seconds: The sum of the requests' times, each from the arrival of the request
+            until its reply was ready.
+        buckets: The number of requests whose time was above the bound of the bucket
+            before, and up to the bucket's own bound: see `bucket_bounds`.
+    """
+
+    request: str
+    failed: int
+    seconds: float
+    buckets: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """How many requests were answered."""
+        return sum(self.buckets)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainerStats:
+    """A program that trains, as one shard sees it.
+
+    Attributes:
+        program: "host:pid".
+        updates: Updates with work for the shard, including repeated ones.
+        staleness: How many of the program's steps were missing from the rows of its
+            newest training batch.
+        staleness_max: The maximum of `staleness` over the updates.
+        idle_millis: Milliseconds since the last update.
+    """
+
+    program: str
+    updates: int
+    staleness: int
+    staleness_max: int
+    idle_millis: int
+
+
+@dataclasses.dataclass(frozen=True)
 class ProcessStats:
     """One process's counters since it started.
 
@@ -62,6 +109,30 @@ class ProcessStats:
             certificate or the token, or because there were too many.
         connections: Connections open now.
         tables: The process's part of each table.
+        lost_updates: Updates of programs, at most, that rows recovered from a
+            checkpoint lack.
+        bytes_in: Bytes of requests.
+        bytes_out: Bytes of replies.
+        retries: For an embedding worker, requests that it sent to shards again.
+        reconnects: For an embedding worker, its connections to shards after the first
+            to each.
+        memory_bytes: Memory of all tables.
+        memory_limit: The limit of that memory; 0 if there is none.
+        log_records: Records appended to the recovery log since it was created.
+        log_pending: Records of these that are not durable yet.
+        log_bytes: Bytes appended to the log since its last base.
+        log_base_bytes: The size of the log's last base.
+        log_failed: 1 if the log accepts no more records, else 0.
+        saves: Checkpoints whose save was completed.
+        restores: Checkpoints that replaced tables.
+        failed_checkpoints: Saves and restores that failed.
+        last_save_unix: When a save was completed, in seconds of Unix time; 0: never.
+        checkpoint_running: 1 while a checkpoint is saved or restored, else 0.
+        checkpoint_rows: Rows that the running save or restore has written or read.
+        checkpoint_total_rows: Rows that the running save will write.
+        requests: The requests that the process answered, by type. Types that nobody
+            requested are absent.
+        trainers: The programs that train on the process's rows.
         source: For a replica, "host:port" of the shard that it follows; else "".
         behind_seconds: For a replica, how many seconds ago it last had every change of
             its shard. None if it never had every change, and for processes that are not
@@ -77,6 +148,27 @@ class ProcessStats:
     refused_connections: int
     connections: int
     tables: tuple[TableStats, ...]
+    lost_updates: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    retries: int = 0
+    reconnects: int = 0
+    memory_bytes: int = 0
+    memory_limit: int = 0
+    log_records: int = 0
+    log_pending: int = 0
+    log_bytes: int = 0
+    log_base_bytes: int = 0
+    log_failed: int = 0
+    saves: int = 0
+    restores: int = 0
+    failed_checkpoints: int = 0
+    last_save_unix: int = 0
+    checkpoint_running: int = 0
+    checkpoint_rows: int = 0
+    checkpoint_total_rows: int = 0
+    requests: tuple[RequestStats, ...] = ()
+    trainers: tuple[TrainerStats, ...] = ()
     source: str = ""
     behind_seconds: float | None = None
 
@@ -143,6 +235,29 @@ def of_session(name: str) -> list[ProcessStats]:
     return _take(handle)
 
 
+def of_server(server: capi.ServerHandle) -> ProcessStats:
+    """Returns the counters of a server in this process.
+
+    Those of an embedding worker do not include its shards, which are not asked.
+    """
+    handle = capi.StatsHandle()
+    capi.library().persia_stats_of_server(server, ctypes.byref(handle))
+    return _take(handle)[0]
+
+
+@functools.cache
+def bucket_bounds() -> tuple[float, ...]:
+    """Returns the bounds of the buckets of `RequestStats`, in seconds.
+
+    The last bound is infinite.
+    """
+    native = capi.library()
+    bounds: list[float] = []
+    while not bounds or math.isfinite(bounds[-1]):
+        bounds.append(native.persia_stats_bucket_bound(len(bounds)))
+    return tuple(bounds)
+
+
 def _take(handle: capi.StatsHandle) -> list[ProcessStats]:
     """Copies the counters that `handle` views, and frees the handle."""
     native = capi.library()
@@ -159,20 +274,51 @@ def _process(native: ctypes.CDLL, handle: capi.StatsHandle, index: int) -> Proce
     process = capi.ProcessStats()
     native.persia_stats_process(handle, index, ctypes.byref(process))
     behind = process.behind_millis
-    tables = []
-    for table_index in range(process.tables):
-        table = capi.TableStats()
-        native.persia_stats_table(handle, index, table_index, ctypes.byref(table))
-        tables.append(
-            TableStats(_text(table.name), dim=table.dim, **table.counters.by_name())
+    tables = [
+        TableStats(_text(table.name), dim=table.dim, **table.counters.by_name())
+        for table in _parts(
+            *(native.persia_stats_table, handle, index),
+            *(process.tables, capi.TableStats),
         )
+    ]
+    requests = [
+        RequestStats(
+            _text(request.name),
+            failed=request.failed,
+            seconds=request.nanoseconds / 1e9,
+            buckets=tuple(request.buckets[: request.bucket_count]),
+        )
+        for request in _parts(
+            *(native.persia_stats_request, handle, index),
+            *(process.requests, capi.RequestStats),
+        )
+    ]
+    trainers = [
+        TrainerStats(_text(trainer.program), **trainer.counters.by_name())
+        for trainer in _parts(
+            *(native.persia_stats_trainer, handle, index),
+            *(process.trainers, capi.TrainerStats),
+        )
+    ]
     return ProcessStats(
         _text(process.address),
         source=_text(process.source),
         behind_seconds=None if behind == _NEVER_COMPLETE else behind / 1000,
         tables=tuple(tables),
+        requests=tuple(requests),
+        trainers=tuple(trainers),
         **process.counters.by_name(),
     )
+
+
+def _parts(
+    get: Any, handle: capi.StatsHandle, process: int, count: int, kind: Any
+) -> Iterator[Any]:
+    """Yields the entries of one list in a process's statistics."""
+    for index in range(count):
+        part = kind()
+        get(handle, process, index, ctypes.byref(part))
+        yield part
 
 
 def _text(text: bytes) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 from persia_tf.client import session as session_lib
 from persia_tf.client.session import Session
+
+if TYPE_CHECKING:
+    from persia_tf.credentials.tls import TLS
+    from persia_tf.monitoring.endpoint import Endpoint
 
 # For these counters, the maximum over sessions is returned, not the sum.
 _MAXIMA = ("staleness_last", "staleness_max")
@@ -61,6 +66,57 @@ def metrics() -> dict[str, Any]:
     total = {**_total(sessions), "staleness_histogram": _histogram(sessions)}
     total["lookup_wait_seconds"] = total.pop("lookup_wait_nanoseconds") / 1e9
     return total
+
+
+def serve(
+    port: int | None = None, host: str | None = None, tls: TLS | None = None
+) -> Endpoint:
+    """Serves the numbers of `ptf.metrics()` to Prometheus; called `ptf.metrics.serve`.
+
+    Prometheus reads them over HTTP, at `/metrics`. The endpoint runs in threads of its
+    own until the program ends, or until its `close`. If `$PERSIA_METRICS_PORT` is set,
+    a program that opens a session with its shards serves its metrics without this
+    call.
+
+    Needs `pip install 'persia_tf[metrics]'`.
+
+    Example:
+
+    >>> endpoint = ptf.metrics.serve(port=9400)
+    >>> endpoint.url
+    'http://127.0.0.1:9400/metrics'
+
+    Args:
+        port: The port to listen on; 0 means any free port. Defaults to
+            `$PERSIA_METRICS_PORT`, else to 9400.
+        host: The name or address to listen on. Defaults to `$PERSIA_METRICS_HOST`,
+            else to `"127.0.0.1"`, which only this machine reaches.
+        tls: A `ptf.TLS`, whose certificate the endpoint presents over HTTPS. Clients
+            need none. Defaults to None: HTTP.
+
+    Returns:
+        The endpoint, with the attributes `url` and `address` and the method `close`.
+
+    Raises:
+        ValueError: If `port` is not from 0 to 65535.
+        FailedPreconditionError: If prometheus_client is not installed.
+        UnavailableError: If another program uses the port.
+    """
+    from persia_tf.monitoring import trainer_endpoint
+
+    return trainer_endpoint.serve(metrics, port, host, tls)
+
+
+metrics.serve = serve  # type: ignore[attr-defined]
+
+
+def serve_if_wanted() -> None:
+    """Starts `serve` once per process if `$PERSIA_METRICS_PORT` is set."""
+    if not os.environ.get("PERSIA_METRICS_PORT"):
+        return
+    from persia_tf.monitoring import trainer_endpoint
+
+    trainer_endpoint.serve_if_wanted(metrics)
 
 
 def _total(sessions: list[Session]) -> dict[str, Any]:

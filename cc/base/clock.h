@@ -20,6 +20,13 @@ inline double SecondsUntil(Deadline deadline) {
   return std::chrono::duration<double>(deadline - Clock::now()).count();
 }
 
+// The time of the wall clock, for people; no wait may depend on it.
+inline double UnixSeconds() {
+  return std::chrono::duration<double>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace persia
 
 #endif  // PERSIA_CC_BASE_CLOCK_H_

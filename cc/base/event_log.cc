@@ -12,11 +12,6 @@ constexpr auto kMinute = std::chrono::minutes(1);
 constexpr size_t kMostEvents = 4096;
 constexpr size_t kMostTextBytes = 2000;
 
-double UnixSeconds() {
-  const auto since = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration<double>(since).count();
-}
-
 // Puts `text`, which may be an error message of several lines, on one line.
 std::string OneLine(std::string text) {
   if (text.size() > kMostTextBytes) {

@@ -130,10 +130,16 @@ Status StartWorker(Span<const persia_option> given, persia_events* events,
   RemoteServiceOptions remote = RemoteOptionsOf(options.server);
   remote.io_threads = options.server.io_threads;
   remote.events = options.server.events;
+  remote.counters = std::make_shared<WireCounters>();
   auto shards = MakeRemoteService(SplitAtCommas(options.ps), remote);
   if (!shards.ok()) return shards.status();
-  return Start(MakeWorkerService(std::move(*shards), options.cache_rows),
-               options.server, server);
+  const auto add_counters = [wire = remote.counters](ServiceStats* own) {
+    own->retries = wire->retries;
+    own->reconnects = wire->reconnects;
+  };
+  return Start(
+      MakeWorkerService(std::move(*shards), options.cache_rows, add_counters),
+      options.server, server);
 }
 
 Status CheckKind(int kind) {
@@ -205,6 +211,9 @@ int persia_server_stop(persia_server* server, double seconds) {
 void persia_server_free(persia_server* server) { delete server; }
 
 int persia_stats_of_server(const persia_server* server, persia_stats** stats) {
-  return persia::StatsOfService(server->service.get(),
-                                persia::DeadlineAfter(60), stats);
+  const int code = persia::StatsOfService(server->service.get(),
+                                          persia::DeadlineAfter(60), stats,
+                                          /*only_own=*/true);
+  if (code == 0) server->server->AddStats(&(*stats)->processes);
+  return code;
 }

@@ -16,10 +16,10 @@ struct persia_stats {
 
 namespace persia {
 
-// Requests stats from `service` and stores them in a new handle, *stats. Blocks
-// until `deadline` at most.
+// Requests stats from `service` and stores them in a new handle, *stats; see
+// StatsRequest for `only_own`. Blocks until `deadline` at most.
 int StatsOfService(EmbeddingService* service, Deadline deadline,
-                   persia_stats** stats);
+                   persia_stats** stats, bool only_own = false);
 
 }  // namespace persia
 

@@ -63,6 +63,7 @@ class UpdateCall : public FanOut {
     part.client = PartClient(request_->client, shard, shard_count());
     part.sequence = request_->sequence;
     part.generation = request_->generation;
+    part.trainer = request_->trainer;
     std::vector<WireVectors> gradients;
     for (size_t t = 0; t < request_->tables.size(); ++t) {
       const TableUpdate& table = request_->tables[t];

@@ -201,6 +201,18 @@ std::string Journal::needed_checkpoint() const {
   return needed_checkpoint_;
 }
 
+Journal::Progress Journal::progress() const {
+  const LogWriter::Backlog backlog = log_->backlog();
+  Progress progress;
+  progress.records = log_->position();
+  progress.pending = backlog.records;
+  progress.bytes = appended_bytes_.load(std::memory_order_relaxed);
+  progress.base_bytes = base_bytes_.load(std::memory_order_relaxed);
+  std::lock_guard<std::mutex> lock(mutex_);
+  progress.has_failed = !broken_.ok() || !backlog.error.ok();
+  return progress;
+}
+
 bool Journal::wants_base() const {
   return needs_checkpoint_ ||
          appended_bytes_.load(std::memory_order_relaxed) >=

@@ -113,6 +113,16 @@ class Journal {
                    const std::vector<ClientWindow>& clients,
                    ShardProgress* progress);
 
+  // How far the log has advanced, for operators.
+  struct Progress {
+    uint64_t records = 0;     // Appended since the log was created.
+    uint64_t pending = 0;     // Appended, but not durable yet.
+    uint64_t bytes = 0;       // Appended since the last base.
+    uint64_t base_bytes = 0;  // The size of the last base.
+    bool has_failed = false;  // Whether the log accepts no more records.
+  };
+  Progress progress() const;
+
   // Describes how much Open has read, as text for messages.
   const std::string& notes() const { return notes_; }
   // Describes the records at the log's end that Open ignored; nullopt if there

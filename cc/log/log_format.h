@@ -39,12 +39,6 @@
 //   kSystem   after the process ended, all bytes that it wrote are there, in
 //             order: a torn end is the beginning of one record, where the file
 //             ends
-//   kDevice   after a power loss, any bytes that had not reached the device may
-//             be missing, but all records before the `safe` of a later record
-//             are there
-//   kSystem   after the process ended, all bytes that it wrote are there, in
-//             order: a torn end is the beginning of one record, where the file
-//             ends
 //
 // Thread-safety: pure functions.
 

@@ -121,6 +121,11 @@ uint64_t LogWriter::position() const {
   return next_;
 }
 
+LogWriter::Backlog LogWriter::backlog() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return {next_ - durable_, status_};
+}
+
 Status LogWriter::Close() {
   if (!thread_.joinable()) return close_status_;
   {

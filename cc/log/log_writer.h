@@ -85,6 +85,14 @@ class LogWriter {
   // The position that the next record will have.
   uint64_t position() const;
 
+  // How many appended records are not durable yet, and the error because of
+  // which the log accepts no more records.
+  struct Backlog {
+    uint64_t records = 0;
+    Status error;
+  };
+  Backlog backlog() const;
+
   // Refuses further records, makes the appended records durable and runs the
   // remaining callbacks. Returns the log's error, if one has occurred; later
   // calls return the same. Waits for the storage device, without a time limit.

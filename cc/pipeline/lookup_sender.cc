@@ -6,7 +6,7 @@
 namespace persia {
 LookupSender::LookupSender(EmbeddingService* service, PushQueue* pushes,
                            CallbackThreads* senders, CallbackThreads* fetchers,
-                           const SessionOptions& options)
+                           StalenessMeter* meter, const SessionOptions& options)
     : service_(service),
       pushes_(pushes),
       senders_(senders),
@@ -14,6 +14,7 @@ LookupSender::LookupSender(EmbeddingService* service, PushQueue* pushes,
         fetchers->Run(std::move(work));
       }),
       options_(options),
+      staleness_(meter),
       planner_(options.shard_count, options.wire_dtype, fetchers),
       training_(/*read_only=*/false, options.linger_seconds,
                 [this](auto request) { SendWhenFresh(std::move(request)); }),
@@ -110,7 +111,7 @@ void LookupSender::AddTo(SessionCounters* counters) const {
   counters->prefetch_hits = prefetch_hits_;
   counters->prefetch_stale = prefetch_stale_;
   counters->prefetch_dropped = prefetch_dropped_;
-  counters->staleness = staleness_.Get();
+  counters->staleness = staleness_->Get();
   counters->staleness_last = counters->staleness.last;
   counters->staleness_max = counters->staleness.max;
   for (const auto& stream : Streams()) {
@@ -122,7 +123,7 @@ std::shared_ptr<Lookup> LookupSender::Claim(const LayerCall& call) {
   for (const auto& stream : Streams()) {
     PrefetchStream::Claim claim = stream->TakeMatch(call);
     if (claim.lookup == nullptr) continue;
-    if (claim.staleness) staleness_.Add(*claim.staleness);
+    if (claim.staleness) staleness_->Add(*claim.staleness);
     if (claim.was_stale) ++prefetch_stale_;
     if (claim.to_send.empty()) ++prefetch_hits_;
     for (auto& request : claim.to_send) SendWhenFresh(std::move(request));
@@ -153,7 +154,7 @@ void LookupSender::SendWhenFresh(std::shared_ptr<FusedLookup> request) {
               const uint64_t visible =
                   newest - std::min<uint64_t>(newest, bound);
               if (!request->read_only()) {
-                staleness_.Add(MostMissing(request->Tables(), visible));
+                staleness_->Add(MostMissing(request->Tables(), visible));
               }
               Send(request, visible);
             });

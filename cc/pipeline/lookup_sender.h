@@ -30,10 +30,10 @@ class LookupSender {
  public:
   // The objects passed by pointer must outlive this object. `senders` sends
   // requests that have to wait; `fetchers` runs the callbacks that wait for
-  // rows.
+  // rows; `meter` receives the staleness of training batches.
   LookupSender(EmbeddingService* service, PushQueue* pushes,
                CallbackThreads* senders, CallbackThreads* fetchers,
-               const SessionOptions& options);
+               StalenessMeter* meter, const SessionOptions& options);
 
   // Closes every stream and sends the gathered lookups. No lookup may be
   // started afterwards. Requests that wait for updates to be acknowledged are
@@ -76,9 +76,9 @@ class LookupSender {
   CallbackThreads* const senders_;
   const FusedLookup::RunLater run_later_;
   const SessionOptions options_;
+  StalenessMeter* const staleness_;
   LookupPlanner planner_;
 
-  StalenessMeter staleness_;
   std::atomic<uint64_t> lookup_requests_{0};
   std::atomic<uint64_t> prefetch_hits_{0};
   std::atomic<uint64_t> prefetch_stale_{0};

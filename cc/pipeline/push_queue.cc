@@ -1,5 +1,7 @@
 #include "cc/pipeline/push_queue.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <random>
@@ -24,6 +26,13 @@ uint64_t RandomClient() {
   return (high << 32 | random()) | 1;
 }
 
+// Returns the name of this program for operators: "host:pid".
+std::string ThisProgram() {
+  char host[128] = "";
+  if (gethostname(host, sizeof(host) - 1) != 0) host[0] = '\0';
+  return Concat(host, ":", getpid());
+}
+
 }  // namespace
 
 // An update request and the memory that the request refers to.
@@ -34,11 +43,14 @@ struct PushQueue::Update {
 };
 
 PushQueue::PushQueue(EmbeddingService* service, double timeout_seconds,
-                     Lender lend, CallbackThreads* helpers)
+                     Lender lend, CallbackThreads* helpers,
+                     const StalenessMeter* meter)
     : service_(service),
       timeout_seconds_(timeout_seconds),
       lend_(std::move(lend)),
       helpers_(helpers),
+      meter_(meter),
+      program_(ThisProgram()),
       client_(RandomClient()),
       thread_([this] { Work(); }) {}
 
@@ -209,6 +221,10 @@ Status PushQueue::Prepare(Update* update) {
   Sum(update);
   UpdateRequest& request = update->request;
   request.client = client_;
+  request.trainer.program = program_;
+  if (meter_ != nullptr) {
+    request.trainer.staleness = static_cast<uint32_t>(meter_->last());
+  }
   request.generation = UINT64_MAX;
   for (size_t t = 0; t < update->group.size(); ++t) {
     const TableStep& step = update->group[t];

@@ -20,12 +20,14 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "cc/pipeline/callback_threads.h"
+#include "cc/pipeline/staleness_meter.h"
 #include "cc/pipeline/step_ledger.h"
 #include "cc/service/embedding_service.h"
 
@@ -58,9 +60,10 @@ class PushQueue {
   // a thread that may run callbacks.
   using Lender = std::function<DoneCallback(DoneCallback)>;
 
-  // `service` and `helpers` must outlive the queue.
+  // The staleness in `meter`, which may be null, is sent with each update.
+  // `service`, `helpers` and `meter` must outlive the queue.
   PushQueue(EmbeddingService* service, double timeout_seconds, Lender lend,
-            CallbackThreads* helpers);
+            CallbackThreads* helpers, const StalenessMeter* meter = nullptr);
 
   ~PushQueue() { Stop(); }
 
@@ -137,6 +140,8 @@ class PushQueue {
   const double timeout_seconds_;
   const Lender lend_;
   CallbackThreads* const helpers_;
+  const StalenessMeter* const meter_;
+  const std::string program_;
   const uint64_t client_;
 
   mutable std::mutex mutex_;

@@ -130,8 +130,9 @@ class SessionImpl : public Session {
             [this](DoneCallback done) {
               return Lend(&senders_, std::move(done));
             },
-            &fetchers_),
-        lookups_(service_.get(), &pushes_, &senders_, &fetchers_, options) {}
+            &fetchers_, &staleness_),
+        lookups_(service_.get(), &pushes_, &senders_, &fetchers_, &staleness_,
+                 options) {}
 
   // Callbacks that wait for pushes run on threads of senders_. As the last
   // member, senders_ is destroyed first: its threads are joined while
@@ -338,6 +339,7 @@ class SessionImpl : public Session {
   std::atomic<uint64_t> lookup_wait_nanoseconds_{0};
   RetiredLayers retired_;
   StepLedger ledger_;
+  StalenessMeter staleness_;
   // These members are destroyed in reverse order: first, lookups that waited
   // for pushes are sent; then the service's outstanding calls complete; then
   // the callbacks that wait for rows run.

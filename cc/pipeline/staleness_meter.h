@@ -33,6 +33,12 @@ class StalenessMeter {
     histogram_.max = std::max(histogram_.max, staleness);
   }
 
+  // The newest batch's staleness.
+  uint64_t last() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return histogram_.last;
+  }
+
   StalenessHistogram Get() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return histogram_;

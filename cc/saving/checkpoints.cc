@@ -163,7 +163,11 @@ Status Checkpoints::Commit(const CheckpointRequest& request) {
   // began, recovery must not load that table from the save.
   PERSIA_RETURN_IF_ERROR(chain_.CheckBegun(request.save_id));
   if (subject_.logs_saves) PERSIA_RETURN_IF_ERROR(LogSave(request));
-  return chain_.Commit({HeaderOf(request), request.folder, request.files});
+  PERSIA_RETURN_IF_ERROR(
+      chain_.Commit({HeaderOf(request), request.folder, request.files}));
+  ++saves_;
+  last_save_unix_ = static_cast<uint64_t>(UnixSeconds());
+  return Status();
 }
 
 // Logs that this save is the last one, so that this shard can recover from its
@@ -188,7 +192,7 @@ Status Checkpoints::Begin(const BackgroundJob::Name& name,
                           const CheckpointProgress& about,
                           const std::string& what, BackgroundJob::Work work) {
   EventLog* const events = subject_.events;
-  const auto told = [events, what, total_rows = about.total_rows,
+  const auto told = [this, events, what, total_rows = about.total_rows,
                      work = std::move(work),
                      begin = Clock::now()](ShardProgress* progress) {
     TellEvent(events, kBegun, "began ", what, " (", total_rows, " rows)");
@@ -198,6 +202,7 @@ Status Checkpoints::Begin(const BackgroundJob::Name& name,
       TellEvent(events, kEnded, "ended ", what, ": ", progress->rows, " rows, ",
                 progress->bytes, " bytes, ", seconds, " s");
     } else {
+      ++failures_;
       TellEvent(events, kFailed, "failed ", what, " after ", progress->rows,
                 " rows and ", seconds, " s: ", outcome.message());
     }
@@ -256,6 +261,7 @@ Status Checkpoints::Swap(const CheckpointRequest& request) {
   }
   job_.Forget();
   PERSIA_RETURN_IF_ERROR(swapped);
+  ++restores_;
   TellEvent(subject_.events, kEnded, "restored checkpoint ", request.save_id,
             ": ", progress.rows, " rows were read; generation ",
             request.generation);

@@ -81,6 +81,20 @@ class Checkpoints {
   // known. Must not be called inside the gate.
   Status TakeAway(const std::function<Status(bool* taken)>& take);
 
+  // What has become of the saves and restores so far, for operators.
+  struct Counts {
+    uint64_t saves = 0;           // Committed.
+    uint64_t restores = 0;        // Swapped in.
+    uint64_t failures = 0;        // Saves and restores that failed.
+    uint64_t last_save_unix = 0;  // When a save was committed; 0: never.
+  };
+  Counts counts() const {
+    return {saves_, restores_, failures_, last_save_unix_};
+  }
+
+  // The progress of the save or restore that runs or ran last.
+  CheckpointProgress job() const { return job_.Progress(); }
+
   // The save that was committed last.
   CommittedSave committed() const { return chain_.committed(); }
 
@@ -123,6 +137,10 @@ class Checkpoints {
   // Held while a job is started, committed or swapped in, and during TakeAway.
   std::mutex starting_;
   SaveChain chain_;
+  std::atomic<uint64_t> saves_{0};
+  std::atomic<uint64_t> restores_{0};
+  std::atomic<uint64_t> failures_{0};
+  std::atomic<uint64_t> last_save_unix_{0};
   // Written by a restore's job; guarded by starting_ once the job has ended.
   Loaded loaded_;
   // Declared last, so that its thread ends before the members that it uses are

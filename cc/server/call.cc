@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cc/server/server_stats.h"
 #include "cc/wire/messages.h"
 
 namespace persia {
@@ -12,22 +13,6 @@ namespace {
 
 // Upper bound of a reply's bytes other than its rows.
 constexpr uint64_t kHeadBytes = 256;
-
-// Adds the server's own counters to the entry for this process in a service's
-// statistics. Only a service that forwards to other processes may lack that
-// entry: a new one is then inserted in front.
-void AddServerCounters(const ServerState& server,
-                       std::vector<ServiceStats>* processes) {
-  const bool is_local =
-      !processes->empty() && (processes->front().address.empty() ||
-                              processes->front().address == "embedded");
-  if (!is_local) processes->insert(processes->begin(), ServiceStats());
-  ServiceStats& own = processes->front();
-  own.address = server.address;
-  own.bad_frames = server.bad_frames;
-  own.refused_connections = server.refused_connections;
-  own.connections = server.connections;
-}
 
 // Whether a request is a lookup or an update. Their rows and gradients are in
 // CallVectors, and Call::Clear retains their lists of tables to reuse the
@@ -165,7 +150,7 @@ OutFrame Call::EncodeReply(const ServerState& server) {
           return vectors_.EncodeReply(request_id_, *request);
         } else {
           if constexpr (std::is_same_v<Request, StatsRequest>) {
-            AddServerCounters(server, &request->processes);
+            AddServerStats(server, &request->processes);
           }
           OutFrame reply = persia::EncodeReply(request_id_, *request);
           if constexpr (!kIsPage<Request>) return reply;

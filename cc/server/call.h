@@ -13,6 +13,7 @@
 #include <variant>
 
 #include "cc/base/byte_buffer.h"
+#include "cc/base/clock.h"
 #include "cc/base/status.h"
 #include "cc/server/call_vectors.h"
 #include "cc/server/reply_budget.h"
@@ -76,6 +77,12 @@ class Call {
   void Refuse(uint64_t request_id, const Status& why);
 
   uint64_t request_id() const { return request_id_; }
+
+  // The index in AnyRequest of the type of the request that was decoded last.
+  size_t place() const { return request_.index(); }
+
+  // When the request's frame had arrived. The connection sets it.
+  Clock::time_point arrived;
 
   // Sets the reply's frame directly, for messages that are not requests, such
   // as those of a handshake.

@@ -216,6 +216,8 @@ void Connection::OnRead(ReadEnd end, const Status& status) {
   if (handshake_) return OnHandshakeRead(end, status);
   if (end == ReadEnd::kClosed) return Close();
   if (end != ReadEnd::kFrame) return OnBadFrame(end, status);
+  server_->bytes_in.fetch_add(kFrameHeaderBytes + stream_->header().body_bytes,
+                              std::memory_order_relaxed);
   const MessageType type = stream_->header().type;
   if (IsRequest(type)) {
     OnRequest();
@@ -249,6 +251,7 @@ void Connection::OnBadFrame(ReadEnd end, const Status& status) {
 
 void Connection::OnRequest() {
   std::shared_ptr<Call> call = TakeRead();
+  call->arrived = Clock::now();
   const Status status = call->Prepare(stream_->header(), server_->options);
   if (!status.ok()) return OnDone(std::move(call), status);
   const auto granted = [wait = ++wait_, mailbox = mailbox_,
@@ -338,6 +341,9 @@ void Connection::ReplyLast() {
 
 void Connection::OnDone(std::shared_ptr<Call> call, const Status& status) {
   call->Finish(status, *server_);
+  AnsweredRequests& answered = server_->answered[call->place()];
+  if (!status.ok()) answered.failed.fetch_add(1, std::memory_order_relaxed);
+  answered.latency.Add(Clock::now() - call->arrived);
   Reply(std::move(call));
 }
 
@@ -385,7 +391,9 @@ void Connection::WriteNext() {
 void Connection::OnWritten(const ErrorCode& error) {
   if (closed_) return;
   if (error) return Close();
-  unwritten_bytes_ -= TotalBytes(replies_.front()->reply());
+  const uint64_t bytes = TotalBytes(replies_.front()->reply());
+  server_->bytes_out.fetch_add(bytes, std::memory_order_relaxed);
+  unwritten_bytes_ -= bytes;
   replies_.front()->charge = {};
   idle_calls_->Keep(std::move(replies_.front()));
   replies_.pop_front();

@@ -9,6 +9,7 @@
 #include "cc/server/connection_set.h"
 #include "cc/server/listener.h"
 #include "cc/server/server_state.h"
+#include "cc/server/server_stats.h"
 #include "cc/wire/address.h"
 #include "cc/wire/event_loop.h"
 
@@ -45,6 +46,10 @@ class ServerImpl : public Server {
   }
 
   uint16_t port() const override { return listener_->port(); }
+
+  void AddStats(std::vector<ServiceStats>* processes) const override {
+    AddServerStats(state_, processes);
+  }
 
   void Stop(Deadline deadline) override {
     std::lock_guard<std::mutex> lock(stop_mutex_);

@@ -29,6 +29,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cc/base/clock.h"
 #include "cc/base/event_log.h"
@@ -93,6 +94,10 @@ class Server {
   virtual ~Server() = default;
 
   virtual uint16_t port() const = 0;
+
+  // Adds what the server counts to the statistics of its service, as the reply
+  // to a Stats request has them. Thread-safe.
+  virtual void AddStats(std::vector<ServiceStats>* processes) const = 0;
 
   // Stops accepting connections, finishes the requests whose frame has been
   // read, writes their replies, and closes every connection. Blocks until all

@@ -29,12 +29,12 @@
 #include <vector>
 
 #include "cc/base/clock.h"
-#include "cc/base/counters.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/service/changes_request.h"
 #include "cc/service/checkpoint_request.h"
 #include "cc/service/files_request.h"
+#include "cc/service/service_stats.h"
 #include "cc/store/table.h"
 #include "cc/store/table_config.h"
 
@@ -110,6 +110,16 @@ struct TableUpdate {
   uint32_t step = 0;  // The model's step: see OptimizerStep.
 };
 
+// What a program that trains tells of itself with each update, for operators.
+struct TrainerState {
+  static constexpr size_t kMostProgramBytes = 256;
+
+  std::string program;  // "host:pid"; empty if the client is no such program.
+  // How many steps of the program were missing from the rows of its newest
+  // training batch.
+  uint32_t staleness = 0;
+};
+
 struct UpdateRequest {
   Deadline deadline;
   // The client that sends the update, and the update's number, which rises by 1
@@ -121,6 +131,7 @@ struct UpdateRequest {
   // The generation that the lookup returned; kFailedPrecondition if the store's
   // generation has changed since.
   uint64_t generation = 0;
+  TrainerState trainer;
   std::vector<TableUpdate> tables;
 
   UpdateCounts counts;  // Output; zeros if the update had been applied before.
@@ -178,32 +189,11 @@ struct CreateTableRequest {
   bool takes_bags = false;
 };
 
-#define PERSIA_PROCESS_COUNTERS(COUNTER)                                   \
-  COUNTER(generation)       /* The store's; a restore raises it. */        \
-  COUNTER(lookups)          /* Lookup requests. */                         \
-  COUNTER(updates)          /* Update requests, duplicates included. */    \
-  COUNTER(repeated_updates) /* Recognized as applied before. */            \
-  COUNTER(bad_frames) /* Connections closed because of malformed data. */  \
-  COUNTER(refused_connections) /* Without the token, or over the limit. */ \
-  COUNTER(connections)         /* Currently open. */
-
-// One process's counters since it started.
-struct ServiceStats {
-  static constexpr uint64_t kNeverComplete = ~uint64_t{0};
-
-  std::string address;  // "host:port", or "embedded".
-  PERSIA_COUNTERS(PERSIA_PROCESS_COUNTERS)
-  // In a replica, `source` is "host:port" of the shard that it follows, and
-  // `behind_millis` is the time since the replica last had every change of that
-  // shard, or kNeverComplete if it never had. In any other process, `source` is
-  // empty and `behind_millis` is kNeverComplete.
-  std::string source;
-  uint64_t behind_millis = kNeverComplete;
-  std::vector<TableStats> tables;
-};
-
 struct StatsRequest {
   Deadline deadline;
+  // Whether only this process is asked, and not the shards that it forwards
+  // requests to. This flag is not sent to other processes.
+  bool only_own = false;
   std::vector<ServiceStats> processes;  // Output: one entry per shard.
 };
 

@@ -30,8 +30,11 @@ class WorkerService : public ForwardingService {
  public:
   // `cache` may be null; `inner` owns it.
   WorkerService(std::unique_ptr<EmbeddingService> inner,
-                const CachingService* cache)
-      : ForwardingService(std::move(inner)), cache_(cache) {}
+                const CachingService* cache,
+                std::function<void(ServiceStats*)> add_counters)
+      : ForwardingService(std::move(inner)),
+        cache_(cache),
+        add_counters_(std::move(add_counters)) {}
 
   ~WorkerService() override { EndInner(); }
 
@@ -46,6 +49,11 @@ class WorkerService : public ForwardingService {
   }
 
   void Stats(StatsRequest* request, DoneCallback done) override {
+    if (request->only_own) {
+      request->processes.clear();
+      AddOwn(&request->processes);
+      return done(Status());
+    }
     inner()->Stats(request,
                    [this, request, done = std::move(done)](Status status) {
                      if (status.ok()) AddOwn(&request->processes);
@@ -60,6 +68,7 @@ class WorkerService : public ForwardingService {
     if (!processes->empty()) own.generation = processes->front().generation;
     own.lookups = lookups_.load(std::memory_order_relaxed);
     own.updates = updates_.load(std::memory_order_relaxed);
+    if (add_counters_ != nullptr) add_counters_(&own);
     if (cache_ != nullptr) {
       for (const CachedTable& table : cache_->tables()) {
         own.tables.push_back(StatsOf(table));
@@ -69,6 +78,7 @@ class WorkerService : public ForwardingService {
   }
 
   const CachingService* const cache_;
+  const std::function<void(ServiceStats*)> add_counters_;
   std::atomic<uint64_t> lookups_{0};
   std::atomic<uint64_t> updates_{0};
 };
@@ -76,7 +86,8 @@ class WorkerService : public ForwardingService {
 }  // namespace
 
 std::unique_ptr<EmbeddingService> MakeWorkerService(
-    std::unique_ptr<EmbeddingService> shards, uint64_t cache_rows) {
+    std::unique_ptr<EmbeddingService> shards, uint64_t cache_rows,
+    std::function<void(ServiceStats*)> add_counters) {
   auto service = MakeCoalescingService(std::move(shards), CoalescingOptions());
   const CachingService* cache = nullptr;
   if (cache_rows > 0) {
@@ -88,7 +99,7 @@ std::unique_ptr<EmbeddingService> MakeWorkerService(
     service = std::move(caching);
   }
   return std::make_unique<WorkerService>(MakePoolingService(std::move(service)),
-                                         cache);
+                                         cache, std::move(add_counters));
 }
 
 }  // namespace persia

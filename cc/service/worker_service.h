@@ -13,15 +13,19 @@
 #define PERSIA_CC_SERVICE_WORKER_SERVICE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "cc/service/embedding_service.h"
 
 namespace persia {
 
-// Caches up to `cache_rows` rows of each table; 0: no cache.
+// Caches up to `cache_rows` rows of each table; 0: no cache. `add_counters`,
+// which may be null, sets those counters of the worker's entry that the client
+// of the shards counts. Any thread may call it.
 std::unique_ptr<EmbeddingService> MakeWorkerService(
-    std::unique_ptr<EmbeddingService> shards, uint64_t cache_rows);
+    std::unique_ptr<EmbeddingService> shards, uint64_t cache_rows,
+    std::function<void(ServiceStats*)> add_counters = nullptr);
 
 }  // namespace persia
 

@@ -17,6 +17,7 @@
 #include "cc/shard/lost_updates.h"
 #include "cc/shard/request_checks.h"
 #include "cc/shard/table_maker.h"
+#include "cc/shard/trainers.h"
 #include "cc/store/store.h"
 #include "cc/writing/direct_writer.h"
 #include "cc/writing/journaled_writer.h"
@@ -117,6 +118,7 @@ class LocalService : public EmbeddingService {
 
   void Update(UpdateRequest* request, DoneCallback done) override {
     updates_.fetch_add(1, std::memory_order_relaxed);
+    trainers_.OnUpdate(request->trainer);
     AnswerLogged(std::move(done),
                  [&](uint64_t* log_end) { return DoUpdate(request, log_end); });
   }
@@ -386,6 +388,7 @@ class LocalService : public EmbeddingService {
     const uint64_t lost =
         lost_updates_.OnUpdate(request.client, request.sequence);
     if (lost == 0) return;
+    lost_count_.fetch_add(lost, std::memory_order_relaxed);
     TellEvent(options_.events, kLostUpdates, "client ", request.client,
               ": this shard lost up to ", lost,
               " of its updates, which came after the checkpoint");
@@ -398,9 +401,43 @@ class LocalService : public EmbeddingService {
     stats.lookups = lookups_.load(std::memory_order_relaxed);
     stats.updates = updates_.load(std::memory_order_relaxed);
     stats.repeated_updates = repeated_updates_.load(std::memory_order_relaxed);
+    stats.lost_updates = lost_count_.load(std::memory_order_relaxed);
+    AddMemory(&stats);
+    AddLog(&stats);
+    AddCheckpoints(&stats);
+    stats.trainers = trainers_.Stats();
     stats.tables = store_.Stats();
     request->processes.assign(1, std::move(stats));
     return Status();
+  }
+
+  void AddMemory(ServiceStats* stats) const {
+    const uint64_t limit = store_.meter()->limit();
+    stats->memory_bytes = store_.meter()->used();
+    stats->memory_limit = limit == MemoryMeter::kUnlimited ? 0 : limit;
+  }
+
+  void AddLog(ServiceStats* stats) const {
+    if (journal_ == nullptr) return;
+    const Journal::Progress progress = journal_->progress();
+    stats->log_records = progress.records;
+    stats->log_pending = progress.pending;
+    stats->log_bytes = progress.bytes;
+    stats->log_base_bytes = progress.base_bytes;
+    stats->log_failed = progress.has_failed ? 1 : 0;
+  }
+
+  void AddCheckpoints(ServiceStats* stats) const {
+    const Checkpoints::Counts counts = checkpoints_->counts();
+    stats->saves = counts.saves;
+    stats->restores = counts.restores;
+    stats->failed_checkpoints = counts.failures;
+    stats->last_save_unix = counts.last_save_unix;
+    const CheckpointProgress job = checkpoints_->job();
+    if (job.state != CheckpointProgress::State::kRunning) return;
+    stats->checkpoint_running = 1;
+    stats->checkpoint_rows = job.rows;
+    stats->checkpoint_total_rows = job.total_rows;
   }
 
   Status DoExport(ExportRequest* request, uint64_t* log_end) const {
@@ -451,6 +488,8 @@ class LocalService : public EmbeddingService {
   Store store_;
   UpdateWindow window_;
   LostUpdates lost_updates_;
+  std::atomic<uint64_t> lost_count_{0};
+  Trainers trainers_;
   Followers followers_{
       {&store_, [this] { return checkpoints_->known_base(); }}};
   std::atomic<uint64_t> generation_{0};

@@ -90,6 +90,14 @@ struct FieldsOf<std::string> {
   }
 };
 
+template <>
+struct FieldsOf<uint64_t> {
+  template <typename Visit, typename Number>
+  static void Fields(Visit& visit, Number& number) {
+    visit(number);
+  }
+};
+
 // Writes fields to a frame. The frame refers to arrays in place, so they must
 // outlive it.
 class FieldWriter {

@@ -3,6 +3,7 @@
 #ifndef PERSIA_CC_WIRE_MESSAGE_TYPE_H_
 #define PERSIA_CC_WIRE_MESSAGE_TYPE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <variant>
@@ -29,6 +30,11 @@ inline constexpr size_t kPlaceOf =
     AnyRequest(static_cast<Request*>(nullptr)).index();
 
 inline constexpr size_t kRequestCount = std::variant_size_v<AnyRequest>;
+
+// The names of the types, for people and for metrics, in AnyRequest's order.
+inline constexpr std::array<const char*, kRequestCount> kRequestNames = {
+    "create_table", "lookup",     "update",  "stats",      "export", "assign",
+    "remove",       "checkpoint", "changes", "drop_table", "files"};
 
 constexpr MessageType RequestTypeAt(size_t place) {
   return static_cast<MessageType>(

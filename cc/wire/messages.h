@@ -114,13 +114,33 @@ struct FieldsOf<TableStats> {
 };
 
 template <>
+struct FieldsOf<RequestStats> {
+  template <typename Visit, typename Stats>
+  static void Fields(Visit& visit, Stats& stats) {
+    visit(stats.request, stats.failed, stats.latency.nanoseconds,
+          stats.latency.buckets);
+  }
+};
+
+template <>
+struct FieldsOf<TrainerStats> {
+  template <typename Visit, typename Stats>
+  static void Fields(Visit& visit, Stats& stats) {
+    visit(stats.program);
+    stats.VisitCounters(
+        [&visit](const char*, auto& counter) { visit(counter); });
+  }
+};
+
+template <>
 struct FieldsOf<ServiceStats> {
   template <typename Visit, typename Process>
   static void Fields(Visit& visit, Process& process) {
     visit(process.address);
     process.VisitCounters(
         [&visit](const char*, auto& counter) { visit(counter); });
-    visit(process.source, process.behind_millis, process.tables);
+    visit(process.source, process.behind_millis, process.tables,
+          process.requests, process.trainers);
   }
 };
 

@@ -31,6 +31,13 @@ struct FieldsOf<TableLookup> {
 
 namespace {
 
+Status CheckProgram(const std::string& program) {
+  if (program.size() <= TrainerState::kMostProgramBytes) return Status();
+  return InvalidArgument("the name of an update's program must have at most ",
+                         TrainerState::kMostProgramBytes, " bytes, received ",
+                         program.size());
+}
+
 // The fields of one table of an update, and its gradients' wire dtype.
 template <typename Visit, typename Table, typename Gradients>
 void UpdateRecord(Visit& visit, Table& table, Gradients& gradients) {
@@ -99,7 +106,8 @@ template <typename Visit, typename Request, typename Gradients>
 void UpdateFields(Visit& visit, Request& request, Gradients& gradients) {
   visit(request.client, request.sequence, request.generation);
   visit.Size(request.tables, &RequestLimits::CheckTables);
-  visit(kReserved);
+  visit(request.trainer.staleness, request.trainer.program);
+  visit.Check([&] { return CheckProgram(request.trainer.program); });
   if constexpr (Visit::kReads) gradients.assign(request.tables.size(), {});
   for (size_t t = 0; t < gradients.size(); ++t) {
     UpdateRecord(visit, request.tables[t], gradients[t]);

@@ -43,6 +43,21 @@ def options(default_port: int) -> tuple[Option, ...]:
             help="port of gRPC health checks; 0: any free one (%(default)s)",
         ),
         Option(
+            "--control-plain",
+            in_core=False,
+            action="store_true",
+            help="answer health checks without TLS, although the data port has it, as "
+            "Kubernetes's probes need",
+        ),
+        Option(
+            "--metrics-port",
+            in_core=False,
+            type=arguments.port,
+            metavar="PORT",
+            help="port of Prometheus's metrics, over HTTP or, with TLS, HTTPS; 0: any "
+            "free one (default: no metrics)",
+        ),
+        Option(
             "--io-threads",
             type=arguments.at_least(1),
             default=2,
@@ -92,9 +107,13 @@ def of_arguments(args: argparse.Namespace) -> Listening:
     Raises:
         InvalidArgumentError: If one of the files cannot be read or is not valid.
     """
+    tls_files = arguments.tls_of(args)
     return Listening(
         host=args.host,
         control_port=args.control_port,
         auth_token=auth.read_token(auth.token_file(args.auth_token_file)),
-        tls=tls.read(arguments.tls_of(args)),
+        tls=tls.read(tls_files),
+        tls_files=tls_files,
+        control_plain=args.control_plain,
+        metrics_port=args.metrics_port,
     )

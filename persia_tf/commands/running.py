@@ -61,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_auth_token_file(parser)
     arguments.add_tls(parser)
     add_process_arguments(
-        parser, "the data port on its first line and the control port on its second"
+        parser,
+        "the data port on its first line, the control port on its second and the port "
+        "of metrics, if there are any, on its third",
     )
 
 
@@ -115,11 +117,12 @@ def run(
 
         def announce() -> None:
             logger.info(
-                "%s (pid %d) is listening on %s; health checks on %s",
+                "%s (pid %d) is listening on %s; health checks on %s%s",
                 title,
                 os.getpid(),
                 server.address,
                 server.control_address,
+                f"; metrics on {server.metrics.url}" if server.metrics else "",
             )
             if args.insecure and not where.auth_token and not where.tls:
                 logger.warning(
@@ -129,6 +132,8 @@ def run(
                 )
 
         ports = [server.address.port, server.control_address.port]
+        if server.metrics is not None:
+            ports.append(server.metrics.address.port)
         return Started(server, ports, announce)
 
     return run_until_told(args, logger, begin)

@@ -308,8 +308,28 @@ class ProcessStats(ctypes.Structure):
         ("source", ctypes.c_char_p),
         ("behind_millis", ctypes.c_uint64),
         ("tables", ctypes.c_int),
+        ("requests", ctypes.c_int),
+        ("trainers", ctypes.c_int),
         ("counters", Counters),
     ]
+
+
+class RequestStats(ctypes.Structure):
+    """`persia_request_stats` of the C API: a server's requests of one type."""
+
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("failed", ctypes.c_uint64),
+        ("nanoseconds", ctypes.c_uint64),
+        ("buckets", ctypes.POINTER(ctypes.c_uint64)),
+        ("bucket_count", ctypes.c_int),
+    ]
+
+
+class TrainerStats(ctypes.Structure):
+    """`persia_trainer_stats` of the C API: a program that trains."""
+
+    _fields_ = [("program", ctypes.c_char_p), ("counters", Counters)]
 
 
 class TableStats(ctypes.Structure):
@@ -451,6 +471,8 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "persia_stats_of_session": (_TEXT, ctypes.POINTER(StatsHandle)),
     "persia_stats_process": (StatsHandle, _INT, ctypes.POINTER(ProcessStats)),
     "persia_stats_table": (StatsHandle, _INT, _INT, ctypes.POINTER(TableStats)),
+    "persia_stats_request": (StatsHandle, _INT, _INT, ctypes.POINTER(RequestStats)),
+    "persia_stats_trainer": (StatsHandle, _INT, _INT, ctypes.POINTER(TrainerStats)),
 }
 
 # All other C functions, with the types of their results and arguments.
@@ -489,6 +511,7 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     ),
     "persia_remote_set_followed": (None, (RemoteHandle, _INT)),
     "persia_stats_processes": (_INT, (StatsHandle,)),
+    "persia_stats_bucket_bound": (ctypes.c_double, (_INT,)),
     "persia_stats_free": (None, (StatsHandle,)),
 }
 

@@ -65,6 +65,11 @@ class Health:
             },
         )
 
+    def is_serving(self) -> bool:
+        """Returns whether checks report that the server serves."""
+        with self._condition:
+            return self._serving
+
     def set_serving(self, serving: bool) -> None:
         """Sets whether the process is serving, and notifies Watch calls.
 

@@ -19,12 +19,18 @@ class Listening:
         auth_token: The token that clients must present. If empty, no token is required.
         tls: The server's certificate, and the certificate authorities that the server
             trusts. If empty, TLS is not used.
+        tls_files: The files from which `tls` was read; None if TLS is not used.
+        control_plain: Whether health checks do not use TLS, even if the data port does.
+        metrics_port: The port of metrics; 0 means any free port, None no metrics.
     """
 
     host: str
     control_port: int
     auth_token: bytes = dataclasses.field(repr=False)
     tls: tls.Credentials
+    tls_files: tls.TLS | None = None
+    control_plain: bool = False
+    metrics_port: int | None = None
 
     @property
     def control(self) -> Address:

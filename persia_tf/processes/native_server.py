@@ -6,15 +6,19 @@ import logging
 import threading
 from collections.abc import Mapping
 from concurrent import futures
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 
+from persia_tf import errors, stats
 from persia_tf.base.addresses import Address
 from persia_tf.credentials.tls import Credentials
 from persia_tf.native import capi, events, servers
 from persia_tf.processes import grpc_port, health
 from persia_tf.processes.listening import Listening
+
+if TYPE_CHECKING:
+    from persia_tf.monitoring.endpoint import Endpoint
 
 _CONTROL_GRACE_SECONDS = 1.0
 
@@ -42,6 +46,11 @@ class Server:
             shards.
         values: The options of the native core, by name, without the credentials.
 
+    Attributes:
+        address: The address of the data port.
+        control_address: The address of health checks.
+        metrics: The endpoint of Prometheus's metrics; None if there is none.
+
     Raises:
         PersiaError: If the server cannot listen on one of the ports; if its address
             requires TLS or a token and it has neither; if it cannot read the data from
@@ -57,8 +66,11 @@ class Server:
         values: Mapping[str, Any],
     ) -> None:
         self._native = capi.library()
+        self._kind = kind
+        self._is_freed = False
         self._health = health.Health(service, serving=False)
         self._stopping = threading.Event()
+        self._reading = threading.Lock()
         self._events = events.EventLog(logging.getLogger(logger))
         try:
             self._server = servers.start(
@@ -71,10 +83,10 @@ class Server:
             listening.host, self._native.persia_server_port(self._server)
         )
         is_ready = self._is_ready()
+        self.metrics: Endpoint | None = None
         try:
-            self._start_control(
-                Address(listening.host, listening.control_port), listening.tls
-            )
+            self._start_metrics(listening, values)
+            self._start_control(listening)
         except BaseException:
             self._free()
             raise
@@ -113,10 +125,39 @@ class Server:
         return True
 
     def _free(self) -> None:
-        self._native.persia_server_free(self._server)
+        if self.metrics is not None:
+            self.metrics.close()
+        with self._reading:
+            self._native.persia_server_free(self._server)
+            self._is_freed = True
         self._events.close()
 
-    def _start_control(self, wanted: Address, tls: Credentials) -> None:
+    def _stats(self) -> stats.ProcessStats:
+        with self._reading:
+            if self._is_freed:
+                raise errors.UnavailableError("the server has stopped")
+            return stats.of_server(self._server)
+
+    def _start_metrics(self, listening: Listening, values: Mapping[str, Any]) -> None:
+        if listening.metrics_port is None:
+            return
+        from persia_tf.monitoring.endpoint import Endpoint
+        from persia_tf.monitoring.server_metrics import ServerMetrics
+
+        role = "worker" if self._kind == servers.WORKER else "shard"
+        if values.get("replica_of"):
+            role = "replica"
+        recovery = values.get("recovery_folder")
+        folders = {"recovery": recovery} if recovery else {}
+        self.metrics = Endpoint(
+            Address(listening.host, listening.metrics_port),
+            [ServerMetrics(self._stats, self._health.is_serving, role, folders)],
+            listening.tls_files,
+        )
+
+    def _start_control(self, listening: Listening) -> None:
+        wanted = Address(listening.host, listening.control_port)
+        tls = Credentials() if listening.control_plain else listening.tls
         pool = futures.ThreadPoolExecutor(health.MAX_WATCHES + health.CHECK_THREADS)
         self._control = grpc_port.make_server(pool)
         self._control.add_generic_rpc_handlers([self._health.handler()])

@@ -1,0 +1,1 @@
+"""Prometheus metrics of servers and of programs that train."""

@@ -1,0 +1,136 @@
+"""Serves Prometheus's metrics over HTTP."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import ssl
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+from persia_tf import errors
+from persia_tf.base.addresses import Address
+from persia_tf.credentials.tls import TLS
+from persia_tf.monitoring import library
+
+# How long a client may take to send its request, or to read the answer.
+_CLIENT_SECONDS = 10.0
+
+# Connections that are served at once. Prometheus uses one; further ones are closed, so
+# that no client can take all threads or files of the process.
+_MOST_CONNECTIONS = 16
+
+
+class Endpoint:
+    """Answers HTTP requests for metrics, in threads, until `close`.
+
+    Example:
+
+    >>> where = Address("127.0.0.1", 0)
+    >>> with Endpoint(where, [TrainerMetrics(ptf.metrics)]) as endpoint:
+    ...     print(endpoint.url)
+    http://127.0.0.1:40123/metrics
+
+    Args:
+        wanted: The address to listen on; port 0 means any free port.
+        collectors: Prometheus's collectors, such as `ServerMetrics`. Metrics of the
+            process itself, such as its resident memory, are added.
+        tls: The process's certificate and key, for HTTPS; None for HTTP. Clients need
+            no certificate.
+
+    Attributes:
+        address: The address on which the endpoint listens.
+        url: The URL of the metrics.
+
+    Raises:
+        FailedPreconditionError: If prometheus_client is not installed.
+        UnavailableError: If the endpoint cannot listen on the address.
+    """
+
+    def __init__(
+        self, wanted: Address, collectors: Iterable[Any], tls: TLS | None = None
+    ) -> None:
+        prometheus = library.prometheus()
+        registry = prometheus.CollectorRegistry()
+        prometheus.ProcessCollector(registry=registry)
+        for collector in collectors:
+            registry.register(collector)
+        handler = prometheus.MetricsHandler.factory(registry)
+        try:
+            self._server = _Server(wanted, handler, _context_of(tls))
+        except OSError as error:
+            raise errors.UnavailableError(
+                f"cannot listen on {wanted} for metrics ({error}); choose another "
+                "port, or 0 for any free one"
+            ) from error
+        self.address = wanted._replace(port=self._server.server_address[1])
+        self.url = f"{'https' if tls else 'http'}://{self.address}/metrics"
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, name="persia-metrics", daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stops listening; requests that are being answered may still run."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def __enter__(self) -> Endpoint:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    """An HTTP server with a limit on its connections, and with TLS if wanted."""
+
+    # A client that is slow must not delay the end of the process.
+    daemon_threads = True
+
+    def __init__(
+        self, wanted: Address, handler: type, context: ssl.SSLContext | None
+    ) -> None:
+        self._context = context
+        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        (found, *_) = socket.getaddrinfo(
+            wanted.host, wanted.port, type=socket.SOCK_STREAM
+        )
+        self.address_family = found[0]
+        super().__init__(found[4][:2], handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            return self.shutdown_request(request)
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        request.settimeout(_CLIENT_SECONDS)
+        if self._context is None:
+            return super().finish_request(request, client_address)
+        with self._context.wrap_socket(request, server_side=True) as secured:
+            super().finish_request(secured, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignores clients that hang up, are too slow, or do not speak HTTP or TLS."""
+
+
+def _context_of(tls: TLS | None) -> ssl.SSLContext | None:
+    if tls is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_cert_chain(tls.certificate, tls.key, password="")
+    return context

@@ -1,0 +1,247 @@
+"""The metrics of a shard, a replica or an embedding worker."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from persia_tf import _version, stats
+from persia_tf.monitoring.families import Metric, add_histogram, families, gauge
+from persia_tf.processes import memory
+
+PROCESS = (
+    gauge("generation", "persia_store_generation", "Rises with each restore."),
+    Metric(
+        "repeated_updates",
+        "persia_server_repeated_updates",
+        "Updates that were skipped, since they were applied before.",
+    ),
+    Metric(
+        "lost_updates",
+        "persia_server_lost_updates",
+        "At most so many updates are missing from rows recovered from a checkpoint.",
+    ),
+    Metric(
+        "bad_frames",
+        "persia_server_bad_frames",
+        "Connections closed because of malformed data.",
+    ),
+    Metric(
+        "refused_connections",
+        "persia_server_refused_connections",
+        "Connections refused: no valid certificate or token, or too many connections.",
+    ),
+    gauge("connections", "persia_server_connections", "Connections open now."),
+    Metric("bytes_in", "persia_server_received_bytes", "Bytes of requests."),
+    Metric("bytes_out", "persia_server_sent_bytes", "Bytes of replies."),
+    Metric(
+        "retries",
+        "persia_server_retries",
+        "Requests that an embedding worker sent to shards again.",
+    ),
+    Metric(
+        "reconnects",
+        "persia_server_reconnects",
+        "Connections of an embedding worker to shards, after the first to each.",
+    ),
+    gauge("memory_bytes", "persia_store_memory_bytes", "Memory of all tables."),
+    gauge(
+        "memory_limit",
+        "persia_store_memory_limit_bytes",
+        "Limit of the memory of all tables; 0: unlimited.",
+    ),
+    Metric("log_records", "persia_log_records", "Records appended to the log."),
+    gauge("log_pending", "persia_log_pending_records", "Records not durable yet."),
+    gauge("log_bytes", "persia_log_bytes", "Bytes logged since the last base."),
+    gauge("log_base_bytes", "persia_log_base_bytes", "Size of the log's last base."),
+    gauge(
+        "log_failed",
+        "persia_log_failed",
+        "1 if the log failed: the shard refuses every change until it is restarted.",
+    ),
+    Metric("saves", "persia_checkpoint_saves", "Checkpoints that were completed."),
+    Metric("restores", "persia_checkpoint_restores", "Checkpoints that were restored."),
+    Metric(
+        "failed_checkpoints",
+        "persia_checkpoint_failures",
+        "Saves and restores of checkpoints that failed.",
+    ),
+    gauge(
+        "last_save_unix",
+        "persia_checkpoint_last_save_timestamp_seconds",
+        "When a checkpoint was completed, in Unix time; 0: never.",
+    ),
+    gauge(
+        "checkpoint_running",
+        "persia_checkpoint_running",
+        "1 while a checkpoint is saved or restored.",
+    ),
+    gauge(
+        "checkpoint_rows",
+        "persia_checkpoint_rows",
+        "Rows that the running save or restore has written or read.",
+    ),
+    gauge(
+        "checkpoint_total_rows",
+        "persia_checkpoint_total_rows",
+        "Rows that the running save will write.",
+    ),
+)
+
+TABLE = (
+    gauge("rows", "persia_table_rows", "Rows."),
+    gauge("bytes", "persia_table_bytes", "Memory of rows, optimizer state and index."),
+    gauge("index_slots", "persia_table_index_slots", "Rows that the index can hold."),
+    Metric("rows_looked_up", "persia_table_looked_up_rows", "Ids in all lookups."),
+    Metric("rows_found", "persia_table_found_rows", "Ids of lookups that had a row."),
+    Metric("rows_updated", "persia_table_updated_rows", "Gradients applied."),
+    Metric(
+        "nonfinite_gradients",
+        "persia_table_nonfinite_gradients",
+        "Gradients skipped: NaN or infinite.",
+    ),
+    Metric(
+        "absent_gradients",
+        "persia_table_absent_gradients",
+        "Gradients skipped: their id had no row.",
+    ),
+    Metric("evictions", "persia_table_evicted_rows", "Rows evicted."),
+    Metric("refused", "persia_table_refused_ids", "Ids that admission refused."),
+)
+
+TRAINER = (
+    Metric("updates", "persia_client_updates", "Updates that a program sent."),
+    gauge(
+        "staleness",
+        "persia_client_staleness",
+        "How many of the program's steps were missing from the rows of its newest "
+        "training batch.",
+    ),
+    gauge(
+        "idle_millis",
+        "persia_client_idle_seconds",
+        "Time since the program's last update.",
+        scale=1e-3,
+    ),
+)
+
+_REQUESTS = (
+    "persia_server_request_seconds",
+    "Time from a request's arrival until its reply is ready.",
+)
+_FAILURES = Metric(
+    "failed", "persia_server_request_failures", "Requests answered with an error."
+)
+_BEHIND = gauge(
+    "behind",
+    "persia_replica_behind_seconds",
+    "How long ago a replica last had every change of its shard.",
+)
+_READY = gauge("ready", "persia_server_ready", "1 if health checks report serving.")
+_LIMIT = gauge(
+    "limit",
+    "persia_process_memory_limit_bytes",
+    "Memory that the process may use: of the machine, or of its control group.",
+)
+_VOLUME = (
+    gauge("free", "persia_volume_free_bytes", "Free space of the folder's volume."),
+    gauge("total", "persia_volume_size_bytes", "Size of the folder's volume."),
+)
+
+# An idle program may have ended. After this time it is not reported any more, so that
+# ended programs do not pile up in Prometheus.
+_MOST_IDLE_SECONDS = 600.0
+
+
+class ServerMetrics:
+    """A Prometheus collector of one server's statistics.
+
+    Args:
+        read: A function that returns the statistics of the server alone.
+        is_ready: A function that tells whether health checks report serving.
+        role: "shard", "replica" or "worker".
+        folders: Folders whose volumes are reported, by name.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[], stats.ProcessStats],
+        is_ready: Callable[[], bool],
+        role: str,
+        folders: dict[str, str],
+    ) -> None:
+        self._read = read
+        self._is_ready = is_ready
+        self._role = role
+        self._folders = folders
+
+    def collect(self) -> Iterable[Any]:
+        """Yields the metric families, read now."""
+        process = self._read()
+        yield self._info(process)
+        yield from families([_READY], [({}, {"ready": int(self._is_ready())})])
+        yield from families([_LIMIT], [({}, {"limit": memory.total_bytes()})])
+        yield from families(PROCESS, [({}, dataclasses.asdict(process))])
+        yield from self._volumes()
+        yield from _requests(process)
+        yield from _replica(process)
+        yield from families(
+            TABLE,
+            [({"table": t.name}, dataclasses.asdict(t)) for t in process.tables],
+            ["table"],
+        )
+        yield from families(
+            TRAINER,
+            [
+                ({"program": each.program}, dataclasses.asdict(each))
+                for each in process.trainers
+                if each.idle_millis < _MOST_IDLE_SECONDS * 1000
+            ],
+            ["program"],
+        )
+
+    def _info(self, process: stats.ProcessStats) -> Any:
+        from prometheus_client import core
+
+        about = {
+            "role": self._role,
+            "address": process.address,
+            "version": _version.__version__,
+            "source": process.source,
+        }
+        return core.InfoMetricFamily("persia_server", "The server.", value=about)
+
+    def _volumes(self) -> Iterable[Any]:
+        volumes = []
+        for name, folder in self._folders.items():
+            try:
+                usage = shutil.disk_usage(folder)
+            except OSError:
+                continue
+            volumes.append(({"folder": name}, usage._asdict()))
+        yield from families(_VOLUME, volumes, ["folder"])
+
+
+def _requests(process: stats.ProcessStats) -> Iterable[Any]:
+    from prometheus_client import core
+
+    latencies = core.HistogramMetricFamily(*_REQUESTS, labels=["request"])
+    bounds = stats.bucket_bounds()
+    for request in process.requests:
+        add_histogram(
+            latencies, [request.request], bounds, request.buckets, request.seconds
+        )
+    yield latencies
+    yield from families(
+        [_FAILURES],
+        [({"request": r.request}, {"failed": r.failed}) for r in process.requests],
+        ["request"],
+    )
+
+
+def _replica(process: stats.ProcessStats) -> Iterable[Any]:
+    behind = process.behind_seconds
+    if process.source and behind is not None:
+        yield from families([_BEHIND], [({}, {"behind": behind})])
