@@ -441,6 +441,7 @@ PERSIA_EXPORT void persia_file_names_add(persia_file_names* names,
 
 typedef struct {
   const char* address;
+  const char* role; /* "shard", "replica" or "worker". */
   /* The shard that a replica follows; "" if the process is no replica. */
   const char* source;
   /* For a replica, the time since it last had all changes of its shard, or

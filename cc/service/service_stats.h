@@ -68,6 +68,7 @@ struct ServiceStats {
   static constexpr uint64_t kNeverComplete = ~uint64_t{0};
 
   std::string address;  // "host:port", or "embedded".
+  std::string role;     // "shard", "replica" or "worker".
   PERSIA_COUNTERS(PERSIA_PROCESS_COUNTERS)
   // In a replica, `source` is "host:port" of the shard that it follows, and
   // `behind_millis` is the time since the replica last had every change of that

@@ -397,6 +397,7 @@ class LocalService : public EmbeddingService {
   Status DoStats(StatsRequest* request) {
     ServiceStats stats;
     stats.address = "embedded";
+    stats.role = "shard";
     stats.generation = generation_.load();
     stats.lookups = lookups_.load(std::memory_order_relaxed);
     stats.updates = updates_.load(std::memory_order_relaxed);

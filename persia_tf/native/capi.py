@@ -305,6 +305,7 @@ class ProcessStats(ctypes.Structure):
 
     _fields_ = [
         ("address", ctypes.c_char_p),
+        ("role", ctypes.c_char_p),
         ("source", ctypes.c_char_p),
         ("behind_millis", ctypes.c_uint64),
         ("tables", ctypes.c_int),

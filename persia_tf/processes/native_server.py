@@ -66,7 +66,6 @@ class Server:
         values: Mapping[str, Any],
     ) -> None:
         self._native = capi.library()
-        self._kind = kind
         self._is_freed = False
         self._health = health.Health(service, serving=False)
         self._stopping = threading.Event()
@@ -144,14 +143,11 @@ class Server:
         from persia_tf.monitoring.endpoint import Endpoint
         from persia_tf.monitoring.server_metrics import ServerMetrics
 
-        role = "worker" if self._kind == servers.WORKER else "shard"
-        if values.get("replica_of"):
-            role = "replica"
         recovery = values.get("recovery_folder")
         folders = {"recovery": recovery} if recovery else {}
         self.metrics = Endpoint(
             Address(listening.host, listening.metrics_port),
-            [ServerMetrics(self._stats, self._health.is_serving, role, folders)],
+            [ServerMetrics(self._stats, self._health.is_serving, folders)],
             listening.tls_files,
         )
 
