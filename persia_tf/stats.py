@@ -57,6 +57,8 @@ class ProcessStats:
         lookups: Lookup requests.
         updates: Update requests, including repeated ones.
         repeated_updates: Updates that were skipped, since they were applied before.
+        lost_updates: After a shard recovered from a checkpoint, the maximum number of
+            updates that came after that checkpoint and are lost.
         bad_frames: Connections closed because of malformed data.
         refused_connections: Connections refused because they lacked a valid
             certificate or the token, or because there were too many.
@@ -73,6 +75,7 @@ class ProcessStats:
     lookups: int
     updates: int
     repeated_updates: int
+    lost_updates: int
     bad_frames: int
     refused_connections: int
     connections: int

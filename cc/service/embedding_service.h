@@ -183,6 +183,7 @@ struct CreateTableRequest {
   COUNTER(lookups)          /* Lookup requests. */                         \
   COUNTER(updates)          /* Update requests, duplicates included. */    \
   COUNTER(repeated_updates) /* Recognized as applied before. */            \
+  COUNTER(lost_updates)     /* Upper bound: see LostUpdates. */            \
   COUNTER(bad_frames) /* Connections closed because of malformed data. */  \
   COUNTER(refused_connections) /* Without the token, or over the limit. */ \
   COUNTER(connections)         /* Currently open. */
@@ -355,6 +356,16 @@ class EmbeddingService {
   // see files_request.h.
   virtual void Files(FilesRequest* request, DoneCallback done) {
     OtherCall(request, std::move(done));
+  }
+
+  // Uses `address` ("host:port") for shard number `shard` from now on, because
+  // that shard has moved there. Requests that the shard has not answered are
+  // sent again, to the new address, until their deadlines. kFailedPrecondition
+  // if the service is not a client of shards; kInvalidArgument if there is no
+  // such shard, or the address does not parse. Never blocks.
+  virtual Status MoveShard(uint32_t /*shard*/, const std::string& /*address*/) {
+    return Status(Code::kFailedPrecondition,
+                  "the rows are in this process, so no shard can move");
   }
 
   // Calls the method above that takes requests of this type.

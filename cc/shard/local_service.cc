@@ -398,6 +398,7 @@ class LocalService : public EmbeddingService {
     stats.lookups = lookups_.load(std::memory_order_relaxed);
     stats.updates = updates_.load(std::memory_order_relaxed);
     stats.repeated_updates = repeated_updates_.load(std::memory_order_relaxed);
+    stats.lost_updates = lost_updates_.total();
     stats.tables = store_.Stats();
     request->processes.assign(1, std::move(stats));
     return Status();
