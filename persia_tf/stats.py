@@ -104,13 +104,13 @@ class ProcessStats:
         lookups: Lookup requests.
         updates: Update requests, including repeated ones.
         repeated_updates: Updates that were skipped, since they were applied before.
+        lost_updates: After a shard recovered from a checkpoint, the maximum number of
+            updates that came after that checkpoint and are lost.
         bad_frames: Connections closed because of malformed data.
         refused_connections: Connections refused because they lacked a valid
             certificate or the token, or because there were too many.
         connections: Connections open now.
         tables: The process's part of each table.
-        lost_updates: Updates of programs, at most, that rows recovered from a
-            checkpoint lack.
         bytes_in: Bytes of requests.
         bytes_out: Bytes of replies.
         retries: For an embedding worker, requests that it sent to shards again.
@@ -145,11 +145,11 @@ class ProcessStats:
     lookups: int
     updates: int
     repeated_updates: int
+    lost_updates: int
     bad_frames: int
     refused_connections: int
     connections: int
     tables: tuple[TableStats, ...]
-    lost_updates: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
     retries: int = 0

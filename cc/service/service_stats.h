@@ -19,8 +19,7 @@ namespace persia {
   COUNTER(lookups)          /* Lookup requests. */                          \
   COUNTER(updates)          /* Update requests, duplicates included. */     \
   COUNTER(repeated_updates) /* Recognized as applied before. */             \
-  COUNTER(lost_updates)     /* At most; lost since the checkpoint that a    \
-                               recovery loaded. */                          \
+  COUNTER(lost_updates)     /* Upper bound: see LostUpdates. */             \
   COUNTER(bad_frames) /* Connections closed because of malformed data. */   \
   COUNTER(refused_connections) /* Without the token, or over the limit. */  \
   COUNTER(connections)         /* Currently open. */                        \

@@ -23,6 +23,7 @@ PROCESS_COLUMNS = {
     "LOOKUPS": "lookups",
     "UPDATES": "updates",
     "REPEATED": "repeated_updates",
+    "LOST": "lost_updates",
     "CONNECTIONS": "connections",
     "BAD FRAMES": "bad_frames",
     "REFUSED": "refused_connections",

@@ -93,6 +93,21 @@ class Server:
         if not is_ready:
             self._watcher.start()
 
+    def move_shard(self, index: int, address: str) -> None:
+        """Makes an embedding worker use another address for one of its shards.
+
+        Args:
+            index: The shard's index in the worker's list of shards.
+            address: The `"host:port"` to which the shard has moved.
+
+        Raises:
+            PersiaError: If this server is not an embedding worker, there is no such
+                shard, or the address does not parse.
+        """
+        self._native.persia_server_move_shard(
+            self._server, index, capi.utf8(address)
+        )
+
     def stop(self, seconds: float) -> None:
         """Reports "not serving", finishes requests in flight, and stops.
 
