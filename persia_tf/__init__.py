@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         layers,
         model_server,
         optimizers,
+        ray,
         serving,
     )
     from persia_tf.client.embedded import reset
@@ -52,6 +53,7 @@ _MODULES = (
     "layers",
     "model_server",
     "optimizers",
+    "ray",
     "serving",
 )
 _ATTRIBUTES = {
@@ -90,6 +92,7 @@ __all__ = [
     "metrics",
     "model_server",
     "optimizers",
+    "ray",
     "reset",
     "rows_stay",
     "serving",

@@ -273,11 +273,7 @@ class Cluster:
         Raises:
             PersiaError: if a shard does not answer in time.
         """
-        processes = self.stats()
-        # Each embedding worker reports its own counters first, and then those of the
-        # shards behind it, which are the same for all workers.
-        told = len(processes) // max(1, len(self.shards))
-        return processes[1:told] if told > 1 else processes
+        return stats.shards_of(self.stats())
 
     def get_config(self) -> dict[str, Any]:
         return {

@@ -104,13 +104,13 @@ class ProcessStats:
         lookups: Lookup requests.
         updates: Update requests, including repeated ones.
         repeated_updates: Updates that were skipped, since they were applied before.
+        lost_updates: After a shard recovered from a checkpoint, the maximum number of
+            updates that came after that checkpoint and are lost.
         bad_frames: Connections closed because of malformed data.
         refused_connections: Connections refused because they lacked a valid
             certificate or the token, or because there were too many.
         connections: Connections open now.
         tables: The process's part of each table.
-        lost_updates: Updates of programs, at most, that rows recovered from a
-            checkpoint lack.
         bytes_in: Bytes of requests.
         bytes_out: Bytes of replies.
         retries: For an embedding worker, requests that it sent to shards again.
@@ -133,6 +133,7 @@ class ProcessStats:
         requests: The requests that the process answered, by type. Types that nobody
             requested are absent.
         trainers: The programs that train on the process's rows.
+        role: "shard", "replica" or "worker" (an embedding worker).
         source: For a replica, "host:port" of the shard that it follows; else "".
         behind_seconds: For a replica, how many seconds ago it last had every change of
             its shard. None if it never had every change, and for processes that are not
@@ -144,11 +145,11 @@ class ProcessStats:
     lookups: int
     updates: int
     repeated_updates: int
+    lost_updates: int
     bad_frames: int
     refused_connections: int
     connections: int
     tables: tuple[TableStats, ...]
-    lost_updates: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
     retries: int = 0
@@ -169,6 +170,7 @@ class ProcessStats:
     checkpoint_total_rows: int = 0
     requests: tuple[RequestStats, ...] = ()
     trainers: tuple[TrainerStats, ...] = ()
+    role: str = "shard"
     source: str = ""
     behind_seconds: float | None = None
 
@@ -233,6 +235,18 @@ def of_session(name: str) -> list[ProcessStats]:
     handle = capi.StatsHandle()
     capi.library().persia_stats_of_session(capi.utf8(name), ctypes.byref(handle))
     return _take(handle)
+
+
+def shards_of(processes: Sequence[ProcessStats]) -> list[ProcessStats]:
+    """Returns the processes that are no embedding workers, each once.
+
+    Several embedding workers tell of the same shards.
+    """
+    first: dict[str, ProcessStats] = {}
+    for process in processes:
+        if process.role != "worker":
+            first.setdefault(process.address, process)
+    return list(first.values())
 
 
 def of_server(server: capi.ServerHandle) -> ProcessStats:
@@ -302,6 +316,7 @@ def _process(native: ctypes.CDLL, handle: capi.StatsHandle, index: int) -> Proce
     ]
     return ProcessStats(
         _text(process.address),
+        role=_text(process.role),
         source=_text(process.source),
         behind_seconds=None if behind == _NEVER_COMPLETE else behind / 1000,
         tables=tuple(tables),

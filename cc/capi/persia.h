@@ -108,6 +108,11 @@ PERSIA_EXPORT int persia_server_port(const persia_server* server);
 /* Returns 0 if the server is a replica that has not yet received all rows of
  * its source, otherwise 1. */
 PERSIA_EXPORT int persia_server_is_ready(const persia_server* server);
+/* Makes an embedding worker use `address`, "host:port", for shard number
+ * `shard`, which has moved there. Requests that the shard has not answered are
+ * sent again. */
+PERSIA_EXPORT int persia_server_move_shard(persia_server* server,
+                                           uint32_t shard, const char* address);
 /* Stops the server after the requests in flight have finished. Blocks for at
  * most `seconds`. */
 PERSIA_EXPORT int persia_server_stop(persia_server* server, double seconds);
@@ -166,6 +171,12 @@ PERSIA_EXPORT int persia_session_create_table(
 /* Waits until every committed update is acknowledged. Returns the first error
  * since the last flush, and clears this error. Blocks. */
 PERSIA_EXPORT int persia_session_flush(const char* name);
+
+/* Makes the session use `address`, "host:port", for shard number `shard`, which
+ * has moved there. Requests that the shard has not answered are sent again,
+ * until their own deadlines; shards apply an update that arrives twice once. */
+PERSIA_EXPORT int persia_session_move_shard(const char* name, uint32_t shard,
+                                            const char* address);
 
 /* Sets *counters to the counters in PERSIA_SESSION_COUNTERS of
  * cc/pipeline/session.h. If `name` is NULL, all values are 0. */
@@ -441,6 +452,7 @@ PERSIA_EXPORT void persia_file_names_add(persia_file_names* names,
 
 typedef struct {
   const char* address;
+  const char* role; /* "shard", "replica" or "worker". */
   /* The shard that a replica follows; "" if the process is no replica. */
   const char* source;
   /* For a replica, the time since it last had all changes of its shard, or

@@ -197,6 +197,11 @@ int persia_server_is_ready(const persia_server* server) {
   return server->replica == nullptr || server->replica->ready() ? 1 : 0;
 }
 
+int persia_server_move_shard(persia_server* server, uint32_t shard,
+                             const char* address) {
+  return ReportStatus(server->service->MoveShard(shard, address));
+}
+
 int persia_server_stop(persia_server* server, double seconds) {
   if (!(seconds >= 0 && seconds <= persia::kMaxTimeoutSeconds)) {
     return ReportStatus(

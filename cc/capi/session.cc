@@ -141,6 +141,13 @@ int persia_session_flush(const char* name) {
   return ReportStatus(session.ok() ? (*session)->Flush() : session.status());
 }
 
+int persia_session_move_shard(const char* name, uint32_t shard,
+                              const char* address) {
+  auto session = persia::FindSession(name);
+  return ReportStatus(session.ok() ? (*session)->MoveShard(shard, address)
+                                   : session.status());
+}
+
 int persia_session_get_counters(const char* name, persia_counters* counters) {
   if (name == nullptr) {
     persia::CopyCounters(persia::SessionCounters(), counters);

@@ -86,6 +86,7 @@ int persia_stats_process(const persia_stats* stats, int process,
   const persia::ServiceStats* found = persia::FindProcess(stats, process);
   if (found == nullptr) return persia::ReportNoSuch("process", process);
   out->address = found->address.c_str();
+  out->role = found->role.c_str();
   out->source = found->source.c_str();
   out->behind_millis = found->behind_millis;
   out->tables = static_cast<int>(found->tables.size());

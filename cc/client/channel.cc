@@ -12,6 +12,7 @@
 #include "cc/client/link.h"
 #include "cc/client/refusal.h"
 #include "cc/client/rounded.h"
+#include "cc/client/shard_name.h"
 #include "cc/client/silence.h"
 #include "cc/client/stall.h"
 #include "cc/wire/frame_stream.h"
@@ -26,12 +27,14 @@ Status Cancelled() { return Status(Code::kCancelled, "the client was closed"); }
 // methods run on the event loop.
 class ChannelImpl : public Channel {
  public:
-  ChannelImpl(EventLoop* loop, const Address& address, std::string name,
+  ChannelImpl(EventLoop* loop, const Address& address, std::string title,
               const RemoteServiceOptions& options);
 
-  const std::string& name() const override { return name_; }
+  std::string name() const override { return name_.text(); }
+  std::string address() const override { return name_.address(); }
   uint64_t NextRequestId() override { return ++last_request_id_; }
   void Send(ShardRequest request) override;
+  void Move(const Address& address) override;
   void ShutDown() override;
 
  private:
@@ -53,6 +56,8 @@ class ChannelImpl : public Channel {
   void Add(ShardRequest request);
   void OnConnected();
   void Drop(const Status& why);
+  void ForgetFrames();
+  void OnMoved(const Address& address);
   void OnRefused(const Status& why);
 
   void WriteNext();
@@ -78,7 +83,7 @@ class ChannelImpl : public Channel {
   void FailAll(const Status& status);
 
   const std::shared_ptr<Mailbox> mailbox_;
-  const std::string name_;
+  ShardName name_;
   const RemoteServiceOptions options_;
   const std::shared_ptr<WireCounters> counters_;
   std::atomic<uint64_t> last_request_id_{0};
@@ -110,16 +115,16 @@ class ChannelImpl : public Channel {
 };
 
 ChannelImpl::ChannelImpl(EventLoop* loop, const Address& address,
-                         std::string name, const RemoteServiceOptions& options)
+                         std::string title, const RemoteServiceOptions& options)
     : mailbox_(loop->mailbox()),
-      name_(std::move(name)),
+      name_(std::move(title), address),
       options_(options),
       counters_(options.counters ? options.counters
                                  : std::make_shared<WireCounters>()),
       link_(&loop->context(), address, options,
             {[this] { return !pending_.empty(); }, [this] { OnConnected(); },
              [this](const Status& why) { OnRefused(why); }}),
-      silence_(options.events, name_, options.silence_seconds),
+      silence_(options.events, name(), options.silence_seconds),
       wake_timer_(loop->context()) {}
 
 // ---- New requests.
@@ -158,19 +163,41 @@ void ChannelImpl::OnConnected() {
 }
 
 void ChannelImpl::Drop(const Status& why) {
+  ForgetFrames();
+  link_.Drop(why);
+  for (const auto& [id, pending] : pending_) WakeAt(TellsOfSilenceAt(pending));
+}
+
+// Forgets the frames of a connection that is about to be closed.
+void ChannelImpl::ForgetFrames() {
   to_write_.clear();
   writing_.reset();
   placing_.reset();
   reply_waits_ = false;
-  link_.Drop(why);
-  for (const auto& [id, pending] : pending_) WakeAt(TellsOfSilenceAt(pending));
+}
+
+void ChannelImpl::Move(const Address& address) {
+  mailbox_->Post([this, address] { OnMoved(address); });
+}
+
+void ChannelImpl::OnMoved(const Address& address) {
+  if (shut_down_) return;
+  name_.SetAddress(address);
+  silence_.set_name(name());
+  ForgetFrames();
+  for (auto& [id, pending] : pending_) {
+    pending.stalls = 0;
+    pending.refusal.clear();
+    pending.send_again_at.reset();
+  }
+  link_.Move(address);
 }
 
 // Fails all requests, because their retries would be refused as well. The link
 // has already closed the connection, which therefore no longer reads or writes
 // the requests' memory.
 void ChannelImpl::OnRefused(const Status& why) {
-  FailAll(Status(why.code(), Concat(name_, ": ", why.message())));
+  FailAll(Status(why.code(), Concat(name(), ": ", why.message())));
 }
 
 // ---- Writing and reading frames.
@@ -279,7 +306,7 @@ void ChannelImpl::OnReply() {
   ended.mapped().request.done(
       status.ok()
           ? status
-          : Status(status.code(), Concat(name_, ": ", status.message())));
+          : Status(status.code(), Concat(name(), ": ", status.message())));
 }
 
 Status ChannelImpl::TakeReply(MessageType type, const ShardRequest& request) {
@@ -430,7 +457,7 @@ Status ChannelImpl::DeadlineError(const Pending& pending,
                                   bool connected) const {
   const ShardRequest& request = pending.request;
   const std::string what =
-      Concat(name_, " did not answer within ",
+      Concat(name(), " did not answer within ",
              RoundedSeconds(request.deadline - request.asked_at), " s");
   if (!connected) {
     return Status(Code::kUnavailable,
@@ -459,9 +486,9 @@ void ChannelImpl::ShutDown() {
 }  // namespace
 
 std::unique_ptr<Channel> MakeChannel(EventLoop* loop, const Address& address,
-                                     const std::string& name,
+                                     const std::string& title,
                                      const RemoteServiceOptions& options) {
-  return std::make_unique<ChannelImpl>(loop, address, name, options);
+  return std::make_unique<ChannelImpl>(loop, address, title, options);
 }
 
 }  // namespace persia

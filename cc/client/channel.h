@@ -24,8 +24,11 @@ class Channel {
  public:
   virtual ~Channel() = default;
 
-  // The shard's name in errors.
-  virtual const std::string& name() const = 0;
+  // The shard's name in errors, with its address.
+  virtual std::string name() const = 0;
+
+  // The shard's address: "host:port".
+  virtual std::string address() const = 0;
 
   // Returns a new, unique value for ShardRequest::id.
   virtual uint64_t NextRequestId() = 0;
@@ -34,16 +37,20 @@ class Channel {
   // loop has been stopped, this method itself calls `done` with kCancelled.
   virtual void Send(ShardRequest request) = 0;
 
+  // Connects to `address` from now on, because the shard has moved there, and
+  // sends every unanswered request again.
+  virtual void Move(const Address& address) = 0;
+
   // Ends all pending requests with kCancelled, and ends the channel's work on
   // the event loop. Later requests fail at once with kCancelled.
   virtual void ShutDown() = 0;
 };
 
-// Creates a channel. `name` names the shard in errors: "shard 0 of 2
-// (127.0.0.1:7000)". `loop` must be stopped before the channel is destroyed,
+// Creates a channel. `title` names the shard in errors, which add the address:
+// "shard 0 of 2". `loop` must be stopped before the channel is destroyed,
 // and must outlive the channel.
 std::unique_ptr<Channel> MakeChannel(EventLoop* loop, const Address& address,
-                                     const std::string& name,
+                                     const std::string& title,
                                      const RemoteServiceOptions& options);
 
 }  // namespace persia

@@ -32,6 +32,10 @@ class Connector {
   // progress.
   void Start(ConnectCallback done);
 
+  // The server that later calls of Start connect to. No Start may be in
+  // progress.
+  void set_address(const Address& address) { address_ = address; }
+
   // Cancels the attempt in progress; its `done` will not be called.
   void Cancel();
 
@@ -43,7 +47,7 @@ class Connector {
   void Finish(const Status& status);
 
   asio::io_context* const context_;
-  const Address address_;
+  Address address_;
   Resolver resolver_;
   Timer timeout_;
   Socket socket_;

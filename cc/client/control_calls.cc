@@ -14,17 +14,27 @@ namespace {
 
 class StatsCall : public CallOf<StatsRequest> {
  public:
-  using CallOf::CallOf;
+  StatsCall(const CallContext& context, StatsRequest* request,
+            DoneCallback done)
+      : CallOf(context, request, std::move(done)), channels_(context.channels) {}
 
  private:
   Status OnAllReplied() override {
     request_->processes.clear();
-    for (StatsRequest& reply : replies_) {
+    for (uint32_t shard = 0; shard < shard_count(); ++shard) {
+      StatsRequest& reply = replies_[shard];
+      // A server knows only the address on which it listens, which may be that
+      // of every machine: 0.0.0.0.
+      if (!reply.processes.empty()) {
+        reply.processes.front().address = (*channels_)[shard]->address();
+      }
       std::move(reply.processes.begin(), reply.processes.end(),
                 std::back_inserter(request_->processes));
     }
     return Status();
   }
+
+  const Channels* const channels_;
 };
 
 // Learns a table's route: whether every server is an embedding worker.

@@ -8,6 +8,14 @@
 
 namespace persia {
 
+namespace {
+
+Status StillConnecting() {
+  return Status(Code::kUnavailable, "still connecting");
+}
+
+}  // namespace
+
 Link::Link(asio::io_context* context, const Address& address,
            const RemoteServiceOptions& options, Callbacks callbacks)
     : context_(context),
@@ -17,7 +25,7 @@ Link::Link(asio::io_context* context, const Address& address,
       connector_(context, address),
       backoff_timer_(*context),
       backoff_seconds_(options.first_backoff_seconds),
-      last_error_(Code::kUnavailable, "still connecting") {}
+      last_error_(StillConnecting()) {}
 
 void Link::Connect() {
   if (state_ == State::kIdle) StartConnecting();
@@ -94,8 +102,23 @@ void Link::BackOff() {
   });
 }
 
+void Link::Move(const Address& address) {
+  if (state_ == State::kShutDown) return;
+  Disconnect();
+  state_ = State::kIdle;
+  host_ = address.host;
+  connector_.set_address(address);
+  last_error_ = StillConnecting();
+  ResetBackoff();
+  if (callbacks_.is_needed()) StartConnecting();
+}
+
 void Link::ShutDown() {
   state_ = State::kShutDown;
+  Disconnect();
+}
+
+void Link::Disconnect() {
   connector_.Cancel();
   backoff_timer_.cancel();
   if (handshaker_ != nullptr) handshaker_->Cancel();

@@ -49,6 +49,10 @@ class Link {
   // Makes the next back-off short again; called when a reply has arrived.
   void ResetBackoff() { backoff_seconds_ = options_.first_backoff_seconds; }
 
+  // Ends the connection, or the attempt in progress, and uses `address` from now
+  // on. If is_needed() returns true, connects at once.
+  void Move(const Address& address);
+
   // Closes the connection and stops all retries. The link cannot be used
   // afterwards.
   void ShutDown();
@@ -63,6 +67,7 @@ class Link {
  private:
   enum class State { kIdle, kConnecting, kConnected, kBackingOff, kShutDown };
 
+  void Disconnect();
   void StartConnecting();
   void OnConnect(const Status& status, std::optional<Socket> socket);
   void StartHandshake(std::shared_ptr<FrameStream> stream);
@@ -71,7 +76,7 @@ class Link {
   void BackOff();
 
   asio::io_context* const context_;
-  const std::string host_;
+  std::string host_;
   const RemoteServiceOptions options_;
   const Callbacks callbacks_;
   Connector connector_;

@@ -29,15 +29,24 @@ class RemoteService : public EmbeddingService {
     for (size_t i = 0; i < addresses.size(); ++i) {
       channels_.push_back(
           MakeChannel(loops_[i % loops_.size()].get(), addresses[i],
-                      Concat("shard ", i, " of ", addresses.size(), " (",
-                             addresses[i].ToString(), ")"),
-                      options));
+                      Concat("shard ", i, " of ", addresses.size()), options));
     }
   }
 
   ~RemoteService() override {
     for (const auto& channel : channels_) channel->ShutDown();
     for (const auto& loop : loops_) loop->Stop();
+  }
+
+  Status MoveShard(uint32_t shard, const std::string& address) override {
+    if (shard >= channels_.size()) {
+      return InvalidArgument("shard must be below ", channels_.size(),
+                             ", the number of shards, received ", shard);
+    }
+    Result<Address> parsed = Address::Parse(address);
+    if (!parsed.ok()) return parsed.status();
+    channels_[shard]->Move(*parsed);
+    return Status();
   }
 
  protected:

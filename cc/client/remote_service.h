@@ -14,6 +14,10 @@
 // client or the server does not accept the other's certificate, token or
 // protocol version, calls fail at once.
 //
+// MoveShard changes a server's address, under which the client reconnects and
+// sends unanswered requests again. Host names are resolved at each connection,
+// so a server that keeps its name needs no MoveShard.
+//
 // A RemoteService is thread-safe, as EmbeddingService requires. Completion
 // callbacks run on I/O threads.
 

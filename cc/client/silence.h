@@ -23,6 +23,9 @@ class Silence {
   // If `events` is null, nothing is logged. `name` names the shard.
   Silence(EventLog* events, std::string name, double seconds);
 
+  // The shard's name from now on.
+  void set_name(const std::string& name) { name_ = name; }
+
   // Returns the time at which to call Tell, unless the shard answers `request`
   // or sends anything else before. `heard_at` is when the shard last sent
   // something, if known. Returns the largest time_point, which means never, in
@@ -44,7 +47,7 @@ class Silence {
 
  private:
   EventLog* const events_;
-  const std::string name_;
+  std::string name_;
   const Clock::duration longest_;
   // When the outage that was logged began; unset while no logged outage lasts.
   std::optional<Clock::time_point> since_;

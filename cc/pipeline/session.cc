@@ -264,6 +264,10 @@ class SessionImpl : public Session {
     return counters;
   }
 
+  Status MoveShard(uint32_t shard, const std::string& address) override {
+    return service_->MoveShard(shard, address);
+  }
+
   Status Call(const AnyRequest& request) override {
     if (auto* const* drop = std::get_if<DropTableRequest*>(&request)) {
       const auto drop_id = RandomNonZero();

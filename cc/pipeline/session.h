@@ -217,6 +217,9 @@ class PERSIA_EXPORT Session {
   // first error since the last flush.
   virtual Status Flush() = 0;
 
+  // See EmbeddingService::MoveShard.
+  virtual Status MoveShard(uint32_t shard, const std::string& address) = 0;
+
   virtual SessionCounters Counters() const = 0;
 
   // Sends a request to the service, with the session's deadline, and blocks

@@ -347,6 +347,16 @@ class EmbeddingService {
     OtherCall(request, std::move(done));
   }
 
+  // Uses `address` ("host:port") for shard number `shard` from now on, because
+  // that shard has moved there. Requests that the shard has not answered are
+  // sent again, to the new address, until their deadlines. kFailedPrecondition
+  // if the service is not a client of shards; kInvalidArgument if there is no
+  // such shard, or the address does not parse. Never blocks.
+  virtual Status MoveShard(uint32_t /*shard*/, const std::string& /*address*/) {
+    return Status(Code::kFailedPrecondition,
+                  "the rows are in this process, so no shard can move");
+  }
+
   // Calls the method above that takes requests of this type.
   void Call(const AnyRequest& request, DoneCallback done);
 

@@ -4,7 +4,9 @@
 #ifndef PERSIA_CC_SERVICE_FORWARDING_SERVICE_H_
 #define PERSIA_CC_SERVICE_FORWARDING_SERVICE_H_
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "cc/service/embedding_service.h"
@@ -15,6 +17,10 @@ class ForwardingService : public EmbeddingService {
  public:
   explicit ForwardingService(std::unique_ptr<EmbeddingService> inner)
       : owned_(std::move(inner)), inner_(owned_.get()) {}
+
+  Status MoveShard(uint32_t shard, const std::string& address) override {
+    return inner_->MoveShard(shard, address);
+  }
 
  protected:
   void OtherCall(const AnyRequest& request, DoneCallback done) override {

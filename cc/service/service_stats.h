@@ -19,8 +19,7 @@ namespace persia {
   COUNTER(lookups)          /* Lookup requests. */                          \
   COUNTER(updates)          /* Update requests, duplicates included. */     \
   COUNTER(repeated_updates) /* Recognized as applied before. */             \
-  COUNTER(lost_updates)     /* At most; lost since the checkpoint that a    \
-                               recovery loaded. */                          \
+  COUNTER(lost_updates)     /* Upper bound: see LostUpdates. */             \
   COUNTER(bad_frames) /* Connections closed because of malformed data. */   \
   COUNTER(refused_connections) /* Without the token, or over the limit. */  \
   COUNTER(connections)         /* Currently open. */                        \
@@ -68,6 +67,7 @@ struct ServiceStats {
   static constexpr uint64_t kNeverComplete = ~uint64_t{0};
 
   std::string address;  // "host:port", or "embedded".
+  std::string role;     // "shard", "replica" or "worker".
   PERSIA_COUNTERS(PERSIA_PROCESS_COUNTERS)
   // In a replica, `source` is "host:port" of the shard that it follows, and
   // `behind_millis` is the time since the replica last had every change of that

@@ -65,6 +65,7 @@ class WorkerService : public ForwardingService {
   // Inserts the worker's entry, with an empty address, which the server sets.
   void AddOwn(std::vector<ServiceStats>* processes) const {
     ServiceStats own;
+    own.role = "worker";
     if (!processes->empty()) own.generation = processes->front().generation;
     own.lookups = lookups_.load(std::memory_order_relaxed);
     own.updates = updates_.load(std::memory_order_relaxed);

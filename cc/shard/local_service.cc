@@ -388,7 +388,6 @@ class LocalService : public EmbeddingService {
     const uint64_t lost =
         lost_updates_.OnUpdate(request.client, request.sequence);
     if (lost == 0) return;
-    lost_count_.fetch_add(lost, std::memory_order_relaxed);
     TellEvent(options_.events, kLostUpdates, "client ", request.client,
               ": this shard lost up to ", lost,
               " of its updates, which came after the checkpoint");
@@ -397,11 +396,12 @@ class LocalService : public EmbeddingService {
   Status DoStats(StatsRequest* request) {
     ServiceStats stats;
     stats.address = "embedded";
+    stats.role = "shard";
     stats.generation = generation_.load();
     stats.lookups = lookups_.load(std::memory_order_relaxed);
     stats.updates = updates_.load(std::memory_order_relaxed);
     stats.repeated_updates = repeated_updates_.load(std::memory_order_relaxed);
-    stats.lost_updates = lost_count_.load(std::memory_order_relaxed);
+    stats.lost_updates = lost_updates_.total();
     AddMemory(&stats);
     AddLog(&stats);
     AddCheckpoints(&stats);
@@ -488,7 +488,6 @@ class LocalService : public EmbeddingService {
   Store store_;
   UpdateWindow window_;
   LostUpdates lost_updates_;
-  std::atomic<uint64_t> lost_count_{0};
   Trainers trainers_;
   Followers followers_{
       {&store_, [this] { return checkpoints_->known_base(); }}};

@@ -45,13 +45,19 @@ class LostUpdates {
     if (told_.size() >= kMostClients || !told_.insert(client).second) return 0;
     const auto known = highest_.find(client);
     const uint64_t has = known == highest_.end() ? 0 : known->second;
-    return sequence > has + 1 ? sequence - has - 1 : 0;
+    const uint64_t lost = sequence > has + 1 ? sequence - has - 1 : 0;
+    total_.fetch_add(lost, std::memory_order_relaxed);
+    return lost;
   }
+
+  // The sum of what OnUpdate has returned.
+  uint64_t total() const { return total_.load(std::memory_order_relaxed); }
 
  private:
   static constexpr size_t kMostClients = 4096;
 
   std::atomic<bool> started_{false};
+  std::atomic<uint64_t> total_{0};
   std::mutex mutex_;
   // The members below are guarded by mutex_.
   std::unordered_map<uint64_t, uint64_t, KeyedHash> highest_;

@@ -102,6 +102,7 @@ void ReplicaService::Lookup(LookupRequest* request, DoneCallback done) {
 void ReplicaService::Stats(StatsRequest* request, DoneCallback done) {
   rows_->serving()->Stats(request, [&](const Status& status) {
     for (ServiceStats& process : request->processes) {
+      process.role = "replica";
       process.source = options_.source;
       if (ready()) process.behind_millis = MillisSince(complete_at_);
     }

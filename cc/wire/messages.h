@@ -136,7 +136,7 @@ template <>
 struct FieldsOf<ServiceStats> {
   template <typename Visit, typename Process>
   static void Fields(Visit& visit, Process& process) {
-    visit(process.address);
+    visit(process.address, process.role);
     process.VisitCounters(
         [&visit](const char*, auto& counter) { visit(counter); });
     visit(process.source, process.behind_millis, process.tables,

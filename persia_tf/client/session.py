@@ -373,6 +373,24 @@ class Session:
         """Waits until every committed update is applied; raises the first error."""
         capi.library().persia_session_flush(self._key)
 
+    def move_shard(self, index: int, address: str) -> None:
+        """Uses another address for a shard, which has moved there.
+
+        Requests that the shard has not answered are sent again, to the new address,
+        until their own deadlines. The shard applies an update that arrives twice once.
+        `shards` stays the list with which the session was opened. Never blocks.
+
+        Args:
+            index: The shard's index in `shards`.
+            address: Its new `"host:port"`.
+
+        Raises:
+            InvalidArgumentError: if there is no such shard, or the address does not
+                parse.
+            FailedPreconditionError: if rows are in this process.
+        """
+        capi.library().persia_session_move_shard(self._key, index, capi.utf8(address))
+
     def counters(self) -> dict[str, int]:
         """Returns this session's counters, by name."""
         return counters_of(self._key)
@@ -393,6 +411,10 @@ def counters_of(key: bytes | None = None) -> dict[str, int]:
 
 _sessions: dict[str, Session] = {}
 _sessions_lock = threading.Lock()
+
+# For the address of each shard that has moved, its new address. Guarded by
+# `_sessions_lock`.
+_moved: dict[str, str] = {}
 
 # Called for each dropped table, with the names of the session and of the table.
 _forgetters: list[Callable[[str, str], None]] = []
@@ -433,8 +455,32 @@ def open_session(
             return _sessions[name]
         native = options.native(addresses)
         capi.library().persia_session_open(capi.utf8(name), ctypes.byref(native))
-        _sessions[name] = Session(name, addresses or EMBEDDED, options)
-        return _sessions[name]
+        opened = Session(name, addresses or EMBEDDED, options)
+        for shard in _moved.keys() & set(shards):
+            opened.move_shard(list(shards).index(shard), _moved[shard])
+        _sessions[name] = opened
+        return opened
+
+
+def move_shard(address: str, now_at: str) -> None:
+    """Makes all sessions of this process use a shard's new address.
+
+    This applies to open sessions and to those that are opened later. The program's
+    lists of shards stay as they are: in them, `address` is the name of the shard.
+
+    Args:
+        address: The shard's `"host:port"` in the program's lists.
+        now_at: The `"host:port"` at which the shard is now.
+
+    Raises:
+        InvalidArgumentError: if `now_at` does not parse.
+    """
+    with _sessions_lock:
+        for each in _sessions.values():
+            shards = each.shards.split(",")
+            if address in shards:
+                each.move_shard(shards.index(address), now_at)
+        _moved[address] = now_at
 
 
 def find_session(name: str) -> Session | None:

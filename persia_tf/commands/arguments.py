@@ -112,6 +112,26 @@ def tls_of(args: argparse.Namespace) -> tls.TLS | None:
     return tls.of_options(args.tls_certificate, args.tls_key, args.tls_ca)
 
 
+def add_asked(parser: argparse.ArgumentParser) -> None:
+    """Declares the options of commands that ask shards for their counters."""
+    parser.add_argument(
+        "shards",
+        nargs="?",
+        **shards_of(
+            "the shards to ask, or embedding workers, which report their shards too"
+        ),
+    )
+    parser.add_argument(
+        "--timeout",
+        type=seconds,
+        default=5.0,
+        metavar="SECONDS",
+        help="how long to wait for their answers (%(default)g)",
+    )
+    add_auth_token_file(parser)
+    add_tls(parser)
+
+
 def port(text: str) -> int:
     """Parses a port number; 0 means any free port."""
     value = int(text)

@@ -50,13 +50,31 @@ class Answers(NamedTuple):
 
 
 def ask_each(args: argparse.Namespace) -> Answers:
-    """Fetches the counters of all shards that a command's arguments name, in parallel.
+    """Like `collect`, but raises an error if none of the shards answers.
 
-    The call takes at most about `args.timeout` per 64 shards. If no shard answers, a
-    last request to all shards takes up to one more timeout.
+    If no shard answers, a last request to all shards takes up to one more timeout.
 
     Raises:
         PersiaError: if none of the shards answers, or if one refuses to answer.
+    """
+    answers = collect(args)
+    if not answers.processes:
+        # No shard answered. This request to all shards fails too, with an error that
+        # names a shard and the number of shards.
+        stats.fetch(
+            [str(shard) for shard in args.shards],
+            *(args.timeout, args.auth_token_file, arguments.tls_of(args)),
+        )
+    return answers
+
+
+def collect(args: argparse.Namespace) -> Answers:
+    """Fetches the counters of all shards that a command's arguments name, in parallel.
+
+    The call takes at most about `args.timeout` per 64 shards.
+
+    Raises:
+        PersiaError: if a shard refuses to answer.
     """
     tls = arguments.tls_of(args)
 
@@ -70,10 +88,6 @@ def ask_each(args: argparse.Namespace) -> Answers:
     with ThreadPoolExecutor(min(len(addresses), _MOST_AT_ONCE)) as pool:
         answers = list(pool.map(ask, addresses))
     told = [answer for answer in answers if isinstance(answer, list)]
-    if not told:
-        # No shard answered. This request to all shards fails too, with an error that
-        # names a shard and the number of shards.
-        stats.fetch(addresses, args.timeout, args.auth_token_file, tls)
     failures = [
         Failure(address, _reason(answer))
         for address, answer in zip(addresses, answers)

@@ -13,7 +13,7 @@ from absl import app
 from absl.flags import argparse_flags
 
 from persia_tf import _version, errors
-from persia_tf.commands import checkpoint, launch, ps, serve, status, table, worker
+from persia_tf.commands import checkpoint, launch, ps, serve, status, table, top, worker
 
 # The width of help pages; examples are not wrapped, and must not be wider.
 _COLUMNS = 80
@@ -68,6 +68,7 @@ def parser() -> argparse.ArgumentParser:
         ("worker", worker, "run an embedding worker in front of shards", None),
         ("serve", serve, "serve a model over TensorFlow Serving's APIs", None),
         ("status", status, "show the counters of shards and their tables", None),
+        ("top", top, "show a cluster's load, live", None),
         ("table", table, "show and drop the tables of shards", None),
         ("checkpoint", checkpoint, "save, restore, list and verify rows", None),
         ("launch", launch, "run a program beside shards of its own", launch.USAGE),

@@ -23,6 +23,7 @@ PROCESS_COLUMNS = {
     "LOOKUPS": "lookups",
     "UPDATES": "updates",
     "REPEATED": "repeated_updates",
+    "LOST": "lost_updates",
     "CONNECTIONS": "connections",
     "BAD FRAMES": "bad_frames",
     "REFUSED": "refused_connections",
@@ -47,22 +48,7 @@ TABLE_COLUMNS: dict[str, str | tuple[str, str, str]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `persia status`."""
-    parser.add_argument(
-        "shards",
-        nargs="?",
-        **arguments.shards_of(
-            "the shards to ask, or embedding workers, which report their shards too"
-        ),
-    )
-    parser.add_argument(
-        "--timeout",
-        type=arguments.seconds,
-        default=5.0,
-        metavar="SECONDS",
-        help="how long to wait for their answers (%(default)g)",
-    )
-    arguments.add_auth_token_file(parser)
-    arguments.add_tls(parser)
+    arguments.add_asked(parser)
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object instead of tables"
     )

@@ -161,7 +161,6 @@ class ServerMetrics:
     Args:
         read: A function that returns the statistics of the server alone.
         is_ready: A function that tells whether health checks report serving.
-        role: "shard", "replica" or "worker".
         folders: Folders whose volumes are reported, by name.
     """
 
@@ -169,12 +168,10 @@ class ServerMetrics:
         self,
         read: Callable[[], stats.ProcessStats],
         is_ready: Callable[[], bool],
-        role: str,
         folders: dict[str, str],
     ) -> None:
         self._read = read
         self._is_ready = is_ready
-        self._role = role
         self._folders = folders
 
     def collect(self) -> Iterable[Any]:
@@ -206,7 +203,7 @@ class ServerMetrics:
         from prometheus_client import core
 
         about = {
-            "role": self._role,
+            "role": process.role,
             "address": process.address,
             "version": _version.__version__,
             "source": process.source,

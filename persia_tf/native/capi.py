@@ -305,6 +305,7 @@ class ProcessStats(ctypes.Structure):
 
     _fields_ = [
         ("address", ctypes.c_char_p),
+        ("role", ctypes.c_char_p),
         ("source", ctypes.c_char_p),
         ("behind_millis", ctypes.c_uint64),
         ("tables", ctypes.c_int),
@@ -414,6 +415,7 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
         ctypes.POINTER(ServerHandle),
     ),
     "persia_server_stop": (ServerHandle, _SECONDS),
+    "persia_server_move_shard": (ServerHandle, ctypes.c_uint32, _TEXT),
     "persia_session_open": (_TEXT, ctypes.POINTER(SessionOptions)),
     "persia_session_close": (_TEXT,),
     "persia_session_create_table": (
@@ -441,6 +443,7 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
         *(_IDS, _COUNT, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint32)),
     ),
     "persia_session_flush": (_TEXT,),
+    "persia_session_move_shard": (_TEXT, ctypes.c_uint32, _TEXT),
     "persia_session_checkpoint": (
         *(_TEXT, ctypes.POINTER(CheckpointRequest)),
         ctypes.POINTER(CheckpointReplyHandle),

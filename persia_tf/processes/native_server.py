@@ -66,7 +66,6 @@ class Server:
         values: Mapping[str, Any],
     ) -> None:
         self._native = capi.library()
-        self._kind = kind
         self._is_freed = False
         self._health = health.Health(service, serving=False)
         self._stopping = threading.Event()
@@ -93,6 +92,21 @@ class Server:
         self._watcher = threading.Thread(target=self._serve_once_ready)
         if not is_ready:
             self._watcher.start()
+
+    def move_shard(self, index: int, address: str) -> None:
+        """Makes an embedding worker use another address for one of its shards.
+
+        Args:
+            index: The shard's index in the worker's list of shards.
+            address: The `"host:port"` to which the shard has moved.
+
+        Raises:
+            PersiaError: If this server is not an embedding worker, there is no such
+                shard, or the address does not parse.
+        """
+        self._native.persia_server_move_shard(
+            self._server, index, capi.utf8(address)
+        )
 
     def stop(self, seconds: float) -> None:
         """Reports "not serving", finishes requests in flight, and stops.
@@ -144,14 +158,11 @@ class Server:
         from persia_tf.monitoring.endpoint import Endpoint
         from persia_tf.monitoring.server_metrics import ServerMetrics
 
-        role = "worker" if self._kind == servers.WORKER else "shard"
-        if values.get("replica_of"):
-            role = "replica"
         recovery = values.get("recovery_folder")
         folders = {"recovery": recovery} if recovery else {}
         self.metrics = Endpoint(
             Address(listening.host, listening.metrics_port),
-            [ServerMetrics(self._stats, self._health.is_serving, role, folders)],
+            [ServerMetrics(self._stats, self._health.is_serving, folders)],
             listening.tls_files,
         )
 

@@ -27,8 +27,8 @@ TABLE = stats.TableStats(
 )
 EMPTY_TABLE = stats.TableStats("job/item", 8, *[0] * 10)
 PROCESSES = [
-    stats.ProcessStats("ps-0:7000", 1, 1234, 56, 7, 8, 3, 9, (TABLE, EMPTY_TABLE)),
-    stats.ProcessStats("[::1]:70", 2, 0, 0, 0, 0, 0, 0, (TABLE,)),
+    stats.ProcessStats("ps-0:7000", 1, 1234, 56, 7, 2, 8, 3, 9, (TABLE, EMPTY_TABLE)),
+    stats.ProcessStats("[::1]:70", 2, 0, 0, 0, 0, 0, 0, 0, (TABLE,)),
 ]
 
 
@@ -68,8 +68,8 @@ def test_text_shows_shards_then_tables_by_name():
     shards, tables = status.to_text(PROCESSES).split("\n\n")
     # Names of columns may contain a space.
     assert cells(shards)[1:] == [
-        ["ps-0:7000", "1", "1234", "56", "7", "9", "8", "3"],
-        ["[::1]:70", "2", "0", "0", "0", "0", "0", "0"],
+        ["ps-0:7000", "1", "1234", "56", "7", "2", "9", "8", "3"],
+        ["[::1]:70", "2", "0", "0", "0", "0", "0", "0", "0"],
     ]
     assert [row[:7] for row in cells(tables)[1:]] == [
         ["job/item", "ps-0:7000", "8", "0", "0", "-", "-"],
@@ -107,7 +107,7 @@ def test_text_is_aligned():
 
 
 def test_text_without_tables_says_so():
-    process = stats.ProcessStats("a:1", 1, 0, 0, 0, 0, 0, 0, ())
+    process = stats.ProcessStats("a:1", 1, 0, 0, 0, 0, 0, 0, 0, ())
     assert status.to_text([process]).endswith("\n\nNo tables.")
 
 

@@ -284,6 +284,32 @@ TEST_F(ServerTest, AWorkerServesSessionsInFrontOfIt) {
   persia_server_free(worker);
 }
 
+TEST_F(ServerTest, AWorkerFollowsAShardThatMoves) {
+  persia_server* worker = nullptr;
+  persia_server* other = nullptr;
+  ExpectOk(StartWorker(OptionsOf(0), address_, 0, &worker));
+  ExpectOk(StartServer(0, 1, &other));
+  ASSERT_TRUE(worker != nullptr && other != nullptr);
+  const std::string moved =
+      "127.0.0.1:" + std::to_string(persia_server_port(other));
+  ExpectOk(persia_server_move_shard(worker, 0, moved.c_str()));
+  persia_stats* stats = nullptr;
+  ExpectOk(persia_stats_of_server(worker, &stats));
+  persia_process_stats process;
+  ExpectOk(persia_stats_process(stats, 1, &process));
+  EXPECT_EQ(process.address, moved);
+  persia_stats_free(stats);
+  ExpectError(persia_server_move_shard(worker, 1, moved.c_str()),
+              Code::kInvalidArgument, "shard must be below 1");
+  persia_server_free(worker);
+  persia_server_free(other);
+}
+
+TEST_F(ServerTest, AShardHasNoShardsThatCouldMove) {
+  ExpectError(persia_server_move_shard(server_, 0, "127.0.0.1:1"),
+              Code::kFailedPrecondition, "no shard can move");
+}
+
 TEST(WorkerStart, RefusesArgumentsThatCannotBe) {
   persia_server* worker = nullptr;
   const auto start = [&](int port, int io_threads, const char* addresses,

@@ -47,12 +47,19 @@ TEST_F(SessionTest, ANameIsOpenedOnce) {
   ExpectError(Open(kName, "", kTimeout, 4), Code::kAlreadyExists, kName);
 }
 
+TEST_F(SessionTest, RowsInThisProcessCannotMove) {
+  ExpectError(persia_session_move_shard(kName, 0, "a:1"),
+              Code::kFailedPrecondition, "no shard can move");
+}
+
 TEST(Session, AnUnknownOneIsAnErrorOfEveryCall) {
   uint64_t rows = 0;
   ExpectError(CreateTable("unknown", "t", 4, "sgd", &rows), Code::kNotFound,
               "'unknown'");
   ExpectError(persia_session_flush("unknown"), Code::kNotFound, "'unknown'");
   ExpectError(persia_session_close("unknown"), Code::kNotFound, "'unknown'");
+  ExpectError(persia_session_move_shard("unknown", 0, "a:1"), Code::kNotFound,
+              "'unknown'");
   persia_counters counters;
   ExpectError(persia_session_get_counters("unknown", &counters),
               Code::kNotFound, "'unknown'");

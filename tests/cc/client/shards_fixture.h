@@ -43,6 +43,8 @@ class Shard {
     Start(options);
   }
   void Restart() { Restart(options_); }
+  // Starts on another port, and cuts the connections of the old one.
+  void RestartElsewhere() { Start(options_); }
 
  private:
   void Start(const ServerOptions& options) {

@@ -194,6 +194,8 @@ TEST_F(CheckpointRecoveryTest, BringsTheTablesBackWithoutACheckpoint) {
   const std::string told = Told();
   EXPECT_NE(told.find("client 5: this shard lost up to 3"), std::string::npos)
       << told;
+  ASSERT_TRUE(Call(service.get(), &EmbeddingService::Stats, &stats).ok());
+  EXPECT_EQ(stats.processes[0].lost_updates, 3u);
 }
 
 }  // namespace

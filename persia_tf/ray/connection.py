@@ -1,0 +1,130 @@
+"""Connects a process of a Ray cluster, such as a trainer, with the servers."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+from persia_tf.base.addresses import SHARDS_VARIABLE
+from persia_tf.client import session
+from persia_tf.credentials import auth
+from persia_tf.credentials import tls as tls_lib
+from persia_tf.ray.following import Follower, addresses_of
+
+
+@dataclasses.dataclass
+class Connection:
+    """Connects this process with a cluster's servers, for a `with` block.
+
+    A connection can be sent to any task or actor of the Ray cluster. In its `with`
+    block, the environment names the cluster's servers and their token, so that
+    `ptf.Cluster()`, and layers without `cluster=`, use them. A thread follows servers
+    that Ray restarts on another node. At the end of the block, the process's updates
+    are applied.
+
+    The block may be entered several times, but only once at a time in a process, since
+    the environment is the process's. `ptf.ray.Cluster.connection` makes connections.
+
+    Example:
+
+    ```python
+    connection = cluster.connection()
+
+    @ray.remote
+    def rows_of(table):
+        with connection:
+            return ptf.Table(table).rows
+    ```
+
+    Attributes:
+        servers: Handles of the actors: the shards, or the embedding workers if there
+            are any.
+        auth_token: The token of the servers.
+        tls: The TLS files, whose paths are read on the node of the process; None for
+            no TLS.
+    """
+
+    servers: Sequence[Any]
+    auth_token: bytes = dataclasses.field(repr=False)
+    tls: tls_lib.TLS | None
+    _entered: contextlib.ExitStack | None = dataclasses.field(default=None, repr=False)
+
+    def __enter__(self) -> Connection:
+        if self._entered is not None:
+            raise RuntimeError(
+                "this connection is in use by another `with` block: leave that block "
+                "first, or make another connection with `cluster.connection()` for "
+                "another process"
+            )
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._connected())
+            self._entered = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        entered, self._entered = self._entered, None
+        assert entered is not None
+        entered.__exit__(kind, error, trace)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_entered": None}
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[None]:
+        addresses = addresses_of(self.servers)
+        with token_file(self.auth_token) as path:
+            variables = {
+                SHARDS_VARIABLE: ",".join(addresses),
+                auth.TOKEN_FILE_VARIABLE: path,
+                **(self.tls.environment() if self.tls else {}),
+            }
+            with environment(variables):
+                follower = Follower(
+                    *(self.servers, addresses),
+                    # Programs know a server by its address at their start.
+                    lambda index, now_at: session.move_shard(addresses[index], now_at),
+                )
+                try:
+                    yield
+                    # A process of Ray may end without the `atexit` that flushes.
+                    session.flush_all()
+                finally:
+                    follower.stop()
+
+
+@contextlib.contextmanager
+def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
+    """Sets environment variables for a `with` block; None removes a variable."""
+    before = {name: os.environ.get(name) for name in variables}
+    _set(variables)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+@contextlib.contextmanager
+def token_file(token: bytes) -> Iterator[str]:
+    """Writes the token to a file that only this user may read, for a `with` block."""
+    with tempfile.NamedTemporaryFile(prefix="persia-token-") as file:
+        file.write(token)
+        file.flush()
+        yield file.name
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value

@@ -1,0 +1,159 @@
+"""The actors: each runs a shard, or an embedding worker, within its process.
+
+The native server ends with the actor's process, however it ends, and serves on threads
+of its own. The actor's methods are coroutines, so that any number of programs can wait
+for the answer of `address` at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ray
+
+from persia_tf.credentials import tls as tls_lib
+from persia_tf.native import servers
+from persia_tf.processes import health, log, memory
+from persia_tf.processes.listening import Listening
+from persia_tf.processes.native_server import Server
+from persia_tf.ray import recovery_folders, shared_root
+from persia_tf.ray.following import Follower, addresses_of
+
+
+@dataclasses.dataclass(frozen=True)
+class Hosting:
+    """What all servers of a cluster have in common.
+
+    Attributes:
+        auth_token: The token that clients must present.
+        tls: The TLS files, whose paths are read on the server's own node; None for no
+            TLS.
+        log_level: The lowest level that servers log.
+    """
+
+    auth_token: bytes = dataclasses.field(repr=False)
+    tls: tls_lib.TLS | None
+    log_level: str
+
+    def listening(self) -> Listening:
+        """Returns where a server of this node listens; reads its TLS files."""
+        return Listening(
+            host=ray.util.get_node_ip_address(),
+            control_port=0,
+            auth_token=self.auth_token,
+            tls=tls_lib.read(self.tls),
+        )
+
+
+class _Actor:
+    """A server, which the constructor starts.
+
+    Args:
+        name: The server's name in logs.
+        kind: `servers.SHARD` or `servers.WORKER`.
+        service: The server's name in health checks.
+        hosting: What it has in common with other servers.
+        values: The options of the native core.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: int,
+        service: str,
+        hosting: Hosting,
+        values: Mapping[str, Any],
+    ) -> None:
+        formatter = log.start(hosting.log_level, name)
+        where = hosting.listening()
+        own = {"host": where.host, "port": 0, **values}
+        self._server = Server(kind, service, name, where, own)
+        self._address = str(self._server.address)
+        formatter.place = self._address
+
+    async def address(self, known: str | None = None, seconds: float = 0.0) -> str:
+        """Returns the address on which this server listens.
+
+        Args:
+            known: The address that the caller knows. If it is the server's address, the
+                answer takes `seconds`: until then it changes only if the server is
+                restarted, and then the call fails.
+            seconds: See `known`.
+        """
+        if known == self._address:
+            await asyncio.sleep(seconds)
+        return self._address
+
+
+class Shard(_Actor):
+    """A shard, which recovers from the newest checkpoint when it is restarted.
+
+    Args:
+        index: The shard's index.
+        hosting: What it has in common with other servers.
+        checkpoint_root: The folder for checkpoints, which all nodes share.
+        recovery_folder: The folder of this cluster's recovery folders, within a folder
+            that all nodes share.
+        memory_limit: The memory that the tables may take, as for `persia ps`.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        hosting: Hosting,
+        checkpoint_root: str,
+        recovery_folder: str,
+        memory_limit: str,
+    ) -> None:
+        self._checkpoint_root = checkpoint_root
+        folder = os.path.join(recovery_folder, f"ps-{index}")
+        values = {
+            "checkpoint_root": checkpoint_root,
+            "recovery": "checkpoint",
+            "recovery_folder": recovery_folders.next_folder(folder),
+            "memory_limit": memory.limit(memory_limit),
+        }
+        super().__init__(
+            *("persia.ps", servers.SHARD, health.PS_SERVICE, hosting, values)
+        )
+
+    async def leave_mark(self) -> str:
+        """See `shared_root.leave_mark`."""
+        return shared_root.leave_mark(self._checkpoint_root)
+
+    async def sees_mark(self, name: str) -> bool:
+        """See `shared_root.sees_mark`."""
+        return shared_root.sees_mark(self._checkpoint_root, name)
+
+    async def remove_mark(self, name: str) -> None:
+        """See `shared_root.remove_mark`."""
+        shared_root.remove_mark(self._checkpoint_root, name)
+
+
+class Worker(_Actor):
+    """An embedding worker, which follows the shards when they move.
+
+    Args:
+        hosting: What it has in common with other servers.
+        shards: The actors of the shards, in their order.
+        timeout: Seconds that a shard may take to answer.
+        cache_rows: How many hot rows of each table the worker keeps copies of.
+    """
+
+    def __init__(
+        self,
+        hosting: Hosting,
+        shards: Sequence[Any],
+        timeout: float,
+        cache_rows: int,
+    ) -> None:
+        addresses = addresses_of(shards)
+        values = {"ps": addresses, "timeout": timeout, "cache_rows": cache_rows}
+        super().__init__(
+            *("persia.worker", servers.WORKER, health.WORKER_SERVICE, hosting, values)
+        )
+        self._follower = Follower(shards, addresses, self._server.move_shard)
