@@ -8,16 +8,16 @@ makes the folders of volumes as the kubelet makes them for a pod with `fsGroup`.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import ipaddress
+import itertools
 import json
 import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,15 @@ _NOT_FOR_PODMAN = (
     "terminationGracePeriodSeconds",
     "topologySpreadConstraints",
 )
-_PROBES = ("startupProbe", "readinessProbe", "livenessProbe", "lifecycle")
+# Of a container. podman would bind its ports on this machine too.
+_NOT_OF_CONTAINER = (
+    *("lifecycle", "livenessProbe", "ports", "readinessProbe", "startupProbe"),
+)
+
+_clusters = itertools.count()
+
+# The numbers of pods of `Pods.run` start here.
+_RUN = 100
 
 # The first addresses of a network belong to podman.
 _FIRST_ADDRESS = 10
@@ -91,10 +99,6 @@ class RunningPod:
         [about] = json.loads(podman("inspect", self._container))
         return {**about["State"], "RestartCount": about["RestartCount"]}
 
-    def run(self, *command: str, check: bool = True) -> str:
-        """Runs a command in the container; returns its output."""
-        return podman("exec", self._container, *command, check=check)
-
     def kill(self) -> None:
         """Ends the container's program as the kernel does when memory is exhausted.
 
@@ -102,13 +106,13 @@ class RunningPod:
         """
         os.kill(self.state["Pid"], signal.SIGKILL)
 
-    def wait_for(self, text: str) -> None:
-        """Waits until the container has written a text."""
-        wait_until(lambda: text in self.log, f"{text!r} in the log")
+    def wait_for(self, text: str, times: int = 1) -> None:
+        """Waits until the container has written a text, in all its starts together."""
+        wait_until(lambda: self.log.count(text) >= times, f"{text!r} in the log")
 
-    def exit_code(self, seconds: float) -> int:
-        """Waits until the container has ended; returns its exit code."""
-        return int(podman("wait", self._container, timeout=seconds).split()[-1])
+    def wait(self, seconds: float) -> None:
+        """Waits until the container has ended; its pod must not start it again."""
+        podman("wait", self._container, timeout=seconds)
 
 
 class Pods:
@@ -117,15 +121,15 @@ class Pods:
     Args:
         folder: For the pods' volumes and secrets.
         cluster: The cluster of `manifests.CLUSTERS` whose objects run.
-        shards: The number of shards: the addresses of further pods follow theirs.
     """
 
     def __init__(self, folder: Path, cluster: str = "plain") -> None:
         self._folder = folder
         self._objects = manifests.rendered(cluster)
-        self._name = f"persia-test-{os.getpid()}-{folder.name}"
+        self._name = f"persia-{os.getpid()}-{next(_clusters)}"
         self._started: list[Path] = []
         self._secrets: dict[str, Mapping[str, str]] = {}
+        self._runs = 0
 
     def __enter__(self) -> Pods:
         podman("network", "create", self._name)
@@ -180,6 +184,24 @@ class Pods:
         podman("play", "kube", *options, str(path))
         return RunningPod(f"{self._unique(name)}-{spec['containers'][0]['name']}")
 
+    def run(self, owner: str, *arguments: str, seconds: float = 120) -> RunningPod:
+        """Starts a pod of an object with other arguments, and waits until it has ended.
+
+        Args:
+            owner: As for `start`.
+            *arguments: The container's arguments instead of those in the manifests.
+            seconds: How long the pod may run.
+        """
+
+        def change(spec):
+            spec["restartPolicy"] = "Never"
+            spec["containers"][0]["args"] = list(arguments)
+
+        self._runs += 1
+        pod = self.start(owner, _RUN + self._runs, change)
+        pod.wait(seconds)
+        return pod
+
     @functools.cached_property
     def _addresses(self) -> dict[str, str]:
         """The addresses of the pods of StatefulSets, by the pods' names."""
@@ -209,7 +231,7 @@ class Pods:
             for each, address in self._addresses.items()
         ]
         for container in spec["containers"]:
-            for key in _PROBES:
+            for key in _NOT_OF_CONTAINER:
                 container.pop(key, None)
             container["image"] = f"localhost/{container['image']}"
         group = spec["securityContext"]["fsGroup"]
@@ -236,8 +258,8 @@ class Pods:
         return {"name": volume["name"], "hostPath": {"path": str(path)}}
 
 
-def data_volume(spec: dict[str, Any], folder: Path, path: str) -> None:
-    """Mounts a folder of this machine in a pod's container, to read only."""
+def mount(spec: dict[str, Any], folder: Path, path: str) -> None:
+    """Mounts a folder of this machine in a pod's container, read-only."""
     name = f"mount-{len(spec['volumes'])}"
     spec["volumes"].append({"name": name, "hostPath": {"path": str(folder)}})
     spec["containers"][0]["volumeMounts"].append(
