@@ -35,8 +35,8 @@ SlurmdUser={user}
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 AuthType=auth/munge
 CredType=cred/munge
-# A requeued job starts this many seconds later.
-AuthInfo=socket={folder}/munge.socket,cred_expire=3
+# A requeued job starts this many seconds later; 5 is the least.
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/%n
 SlurmctldPidFile={folder}/slurmctld.pid
@@ -59,6 +59,8 @@ NodeName={nodes[1]} NodeHostname={machine} Port={ports[1]} CPUs=4 RealMemory=400
 PartitionName=all Nodes=ALL Default=YES State=UP
 """
 
+ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
+
 # More than a job takes beside other tests.
 DEADLINE_SECONDS = 300
 
@@ -74,7 +76,8 @@ class Job:
     @property
     def output(self) -> str:
         path = self.folder / "output"
-        return path.read_text() if path.exists() else ""
+        # `srun --label` divides lines, also within a character of a progress bar.
+        return path.read_text(errors="replace") if path.exists() else ""
 
     @property
     def state(self) -> str:
@@ -86,9 +89,7 @@ class Job:
 
     def wait(self) -> str:
         """Waits until the job has ended, and returns its state."""
-        self._wait_until(
-            lambda: self.state not in ("PENDING", "RUNNING", "COMPLETING"), "its end"
-        )
+        self._wait_until(lambda: self.state in ENDED, "its end")
         return self.state
 
     def wait_for(self, text: str) -> None:
@@ -151,7 +152,7 @@ class Slurm:
         """
         env = {"JOB_FOLDER": folder / "job", **options}
         number = self.run(
-            *("sbatch", "--parsable", "--mem=2G", "--cpus-per-task=2"),
+            *("sbatch", "--parsable", "--mem=1G", "--cpus-per-task=2"),
             *(f"--chdir={folder}", f"--output={folder}/output", SCRIPT, *program),
             env={name: str(value) for name, value in env.items()},
         )
@@ -236,9 +237,10 @@ class Slurm:
 
     def _start_daemons(self):
         munge = self._folder / "munge"
+        files = ("key", "pid", "log", "seed")
         self._start(
             *("munged", "--foreground", "--force", f"--socket={munge}.socket"),
-            *(f"--{file}-file={munge}.{file}" for file in ("key", "pid", "log", "seed")),
+            *(f"--{file}-file={munge}.{file}" for file in files),
         )
         wait_until((self._folder / "munge.socket").exists, "munged")
         self._start("slurmctld", "-D")
@@ -248,9 +250,7 @@ class Slurm:
     def _start(self, *command):
         with (self._folder / f"{len(self._daemons)}.output").open("wb") as output:
             self._daemons.append(
-                subprocess.Popen(
-                    *(command,), env=self._env, stdout=output, stderr=output
-                )
+                subprocess.Popen(command, env=self._env, stdout=output, stderr=output)
             )
 
 
