@@ -126,7 +126,9 @@ Status Journal::Read(JournalVisitor* visitor) {
   }
   notes_ = Concat(base ? "a base and " : "", records, " records");
   torn_tail_ = (*log)->torn_tail();
-  auto writer = LogWriter::Open(**log, {{options_.sync}});
+  LogOptions log_options{{options_.sync}};
+  log_options.events = options_.events;
+  auto writer = LogWriter::Open(**log, log_options);
   if (!writer.ok()) return writer.status();
   log_ = std::move(*writer);
   return RemoveOldBases(from);

@@ -7,6 +7,8 @@
 namespace persia {
 namespace {
 
+constexpr EventKind kFailures{"logs that failed", EventLevel::kError, 60};
+
 Status Closed() {
   return Status(Code::kCancelled,
                 "the log is closed and takes no more records");
@@ -65,6 +67,7 @@ Result<std::unique_ptr<LogWriter>> LogWriter::Open(const LogReader& log,
 LogWriter::LogWriter(std::unique_ptr<SegmentWriter> segments,
                      const LogOptions& options, uint64_t position)
     : segments_(std::move(segments)),
+      events_(options.events),
       written_(options.max_batch_bytes),
       batch_(options.max_batch_bytes),
       next_(position),
@@ -176,6 +179,7 @@ void LogWriter::WriteBatch(std::unique_lock<std::mutex>* lock) {
     return;
   }
   status_ = Broken(status);
+  TellEvent(events_, kFailures, status_.message());
   batch_.Clear();
   room_.notify_all();
 }

@@ -186,7 +186,9 @@ class LocalService : public EmbeddingService {
     if (options_.recovery.journal.folder.empty()) return Status();
     Recovery recovery(options_.recovery.level, options_.checkpoints,
                       {&store_, &window_, &generation_});
-    auto journal = Journal::Open(options_.recovery.journal, &recovery);
+    JournalOptions options = options_.recovery.journal;
+    options.events = options_.events;
+    auto journal = Journal::Open(options, &recovery);
     if (!journal.ok()) return journal.status();
     PERSIA_RETURN_IF_ERROR(recovery.Finish());
     journal_ = std::move(*journal);

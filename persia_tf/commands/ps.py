@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from typing import TYPE_CHECKING
 
 from persia_tf import errors
@@ -86,6 +87,9 @@ def run(args: argparse.Namespace) -> int:
         root = args.checkpoint_root or ""
         if files.is_url(root):
             files.reach_urls(root)
+        warning = memory.shortage(args.memory_limit)
+        if warning is not None:
+            logging.getLogger("persia.ps").warning("%s", warning)
         values = options.core_values(OPTIONS, args)
         return native_server.Server(
             *(servers.SHARD, health.PS_SERVICE, "persia.ps", where, values)

@@ -21,6 +21,9 @@ _OTHER_LIMITS = (
     '"unlimited"'
 )
 
+# A shard without tables takes some 60 MiB; requests need memory too. In bytes.
+LEAST_REST = 128 << 20
+
 # The default limit for all shards of one command together, in percent of this machine's
 # memory. The remaining memory is for requests, for copies that a checkpoint makes of
 # changing rows, and for other programs.
@@ -73,6 +76,23 @@ def limit(text: str) -> int:
             f'a share must be above 0% and at most 100%, got "{text}"'
         )
     return max(1, int(total_bytes() * percent / 100))
+
+
+def shortage(limit: int) -> str | None:
+    """Returns a warning if a memory limit leaves too little for all but tables.
+
+    Args:
+        limit: The memory limit of a shard's tables, in bytes; 0 means unlimited.
+    """
+    total = total_bytes()
+    if limit == UNLIMITED or total - limit >= LEAST_REST:
+        return None
+    return (
+        f"tables may take {limit >> 20} MiB of the {total >> 20} MiB that this process "
+        f"may use. Less than {LEAST_REST >> 20} MiB remain for the process itself and "
+        "for requests, so the kernel may kill it as the tables grow: give it more "
+        "memory, or lower --memory-limit"
+    )
 
 
 def share_of(shards: int) -> str:

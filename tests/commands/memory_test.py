@@ -82,6 +82,29 @@ def test_the_shards_of_a_machine_share_it():
     assert memory.share_of(4) == "20%"
 
 
+@pytest.mark.parametrize(
+    ("total", "limit", "warns"),
+    [
+        (512 << 20, 0, False),
+        (512 << 20, 384 << 20, False),
+        (512 << 20, (384 << 20) + 1, True),
+        (64 << 20, 51 << 20, True),
+        (64 << 20, 80 << 20, True),
+    ],
+)
+def test_a_limit_that_leaves_too_little_is_told(monkeypatch, total, limit, warns):
+    monkeypatch.setattr(memory, "total_bytes", lambda: total)
+    warning = memory.shortage(limit)
+    assert (warning is not None) == warns
+    if warns:
+        assert f"{limit >> 20} MiB of the {total >> 20} MiB" in warning
+
+
+def test_a_shard_that_may_take_all_memory_warns_in_its_log(start_ps):
+    command, _, _ = start_ps("--memory-limit=100%")
+    command.wait_for(r"WARNING persia.ps:? tables may take \d+ MiB of the \d+ MiB")
+
+
 @pytest.fixture
 def session(start_ps):
     """A session with a shard of little memory; gives the command and its name."""

@@ -66,7 +66,6 @@ def train_exactly(tmp_path):
                 assert "recovered" in shards[number].log
             trainer.wait(SECONDS)
             assert trainer.state["ExitCode"] == 0, trainer.log
-            assert sum(shard.state["RestartCount"] for shard in shards) == len(kills)
             return json.loads(trainer.log.splitlines()[-1])
 
     return train

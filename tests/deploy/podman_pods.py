@@ -108,7 +108,10 @@ class RunningPod:
 
     def wait_for(self, text: str, times: int = 1) -> None:
         """Waits until the container has written a text, in all its starts together."""
-        wait_until(lambda: self.log.count(text) >= times, f"{text!r} in the log")
+        try:
+            wait_until(lambda: self.log.count(text) >= times, f"{text!r} in the log")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.state}\n{self.log[-5000:]}") from None
 
     def wait(self, seconds: float) -> None:
         """Waits until the container has ended; its pod must not start it again."""

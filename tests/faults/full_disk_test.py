@@ -161,6 +161,10 @@ def test_a_log_that_finds_no_room_refuses_changes_until_a_restart(start, disk, s
         assert refused.value.code == 8
         assert f"{disk.folder}/recovery" in str(refused.value)
         assert "restart the shard" in str(refused.value)
+    # The shard's own log says so, once.
+    [line] = [line for line in shard.log.splitlines() if "ERROR" in line]
+    assert disk.reason in line
+    assert "logging has stopped" in line
     # Reads go on.
     assert rows.table.lookup(np.arange(COUNT)).shape == (COUNT, DIM)
     assert shard.is_running
