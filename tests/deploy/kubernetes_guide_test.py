@@ -83,12 +83,18 @@ def test_the_guide_makes_every_secret(cluster):
         for volume in pod.spec["volumes"]:
             if "secret" in volume:
                 name = volume["secret"]["secretName"]
-                assert f"kubectl create secret generic {name} " in GUIDE
-    assert "kubectl create secret generic persia-s3 " in GUIDE
+                assert made(name)
+    assert made("persia-s3")
+
+
+def made(secret):
+    """Whether a command of the guide makes a Secret: by its name, or for its files."""
+    by_name = f"kubectl create secret generic {secret} " in GUIDE
+    return by_name or f"\nsecret {secret.removesuffix('-tls')}\n" in GUIDE
 
 
 def test_folders_of_the_guide_exist():
-    named = set(re.findall(r"deploy/kubernetes/[\w/-]+", GUIDE))
+    named = set(re.findall(r"deploy/kubernetes/[\w/.-]*\w", GUIDE))
     assert named
     for folder in named:
         assert (manifests.FOLDER.parents[1] / folder).exists()
@@ -96,7 +102,9 @@ def test_folders_of_the_guide_exist():
 
 def said_about(failure):
     """The patterns of the messages that the guide has for a failure."""
-    [cells] = [row for row in table_after("What failures look like") if row[0] == failure]
+    [cells] = [
+        row for row in table_after("What failures look like") if row[0] == failure
+    ]
     quoted = re.findall(r"`([^`]+)`", cells[2])
     return [".+".join(map(re.escape, each.split("..."))) for each in quoted]
 
@@ -191,9 +199,7 @@ def test_message_about_another_order(start_shards, table):
     build(shards)
     with pytest.raises(errors.PersiaError) as raised:
         build(shards[::-1])
-    check_said(
-        "another order or number of shards in `PERSIA_PS`", str(raised.value)
-    )
+    check_said("another order or number of shards in `PERSIA_PS`", str(raised.value))
 
 
 def test_message_about_memory(start_shards, table):

@@ -1,4 +1,4 @@
-"""Processes in the pods of deploy/kubernetes: options, probes, memory, volumes, time."""
+"""Processes in the pods of deploy/kubernetes: options, probes, memory, time."""
 
 from __future__ import annotations
 

@@ -20,13 +20,16 @@ OURS = (
 @every_cluster
 def test_every_pod_keeps_to_the_restricted_profile(cluster):
     for pod in manifests.pods(cluster):
-        assert pod.spec["securityContext"].items() >= {
-            "runAsNonRoot": True,
-            "runAsUser": 10001,
-            "runAsGroup": 10001,
-            "fsGroup": 10001,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        }.items()
+        assert (
+            pod.spec["securityContext"].items()
+            >= {
+                "runAsNonRoot": True,
+                "runAsUser": 10001,
+                "runAsGroup": 10001,
+                "fsGroup": 10001,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            }.items()
+        )
         assert pod.container["securityContext"] == {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,

@@ -1,4 +1,4 @@
-"""Every object of deploy/kubernetes fits its published schema; a broken one does not."""
+"""Every object of deploy/kubernetes fits its published schema; broken ones do not."""
 
 from __future__ import annotations
 
