@@ -26,10 +26,14 @@ def parsed(pod: manifests.Pod, folder: Path) -> argparse.Namespace:
         pod: A shard or an embedding worker.
         folder: Replaces `/` in paths, since the options create their folders.
     """
-    args = [each.replace("=/", f"={folder}/", 1) for each in pod.container["args"]]
-    values, unknown = main.parser().parse_known_args(args)
+    values, unknown = main.parser().parse_known_args(arguments_below(pod, folder))
     assert not unknown
     return values
+
+
+def arguments_below(pod: manifests.Pod, folder: Path) -> list[str]:
+    """Returns the arguments of a pod, with `folder` in place of `/` in paths."""
+    return [each.replace("=/", f"={folder}/", 1) for each in pod.container["args"]]
 
 
 def check_list(objects: Sequence[dict[str, Any]]) -> None:
