@@ -87,29 +87,76 @@ class Pod(NamedTuple):
         """What the pod runs: "shard", "trainer" and so on."""
         return self.labels["app.kubernetes.io/component"]
 
+    @property
+    def ports(self) -> dict[str, int]:
+        """The container's ports, by name."""
+        return {each["name"]: each["containerPort"] for each in self.container["ports"]}
+
+    def environment(self, objects: Sequence[dict[str, Any]]) -> dict[str, str]:
+        """Returns the container's variables, of which its own precede a ConfigMap's."""
+        values = {}
+        for source in self.container.get("envFrom", ()):
+            if "configMapRef" in source:
+                name = source["configMapRef"]["name"]
+                values.update(of_kind(objects, "ConfigMap")[name]["data"])
+        for variable in self.container.get("env", ()):
+            values[variable["name"]] = variable.get("value", "")
+        return values
+
 
 @functools.cache
 def rendered(cluster: str) -> list[dict[str, Any]]:
     """Returns the objects of one of `CLUSTERS`."""
     resources, components = CLUSTERS[cluster]
+    return together(resources, components=components)
+
+
+def together(
+    resources: Sequence[str], components: Sequence[str] = (), **more: Any
+) -> list[dict[str, Any]]:
+    """Returns the objects of several folders, put together as an overlay does.
+
+    Args:
+        resources: Folders of deploy/kubernetes.
+        components: Folders of components.
+        **more: Further fields of the overlay's kustomization.yaml, such as `patches`.
+    """
     with tempfile.TemporaryDirectory() as folder:
         # Kustomize accepts relative paths only.
         here = os.path.realpath(folder)
-        text = yaml.safe_dump(
-            {
-                "resources": [os.path.relpath(FOLDER / each, here) for each in resources],
-                "components": [
-                    os.path.relpath(FOLDER / each, here) for each in components
-                ],
-            }
-        )
-        Path(here, "kustomization.yaml").write_text(text)
-        return _objects(here)
+
+        def relative(paths):
+            return [os.path.relpath(FOLDER / path, here) for path in paths]
+
+        overlay = {
+            "resources": relative(resources),
+            "components": relative(components),
+            **more,
+        }
+        Path(here, "kustomization.yaml").write_text(yaml.safe_dump(overlay))
+        return of_folder(here)
 
 
-def rendered_folder(folder: str) -> list[dict[str, Any]]:
-    """Returns the objects of one folder of deploy/kubernetes."""
-    return _objects(str(FOLDER / folder))
+def of_folder(folder: str | Path) -> list[dict[str, Any]]:
+    """Returns the objects of one folder.
+
+    Args:
+        folder: A folder of deploy/kubernetes, or the absolute path of another one.
+    """
+    done = subprocess.run(
+        [_kubectl(), "kustomize", FOLDER / folder],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def pods(cluster: str, *components: str) -> list[Pod]:
+    """Returns the pods of one of `CLUSTERS`: all, or those of some components."""
+    found = pods_of(rendered(cluster))
+    return [pod for pod in found if not components or pod.component in components]
 
 
 def pods_of(objects: Sequence[dict[str, Any]]) -> list[Pod]:
@@ -143,14 +190,6 @@ def bytes_of(quantity: str) -> float:
     """Returns the number of bytes in a quantity such as "4Gi"."""
     number, unit = re.fullmatch(r"(\d+)([KMGT]i)", quantity).groups()
     return int(number) * 1024.0 ** ("KMGT".index(unit[0]) + 1)
-
-
-def _objects(folder: str) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [_kubectl(), "kustomize", folder], capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return list(yaml.safe_load_all(done.stdout))
 
 
 @functools.cache

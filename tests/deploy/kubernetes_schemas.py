@@ -68,7 +68,9 @@ def _schema(kind: str, api_version: str) -> dict[str, Any]:
     path = _folder() / _FILES[kind]
     if not path.is_file():
         pytest.skip(f"{path}, the schema of {kind}, is missing: set ${_VARIABLE}")
-    definition = yaml.load(path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    definition = yaml.load(
+        path.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    )
     for version in definition["spec"]["versions"]:
         if api_version == f"{definition['spec']['group']}/{version['name']}":
             schema = _closed(version["schema"]["openAPIV3Schema"])

@@ -1,4 +1,4 @@
-"""Every object of deploy/kubernetes fits its published schema; a broken one does not."""
+"""Every object of deploy/kubernetes fits its published schema; broken ones do not."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_object_fits_its_schema(cluster):
 
 @pytest.mark.parametrize("folder", manifests.RESOURCES)
 def test_each_folder_can_be_applied_by_itself(folder):
-    objects = manifests.rendered_folder(folder)
+    objects = manifests.of_folder(folder)
     together = manifests.rendered("plain")
     assert objects
     assert all(item in together for item in objects)

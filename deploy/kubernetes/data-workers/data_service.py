@@ -16,6 +16,10 @@ service = tf.data.experimental.service
 
 _STOP = {signal.SIGTERM, signal.SIGINT}
 
+# A worker asks the dispatcher for work this often, so a new dataset may wait this long
+# for its first batch. TensorFlow's default is 30 s.
+_HEARTBEAT_MS = 1000
+
 
 def main() -> None:
     """Serves according to the command line until SIGTERM or SIGINT."""
@@ -61,6 +65,7 @@ def _worker(options: argparse.Namespace) -> Any:
             dispatcher_address=options.dispatcher,
             worker_address=f"{options.host}:{options.port}",
             port=options.port,
+            heartbeat_interval_ms=_HEARTBEAT_MS,
         )
     )
 
