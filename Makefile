@@ -35,7 +35,7 @@ INSTALL_EDITABLE := $(PIP_INSTALL) --no-build-isolation \
 .PHONY: test-oldest test-oldest-legacy $(OLDEST)
 .PHONY: sanitize sanitize-store
 .PHONY: bench-guard fuzz mutated-frames kills compiler gtest openssl clang bazel redis
-.PHONY: wheel compatibility $(TENSORFLOWS:%=beside-tensorflow-%)
+.PHONY: wheel images test-containers compatibility $(TENSORFLOWS:%=beside-tensorflow-%)
 
 demo: build
 	$(VENV)/bin/persia launch --ps 2 -- $(VENV)/bin/python examples/movielens/train.py
@@ -76,6 +76,16 @@ wheel: build openssl
 	$(VENV)/bin/python -m pip --quiet wheel --no-deps --no-build-isolation \
 	  --config-settings cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON \
 	  --wheel-dir build/wheel .
+
+# The container images in deploy/docker, built by podman, or by PODMAN=docker.
+# IMAGES=server builds one. BASE=debian:bookworm-slim takes Debian from a registry.
+IMAGES ?= server trainer
+images: wheel
+	tools/container_images.sh $(IMAGES)
+
+# Runs the images as pods, with podman and as root. With SLOW= also trains.
+test-containers: images $(VENV)/.test
+	$(VENV)/bin/pytest -q $(SLOW) tests/deploy/containers_test.py
 
 # Writes docs/compatibility.md: what works with which TensorFlow. Each version takes
 # some GB of disk.

@@ -46,6 +46,80 @@ def test_shards_in_containers_of_their_own_are_found_by_name(cluster, shards):
     ]
 
 
+# What an operator reads in a container's log, if a setting of its pod is wrong. Each has a
+# line in the table of failures in docs/containers.md.
+WRONG = {
+    "no token": (
+        {"PERSIA_AUTH_TOKEN_FILE": ""},
+        "without a token or TLS, a server may listen only on addresses of this machine",
+    ),
+    "a token file that is not there": (
+        {"PERSIA_AUTH_TOKEN_FILE": "/etc/persia/token/other"},
+        "the token file /etc/persia/token/other cannot be read: No such file",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_wrong_setting_is_told_in_the_containers_log(cluster, wrong):
+    variables, message = WRONG[wrong]
+
+    def change(spec):
+        spec["restartPolicy"] = "Never"
+        spec["containers"][0]["env"] = [
+            {"name": name, "value": value} for name, value in variables.items()
+        ]
+
+    shard = cluster.start("persia-ps", change=change)
+    shard.wait(60)
+    assert message in shard.log
+    assert shard.state["ExitCode"] == 1
+
+
+def test_a_token_that_its_pod_may_not_read_is_told(cluster):
+    cluster.add_secret("persia-token", TOKEN, group=0)
+    shard = cluster.run("persia-ps", "ps", "--host=0.0.0.0")
+    assert (
+        "the token file /etc/persia/token/token cannot be read: Permission denied to "
+        "user 10001: the file belongs to user 0 and group 0, and its mode is 440"
+    ) in shard.log
+
+
+def test_a_volume_that_is_missing_is_told(cluster):
+    def change(spec):
+        spec["restartPolicy"] = "Never"
+        [container] = spec["containers"]
+        container["volumeMounts"] = [
+            each for each in container["volumeMounts"] if each["name"] != "rows"
+        ]
+
+    shard = cluster.start("persia-ps", change=change)
+    shard.wait(60)
+    assert (
+        "argument --recovery-folder: cannot be created: [Errno 30] Read-only file "
+        "system: '/var/lib/persia/recovery'"
+    ) in shard.log
+
+
+def test_a_shard_that_cannot_be_found_is_told(cluster):
+    asked = cluster.run("persia-ps", "status", "no-such-shard.persia-ps:7000")
+    assert (
+        "shard 0 of 1 (no-such-shard.persia-ps:7000) did not answer within 5 s: the "
+        "name cannot be resolved"
+    ) in asked.log
+
+
+def test_a_shard_sees_the_memory_limit_of_its_container(cluster):
+    def change(spec):
+        [container] = spec["containers"]
+        container["resources"] = {"limits": {"memory": "256Mi"}}
+
+    shard = cluster.start("persia-ps", change=change)
+    shard.wait_for("is listening on")
+    # The manifests give the tables 60% of it.
+    assert "tables may take 153 MiB of the 256 MiB that this process may use" in shard.log
+
+
 @pytest.fixture
 def train_exactly(tmp_path):
     """Trains MovieLens on new shards; kills shards meanwhile; gives the result."""

@@ -19,7 +19,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import kubernetes_manifests as manifests
 import pytest
@@ -82,6 +82,11 @@ def podman(*arguments: str, timeout: float = 120, check: bool = True) -> str:
     return done.stdout
 
 
+class _Secret(NamedTuple):
+    content: Mapping[str, str]
+    group: int | None = None
+
+
 class RunningPod:
     """A pod with one container, which `Pods.start` has started."""
 
@@ -131,7 +136,7 @@ class Pods:
         self._objects = manifests.rendered(cluster)
         self._name = f"persia-{os.getpid()}-{next(_clusters)}"
         self._started: list[Path] = []
-        self._secrets: dict[str, Mapping[str, str]] = {}
+        self._secrets: dict[str, _Secret] = {}
         self._runs = 0
 
     def __enter__(self) -> Pods:
@@ -143,9 +148,17 @@ class Pods:
             podman("play", "kube", "--down", str(path), check=False)
         podman("network", "rm", "--force", self._name)
 
-    def add_secret(self, name: str, content: Mapping[str, str]) -> None:
-        """Defines a Secret for pods that are started later."""
-        self._secrets[name] = content
+    def add_secret(
+        self, name: str, content: Mapping[str, str], group: int | None = None
+    ) -> None:
+        """Defines a Secret for pods that are started later.
+
+        Args:
+            name: The Secret's name.
+            content: The text of each of its files, by the file's name.
+            group: The files' group. None means the pod's `fsGroup`.
+        """
+        self._secrets[name] = _Secret(content, group)
 
     def start(
         self,
@@ -255,9 +268,10 @@ class Pods:
             os.chown(path, 0, group)
             path.chmod(0o2770)
         else:
-            content = self._secrets.get(secret["secretName"])
-            assert content is not None or secret.get("optional"), secret
-            _write_secret(path, content or {}, secret["defaultMode"], group)
+            given = self._secrets.get(secret["secretName"], _Secret({}))
+            assert given.content or secret.get("optional"), secret
+            owners = group if given.group is None else given.group
+            _write_secret(path, given.content, secret["defaultMode"], owners)
         return {"name": volume["name"], "hostPath": {"path": str(path)}}
 
 
@@ -279,7 +293,5 @@ def _write_secret(
         file.unlink(missing_ok=True)
         file.write_text(text)
         os.chown(file, 0, group)
-        # With `fsGroup`, the group may do all that root may.
         file.chmod(mode)
-    os.chown(path, 0, group)
-    path.chmod(0o2750)
+    path.chmod(0o755)
