@@ -190,7 +190,7 @@ class Pods:
             "spec": spec,
         }
         path = self._folder / f"{name}.yaml"
-        path.write_text(yaml.safe_dump_all([*self._config_maps(), pod]))
+        path.write_text(yaml.safe_dump(pod))
         if path in self._started:
             podman("play", "kube", "--down", str(path))
         self._started.append(path)
@@ -230,8 +230,16 @@ class Pods:
         ]
         return dict(zip(names, map(str, hosts[_FIRST_ADDRESS:])))
 
-    def _config_maps(self) -> list[dict[str, Any]]:
-        return list(manifests.of_kind(self._objects, "ConfigMap").values())
+    def _environment(self, container: dict[str, Any]) -> list[dict[str, Any]]:
+        """Returns a container's variables: podman prefers those of `envFrom`."""
+        maps = manifests.of_kind(self._objects, "ConfigMap")
+        names = [each["configMapRef"]["name"] for each in container.pop("envFrom", ())]
+        shared = [
+            {"name": name, "value": value}
+            for each in names
+            for name, value in maps[each]["data"].items()
+        ]
+        return [*shared, *container.get("env", ())]
 
     def _unique(self, name: str) -> str:
         return f"{self._name}-{name}"
@@ -250,6 +258,7 @@ class Pods:
             for key in _NOT_OF_CONTAINER:
                 container.pop(key, None)
             container["image"] = f"localhost/{container['image']}"
+            container["env"] = self._environment(container)
         group = spec["securityContext"]["fsGroup"]
         volumes = [
             self._volume(each, name, group)
