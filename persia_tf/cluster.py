@@ -72,8 +72,9 @@ class Cluster:
         auth_token_file: A file with the token of the shards, which only the file's
             owner may read (`chmod 600`), or, if root owns it, its group too. Each end
             of a connection proves to the other that it has the token; the token itself
-            is never sent. The file is read when the session is opened. Defaults to `$PERSIA_AUTH_TOKEN_FILE`, else to no
-            token; `""` means no token, even if the environment names one.
+            is never sent. The file is read when the session is opened. Defaults to
+            `$PERSIA_AUTH_TOKEN_FILE`, else to no token; `""` means no token, even if
+            the environment names one.
         tls: A `ptf.TLS`, with which connections are encrypted and both ends of a
             connection show a certificate. Its files are read when the session is
             opened. Defaults to the files that `$PERSIA_TLS_CERTIFICATE`,

@@ -46,8 +46,8 @@ def test_shards_in_containers_of_their_own_are_found_by_name(cluster, shards):
     ]
 
 
-# What an operator reads in a container's log, if a setting of its pod is wrong. Each has a
-# line in the table of failures in docs/containers.md.
+# What an operator reads in a container's log, if a setting of its pod is wrong. The
+# table of failures in docs/containers.md has each message.
 WRONG = {
     "no token": (
         {"PERSIA_AUTH_TOKEN_FILE": ""},
@@ -117,7 +117,7 @@ def test_a_shard_sees_the_memory_limit_of_its_container(cluster):
     shard = cluster.start("persia-ps", change=change)
     shard.wait_for("is listening on")
     # The manifests give the tables 60% of it.
-    assert "tables may take 153 MiB of the 256 MiB that this process may use" in shard.log
+    assert "tables may take 153 MiB of the 256 MiB that" in shard.log
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def train_exactly(tmp_path):
 
 
 def run_exact_movielens(spec):
-    """Makes a trainer's pod run a program of this folder, on the data if there is any."""
+    """Makes a trainer's pod run a program of this folder, on real data if possible."""
     pods.mount(spec, pathlib.Path(__file__).parent, "/program")
     [container] = spec["containers"]
     container["args"] = ["python", "/program/exact_movielens.py", "/app/examples"]

@@ -2,9 +2,9 @@
 
     python exact_movielens.py /app/examples [ARGUMENTS OF THE EXAMPLE]
 
-It trains with a staleness of 0, and prints as JSON the exact test AUC, and for each table
-the number of rows and a digest of all rows with their optimizer's state. So two runs print
-the same only if each update was applied once in both.
+It trains with a staleness of 0, and prints as JSON the exact test AUC, and for each
+table the number of rows and a digest of all rows with their optimizer's state. So two
+runs print the same only if each update was applied once in both.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Pods of deploy/kubernetes, run by podman: the same images, arguments and settings.
 
-podman runs Pods, but neither StatefulSets nor JobSets, and mounts of a Secret neither its
-content nor its mode. So this module does here what the control plane and the kubelet do
-in a cluster: it numbers the pods of a StatefulSet, gives each the names of the others, and
-makes the folders of volumes as the kubelet makes them for a pod with `fsGroup`.
+podman runs Pods, but neither StatefulSets nor JobSets, and mounts a Secret without its
+mode. So this module does here what the control plane and the kubelet do in a cluster:
+it numbers the pods of a StatefulSet, gives each the names of the others, and makes the
+folders of volumes as the kubelet makes them for a pod with `fsGroup`.
 """
 
 from __future__ import annotations
