@@ -9,7 +9,6 @@ from typing import Any
 
 from persia_tf import _version, stats
 from persia_tf.monitoring.families import Metric, add_histogram, families, gauge
-from persia_tf.processes import memory
 
 PROCESS = (
     gauge("generation", "persia_store_generation", "Rises with each restore."),
@@ -162,6 +161,7 @@ class ServerMetrics:
         read: A function that returns the statistics of the server alone.
         is_ready: A function that tells whether health checks report serving.
         folders: Folders whose volumes are reported, by name.
+        memory_limit: How much memory this process may use, in bytes.
     """
 
     def __init__(
@@ -169,17 +169,19 @@ class ServerMetrics:
         read: Callable[[], stats.ProcessStats],
         is_ready: Callable[[], bool],
         folders: dict[str, str],
+        memory_limit: int,
     ) -> None:
         self._read = read
         self._is_ready = is_ready
         self._folders = folders
+        self._memory_limit = memory_limit
 
     def collect(self) -> Iterable[Any]:
         """Yields the metric families, read now."""
         process = self._read()
         yield self._info(process)
         yield from families([_READY], [({}, {"ready": int(self._is_ready())})])
-        yield from families([_LIMIT], [({}, {"limit": memory.total_bytes()})])
+        yield from families([_LIMIT], [({}, {"limit": self._memory_limit})])
         yield from families(PROCESS, [({}, dataclasses.asdict(process))])
         yield from self._volumes()
         yield from _requests(process)
