@@ -16,18 +16,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from dashboard_panels import ROWS, Panel
-from draw_pictures import PICTURES
+from draw_pictures import MEASURED, PICTURES
 from prometheus_api import Prometheus, Series
 from svg import Picture
-
-NAME = "dashboard.svg"
 
 _WIDTH, _MARGIN, _GAP = 1140, 16, 12
 _COLUMNS, _STATS = 3, 4
 _PLOT, _STAT = 190, 64
 _POINTS = 60
 # Lines of a panel that are drawn, and letters of a legend; the lines with the highest
-# newest values are drawn, and the others counted.
+# values are drawn, and the others counted.
 _MOST_LINES, _MOST_LETTERS = 6, 26
 _STYLES = [
     (colour, dashed)
@@ -146,11 +144,11 @@ def _draw_plot(
     start: float,
     end: float,
 ) -> None:
-    shown = sorted(lines, key=lambda line: line[1][-1][1], reverse=True)[:_MOST_LINES]
+    shown = sorted(lines, key=_highest, reverse=True)[:_MOST_LINES]
     left, right = x + 66, x + width - 14
     legend_rows = math.ceil(len(shown) / 2)
     top, foot = y + 34, y + _PLOT - 22 - 14 * legend_rows
-    most = _round_up(max(value for _, points in lines for _, value in points))
+    most = _round_up(max(map(_highest, lines)))
     picture.box(x, y, width, _PLOT)
     picture.text(x + 12, y + 20, panel.title, size=12, bold=True, anchor="start")
     for share in (0, 0.5, 1):
@@ -180,6 +178,11 @@ def _draw_plot(
     if len(lines) > len(shown):
         more = f"and {len(lines) - len(shown)} more"
         picture.text(x + width - 12, y + 20, more, "quiet", size=10, anchor="end")
+
+
+def _highest(line: Line) -> float:
+    _, points = line
+    return max(value for _, value in points)
 
 
 def _round_up(value: float) -> float:
@@ -213,7 +216,7 @@ def main() -> None:
     start = end - 60 * args.minutes
     prometheus = Prometheus(args.url, args.rate_interval)
     text = draw(read_from(prometheus, start, end), start, end)
-    (PICTURES / NAME).write_text(text)
+    (PICTURES / MEASURED).write_text(text)
 
 
 if __name__ == "__main__":
