@@ -8,6 +8,7 @@ have() {
     # These are often installed by other means than a package.
     g++) command -v "${CXX:-g++}" ;;
     openssl) command -v openssl ;;
+    kubernetes-client) command -v kubectl ;;
     libgtest-dev) [[ -e /usr/include/gtest/gtest.h ]] || dpkg -s "$1" ;;
     *) dpkg -s "$1" ;;
   esac &>/dev/null

@@ -15,7 +15,7 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from proxy_connection import Connection, Cuts
 from stream_faults import Faults
@@ -28,13 +28,14 @@ _SELECTABLE = 1024  # select() only accepts descriptors below this number.
 
 
 class TcpProxy:
-    """Listens on loopback and connects each client to one server.
+    """Listens on loopback and connects each client to a server.
 
     In a `with` block, a thread of the proxy moves all bytes. Methods and properties
     may be used from any thread.
 
     Args:
         to: "host:port" of the server.
+        others: "host:port" of further servers: connections go to each in turn.
         delay: The delay of each direction, in seconds.
         cuts: Where connections are cut; None: only when `cut` is called.
         faults: The faults of connections; None: no faults.
@@ -51,13 +52,13 @@ class TcpProxy:
         self,
         to: str,
         *,
+        others: Sequence[str] = (),
         delay: float = 0.0,
         cuts: Cuts | None = None,
         faults: Faults | None = None,
         port: int = 0,
     ) -> None:
-        host, _, to_port = to.rpartition(":")
-        self._to = (host.strip("[]"), int(to_port))
+        self._servers = [_parsed(address) for address in (to, *others)]
         self._delay = delay
         self._cuts = cuts
         self._faults = faults
@@ -141,10 +142,11 @@ class TcpProxy:
             client, _ = self._listener.accept()
         except OSError:
             return  # The client has disconnected already.
-        family = socket.AF_INET6 if ":" in self._to[0] else socket.AF_INET
+        to = self._servers[self.connections % len(self._servers)]
+        family = socket.AF_INET6 if ":" in to[0] else socket.AF_INET
         server = socket.socket(family, socket.SOCK_STREAM)
         server.setblocking(False)
-        server.connect_ex(self._to)  # If it fails, the first use of the socket fails.
+        server.connect_ex(to)  # If it fails, the first use of the socket fails.
         cut = self._cuts.of(self.connections) if self._cuts else None
         fault = self._faults.of(self.connections) if self._faults else None
         self.connections += 1
@@ -169,6 +171,11 @@ class TcpProxy:
         self._open -= closed
         self.cut_connections += sum(connection.was_cut for connection in closed)
         self.faulty_connections += sum(connection.had_fault for connection in closed)
+
+
+def _parsed(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def wait_to_read(fileno: int, timeout: float | None) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from persia_tf import errors
 from persia_tf._keras import keras
+from persia_tf.layers import PersiaEmbedding
 from persia_tf.telemetry import metrics
 
 # Counters of `ptf.metrics()`. The report of a batch has their increases in that batch.
@@ -27,11 +29,22 @@ class LookupMetrics(keras.callbacks.Callback):
     """Reports metrics of the lookups of every training batch.
 
     The numbers of each batch are stored in `batches`. They are also added, with the
-    prefix `persia_`, to the logs that Keras passes to later callbacks. The logs of an
-    epoch, and so the history of `fit`, contain `persia_staleness_max` and
-    `persia_lookup_wait_seconds`. Prefetched lookups and asynchronous updates count for
+    prefix `persia_`, to the logs that Keras passes to later callbacks, such as
+    `keras.callbacks.TensorBoard`. Prefetched lookups and asynchronous updates count for
     the batch during which they happen. With `steps_per_execution=n`, n steps count as
     one batch.
+
+    The logs of an epoch, and so the history of `fit`, contain:
+
+    - `persia_staleness_max`: the largest staleness of its batches;
+    - `persia_lookup_wait_seconds`: for how long its lookups waited for rows;
+    - `persia_bytes_per_batch`: the bytes sent to and received from shards, per batch;
+    - `persia_hit_rate`: the share of the ids looked up in the model's tables, by this
+      program or others, that had a row already;
+    - `persia_rows`: the rows of the model's tables.
+
+    The last two are asked of the shards at the end of each epoch; they are absent if a
+    shard does not answer.
 
     Example:
 
@@ -39,6 +52,13 @@ class LookupMetrics(keras.callbacks.Callback):
     lookups = ptf.callbacks.LookupMetrics()
     model.fit(ptf.data.prefetch(train, model), callbacks=[lookups])
     print(max(batch["staleness"] for batch in lookups.batches))
+    ```
+
+    In TensorBoard (this callback must come first):
+
+    ```python
+    board = keras.callbacks.TensorBoard("logs", update_freq=100)
+    model.fit(train, callbacks=[ptf.callbacks.LookupMetrics(), board])
     ```
 
     Attributes:
@@ -54,6 +74,7 @@ class LookupMetrics(keras.callbacks.Callback):
         super().__init__()
         self.batches: list[dict[str, Any]] = []
         self._epoch_begin = 0
+        self._rows_before: _Rows | None = None
         self._before: dict[str, Any] = {}
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -62,6 +83,7 @@ class LookupMetrics(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._epoch_begin = len(self.batches)
         self._before = metrics()
+        self._rows_before = _rows_of(self.model)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         now = metrics()
@@ -83,6 +105,52 @@ class LookupMetrics(keras.callbacks.Callback):
         logs[_PREFIX + "lookup_wait_seconds"] = sum(
             report["lookup_wait_seconds"] for report in reports
         )
+        sent = sum(report["bytes_out"] + report["bytes_in"] for report in reports)
+        logs[_PREFIX + "bytes_per_batch"] = sent / len(reports)
+        self._tell_rows(logs)
+
+    def _tell_rows(self, logs: dict[str, Any]) -> None:
+        now, before = _rows_of(self.model), self._rows_before or _Rows()
+        if now is None:
+            return
+        logs[_PREFIX + "rows"] = now.rows
+        looked_up = now.looked_up - before.looked_up
+        # The counters of a shard that was restarted begin at 0 again.
+        if looked_up > 0 and now.found >= before.found:
+            logs[_PREFIX + "hit_rate"] = (now.found - before.found) / looked_up
+
+
+class _Rows(NamedTuple):
+    """Counters of tables, summed over shards."""
+
+    rows: int = 0
+    looked_up: int = 0
+    found: int = 0
+
+
+def _rows_of(model: Any) -> _Rows | None:
+    """Asks the shards of a model's tables; returns None if one does not answer."""
+    clusters, names = {}, set()
+    for layer in model._flatten_layers():
+        if isinstance(layer, PersiaEmbedding) and layer.built:
+            cluster = layer.rows.cluster
+            clusters[cluster.session.name] = cluster
+            names.add((cluster.session.name, cluster.full_name(layer.rows.name)))
+    try:
+        tables = [
+            table
+            for session, cluster in clusters.items()
+            for shard in cluster.shard_stats()
+            for table in shard.tables
+            if (session, table.name) in names
+        ]
+    except errors.PersiaError:
+        return None
+    return _Rows(
+        sum(table.rows for table in tables),
+        sum(table.rows_looked_up for table in tables),
+        sum(table.rows_found for table in tables),
+    )
 
 
 def _new_staleness(before: dict[str, Any], now: dict[str, Any]) -> int | None:

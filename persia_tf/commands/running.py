@@ -117,13 +117,14 @@ def run(
 
         def announce() -> None:
             logger.info(
-                "%s (pid %d) is listening on %s; health checks on %s%s",
+                "%s (pid %d) is listening on %s; health checks on %s",
                 title,
                 os.getpid(),
                 server.address,
                 server.control_address,
-                f"; metrics on {server.metrics.url}" if server.metrics else "",
             )
+            if server.metrics is not None:
+                logger.info("Metrics on %s", server.metrics.url)
             if args.insecure and not where.auth_token and not where.tls:
                 logger.warning(
                     "There is no token and no TLS: every program that reaches %s can "

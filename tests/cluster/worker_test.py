@@ -89,6 +89,26 @@ def test_bad_connections_before_and_behind_a_worker_lose_and_repeat_no_update(
     assert rows_of(table, direct) == counting.counts
 
 
+@pytest.mark.parametrize("staleness", [None, 4], ids=["plain", "prefetched"])
+def test_a_trainer_that_changes_its_worker_loses_and_repeats_no_update(
+    table, start_shards, start_worker, start_proxies, rows_of, counting_model, staleness
+):
+    """As behind one address of several workers, whenever a connection is lost."""
+    shards = addresses_of(start_shards(2))
+    first, *others = (start_worker(shards) for _ in range(3))
+    cuts = tcp_proxy.Cuts(seed=1, mean_bytes=4000, hold=0.001)
+    [proxy] = start_proxies([first], others=others, cuts=cuts)
+    counting = counting_model(
+        [table], cluster_of([proxy.address], staleness=4), steps=300
+    )
+    counting.fit(staleness=staleness)
+    ptf.flush()
+    assert proxy.connections >= 10
+    direct = cluster_of(shards)
+    assert sum(each.repeated_updates for each in direct.stats()) > 0
+    assert rows_of(table, direct) == counting.counts
+
+
 def test_copies_of_a_worker_serve_steps_that_may_be_stale(
     table, start_shards, start_worker, start_proxies, rows_of, counting_model
 ):

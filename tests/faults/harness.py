@@ -38,9 +38,11 @@ def is_used(port: int) -> bool:
     return False
 
 
-def wait_until(condition: Callable[[], object], what: str) -> None:
-    """Waits for a condition; after a minute, fails with a message that says `what`."""
-    give_up = time.monotonic() + DEADLINE_SECONDS
+def wait_until(
+    condition: Callable[[], object], what: str, seconds: float = DEADLINE_SECONDS
+) -> None:
+    """Waits for a condition; after `seconds`, fails with a message that says `what`."""
+    give_up = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < give_up, f"gave up waiting for {what}"
         time.sleep(0.01)

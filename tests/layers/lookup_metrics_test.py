@@ -56,6 +56,32 @@ def test_an_epochs_logs_tell_the_worst(model):
     assert min(history.history["persia_lookup_wait_seconds"]) >= 0
 
 
+def test_an_epochs_logs_have_what_tensorboard_plots(model, cluster):
+    _, history = fit(model, epochs=2)
+    logs = history.history
+    assert logs["persia_hit_rate"] == [0.0, 1.0]
+    assert logs["persia_rows"] == [64, 64]
+    bytes_per_batch = logs["persia_bytes_per_batch"]
+    assert (min(bytes_per_batch) > 0) == (not cluster.is_embedded)
+
+
+def test_keras_own_tensorboard_writes_the_scalars(model, tmp_path):
+    import tensorflow as tf
+
+    lookups = ptf.callbacks.LookupMetrics()
+    board = keras.callbacks.TensorBoard(tmp_path, update_freq=1)
+    model.fit(IDS, LABELS, batch_size=4, verbose=0, callbacks=[lookups, board])
+    written = {
+        value.tag
+        for path in tmp_path.rglob("events.out.tfevents.*")
+        for event in tf.compat.v1.train.summary_iterator(str(path))
+        for value in event.summary.value
+    }
+    of_epoch = ("staleness_max", "lookup_wait_seconds", "bytes_per_batch", "rows")
+    assert {f"epoch_persia_{name}" for name in of_epoch} <= written
+    assert {"batch_persia_staleness", "batch_persia_bytes_out"} <= written
+
+
 def test_a_batch_without_training_lookups_has_no_staleness(model):
     model.layers[1].trainable = False
     model.compile("sgd", "mse")
