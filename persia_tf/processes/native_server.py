@@ -156,8 +156,12 @@ class Server:
         from persia_tf.monitoring.endpoint import Endpoint
         from persia_tf.monitoring.server_metrics import ServerMetrics
 
-        recovery = values.get("recovery_folder")
-        folders = {"recovery": recovery} if recovery else {}
+        options = {"recovery": "recovery_folder", "checkpoint": "checkpoint_root"}
+        folders = {
+            name: values[option]
+            for name, option in options.items()
+            if values.get(option)
+        }
         self.metrics = Endpoint(
             Address(listening.host, listening.metrics_port),
             [

@@ -22,6 +22,9 @@ PROCESS = stats.ProcessStats(
 )
 
 
+OF_PROCESS = ("SERVER", "STORE", "LOG", "CHECKPOINT", "WORKER")
+
+
 def samples(process=PROCESS, ready=True, folders=None):
     metrics = ServerMetrics(lambda: process, lambda: ready, folders or {}, 2**33)
     return {
@@ -36,7 +39,11 @@ def fields(kind, *without):
 
 
 def test_every_counter_is_a_metric():
-    of_process = {metric.source for metric in server_metrics.PROCESS}
+    of_process = {
+        metric.source
+        for group in OF_PROCESS
+        for metric in getattr(server_metrics, group)
+    }
     elsewhere = {
         "address",
         "role",
@@ -55,7 +62,7 @@ def test_every_counter_is_a_metric():
 def test_names_are_unique_and_begin_with_persia():
     names = [
         metric.name
-        for group in ("PROCESS", "TABLE", "TRAINER")
+        for group in (*OF_PROCESS, "TABLE", "COPIES", "TRAINER")
         for metric in getattr(server_metrics, group)
     ]
     assert len(set(names)) == len(names)
@@ -96,3 +103,28 @@ def test_a_replica_tells_how_far_it_is_behind():
     assert samples(replica)["persia_replica_behind_seconds",] == 0.5
     copying = dataclasses.replace(replica, behind_seconds=None)
     assert ("persia_replica_behind_seconds",) not in samples(copying)
+
+
+def test_a_server_reports_what_its_role_has():
+    told = {
+        role: samples(dataclasses.replace(PROCESS, role=role))
+        for role in ("shard", "replica", "worker")
+    }
+
+    def reporting(*sample):
+        return [role for role, values in told.items() if sample in values]
+
+    assert reporting("persia_server_connections") == ["shard", "replica", "worker"]
+    assert reporting("persia_store_memory_bytes") == ["shard", "replica"]
+    assert reporting("persia_table_rows", "user") == ["shard", "replica"]
+    assert reporting("persia_log_failed") == ["shard"]
+    assert reporting("persia_checkpoint_failures_total") == ["shard"]
+    assert reporting("persia_server_retries_total") == ["worker"]
+    assert told["worker"]["persia_copy_rows", "user"] == TABLE.rows
+
+
+def test_a_shard_tells_whether_it_can_save_checkpoints():
+    assert samples()["persia_checkpoint_enabled",] == 0
+    can = samples(folders={"checkpoint": "s3://bucket/checkpoints"})
+    assert can["persia_checkpoint_enabled",] == 1
+    assert ("persia_volume_free_bytes", "checkpoint") not in can
