@@ -133,7 +133,7 @@ def cluster(processes):
     processes.wait_until(exported.exists, "trainer")
     processes.start_persia(
         *("serve", "serve", f"--model={exported}", "--name=model"),
-        *("--grpc-port=0", "--rest-port=0"),
+        *("--grpc-port=0", "--rest-port=0", f"--follow={','.join(addresses)}"),
     )
     return {
         "persia-ps": [ports[2] for ports in shards],
