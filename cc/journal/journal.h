@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "cc/base/event_log.h"
 #include "cc/base/span.h"
 #include "cc/base/status.h"
 #include "cc/checkpoint/client_window.h"
@@ -48,6 +49,8 @@ struct JournalOptions {
   // and all later ones are discarded, and the log ends before it. 0 means that
   // damage is always an error. See LogReader.
   uint64_t lose_from = 0;
+  // Receives an event if the log fails. May be null; must outlive the journal.
+  EventLog* events = nullptr;
 };
 
 // Receives the contents of a journal in order. If a method returns an error,

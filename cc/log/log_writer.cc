@@ -65,6 +65,7 @@ Result<std::unique_ptr<LogWriter>> LogWriter::Open(const LogReader& log,
 LogWriter::LogWriter(std::unique_ptr<SegmentWriter> segments,
                      const LogOptions& options, uint64_t position)
     : segments_(std::move(segments)),
+      on_failure_(options.on_failure),
       written_(options.max_batch_bytes),
       batch_(options.max_batch_bytes),
       next_(position),
@@ -170,6 +171,7 @@ void LogWriter::WriteBatch(std::unique_lock<std::mutex>* lock) {
   lock->unlock();
   const Status status = segments_->Write(written_.bytes(), first);
   written_.Clear();
+  if (!status.ok() && on_failure_ != nullptr) on_failure_(Broken(status));
   lock->lock();
   if (status.ok()) {
     durable_ = end;

@@ -40,6 +40,9 @@ struct LogOptions {
   // full, Append waits. Meanwhile the previous batch may be being written, so
   // two batches may be in memory. A larger record is written alone.
   size_t max_batch_bytes = 8u << 20;
+  // Called at most once, on the log's thread, with the error because of which
+  // the log accepts no more records. May be null.
+  std::function<void(const Status&)> on_failure = nullptr;
 };
 
 // Thread-safe, except for Close and the destructor.
@@ -113,6 +116,7 @@ class LogWriter {
 
   // Only the log's thread uses this member.
   const std::unique_ptr<SegmentWriter> segments_;
+  const std::function<void(const Status&)> on_failure_;
   LogBatch written_;  // The batch being written; only the log's thread uses it.
 
   mutable std::mutex mutex_;

@@ -9,7 +9,6 @@ from typing import Any
 
 from persia_tf import _version, stats
 from persia_tf.monitoring.families import Metric, add_histogram, families, gauge
-from persia_tf.processes import memory
 
 SERVER = (
     Metric(
@@ -198,6 +197,7 @@ class ServerMetrics:
         is_ready: A function that tells whether health checks report serving.
         folders: Folders whose volumes are reported, by name: "recovery" and
             "checkpoint". A folder at a URL has no volume, and is not reported.
+        memory_limit: How much memory this process may use, in bytes.
     """
 
     def __init__(
@@ -205,10 +205,12 @@ class ServerMetrics:
         read: Callable[[], stats.ProcessStats],
         is_ready: Callable[[], bool],
         folders: dict[str, str],
+        memory_limit: int,
     ) -> None:
         self._read = read
         self._is_ready = is_ready
         self._folders = folders
+        self._memory_limit = memory_limit
 
     def collect(self) -> Iterable[Any]:
         """Yields the metric families, read now."""
@@ -216,7 +218,7 @@ class ServerMetrics:
         of_process, of_table = _OF_ROLE[process.role]
         yield self._info(process)
         yield from families([_READY], [({}, {"ready": int(self._is_ready())})])
-        yield from families([_LIMIT], [({}, {"limit": memory.total_bytes()})])
+        yield from families([_LIMIT], [({}, {"limit": self._memory_limit})])
         yield from families(of_process, [({}, dataclasses.asdict(process))])
         if process.role == "shard":
             enabled = int("checkpoint" in self._folders)

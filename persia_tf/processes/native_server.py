@@ -14,7 +14,7 @@ from persia_tf import errors, stats
 from persia_tf.base.addresses import Address
 from persia_tf.credentials.tls import Credentials
 from persia_tf.native import capi, events, servers
-from persia_tf.processes import grpc_port, health
+from persia_tf.processes import grpc_port, health, memory
 from persia_tf.processes.listening import Listening
 
 if TYPE_CHECKING:
@@ -164,7 +164,12 @@ class Server:
         }
         self.metrics = Endpoint(
             Address(listening.host, listening.metrics_port),
-            [ServerMetrics(self._stats, self._health.is_serving, folders)],
+            [
+                ServerMetrics(
+                    *(self._stats, self._health.is_serving, folders),
+                    memory_limit=memory.total_bytes(),
+                )
+            ],
             listening.tls_files,
         )
 

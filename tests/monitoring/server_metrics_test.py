@@ -26,7 +26,7 @@ OF_PROCESS = ("SERVER", "STORE", "LOG", "CHECKPOINT", "WORKER")
 
 
 def samples(process=PROCESS, ready=True, folders=None):
-    metrics = ServerMetrics(lambda: process, lambda: ready, folders or {})
+    metrics = ServerMetrics(lambda: process, lambda: ready, folders or {}, 2**33)
     return {
         (sample.name, *sample.labels.values()): sample.value
         for family in metrics.collect()
@@ -79,7 +79,7 @@ def test_values_are_those_of_the_server():
     assert told["persia_server_request_seconds_count", "lookup"] == 3
     assert told["persia_server_request_seconds_sum", "lookup"] == 0.25
     assert told["persia_server_ready",] == 1
-    assert told["persia_process_memory_limit_bytes",] > 0
+    assert told["persia_process_memory_limit_bytes",] == 2**33
     assert ("persia_replica_behind_seconds",) not in told
     assert samples(ready=False)["persia_server_ready",] == 0
 

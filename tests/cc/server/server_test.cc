@@ -185,7 +185,7 @@ TEST_F(ServerTest, StatsCountRequestsByTypeAndBytes) {
   RawSocket client = Connect();
   ExpectServed(&client, 1);
   client.Send(LookupFrame(2, "nobody made this"));
-  ExpectError(&client, 2);
+  EXPECT_FALSE(ExpectError(&client, 2).ok());
   const ServiceStats stats = AskForStats();
   ASSERT_EQ(stats.requests.size(), 1u);  // The request that asks has no reply.
   const RequestStats& lookups = stats.requests[0];

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/cc/files/temporary_folder.h"
 #include "tests/cc/shard/checkpoint_fixture.h"
@@ -51,6 +52,14 @@ TEST_F(LogStatsTest, TellTheLogsGrowthAndItsFailure) {
   request.tables = {{IdsOf("t", ids), rows}};
   EXPECT_FALSE(Call(service_.get(), &EmbeddingService::Lookup, &request).ok());
   EXPECT_EQ(Stats().log_failed, 1u);
+  // Operators learn of it, although the error went to a client.
+  std::vector<std::string> errors;
+  while (const auto event = events_.Take(Clock::now())) {
+    if (event->level == EventLevel::kError) errors.push_back(event->text);
+  }
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_EQ(errors[0].rfind("this shard refuses every change: ", 0), 0u)
+      << errors[0];
   files_.FailWritesAfter(UINT64_MAX);
 }
 
