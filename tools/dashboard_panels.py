@@ -425,6 +425,15 @@ ROWS = {
             },
         ),
         Panel(
+            "Age of a version's rows",
+            "s",
+            {
+                "{{instance}} {{version}}": "persia_serve_follow_seconds_behind"
+                f"{{{_SERVE}}}"
+            },
+            "Of model servers with --follow.",
+        ),
+        Panel(
             "Versions that serve",
             "none",
             {"{{instance}} {{version}}": f"persia_serve_version_serving{{{_SERVE}}}"},

@@ -103,7 +103,7 @@ def _server(role: str) -> Iterable[Metric]:
         role=role,
     )
     folders = {"recovery": "."} if role == "shard" else {}
-    return ServerMetrics(lambda: process, lambda: True, folders).collect()
+    return ServerMetrics(lambda: process, lambda: True, folders, 0).collect()
 
 
 def _of_model_server() -> Iterator[Metric]:

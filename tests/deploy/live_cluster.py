@@ -97,7 +97,9 @@ class Processes:
 
 
 def start_prometheus(
-    processes: Processes, targets: Mapping[str, Iterable[int]]
+    processes: Processes,
+    targets: Mapping[str, Iterable[int]],
+    ca: object = None,
 ) -> Prometheus:
     """Starts Prometheus with the rules of deploy/prometheus; waits until it is ready.
 
@@ -107,6 +109,7 @@ def start_prometheus(
     Args:
         processes: Starts the program.
         targets: The ports that are scraped, by job.
+        ca: The authority of the processes' certificates, for HTTPS.
     """
     folder = processes.folder("prometheus")
     config = yaml.safe_load((RULES / "prometheus.yml").read_text())
@@ -118,6 +121,8 @@ def start_prometheus(
     for job in config["scrape_configs"]:
         ports = targets.get(job["job_name"], ())
         job["static_configs"][0]["targets"] = [f"127.0.0.1:{port}" for port in ports]
+        if ca is not None:
+            job.update(scheme="https", tls_config={"ca_file": str(ca)})
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config))
     [port] = free_ports(1)
     processes.start(

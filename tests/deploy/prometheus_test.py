@@ -29,7 +29,7 @@ def processes(tmp_path):
     started.end()
 
 
-def start_shards(processes, count):
+def start_shards(processes, count, *options):
     """Starts shards with a log and checkpoints; returns their ports."""
     checkpoints = processes.folder("checkpoints")
     for index in range(count):
@@ -37,15 +37,16 @@ def start_shards(processes, count):
             f"ps-{index}",
             *("ps", "--port=0", "--metrics-port=0", "--memory-limit=1GiB"),
             *("--recovery-folder=recovery", f"--checkpoint-root={checkpoints}"),
+            *options,
         )
     return [processes.ports(f"ps-{index}") for index in range(count)]
 
 
 def queries():
-    """All queries of the dashboard, by panel and legend."""
+    """All queries of the dashboard, by panel and place in the panel."""
     shown = json.loads(grafana_dashboard.FILE.read_text())
     return {
-        (panel["title"], target["legendFormat"]): target["expr"]
+        (panel["id"], panel["title"], target["refId"]): target["expr"]
         for panel in shown["panels"]
         for target in panel.get("targets", ())
     }
@@ -75,9 +76,17 @@ def wait_for_all(found, names, what):
         raise AssertionError(f"{error}: {missing}") from error
 
 
-def test_a_shard_is_scraped_and_every_query_and_rule_is_understood(processes):
-    [(_, _, metrics_port)] = start_shards(processes, 1)
-    prometheus = start_prometheus(processes, {"persia-ps": [metrics_port]})
+@pytest.mark.parametrize("with_tls", [False, True], ids=["http", "https"])
+def test_a_shard_is_scraped_and_every_query_and_rule_is_understood(
+    processes, certificates, with_tls
+):
+    options = certificates.options("ps-0") if with_tls else []
+    [(_, _, metrics_port)] = start_shards(processes, 1, *options)
+    prometheus = start_prometheus(
+        processes,
+        {"persia-ps": [metrics_port]},
+        ca=certificates.tls("ps-0").ca if with_tls else None,
+    )
     [shards, *_] = dashboard_panels.panels()
     wait_until(
         lambda: (
@@ -124,7 +133,7 @@ def cluster(processes):
     processes.wait_until(exported.exists, "trainer")
     processes.start_persia(
         *("serve", "serve", f"--model={exported}", "--name=model"),
-        *("--grpc-port=0", "--rest-port=0"),
+        *("--grpc-port=0", "--rest-port=0", f"--follow={','.join(addresses)}"),
     )
     return {
         "persia-ps": [ports[2] for ports in shards],
