@@ -481,6 +481,8 @@ def move_shard(address: str, now_at: str) -> None:
             if address in shards:
                 each.move_shard(shards.index(address), now_at)
         _moved[address] = now_at
+        # A list that names this address from now on means the shard that is there.
+        _moved.pop(now_at, None)
 
 
 def find_session(name: str) -> Session | None:

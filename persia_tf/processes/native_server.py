@@ -93,9 +93,7 @@ class Server:
             PersiaError: If this server is not an embedding worker, there is no such
                 shard, or the address does not parse.
         """
-        self._native.persia_server_move_shard(
-            self._server, index, capi.utf8(address)
-        )
+        self._native.persia_server_move_shard(self._server, index, capi.utf8(address))
 
     def stop(self, seconds: float) -> None:
         """Reports "not serving", finishes requests in flight, and stops.

@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ray
 
+from persia_tf import files
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.native import servers
 from persia_tf.processes import health, log, memory
@@ -109,12 +111,14 @@ class Shard(_Actor):
         recovery_folder: str,
         memory_limit: str,
     ) -> None:
-        self._checkpoint_root = checkpoint_root
-        folder = os.path.join(recovery_folder, f"ps-{index}")
+        if files.is_url(checkpoint_root):
+            files.reach_urls(checkpoint_root)
+        self._shared = recovery_folder
+        own = os.path.join(recovery_folder, f"ps-{index}")
         values = {
             "checkpoint_root": checkpoint_root,
             "recovery": "checkpoint",
-            "recovery_folder": recovery_folders.next_folder(folder),
+            "recovery_folder": recovery_folders.next_folder(own),
             "memory_limit": memory.limit(memory_limit),
         }
         super().__init__(
@@ -123,15 +127,19 @@ class Shard(_Actor):
 
     async def leave_mark(self) -> str:
         """See `shared_root.leave_mark`."""
-        return shared_root.leave_mark(self._checkpoint_root)
+        return shared_root.leave_mark(self._shared)
 
     async def sees_mark(self, name: str) -> bool:
         """See `shared_root.sees_mark`."""
-        return shared_root.sees_mark(self._checkpoint_root, name)
+        return shared_root.sees_mark(self._shared, name)
+
+    async def remove_recovery(self) -> None:
+        """Removes the recovery folders of all shards, before they are stopped."""
+        shutil.rmtree(self._shared, ignore_errors=True)
 
     async def remove_mark(self, name: str) -> None:
         """See `shared_root.remove_mark`."""
-        shared_root.remove_mark(self._checkpoint_root, name)
+        shared_root.remove_mark(self._shared, name)
 
 
 class Worker(_Actor):
