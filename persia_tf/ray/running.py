@@ -96,23 +96,26 @@ class Running:
         placed = self._place()
         stack.callback(placed.remove)
         hosting = servers.Hosting(self.token, settings.tls, settings.log_level)
+        unique = secrets.token_hex(8)
         recovery = os.path.join(
-            settings.recovery_root, f".{settings.name}-recovery-{secrets.token_hex(8)}"
+            settings.recovery_root, f".{settings.name}-recovery-{unique}"
         )
+        names = [f"persia-{unique}-ps-{index}" for index in range(settings.shards)]
         deadline = time.monotonic() + settings.start_timeout
         memory_limit = str(settings.memory_limit or memory.share_of(settings.shards))
         self.shards = [
-            self._actor(servers.Shard, placed, index, memory=settings.memory_limit)(
-                *(index, hosting, settings.checkpoint_root, recovery, memory_limit)
-            )
-            for index in range(settings.shards)
+            self._actor(
+                servers.Shard, placed, index, name=name, memory=settings.memory_limit
+            )(*(index, hosting, settings.checkpoint_root, recovery, memory_limit))
+            for index, name in enumerate(names)
         ]
         self.addresses = self._wait_for("shard", self.shards, deadline)
         stack.callback(self._remove_recovery)
         _check_shared(settings, self.shards, self.addresses)
         self.workers = [
             self._actor(servers.Worker, placed, settings.shards + index)(
-                *(hosting, self.shards, settings.worker_timeout, settings.cache_rows)
+                *(hosting, names, self.addresses),
+                *(settings.worker_timeout, settings.cache_rows),
             )
             for index in range(settings.embedding_workers)
         ]

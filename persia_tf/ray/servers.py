@@ -23,7 +23,7 @@ from persia_tf.processes import health, log, memory
 from persia_tf.processes.listening import Listening
 from persia_tf.processes.native_server import Server
 from persia_tf.ray import recovery_folders, shared_root
-from persia_tf.ray.following import Follower, addresses_of
+from persia_tf.ray.following import Follower
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +147,10 @@ class Worker(_Actor):
 
     Args:
         hosting: What it has in common with other servers.
-        shards: The actors of the shards, in their order.
+        shards: The names of the shards' actors, in their order. Ray may lose handles
+            that it would need to restart this actor, but not names.
+        addresses: The address of each shard when the cluster was started; the worker
+            learns which have changed.
         timeout: Seconds that a shard may take to answer.
         cache_rows: How many hot rows of each table the worker keeps copies of.
     """
@@ -155,13 +158,14 @@ class Worker(_Actor):
     def __init__(
         self,
         hosting: Hosting,
-        shards: Sequence[Any],
+        shards: Sequence[str],
+        addresses: Sequence[str],
         timeout: float,
         cache_rows: int,
     ) -> None:
-        addresses = addresses_of(shards)
-        values = {"ps": addresses, "timeout": timeout, "cache_rows": cache_rows}
+        values = {"ps": list(addresses), "timeout": timeout, "cache_rows": cache_rows}
         super().__init__(
             *("persia.worker", servers.WORKER, health.WORKER_SERVICE, hosting, values)
         )
-        self._follower = Follower(shards, addresses, self._server.move_shard)
+        actors = [ray.get_actor(name) for name in shards]
+        self._follower = Follower(actors, addresses, self._server.move_shard)

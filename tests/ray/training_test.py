@@ -1,0 +1,93 @@
+"""Ray Train's TensorflowTrainer with a cluster, also while a node dies."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import pytest
+from harness import wait_until
+from movielens import train
+
+from persia_tf.base.addresses import parse
+
+ray = pytest.importorskip("ray")
+
+MOVIELENS = pathlib.Path(train.__file__)
+SMALL = ["--generated", "--rows=20000", "--epochs=2", "--batch_size=512"]
+UNTIL_STOPPED = pathlib.Path(__file__).with_name("until_stopped.py")
+# Two asynchronous runs do not give the same weights.
+AUC_NOISE = 0.01
+
+
+def fit(loop, folder, workers=1):
+    """Runs a training loop under Ray Train, and waits until it has ended."""
+    from ray.train import RunConfig, ScalingConfig
+    from ray.train.tensorflow import TensorflowTrainer
+
+    TensorflowTrainer(
+        loop,
+        scaling_config=ScalingConfig(num_workers=workers),
+        run_config=RunConfig(storage_path=str(folder / "results")),
+    ).fit()
+
+
+def launch(program, *arguments):
+    command = [sys.executable, "-m", "persia_tf.commands.main", "launch", "--ps=2"]
+    subprocess.run(
+        [*command, "--", sys.executable, program, *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        check=True,
+        timeout=300,
+    )
+
+
+def auc_in(path):
+    return json.loads(path.read_text())["auc"]
+
+
+@pytest.mark.slow
+def test_a_program_learns_as_under_persia_launch(start_cluster, tmp_path):
+    launch(MOVIELENS, *SMALL, "--json", tmp_path / "launched")
+    cluster = start_cluster(shards=2)
+    with_ray = tmp_path / "with_ray"
+    fit(cluster.program(MOVIELENS, *SMALL, "--json", str(with_ray)), tmp_path)
+    assert auc_in(with_ray) == pytest.approx(
+        auc_in(tmp_path / "launched"), abs=AUC_NOISE
+    )
+    assert auc_in(with_ray) > 0.55
+
+
+def steps_in(path):
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+@pytest.mark.slow
+def test_training_goes_on_after_a_node_died(nodes, start_cluster, tmp_path):
+    # A shard on each node; the one that is killed has neither the driver nor, since
+    # it has no other CPU, a trainer.
+    cluster = start_cluster(shards=3, cpus=2, strategy="STRICT_SPREAD")
+    steps, stop = tmp_path / "steps", tmp_path / "stop"
+    loop = cluster.program(UNTIL_STOPPED, str(steps), str(stop))
+    training = threading.Thread(target=fit, args=(loop, tmp_path))
+    training.start()
+    try:
+        wait_until(lambda: steps_in(steps) > 50, "the first steps")
+        cluster.save()
+        saved_at = steps_in(steps)
+        wait_until(lambda: steps_in(steps) > saved_at + 50, "steps after the checkpoint")
+        before = cluster.shards
+        nodes.kill_one_with(cluster._now().shards)
+        wait_until(lambda: cluster.shards != before, "the restart elsewhere")
+        moved_at = steps_in(steps)
+        wait_until(lambda: steps_in(steps) > moved_at + 50, "steps after the restart")
+        wait_until(lambda: cluster.losses[0].updates, "the count of what was lost")
+    finally:
+        stop.touch()
+        training.join(60)
+    assert not training.is_alive()
+    [loss] = cluster.losses
+    assert parse(loss.address) != parse(before[loss.shard])
+    assert 50 <= loss.updates <= moved_at - saved_at + 50

@@ -1,0 +1,58 @@
+"""A program that trains until a file says that it should stop.
+
+    python until_stopped.py STEPS_FILE STOP_FILE
+
+It writes a line with the time, in seconds, after each step.
+"""
+
+import os
+import sys
+import time
+
+import numpy as np
+import tensorflow as tf
+
+import persia_tf as ptf
+
+keras = tf.keras
+
+BATCH_SIZE = 64
+
+
+class Steps(keras.callbacks.Callback):
+    """Writes the line of each step, and ends the training."""
+
+    def __init__(self, steps_file, stop_file):
+        super().__init__()
+        self._steps_file = steps_file
+        self._stop_file = stop_file
+
+    def on_train_batch_end(self, batch, logs=None):
+        print(time.time(), file=self._steps_file, flush=True)
+        self.model.stop_training = os.path.exists(self._stop_file)
+
+
+def main():
+    steps_path, stop_path = sys.argv[1:]
+    inputs = keras.Input((4,), dtype="int64")
+    vectors = ptf.layers.PersiaEmbedding(
+        8, table="until_stopped", optimizer=ptf.optimizers.Adagrad(0.1)
+    )(inputs)
+    outputs = keras.layers.Dense(1)(keras.layers.Flatten()(vectors))
+    model = keras.Model(inputs, outputs)
+    model.compile("sgd", "mse")
+    ids = np.random.default_rng(0).integers(0, 1000, (BATCH_SIZE, 4))
+    batches = tf.data.Dataset.from_tensors((ids, np.ones((BATCH_SIZE, 1)))).repeat()
+    with open(steps_path, "w") as steps_file:
+        # Keras ends a training between epochs.
+        model.fit(
+            batches,
+            steps_per_epoch=10,
+            epochs=10**6,
+            verbose=0,
+            callbacks=[Steps(steps_file, stop_path)],
+        )
+
+
+if __name__ == "__main__":
+    main()
