@@ -13,6 +13,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 # Pages that need more than this test has; tests elsewhere cover them.
 NOT_RUN = {
     "conversion.md": "a file: tests/conversion",
+    "ray.md": "a cluster of Ray: tests/ray",
     "replicas.md": "several workers: tests/distribute",
     "serving_remote.md": "shards: tests/serving",
     "saving.md": "files and several workers: tests/layers and tests/distribute",

@@ -233,6 +233,11 @@ class Cluster:
         return list(self._now().addresses)
 
     @property
+    def actors(self) -> list[Any]:
+        """Handles of the shards' actors, for Ray's own tools."""
+        return list(self._now().shards)
+
+    @property
     def losses(self) -> list[Loss]:
         """What shards lost that were restarted, in the order of the restarts."""
         return self._now().losses.all()

@@ -39,7 +39,7 @@ def rows_of(table):
 def kill(cluster, shard):
     """Kills a shard's process, and waits until the driver knows its new address."""
     before = cluster.shards
-    ray.kill(cluster._now().shards[shard], no_restart=False)
+    ray.kill(cluster.actors[shard], no_restart=False)
     wait_until(lambda: cluster.shards != before, "the restart")
 
 

@@ -37,6 +37,7 @@ def test_old_folders_are_removed(tmp_path):
 
 
 def test_a_root_that_nodes_do_not_share_is_refused(tmp_path):
+    (tmp_path / "a").mkdir()
     mark = shared_root.leave_mark(str(tmp_path / "a"))
     seen = [shared_root.sees_mark(str(tmp_path / each), mark) for each in "ab"]
     with pytest.raises(errors.FailedPreconditionError) as raised:

@@ -1,8 +1,9 @@
-"""A program that trains until a file says that it should stop.
+"""Trains a small model until a file says that it should stop.
 
-    python until_stopped.py STEPS_FILE STOP_FILE
+    python benchmarks/ray_steps.py STEPS_FILE STOP_FILE
 
-It writes a line with the time, in seconds, after each step.
+Writes a line with the time, in seconds, to STEPS_FILE after each step, and ends once
+STOP_FILE exists. `ray_bench.py` and tests run it while they kill a node.
 """
 
 import os
@@ -19,7 +20,7 @@ keras = tf.keras
 BATCH_SIZE = 64
 
 
-class Steps(keras.callbacks.Callback):
+class StepTimes(keras.callbacks.Callback):
     """Writes the line of each step, and ends the training."""
 
     def __init__(self, steps_file, stop_file):
@@ -32,11 +33,11 @@ class Steps(keras.callbacks.Callback):
         self.model.stop_training = os.path.exists(self._stop_file)
 
 
-def main():
+def main() -> None:
     steps_path, stop_path = sys.argv[1:]
     inputs = keras.Input((4,), dtype="int64")
     vectors = ptf.layers.PersiaEmbedding(
-        8, table="until_stopped", optimizer=ptf.optimizers.Adagrad(0.1)
+        8, table="ray_steps", optimizer=ptf.optimizers.Adagrad(0.1)
     )(inputs)
     outputs = keras.layers.Dense(1)(keras.layers.Flatten()(vectors))
     model = keras.Model(inputs, outputs)
@@ -50,7 +51,7 @@ def main():
             steps_per_epoch=10,
             epochs=10**6,
             verbose=0,
-            callbacks=[Steps(steps_file, stop_path)],
+            callbacks=[StepTimes(steps_file, stop_path)],
         )
 
 
