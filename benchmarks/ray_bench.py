@@ -155,14 +155,19 @@ def launch(program: list[str], folder: Path) -> None:
 
 
 def train_with_ray(program: list[str], folder: Path) -> None:
-    with ptf.ray.Cluster(_SHARDS, checkpoint_root=folder, checkpoint_interval=None) as c:
-        fit(c.program(*program), folder)
+    with cluster_of(_SHARDS, folder) as cluster:
+        fit(cluster.program(*program), folder)
+
+
+def cluster_of(shards: int, folder: Path) -> ptf.ray.Cluster:
+    """Returns a cluster that saves no checkpoints by itself."""
+    return ptf.ray.Cluster(shards, checkpoint_root=folder, checkpoint_interval=None)
 
 
 def kill_a_node(nodes: Nodes, folder: Path) -> dict[str, float]:
     """Trains, and kills a node meanwhile."""
     steps, stop = folder / "steps", folder / "stop"
-    with ptf.ray.Cluster(3, checkpoint_root=folder, checkpoint_interval=None) as cluster:
+    with cluster_of(3, folder) as cluster:
         loop = cluster.program(_STEPS, str(steps), str(stop))
         training = threading.Thread(target=fit, args=(loop, folder))
         training.start()

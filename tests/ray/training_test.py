@@ -76,7 +76,7 @@ def test_training_goes_on_after_a_node_died(nodes, start_cluster, tmp_path):
         wait_until(lambda: steps_in(steps) > 50, "the first steps")
         cluster.save()
         saved_at = steps_in(steps)
-        wait_until(lambda: steps_in(steps) > saved_at + 50, "steps after the checkpoint")
+        wait_until(lambda: steps_in(steps) > saved_at + 50, "steps after the save")
         before = cluster.shards
         nodes.kill_one_with(cluster.actors)
         wait_until(lambda: cluster.shards != before, "the restart elsewhere")
