@@ -8,6 +8,8 @@ Ray has three nodes on this machine. examples/movielens/train.py runs in turn un
 of a run is not counted, since TensorFlow compiles the model in it.
 
     speed_over_launch  speed of training under Ray over that under `persia launch`
+    cpu_over_launch    processor time of the training process over that under `persia
+                       launch`, which other work on the machine affects less
     auc_difference     its test AUC minus that under `persia launch`
 
 Then a model is trained on three shards, one on each node, and a node is killed:
@@ -54,6 +56,7 @@ class Run(NamedTuple):
     """What a run of the MovieLens program showed."""
 
     seconds: float  # The median of its epochs, without the first one.
+    cpu_seconds: float  # Of the training process; the median too.
     auc: float
 
 
@@ -124,15 +127,17 @@ def compare(arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
     options = ["--epochs", str(arguments.epochs)]
     if arguments.rows:
         options += ["--rows", str(arguments.rows)]
-    ratios, differences = [], []
+    ratios, cpu_ratios, differences = [], [], []
     for turn in range(arguments.turns):
         launched = run(launch, options, folder)
         with_ray = run(train_with_ray, options, folder)
         ratios.append(launched.seconds / with_ray.seconds)
+        cpu_ratios.append(with_ray.cpu_seconds / launched.cpu_seconds)
         differences.append(with_ray.auc - launched.auc)
         print(f"turn {turn + 1}: launch {launched}, ray {with_ray}", flush=True)
     return {
         "speed_over_launch": statistics.median(ratios),
+        "cpu_over_launch": statistics.median(cpu_ratios),
         "auc_difference": statistics.median(differences),
     }
 
@@ -145,7 +150,8 @@ def run(
     program = [str(_TIMED), str(seconds), str(_MOVIELENS), "--json", str(result)]
     side([*program, *options], folder)
     auc = json.loads(result.read_text())["test_auc"]
-    return Run(statistics.median(json.loads(seconds.read_text())[1:]), auc)
+    wall, cpu = zip(*json.loads(seconds.read_text())[1:])
+    return Run(statistics.median(wall), statistics.median(cpu), auc)
 
 
 def launch(program: list[str], folder: Path) -> None:

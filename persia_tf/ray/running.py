@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import os
 import secrets
 import time
@@ -18,11 +19,14 @@ from persia_tf.cluster import Cluster as ClientCluster
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.processes import memory
-from persia_tf.ray import connection, servers, shared_root
+from persia_tf.ray import servers, shared_root
 from persia_tf.ray.following import Follower, addresses_of
 from persia_tf.ray.losses import Losses
 from persia_tf.ray.placement import Placement
 from persia_tf.ray.saving import Saving
+from persia_tf.ray.token_files import token_file
+
+_LOGGER = logging.getLogger("persia.ray")
 
 _STATS_SECONDS = 5.0
 
@@ -119,7 +123,9 @@ class Running:
             )
             for index in range(settings.embedding_workers)
         ]
-        self._wait_for("embedding worker", self.workers, deadline)
+        workers = self._wait_for("embedding worker", self.workers, deadline)
+        # All addresses by which this process may know servers.
+        self._known = {*self.addresses, *workers}
 
     def _place(self) -> Placement:
         settings = self._settings
@@ -160,6 +166,12 @@ class Running:
                 f"one {what} did not start: {error}"
             ) from error
 
+    def _close_sessions(self) -> None:
+        try:
+            session.close_sessions_of(self._known)
+        except errors.PersiaError as error:
+            _LOGGER.error("updates were lost as the servers stopped: %s", error)
+
     def _remove_recovery(self) -> None:
         """Removes the recovery folders; a shard that is away leaves them behind."""
         with contextlib.suppress(ray.exceptions.RayError):
@@ -167,21 +179,23 @@ class Running:
 
     def _start_threads(self, stack: contextlib.ExitStack) -> None:
         settings = self._settings
-        token_file = stack.enter_context(connection.token_file(self.token))
+        token_path = stack.enter_context(token_file(self.token))
         self.client = ClientCluster(
             self.addresses,
-            auth_token_file=token_file,
+            auth_token_file=token_path,
             tls=settings.tls or False,
         )
         named = tuple(self.addresses)
+        stack.callback(self._close_sessions)
 
         def lost_updates(address: str) -> int:
-            [shard] = stats.fetch(address, _STATS_SECONDS, token_file, settings.tls)
+            [shard] = stats.fetch(address, _STATS_SECONDS, token_path, settings.tls)
             return shard.lost_updates
 
         def on_move(index: int, address: str) -> None:
             session.move_shard(named[index], address)
             self.addresses[index] = address
+            self._known.add(address)
             self.losses.add(index, address)
 
         self.losses = Losses(lost_updates)

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ray
 
-from persia_tf import files
+from persia_tf import errors, files
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.native import servers
 from persia_tf.processes import health, log, memory
@@ -24,6 +26,11 @@ from persia_tf.processes.listening import Listening
 from persia_tf.processes.native_server import Server
 from persia_tf.ray import recovery_folders, shared_root
 from persia_tf.ray.following import Follower
+
+_LOGGER = logging.getLogger("persia.ray")
+
+# The time between two tries to start a server that Ray restarts.
+_RETRY_SECONDS = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,12 +125,19 @@ class Shard(_Actor):
         values = {
             "checkpoint_root": checkpoint_root,
             "recovery": "checkpoint",
-            "recovery_folder": recovery_folders.next_folder(own),
             "memory_limit": memory.limit(memory_limit),
         }
-        super().__init__(
-            *("persia.ps", servers.SHARD, health.PS_SERVICE, hosting, values)
-        )
+
+        def start() -> None:
+            values["recovery_folder"] = recovery_folders.next_folder(own)
+            super(Shard, self).__init__(
+                *("persia.ps", servers.SHARD, health.PS_SERVICE, hosting, values)
+            )
+
+        if ray.get_runtime_context().was_current_actor_reconstructed:
+            _until_it_succeeds(start)
+        else:
+            start()
 
     async def leave_mark(self) -> str:
         """See `shared_root.leave_mark`."""
@@ -140,6 +154,19 @@ class Shard(_Actor):
     async def remove_mark(self, name: str) -> None:
         """See `shared_root.remove_mark`."""
         shared_root.remove_mark(self._shared, name)
+
+
+def _until_it_succeeds(start: Callable[[], None]) -> None:
+    """Starts a server again and again, since Ray gives up an actor that raises."""
+    while True:
+        try:
+            return start()
+        except (errors.PersiaError, OSError) as error:
+            _LOGGER.error(
+                "a restart failed, and is tried again in %g s: %s",
+                *(_RETRY_SECONDS, error),
+            )
+            time.sleep(_RETRY_SECONDS)
 
 
 class Worker(_Actor):

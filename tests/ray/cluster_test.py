@@ -11,6 +11,7 @@ from harness import wait_until
 import persia_tf as ptf
 from persia_tf import errors
 from persia_tf._keras import keras
+from persia_tf.client import session
 
 ray = pytest.importorskip("ray")
 
@@ -78,6 +79,23 @@ def test_a_shard_without_a_checkpoint_restarts_without_rows(start_cluster):
         assert len(ptf.Table("user")) == 30
 
 
+def test_a_restart_waits_for_a_checkpoint_that_is_missing(start_cluster, tmp_path):
+    cluster = start_cluster(shards=1)
+    with cluster.connection():
+        train(model_of("user"), 2)
+        saved = rows_of("user")
+        folder = cluster.save()
+        os.rename(folder, tmp_path / "elsewhere")
+        before = cluster.shards
+        ray.kill(cluster.actors[0], no_restart=False)
+        recovery = next(tmp_path.glob(".ray-recovery-*")) / "ps-0"
+        # A third start in vain.
+        wait_until(lambda: (recovery / "3").exists(), "a second try")
+        assert cluster.shards == before
+        os.rename(tmp_path / "elsewhere", folder)
+        np.testing.assert_array_equal(rows_of("user"), saved)
+
+
 def test_a_killed_embedding_worker_is_followed(start_cluster):
     cluster = start_cluster(shards=1, embedding_workers=1)
     with cluster.connection():
@@ -132,12 +150,19 @@ def test_a_task_of_ray_is_connected_for_its_block(start_cluster):
 
 
 def test_a_connection_is_entered_once_at_a_time(start_cluster):
-    connection = start_cluster(shards=1).connection()
+    cluster = start_cluster(shards=1)
+    connection = cluster.connection()
     with connection, pytest.raises(RuntimeError, match="in use by another `with`"):
         connection.__enter__()
-    with connection:
-        assert ptf.Cluster().stats()
+    cluster.save()  # Opens the driver's own session.
+    for _ in range(2):
+        with connection:
+            train(model_of("user"), 1)
     assert "PERSIA_PS" not in os.environ
+    shards = ",".join(cluster.shards)
+    assert [each.shards for each in session.open_sessions()].count(shards) == 1
+    cluster.stop()
+    assert shards not in [each.shards for each in session.open_sessions()]
 
 
 def test_a_client_without_the_token_is_refused(start_cluster):
