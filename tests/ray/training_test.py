@@ -23,7 +23,7 @@ STEPS = pathlib.Path(ray_steps.__file__)
 AUC_NOISE = 0.01
 
 
-def fit(loop, folder, workers=1):
+def fit(loop, folder, workers=1, **options):
     """Runs a training loop under Ray Train, and waits until it has ended."""
     from ray.train import RunConfig, ScalingConfig
     from ray.train.tensorflow import TensorflowTrainer
@@ -32,6 +32,7 @@ def fit(loop, folder, workers=1):
         loop,
         scaling_config=ScalingConfig(num_workers=workers),
         run_config=RunConfig(storage_path=str(folder / "results")),
+        **options,
     ).fit()
 
 
@@ -59,6 +60,26 @@ def test_a_program_learns_as_under_persia_launch(start_cluster, tmp_path):
         auc_in(tmp_path / "launched"), abs=AUC_NOISE
     )
     assert auc_in(with_ray) > 0.55
+
+
+@pytest.mark.slow
+def test_a_training_loop_runs_in_several_workers(start_cluster, tmp_path):
+    examples, told = str(MOVIELENS.parents[1]), str(tmp_path)
+
+    def loop(config):
+        sys.path.insert(0, examples)
+        from multi_worker import train
+
+        auc = train.main(["--generated", "--rows=20000", *config["options"]])
+        rank = ray.train.get_context().get_world_rank()
+        pathlib.Path(told, f"auc-{rank}").write_text(str(auc))
+
+    cluster = start_cluster(shards=2)
+    config = {"options": ["--epochs=2"]}
+    fit(cluster.train_loop(loop), tmp_path, workers=2, train_loop_config=config)
+    first, second = ((tmp_path / f"auc-{rank}").read_text() for rank in range(2))
+    assert first == second
+    assert float(first) > 0.6
 
 
 def steps_in(path):
