@@ -79,7 +79,15 @@ def test_a_shard_without_a_checkpoint_restarts_without_rows(start_cluster):
         assert len(ptf.Table("user")) == 30
 
 
-def test_a_restart_waits_for_a_checkpoint_that_is_missing(start_cluster, tmp_path):
+def test_a_restart_waits_for_a_checkpoint_that_is_missing(
+    start_cluster, tmp_path, capsys
+):
+    told = []
+
+    def is_told(text):
+        told.append(capsys.readouterr().err)
+        return text in "".join(told)
+
     cluster = start_cluster(shards=1)
     with cluster.connection():
         train(model_of("user"), 2)
@@ -88,9 +96,8 @@ def test_a_restart_waits_for_a_checkpoint_that_is_missing(start_cluster, tmp_pat
         os.rename(folder, tmp_path / "elsewhere")
         before = cluster.shards
         ray.kill(cluster.actors[0], no_restart=False)
-        recovery = next(tmp_path.glob(".ray-recovery-*")) / "ps-0"
-        # A third start in vain.
-        wait_until(lambda: (recovery / "3").exists(), "a second try")
+        reason = f"tried again in 2 s: this shard needs checkpoint {folder}"
+        wait_until(lambda: is_told(reason), "the error")
         assert cluster.shards == before
         os.rename(tmp_path / "elsewhere", folder)
         np.testing.assert_array_equal(rows_of("user"), saved)
