@@ -19,10 +19,17 @@ _SHARD += ("--log-level", "warning")
 
 
 class ShardProcess(NamedTuple):
-    """A running `persia ps`, or a proxy in front of one."""
+    """A running `persia ps`, or a proxy in front of one.
+
+    Attributes:
+        pid: Its process id.
+        address: The "host:port" of its data port.
+        metrics_port: The port of its metrics, if it has the option `--metrics-port`.
+    """
 
     pid: int
     address: str
+    metrics_port: int | None = None
 
 
 @contextlib.contextmanager
@@ -81,8 +88,9 @@ def _listening(command: Sequence[str], port_file: Path) -> Iterator[ShardProcess
             if process.poll() is not None or time.monotonic() > give_up:
                 raise RuntimeError(f"{command} did not start: see its log above")
             time.sleep(0.01)
-        port = port_file.read_text().split()[0]
-        yield ShardProcess(process.pid, f"127.0.0.1:{port}")
+        port, *others = port_file.read_text().split()
+        metrics_port = int(others[1]) if len(others) > 1 else None
+        yield ShardProcess(process.pid, f"127.0.0.1:{port}", metrics_port)
     finally:
         process.terminate()
         process.wait()

@@ -192,7 +192,7 @@ class LocalCluster:
                 return
             atexit.unregister(self._stop_at_exit)
             try:
-                _close_sessions(running.cluster)
+                session.close_sessions_of(running.cluster.shards)
             finally:
                 running.stop()
 
@@ -339,21 +339,3 @@ def _path(given: str | os.PathLike[str] | None) -> str | None:
         return None
     path = os.fspath(given)
     return path if files.is_url(path) else os.path.abspath(path)
-
-
-def _close_sessions(cluster: Cluster) -> None:
-    """Closes all sessions with the shards.
-
-    Later, other servers may get the same addresses, and the program must not use these
-    sessions for them.
-    """
-    first: errors.PersiaError | None = None
-    shards = ",".join(cluster.shards)
-    for each in session.open_sessions():
-        if each.name.startswith(f"{shards} "):
-            try:
-                session.close_session(each.name)
-            except errors.PersiaError as error:
-                first = first or error
-    if first is not None:
-        raise first

@@ -258,6 +258,7 @@ def no_cluster_in_the_environment(monkeypatch):
     monkeypatch.delenv("PERSIA_PS", raising=False)
     monkeypatch.delenv("TF_CONFIG", raising=False)
     monkeypatch.delenv("PERSIA_AUTH_TOKEN_FILE", raising=False)
+    monkeypatch.delenv("PERSIA_METRICS_PORT", raising=False)
     for variable in tls.VARIABLES.values():
         monkeypatch.delenv(variable, raising=False)
 

@@ -102,21 +102,31 @@ def test_an_option_stands_in_the_files_that_are_listed(option, declared, used):
     [
         (
             "nonfinite_gradients",
-            {"cc/store/table.h", "persia_tf/stats.py", "persia_tf/commands/status.py"},
+            {
+                "cc/store/table.h",
+                "persia_tf/stats.py",
+                "persia_tf/commands/status.py",
+                "persia_tf/monitoring/server_metrics.py",
+            },
             {"cc/store/table.cc"},
         ),
         (
             "repeated_updates",
             {
-                "cc/service/embedding_service.h",
+                "cc/service/service_stats.h",
                 "persia_tf/stats.py",
                 "persia_tf/commands/status.py",
+                "persia_tf/monitoring/server_metrics.py",
             },
             {"cc/shard/local_service.cc"},
         ),
         (
             "prefetch_dropped",
-            {"cc/pipeline/session.h", "persia_tf/telemetry.py"},
+            {
+                "cc/pipeline/session.h",
+                "persia_tf/telemetry.py",
+                "persia_tf/monitoring/trainer_metrics.py",
+            },
             {"cc/pipeline/lookup_sender.cc"},
         ),
         (

@@ -16,6 +16,9 @@ import timeline_picture
 _ROOT = Path(os.path.abspath(__file__)).parents[1]
 PICTURES = _ROOT / "docs" / "pictures"
 
+# A picture of a measured run, which tools/dashboard_picture.py draws.
+MEASURED = "dashboard.svg"
+
 
 def pictures() -> dict[str, str]:
     """Returns all pictures, as SVG, by the names of their files."""

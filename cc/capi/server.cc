@@ -8,6 +8,7 @@
 #include "cc/capi/error.h"
 #include "cc/capi/events.h"
 #include "cc/capi/persia.h"
+#include "cc/capi/persia_stats.h"
 #include "cc/capi/server_options.h"
 #include "cc/capi/stats.h"
 #include "cc/capi/timeout.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cc/base/clock.h"
-#include "cc/capi/persia.h"
+#include "cc/capi/persia_stats.h"
 #include "cc/service/embedding_service.h"
 
 struct persia_stats {

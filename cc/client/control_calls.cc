@@ -16,7 +16,8 @@ class StatsCall : public CallOf<StatsRequest> {
  public:
   StatsCall(const CallContext& context, StatsRequest* request,
             DoneCallback done)
-      : CallOf(context, request, std::move(done)), channels_(context.channels) {}
+      : CallOf(context, request, std::move(done)),
+        channels_(context.channels) {}
 
  private:
   Status OnAllReplied() override {

@@ -49,8 +49,8 @@ class Link {
   // Makes the next back-off short again; called when a reply has arrived.
   void ResetBackoff() { backoff_seconds_ = options_.first_backoff_seconds; }
 
-  // Ends the connection, or the attempt in progress, and uses `address` from now
-  // on. If is_needed() returns true, connects at once.
+  // Ends the connection, or the attempt in progress, and uses `address` from
+  // now on. If is_needed() returns true, connects at once.
   void Move(const Address& address);
 
   // Closes the connection and stops all retries. The link cannot be used

@@ -14,8 +14,16 @@
 namespace persia {
 namespace {
 
+constexpr EventKind kLogFailures{"failures of the recovery log",
+                                 EventLevel::kError, 1};
+
 constexpr char kBasePrefix[] = "base-";
 constexpr char kUnfinished[] = ".tmp";
+
+void TellFailure(EventLog* events, const Status& why) {
+  TellEvent(events, kLogFailures,
+            "this shard refuses every change: ", why.message());
+}
 
 std::string BaseName(uint64_t position) {
   char name[32];
@@ -126,9 +134,11 @@ Status Journal::Read(JournalVisitor* visitor) {
   }
   notes_ = Concat(base ? "a base and " : "", records, " records");
   torn_tail_ = (*log)->torn_tail();
-  LogOptions log_options{{options_.sync}};
-  log_options.events = options_.events;
-  auto writer = LogWriter::Open(**log, log_options);
+  LogOptions writing{{options_.sync}};
+  writing.on_failure = [events = options_.events](const Status& why) {
+    TellFailure(events, why);
+  };
+  auto writer = LogWriter::Open(**log, writing);
   if (!writer.ok()) return writer.status();
   log_ = std::move(*writer);
   return RemoveOldBases(from);
@@ -188,6 +198,7 @@ void Journal::Break(const Status& status) {
                    Concat("logging has stopped, since a change could not be "
                           "logged: ",
                           status.message(), "; restart this shard"));
+  TellFailure(options_.events, broken_);
 }
 
 void Journal::DemandBase(const std::string& folder) {

@@ -49,8 +49,7 @@ struct JournalOptions {
   // and all later ones are discarded, and the log ends before it. 0 means that
   // damage is always an error. See LogReader.
   uint64_t lose_from = 0;
-  // Receives an error when the log can no longer be written. Null for no
-  // events.
+  // Receives an event if the log fails. May be null; must outlive the journal.
   EventLog* events = nullptr;
 };
 

@@ -7,8 +7,6 @@
 namespace persia {
 namespace {
 
-constexpr EventKind kFailures{"logs that failed", EventLevel::kError, 60};
-
 Status Closed() {
   return Status(Code::kCancelled,
                 "the log is closed and takes no more records");
@@ -67,7 +65,7 @@ Result<std::unique_ptr<LogWriter>> LogWriter::Open(const LogReader& log,
 LogWriter::LogWriter(std::unique_ptr<SegmentWriter> segments,
                      const LogOptions& options, uint64_t position)
     : segments_(std::move(segments)),
-      events_(options.events),
+      on_failure_(options.on_failure),
       written_(options.max_batch_bytes),
       batch_(options.max_batch_bytes),
       next_(position),
@@ -173,13 +171,13 @@ void LogWriter::WriteBatch(std::unique_lock<std::mutex>* lock) {
   lock->unlock();
   const Status status = segments_->Write(written_.bytes(), first);
   written_.Clear();
+  if (!status.ok() && on_failure_ != nullptr) on_failure_(Broken(status));
   lock->lock();
   if (status.ok()) {
     durable_ = end;
     return;
   }
   status_ = Broken(status);
-  TellEvent(events_, kFailures, status_.message());
   batch_.Clear();
   room_.notify_all();
 }

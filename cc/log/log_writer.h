@@ -27,7 +27,6 @@
 #include <mutex>
 #include <thread>
 
-#include "cc/base/event_log.h"
 #include "cc/base/status.h"
 #include "cc/log/log_batch.h"
 #include "cc/log/log_reader.h"
@@ -41,8 +40,9 @@ struct LogOptions {
   // full, Append waits. Meanwhile the previous batch may be being written, so
   // two batches may be in memory. A larger record is written alone.
   size_t max_batch_bytes = 8u << 20;
-  // Receives an error when logging stops. Null for no events.
-  EventLog* events = nullptr;
+  // Called at most once, on the log's thread, with the error because of which
+  // the log accepts no more records. May be null.
+  std::function<void(const Status&)> on_failure = nullptr;
 };
 
 // Thread-safe, except for Close and the destructor.
@@ -116,7 +116,7 @@ class LogWriter {
 
   // Only the log's thread uses this member.
   const std::unique_ptr<SegmentWriter> segments_;
-  EventLog* const events_;
+  const std::function<void(const Status&)> on_failure_;
   LogBatch written_;  // The batch being written; only the log's thread uses it.
 
   mutable std::mutex mutex_;

@@ -16,6 +16,7 @@
 #include "cc/saving/gate.h"
 #include "cc/shard/lost_updates.h"
 #include "cc/shard/request_checks.h"
+#include "cc/shard/shard_stats.h"
 #include "cc/shard/table_maker.h"
 #include "cc/shard/trainers.h"
 #include "cc/store/store.h"
@@ -39,6 +40,7 @@ constexpr EventKind kLostUpdates{"clients with lost updates",
 
 LocalServiceOptions WithFiles(LocalServiceOptions options, FileSystem* files) {
   if (options.checkpoints.files == nullptr) options.checkpoints.files = files;
+  options.recovery.journal.events = options.events;
   return options;
 }
 
@@ -186,9 +188,7 @@ class LocalService : public EmbeddingService {
     if (options_.recovery.journal.folder.empty()) return Status();
     Recovery recovery(options_.recovery.level, options_.checkpoints,
                       {&store_, &window_, &generation_});
-    JournalOptions options = options_.recovery.journal;
-    options.events = options_.events;
-    auto journal = Journal::Open(options, &recovery);
+    auto journal = Journal::Open(options_.recovery.journal, &recovery);
     if (!journal.ok()) return journal.status();
     PERSIA_RETURN_IF_ERROR(recovery.Finish());
     journal_ = std::move(*journal);
@@ -404,42 +404,13 @@ class LocalService : public EmbeddingService {
     stats.updates = updates_.load(std::memory_order_relaxed);
     stats.repeated_updates = repeated_updates_.load(std::memory_order_relaxed);
     stats.lost_updates = lost_updates_.total();
-    AddMemory(&stats);
-    AddLog(&stats);
-    AddCheckpoints(&stats);
+    AddMemoryStats(store_, &stats);
+    if (journal_ != nullptr) AddLogStats(*journal_, &stats);
+    AddCheckpointStats(*checkpoints_, &stats);
     stats.trainers = trainers_.Stats();
     stats.tables = store_.Stats();
     request->processes.assign(1, std::move(stats));
     return Status();
-  }
-
-  void AddMemory(ServiceStats* stats) const {
-    const uint64_t limit = store_.meter()->limit();
-    stats->memory_bytes = store_.meter()->used();
-    stats->memory_limit = limit == MemoryMeter::kUnlimited ? 0 : limit;
-  }
-
-  void AddLog(ServiceStats* stats) const {
-    if (journal_ == nullptr) return;
-    const Journal::Progress progress = journal_->progress();
-    stats->log_records = progress.records;
-    stats->log_pending = progress.pending;
-    stats->log_bytes = progress.bytes;
-    stats->log_base_bytes = progress.base_bytes;
-    stats->log_failed = progress.has_failed ? 1 : 0;
-  }
-
-  void AddCheckpoints(ServiceStats* stats) const {
-    const Checkpoints::Counts counts = checkpoints_->counts();
-    stats->saves = counts.saves;
-    stats->restores = counts.restores;
-    stats->failed_checkpoints = counts.failures;
-    stats->last_save_unix = counts.last_save_unix;
-    const CheckpointProgress job = checkpoints_->job();
-    if (job.state != CheckpointProgress::State::kRunning) return;
-    stats->checkpoint_running = 1;
-    stats->checkpoint_rows = job.rows;
-    stats->checkpoint_total_rows = job.total_rows;
   }
 
   Status DoExport(ExportRequest* request, uint64_t* log_end) const {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from persia_tf import errors, stats
+from persia_tf import errors
 from persia_tf._keras import keras
-from persia_tf.client import session as session_lib
+from persia_tf.layers import PersiaEmbedding
 from persia_tf.telemetry import metrics
 
 # Counters of `ptf.metrics()`. The report of a batch has their increases in that batch.
@@ -39,9 +39,9 @@ class LookupMetrics(keras.callbacks.Callback):
     - `persia_staleness_max`: the largest staleness of its batches;
     - `persia_lookup_wait_seconds`: for how long its lookups waited for rows;
     - `persia_bytes_per_batch`: the bytes sent to and received from shards, per batch;
-    - `persia_hit_rate`: the share of the looked-up ids that had a row already, in all
-      tables of the shards, whichever program looked them up;
-    - `persia_rows`: the rows of all tables of the shards.
+    - `persia_hit_rate`: the share of the ids looked up in the model's tables, by this
+      program or others, that had a row already;
+    - `persia_rows`: the rows of the model's tables.
 
     The last two are asked of the shards at the end of each epoch; they are absent if a
     shard does not answer.
@@ -83,7 +83,7 @@ class LookupMetrics(keras.callbacks.Callback):
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
         self._epoch_begin = len(self.batches)
         self._before = metrics()
-        self._rows_before = _rows_of_shards()
+        self._rows_before = _rows_of(self.model)
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         now = metrics()
@@ -110,7 +110,7 @@ class LookupMetrics(keras.callbacks.Callback):
         self._tell_rows(logs)
 
     def _tell_rows(self, logs: dict[str, Any]) -> None:
-        now, before = _rows_of_shards(), self._rows_before or _Rows()
+        now, before = _rows_of(self.model), self._rows_before or _Rows()
         if now is None:
             return
         logs[_PREFIX + "rows"] = now.rows
@@ -121,24 +121,31 @@ class LookupMetrics(keras.callbacks.Callback):
 
 
 class _Rows(NamedTuple):
-    """Counters of all tables of all shards."""
+    """Counters of tables, summed over shards."""
 
     rows: int = 0
     looked_up: int = 0
     found: int = 0
 
 
-def _rows_of_shards() -> _Rows | None:
-    """Asks the shards of all sessions; returns None if one does not answer."""
+def _rows_of(model: Any) -> _Rows | None:
+    """Asks the shards of a model's tables; returns None if one does not answer."""
+    clusters, names = {}, set()
+    for layer in model._flatten_layers():
+        if isinstance(layer, PersiaEmbedding) and layer.built:
+            cluster = layer.rows.cluster
+            clusters[cluster.session.name] = cluster
+            names.add((cluster.session.name, cluster.full_name(layer.rows.name)))
     try:
-        told = [
-            process
-            for session in session_lib.open_sessions()
-            for process in stats.of_session(session.name)
+        tables = [
+            table
+            for session, cluster in clusters.items()
+            for shard in cluster.shard_stats()
+            for table in shard.tables
+            if (session, table.name) in names
         ]
     except errors.PersiaError:
         return None
-    tables = [table for shard in stats.shards_of(told) for table in shard.tables]
     return _Rows(
         sum(table.rows for table in tables),
         sum(table.rows_looked_up for table in tables),

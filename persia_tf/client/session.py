@@ -6,7 +6,7 @@ import atexit
 import ctypes
 import dataclasses
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from absl import logging
@@ -481,6 +481,8 @@ def move_shard(address: str, now_at: str) -> None:
             if address in shards:
                 each.move_shard(shards.index(address), now_at)
         _moved[address] = now_at
+        # A list that names this address from now on means the shard that is there.
+        _moved.pop(now_at, None)
 
 
 def find_session(name: str) -> Session | None:
@@ -493,6 +495,27 @@ def close_session(name: str) -> None:
     with _sessions_lock:
         if _sessions.pop(name, None) is not None:
             capi.library().persia_session_close(capi.utf8(name))
+
+
+def close_sessions_of(shards: Collection[str]) -> None:
+    """Closes all sessions with any of these shards, before the shards end.
+
+    Later, other servers may get the same addresses, and the program must not use these
+    sessions for them.
+
+    Raises:
+        PersiaError: if an update could not be delivered. All sessions are closed
+            anyway.
+    """
+    first: errors.PersiaError | None = None
+    for each in open_sessions():
+        if not set(shards).isdisjoint(each.shards.split(",")):
+            try:
+                close_session(each.name)
+            except errors.PersiaError as error:
+                first = first or error
+    if first is not None:
+        raise first
 
 
 def open_sessions() -> list[Session]:

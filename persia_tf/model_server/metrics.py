@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+)
 
 CONTENT_TYPE = prometheus_client.CONTENT_TYPE_LATEST
 
@@ -17,7 +23,8 @@ class Metrics:
     """All metrics of a model server.
 
     Attributes:
-        registry: The Prometheus registry. Collectors registered there are reported,
+        registry: The Prometheus registry. It also has metrics of the process itself,
+            such as its resident memory. Collectors registered there are reported,
             too.
         requests: Prediction requests, by API and status code.
         seconds: The duration of prediction requests, by API.
@@ -34,6 +41,7 @@ class Metrics:
         # Prometheus's default registry is not used, since a program may have several
         # servers, each with metrics of its own.
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         self.requests = Counter(
             *("persia_serve_requests", "Prediction requests.", ["api", "code"]),
             registry=self.registry,
@@ -70,6 +78,9 @@ class Metrics:
             *("persia_serve_loads", "Attempts to load a version.", ["result"]),
             registry=self.registry,
         )
+        # Otherwise Prometheus would not see the first failure as an increase.
+        for result in ("loaded", "failed"):
+            self.loads.labels(result)
         self.serving = Gauge(
             *("persia_serve_version_serving", "1 for each version that serves."),
             ["version"],

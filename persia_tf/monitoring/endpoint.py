@@ -61,8 +61,8 @@ class Endpoint:
             self._server = _Server(wanted, handler, _context_of(tls))
         except OSError as error:
             raise errors.UnavailableError(
-                f"cannot listen on {wanted} for metrics ({error}); choose another "
-                "port, or 0 for any free one"
+                f"cannot listen on {wanted} for metrics: {error.strerror}; choose "
+                "another port, or 0 for any free one"
             ) from error
         self.address = wanted._replace(port=self._server.server_address[1])
         self.url = f"{'https' if tls else 'http'}://{self.address}/metrics"

@@ -9,20 +9,8 @@ from typing import Any
 
 from persia_tf import _version, stats
 from persia_tf.monitoring.families import Metric, add_histogram, families, gauge
-from persia_tf.processes import memory
 
-PROCESS = (
-    gauge("generation", "persia_store_generation", "Rises with each restore."),
-    Metric(
-        "repeated_updates",
-        "persia_server_repeated_updates",
-        "Updates that were skipped, since they were applied before.",
-    ),
-    Metric(
-        "lost_updates",
-        "persia_server_lost_updates",
-        "At most so many updates are missing from rows recovered from a checkpoint.",
-    ),
+SERVER = (
     Metric(
         "bad_frames",
         "persia_server_bad_frames",
@@ -36,15 +24,19 @@ PROCESS = (
     gauge("connections", "persia_server_connections", "Connections open now."),
     Metric("bytes_in", "persia_server_received_bytes", "Bytes of requests."),
     Metric("bytes_out", "persia_server_sent_bytes", "Bytes of replies."),
+)
+
+STORE = (
+    gauge("generation", "persia_store_generation", "Rises with each restore."),
     Metric(
-        "retries",
-        "persia_server_retries",
-        "Requests that an embedding worker sent to shards again.",
+        "repeated_updates",
+        "persia_server_repeated_updates",
+        "Updates that were skipped, since they were applied before.",
     ),
     Metric(
-        "reconnects",
-        "persia_server_reconnects",
-        "Connections of an embedding worker to shards, after the first to each.",
+        "lost_updates",
+        "persia_server_lost_updates",
+        "At most so many updates are missing from rows recovered from a checkpoint.",
     ),
     gauge("memory_bytes", "persia_store_memory_bytes", "Memory of all tables."),
     gauge(
@@ -52,6 +44,9 @@ PROCESS = (
         "persia_store_memory_limit_bytes",
         "Limit of the memory of all tables; 0: unlimited.",
     ),
+)
+
+LOG = (
     Metric("log_records", "persia_log_records", "Records appended to the log."),
     gauge("log_pending", "persia_log_pending_records", "Records not durable yet."),
     gauge("log_bytes", "persia_log_bytes", "Bytes logged since the last base."),
@@ -61,6 +56,9 @@ PROCESS = (
         "persia_log_failed",
         "1 if the log failed: the shard refuses every change until it is restarted.",
     ),
+)
+
+CHECKPOINT = (
     Metric("saves", "persia_checkpoint_saves", "Checkpoints that were completed."),
     Metric("restores", "persia_checkpoint_restores", "Checkpoints that were restored."),
     Metric(
@@ -71,7 +69,7 @@ PROCESS = (
     gauge(
         "last_save_unix",
         "persia_checkpoint_last_save_timestamp_seconds",
-        "When a checkpoint was completed, in Unix time; 0: never.",
+        "When the process last completed a checkpoint, in Unix time; 0: never.",
     ),
     gauge(
         "checkpoint_running",
@@ -87,6 +85,19 @@ PROCESS = (
         "checkpoint_total_rows",
         "persia_checkpoint_total_rows",
         "Rows that the running save will write.",
+    ),
+)
+
+WORKER = (
+    Metric(
+        "retries",
+        "persia_server_retries",
+        "Requests that an embedding worker sent to shards again.",
+    ),
+    Metric(
+        "reconnects",
+        "persia_server_reconnects",
+        "Connections of an embedding worker to shards, after the first to each.",
     ),
 )
 
@@ -109,6 +120,17 @@ TABLE = (
     ),
     Metric("evictions", "persia_table_evicted_rows", "Rows evicted."),
     Metric("refused", "persia_table_refused_ids", "Ids that admission refused."),
+)
+
+# An embedding worker has copies of rows. They have names of their own, since a sum over
+# servers would else count these rows twice.
+COPIES = (
+    gauge("rows", "persia_copy_rows", "Copies of rows."),
+    gauge("bytes", "persia_copy_bytes", "Memory of copies and of their index."),
+    gauge("index_slots", "persia_copy_index_slots", "Copies that may be kept."),
+    Metric("rows_looked_up", "persia_copy_looked_up_rows", "Ids in all lookups."),
+    Metric("rows_found", "persia_copy_found_rows", "Ids of lookups that had a copy."),
+    Metric("evictions", "persia_copy_evicted_rows", "Copies that made room."),
 )
 
 TRAINER = (
@@ -139,6 +161,11 @@ _BEHIND = gauge(
     "persia_replica_behind_seconds",
     "How long ago a replica last had every change of its shard.",
 )
+_CHECKPOINTS = gauge(
+    "enabled",
+    "persia_checkpoint_enabled",
+    "1 if the shard can save checkpoints: it has a --checkpoint-root.",
+)
 _READY = gauge("ready", "persia_server_ready", "1 if health checks report serving.")
 _LIMIT = gauge(
     "limit",
@@ -149,6 +176,13 @@ _VOLUME = (
     gauge("free", "persia_volume_free_bytes", "Free space of the folder's volume."),
     gauge("total", "persia_volume_size_bytes", "Size of the folder's volume."),
 )
+
+# What the servers of each role report of themselves, and of their tables.
+_OF_ROLE = {
+    "shard": ((*SERVER, *STORE, *LOG, *CHECKPOINT), TABLE),
+    "replica": ((*SERVER, *STORE), TABLE),
+    "worker": ((*SERVER, *WORKER), COPIES),
+}
 
 # An idle program may have ended. After this time it is not reported any more, so that
 # ended programs do not pile up in Prometheus.
@@ -161,7 +195,9 @@ class ServerMetrics:
     Args:
         read: A function that returns the statistics of the server alone.
         is_ready: A function that tells whether health checks report serving.
-        folders: Folders whose volumes are reported, by name.
+        folders: Folders whose volumes are reported, by name: "recovery" and
+            "checkpoint". A folder at a URL has no volume, and is not reported.
+        memory_limit: How much memory this process may use, in bytes.
     """
 
     def __init__(
@@ -169,23 +205,29 @@ class ServerMetrics:
         read: Callable[[], stats.ProcessStats],
         is_ready: Callable[[], bool],
         folders: dict[str, str],
+        memory_limit: int,
     ) -> None:
         self._read = read
         self._is_ready = is_ready
         self._folders = folders
+        self._memory_limit = memory_limit
 
     def collect(self) -> Iterable[Any]:
         """Yields the metric families, read now."""
         process = self._read()
+        of_process, of_table = _OF_ROLE[process.role]
         yield self._info(process)
         yield from families([_READY], [({}, {"ready": int(self._is_ready())})])
-        yield from families([_LIMIT], [({}, {"limit": memory.total_bytes()})])
-        yield from families(PROCESS, [({}, dataclasses.asdict(process))])
+        yield from families([_LIMIT], [({}, {"limit": self._memory_limit})])
+        yield from families(of_process, [({}, dataclasses.asdict(process))])
+        if process.role == "shard":
+            enabled = int("checkpoint" in self._folders)
+            yield from families([_CHECKPOINTS], [({}, {"enabled": enabled})])
         yield from self._volumes()
         yield from _requests(process)
         yield from _replica(process)
         yield from families(
-            TABLE,
+            of_table,
             [({"table": t.name}, dataclasses.asdict(t)) for t in process.tables],
             ["table"],
         )

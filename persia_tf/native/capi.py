@@ -1,9 +1,10 @@
 """Bridge to the native core: libpersia.so through ctypes.
 
 `library()` returns the library with every function of `cc/capi/persia.h`,
-`persia_remote.h` and `persia_requests.h` declared. A function that returns a status
-raises one of `persia_tf.errors` on failure; text arguments must be encoded with
-`utf8()`. ctypes releases the GIL during each call, so other threads run meanwhile.
+`persia_remote.h`, `persia_requests.h` and `persia_stats.h` declared. A function that
+returns a status raises one of `persia_tf.errors` on failure; text arguments must be
+encoded with `utf8()`. ctypes releases the GIL during each call, so other threads run
+meanwhile.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from persia_tf import errors, stats
 from persia_tf.base.addresses import Address
 from persia_tf.credentials.tls import Credentials
 from persia_tf.native import capi, events, servers
-from persia_tf.processes import grpc_port, health
+from persia_tf.processes import grpc_port, health, memory
 from persia_tf.processes.listening import Listening
 
 if TYPE_CHECKING:
@@ -156,11 +156,20 @@ class Server:
         from persia_tf.monitoring.endpoint import Endpoint
         from persia_tf.monitoring.server_metrics import ServerMetrics
 
-        recovery = values.get("recovery_folder")
-        folders = {"recovery": recovery} if recovery else {}
+        options = {"recovery": "recovery_folder", "checkpoint": "checkpoint_root"}
+        folders = {
+            name: values[option]
+            for name, option in options.items()
+            if values.get(option)
+        }
         self.metrics = Endpoint(
             Address(listening.host, listening.metrics_port),
-            [ServerMetrics(self._stats, self._health.is_serving, folders)],
+            [
+                ServerMetrics(
+                    *(self._stats, self._health.is_serving, folders),
+                    memory_limit=memory.total_bytes(),
+                )
+            ],
             listening.tls_files,
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
@@ -15,6 +14,7 @@ from persia_tf.client import session
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.ray.following import Follower, addresses_of
+from persia_tf.ray.token_files import token_file
 
 
 @dataclasses.dataclass
@@ -111,15 +111,6 @@ def environment(variables: Mapping[str, str | None]) -> Iterator[None]:
         yield
     finally:
         _set(before)
-
-
-@contextlib.contextmanager
-def token_file(token: bytes) -> Iterator[str]:
-    """Writes the token to a file that only this user may read, for a `with` block."""
-    with tempfile.NamedTemporaryFile(prefix="persia-token-") as file:
-        file.write(token)
-        file.flush()
-        yield file.name
 
 
 def _set(variables: Mapping[str, str | None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,7 +31,19 @@ def addresses_of(servers: Sequence[Any], seconds: float | None = None) -> list[s
         ray.exceptions.GetTimeoutError: If a server does not answer in time.
         ray.exceptions.RayActorError: If a server did not start.
     """
-    return ray.get([server.address.remote() for server in servers], timeout=seconds)
+    deadline = None if seconds is None else time.monotonic() + seconds
+    return [_address_of(server, deadline) for server in servers]
+
+
+def _address_of(server: Any, deadline: float | None) -> str:
+    while True:
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        try:
+            return ray.get(server.address.remote(), timeout=left)
+        except ray.exceptions.ActorUnavailableError:  # It is being restarted.
+            if left == 0.0:
+                raise
+            time.sleep(_RETRY_SECONDS)
 
 
 class Follower:

@@ -11,20 +11,21 @@ from contextlib import contextmanager
 from persia_tf import errors
 
 
-def run(path: str, arguments: Sequence[str]) -> None:
+def run(path: str, folder: str, arguments: Sequence[str]) -> None:
     """Runs a Python file as `__main__`.
 
     Args:
-        path: The file. If there is no such file on this node, a relative path is looked
-            up in the folders of `sys.path`, to which Ray adds the `working_dir` of its
-            `runtime_env`.
+        path: The file.
+        folder: The folder that a relative path begins in. If this node has no such
+            file, the path may begin in a folder of `sys.path`, to which Ray adds the
+            `working_dir` of its `runtime_env`.
         arguments: The program's arguments.
 
     Raises:
         NotFoundError: If there is no such file on this node.
         RuntimeError: If the program exits with another code than 0.
     """
-    found = _find(path)
+    found = _find(path, folder)
     with _as_main(found, arguments):
         try:
             runpy.run_path(found, run_name="__main__")
@@ -33,9 +34,9 @@ def run(path: str, arguments: Sequence[str]) -> None:
                 raise RuntimeError(f"{path} ended with exit code {exit.code}") from exit
 
 
-def _find(path: str) -> str:
-    for folder in ("", *sys.path):
-        candidate = os.path.abspath(os.path.join(folder, path))
+def _find(path: str, folder: str) -> str:
+    for each in (folder, *sys.path):
+        candidate = os.path.abspath(os.path.join(each, path))
         if os.path.isfile(candidate):
             return candidate
     raise errors.NotFoundError(

@@ -9,19 +9,28 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 import os
-from collections.abc import Mapping, Sequence
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import ray
 
+from persia_tf import errors, files
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.native import servers
 from persia_tf.processes import health, log, memory
 from persia_tf.processes.listening import Listening
 from persia_tf.processes.native_server import Server
 from persia_tf.ray import recovery_folders, shared_root
-from persia_tf.ray.following import Follower, addresses_of
+from persia_tf.ray.following import Follower
+
+_LOGGER = logging.getLogger("persia.ray")
+
+# The time between two tries to start a server that Ray restarts.
+_RETRY_SECONDS = 2.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,29 +118,55 @@ class Shard(_Actor):
         recovery_folder: str,
         memory_limit: str,
     ) -> None:
-        self._checkpoint_root = checkpoint_root
-        folder = os.path.join(recovery_folder, f"ps-{index}")
+        if files.is_url(checkpoint_root):
+            files.reach_urls(checkpoint_root)
+        self._shared = recovery_folder
+        own = os.path.join(recovery_folder, f"ps-{index}")
         values = {
             "checkpoint_root": checkpoint_root,
             "recovery": "checkpoint",
-            "recovery_folder": recovery_folders.next_folder(folder),
             "memory_limit": memory.limit(memory_limit),
         }
-        super().__init__(
-            *("persia.ps", servers.SHARD, health.PS_SERVICE, hosting, values)
-        )
+
+        def start() -> None:
+            values["recovery_folder"] = recovery_folders.next_folder(own)
+            super(Shard, self).__init__(
+                *("persia.ps", servers.SHARD, health.PS_SERVICE, hosting, values)
+            )
+
+        if ray.get_runtime_context().was_current_actor_reconstructed:
+            _until_it_succeeds(start)
+        else:
+            start()
 
     async def leave_mark(self) -> str:
         """See `shared_root.leave_mark`."""
-        return shared_root.leave_mark(self._checkpoint_root)
+        return shared_root.leave_mark(self._shared)
 
     async def sees_mark(self, name: str) -> bool:
         """See `shared_root.sees_mark`."""
-        return shared_root.sees_mark(self._checkpoint_root, name)
+        return shared_root.sees_mark(self._shared, name)
+
+    async def remove_recovery(self) -> None:
+        """Removes the recovery folders of all shards, before they are stopped."""
+        shutil.rmtree(self._shared, ignore_errors=True)
 
     async def remove_mark(self, name: str) -> None:
         """See `shared_root.remove_mark`."""
-        shared_root.remove_mark(self._checkpoint_root, name)
+        shared_root.remove_mark(self._shared, name)
+
+
+def _until_it_succeeds(start: Callable[[], None]) -> None:
+    """Starts a server again and again, since Ray gives up an actor that raises."""
+    while True:
+        try:
+            return start()
+        except (errors.PersiaError, OSError) as error:
+            _LOGGER.error(
+                "a restart failed, and is tried again in %g s: %s",
+                *(_RETRY_SECONDS, error),
+            )
+            time.sleep(_RETRY_SECONDS)
 
 
 class Worker(_Actor):
@@ -139,7 +174,10 @@ class Worker(_Actor):
 
     Args:
         hosting: What it has in common with other servers.
-        shards: The actors of the shards, in their order.
+        shards: The names of the shards' actors, in their order. Ray may lose handles
+            that it would need to restart this actor, but not names.
+        addresses: The address of each shard when the cluster was started; the worker
+            learns which have changed.
         timeout: Seconds that a shard may take to answer.
         cache_rows: How many hot rows of each table the worker keeps copies of.
     """
@@ -147,13 +185,14 @@ class Worker(_Actor):
     def __init__(
         self,
         hosting: Hosting,
-        shards: Sequence[Any],
+        shards: Sequence[str],
+        addresses: Sequence[str],
         timeout: float,
         cache_rows: int,
     ) -> None:
-        addresses = addresses_of(shards)
-        values = {"ps": addresses, "timeout": timeout, "cache_rows": cache_rows}
+        values = {"ps": list(addresses), "timeout": timeout, "cache_rows": cache_rows}
         super().__init__(
             *("persia.worker", servers.WORKER, health.WORKER_SERVICE, hosting, values)
         )
-        self._follower = Follower(shards, addresses, self._server.move_shard)
+        actors = [ray.get_actor(name) for name in shards]
+        self._follower = Follower(actors, addresses, self._server.move_shard)

@@ -10,12 +10,7 @@ from persia_tf import errors
 
 
 def leave_mark(root: str) -> str:
-    """Writes an empty file into the folder `root`, and returns its name.
-
-    Raises:
-        OSError: If the folder does not exist and cannot be made, or cannot be written.
-    """
-    os.makedirs(root, exist_ok=True)
+    """Writes an empty file into the folder `root`, and returns its name."""
     name = f".mark-{secrets.token_hex(8)}"
     with open(os.path.join(root, name), "x"):
         pass
@@ -43,10 +38,10 @@ def check(root: str, hosts: Sequence[str], seen: Sequence[bool]) -> None:
     blind = [index for index, sees in enumerate(seen) if not sees]
     if blind:
         raise errors.FailedPreconditionError(
-            "`checkpoint_root` must be one folder that all nodes share, such as a "
-            "network file system that is mounted on each node: otherwise a shard "
-            "cannot be restarted on another node. "
-            f"Received: checkpoint_root={root!r}, in which shard {blind[0]} on "
+            "`checkpoint_root` (or `recovery_root`, if it is given) must be one folder "
+            "that all nodes share, such as a network file system that is mounted on "
+            "each node: otherwise a shard cannot be restarted on another node. "
+            f"Received: {root!r}, in which shard {blind[0]} on "
             f"{hosts[blind[0]]} does not see the file that shard 0 on {hosts[0]} "
             "wrote"
         )

@@ -32,6 +32,16 @@ PROCESSES = [
 ]
 
 
+# What `persia top` and `persia status --json` show; the text would be too wide.
+SHOWN_BY_TOP = {
+    *("bytes_in", "bytes_out", "retries", "reconnects", "memory_bytes", "memory_limit"),
+    *("log_records", "log_pending", "log_bytes", "log_base_bytes", "log_failed"),
+    *("saves", "restores", "failed_checkpoints", "last_save_unix"),
+    *("checkpoint_running", "checkpoint_rows", "checkpoint_total_rows"),
+    *("requests", "trainers"),
+}
+
+
 def cells(text):
     return [line.split() for line in text.splitlines()]
 
@@ -87,7 +97,7 @@ def test_text_shows_shards_then_tables_by_name():
         (
             stats.ProcessStats,
             status.PROCESS_COLUMNS,
-            {"source", "behind_seconds", "tables"},
+            {"role", "source", "behind_seconds", "tables", *SHOWN_BY_TOP},
         ),
         (stats.TableStats, status.TABLE_COLUMNS, {"name"}),
     ],

@@ -1,7 +1,9 @@
 """TLS on the command line."""
 
 import json
+import ssl
 import sys
+import urllib.request
 
 import grpc
 import pytest
@@ -77,6 +79,25 @@ def test_launch_gives_its_tls_to_servers_and_program(persia, certificates):
     assert command.wait() == 1
     assert len(json.loads(command.stdout)["processes"]) == 3
     assert "this server wants TLS" in command.stderr
+
+
+def test_health_checks_without_tls_beside_a_port_with_it(start_server, certificates):
+    _, _, control = start_server("ps", *certificates.options("ps-0"), "--control-plain")
+    with grpc.insecure_channel(control) as channel:
+        check = channel.unary_unary("/grpc.health.v1.Health/Check")
+        assert check(b"", timeout=30) == b"\x08\x01"
+
+
+def test_metrics_are_served_over_https_and_want_no_certificate(
+    start_server, certificates
+):
+    command, _, _ = start_server(
+        "ps", *certificates.options("ps-0"), "--metrics-port=0"
+    )
+    (told,) = command.wait_for(r"Metrics on (https://\S+)")
+    context = ssl.create_default_context(cafile=certificates.folder / "ca.pem")
+    with urllib.request.urlopen(told[1], timeout=30, context=context) as reply:
+        assert b"persia_server_ready 1.0" in reply.read()
 
 
 def test_health_checks_show_the_certificate_and_want_none(start_server, certificates):

@@ -12,6 +12,7 @@
 
 #include "cc/base/status.h"
 #include "cc/capi/persia.h"
+#include "cc/capi/persia_stats.h"
 #include "tests/cc/capi/capi_calls.h"
 
 namespace persia {

@@ -9,6 +9,7 @@
 
 #include "cc/base/status.h"
 #include "cc/capi/persia.h"
+#include "cc/capi/persia_stats.h"
 #include "tests/cc/capi/capi_calls.h"
 #include "tests/cc/capi/embedded_fixture.h"
 

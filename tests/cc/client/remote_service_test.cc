@@ -99,6 +99,16 @@ TEST_P(ShardCountTest, StatsHaveOneProcessAShard) {
   EXPECT_EQ(rows, 1000u);
 }
 
+// A server knows only the address on which it listens, such as 0.0.0.0.
+TEST(RemoteServiceTest, StatsNameServersAsTheClientDoes) {
+  Shard shard;
+  const std::string address = Concat("localhost:", shard.port());
+  const auto client = MakeClient({address});
+  const std::vector<ServiceStats> stats = StatsOf(client.get());
+  ASSERT_EQ(stats.size(), 1u);
+  EXPECT_EQ(stats[0].address, address);
+}
+
 TEST_P(ShardCountTest, SeveralTablesShareARequest) {
   Cluster cluster(GetParam());
   CreateRowTable(cluster.client(), kItem);

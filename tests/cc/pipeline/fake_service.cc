@@ -150,6 +150,7 @@ class FakeService : public EmbeddingService {
 
   void Update(UpdateRequest* request, DoneCallback done) override {
     SeenUpdate seen;
+    seen.trainer = request->trainer;
     seen.client = request->client;
     seen.sequence = request->sequence;
     seen.generation = request->generation;

@@ -41,6 +41,7 @@ struct SeenUpdate {
   uint64_t client = 0;
   uint64_t sequence = 0;
   uint64_t generation = 0;
+  TrainerState trainer;
   double seconds_left = 0;
   std::vector<SeenTable> tables;
 };

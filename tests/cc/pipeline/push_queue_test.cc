@@ -1,6 +1,7 @@
 #include "cc/pipeline/push_queue.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <memory>
@@ -65,6 +66,24 @@ TEST_F(PushQueueTest, SendsTheSumsOfAStep) {
   EXPECT_EQ(table.learning_rate, 0.5f);
   EXPECT_EQ(table.ids, (std::vector<int64_t>{3, 4, 5}));
   EXPECT_EQ(table.gradients, (std::vector<float>{3, 30, 30}));
+}
+
+TEST_F(PushQueueTest, TellsOfTheProgramAndItsStaleness) {
+  StalenessMeter meter;
+  meter.Add(4);
+  meter.Add(2);
+  PushQueue queue(service_.get(), 100, SameThread, &helpers_, &meter);
+  TableStep step = MakeStep(kTable);
+  AddPart(&step, {1}, {1});
+  StepGroup group;
+  group.push_back(std::move(step));
+  queue.Push(std::move(group));
+  ExpectOk(queue.Flush());
+  const TrainerState trainer = control_->WaitForUpdates(1).at(0).trainer;
+  EXPECT_EQ(trainer.staleness, 2u);
+  const std::string pid = Concat(":", getpid());
+  ASSERT_GT(trainer.program.size(), pid.size());
+  EXPECT_EQ(trainer.program.substr(trainer.program.size() - pid.size()), pid);
 }
 
 TEST_F(PushQueueTest, SumsManyGradientsOfEachTable) {

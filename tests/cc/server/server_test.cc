@@ -180,6 +180,29 @@ TEST_F(ServerTest, StatsNameTheServerAndCountItsConnections) {
   EXPECT_EQ(stats.tables[0].name, kTable);
 }
 
+TEST_F(ServerTest, StatsCountRequestsByTypeAndBytes) {
+  StartServerWith(ServerOptions());
+  RawSocket client = Connect();
+  ExpectServed(&client, 1);
+  client.Send(LookupFrame(2, "nobody made this"));
+  EXPECT_FALSE(ExpectError(&client, 2).ok());
+  const ServiceStats stats = AskForStats();
+  ASSERT_EQ(stats.requests.size(), 1u);  // The request that asks has no reply.
+  const RequestStats& lookups = stats.requests[0];
+  EXPECT_EQ(lookups.request, "lookup");
+  EXPECT_EQ(lookups.failed, 1u);
+  ASSERT_EQ(lookups.latency.buckets.size(), LatencyHistogram::kBuckets);
+  uint64_t count = 0;
+  for (const uint64_t bucket : lookups.latency.buckets) count += bucket;
+  EXPECT_EQ(count, 2u);
+  EXPECT_GT(lookups.latency.nanoseconds, 0u);
+  const uint64_t sent = TotalBytes(LookupFrame(1)) +
+                        TotalBytes(LookupFrame(2, "nobody made this")) +
+                        TotalBytes(EncodeRequest(1, StatsRequest()));
+  EXPECT_EQ(stats.bytes_in, sent);
+  EXPECT_GT(stats.bytes_out, 3 * kRowDim * sizeof(float));
+}
+
 TEST_F(ServerTest, ConnectionsThatEndAreNotCounted) {
   StartServerWith(ServerOptions());
   for (int i = 0; i < 3; ++i) {

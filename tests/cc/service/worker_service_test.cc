@@ -20,7 +20,8 @@ class WorkerServiceTest : public ::testing::Test {
   void Make(uint64_t cache_rows) {
     auto watched = std::make_unique<WatchedService>();
     watched_ = watched.get();
-    service_ = MakeWorkerService(std::move(watched), cache_rows);
+    service_ = MakeWorkerService(std::move(watched), cache_rows,
+                                 [](ServiceStats* own) { own->retries = 17; });
     ASSERT_TRUE(CreateNow(service_.get(), MakeConfig("t", 1, "ones")).ok());
   }
 
@@ -30,8 +31,9 @@ class WorkerServiceTest : public ::testing::Test {
     EXPECT_EQ(lookup.Start(service_.get()).rows(), Floats(ids.size(), 1.0f));
   }
 
-  std::vector<ServiceStats> Stats() {
+  std::vector<ServiceStats> Stats(bool only_own = false) {
     StatsRequest request;
+    request.only_own = only_own;
     Outcome outcome;
     service_->Stats(&request, outcome.done());
     EXPECT_TRUE(outcome.status->ok());
@@ -102,6 +104,16 @@ TEST_F(WorkerServiceTest, TellsOfItselfInFrontOfTheShards) {
   EXPECT_EQ(own.tables[0].rows_found, 1u);
   EXPECT_EQ(processes[1].address, "embedded");
   EXPECT_EQ(processes[1].tables[0].rows, 3u);
+}
+
+TEST_F(WorkerServiceTest, TellsOfItselfAlone) {
+  Make(0);
+  LookUp({1});
+  const std::vector<ServiceStats> processes = Stats(/*only_own=*/true);
+  ASSERT_EQ(processes.size(), 1u);
+  EXPECT_EQ(processes[0].role, "worker");
+  EXPECT_EQ(processes[0].lookups, 1u);
+  EXPECT_EQ(processes[0].retries, 17u);
 }
 
 }  // namespace

@@ -276,6 +276,21 @@ TEST_F(LocalServiceTest, StatsTellAboutTheProcess) {
   EXPECT_EQ(stats.tables[1].rows, 2u);
 }
 
+TEST_F(LocalServiceTest, StatsTellAboutTrainersAndMemory) {
+  CreateRows();
+  GoodUpdate update;
+  update.request.trainer = {"host:1", 3};
+  EXPECT_TRUE(Call(&EmbeddingService::Update, &update.request).ok());
+  const ServiceStats stats = Stats();
+  EXPECT_EQ(stats.role, "shard");
+  ASSERT_EQ(stats.trainers.size(), 1u);
+  EXPECT_EQ(stats.trainers[0].program, "host:1");
+  EXPECT_EQ(stats.trainers[0].staleness, 3u);
+  EXPECT_GE(stats.memory_bytes, stats.tables[0].bytes + stats.tables[1].bytes);
+  EXPECT_EQ(stats.memory_limit, 0u);  // Unlimited.
+  EXPECT_EQ(stats.log_records, 0u);   // There is no log.
+}
+
 TEST_F(LocalServiceTest, TakesBagsWhereItHoldsEveryId) {
   for (const uint32_t shards : {1, 2}) {
     CreateTableRequest request;

@@ -48,32 +48,30 @@ CreateTableRequest SomeOutcome() {
   return request;
 }
 
+// Sets the counters to `first` and the numbers after it.
+template <typename Counted>
+void CountFrom(uint64_t first, Counted* counted) {
+  counted->VisitCounters(
+      [&](const char*, uint64_t& counter) { counter = first++; });
+}
+
 StatsRequest SomeStats() {
   ServiceStats process;
   process.address = "h:1";
-  process.generation = 1;
-  process.lookups = 2;
-  process.updates = 3;
-  process.repeated_updates = 4;
-  process.bad_frames = 5;
-  process.refused_connections = 17;
-  process.connections = 6;
+  process.role = "shard";
+  CountFrom(1, &process);
   process.source = "g:2";
-  process.behind_millis = 18;
+  process.behind_millis = 30;
   TableStats table;
   table.name = "user";
   table.dim = 16;
-  table.rows = 7;
-  table.bytes = 8;
-  table.index_slots = 9;
-  table.rows_looked_up = 10;
-  table.rows_found = 11;
-  table.rows_updated = 12;
-  table.nonfinite_gradients = 13;
-  table.absent_gradients = 14;
-  table.evictions = 15;
-  table.refused = 16;
+  CountFrom(41, &table);
   process.tables = {table};
+  process.requests = {{"read", 51, {{53, 54}, 52}}};
+  TrainerStats trainer;
+  trainer.program = "a:9";
+  CountFrom(61, &trainer);
+  process.trainers = {trainer};
   StatsRequest request;
   request.processes = {process};
   return request;
@@ -111,15 +109,26 @@ TEST(ControlMessagesTest, StatsHasNoBody) { ExpectBytes(StatsRequest(), ""); }
 
 TEST(ControlMessagesTest, StatsReplyHasTheseBytes) {
   ExpectReplyBytes(SomeStats(),
-                   "0100000000000000\n03000000683a3100\n"
-                   "0100000000000000\n0200000000000000\n0300000000000000\n"
-                   "0400000000000000\n0500000000000000\n1100000000000000\n"
-                   "0600000000000000\n03000000673a3200\n1200000000000000\n"
-                   "0100000000000000\n0400000075736572\n1000000000000000\n"
-                   "0700000000000000\n0800000000000000\n0900000000000000\n"
-                   "0a00000000000000\n0b00000000000000\n0c00000000000000\n"
-                   "0d00000000000000\n0e00000000000000\n0f00000000000000\n"
-                   "1000000000000000");
+                   "0100000000000000\n03000000683a3100\n0500000073686172\n"
+                   "6400000000000000\n0100000000000000\n0200000000000000\n"
+                   "0300000000000000\n0400000000000000\n0500000000000000\n"
+                   "0600000000000000\n0700000000000000\n0800000000000000\n"
+                   "0900000000000000\n0a00000000000000\n0b00000000000000\n"
+                   "0c00000000000000\n0d00000000000000\n0e00000000000000\n"
+                   "0f00000000000000\n1000000000000000\n1100000000000000\n"
+                   "1200000000000000\n1300000000000000\n1400000000000000\n"
+                   "1500000000000000\n1600000000000000\n1700000000000000\n"
+                   "1800000000000000\n1900000000000000\n1a00000000000000\n"
+                   "03000000673a3200\n1e00000000000000\n0100000000000000\n"
+                   "0400000075736572\n1000000000000000\n2900000000000000\n"
+                   "2a00000000000000\n2b00000000000000\n2c00000000000000\n"
+                   "2d00000000000000\n2e00000000000000\n2f00000000000000\n"
+                   "3000000000000000\n3100000000000000\n3200000000000000\n"
+                   "0100000000000000\n0400000072656164\n3300000000000000\n"
+                   "3400000000000000\n0200000000000000\n3500000000000000\n"
+                   "3600000000000000\n0100000000000000\n03000000613a3900\n"
+                   "3d00000000000000\n3e00000000000000\n3f00000000000000\n"
+                   "4000000000000000");
 }
 
 TEST(ControlMessagesTest, ErrorComesBackWhole) {

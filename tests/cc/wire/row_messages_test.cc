@@ -47,6 +47,7 @@ class RowMessagesTest : public testing::Test {
     update_.client = 7;
     update_.sequence = 8;
     update_.generation = 9;
+    update_.trainer = {"a:9", 13};
     update_.tables = {TableUpdate{plain_, {}, 0.5f, 11},
                       TableUpdate{bags_, {}, 2.0f, 12}};
     gradients_ = {AsWireVectors(plain_gradients_),
@@ -95,11 +96,21 @@ TEST_F(RowMessagesTest, LookupHasTheseBytes) {
 TEST_F(RowMessagesTest, UpdateHasTheseBytes) {
   EXPECT_EQ(Hex(Body(EncodeUpdate(1, update_, gradients_)).bytes()),
             std::string("0700000000000000\n0800000000000000\n"
-                        "0900000000000000\n0200000000000000\n") +
+                        "0900000000000000\n020000000d000000\n"
+                        "03000000613a3900\n") +
                 kPlainRecord + "0000003f00000000\n0b00000000000000\n" +
                 kBagRecord + "0000004002000000\n0c00000000000000\n" +
                 kPlainArrays + "0000803f00000040\n0000404000008040\n" +
                 kBagArrays + "\n80bf00c000000000");
+}
+
+TEST_F(RowMessagesTest, NameOfAProgramHasALimit) {
+  update_.trainer.program.assign(TrainerState::kMostProgramBytes, 'x');
+  EXPECT_TRUE(ReceivedUpdate().ok());
+  update_.trainer.program += 'x';
+  EXPECT_EQ(ReceivedUpdate().message(),
+            "the name of an update's program must have at most 256 bytes, "
+            "received 257");
 }
 
 TEST_F(RowMessagesTest, LookupReplyHasTheseBytes) {

@@ -1,0 +1,299 @@
+"""`ptf.ray.Cluster`: shards that run as actors on the nodes of a Ray cluster."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from persia_tf import checkpoint, files
+from persia_tf.base import checks, sizes
+from persia_tf.credentials import tls as tls_lib
+from persia_tf.processes import log
+from persia_tf.ray import connection as connection_lib
+from persia_tf.ray import programs
+from persia_tf.ray.connection import Connection
+from persia_tf.ray.losses import Loss
+from persia_tf.ray.placement import STRATEGIES
+from persia_tf.ray.running import Running, Settings
+
+_MOST_SERVERS = 4096
+_MOST_CACHE_ROWS = 2**32
+
+
+class Cluster:
+    """Shards, and optional embedding workers, that run as actors of a Ray cluster.
+
+    In a `with` statement the servers start on entry and stop on exit. Ray places them
+    on its nodes. If a node dies, Ray restarts its servers on other nodes: a shard
+    recovers from the newest checkpoint, programs follow it to its new address, and
+    training goes on. The updates that came after the checkpoint are lost; they are
+    counted in `losses` and logged. See docs/ray.md.
+
+    Example:
+
+    ```python
+    import persia_tf as ptf
+    from ray.train import ScalingConfig
+    from ray.train.tensorflow import TensorflowTrainer
+
+    with ptf.ray.Cluster(shards=4, checkpoint_root="/shared/checkpoints") as cluster:
+        trainer = TensorflowTrainer(
+            cluster.program("train.py", "--epochs", "3"),
+            scaling_config=ScalingConfig(num_workers=2),
+        )
+        trainer.fit()
+    ```
+
+    Args:
+        shards: Number of shards. Defaults to `1`.
+        checkpoint_root: The folder for checkpoints, which all nodes share under this
+            path, or a URL such as `"s3://bucket/folder"`.
+        name: The name of this cluster's folder of checkpoints in `checkpoint_root`.
+            Clusters that run at the same time need different names. Defaults to
+            `"ray"`.
+        checkpoint_interval: Seconds between checkpoints, which the driver saves. None
+            for no checkpoints except those of `save` and of the programs themselves.
+            Defaults to `600.0`.
+        recovery_root: A folder that all nodes share, for records of which tables and
+            checkpoints there are. Needed if `checkpoint_root` is a URL. Defaults to
+            `checkpoint_root`.
+        embedding_workers: Number of embedding workers in front of the shards. Defaults
+            to `0`.
+        cache_rows: How many hot rows per table an embedding worker keeps copies of.
+            Defaults to `0`.
+        worker_timeout: Seconds that a shard may take to answer an embedding worker; it
+            should exceed the time in which Ray restarts a shard, and be below the
+            programs' own `timeout`. Defaults to `20.0`.
+        memory_limit: The memory that the tables of each shard may take: a number of
+            bytes, or a str such as `"8GiB"`. It is also the `memory` that Ray reserves
+            for the shard. If None, nothing is reserved, and the tables of each shard
+            may take an equal part of 80% of its node's memory. Defaults to None.
+        cpus: The number of CPUs that Ray reserves for each server. Defaults to `1.0`.
+        strategy: How Ray places servers: `"SPREAD"`, `"STRICT_SPREAD"`, `"PACK"` or
+            `"STRICT_PACK"`. Defaults to `"SPREAD"`.
+        auth_token_file: The driver's file with the token of the servers. The token is
+            sent to servers and programs through Ray. Defaults to
+            `$PERSIA_AUTH_TOKEN_FILE`, else to a new, random token.
+        tls: A `ptf.TLS`, whose files are read on each node, and whose certificates name
+            the nodes' IP addresses. Defaults to the files that
+            `$PERSIA_TLS_CERTIFICATE`, `$PERSIA_TLS_KEY` and `$PERSIA_TLS_CA` name on
+            the driver, else to no TLS; `False` means no TLS.
+        start_timeout: Seconds that the placement may take, and then the servers'
+            start. Defaults to `120.0`.
+        log_level: The lowest level that servers log: `"debug"`, `"info"`, `"warning"`
+            or `"error"`. Ray shows their logs in the driver's output. Defaults to
+            `"warning"`.
+
+    Raises:
+        TypeError: for an argument of another type.
+        ValueError: for an argument out of its range.
+    """
+
+    def __init__(
+        self,
+        shards: int = 1,
+        *,
+        checkpoint_root: str | os.PathLike[str],
+        name: str = "ray",
+        checkpoint_interval: float | None = 600.0,
+        recovery_root: str | os.PathLike[str] | None = None,
+        embedding_workers: int = 0,
+        cache_rows: int = 0,
+        worker_timeout: float = 20.0,
+        memory_limit: int | str | None = None,
+        cpus: float = 1.0,
+        strategy: str = "SPREAD",
+        auth_token_file: str | os.PathLike[str] | None = None,
+        tls: tls_lib.TLS | bool | None = None,
+        start_timeout: float = 120.0,
+        log_level: str = "warning",
+    ) -> None:
+        root = _path(checkpoint_root)
+        if checkpoint_interval is not None:
+            checks.positive("checkpoint_interval", checkpoint_interval)
+        if memory_limit is not None:
+            memory_limit = sizes.count_bytes("memory_limit", memory_limit)
+        checks.instance("name", name, str, "a str")
+        checks.one_of("strategy", strategy, STRATEGIES)
+        checks.one_of("log_level", log_level, log.LEVELS)
+        self._settings = Settings(
+            shards=checks.integer("shards", shards, 1, _MOST_SERVERS),
+            checkpoint_root=root,
+            name=name,
+            checkpoint_interval=checkpoint_interval,
+            recovery_root=_recovery_root(recovery_root, root),
+            embedding_workers=checks.integer(
+                "embedding_workers", embedding_workers, 0, _MOST_SERVERS
+            ),
+            cache_rows=checks.integer("cache_rows", cache_rows, 0, _MOST_CACHE_ROWS),
+            worker_timeout=checks.positive("worker_timeout", worker_timeout),
+            memory_limit=memory_limit,
+            cpus=checks.positive("cpus", cpus),
+            strategy=strategy,
+            auth_token_file=auth_token_file,
+            tls=tls_lib.of_argument(tls),
+            start_timeout=checks.positive("start_timeout", start_timeout),
+            log_level=log_level,
+        )
+        self._running: Running | None = None
+
+    def start(self) -> Cluster:
+        """Starts the servers, unless they run, and waits until they serve.
+
+        Returns:
+            This cluster.
+
+        Raises:
+            UnavailableError: if Ray finds no room for the servers, or one of them does
+                not start; the message says why.
+            FailedPreconditionError: if the nodes do not share `checkpoint_root`.
+            InvalidArgumentError: if the token file or a TLS file of the driver cannot
+                be read or is not valid.
+        """
+        if self._running is None:
+            self._running = Running(self._settings)
+        return self
+
+    def stop(self) -> None:
+        """Stops the servers, if they run. Rows that were not saved are lost."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.stop()
+
+    def __enter__(self) -> Cluster:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def program(
+        self, path: str | os.PathLike[str], *arguments: str
+    ) -> Callable[[], None]:
+        """Returns a training loop that runs a program, as `python PATH` would.
+
+        The program runs within the process of the training worker, in the `with` block
+        of a `Connection`. It runs with the driver's choice of Keras
+        (`TF_USE_LEGACY_KERAS`), which `TensorflowTrainer` would change.
+
+        Args:
+            path: The program's file. It must be on each node, under the same path or
+                within the `working_dir` of Ray's `runtime_env`.
+            *arguments: The program's arguments.
+
+        Returns:
+            A function without arguments, for `train_loop_per_worker` of a Ray trainer.
+            It raises `RuntimeError` if the program exits with another code than 0.
+        """
+        file, folder = os.fspath(path), os.getcwd()
+        keras = {"TF_USE_LEGACY_KERAS": os.environ.get("TF_USE_LEGACY_KERAS")}
+
+        def run_program() -> None:
+            with connection_lib.environment(keras):
+                programs.run(file, folder, arguments)
+
+        return self.train_loop(run_program)
+
+    def train_loop(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Returns a training loop that runs connected with the servers.
+
+        Args:
+            function: The `train_loop_per_worker` of a Ray trainer.
+
+        Returns:
+            A function with the same parameters, which calls `function` in the `with`
+            block of a `Connection`.
+        """
+        connection = self.connection()
+
+        @functools.wraps(function)
+        def connected(*arguments: Any, **named: Any) -> Any:
+            with connection:
+                return function(*arguments, **named)
+
+        return connected
+
+    def connection(self) -> Connection:
+        """Returns a new `Connection`, for this process or any process of Ray."""
+        running = self._now()
+        return Connection(
+            running.workers or running.shards, running.token, self._settings.tls
+        )
+
+    @property
+    def shards(self) -> list[str]:
+        """The `"host:port"` of each shard now. It changes when a shard is restarted."""
+        return list(self._now().addresses)
+
+    @property
+    def actors(self) -> list[Any]:
+        """Handles of the shards' actors, for Ray's own tools."""
+        return list(self._now().shards)
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What shards lost that were restarted, in the order of the restarts."""
+        return self._now().losses.all()
+
+    @property
+    def last_saved(self) -> str | None:
+        """The folder of the last checkpoint that the driver saved, or None."""
+        return self._now().saving.last_saved
+
+    def save(self) -> str:
+        """Saves a checkpoint of all tables, and returns its folder.
+
+        Raises:
+            PersiaError: as `ptf.checkpoint.save` does.
+        """
+        return self._now().saving.save()
+
+    def restore(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Restores a checkpoint: see `ptf.checkpoint.restore`.
+
+        Args:
+            path: A checkpoint, or a folder of checkpoints. Defaults to this cluster's
+                folder in `checkpoint_root`.
+
+        Returns:
+            The folder of the checkpoint.
+
+        Raises:
+            NotFoundError: if there is no complete checkpoint.
+            PersiaError: for the reasons that `ptf.checkpoint.restore` documents.
+        """
+        folder = self._settings.checkpoint_folder if path is None else path
+        return checkpoint.restore(folder, cluster=self._now().client)
+
+    def _now(self) -> Running:
+        if self._running is None:
+            raise RuntimeError(
+                "the servers do not run: use the cluster in a `with` statement, or "
+                "call `start` first"
+            )
+        return self._running
+
+
+def _path(given: str | os.PathLike[str]) -> str:
+    """Makes a path absolute; URLs stay unchanged."""
+    path = os.fspath(given)
+    return path if files.is_url(path) else os.path.abspath(path)
+
+
+def _recovery_root(given: str | os.PathLike[str] | None, checkpoint_root: str) -> str:
+    root = checkpoint_root if given is None else _path(given)
+    if files.is_url(root):
+        raise ValueError(
+            "`recovery_root` must be a folder that all nodes share, and is needed if "
+            "`checkpoint_root` is a URL, since shards cannot keep their records of "
+            f"tables at a URL. Received: recovery_root={given!r}, "
+            f"checkpoint_root={checkpoint_root!r}"
+        )
+    return root

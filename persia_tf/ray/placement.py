@@ -1,0 +1,66 @@
+"""Reserves room on the nodes of a Ray cluster for servers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import ray
+from ray.util.placement_group import placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+from persia_tf import errors
+
+STRATEGIES = ("SPREAD", "STRICT_SPREAD", "PACK", "STRICT_PACK")
+
+# The resources that the message about missing room shows.
+_SHOWN = ("CPU", "memory")
+
+
+class Placement:
+    """A placement group with room for each server; the constructor waits for it.
+
+    When a node dies, Ray moves its part of the group to other nodes that have room.
+
+    Args:
+        bundles: The resources of each server.
+        strategy: How Ray spreads the servers over the nodes.
+        seconds: How long to wait for room.
+
+    Raises:
+        UnavailableError: If there is no room in time.
+    """
+
+    def __init__(
+        self, bundles: list[dict[str, float]], strategy: str, seconds: float
+    ) -> None:
+        self._group = placement_group(bundles, strategy=strategy)
+        if self._group.wait(seconds):
+            return
+        self.remove()
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        raise errors.UnavailableError(
+            f"Ray found no room for {len(bundles)} servers within {seconds:g} s, with "
+            f"the strategy {strategy} and these resources for each server: "
+            f"{_shown(bundles[0])}. Ray has {len(nodes)} nodes, with "
+            f"{_shown(ray.available_resources())} free. Add nodes, use fewer `shards`, "
+            "give less `cpus` or `memory_limit`, use another `strategy`, or let "
+            "Ray's autoscaler have more time with `start_timeout`"
+        )
+
+    def options_of(self, index: int) -> dict[str, Any]:
+        """Returns the option of an actor that puts it into the group's room `index`."""
+        return {
+            "scheduling_strategy": PlacementGroupSchedulingStrategy(
+                self._group, placement_group_bundle_index=index
+            )
+        }
+
+    def remove(self) -> None:
+        """Gives the room back; Ray ends actors that are still in it."""
+        remove_placement_group(self._group)
+
+
+def _shown(resources: Mapping[str, float]) -> str:
+    shown = [f"{name}: {resources.get(name, 0):g}" for name in _SHOWN]
+    return "{" + ", ".join(shown) + "}"

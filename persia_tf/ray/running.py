@@ -1,0 +1,218 @@
+"""The servers of a `ptf.ray.Cluster` that run, and what the driver does for them."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import os
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import ray
+
+from persia_tf import errors, stats
+from persia_tf.client import session
+from persia_tf.cluster import Cluster as ClientCluster
+from persia_tf.credentials import auth
+from persia_tf.credentials import tls as tls_lib
+from persia_tf.processes import memory
+from persia_tf.ray import servers, shared_root
+from persia_tf.ray.following import Follower, addresses_of
+from persia_tf.ray.losses import Losses
+from persia_tf.ray.placement import Placement
+from persia_tf.ray.saving import Saving
+from persia_tf.ray.token_files import token_file
+
+_LOGGER = logging.getLogger("persia.ray")
+
+_STATS_SECONDS = 5.0
+
+# How many programs may wait at once for a new address of one server.
+_MOST_WAITING = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The arguments of `ptf.ray.Cluster`, which documents them."""
+
+    shards: int
+    checkpoint_root: str
+    name: str
+    checkpoint_interval: float | None
+    recovery_root: str
+    embedding_workers: int
+    cache_rows: int
+    worker_timeout: float
+    memory_limit: int | None
+    cpus: float
+    strategy: str
+    auth_token_file: str | None
+    tls: tls_lib.TLS | None
+    start_timeout: float
+    log_level: str
+
+    @property
+    def checkpoint_folder(self) -> str:
+        """The folder of this cluster's checkpoints."""
+        return f"{self.checkpoint_root.rstrip('/')}/{self.name}"
+
+
+class Running:
+    """Servers that run, and the driver's threads for them; the constructor starts them.
+
+    Args:
+        settings: The arguments of the cluster.
+
+    Attributes:
+        token: The token of the servers.
+        shards: Handles of the shards' actors.
+        workers: Handles of the embedding workers' actors.
+        addresses: The address of each shard now.
+        client: A `ptf.Cluster` of the shards, for this process.
+        saving: Saves checkpoints.
+        losses: Counts what restarted shards lost.
+
+    Raises:
+        PersiaError: As `ptf.ray.Cluster.start` does.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        token = auth.read_token(auth.token_file(settings.auth_token_file))
+        self.token = token or secrets.token_hex(32).encode()
+        tls_lib.read(settings.tls)  # Reports wrong files before anything is started.
+        if not ray.is_initialized():
+            ray.init()
+        with contextlib.ExitStack() as stack:
+            self._start_servers(stack)
+            self._start_threads(stack)
+            self._stack = stack.pop_all()
+
+    def stop(self) -> None:
+        """Stops the threads, and then the servers."""
+        self._stack.close()
+
+    def _start_servers(self, stack: contextlib.ExitStack) -> None:
+        settings = self._settings
+        placed = self._place()
+        stack.callback(placed.remove)
+        hosting = servers.Hosting(self.token, settings.tls, settings.log_level)
+        unique = secrets.token_hex(8)
+        recovery = os.path.join(
+            settings.recovery_root, f".{settings.name}-recovery-{unique}"
+        )
+        names = [f"persia-{unique}-ps-{index}" for index in range(settings.shards)]
+        deadline = time.monotonic() + settings.start_timeout
+        memory_limit = str(settings.memory_limit or memory.share_of(settings.shards))
+        self.shards = [
+            self._actor(
+                servers.Shard, placed, index, name=name, memory=settings.memory_limit
+            )(*(index, hosting, settings.checkpoint_root, recovery, memory_limit))
+            for index, name in enumerate(names)
+        ]
+        self.addresses = self._wait_for("shard", self.shards, deadline)
+        stack.callback(self._remove_recovery)
+        _check_shared(settings, self.shards, self.addresses)
+        self.workers = [
+            self._actor(servers.Worker, placed, settings.shards + index)(
+                *(hosting, names, self.addresses),
+                *(settings.worker_timeout, settings.cache_rows),
+            )
+            for index in range(settings.embedding_workers)
+        ]
+        workers = self._wait_for("embedding worker", self.workers, deadline)
+        # All addresses by which this process may know servers.
+        self._known = {*self.addresses, *workers}
+
+    def _place(self) -> Placement:
+        settings = self._settings
+        worker = {"CPU": settings.cpus}
+        shard = dict(worker)
+        if settings.memory_limit:
+            shard["memory"] = settings.memory_limit
+        return Placement(
+            [shard] * settings.shards + [worker] * settings.embedding_workers,
+            *(settings.strategy, settings.start_timeout),
+        )
+
+    def _actor(self, kind: type, placed: Placement, index: int, **options: Any) -> Any:
+        """Returns the function that makes an actor in the room number `index`."""
+        return (
+            ray.remote(kind)
+            .options(
+                num_cpus=self._settings.cpus,
+                max_restarts=-1,
+                max_concurrency=_MOST_WAITING,
+                **placed.options_of(index),
+                **options,
+            )
+            .remote
+        )
+
+    def _wait_for(self, what: str, actors: Sequence[Any], deadline: float) -> list[str]:
+        left = max(0.0, deadline - time.monotonic())
+        try:
+            return addresses_of(actors, left)
+        except ray.exceptions.GetTimeoutError as error:
+            raise errors.UnavailableError(
+                f"not every {what} started within {self._settings.start_timeout:g} s: "
+                "Ray's logs may say why, and `start_timeout` allows more time"
+            ) from error
+        except ray.exceptions.RayError as error:
+            raise errors.UnavailableError(
+                f"one {what} did not start: {error}"
+            ) from error
+
+    def _close_sessions(self) -> None:
+        try:
+            session.close_sessions_of(self._known)
+        except errors.PersiaError as error:
+            _LOGGER.error("updates were lost as the servers stopped: %s", error)
+
+    def _remove_recovery(self) -> None:
+        """Removes the recovery folders; a shard that is away leaves them behind."""
+        with contextlib.suppress(ray.exceptions.RayError):
+            ray.get(self.shards[0].remove_recovery.remote(), timeout=_STATS_SECONDS)
+
+    def _start_threads(self, stack: contextlib.ExitStack) -> None:
+        settings = self._settings
+        token_path = stack.enter_context(token_file(self.token))
+        self.client = ClientCluster(
+            self.addresses,
+            auth_token_file=token_path,
+            tls=settings.tls or False,
+        )
+        named = tuple(self.addresses)
+        stack.callback(self._close_sessions)
+
+        def lost_updates(address: str) -> int:
+            [shard] = stats.fetch(address, _STATS_SECONDS, token_path, settings.tls)
+            return shard.lost_updates
+
+        def on_move(index: int, address: str) -> None:
+            session.move_shard(named[index], address)
+            self.addresses[index] = address
+            self._known.add(address)
+            self.losses.add(index, address)
+
+        self.losses = Losses(lost_updates)
+        stack.callback(self.losses.stop)
+        stack.callback(Follower(self.shards, named, on_move).stop)
+        self.saving = Saving(
+            self.client, settings.checkpoint_folder, settings.checkpoint_interval
+        )
+        stack.callback(self.saving.stop)
+
+
+def _check_shared(
+    settings: Settings, shards: Sequence[Any], addresses: Sequence[str]
+) -> None:
+    mark = ray.get(shards[0].leave_mark.remote())
+    try:
+        seen = ray.get([shard.sees_mark.remote(mark) for shard in shards])
+    finally:
+        ray.get(shards[0].remove_mark.remote(mark))
+    shared_root.check(settings.recovery_root, addresses, seen)

@@ -1,0 +1,44 @@
+"""Files with a cluster's token, for this process and for as long as it needs them."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import hashlib
+import os
+import secrets
+import tempfile
+import threading
+from collections.abc import Iterator
+
+# Part of the files' names, so that other users cannot predict them.
+_PROCESS = secrets.token_hex(8)
+
+_lock = threading.Lock()
+# How many blocks use each file. Guarded by _lock.
+_users: collections.Counter[str] = collections.Counter()
+
+
+@contextlib.contextmanager
+def token_file(token: bytes) -> Iterator[str]:
+    """Writes a token to a file that only this user may read, for a `with` block.
+
+    A token has the same path in all blocks of this process. So all of them can share
+    one session, whose options include the path.
+    """
+    name = f"persia-token-{_PROCESS}-{hashlib.sha256(token).hexdigest()[:16]}"
+    path = os.path.join(tempfile.gettempdir(), name)
+    with _lock:
+        if not _users[path]:
+            with open(
+                os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb"
+            ) as file:
+                file.write(token)
+        _users[path] += 1
+    try:
+        yield path
+    finally:
+        with _lock:
+            _users[path] -= 1
+            if not _users[path]:
+                os.unlink(path)

@@ -1,0 +1,86 @@
+"""A shard that is started again at another address, while programs use it."""
+
+import numpy as np
+import pytest
+
+import persia_tf as ptf
+from persia_tf import errors
+from persia_tf.client import session
+
+IDS = np.arange(100)
+
+
+@pytest.fixture
+def shard(start_shards, tmp_path):
+    """A shard that recovers its rows when it is started again."""
+    [shard] = start_shards(1, recovery_folder=str(tmp_path))
+    return shard
+
+
+@pytest.fixture
+def filled(shard, table):
+    """A table on the shard, with rows."""
+    cluster = ptf.Cluster([shard.address], timeout=20.0)
+    layer = ptf.layers.PersiaEmbedding(4, table=table, cluster=cluster)
+    layer(IDS, training=True)
+    return ptf.Table(table, cluster)
+
+
+def start_elsewhere(shard):
+    shard.stop()
+    shard.start(port=0)
+
+
+def test_an_open_session_follows_a_shard(shard, filled):
+    before, rows = shard.address, filled.lookup(IDS)
+    for _ in range(2):
+        start_elsewhere(shard)
+        session.move_shard(before, shard.address)
+        np.testing.assert_array_equal(filled.lookup(IDS), rows)
+    # The program's list of shards stays as it was.
+    assert filled.cluster.shards == (before,)
+
+
+def test_a_later_session_follows_too(shard, filled):
+    before, rows = shard.address, filled.lookup(IDS)
+    start_elsewhere(shard)
+    session.move_shard(before, shard.address)
+    later = ptf.Table(filled.name, ptf.Cluster([before], timeout=21.0))
+    np.testing.assert_array_equal(later.lookup(IDS), rows)
+
+
+def test_an_address_that_is_in_use_again_is_no_longer_an_old_name(shard, filled):
+    before, rows = shard.address, filled.lookup(IDS)
+    start_elsewhere(shard)
+    between = shard.address
+    session.move_shard(before, between)
+    shard.stop()
+    shard.start(port=int(before.rpartition(":")[2]))
+    session.move_shard(between, before)
+    later = ptf.Table(filled.name, ptf.Cluster([before], timeout=22.0))
+    np.testing.assert_array_equal(later.lookup(IDS), rows)
+
+
+def test_a_session_moves_a_shard_by_its_index(shard, filled):
+    rows = filled.lookup(IDS)
+    start_elsewhere(shard)
+    opened = filled.cluster.session
+    opened.move_shard(0, shard.address)
+    np.testing.assert_array_equal(filled.lookup(IDS), rows)
+    with pytest.raises(errors.InvalidArgumentError, match="shard must be below 1"):
+        opened.move_shard(1, shard.address)
+    with pytest.raises(errors.InvalidArgumentError, match="no port"):
+        opened.move_shard(0, "no port")
+
+
+def test_rows_in_this_process_cannot_move():
+    with pytest.raises(errors.FailedPreconditionError, match="no shard can move"):
+        ptf.Cluster.embedded().session.move_shard(0, "127.0.0.1:1")
+
+
+def test_sessions_are_closed_by_their_shards(shard, filled):
+    opened = filled.cluster.session
+    session.close_sessions_of(["127.0.0.1:1"])
+    assert opened in session.open_sessions()
+    session.close_sessions_of(["127.0.0.1:1", shard.address])
+    assert opened not in session.open_sessions()

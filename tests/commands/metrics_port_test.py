@@ -1,0 +1,90 @@
+"""`--metrics-port` of servers."""
+
+import re
+import socket
+import urllib.request
+
+from prometheus_client.parser import text_string_to_metric_families
+
+
+def get(url):
+    """The samples at a URL: each value by the metric's name and its labels."""
+    with urllib.request.urlopen(url, timeout=30) as reply:
+        text = reply.read().decode()
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def info(samples):
+    """The labels of `persia_server_info`."""
+    (labels,) = [dict(key[1:]) for key in samples if key[0] == "persia_server_info"]
+    return labels
+
+
+def url_of(command):
+    (told,) = command.wait_for(r"Metrics on (\S+)")
+    return told[1]
+
+
+def test_a_shard_serves_its_metrics(start_ps, tmp_path):
+    ports = tmp_path / "ports"
+    command, address, control = start_ps(
+        "--metrics-port=0",
+        f"--recovery-folder={tmp_path / 'recovery'}",
+        "--memory-limit=1GiB",
+        f"--port-file={ports}",
+    )
+    url = url_of(command)
+    samples = get(url)
+    assert info(samples)["address"] == address
+    assert info(samples)["role"] == "shard"
+    assert samples["persia_server_ready",] == 1
+    assert samples["persia_store_memory_limit_bytes",] == 2**30
+    assert samples["persia_volume_free_bytes", ("folder", "recovery")] > 0
+    listed = [f"127.0.0.1:{port}" for port in ports.read_text().split()]
+    assert listed == [address, control, re.search(r"//([^/]+)/", url)[1]]
+
+
+def test_a_workers_metrics_do_not_wait_for_its_shards(start_server, unused_address):
+    command, address, _ = start_server(
+        "worker", f"--ps={unused_address}", "--metrics-port=0"
+    )
+    labels = info(get(url_of(command)))
+    assert (labels["address"], labels["role"]) == (address, "worker")
+
+
+def test_a_replica_that_has_no_rows_yet_is_not_ready(start_server, unused_address):
+    command, _, _ = start_server(
+        "ps", f"--replica-of={unused_address}", "--metrics-port=0"
+    )
+    samples = get(url_of(command))
+    assert samples["persia_server_ready",] == 0
+    assert info(samples)["role"] == "replica"
+    assert info(samples)["source"] == unused_address
+
+
+def test_without_the_option_there_is_no_endpoint(start_ps, terminate, tmp_path):
+    command, _, _ = start_ps(f"--port-file={tmp_path / 'ports'}")
+    assert terminate(command) == 0
+    assert "Metrics" not in command.stderr
+    assert len((tmp_path / "ports").read_text().split()) == 2
+
+
+def test_a_busy_metrics_port_is_an_error(persia, start_ps):
+    command, _, _ = start_ps("--metrics-port=0")
+    port = re.search(r":(\d+)/", url_of(command))[1]
+    second = persia("ps", "--port=0", f"--metrics-port={port}")
+    assert second.wait() == 1
+    assert f"cannot listen on 127.0.0.1:{port} for metrics" in second.stderr
+
+
+def test_a_shard_with_metrics_ends_in_time_although_a_client_is_idle(
+    start_ps, terminate
+):
+    command, _, _ = start_ps("--metrics-port=0")
+    port = int(re.search(r":(\d+)/", url_of(command))[1])
+    with socket.create_connection(("127.0.0.1", port)):
+        assert terminate(command) == 0

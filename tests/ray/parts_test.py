@@ -1,0 +1,101 @@
+"""The parts of `ptf.ray` that need no Ray."""
+
+import os
+import sys
+
+import pytest
+
+from persia_tf import errors
+from persia_tf.ray import programs, recovery_folders, shared_root
+
+
+def test_each_start_gets_a_copy_of_the_last_folder(tmp_path):
+    shard = str(tmp_path / "ps-0")
+    first = recovery_folders.next_folder(shard)
+    assert os.listdir(first) == []
+    (tmp_path / "ps-0" / "1" / "log").write_text("tables")
+    second = recovery_folders.next_folder(shard)
+    assert first != second
+    # The first process may still run, on a node that Ray gave up.
+    (tmp_path / "ps-0" / "1" / "log").write_text("other")
+    third = recovery_folders.next_folder(shard)
+    assert (tmp_path / "ps-0" / "3" / "log").read_text() == "tables"
+    assert third == str(tmp_path / "ps-0" / "3")
+
+
+def test_a_copy_that_was_interrupted_is_not_used(tmp_path):
+    shard = tmp_path / "ps-0"
+    recovery_folders.next_folder(str(shard))
+    (shard / "copy-torn").mkdir()
+    assert recovery_folders.next_folder(str(shard)) == str(shard / "2")
+
+
+def test_old_folders_are_removed(tmp_path):
+    for _ in range(20):
+        recovery_folders.next_folder(str(tmp_path))
+    assert sorted(map(int, os.listdir(tmp_path))) == [18, 19, 20]
+
+
+def test_a_root_that_nodes_do_not_share_is_refused(tmp_path):
+    (tmp_path / "a").mkdir()
+    mark = shared_root.leave_mark(str(tmp_path / "a"))
+    seen = [shared_root.sees_mark(str(tmp_path / each), mark) for each in "ab"]
+    with pytest.raises(errors.FailedPreconditionError) as raised:
+        shared_root.check("/checkpoints", ["10.0.0.1:1", "10.0.0.2:1"], seen)
+    message = str(raised.value)
+    assert message.startswith("`checkpoint_root` (or `recovery_root`")
+    assert "must be one folder that all nodes share" in message
+    assert "shard 1 on 10.0.0.2:1 does not see the file that shard 0" in message
+
+
+def test_a_root_that_nodes_share_is_accepted_and_left_as_it_was(tmp_path):
+    mark = shared_root.leave_mark(str(tmp_path))
+    assert shared_root.sees_mark(str(tmp_path), mark)
+    shared_root.check(str(tmp_path), ["a:1", "b:1"], [True, True])
+    shared_root.remove_mark(str(tmp_path), mark)
+    assert os.listdir(tmp_path) == []
+
+
+PROGRAM = """
+import sys
+from beside import SIBLING
+assert __name__ == "__main__"
+with open(sys.argv[1], "w") as file:
+    file.write(f"{sys.argv[0]} {sys.argv[2:]} {SIBLING}")
+sys.exit(int(sys.argv[2]))
+"""
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    """The path of a program, which imports a module beside it."""
+    monkeypatch.delitem(sys.modules, "beside", raising=False)
+    (tmp_path / "beside.py").write_text("SIBLING = 42")
+    (tmp_path / "train.py").write_text(PROGRAM)
+    yield str(tmp_path / "train.py")
+    sys.modules.pop("beside", None)
+
+
+def test_a_program_runs_as_python_would_run_it(program, tmp_path):
+    argv, path = list(sys.argv), list(sys.path)
+    programs.run("train.py", str(tmp_path), [str(tmp_path / "told"), "0", "x"])
+    assert (tmp_path / "told").read_text() == f"{program} ['0', 'x'] 42"
+    assert (sys.argv, sys.path) == (argv, path)
+
+
+def test_a_program_is_found_in_the_working_folder_of_ray(
+    program, tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    programs.run("train.py", "/of/the/driver", [str(tmp_path / "told"), "0"])
+    assert (tmp_path / "told").exists()
+
+
+def test_a_program_that_fails_raises(program, tmp_path):
+    with pytest.raises(RuntimeError, match="train.py ended with exit code 3"):
+        programs.run(program, "/", [str(tmp_path / "told"), "3"])
+
+
+def test_a_program_that_a_node_lacks_is_an_error():
+    with pytest.raises(errors.NotFoundError, match="no_such.py on this node.*Ray copy"):
+        programs.run("no_such.py", "/of/the/driver", [])
