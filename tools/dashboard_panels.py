@@ -308,7 +308,11 @@ ROWS = {
         Panel(
             "Staleness, as shards see it",
             "none",
-            {"{{program}}": f"max by (program) (persia_client_staleness{{{_PS}}})"},
+            {
+                "{{program}}": (
+                    f"max by (program) (persia_client_staleness_steps{{{_PS}}})"
+                )
+            },
             "Also of programs whose own metrics are not scraped.",
         ),
         Panel(

@@ -137,7 +137,7 @@ TRAINER = (
     Metric("updates", "persia_client_updates", "Updates that a program sent."),
     gauge(
         "staleness",
-        "persia_client_staleness",
+        "persia_client_staleness_steps",
         "How many of the program's steps were missing from the rows of its newest "
         "training batch.",
     ),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import kubernetes_checks as checks
 import kubernetes_manifests as manifests
 import pytest
+import yaml
 
 from persia_tf.cluster import shards_of_environment
+
+ROOT = Path(__file__).parents[2]
 
 every_cluster = pytest.mark.parametrize("cluster", manifests.CLUSTERS)
 
@@ -193,7 +197,21 @@ def test_the_monitor_finds_every_port_of_metrics(cluster):
     assert found == {*servers, "trainer"}
     # With TLS, servers answer by HTTPS, and trainers by HTTP.
     encrypted = set()
-    for relabeling in endpoint.get("relabelings", ()):
-        assert relabeling["targetLabel"] == "__scheme__"
-        encrypted |= set(relabeling["regex"].split("|"))
+    for relabeling in endpoint["relabelings"]:
+        if relabeling["targetLabel"] == "__scheme__":
+            encrypted |= set(relabeling["regex"].split("|"))
     assert encrypted == (set() if cluster == "plain" else servers)
+
+
+def test_the_monitor_gives_pods_the_jobs_of_the_rules():
+    [monitor] = manifests.of_kind(manifests.rendered("plain"), "PodMonitor").values()
+    [endpoint] = monitor["spec"]["podMetricsEndpoints"]
+    jobs = {
+        relabeling["regex"]: relabeling["replacement"]
+        for relabeling in endpoint["relabelings"]
+        if relabeling["targetLabel"] == "job"
+    }
+    prometheus = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text())
+    known = {each["job_name"] for each in prometheus["scrape_configs"]}
+    assert set(jobs) == {"shard", "embedding-worker", "trainer"}
+    assert set(jobs.values()) <= known

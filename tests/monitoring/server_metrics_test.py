@@ -86,9 +86,9 @@ def test_values_are_those_of_the_server():
 
 def test_programs_that_have_been_idle_for_long_are_left_out():
     told = samples()
-    assert told["persia_client_staleness", "a:1"] == 3
+    assert told["persia_client_staleness_steps", "a:1"] == 3
     assert told["persia_client_idle_seconds", "a:1"] == 1.5
-    assert ("persia_client_staleness", "ended:2") not in told
+    assert ("persia_client_staleness_steps", "ended:2") not in told
 
 
 def test_the_volume_of_a_folder_is_told(tmp_path):

@@ -294,8 +294,11 @@ TEST_F(ServerTest, AWorkerFollowsAShardThatMoves) {
   const std::string moved =
       "127.0.0.1:" + std::to_string(persia_server_port(other));
   ExpectOk(persia_server_move_shard(worker, 0, moved.c_str()));
+  const std::string asked =
+      "127.0.0.1:" + std::to_string(persia_server_port(worker));
   persia_stats* stats = nullptr;
-  ExpectOk(persia_stats_of_server(worker, &stats));
+  ExpectOk(
+      persia_stats_fetch(asked.c_str(), nullptr, nullptr, kTimeout, &stats));
   persia_process_stats process;
   ExpectOk(persia_stats_process(stats, 1, &process));
   EXPECT_EQ(process.address, moved);

@@ -182,8 +182,10 @@ TEST(ControlMessagesTest, AFlagOrStateThatThereIsNotIsRefused) {
 }
 
 TEST(ControlMessagesTest, CountsBeyondTheBodyAreRefused) {
-  constexpr size_t kProcessesAt = 0, kAddressAt = 8, kTablesAt = 88;
-  for (const size_t at : {kProcessesAt, kAddressAt, kTablesAt}) {
+  constexpr size_t kProcessesAt = 0, kAddressAt = 8, kTablesAt = 256,
+                   kRequestsAt = 360, kBucketsAt = 392, kTrainersAt = 416;
+  for (const size_t at : {kProcessesAt, kAddressAt, kTablesAt, kRequestsAt,
+                          kBucketsAt, kTrainersAt}) {
     std::vector<uint8_t> bytes = Body(EncodeReply(1, SomeStats())).copy();
     std::memset(bytes.data() + at, 0xff, 4);
     EXPECT_EQ(AsReply<StatsRequest>(Body(bytes).bytes()).code(),
