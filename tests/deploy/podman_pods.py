@@ -41,7 +41,11 @@ _NOT_FOR_PODMAN = (
 )
 # Of a container. podman would bind its ports on this machine too.
 _NOT_OF_CONTAINER = (
-    *("lifecycle", "livenessProbe", "ports", "readinessProbe", "startupProbe"),
+    "lifecycle",
+    "livenessProbe",
+    "ports",
+    "readinessProbe",
+    "startupProbe",
 )
 
 _clusters = itertools.count()
@@ -191,8 +195,6 @@ class Pods:
         }
         path = self._folder / f"{name}.yaml"
         path.write_text(yaml.safe_dump(pod))
-        if path in self._started:
-            podman("play", "kube", "--down", str(path))
         self._started.append(path)
         options = ["--network", self._name]
         if name in self._addresses:
