@@ -36,8 +36,13 @@ class StepTimes(keras.callbacks.Callback):
 def main() -> None:
     steps_path, stop_path = sys.argv[1:]
     inputs = keras.Input((4,), dtype="int64")
+    # Requests wait for a restart also on a busy machine.
+    cluster = ptf.Cluster(timeout=120.0)
     vectors = ptf.layers.PersiaEmbedding(
-        8, table="ray_steps", optimizer=ptf.optimizers.Adagrad(0.1)
+        8,
+        table="ray_steps",
+        optimizer=ptf.optimizers.Adagrad(0.1),
+        cluster=cluster,
     )(inputs)
     outputs = keras.layers.Dense(1)(keras.layers.Flatten()(vectors))
     model = keras.Model(inputs, outputs)

@@ -1,5 +1,6 @@
 """Shards and embedding workers as actors, whose processes and nodes die."""
 
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -33,6 +34,13 @@ def train(model, steps):
     ptf.flush()
 
 
+@contextlib.contextmanager
+def connected(cluster):
+    """Connects the test, with requests that wait for a restart on a busy machine."""
+    with cluster.connection(), ptf.use_cluster(ptf.Cluster(timeout=120.0)):
+        yield
+
+
 def rows_of(table):
     return ptf.Table(table).lookup(np.arange(30))
 
@@ -47,7 +55,7 @@ def kill(cluster, shard):
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_killed_shard_recovers_from_the_checkpoint(start_cluster, workers):
     cluster = start_cluster(shards=2, embedding_workers=workers)
-    with cluster.connection():
+    with connected(cluster):
         model = model_of("user")
         train(model, 5)
         saved = rows_of("user")
@@ -70,7 +78,7 @@ def test_a_killed_shard_recovers_from_the_checkpoint(start_cluster, workers):
 
 def test_a_shard_without_a_checkpoint_restarts_without_rows(start_cluster):
     cluster = start_cluster(shards=1)
-    with cluster.connection():
+    with connected(cluster):
         model = model_of("user")
         train(model, 2)
         kill(cluster, 0)
@@ -89,7 +97,7 @@ def test_a_restart_waits_for_a_checkpoint_that_is_missing(
         return text in "".join(told)
 
     cluster = start_cluster(shards=1)
-    with cluster.connection():
+    with connected(cluster):
         train(model_of("user"), 2)
         saved = rows_of("user")
         folder = cluster.save()
@@ -105,7 +113,7 @@ def test_a_restart_waits_for_a_checkpoint_that_is_missing(
 
 def test_a_killed_embedding_worker_is_followed(start_cluster):
     cluster = start_cluster(shards=1, embedding_workers=1)
-    with cluster.connection():
+    with connected(cluster):
         model = model_of("user")
         train(model, 2)
         [worker] = cluster._now().workers
@@ -118,14 +126,14 @@ def test_a_killed_embedding_worker_is_followed(start_cluster):
 
 def test_a_checkpoint_is_restored(start_cluster):
     first = start_cluster(shards=2, name="job")
-    with first.connection():
+    with connected(first):
         train(model_of("user"), 3)
         trained = rows_of("user")
     folder = first.save()
     first.stop()
     second = start_cluster(shards=1, name="job")
     assert second.restore() == folder
-    with second.connection():
+    with connected(second):
         np.testing.assert_array_equal(rows_of("user"), trained)
 
 

@@ -25,8 +25,8 @@ def start_cluster(nodes, tmp_path, request):
     """Starts clusters, which end with the test, with checkpoints in `tmp_path`."""
 
     def start(**options):
-        options = {"checkpoint_root": tmp_path, "checkpoint_interval": None, **options}
-        cluster = ptf.ray.Cluster(**options)
+        defaults = {"checkpoint_root": tmp_path, "checkpoint_interval": None}
+        cluster = ptf.ray.Cluster(**{**defaults, "worker_timeout": 100.0, **options})
         request.addfinalizer(cluster.stop)
         return cluster.start()
 
