@@ -85,7 +85,8 @@ images: wheel
 
 # Runs the images as pods, with podman and as root. With SLOW= also trains.
 test-containers: images $(VENV)/.test
-	$(VENV)/bin/pytest -q $(SLOW) tests/deploy/containers_test.py
+	PERSIA_TEST_CONTAINERS=1 \
+	  $(VENV)/bin/pytest -q $(SLOW) tests/deploy/containers_test.py
 
 # Writes docs/compatibility.md: what works with which TensorFlow. Each version takes
 # some GB of disk.
