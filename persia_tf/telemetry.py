@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from persia_tf.base.addresses import METRICS_PORT_VARIABLE
 from persia_tf.client import session as session_lib
 from persia_tf.client.session import Session
 
@@ -112,7 +113,7 @@ metrics.serve = serve  # type: ignore[attr-defined]
 
 def serve_if_wanted() -> None:
     """Starts `serve` once per process if `$PERSIA_METRICS_PORT` is set."""
-    if not os.environ.get("PERSIA_METRICS_PORT"):
+    if not os.environ.get(METRICS_PORT_VARIABLE):
         return
     from persia_tf.monitoring import trainer_endpoint
 

@@ -9,6 +9,9 @@ from persia_tf import errors
 
 SHARDS_VARIABLE = "PERSIA_PS"
 
+# The port of the metrics of a program that trains.
+METRICS_PORT_VARIABLE = "PERSIA_METRICS_PORT"
+
 
 class Address(NamedTuple):
     """A host and a port; `str()` gives "host:port", or "[host]:port" for IPv6."""

@@ -86,6 +86,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(%(default)g)",
     )
     options.declare(parser, _SHARD_OPTIONS)
+    parser.add_argument(
+        "--metrics-port",
+        type=arguments.port,
+        metavar="PORT",
+        help="first port of Prometheus's metrics, over HTTP or HTTPS with TLS; shards "
+        "have it and those after it, then embedding workers, then the program, which "
+        "finds its own in $PERSIA_METRICS_PORT; 0: any free ones (default: no metrics)",
+    )
     arguments.add_auth_token_file(parser)
     log.add_arguments(parser)
     arguments.add_tls(parser)
@@ -158,12 +166,25 @@ class _Launch:
             local_servers.shard_command_line(
                 *(index, count, self._shard_values, self._args.log_level)
             )
+            + self._metrics_option(index)
             for index in range(count)
         ]
 
     def _worker_options(self, shards: list[Address]) -> list[list[str]]:
         options = [f"--ps={_joined(shards)}", f"--log-level={self._args.log_level}"]
-        return [options] * self._args.embedding_workers
+        return [
+            [*options, *self._metrics_option(self._args.ps + index)]
+            for index in range(self._args.embedding_workers)
+        ]
+
+    def _metrics_option(self, index: int) -> list[str]:
+        port = self._metrics_port(index)
+        return [] if port is None else [f"--metrics-port={port}"]
+
+    def _metrics_port(self, index: int) -> int | None:
+        """Returns the port of metrics of the process `index` of all; None for none."""
+        first = self._args.metrics_port
+        return first + index if first else first
 
     def _start(self, command: str, options: list[list[str]]) -> list[Address]:
         return self._servers.start(
@@ -187,7 +208,10 @@ class _Launch:
         env = {**self._env, SHARDS_VARIABLE: _joined(addresses)}
         mask = self._signals.previous_mask
         try:
-            program = Programs(self._args.program, env, self._args.workers, mask)
+            program = Programs(
+                *(self._args.program, env, self._args.workers, mask),
+                self._metrics_port(self._args.ps + self._args.embedding_workers),
+            )
         except OSError as error:
             raise _NotRunError(
                 f"cannot run {self._args.program[0]}: {error.strerror}",

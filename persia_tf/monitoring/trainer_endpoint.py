@@ -11,12 +11,11 @@ from absl import logging
 
 from persia_tf import errors
 from persia_tf.base import checks
-from persia_tf.base.addresses import Address
+from persia_tf.base.addresses import METRICS_PORT_VARIABLE, Address
 from persia_tf.credentials.tls import TLS
 from persia_tf.monitoring.endpoint import Endpoint
 from persia_tf.monitoring.trainer_metrics import TrainerMetrics
 
-PORT_VARIABLE = "PERSIA_METRICS_PORT"
 HOST_VARIABLE = "PERSIA_METRICS_HOST"
 
 DEFAULT_PORT = 9400
@@ -47,13 +46,13 @@ def port_of_environment() -> int | None:
     Raises:
         InvalidArgumentError: If its value is no port.
     """
-    text = os.environ.get(PORT_VARIABLE, "").strip()
+    text = os.environ.get(METRICS_PORT_VARIABLE, "").strip()
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and int(text) <= 65535):
         raise errors.InvalidArgumentError(
-            f"${PORT_VARIABLE} must be a port number from 0 to 65535, or empty. "
-            f"Received: {text!r}"
+            f"${METRICS_PORT_VARIABLE} must be a port number from 0 to 65535, or "
+            f"empty. Received: {text!r}"
         )
     return int(text)
 
@@ -74,6 +73,6 @@ def serve_if_wanted(read: Callable[[], Mapping[str, Any]]) -> None:
     try:
         endpoint = serve(read, None, None, None)
     except errors.UnavailableError as error:
-        logging.warning("$%s: no metrics: %s", PORT_VARIABLE, error)
+        logging.warning("$%s: no metrics: %s", METRICS_PORT_VARIABLE, error)
         return
     logging.info("metrics on %s", endpoint.url)

@@ -6,6 +6,7 @@ import json
 import signal
 from collections.abc import Iterable, Mapping
 
+from persia_tf.base.addresses import METRICS_PORT_VARIABLE
 from persia_tf.processes.children import Child, LoggedChild
 from persia_tf.processes.free_ports import free_ports
 
@@ -22,6 +23,8 @@ class Programs:
         env: The program's environment variables.
         workers: The number of processes.
         signal_mask: The signals that are blocked when the processes start.
+        metrics_port: The port of metrics of the first process; the others have the
+            ports after it. 0 means any free port, None no metrics.
 
     Raises:
         OSError: If the program cannot be run.
@@ -33,8 +36,11 @@ class Programs:
         env: Mapping[str, str],
         workers: int,
         signal_mask: Iterable[int],
+        metrics_port: int | None = None,
     ) -> None:
         envs = [env] if workers == 1 else _envs_of_workers(env, workers)
+        if metrics_port is not None:
+            envs = _with_metrics(envs, metrics_port)
         self._first = Child(argv, envs[0], signal_mask)
         self._others = [
             LoggedChild(f"program {index}", argv, each, signal_mask)
@@ -76,6 +82,15 @@ class Programs:
         """
         for child in self._others:
             child.join_log(seconds)
+
+
+def _with_metrics(
+    envs: Iterable[Mapping[str, str]], first_port: int
+) -> list[Mapping[str, str]]:
+    return [
+        {**env, METRICS_PORT_VARIABLE: str(first_port + index if first_port else 0)}
+        for index, env in enumerate(envs)
+    ]
 
 
 def _envs_of_workers(env: Mapping[str, str], count: int) -> list[Mapping[str, str]]:

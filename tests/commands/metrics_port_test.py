@@ -2,6 +2,7 @@
 
 import re
 import socket
+import sys
 import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -71,6 +72,35 @@ def test_without_the_option_there_is_no_endpoint(start_ps, terminate, tmp_path):
     assert terminate(command) == 0
     assert "Metrics" not in command.stderr
     assert len((tmp_path / "ports").read_text().split()) == 2
+
+
+def test_a_launch_gives_every_process_its_port(persia):
+    ask = "import os; print(os.environ['PERSIA_METRICS_PORT'])"
+    command = persia(
+        *("launch", "--ps=2", "--embedding-workers=1", "--workers=2"),
+        *("--metrics-port=0", "--", sys.executable, "-c", ask),
+    )
+    assert command.wait() == 0, command.stderr
+    assert len(command.wait_for(r"Metrics on http://127\.0\.0\.1:\d+/metrics", 3)) == 3
+    assert command.stdout == "0\n"
+    command.wait_for(r"\[program 1\] 0")
+
+
+def test_the_ports_of_a_launch_follow_each_other(persia):
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        first = used.getsockname()[1]
+    ask = "import os; print(os.environ['PERSIA_METRICS_PORT'])"
+    command = persia(
+        *("launch", "--ps=1", "--embedding-workers=1", f"--metrics-port={first}"),
+        *("--", sys.executable, "-c", ask),
+    )
+    # Another program may have taken the port of the embedding worker meanwhile.
+    if command.wait() != 0:
+        assert f"cannot listen on 127.0.0.1:{first + 1} for metrics" in command.stderr
+        return
+    assert command.stdout == f"{first + 2}\n"
+    told = command.wait_for(r"Metrics on http://127\.0\.0\.1:(\d+)/metrics", 2)
+    assert sorted(int(match[1]) for match in told) == [first, first + 1]
 
 
 def test_a_busy_metrics_port_is_an_error(persia, start_ps):
