@@ -190,7 +190,9 @@ def kill_a_node(nodes: Nodes, folder: Path) -> dict[str, float]:
             lost = sum(each.updates for each in cluster.losses)
         finally:
             stop.touch()
-            training.join()
+            training.join(300)
+    if training.is_alive():
+        raise RuntimeError("the training did not end within 300 s after its last step")
     times = [killed_at, *(each for each in times_in(steps) if each > killed_at)]
     return {
         "pause_seconds": max(b - a for a, b in zip(times, times[1:])),

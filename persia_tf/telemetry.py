@@ -7,14 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from persia_tf.base.addresses import METRICS_PORT_VARIABLE
 from persia_tf.client import session as session_lib
-from persia_tf.client.session import Session
 
 if TYPE_CHECKING:
     from persia_tf.credentials.tls import TLS
     from persia_tf.monitoring.endpoint import Endpoint
-
-# For these counters, the maximum over sessions is returned, not the sum.
-_MAXIMA = ("staleness_last", "staleness_max")
 
 
 def metrics() -> dict[str, Any]:
@@ -63,10 +59,13 @@ def metrics() -> dict[str, Any]:
           in this process;
         - `hot_row_misses`: for these tables, how many rows were not read from copies.
     """
-    sessions = session_lib.open_sessions()
-    total = {**_total(sessions), "staleness_histogram": _histogram(sessions)}
-    total["lookup_wait_seconds"] = total.pop("lookup_wait_nanoseconds") / 1e9
-    return total
+    totals = session_lib.totals()
+    histogram = totals.staleness
+    while histogram and histogram[-1] == 0:
+        histogram.pop()
+    numbers: dict[str, Any] = {**totals.counters, "staleness_histogram": histogram}
+    numbers["lookup_wait_seconds"] = numbers.pop("lookup_wait_nanoseconds") / 1e9
+    return numbers
 
 
 def serve(
@@ -118,21 +117,3 @@ def serve_if_wanted() -> None:
     from persia_tf.monitoring import trainer_endpoint
 
     trainer_endpoint.serve_if_wanted(metrics)
-
-
-def _total(sessions: list[Session]) -> dict[str, Any]:
-    total = session_lib.counters_of()
-    for session in sessions:
-        for name, value in session.counters().items():
-            if name in _MAXIMA:
-                total[name] = max(total[name], value)
-            else:
-                total[name] += value
-    return total
-
-
-def _histogram(sessions: list[Session]) -> list[int]:
-    bins = [sum(same) for same in zip(*(s.staleness_histogram() for s in sessions))]
-    while bins and bins[-1] == 0:
-        bins.pop()
-    return bins

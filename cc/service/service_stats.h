@@ -44,7 +44,7 @@ namespace persia {
 
 // The requests of one type that a server answered.
 struct RequestStats {
-  std::string request;  // The type's name, such as "Lookup".
+  std::string request;  // The type's name, such as "lookup".
   uint64_t failed = 0;  // Answered with an error.
   // From the arrival of the request's frame until its reply is ready to be
   // written.

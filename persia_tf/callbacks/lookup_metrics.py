@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from persia_tf import errors
 from persia_tf._keras import keras
-from persia_tf.layers import PersiaEmbedding
+from persia_tf.callbacks.model_tables import tables_of
 from persia_tf.telemetry import metrics
 
 # Counters of `ptf.metrics()`. The report of a batch has their increases in that batch.
@@ -43,8 +43,8 @@ class LookupMetrics(keras.callbacks.Callback):
       program or others, that had a row already;
     - `persia_rows`: the rows of the model's tables.
 
-    The last two are asked of the shards at the end of each epoch; they are absent if a
-    shard does not answer.
+    The last two are asked of the shards at the begin and the end of each epoch; they
+    are absent if a shard does not answer within the timeout of its `ptf.Cluster`.
 
     Example:
 
@@ -74,7 +74,7 @@ class LookupMetrics(keras.callbacks.Callback):
         super().__init__()
         self.batches: list[dict[str, Any]] = []
         self._epoch_begin = 0
-        self._rows_before: _Rows | None = None
+        self._rows_before: dict[tuple[str, str, str], _Rows] | None = None
         self._before: dict[str, Any] = {}
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -110,47 +110,51 @@ class LookupMetrics(keras.callbacks.Callback):
         self._tell_rows(logs)
 
     def _tell_rows(self, logs: dict[str, Any]) -> None:
-        now, before = _rows_of(self.model), self._rows_before or _Rows()
+        now, before = _rows_of(self.model), self._rows_before
         if now is None:
             return
-        logs[_PREFIX + "rows"] = now.rows
-        looked_up = now.looked_up - before.looked_up
-        # The counters of a shard that was restarted begin at 0 again.
-        if looked_up > 0 and now.found >= before.found:
-            logs[_PREFIX + "hit_rate"] = (now.found - before.found) / looked_up
+        logs[_PREFIX + "rows"] = sum(part.rows for part in now.values())
+        if before is None:
+            return
+        looked_up = found = 0
+        for shard, part in now.items():
+            old = before.get(shard, _Rows())
+            # The counters of a shard that was restarted begin at 0 again.
+            if part.looked_up >= old.looked_up:
+                looked_up += part.looked_up - old.looked_up
+                found += part.found - old.found
+        if looked_up:
+            logs[_PREFIX + "hit_rate"] = found / looked_up
 
 
 class _Rows(NamedTuple):
-    """Counters of tables, summed over shards."""
+    """Counters of one table on one shard."""
 
     rows: int = 0
     looked_up: int = 0
     found: int = 0
 
 
-def _rows_of(model: Any) -> _Rows | None:
-    """Asks the shards of a model's tables; returns None if one does not answer."""
-    clusters, names = {}, set()
-    for layer in model._flatten_layers():
-        if isinstance(layer, PersiaEmbedding) and layer.built:
-            cluster = layer.rows.cluster
-            clusters[cluster.session.name] = cluster
-            names.add((cluster.session.name, cluster.full_name(layer.rows.name)))
+def _rows_of(model: Any) -> dict[tuple[str, str, str], _Rows] | None:
+    """Asks the shards of a model's tables; returns None if one does not answer.
+
+    Returns:
+        The counters, by session, shard and table.
+    """
+    tables = tables_of(model)
+    clusters = {session: table.cluster for (session, _), table in tables.items()}
     try:
-        tables = [
-            table
+        return {
+            (session, shard.address, part.name): _Rows(
+                part.rows, part.rows_looked_up, part.rows_found
+            )
             for session, cluster in clusters.items()
             for shard in cluster.shard_stats()
-            for table in shard.tables
-            if (session, table.name) in names
-        ]
+            for part in shard.tables
+            if (session, part.name) in tables
+        }
     except errors.PersiaError:
         return None
-    return _Rows(
-        sum(table.rows for table in tables),
-        sum(table.rows_looked_up for table in tables),
-        sum(table.rows_found for table in tables),
-    )
 
 
 def _new_staleness(before: dict[str, Any], now: dict[str, Any]) -> int | None:

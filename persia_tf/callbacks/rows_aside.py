@@ -11,10 +11,10 @@ import numpy as np
 from absl import logging
 
 from persia_tf import checkpoint
+from persia_tf.callbacks.model_tables import tables_of
 from persia_tf.checkpoint import folders
 from persia_tf.checkpoint.shards import Shards
 from persia_tf.cluster import Cluster
-from persia_tf.layers import PersiaEmbedding
 from persia_tf.layers.workers import Workers
 from persia_tf.saving import stored_rows
 from persia_tf.saving.bytes_store import BytesStore
@@ -110,13 +110,7 @@ class RowsAside:
 
     def _tables(self) -> list[Table]:
         """Returns the tables of the model's trainable layers, without duplicates."""
-        tables = {}
-        for layer in self._model._flatten_layers():
-            if isinstance(layer, PersiaEmbedding) and layer.built and layer.trainable:
-                cluster = layer.rows.cluster
-                name = cluster.full_name(layer.rows.name)
-                tables[cluster.session.name, name] = layer.rows
-        return list(tables.values())
+        return list(tables_of(self._model, trainable=True).values())
 
     def _new_path(self) -> str:
         number, path = tempfile.mkstemp(dir=self._folder.name, suffix=".npz")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from absl import logging
 from persia_tf import errors, stats
 from persia_tf.base.spec import in_arguments
 from persia_tf.client.settings_difference import difference
+from persia_tf.client.totals import Totals
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.native import capi, events
@@ -412,6 +414,11 @@ def counters_of(key: bytes | None = None) -> dict[str, int]:
 _sessions: dict[str, Session] = {}
 _sessions_lock = threading.Lock()
 
+# Sessions that flush before they end. They still follow shards that move. Guarded by
+# `_sessions_lock`, whose waiters are notified when one has ended.
+_closing: dict[str, Session] = {}
+_session_ended = threading.Condition(_sessions_lock)
+
 # For the address of each shard that has moved, its new address. Guarded by
 # `_sessions_lock`.
 _moved: dict[str, str] = {}
@@ -447,6 +454,8 @@ def open_session(
     addresses = ",".join(shards)
     name = f"{addresses} timeout={options.timeout}" if shards else store
     with _sessions_lock:
+        # Ends within the session's timeout.
+        _session_ended.wait_for(lambda: name not in _closing)
         known = _sessions.get(name)
         if known is not None and known.may_be_replaced(options):
             del _sessions[name]
@@ -476,7 +485,7 @@ def move_shard(address: str, now_at: str) -> None:
         InvalidArgumentError: if `now_at` does not parse.
     """
     with _sessions_lock:
-        for each in _sessions.values():
+        for each in (*_sessions.values(), *_closing.values()):
             shards = each.shards.split(",")
             if address in shards:
                 each.move_shard(shards.index(address), now_at)
@@ -485,15 +494,52 @@ def move_shard(address: str, now_at: str) -> None:
         _moved.pop(now_at, None)
 
 
+@functools.cache
+def _ended() -> Totals:
+    """The counters of the sessions that have ended. Guarded by `_sessions_lock`."""
+    return Totals(counters_of(), _STALENESS_BINS)
+
+
+def _add_to(totals: Totals, session: Session, *, ended: bool) -> None:
+    totals.add(session.counters(), session.staleness_histogram(), ended=ended)
+
+
+def totals() -> Totals:
+    """Returns the counters of all sessions since the program started.
+
+    Those of sessions that have ended are included, so that no counter ever falls.
+    """
+    with _sessions_lock:
+        total = _ended().copy()
+        for session in (*_sessions.values(), *_closing.values()):
+            _add_to(total, session, ended=False)
+    return total
+
+
 def find_session(name: str) -> Session | None:
     """Returns the open session with this name, or None."""
     return _sessions.get(name)
 
 
 def close_session(name: str) -> None:
-    """Closes a session, if it is open. After that, no code may use the session."""
+    """Closes a session, if it is open. After that, no code may use the session.
+
+    Raises:
+        PersiaError: if an update could not be delivered. The session is closed anyway.
+    """
     with _sessions_lock:
-        if _sessions.pop(name, None) is not None:
+        session = _sessions.pop(name, None)
+        if session is None:
+            return
+        _closing[name] = session
+    try:
+        # Without the lock, since this waits for updates, perhaps for shards that move.
+        session.flush()
+    finally:
+        with _sessions_lock:
+            _add_to(_ended(), session, ended=True)
+            del _closing[name]
+            _session_ended.notify_all()
             capi.library().persia_session_close(capi.utf8(name))
 
 
@@ -514,6 +560,10 @@ def close_sessions_of(shards: Collection[str]) -> None:
                 close_session(each.name)
             except errors.PersiaError as error:
                 first = first or error
+    with _sessions_lock:
+        for address, now_at in list(_moved.items()):
+            if address in shards or now_at in shards:
+                del _moved[address]
     if first is not None:
         raise first
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import functools
+import os
 import sys
 import textwrap
 from typing import Any, NoReturn
@@ -13,6 +14,7 @@ from absl import app
 from absl.flags import argparse_flags
 
 from persia_tf import _version, errors
+from persia_tf.base.addresses import METRICS_PORT_VARIABLE
 from persia_tf.commands import checkpoint, launch, ps, serve, status, table, top, worker
 
 # The width of help pages; examples are not wrapped, and must not be wider.
@@ -93,6 +95,10 @@ def _description(docstring: str) -> str:
 
 
 def _run(args: argparse.Namespace) -> int:
+    if args.command != "launch":
+        # It is for programs that train. In such a program's environment, a command
+        # that opens a session must not take its port.
+        os.environ.pop(METRICS_PORT_VARIABLE, None)
     try:
         return args.run(args)
     except (errors.PersiaError, OSError) as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from persia_tf import errors
+from persia_tf.base import extras
 
 if TYPE_CHECKING:
     from persia_tf.model_server.followed_versions import Following
@@ -35,21 +35,9 @@ def __getattr__(name: str) -> Any:
     # it imports TensorFlow.
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    _check_libraries()
+    extras.import_of("serving", "the model server needs", *_LIBRARIES)
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:
     return [*globals(), *__all__]
-
-
-def _check_libraries() -> None:
-    """Raises FailedPreconditionError if one of the libraries is not installed."""
-    try:
-        for name in _LIBRARIES:
-            importlib.import_module(name)
-    except ImportError as error:
-        raise errors.FailedPreconditionError(
-            f"the model server needs a library that is not installed ({error}): "
-            "`pip install 'persia_tf[serving]'` installs it"
-        ) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from persia_tf import errors
+from persia_tf.base import extras
 from persia_tf.monitoring.cluster_view import (
     ClusterView,
     ServerView,
@@ -36,14 +36,10 @@ def page(view: ClusterView) -> Any:
     Raises:
         FailedPreconditionError: If rich is not installed.
     """
-    try:
-        from rich.console import Group
-        from rich.text import Text
-    except ImportError as error:
-        raise errors.FailedPreconditionError(
-            f"persia top needs a library that is not installed ({error}): "
-            "`pip install 'persia_tf[top]'` installs it"
-        ) from error
+    extras.import_of("top", "persia top needs", "rich.console")
+    from rich.console import Group
+    from rich.text import Text
+
     tables = (
         (_SERVERS, map(_server, view.servers)),
         (_LOADS, [_load(server) for server in view.servers if not server.down]),

@@ -261,8 +261,10 @@ def _increase(before: int, now: int) -> int:
 def _new_requests(
     before: ProcessStats | None, now: ProcessStats
 ) -> Iterable[RequestStats]:
-    """Yields the requests since `before`; all requests if it is None."""
-    known = {each.request: each for each in before.requests} if before else {}
+    """Yields the requests since `before`; none if that is unknown."""
+    if before is None:
+        return
+    known = {each.request: each for each in before.requests}
     for request in now.requests:
         old = known.get(request.request)
         if old is None or old.count > request.count:

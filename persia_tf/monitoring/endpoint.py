@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from persia_tf import errors
+from persia_tf.base import extras
 from persia_tf.base.addresses import Address
+from persia_tf.credentials import tls as tls_lib
 from persia_tf.credentials.tls import TLS
-from persia_tf.monitoring import library
 
 # How long a client may take to send its request, or to read the answer.
 _CLIENT_SECONDS = 10.0
@@ -44,6 +45,7 @@ class Endpoint:
         url: The URL of the metrics.
 
     Raises:
+        InvalidArgumentError: If a TLS file cannot be read or is not valid.
         FailedPreconditionError: If prometheus_client is not installed.
         UnavailableError: If the endpoint cannot listen on the address.
     """
@@ -51,14 +53,15 @@ class Endpoint:
     def __init__(
         self, wanted: Address, collectors: Iterable[Any], tls: TLS | None = None
     ) -> None:
-        prometheus = library.prometheus()
+        prometheus = extras.import_of("metrics", "metrics need", "prometheus_client")
         registry = prometheus.CollectorRegistry()
         prometheus.ProcessCollector(registry=registry)
         for collector in collectors:
             registry.register(collector)
         handler = prometheus.MetricsHandler.factory(registry)
+        context = _context_of(tls)
         try:
-            self._server = _Server(wanted, handler, _context_of(tls))
+            self._server = _Server(wanted, handler, context)
         except OSError as error:
             raise errors.UnavailableError(
                 f"cannot listen on {wanted} for metrics: {error.strerror}; choose "
@@ -130,6 +133,7 @@ class _Server(http.server.ThreadingHTTPServer):
 def _context_of(tls: TLS | None) -> ssl.SSLContext | None:
     if tls is None:
         return None
+    tls_lib.read(tls)  # Checks the files, and who may read the key.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.load_cert_chain(tls.certificate, tls.key, password="")

@@ -60,11 +60,11 @@ def port_of_environment() -> int | None:
 def serve_if_wanted(read: Callable[[], Mapping[str, Any]]) -> None:
     """Starts an endpoint once per process, if `$PERSIA_METRICS_PORT` is set.
 
-    A port that another process uses is logged, and is no reason for training to fail.
+    If another process uses the port, or prometheus_client is not installed, that is
+    logged: it is no reason for training to fail.
 
     Raises:
         InvalidArgumentError: If the variable's value is no port.
-        FailedPreconditionError: If prometheus_client is not installed.
     """
     with _lock:
         if os.getpid() in _asked or port_of_environment() is None:
@@ -72,7 +72,7 @@ def serve_if_wanted(read: Callable[[], Mapping[str, Any]]) -> None:
         _asked.add(os.getpid())
     try:
         endpoint = serve(read, None, None, None)
-    except errors.UnavailableError as error:
+    except (errors.UnavailableError, errors.FailedPreconditionError) as error:
         logging.warning("$%s: no metrics: %s", METRICS_PORT_VARIABLE, error)
         return
     logging.info("metrics on %s", endpoint.url)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from persia_tf import errors
+from persia_tf.base import extras
 
 if TYPE_CHECKING:
     from persia_tf.ray.cluster import Cluster
@@ -28,20 +28,9 @@ __all__ = ["Cluster", "Connection", "Loss"]
 def __getattr__(name: str) -> Any:
     if name not in _ATTRIBUTES:
         raise AttributeError(f"module 'persia_tf.ray' has no attribute '{name}'")
-    _check_library()
+    extras.import_of("ray", "ptf.ray needs", "ray")
     return getattr(importlib.import_module(_ATTRIBUTES[name]), name)
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-def _check_library() -> None:
-    """Raises FailedPreconditionError if Ray is not installed."""
-    try:
-        importlib.import_module("ray")
-    except ImportError as error:
-        raise errors.FailedPreconditionError(
-            f"ptf.ray needs a library that is not installed ({error}): "
-            "`pip install 'persia_tf[ray]'` installs it"
-        ) from error

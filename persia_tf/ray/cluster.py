@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from persia_tf import checkpoint, files
+from persia_tf import files
 from persia_tf.base import checks, sizes
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.processes import log
@@ -116,7 +116,7 @@ class Cluster:
             checks.positive("checkpoint_interval", checkpoint_interval)
         if memory_limit is not None:
             memory_limit = sizes.count_bytes("memory_limit", memory_limit)
-        checks.instance("name", name, str, "a str")
+        _check_name(name)
         checks.one_of("strategy", strategy, STRATEGIES)
         checks.one_of("log_level", log_level, log.LEVELS)
         self._settings = Settings(
@@ -158,7 +158,10 @@ class Cluster:
         return self
 
     def stop(self) -> None:
-        """Stops the servers, if they run. Rows that were not saved are lost."""
+        """Stops the servers, if they run. Rows that were not saved are lost.
+
+        A checkpoint that is being saved is completed first.
+        """
         running, self._running = self._running, None
         if running is not None:
             running.stop()
@@ -224,7 +227,10 @@ class Cluster:
         """Returns a new `Connection`, for this process or any process of Ray."""
         running = self._now()
         return Connection(
-            running.workers or running.shards, running.token, self._settings.tls
+            running.workers or running.shards,
+            running.token,
+            self._settings.tls,
+            self._settings.start_timeout,
         )
 
     @property
@@ -270,7 +276,7 @@ class Cluster:
             PersiaError: for the reasons that `ptf.checkpoint.restore` documents.
         """
         folder = self._settings.checkpoint_folder if path is None else path
-        return checkpoint.restore(folder, cluster=self._now().client)
+        return self._now().saving.restore(folder)
 
     def _now(self) -> Running:
         if self._running is None:
@@ -279,6 +285,15 @@ class Cluster:
                 "call `start` first"
             )
         return self._running
+
+
+def _check_name(name: str) -> None:
+    checks.instance("name", name, str, "a str")
+    if not name or name.startswith(".") or "/" in name:
+        raise ValueError(
+            "`name` must be the name of one folder: not empty, without `/`, and not "
+            f"beginning with a dot. Received: name={name!r}"
+        )
 
 
 def _path(given: str | os.PathLike[str]) -> str:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+import ray
+
+from persia_tf import errors
 from persia_tf.base.addresses import SHARDS_VARIABLE
 from persia_tf.client import session
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.ray.following import Follower, addresses_of
 from persia_tf.ray.token_files import token_file
+
+_LOGGER = logging.getLogger("persia.ray")
 
 
 @dataclasses.dataclass
@@ -47,11 +53,14 @@ class Connection:
         auth_token: The token of the servers.
         tls: The TLS files, whose paths are read on the node of the process; None for
             no TLS.
+        timeout: Seconds that the block waits, when it is entered, for servers that Ray
+            is restarting.
     """
 
     servers: Sequence[Any]
     auth_token: bytes = dataclasses.field(repr=False)
     tls: tls_lib.TLS | None
+    timeout: float = 120.0
     _entered: contextlib.ExitStack | None = dataclasses.field(default=None, repr=False)
 
     def __enter__(self) -> Connection:
@@ -81,11 +90,13 @@ class Connection:
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
-        addresses = addresses_of(self.servers)
+        addresses = self._addresses()
         with token_file(self.auth_token) as path:
-            variables = {
+            variables: dict[str, str | None] = {
                 SHARDS_VARIABLE: ",".join(addresses),
                 auth.TOKEN_FILE_VARIABLE: path,
+                # Not those that the node itself may have.
+                **dict.fromkeys(tls_lib.VARIABLES.values()),
                 **(self.tls.environment() if self.tls else {}),
             }
             with environment(variables):
@@ -96,10 +107,22 @@ class Connection:
                 )
                 try:
                     yield
-                    # A process of Ray may end without the `atexit` that flushes.
+                    # A process of Ray may end without the `atexit` that flushes. This
+                    # ends within the timeout of each session.
+                    _LOGGER.debug("waiting until the servers have all updates")
                     session.flush_all()
                 finally:
                     follower.stop()
+
+    def _addresses(self) -> list[str]:
+        try:
+            return addresses_of(self.servers, self.timeout)
+        except ray.exceptions.RayError as error:
+            raise errors.UnavailableError(
+                f"not all of the cluster's {len(self.servers)} servers answered within "
+                f"{self.timeout:g} s: {error}. If a node died, its servers wait until "
+                "another node has room for them"
+            ) from error
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
@@ -14,30 +15,34 @@ _LOGGER = logging.getLogger("persia.ray")
 
 # How long a server may hold back the answer that its address is still the same.
 _HOLD_SECONDS = 60.0
+# A server that holds its answer for so much longer is asked again.
+_LATE_SECONDS = 15.0
 # How often the thread looks whether it should end.
 _LOOK_SECONDS = 0.5
 # How long to wait before a server is asked again that could not be asked.
 _RETRY_SECONDS = 0.2
+# How long `stop` waits for the thread, which never waits so long itself.
+_STOP_SECONDS = 10.0
 
 
-def addresses_of(servers: Sequence[Any], seconds: float | None = None) -> list[str]:
+def addresses_of(servers: Sequence[Any], seconds: float) -> list[str]:
     """Returns the address of each server, once all of them serve.
 
     Args:
         servers: Handles of the actors.
-        seconds: How long to wait at most; None for no limit.
+        seconds: How long to wait at most.
 
     Raises:
         ray.exceptions.GetTimeoutError: If a server does not answer in time.
         ray.exceptions.RayActorError: If a server did not start.
     """
-    deadline = None if seconds is None else time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     return [_address_of(server, deadline) for server in servers]
 
 
-def _address_of(server: Any, deadline: float | None) -> str:
+def _address_of(server: Any, deadline: float) -> str:
     while True:
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        left = max(0.0, deadline - time.monotonic())
         try:
             return ray.get(server.address.remote(), timeout=left)
         except ray.exceptions.ActorUnavailableError:  # It is being restarted.
@@ -56,7 +61,8 @@ class Follower:
     Args:
         servers: Handles of the actors.
         addresses: The servers' known addresses.
-        on_move: Called with a server's index and its new address, on the thread.
+        on_move: Called with a server's index and its new address, on the thread. If it
+            raises, the error is logged, and it is called again.
     """
 
     def __init__(
@@ -69,7 +75,11 @@ class Follower:
         self._addresses = list(addresses)
         self._on_move = on_move
         self._stopping = threading.Event()
-        self._asked: dict[Any, int] = {}
+        # For each answer that is awaited, the server's index and the time at which the
+        # answer is late.
+        self._asked: dict[Any, tuple[int, float]] = {}
+        # For each server that must be asked again, the time of that.
+        self._due: dict[int, float] = dict.fromkeys(range(len(servers)), 0.0)
         self._thread = threading.Thread(
             target=self._run, name="persia-ray-follower", daemon=True
         )
@@ -78,34 +88,67 @@ class Follower:
     def stop(self) -> None:
         """Ends the thread; `on_move` is not called afterwards."""
         self._stopping.set()
-        self._thread.join()
+        self._thread.join(_STOP_SECONDS)
+        if self._thread.is_alive():
+            _LOGGER.error(
+                "the thread that follows servers did not end within %g s", _STOP_SECONDS
+            )
 
     def _run(self) -> None:
-        for index in range(len(self._servers)):
-            self._ask(index)
         while not self._stopping.is_set():
-            answered, _ = ray.wait(list(self._asked), timeout=_LOOK_SECONDS)
+            now = time.monotonic()
+            for index in [index for index, at in self._due.items() if at <= now]:
+                del self._due[index]
+                self._ask(index)
+            self._give_up_late_answers(now)
+            pause = _RETRY_SECONDS if self._due else _LOOK_SECONDS
+            if not self._asked:
+                self._stopping.wait(pause)
+                continue
+            answered, _ = ray.wait(list(self._asked), timeout=pause)
             for answer in answered:
-                self._take(self._asked.pop(answer), answer)
+                index, _ = self._asked.pop(answer)
+                self._take(index, answer)
+        for answer in self._asked:
+            _cancel(answer)
 
     def _ask(self, index: int) -> None:
         known = self._addresses[index]
         answer = self._servers[index].address.remote(known, _HOLD_SECONDS)
-        self._asked[answer] = index
+        late = time.monotonic() + _HOLD_SECONDS + _LATE_SECONDS
+        self._asked[answer] = index, late
+
+    def _ask_again(self, index: int) -> None:
+        self._due[index] = time.monotonic() + _RETRY_SECONDS
+
+    def _give_up_late_answers(self, now: float) -> None:
+        late = [answer for answer, (_, at) in self._asked.items() if at <= now]
+        for answer in late:
+            index, _ = self._asked.pop(answer)
+            _cancel(answer)
+            self._ask_again(index)
 
     def _take(self, index: int, answer: Any) -> None:
         try:
             address = ray.get(answer)
-        except ray.exceptions.RayError:
-            # The server is being restarted, or has ended for good: then there is
-            # nothing else to follow either, until the program ends.
-            self._stopping.wait(_RETRY_SECONDS)
-        else:
-            if address != self._addresses[index]:
-                _LOGGER.info(
-                    "server %d has moved from %s to %s",
-                    *(index, self._addresses[index], address),
-                )
-                self._addresses[index] = address
-                self._on_move(index, address)
+        except ray.exceptions.RayError:  # The server is being restarted.
+            return self._ask_again(index)
+        if address == self._addresses[index]:
+            return self._ask(index)
+        try:
+            self._on_move(index, address)
+        except Exception:
+            _LOGGER.exception("server %d is not followed to %s yet", index, address)
+            return self._ask_again(index)
+        _LOGGER.info(
+            "server %d has moved from %s to %s",
+            *(index, self._addresses[index], address),
+        )
+        self._addresses[index] = address
         self._ask(index)
+
+
+def _cancel(answer: Any) -> None:
+    """Ends a request that a server holds, so that it does not pile up there."""
+    with contextlib.suppress(ray.exceptions.RayError, ValueError):
+        ray.cancel(answer)

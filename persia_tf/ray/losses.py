@@ -71,10 +71,15 @@ class Losses:
 
     def _run(self) -> None:
         while not self._stopping.wait(_LOOK_SECONDS):
-            for position, loss in enumerate(self.all()):
-                self._look(position, loss)
+            # Only the newest loss of a shard has an address at which it still is.
+            newest = {loss.shard: position for position, loss in enumerate(self.all())}
+            for position in newest.values():
+                if self._stopping.is_set():
+                    return
+                self._look(position)
 
-    def _look(self, position: int, loss: Loss) -> None:
+    def _look(self, position: int) -> None:
+        loss = self.all()[position]
         try:
             updates = self._fetch(loss.address)
         except errors.PersiaError:

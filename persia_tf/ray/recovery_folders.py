@@ -41,6 +41,17 @@ def next_folder(shard_folder: str) -> str:
         shutil.copytree(newest, copy, dirs_exist_ok=True)
     made = parent / str(known[-1] + 1 if known else 1)
     os.rename(copy, made)
-    for number in known[:-_KEPT]:
-        shutil.rmtree(parent / str(number), ignore_errors=True)
     return str(made)
+
+
+def remove_older(folder: str) -> None:
+    """Removes the folders of earlier starts, except the newest few.
+
+    Args:
+        folder: The folder of a start that has succeeded.
+    """
+    made = Path(folder)
+    numbers = (int(each.name) for each in made.parent.iterdir() if each.name.isdigit())
+    older = sorted(number for number in numbers if number < int(made.name))
+    for number in older[:-_KEPT]:
+        shutil.rmtree(made.parent / str(number), ignore_errors=True)

@@ -124,7 +124,8 @@ class Running:
             for index in range(settings.embedding_workers)
         ]
         workers = self._wait_for("embedding worker", self.workers, deadline)
-        # All addresses by which this process may know servers.
+        # The addresses by which this process may know servers; those of embedding
+        # workers that Ray restarts are unknown to it.
         self._known = {*self.addresses, *workers}
 
     def _place(self) -> Placement:
@@ -186,7 +187,6 @@ class Running:
             tls=settings.tls or False,
         )
         named = tuple(self.addresses)
-        stack.callback(self._close_sessions)
 
         def lost_updates(address: str) -> int:
             [shard] = stats.fetch(address, _STATS_SECONDS, token_path, settings.tls)
@@ -201,6 +201,9 @@ class Running:
         self.losses = Losses(lost_updates)
         stack.callback(self.losses.stop)
         stack.callback(Follower(self.shards, named, on_move).stop)
+        # Before the follower stops: closing waits for updates, perhaps to shards that
+        # are moving.
+        stack.callback(self._close_sessions)
         self.saving = Saving(
             self.client, settings.checkpoint_folder, settings.checkpoint_interval
         )
@@ -210,9 +213,12 @@ class Running:
 def _check_shared(
     settings: Settings, shards: Sequence[Any], addresses: Sequence[str]
 ) -> None:
-    mark = ray.get(shards[0].leave_mark.remote())
+    seconds = settings.start_timeout
+    mark = ray.get(shards[0].leave_mark.remote(), timeout=seconds)
     try:
-        seen = ray.get([shard.sees_mark.remote(mark) for shard in shards])
+        seen = ray.get(
+            [shard.sees_mark.remote(mark) for shard in shards], timeout=seconds
+        )
     finally:
-        ray.get(shards[0].remove_mark.remote(mark))
+        ray.get(shards[0].remove_mark.remote(mark), timeout=seconds)
     shared_root.check(settings.recovery_root, addresses, seen)

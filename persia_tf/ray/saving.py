@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 
 from persia_tf import checkpoint, errors
@@ -49,6 +50,15 @@ class Saving:
             self.last_saved = saved.folder
         _LOGGER.info("saved checkpoint %s", saved.folder)
         return saved.folder
+
+    def restore(self, path: str | os.PathLike[str]) -> str:
+        """Restores a checkpoint, between two saves; returns its folder.
+
+        Raises:
+            PersiaError: As `ptf.checkpoint.restore` does.
+        """
+        with self._lock:
+            return checkpoint.restore(path, cluster=self._cluster)
 
     def stop(self) -> None:
         """Ends the thread, once a save in progress has ended."""

@@ -129,10 +129,16 @@ class Shard(_Actor):
         }
 
         def start() -> None:
-            values["recovery_folder"] = recovery_folders.next_folder(own)
-            super(Shard, self).__init__(
-                *("persia.ps", servers.SHARD, health.PS_SERVICE, hosting, values)
-            )
+            folder = recovery_folders.next_folder(own)
+            values["recovery_folder"] = folder
+            try:
+                super(Shard, self).__init__(
+                    *("persia.ps", servers.SHARD, health.PS_SERVICE, hosting, values)
+                )
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            recovery_folders.remove_older(folder)
 
         if ray.get_runtime_context().was_current_actor_reconstructed:
             _until_it_succeeds(start)
@@ -161,6 +167,8 @@ def _until_it_succeeds(start: Callable[[], None]) -> None:
     while True:
         try:
             return start()
+        except errors.InvalidArgumentError:  # The next try would fail, too.
+            raise
         except (errors.PersiaError, OSError) as error:
             _LOGGER.error(
                 "a restart failed, and is tried again in %g s: %s",

@@ -12,10 +12,11 @@ import threading
 from collections.abc import Iterator
 
 # Part of the files' names, so that other users cannot predict them.
-_PROCESS = secrets.token_hex(8)
+_UNKNOWN = secrets.token_hex(8)
 
 _lock = threading.Lock()
-# How many blocks use each file. Guarded by _lock.
+# How many blocks use each file, whose name has the process's id: a forked process has
+# files of its own. Guarded by _lock.
 _users: collections.Counter[str] = collections.Counter()
 
 
@@ -26,7 +27,8 @@ def token_file(token: bytes) -> Iterator[str]:
     A token has the same path in all blocks of this process. So all of them can share
     one session, whose options include the path.
     """
-    name = f"persia-token-{_PROCESS}-{hashlib.sha256(token).hexdigest()[:16]}"
+    digest = hashlib.sha256(token).hexdigest()[:16]
+    name = f"persia-token-{os.getpid()}-{_UNKNOWN}-{digest}"
     path = os.path.join(tempfile.gettempdir(), name)
     with _lock:
         if not _users[path]:

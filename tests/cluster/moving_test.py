@@ -1,10 +1,14 @@
 """A shard that is started again at another address, while programs use it."""
 
+from concurrent import futures
+
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import persia_tf as ptf
 from persia_tf import errors
+from persia_tf._keras import keras
 from persia_tf.client import session
 
 IDS = np.arange(100)
@@ -76,6 +80,51 @@ def test_a_session_moves_a_shard_by_its_index(shard, filled):
 def test_rows_in_this_process_cannot_move():
     with pytest.raises(errors.FailedPreconditionError, match="no shard can move"):
         ptf.Cluster.embedded().session.move_shard(0, "127.0.0.1:1")
+
+
+def test_a_session_that_is_being_closed_follows_too(shard, filled):
+    layer = ptf.layers.PersiaEmbedding(
+        4, table=filled.name, cluster=filled.cluster, optimizer=ptf.optimizers.SGD(1.0)
+    )
+    before, rows = shard.address, filled.lookup(IDS)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(layer(IDS, training=True))
+    shard.stop()
+    # The update is sent to a shard that is away.
+    variables = layer.trainable_variables
+    keras.optimizers.SGD(1.0).apply_gradients(
+        zip(tape.gradient(loss, variables), variables)
+    )
+    with futures.ThreadPoolExecutor(1) as pool:
+        closing = pool.submit(session.close_session, filled.cluster.session.name)
+        shard.start(port=0)
+        session.move_shard(before, shard.address)
+        closing.result(timeout=60)
+    later = ptf.Table(filled.name, ptf.Cluster([before], timeout=23.0))
+    np.testing.assert_allclose(later.lookup(IDS), rows - 1, rtol=1e-6)
+
+
+def test_no_counter_falls_when_a_session_ends(filled):
+    before = ptf.metrics()
+    assert before["requests"] > 0
+    session.close_session(filled.cluster.session.name)
+    after = ptf.metrics()
+    present = {"staleness_last", "updates_pending", "batches_registered"}
+    falls = [
+        name
+        for name in before.keys() - present - {"staleness_histogram"}
+        if after[name] < before[name]
+    ]
+    assert falls == []
+    assert len(after["staleness_histogram"]) >= len(before["staleness_histogram"])
+
+
+def test_a_shard_that_has_ended_is_not_a_name_any_more(shard, filled):
+    before = shard.address
+    session.move_shard(before, "127.0.0.1:1")
+    session.close_sessions_of([before])
+    later = ptf.Table(filled.name, ptf.Cluster([before], timeout=24.0))
+    assert len(later) == len(IDS)
 
 
 def test_sessions_are_closed_by_their_shards(shard, filled):

@@ -69,7 +69,8 @@ def test_shards_of_the_environment_that_are_named_twice_are_told(persia):
 
 
 HELP_PAGES = [
-    *([], ["ps"], ["worker"], ["serve"], ["status"], ["launch"], ["checkpoint"]),
+    *([], ["ps"], ["worker"], ["serve"], ["status"], ["top"], ["launch"]),
+    *(["checkpoint"],),
     *(["checkpoint", "save"], ["checkpoint", "restore"], ["checkpoint", "ls"]),
     *(["checkpoint", "verify"], ["checkpoint", "compact"]),
     *(["table"], ["table", "ls"], ["table", "show"], ["table", "drop"]),

@@ -58,6 +58,12 @@ def test_a_first_sample_has_no_rates():
     assert seen.tables[0].rows == 100
 
 
+def test_a_server_that_did_not_answer_before_has_no_rates_yet():
+    now = shard("b:1", requests=[request("lookup", b0=10**9, failed=10**6)])
+    (server,) = view([shard("a:1")], [now]).servers
+    assert (server.lookups, server.failed, server.lookup_p99) == (0, 0, None)
+
+
 def test_a_restarted_server_counts_from_zero():
     before = shard(requests=[request("lookup", b0=1000)], bytes_in=10**6)
     now = shard(requests=[request("lookup", b0=8)], bytes_in=800)

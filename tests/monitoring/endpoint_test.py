@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import ssl
-import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -11,6 +11,7 @@ import pytest
 
 from persia_tf import errors
 from persia_tf.base.addresses import Address
+from persia_tf.credentials.tls import TLS
 from persia_tf.monitoring import endpoint as endpoint_lib
 from persia_tf.monitoring.endpoint import Endpoint
 from persia_tf.monitoring.families import families, gauge
@@ -89,11 +90,13 @@ def test_idle_connections_beyond_the_limit_are_closed():
         for connection in idle:
             connection.close()
         # Their threads end soon; a request that comes sooner is closed too.
-        done = threading.Event()
-        while not done.is_set():
-            with contextlib.suppress(OSError):
+        deadline = time.monotonic() + 60
+        while True:
+            try:
                 assert "answer 42.0" in get(endpoint.url)
-                done.set()
+                break
+            except OSError:
+                assert time.monotonic() < deadline
 
 
 def test_with_tls_clients_need_no_certificate(certificates):
@@ -105,6 +108,13 @@ def test_with_tls_clients_need_no_certificate(certificates):
         with pytest.raises(OSError):
             get(endpoint.url.replace("https", "http"))
         assert "answer 42.0" in get(endpoint.url, context=context)
+
+
+def test_a_tls_file_that_is_missing_is_named(certificates, tmp_path):
+    files = certificates.tls("ps-0").get_config()
+    tls = TLS(**{**files, "key": str(tmp_path / "none.key")})
+    with pytest.raises(errors.InvalidArgumentError, match="none.key"):
+        Endpoint(ANY_PORT, [], tls)
 
 
 def test_without_the_library_the_error_names_the_extra(monkeypatch):

@@ -2,11 +2,12 @@
 
 import os
 import sys
+import threading
 
 import pytest
 
 from persia_tf import errors
-from persia_tf.ray import programs, recovery_folders, shared_root
+from persia_tf.ray import losses, programs, recovery_folders, shared_root, token_files
 
 
 def test_each_start_gets_a_copy_of_the_last_folder(tmp_path):
@@ -30,10 +31,46 @@ def test_a_copy_that_was_interrupted_is_not_used(tmp_path):
     assert recovery_folders.next_folder(str(shard)) == str(shard / "2")
 
 
-def test_old_folders_are_removed(tmp_path):
+def test_old_folders_are_removed_once_a_start_has_succeeded(tmp_path):
     for _ in range(20):
-        recovery_folders.next_folder(str(tmp_path))
+        made = recovery_folders.next_folder(str(tmp_path))
+    assert len(os.listdir(tmp_path)) == 20
+    recovery_folders.remove_older(made)
     assert sorted(map(int, os.listdir(tmp_path))) == [18, 19, 20]
+
+
+def test_only_the_newest_place_of_a_shard_is_asked_what_it_lost(monkeypatch):
+    asked, both = [], threading.Event()
+
+    def fetch(address):
+        asked.append(address)
+        if "c" in asked and asked.count("b") > 1:
+            both.set()
+        return {"b": 7, "c": 3}[address]
+
+    monkeypatch.setattr(losses, "_LOOK_SECONDS", 0.001)
+    counted = losses.Losses(fetch)
+    # As if it was restarted twice before anyone looked.
+    with counted._lock:
+        counted._losses += [losses.Loss(0, "a"), losses.Loss(0, "b")]
+    counted.add(1, "c")
+    assert both.wait(60)
+    counted.stop()
+    assert counted.all() == [
+        losses.Loss(0, "a"),
+        losses.Loss(0, "b", 7),
+        losses.Loss(1, "c", 3),
+    ]
+
+
+def test_a_token_has_one_file_that_only_the_user_reads():
+    with token_files.token_file(b"secret") as path:
+        assert os.stat(path).st_mode & 0o777 == 0o600
+        with token_files.token_file(b"secret") as again:
+            assert again == path
+        with open(path, "rb") as file:
+            assert file.read() == b"secret"
+    assert not os.path.exists(path)
 
 
 def test_a_root_that_nodes_do_not_share_is_refused(tmp_path):

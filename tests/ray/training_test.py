@@ -5,7 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
-import threading
+from concurrent import futures
 
 import pytest
 import ray_steps
@@ -91,8 +91,8 @@ def test_training_goes_on_after_a_node_died(nodes, start_cluster, tmp_path):
     cluster = start_cluster(shards=3)
     steps, stop = tmp_path / "steps", tmp_path / "stop"
     loop = cluster.program(STEPS, str(steps), str(stop))
-    training = threading.Thread(target=fit, args=(loop, tmp_path))
-    training.start()
+    pool = futures.ThreadPoolExecutor(1)
+    training = pool.submit(fit, loop, tmp_path)
     try:
         wait_until(lambda: steps_in(steps) > 50, "the first steps")
         cluster.save()
@@ -106,9 +106,12 @@ def test_training_goes_on_after_a_node_died(nodes, start_cluster, tmp_path):
         wait_until(lambda: cluster.losses[0].updates, "the count of what was lost")
     finally:
         stop.touch()
-        training.join(60)
+        # More than the timeout of the program's cluster, by which its end is delayed
+        # at most.
+        futures.wait([training], timeout=180)
+        pool.shutdown(wait=False)
         nodes.complete()
-    assert not training.is_alive()
+    training.result(timeout=0)
     [loss] = cluster.losses
     assert parse(loss.address) != parse(before[loss.shard])
     assert 50 <= loss.updates <= moved_at - saved_at + 50
