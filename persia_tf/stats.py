@@ -6,7 +6,7 @@ import ctypes
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from persia_tf.credentials import auth
@@ -237,16 +237,17 @@ def of_session(name: str) -> list[ProcessStats]:
     return _take(handle)
 
 
-def shards_of(processes: Sequence[ProcessStats]) -> list[ProcessStats]:
-    """Returns the processes that are no embedding workers, each once.
-
-    Several embedding workers tell of the same shards.
-    """
+def each_once(processes: Iterable[ProcessStats]) -> list[ProcessStats]:
+    """Removes duplicates: several embedding workers may report the same shard."""
     first: dict[str, ProcessStats] = {}
     for process in processes:
-        if process.role != "worker":
-            first.setdefault(process.address, process)
+        first.setdefault(process.address, process)
     return list(first.values())
+
+
+def shards_of(processes: Iterable[ProcessStats]) -> list[ProcessStats]:
+    """Returns the processes that are no embedding workers, each once."""
+    return each_once(process for process in processes if process.role != "worker")
 
 
 def of_server(server: capi.ServerHandle) -> ProcessStats:

@@ -171,13 +171,14 @@ void LogWriter::WriteBatch(std::unique_lock<std::mutex>* lock) {
   lock->unlock();
   const Status status = segments_->Write(written_.bytes(), first);
   written_.Clear();
-  if (!status.ok() && on_failure_ != nullptr) on_failure_(Broken(status));
+  const Status failure = status.ok() ? Status() : Broken(status);
+  if (!failure.ok() && on_failure_ != nullptr) on_failure_(failure);
   lock->lock();
-  if (status.ok()) {
+  if (failure.ok()) {
     durable_ = end;
     return;
   }
-  status_ = Broken(status);
+  status_ = failure;
   batch_.Clear();
   room_.notify_all();
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import json
 from collections.abc import Sequence
 
@@ -57,20 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the counters of the shards; returns 1 if one of them is down, else 0."""
     answers = asking.ask_each(args)
-    processes = each_once([each for told in answers.processes for each in told])
+    processes = stats.each_once(itertools.chain(*answers.processes))
     if args.json:
         print(to_json(processes, answers.failures))
     else:
         print(to_text(processes, answers.failures))
     return answers.exit_code("persia status")
-
-
-def each_once(processes: Sequence[stats.ProcessStats]) -> list[stats.ProcessStats]:
-    """Removes duplicates: several embedding workers may report the same shard."""
-    first: dict[str, stats.ProcessStats] = {}
-    for each in processes:
-        first.setdefault(each.address, each)
-    return list(first.values())
 
 
 def to_json(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
 import json
 import os
 import sys
@@ -186,13 +187,7 @@ def _is_confirmed(name: str, rows: int) -> bool:
 
 def _shards(answers: asking.Answers) -> list[stats.ProcessStats]:
     """Returns the counters of each shard, without those of embedding workers."""
-    return status.each_once(
-        [
-            shard
-            for told in answers.processes
-            for shard in (told[1:] if len(told) > 1 else told)
-        ]
-    )
+    return stats.shards_of(itertools.chain(*answers.processes))
 
 
 class _WholeTable(NamedTuple):

@@ -60,10 +60,9 @@ def run(args: argparse.Namespace) -> int:
 def _print_one(args: argparse.Namespace, console: Console) -> int:
     from persia_tf.monitoring import cluster_page, cluster_view
 
-    asking.ask_each(args)  # Raises if no server answers.
-    before = _sample(args)
+    before = _sample(asking.ask_each(args))  # Raises if no server answers.
     time.sleep(args.interval)
-    view = cluster_view.cluster_view(before, _sample(args))
+    view = cluster_view.cluster_view(before, _sample(asking.collect(args)))
     with console.capture() as captured:
         console.print(cluster_page.page(view))
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
@@ -79,7 +78,7 @@ def _show(args: argparse.Namespace, console: Console) -> int:
     with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             began = time.monotonic()
-            now = _sample(args)
+            now = _sample(asking.collect(args))
             live.update(
                 cluster_page.page(cluster_view.cluster_view(before, now)), refresh=True
             )
@@ -87,8 +86,7 @@ def _show(args: argparse.Namespace, console: Console) -> int:
             time.sleep(max(0.0, args.interval - (time.monotonic() - began)))
 
 
-def _sample(args: argparse.Namespace) -> Sample:
+def _sample(answers: asking.Answers) -> Sample:
     from persia_tf.monitoring import cluster_view
 
-    answers = asking.collect(args)
     return cluster_view.Sample(time.monotonic(), answers.processes, answers.failures)

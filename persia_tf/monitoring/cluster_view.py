@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -279,9 +280,5 @@ def _new_requests(
 
 
 def _by_address(sample: Sample | None) -> dict[str, ProcessStats]:
-    """Returns each process of a sample once: several workers may tell of one shard."""
-    found: dict[str, ProcessStats] = {}
-    for told in sample.told if sample else ():
-        for process in told:
-            found.setdefault(process.address, process)
-    return found
+    told = itertools.chain(*sample.told) if sample else ()
+    return {process.address: process for process in stats.each_once(told)}

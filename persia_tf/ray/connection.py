@@ -7,7 +7,6 @@ import dataclasses
 import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
 import ray
@@ -75,15 +74,10 @@ class Connection:
             self._entered = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: Any) -> None:
         entered, self._entered = self._entered, None
         assert entered is not None
-        entered.__exit__(kind, error, trace)
+        entered.__exit__(*raised)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_entered": None}

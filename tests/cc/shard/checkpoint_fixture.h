@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cc/shard/local_service.h"
+#include "tests/cc/files/temporary_folder.h"
 #include "tests/cc/log/memory_files.h"
 #include "tests/cc/service/service_calls.h"
 #include "tests/cc/store/make_config.h"
@@ -17,6 +18,13 @@
 namespace persia {
 
 inline constexpr char kShardFile[] = "shard-00000-of-00001";
+
+// A base class of a fixture, so that the folder is made before
+// CheckpointFixture, which may recover from it.
+class HasFolder {
+ protected:
+  TemporaryFolder folder_;
+};
 
 class CheckpointFixture : public ::testing::Test {
  protected:

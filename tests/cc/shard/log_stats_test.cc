@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "tests/cc/files/temporary_folder.h"
 #include "tests/cc/shard/checkpoint_fixture.h"
 #include "tests/cc/support/row_requests.h"
 
@@ -17,12 +16,6 @@ RecoveryOptions RecoveryIn(const std::string& folder) {
   recovery.journal.folder = folder;
   return recovery;
 }
-
-// A base class, so that it is made before the fixture, which uses it.
-class HasFolder {
- protected:
-  TemporaryFolder folder_;
-};
 
 class LogStatsTest : private HasFolder, public CheckpointFixture {
  protected:

@@ -7,7 +7,6 @@
 #include <string>
 #include <thread>
 
-#include "tests/cc/files/temporary_folder.h"
 #include "tests/cc/shard/checkpoint_fixture.h"
 
 namespace persia {
@@ -22,11 +21,6 @@ RecoveryOptions LogIn(const std::string& folder) {
   recovery.journal.least_base_bytes = kBaseBytes;
   return recovery;
 }
-
-class HasFolder {
- protected:
-  TemporaryFolder folder_;
-};
 
 class ReplacedWhileReadTest : private HasFolder, public CheckpointFixture {
  protected:
