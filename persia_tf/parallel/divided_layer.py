@@ -1,0 +1,90 @@
+"""A layer that the members of a group compute together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf.layers.training_mode import is_training
+from persia_tf.parallel.divided_variable import DividedVariable
+from persia_tf.parallel.exchange import Exchange
+from persia_tf.parallel.members import Members
+from persia_tf.parallel.splitting.splittable import Splittable
+
+
+class DividedLayer:
+    """Divides a layer's weights, and replaces its `call`.
+
+    Args:
+        name: The layer's name in the plan.
+        layer: The layer.
+        axis: The axis along which it is divided.
+        splittable: How it is divided.
+        members: The workers of the group.
+        capacity: The greatest size of the first axis of the layer's input in training.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        layer: Any,
+        axis: str,
+        splittable: Splittable,
+        members: Members,
+        capacity: int,
+    ) -> None:
+        self.layer = layer
+        self._name = name
+        self._axis = axis
+        self._splittable = splittable
+        self._members = members
+        self._capacity = capacity
+        self.variables = [
+            DividedVariable(variable, weight_axis, members)
+            for variable, weight_axis in splittable.divided_weights(layer, axis)
+        ]
+
+    def install(self) -> None:
+        """Makes the layer compute its part. Its variables must be divided."""
+        self.layer.call = self._call
+
+    def remove(self) -> None:
+        """Makes the layer compute by itself again."""
+        del self.layer.__dict__["call"]
+
+    @tf.autograph.experimental.do_not_convert
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        exchange = self._exchange(args, kwargs)
+        return self._splittable.call(
+            self.layer, self._axis, exchange, *args, **kwargs
+        )
+
+    def _exchange(self, args: Any, kwargs: Any) -> Exchange:
+        first = next(
+            each
+            for each in tf.nest.flatten((args, kwargs))
+            if isinstance(each, tf.Tensor) or hasattr(each, "shape")
+        )
+        rows = tf.shape(first)[0]
+        if is_training(kwargs.get("training")):
+            capacity: Any = self._capacity
+            rows = self._checked(rows)
+        else:
+            capacity = self._members.maximum(rows, f"{self._name}/rows")
+        return Exchange(self._members, self._name, rows, capacity)
+
+    def _checked(self, rows: tf.Tensor) -> tf.Tensor:
+        check = tf.debugging.Assert(
+            rows <= self._capacity,
+            [
+                f"the plan allows {self._capacity} examples on each worker at the "
+                f"layer {self._name}: make the plan with the `batch_size` of training, "
+                "that of all workers together. Received examples:",
+                rows,
+            ],
+        )
+        if check is None:
+            return rows
+        with tf.control_dependencies([check]):
+            return tf.identity(rows)

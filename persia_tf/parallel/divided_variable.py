@@ -1,0 +1,93 @@
+"""A variable of which each member of a group holds one part, or all hold the whole.
+
+Keras's layers and optimizers keep references to their variables in many places, and
+find an optimizer's variables by those of the model. So a variable is not replaced:
+only the storage behind it changes, between one of the whole shape and one of the shape
+of this member's part. Functions that were traced in one form go on using the storage of
+that form.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from persia_tf._keras import IS_KERAS_3
+from persia_tf.parallel.members import Members
+
+
+def stored(variable: Any) -> Any:
+    """Returns TensorFlow's variable behind a variable of Keras."""
+    if IS_KERAS_3:
+        variable = getattr(variable, "_value", variable)
+    # tf_keras wraps the variables of layers in mixed precision.
+    return getattr(variable, "_variable", variable)
+
+
+class DividedVariable:
+    """A variable under a strategy, whole at first.
+
+    Args:
+        variable: The variable: of a Keras layer, or of an optimizer.
+        axis: The axis along which it is divided in equal parts.
+        members: The workers that have the parts.
+    """
+
+    def __init__(self, variable: Any, axis: int, members: Members) -> None:
+        self.variable = variable
+        self.axis = axis
+        self.members = members
+        self._part: Any = None
+        self.is_whole = True
+
+    def divide(self) -> None:
+        """Keeps this member's part of the whole value only. Not collective."""
+        whole = np.asarray(self._storage().numpy())
+        part = np.split(whole, self.members.size, self.axis)[self.members.rank]
+        if self._part is None:
+            self._part = self._new_storage(part)
+        else:
+            self._part.assign(part)
+        self._store_in(self._part)
+        self.is_whole = False
+
+    def join(self) -> None:
+        """Gathers the parts of all members. Collective."""
+        whole = self.whole_value()
+        self._store_in(self._new_storage(whole))
+        self.is_whole = True
+
+    def whole_value(self) -> np.ndarray:
+        """Returns the whole value. Collective, unless the variable is whole."""
+        value = self._storage().numpy()
+        if self.is_whole:
+            return value
+        first = np.moveaxis(value, self.axis, 0)
+        with tf.init_scope():
+            gathered = self.members.gather(
+                tf.convert_to_tensor(first), f"whole/{stored(self.variable).name}"
+            )
+        return np.moveaxis(gathered.numpy(), 0, self.axis)
+
+    def _storage(self) -> Any:
+        return stored(self.variable)._values[0]
+
+    def _new_storage(self, value: np.ndarray) -> Any:
+        old = self._storage()
+        with tf.init_scope(), tf.device(old.device):
+            new = type(old)(
+                value, dtype=old.dtype, trainable=old.trainable, name=old.name[:-2]
+            )
+        # Optimizers know a model's variables by this identifier.
+        new._unique_id = old._unique_id
+        return new
+
+    def _store_in(self, storage: Any) -> None:
+        distributed = stored(self.variable)
+        storage.handle._distributed_container = weakref.ref(distributed)
+        distributed._values = (storage,)
+        if IS_KERAS_3:
+            self.variable._shape = tuple(storage.shape)

@@ -1,0 +1,187 @@
+"""The exchanges of a divided layer between the workers of a group.
+
+A tensor of a divided layer is in one of two forms, if the group has g members:
+
+- by rows: each member has its own b examples, with all c features: `(b, ..., c)`;
+- by columns: each member has the examples of all members, with its own part of the
+  features: `(g * b, ..., c / g)`.
+
+Each method turns one form into the other, and its gradient turns it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from persia_tf.parallel.members import Members
+
+
+class Exchange:
+    """The exchanges in one call of a layer.
+
+    Members may have different numbers of examples. What they exchange has `capacity`
+    examples each; the examples beyond a member's own are zeros, so they contribute
+    nothing to gradients.
+
+    Args:
+        members: The workers of the group.
+        name: A name that no other layer's exchanges have.
+        rows: int32 scalar: the size of the first axis on this worker.
+        capacity: The greatest size of the first axis on any member: an int, or an int32
+            scalar that is equal on all members.
+    """
+
+    def __init__(
+        self,
+        members: Members,
+        name: str,
+        rows: tf.Tensor | int,
+        capacity: tf.Tensor | int,
+    ) -> None:
+        self._members = members
+        self._name = name
+        self._rows = rows
+        self._capacity = capacity
+
+    @property
+    def size(self) -> int:
+        """The number of members."""
+        return self._members.size
+
+    def gather(self, x: tf.Tensor) -> tf.Tensor:
+        """Gathers the examples of all members, with all features.
+
+        Args:
+            x: `(b, ...)`.
+
+        Returns:
+            `(g * b, ...)`.
+        """
+        return self._gathered(self._padded(x))
+
+    def sum_rows(self, x: tf.Tensor) -> tf.Tensor:
+        """Adds up what the members computed, each for the examples of all members.
+
+        Args:
+            x: `(g * b, ...)`: this member's summand.
+
+        Returns:
+            `(b, ...)`: the sums for this member's examples.
+        """
+        return self._own(self._summed(x))
+
+    def to_rows(self, x: tf.Tensor, axis: int = -1) -> tf.Tensor:
+        """Turns a tensor by columns into one by rows.
+
+        Args:
+            x: `(g * b, ..., c / g, ...)`.
+            axis: The axis of the features; not the first one.
+
+        Returns:
+            `(b, ..., c, ...)`.
+        """
+        return self._own(self._joined(x, _from_the_left(x, axis)))
+
+    def to_columns(self, x: tf.Tensor, axis: int = -1) -> tf.Tensor:
+        """Turns a tensor by rows into one by columns.
+
+        Args:
+            x: `(b, ..., c, ...)`; c must be a multiple of g.
+            axis: The axis of the features; not the first one.
+
+        Returns:
+            `(g * b, ..., c / g, ...)`.
+        """
+        return self._split(self._padded(x), _from_the_left(x, axis))
+
+    def _gathered(self, x: tf.Tensor) -> tf.Tensor:
+        def forward(x: tf.Tensor) -> tf.Tensor:
+            return self._members.gather(x, f"{self._name}/gather")
+
+        return _with_gradient(forward, self._summed)(x)
+
+    def _summed(self, x: tf.Tensor) -> tf.Tensor:
+        def forward(x: tf.Tensor) -> tf.Tensor:
+            slices = self._members.exchange(self._by_member(x), f"{self._name}/sum")
+            return tf.reduce_sum(slices, axis=0)
+
+        return _with_gradient(forward, self._gathered)(x)
+
+    def _joined(self, x: tf.Tensor, axis: int) -> tf.Tensor:
+        def forward(x: tf.Tensor) -> tf.Tensor:
+            parts = self._by_member(x)
+            parts = self._members.exchange(parts, f"{self._name}/join")
+            # (g, b, ..., c / g, ...) -> (b, ..., g, c / g, ...) -> (b, ..., c, ...)
+            return _merged(_moved(parts, 0, axis), axis)
+
+        return _with_gradient(forward, lambda grad: self._split(grad, axis))(x)
+
+    def _split(self, x: tf.Tensor, axis: int) -> tf.Tensor:
+        def forward(x: tf.Tensor) -> tf.Tensor:
+            parts = _moved(_divided(x, axis, self.size), axis, 0)
+            parts = self._members.exchange(parts, f"{self._name}/split")
+            return _merged(parts, 0)
+
+        return _with_gradient(forward, lambda grad: self._joined(grad, axis))(x)
+
+    def _by_member(self, x: tf.Tensor) -> tf.Tensor:
+        return _divided(x, 0, self.size)
+
+    def _padded(self, x: tf.Tensor) -> tf.Tensor:
+        if self._rows is self._capacity:
+            return x
+        missing = self._capacity - self._rows
+        padded = tf.pad(x, [[0, missing]] + [[0, 0]] * (x.shape.rank - 1))
+        if isinstance(self._capacity, int):
+            padded = tf.ensure_shape(padded, [self._capacity, *x.shape[1:]])
+        return padded
+
+    def _own(self, x: tf.Tensor) -> tf.Tensor:
+        return x if self._rows is self._capacity else x[: self._rows]
+
+
+def _with_gradient(
+    forward: Callable[[tf.Tensor], tf.Tensor],
+    backward: Callable[[tf.Tensor], tf.Tensor],
+) -> Callable[[tf.Tensor], tf.Tensor]:
+    @tf.custom_gradient
+    def exchanged(x: tf.Tensor) -> tuple[tf.Tensor, Callable]:
+        return forward(x), backward
+
+    return exchanged
+
+
+def _from_the_left(x: tf.Tensor, axis: int) -> int:
+    return axis if axis >= 0 else x.shape.rank + axis
+
+
+def _shape(x: tf.Tensor) -> list[tf.Tensor | int]:
+    """Returns the size of each axis: an int where it is known."""
+    dynamic = tf.shape(x)
+    return [
+        dynamic[i] if size is None else size for i, size in enumerate(x.shape.as_list())
+    ]
+
+
+def _divided(x: tf.Tensor, axis: int, parts: int) -> tf.Tensor:
+    """Splits an axis in two, the first of which has `parts` elements."""
+    shape = _shape(x)
+    return tf.reshape(
+        x, [*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :]]
+    )
+
+
+def _merged(x: tf.Tensor, axis: int) -> tf.Tensor:
+    """Merges an axis with the next one."""
+    shape = _shape(x)
+    return tf.reshape(
+        x, [*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]]
+    )
+
+
+def _moved(x: tf.Tensor, axis: int, to: int) -> tf.Tensor:
+    order = list(range(x.shape.rank))
+    order.insert(to, order.pop(axis))
+    return tf.transpose(x, order)

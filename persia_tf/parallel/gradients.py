@@ -1,0 +1,117 @@
+"""Sums the gradients of a step over the workers that have the same weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from persia_tf._keras import IS_KERAS_3
+from persia_tf.parallel.divided_variable import stored
+from persia_tf.parallel.members import Members
+
+# Small gradients share an exchange up to this size. A bucket is sent as soon as its
+# gradients are computed, while the gradients of earlier layers are not.
+_BUCKET_BYTES = 4 << 20
+
+Pairs = list[tuple[Any, Any]]
+
+
+class GradientSum:
+    """Sums each gradient over all workers, or over a member's peers.
+
+    A weight that all workers have in whole needs the sum over all workers. A part of a
+    divided weight needs the sum over the groups, of the members that have this part: a
+    member's gradient is already that of the examples of its whole group.
+
+    Args:
+        divided: The divided variables.
+        workers: All workers.
+        peers: The workers of all groups that have the same parts as this one.
+    """
+
+    def __init__(
+        self, divided: Sequence[Any], workers: Members, peers: Members
+    ) -> None:
+        self._divided = {id(stored(variable)) for variable in divided}
+        self._workers = workers
+        self._peers = peers
+
+    def install(self, optimizer: Any) -> Callable[[], None]:
+        """Makes a Keras optimizer sum gradients by this object.
+
+        Args:
+            optimizer: The optimizer, of either Keras.
+
+        Returns:
+            A function that undoes it.
+        """
+        name = "_all_reduce_sum_gradients" if IS_KERAS_3 else "aggregate_gradients"
+        optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+        setattr(optimizer, name, self)
+        return lambda: delattr(optimizer, name)
+
+    @tf.autograph.experimental.do_not_convert
+    def __call__(self, grads_and_vars: Any) -> Pairs:
+        """Returns the pairs of a gradient and its variable, with summed gradients.
+
+        Called by the optimizer in each replica. Gradients that are None stay so.
+        """
+        pairs = list(grads_and_vars)
+        summed = [gradient for gradient, _ in pairs]
+        by_all, by_peers, sparse = [], [], []
+        for place, (gradient, variable) in enumerate(pairs):
+            if gradient is None:
+                continue
+            if id(stored(variable)) in self._divided:
+                summed[place] = tf.convert_to_tensor(gradient)
+                by_peers.append(place)
+            elif isinstance(gradient, tf.IndexedSlices):
+                sparse.append(place)
+            else:
+                by_all.append(place)
+        for members, places in ((self._workers, by_all), (self._peers, by_peers)):
+            if members.size > 1:
+                for bucket in _buckets(places, summed):
+                    _sum_bucket(members, bucket, summed)
+        _sum_sparse(sparse, summed)
+        return [(each, variable) for each, (_, variable) in zip(summed, pairs)]
+
+
+def _buckets(places: Sequence[int], gradients: Sequence[Any]) -> list[list[int]]:
+    """Groups gradients, the last ones first, since they are computed first."""
+    buckets: list[list[int]] = []
+    filled = 0
+    for place in reversed(places):
+        gradient = gradients[place]
+        size = gradient.shape.num_elements() * gradient.dtype.size
+        if not size:
+            continue
+        joins = buckets and gradients[buckets[-1][0]].dtype == gradient.dtype
+        if joins and filled + size <= _BUCKET_BYTES:
+            buckets[-1].append(place)
+            filled += size
+        else:
+            buckets.append([place])
+            filled = size
+    return buckets
+
+
+def _sum_bucket(members: Members, bucket: list[int], gradients: list[Any]) -> None:
+    flat = [tf.reshape(gradients[place], [-1]) for place in bucket]
+    sizes = [each.shape.num_elements() for each in flat]
+    joined = tf.concat(flat, axis=0) if len(flat) > 1 else flat[0]
+    parts = tf.split(members.sum(joined, "gradients"), sizes)
+    for place, part in zip(bucket, parts):
+        gradients[place] = tf.reshape(part, gradients[place].shape)
+
+
+def _sum_sparse(places: Sequence[int], gradients: list[Any]) -> None:
+    """Sums gradients that name the rows they have values for, as the strategy does."""
+    if not places:
+        return
+    replica = tf.distribute.get_replica_context()
+    summed = replica.all_reduce("SUM", [gradients[place] for place in places])
+    for place, each in zip(places, summed):
+        gradients[place] = each

@@ -1,0 +1,153 @@
+"""Collective operations between the workers of a group, or between all workers.
+
+They are TensorFlow's own collectives. TensorFlow tells collectives apart by two keys
+that must be equal on all workers: one for the workers that take part, and one for the
+operation. TensorFlow's strategies count their keys up, since all their collectives
+involve all workers. Here, keys follow from names, so that workers agree on them however
+often each of them traces its functions.
+"""
+
+from __future__ import annotations
+
+import secrets
+import weakref
+import zlib
+from typing import Any
+
+import tensorflow as tf
+
+# TensorFlow's strategies use keys from 1 on.
+_FIRST_GROUP_KEY = 1 << 29
+_MOST_KEYS = 1 << 30
+# Any large prime: it spreads the keys of one name for different shapes.
+_ROWS_FACTOR = 7919
+
+
+class Members:
+    """Workers that exchange tensors, including this one.
+
+    All methods are collective: every member must call them in step, with the same names
+    and shapes. Within a function they add operations to its graph that run as soon as
+    their inputs are there. An exchange fails if it takes longer than the timeout, or if
+    a member has died.
+
+    Args:
+        name: A name for this set of workers. Sets with different members must have
+            different names.
+        size: How many workers they are.
+        timeout_seconds: How long an exchange waits for the other members, or 0 for no
+            limit.
+    """
+
+    def __init__(self, name: str, size: int, timeout_seconds: float) -> None:
+        self.size = size
+        self._group_key = _FIRST_GROUP_KEY + zlib.crc32(name.encode()) % _FIRST_GROUP_KEY
+        self._timeout_seconds = timeout_seconds
+        self._rank: int | None = None
+
+    @property
+    def rank(self) -> int:
+        """This worker's place among the members, from 0, in the order of `gather`.
+
+        The first use is collective.
+        """
+        if self._rank is None:
+            self._rank = self._find_rank()
+        return self._rank
+
+    def gather(self, value: tf.Tensor, name: str) -> tf.Tensor:
+        """Returns the members' values, concatenated along the first axis.
+
+        Args:
+            value: Of at least rank 1, with the same shape on all members.
+            name: The name of the exchange.
+        """
+        if self.size == 1:
+            return value
+        return tf.raw_ops.CollectiveGatherV2(input=value, **self._keys(value, name))
+
+    def exchange(self, value: tf.Tensor, name: str) -> tf.Tensor:
+        """Sends one slice to each member, and returns the slices received.
+
+        Args:
+            value: `(size, ...)`: the slice for each member, with the same shape on all
+                members.
+            name: The name of the exchange.
+
+        Returns:
+            `(size, ...)`: the slice of each member for this one.
+        """
+        if self.size == 1:
+            return value
+        return tf.raw_ops.CollectiveAllToAllV2(input=value, **self._keys(value, name))
+
+    def sum(self, value: tf.Tensor, name: str) -> tf.Tensor:
+        """Returns the sum of the members' values.
+
+        Args:
+            value: With the same shape on all members.
+            name: The name of the exchange.
+        """
+        return self._reduce(value, name, "Add")
+
+    def maximum(self, value: tf.Tensor, name: str) -> tf.Tensor:
+        """Returns the greatest of the members' values, as `sum` does the sum."""
+        return self._reduce(value, name, "Max")
+
+    def _reduce(self, value: tf.Tensor, name: str, operation: str) -> tf.Tensor:
+        if self.size == 1:
+            return value
+        return tf.raw_ops.CollectiveReduceV2(
+            input=value,
+            merge_op=operation,
+            final_op="Id",
+            **self._keys(value, name),
+        )
+
+    def _find_rank(self) -> int:
+        # TensorFlow orders the members by their devices; which order that is does not
+        # matter. So each sends a number that no other member has.
+        token = secrets.randbits(62)
+        with tf.init_scope():
+            tokens = self.gather(tf.constant([token], tf.int64), "rank")
+            return tokens.numpy().tolist().index(token)
+
+    def _keys(self, value: tf.Tensor, name: str) -> dict[str, Any]:
+        return {
+            "group_size": self.size,
+            "group_key": self._group_key,
+            "instance_key": _instance_key(value, name),
+            "ordering_token": [],
+            "communication_hint": "ring",
+            "timeout_seconds": self._timeout_seconds,
+        }
+
+
+def _instance_key(value: tf.Tensor, name: str) -> Any:
+    """Returns the key of an exchange.
+
+    TensorFlow refuses one key for different shapes, so a key depends on the shape, if
+    need be as a tensor. Exchanges that a graph may run at the same time need different
+    keys, so a key depends on how often the graph has used the name.
+    """
+    unique = f"{name}/{_count_use(name)}/{value.dtype.name}/{value.shape}"
+    key = zlib.crc32(unique.encode()) % _MOST_KEYS
+    if value.shape.is_fully_defined():
+        return key
+    elements = tf.size(value, out_type=tf.int64)
+    return tf.cast((key + elements * _ROWS_FACTOR) % _MOST_KEYS, tf.int32)
+
+
+_uses: weakref.WeakKeyDictionary[Any, dict[str, int]] = weakref.WeakKeyDictionary()
+
+
+def _count_use(name: str) -> int:
+    """Returns how often the function that is being traced has used a name before."""
+    if tf.executing_eagerly():
+        return 0
+    graph = tf.compat.v1.get_default_graph()
+    while graph.building_function and graph.outer_graph.building_function:
+        graph = graph.outer_graph
+    counts = _uses.setdefault(graph, {})
+    counts[name] = counts.get(name, -1) + 1
+    return counts[name]
