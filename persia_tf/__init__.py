@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         layers,
         model_server,
         optimizers,
+        parallel,
         ray,
         serving,
     )
@@ -53,6 +54,7 @@ _MODULES = (
     "layers",
     "model_server",
     "optimizers",
+    "parallel",
     "ray",
     "serving",
 )
@@ -92,6 +94,7 @@ __all__ = [
     "metrics",
     "model_server",
     "optimizers",
+    "parallel",
     "ray",
     "reset",
     "rows_stay",

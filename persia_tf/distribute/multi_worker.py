@@ -65,7 +65,7 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
         if cluster_resolver is None:
             cluster_resolver = _Workers()
         _check_workers(cluster_resolver)
-        super().__init__(cluster_resolver, _with_timeout(communication_options))
+        super().__init__(cluster_resolver, with_timeout(communication_options))
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
         """Reduces a value across replicas; see `tf.distribute.Strategy.reduce`.
@@ -129,7 +129,7 @@ class _Workers(tf.distribute.cluster_resolver.TFConfigClusterResolver):
         return tf.train.ClusterSpec(tasks)
 
 
-def _with_timeout(options: Any) -> Any:
+def with_timeout(options: Any) -> Any:
     """Returns the options with a timeout, so that no worker waits forever."""
     bounded = tf.distribute.experimental.CommunicationOptions(
         timeout_seconds=_TIMEOUT_SECONDS

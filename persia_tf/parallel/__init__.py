@@ -1,0 +1,21 @@
+"""Divides the dense layers of a model among the workers of a group."""
+
+from persia_tf.parallel.applied import AppliedPlan
+from persia_tf.parallel.exchange import Exchange
+from persia_tf.parallel.plan import LayerPlan, Plan
+from persia_tf.parallel.planning.planner import plan
+from persia_tf.parallel import splitting
+from persia_tf.parallel.splitting.splittable import Splittable, register
+from persia_tf.parallel.tags import tag
+
+
+__all__ = [
+    "AppliedPlan",
+    "Exchange",
+    "LayerPlan",
+    "Plan",
+    "Splittable",
+    "plan",
+    "register",
+    "tag",
+]

@@ -10,7 +10,7 @@ from typing import Any
 from persia_tf.parallel.divided_layer import DividedLayer
 from persia_tf.parallel.divided_variable import DividedVariable, stored
 from persia_tf.parallel.gradients import GradientSum
-from persia_tf.parallel.members import Members
+from persia_tf.parallel.layout import Layout
 from persia_tf.parallel.slots import slots_of
 
 # Methods of a model that read or write whole weights.
@@ -25,16 +25,11 @@ class AppliedPlan:
     Args:
         model: A built and compiled model.
         layers: Its layers that are divided.
-        workers: All workers.
-        peers: The workers of all groups that have the same parts as this one.
+        layout: The workers that exchange something.
     """
 
     def __init__(
-        self,
-        model: Any,
-        layers: Sequence[DividedLayer],
-        workers: Members,
-        peers: Members,
+        self, model: Any, layers: Sequence[DividedLayer], layout: Layout
     ) -> None:
         self._model = model
         self._layers = layers
@@ -42,7 +37,8 @@ class AppliedPlan:
         self._slots = self._divided_slots()
         self._divide()
         divided = [each.variable for each in self._weights]
-        self._uninstall = GradientSum(divided, workers, peers).install(model.optimizer)
+        summing = GradientSum(divided, layout.workers, layout.peers)
+        self._uninstall = summing.install(model.optimizer)
         self._replaced = [name for name in _WHOLE_METHODS if hasattr(model, name)]
         for name in self._replaced:
             setattr(model, name, self._on_whole(getattr(model, name)))

@@ -9,7 +9,9 @@ that form.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,17 @@ class DividedVariable:
             self._part.assign(part)
         self._store_in(self._part)
         self.is_whole = False
+
+    @contextlib.contextmanager
+    def as_part(self) -> Iterator[None]:
+        """Within the context, divides the variable, whose value stays as it is."""
+        whole, part = self._storage(), self._part
+        self.divide()
+        try:
+            yield
+        finally:
+            self._store_in(whole)
+            self._part, self.is_whole = part, True
 
     def join(self) -> None:
         """Gathers the parts of all members. Collective."""

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from persia_tf.parallel.splitting.splittable import splittable_of
 
-def named_layers(
-    model: Any, is_whole: Callable[[Any], bool] = lambda layer: False
-) -> Iterator[tuple[str, Any]]:
-    """Yields the layers of a model that have no layers within, with their names.
+
+def splittable_layers(model: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the layers of a model whose class can be divided, with their names.
 
     Args:
         model: A Keras model, or a layer.
-        is_whole: Whether a layer is yielded itself, not the layers within.
 
     Yields:
         Pairs of a name and a layer. The name joins the names of the layers that contain
         the layer with its own by "/". A layer that occurs in several places is yielded
-        once.
+        once, and layers within a layer that can be divided are not yielded.
     """
-    seen: set[int] = set()
-    yield from _named("", model, is_whole, seen)
+    yield from _named("", model, set())
 
 
-def _named(
-    prefix: str, layer: Any, is_whole: Callable[[Any], bool], seen: set[int]
-) -> Iterator[tuple[str, Any]]:
+def _named(prefix: str, layer: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
     for each in layer._flatten_layers(recursive=False, include_self=False):
         if id(each) in seen:
             continue
         seen.add(id(each))
-        name = prefix + each.name
-        within = list(each._flatten_layers(recursive=False, include_self=False))
-        if within and not is_whole(each):
-            yield from _named(f"{name}/", each, is_whole, seen)
+        if splittable_of(each) is not None:
+            yield prefix + each.name, each
         else:
-            yield name, each
+            yield from _named(f"{prefix}{each.name}/", each, seen)

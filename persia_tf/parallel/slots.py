@@ -7,6 +7,9 @@ from typing import Any
 from persia_tf._keras import IS_KERAS_3
 
 
+_REFERENCE = "reference_variable" if IS_KERAS_3 else "model_variable"
+
+
 def slots_of(model: Any) -> list[tuple[Any, Any]]:
     """Returns the optimizer's variables, each with the weight that it belongs to.
 
@@ -35,9 +38,9 @@ def _recorded(optimizer: Any, weights: list[Any]) -> list[tuple[Any, Any]]:
     recorded = []
     add = optimizer.add_variable_from_reference
 
-    def record(weight: Any, *args: Any, **kwargs: Any) -> Any:
-        slot = add(weight, *args, **kwargs)
-        recorded.append((slot, weight))
+    def record(*args: Any, **kwargs: Any) -> Any:
+        slot = add(*args, **kwargs)
+        recorded.append((slot, args[0] if args else kwargs[_REFERENCE]))
         return slot
 
     optimizer.add_variable_from_reference = record

@@ -1,0 +1,5 @@
+"""How the layers of Keras are divided; each module registers those that it divides."""
+
+from persia_tf.parallel.splitting import dense
+
+__all__ = ["dense"]

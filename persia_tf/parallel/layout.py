@@ -1,0 +1,42 @@
+"""The sets of workers that exchange something."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from persia_tf.distribute.hierarchical import HierarchicalStrategy
+from persia_tf.layers.replicas import strategy_of
+from persia_tf.parallel.members import Members
+
+
+class Layout:
+    """All workers, this worker's group, and its peers in the other groups.
+
+    Args:
+        strategy: The strategy. Collective.
+    """
+
+    def __init__(self, strategy: HierarchicalStrategy) -> None:
+        workers, size = strategy.workers, strategy.group_size
+        timeout = strategy.timeout_seconds
+        layout = f"{workers} workers in groups of {size}"
+        self.workers = Members(f"{layout}: all", workers, timeout)
+        self.group = Members(f"{layout}: group {strategy.group}", size, timeout)
+        peers = f"{layout}: peers {self.group.rank}"
+        self.peers = Members(peers, strategy.groups, timeout)
+
+
+def strategy_of_model(model: Any) -> HierarchicalStrategy:
+    """Returns the strategy in whose scope a model was made.
+
+    Raises:
+        ValueError: if it is not a `HierarchicalStrategy`.
+    """
+    strategy = strategy_of(model)
+    if not isinstance(strategy, HierarchicalStrategy):
+        raise ValueError(
+            "`model` must be made within the scope of a "
+            "`ptf.distribute.HierarchicalStrategy`. Received: a model made within the "
+            f"scope of {type(strategy).__name__}"
+        )
+    return strategy

@@ -1,0 +1,225 @@
+"""Plans: which layers of a model are divided among the workers of a group."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from persia_tf.parallel.applied import AppliedPlan
+from persia_tf.parallel.divided_layer import DividedLayer
+from persia_tf.parallel.layout import Layout, strategy_of_model
+from persia_tf.parallel.named_layers import splittable_layers
+from persia_tf.parallel.plan_table import plan_table
+from persia_tf.parallel.splitting.splittable import splittable_of
+from persia_tf.parallel.tags import PLACEMENTS, check_axis
+from persia_tf.base import checks
+
+_FORMAT = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerPlan:
+    """Where a layer is computed, and what that costs.
+
+    Attributes:
+        name: The layer's name, with the names of the layers that contain it.
+        kind: The name of the layer's class.
+        placement: `"data"` or `"model"`.
+        axis: The axis of the division, or None.
+        parameters: The number of the layer's parameters.
+        shapes: The shapes of the layer's weights.
+        examples: The greatest size of the first axis of the layer's input on a worker.
+        data_bytes: The bytes that a worker receives per step if the layer is whole.
+        bytes: The bytes that a worker receives per step as placed here.
+        divisions: The axes along which the layer can be divided, with the bytes that a
+            worker then receives per step.
+    """
+
+    name: str
+    kind: str
+    placement: str
+    axis: str | None
+    parameters: int
+    shapes: list[list[int]]
+    examples: int | None
+    data_bytes: float
+    bytes: float
+    divisions: dict[str, float]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The placements of a model's layers, for a batch size and a number of workers.
+
+    `print(plan)` shows it as a table. `plan.apply(model)` divides the layers.
+
+    Attributes:
+        batch_size: The examples of a global batch, over all workers.
+        workers: The number of workers.
+        group_size: The number of workers in a group.
+        layers: The layers that can be divided.
+        step_seconds: The predicted time of a step.
+        data_step_seconds: The predicted time of a step if no layer is divided.
+    """
+
+    batch_size: int
+    workers: int
+    group_size: int
+    layers: tuple[LayerPlan, ...]
+    step_seconds: float | None = None
+    data_step_seconds: float | None = None
+
+    def __str__(self) -> str:
+        return plan_table(self)
+
+    def place(self, layer: str, placement: str, axis: str | None = None) -> Plan:
+        """Returns a plan in which a layer is placed differently.
+
+        Args:
+            layer: The name of the layer in the plan's table.
+            placement: `"data"` or `"model"`.
+            axis: The axis of the division, if the placement is `"model"`. Defaults to
+                None: the layer's first one.
+
+        Returns:
+            The new plan. It predicts no step time.
+
+        Raises:
+            ValueError: if the plan has no such layer, or if the layer cannot be divided
+                along this axis.
+        """
+        checks.one_of("placement", placement, PLACEMENTS)
+        names = [each.name for each in self.layers]
+        checks.one_of("layer", layer, tuple(names))
+        old = self.layers[names.index(layer)]
+        new = _placed(old, placement, axis)
+        layers = tuple(new if each is old else each for each in self.layers)
+        return dataclasses.replace(
+            self, layers=layers, step_seconds=None, data_step_seconds=None
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the plan to a file, as JSON."""
+        values = {"format": _FORMAT, **dataclasses.asdict(self)}
+        with open(path, "w") as file:
+            json.dump(values, file, indent=1)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Plan:
+        """Reads a plan that `save` wrote.
+
+        Args:
+            path: The file.
+
+        Raises:
+            ValueError: if the file has no plan, or one of another version.
+        """
+        with open(path) as file:
+            try:
+                values = json.load(file)
+                if values.pop("format") != _FORMAT:
+                    raise ValueError("another format")
+                layers = [LayerPlan(**each) for each in values.pop("layers")]
+                return cls(layers=tuple(layers), **values)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise ValueError(
+                    "`path` must be a file that `Plan.save` of this version wrote. "
+                    f"Received: path={os.fspath(path)!r} ({error})"
+                ) from error
+
+    def apply(self, model: Any) -> AppliedPlan:
+        """Divides the layers of a model. All workers must call it.
+
+        Afterwards `fit`, `evaluate` and `predict` compute the divided layers together.
+        `save`, `save_weights`, `load_weights`, `get_weights`, `set_weights`, `export`
+        and `ptf.serving.export` see the whole model; all workers must call them.
+
+        Args:
+            model: The built and compiled model, made in the scope of a
+                `ptf.distribute.HierarchicalStrategy`.
+
+        Returns:
+            The applied plan: `with applied.whole():` joins the model for a while, and
+            `applied.remove()` for good.
+
+        Raises:
+            ValueError: if the plan is for another model or other workers, with what
+                differs.
+        """
+        strategy = strategy_of_model(model)
+        self._check_workers(strategy)
+        layers = dict(splittable_layers(model))
+        self._check_layers(layers)
+        layout = Layout(strategy)
+        divided = [
+            DividedLayer(
+                each.name,
+                layers[each.name],
+                each.axis,
+                splittable_of(layers[each.name]),
+                layout.group,
+                each.examples,
+            )
+            for each in self.layers
+            if each.placement == "model" and self.group_size > 1
+        ]
+        return AppliedPlan(model, divided, layout)
+
+    def _check_workers(self, strategy: Any) -> None:
+        made_for = (self.workers, self.group_size)
+        here = (strategy.workers, strategy.group_size)
+        if made_for != here:
+            raise ValueError(
+                "the plan must be for the workers that apply it: make it again by "
+                "`ptf.parallel.plan`. Received: a plan for "
+                f"{made_for[0]} workers in groups of {made_for[1]}, on {here[0]} "
+                f"workers in groups of {here[1]}"
+            )
+
+    def _check_layers(self, layers: Mapping[str, Any]) -> None:
+        planned = {each.name: (each.kind, each.shapes) for each in self.layers}
+        found = {
+            name: (type(layer).__name__, weight_shapes(layer))
+            for name, layer in layers.items()
+        }
+        differences = [
+            f"{name}: the plan has {_described(planned.get(name))}, "
+            f"the model has {_described(found.get(name))}"
+            for name in sorted({*planned, *found})
+            if planned.get(name) != found.get(name)
+        ]
+        if differences:
+            raise ValueError(
+                "the plan must be for the model that it is applied to: make it again "
+                "by `ptf.parallel.plan`. Received a plan that differs at "
+                + "; ".join(differences)
+            )
+
+
+def weight_shapes(layer: Any) -> list[list[int]]:
+    """Returns the shapes of a layer's weights."""
+    return [[int(size) for size in each.shape] for each in layer.weights]
+
+
+def _described(layer: tuple[str, list[list[int]]] | None) -> str:
+    return "no such layer" if layer is None else f"{layer[0]} with weights {layer[1]}"
+
+
+def _placed(layer: LayerPlan, placement: str, axis: str | None) -> LayerPlan:
+    if placement == "data":
+        return dataclasses.replace(
+            layer, placement=placement, axis=None, bytes=layer.data_bytes
+        )
+    if axis is None and layer.divisions:
+        axis = next(iter(layer.divisions))
+    if axis not in layer.divisions:
+        raise ValueError(
+            f"`axis` must be one along which the layer {layer.name} can be divided: "
+            f"{list(layer.divisions) or 'there is none'}. Received: axis={axis!r}"
+        )
+    return dataclasses.replace(
+        layer, placement=placement, axis=axis, bytes=layer.divisions[axis]
+    )

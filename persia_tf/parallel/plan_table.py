@@ -1,0 +1,59 @@
+"""Shows a plan as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from persia_tf.parallel.plan import LayerPlan, Plan
+
+_HEADER = ("layer", "class", "placement", "parameters", "MB whole", "MB placed")
+
+
+def plan_table(plan: Plan) -> str:
+    """Returns the table of a plan, with a line for each layer.
+
+    `MB whole` are the megabytes that a worker receives per step if the layer is whole
+    on each worker, and `MB placed` those that it receives as the plan places the layer.
+    """
+    rows = [_HEADER, *(_row(layer) for layer in plan.layers)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADER))]
+    lines = [_line(row, widths) for row in rows]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join([_title(plan), *lines, *_summary(plan)])
+
+
+def _title(plan: Plan) -> str:
+    return (
+        f"Plan for {plan.workers} workers in groups of {plan.group_size}, "
+        f"global batches of {plan.batch_size}"
+    )
+
+
+def _row(layer: LayerPlan) -> tuple[str, ...]:
+    placement = layer.placement + (f", {layer.axis}" if layer.axis else "")
+    return (
+        layer.name,
+        layer.kind,
+        placement,
+        f"{layer.parameters:,}",
+        f"{layer.data_bytes / 1e6:.2f}",
+        f"{layer.bytes / 1e6:.2f}",
+    )
+
+
+def _line(row: tuple[str, ...], widths: list[int]) -> str:
+    texts = [cell.ljust(width) for cell, width in zip(row[:3], widths[:3])]
+    numbers = [cell.rjust(width) for cell, width in zip(row[3:], widths[3:])]
+    return "  ".join(texts + numbers)
+
+
+def _summary(plan: Plan) -> list[str]:
+    if plan.step_seconds is None or plan.data_step_seconds is None:
+        return []
+    ratio = plan.data_step_seconds / plan.step_seconds
+    return [
+        f"Predicted step: {plan.step_seconds * 1e3:.1f} ms, and "
+        f"{plan.data_step_seconds * 1e3:.1f} ms if no layer is divided "
+        f"({ratio:.2f} times as fast)"
+    ]

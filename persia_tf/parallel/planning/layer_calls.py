@@ -1,0 +1,144 @@
+"""With which inputs a model calls its layers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from persia_tf._keras import IS_KERAS_3, keras
+from persia_tf.ops.gradients import without_gradients
+from persia_tf.ops.recording import recording
+
+
+class LayerCall(NamedTuple):
+    """The first call of a layer: its arguments, with a `tf.TensorSpec` for a tensor."""
+
+    args: Any
+    kwargs: Any
+
+    @property
+    def examples(self) -> int | None:
+        """The size of the first axis of the first tensor, if it is known."""
+        specs = tf.nest.flatten((self.args, self.kwargs))
+        first = next((each for each in specs if isinstance(each, tf.TensorSpec)), None)
+        return None if first is None or not first.shape.rank else first.shape[0]
+
+
+def layer_calls(model: Any, layers: Sequence[Any], specs: Any) -> dict[int, LayerCall]:
+    """Returns how a model calls some layers.
+
+    The model is traced; no operation runs, and no rows are looked up.
+
+    Args:
+        model: A built Keras model.
+        layers: Layers of the model.
+        specs: The model's inputs, from `input_specs`.
+
+    Returns:
+        The first call of each layer that is called, by the `id` of the layer, in the
+        order of the calls.
+    """
+    calls: dict[int, LayerCall] = {}
+
+    def call(inputs: Any) -> None:
+        with recording(), without_gradients():
+            model(inputs, training=True)
+
+    with contextlib.ExitStack() as replaced:
+        for layer in layers:
+            replaced.enter_context(_recording_call(layer, calls))
+        tf.function(call, autograph=False).get_concrete_function(specs)
+    return calls
+
+
+@contextlib.contextmanager
+def _recording_call(layer: Any, calls: dict[int, LayerCall]) -> Iterator[None]:
+    call = layer.call
+
+    @tf.autograph.experimental.do_not_convert
+    def record(*args: Any, **kwargs: Any) -> Any:
+        if id(layer) not in calls:
+            specs = tf.nest.map_structure(_spec_of, (args, kwargs))
+            calls[id(layer)] = LayerCall(*specs)
+        return call(*args, **kwargs)
+
+    layer.call = record
+    try:
+        yield
+    finally:
+        del layer.__dict__["call"]
+
+
+def _spec_of(value: Any) -> Any:
+    if isinstance(value, tf.Tensor):
+        return tf.TensorSpec(value.shape, value.dtype)
+    return value
+
+
+def input_specs(model: Any, inputs: Any, batch_size: int) -> Any:
+    """Returns the inputs of a model for a batch, as a nest of `tf.TensorSpec`s.
+
+    Args:
+        model: A built Keras model.
+        inputs: A batch of what the model is called with, of any size; needed if the
+            model is neither functional nor sequential.
+        batch_size: The number of examples.
+
+    Raises:
+        ValueError: if `inputs` is needed.
+    """
+    return _with_batch(_input_specs(model, inputs), batch_size)
+
+
+def random_of(value: Any) -> Any:
+    """Returns random numbers, or zeros of an integer type, for a `tf.TensorSpec`."""
+    if not isinstance(value, tf.TensorSpec):
+        return value
+    if value.dtype.is_floating:
+        return tf.cast(tf.random.stateless_normal(value.shape, (1, 2)), value.dtype)
+    return tf.zeros(value.shape, value.dtype)
+
+
+def _input_specs(model: Any, inputs: Any) -> Any:
+    if inputs is not None:
+        return tf.nest.map_structure(tf.type_spec_from_value, _as_tensors(inputs))
+    symbolic = _symbolic_inputs(model)
+    if symbolic is None:
+        raise ValueError(
+            "`inputs` must be given for a model that is neither functional nor "
+            "sequential: pass a batch of what the model is called with. "
+            f"Received: model={model!r}, inputs=None"
+        )
+    tree = keras.tree if IS_KERAS_3 else tf.nest
+    return tree.map_structure(_spec_of_symbolic, symbolic)
+
+
+def _symbolic_inputs(model: Any) -> Any:
+    """Returns the structure of a functional or sequential model's inputs, or None."""
+    if not IS_KERAS_3:
+        return getattr(model, "_nested_inputs", None)
+    functional = getattr(model, "_functional", None) or model
+    return getattr(functional, "_inputs_struct", None)
+
+
+def _as_tensors(inputs: Any) -> Any:
+    return tf.nest.map_structure(tf.convert_to_tensor, inputs)
+
+
+def _spec_of_symbolic(symbolic: Any) -> Any:
+    if not IS_KERAS_3:
+        return symbolic.type_spec
+    kind = tf.SparseTensorSpec if getattr(symbolic, "sparse", False) else tf.TensorSpec
+    return kind(symbolic.shape, symbolic.dtype)
+
+
+def _with_batch(specs: Any, batch_size: int) -> Any:
+    def with_batch(spec: Any) -> Any:
+        if not isinstance(spec, tf.TensorSpec) or not spec.shape.rank:
+            return spec
+        return tf.TensorSpec([batch_size, *spec.shape[1:]], spec.dtype)
+
+    return tf.nest.map_structure(with_batch, specs)

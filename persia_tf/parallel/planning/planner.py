@@ -1,0 +1,300 @@
+"""Decides which layers of a model are divided."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from persia_tf.base import checks
+from persia_tf.parallel.divided_variable import stored
+from persia_tf.parallel.layout import Layout, strategy_of_model
+from persia_tf.parallel.named_layers import splittable_layers
+from persia_tf.parallel.plan import LayerPlan, Plan, weight_shapes
+from persia_tf.parallel.planning.agreement import agreed
+from persia_tf.parallel.planning.choices import WHOLE, Choices
+from persia_tf.parallel.planning.layer_calls import (
+    LayerCall,
+    input_specs,
+    layer_calls,
+)
+from persia_tf.parallel.planning.layer_costs import LayerCost, measured_cost
+from persia_tf.parallel.planning.network import Network
+from persia_tf.parallel.planning.timeline import (
+    Machine,
+    exchanged_bytes,
+    step_seconds,
+)
+from persia_tf.parallel.planning.whole_model import (
+    forward_and_backward,
+    update_seconds_per_byte,
+)
+from persia_tf.parallel.splitting.splittable import splittable_of
+from persia_tf.parallel.tags import Tag, tag_of
+
+_MOST = 1 << 40
+
+
+def plan(
+    model: Any,
+    batch_size: int,
+    workers: int | None = None,
+    bandwidth: float | None = None,
+    *,
+    group_size: int | None = None,
+    inputs: Any = None,
+) -> Plan:
+    """Decides for each layer whether a group of workers divides it.
+
+    Each layer that can be divided is run on this worker with random inputs, as a whole
+    and in parts, to measure its computing time. The time of exchanges is measured
+    between the workers, or follows from `bandwidth`. From these, the time of a step is
+    predicted, and the placements with the least time are chosen. Tagged layers
+    (`ptf.parallel.tag`) are placed as their tags say. All workers must call this
+    function, and get the same plan.
+
+    With `workers` and `bandwidth`, a single process can make a plan for a cluster: its
+    model must be made within the scope of a `HierarchicalStrategy` too.
+
+    Example:
+
+    ```python
+    with strategy.scope():
+        model = make_model()
+        model.compile("adam", "binary_crossentropy")
+        plan = ptf.parallel.plan(model, batch_size=4096)
+        print(plan)
+        plan.apply(model)
+    ```
+
+    Args:
+        model: A built and compiled Keras model.
+        batch_size: The number of examples of a global batch, over all workers.
+        workers: The number of workers. Defaults to None: those of the strategy.
+        bandwidth: The bytes per second that a worker can receive. Defaults to None: it
+            is measured.
+        group_size: The number of workers in a group. Defaults to None: the strategy's,
+            or all workers if `workers` is given.
+        inputs: A batch of what the model is called with, of any size. Needed if the
+            model is neither functional nor sequential.
+
+    Returns:
+        The plan.
+
+    Raises:
+        ValueError: if the model was not made in the scope of a `HierarchicalStrategy`,
+            if `workers` is another number than the strategy's and no bandwidth is
+            given, or if an argument is out of its range.
+    """
+    strategy = strategy_of_model(model)
+    batch_size = checks.integer("batch_size", batch_size, 1, _MOST)
+    workers, group_size = _sizes(strategy, workers, group_size, bandwidth)
+    planner = _Planner(model, strategy, batch_size, workers, group_size, inputs)
+    return planner.plan(bandwidth)
+
+
+def _sizes(
+    strategy: Any, workers: int | None, group_size: int | None, bandwidth: float | None
+) -> tuple[int, int]:
+    if group_size is None:
+        group_size = strategy.group_size if workers is None else workers
+    workers = strategy.workers if workers is None else workers
+    workers = checks.integer("workers", workers, 1, _MOST)
+    group_size = checks.integer("group_size", group_size, 1, workers)
+    if workers % group_size:
+        raise ValueError(
+            "`workers` must be a multiple of `group_size`. "
+            f"Received: workers={workers}, group_size={group_size}"
+        )
+    if bandwidth is not None:
+        checks.positive("bandwidth", bandwidth)
+    elif (workers, group_size) != (strategy.workers, strategy.group_size):
+        raise ValueError(
+            "`bandwidth` must be given for other workers than the strategy's, since it "
+            f"cannot be measured. Received: workers={workers}, "
+            f"group_size={group_size}, bandwidth=None, with {strategy.workers} workers "
+            f"in groups of {strategy.group_size}"
+        )
+    return workers, group_size
+
+
+class _Planner:
+    """Makes one plan."""
+
+    def __init__(
+        self,
+        model: Any,
+        strategy: Any,
+        batch_size: int,
+        workers: int,
+        group_size: int,
+        inputs: Any,
+    ) -> None:
+        self._model = model
+        self._strategy = strategy
+        self._batch_size = batch_size
+        self._workers = workers
+        self._group_size = group_size
+        self._layers = dict(splittable_layers(model))
+        self._own_batch = -(-batch_size // workers)
+        self._specs = input_specs(model, inputs, self._own_batch)
+        self._calls = layer_calls(model, list(self._layers.values()), self._specs)
+
+    def plan(self, bandwidth: float | None) -> Plan:
+        """Measures, chooses, and returns the plan."""
+        layout = Layout(self._strategy)
+        choices = {
+            name: self._choices(name, layer) for name, layer in self._layers.items()
+        }
+        machine = self._machine(layout, choices, bandwidth)
+        choices, machine = agreed(choices, machine, layout.workers)
+        order = self._order()
+        chosen = _least(choices, machine, order)
+        return Plan(
+            batch_size=self._batch_size,
+            workers=self._workers,
+            group_size=self._group_size,
+            layers=tuple(
+                self._layer_plan(name, choices[name].costs, chosen[name])
+                for name in self._layers
+            ),
+            step_seconds=_predicted(choices, chosen, machine, order),
+            data_step_seconds=_predicted(
+                choices, dict.fromkeys(chosen, WHOLE), machine, order
+            ),
+        )
+
+    def _order(self) -> list[str]:
+        """The layers that are called, in the order of their calls."""
+        by_id = {id(layer): name for name, layer in self._layers.items()}
+        return [by_id[each] for each in self._calls]
+
+    def _choices(self, name: str, layer: Any) -> Choices:
+        call = self._calls.get(id(layer))
+        if call is None:
+            return Choices({}, (WHOLE,))
+        axes = self._axes(layer, call)
+        wanted = tag_of(layer)
+        allowed = (WHOLE, *axes) if wanted is None else _tagged(name, wanted, axes)
+        costs = {
+            axis: measured_cost(
+                name, layer, call, axis or None, self._group_size, self._strategy
+            )
+            for axis in dict.fromkeys((WHOLE, *allowed))
+        }
+        return Choices(costs, allowed)
+
+    def _axes(self, layer: Any, call: LayerCall) -> list[str]:
+        splittable = splittable_of(layer)
+        if self._group_size == 1 or call.examples is None or splittable is None:
+            return []
+        return [
+            axis
+            for axis in splittable.axes(layer)
+            if all(
+                variable.shape[dimension] % self._group_size == 0
+                for variable, dimension in splittable.divided_weights(layer, axis)
+            )
+        ]
+
+    def _machine(
+        self, layout: Layout, choices: Mapping[str, Choices], bandwidth: float | None
+    ) -> Machine:
+        forward, backward = forward_and_backward(
+            self._model, self._specs, self._strategy
+        )
+        whole = [each.costs[WHOLE] for each in choices.values() if each.costs]
+        planned = sum(each.whole_bytes for each in whole)
+        weights = [stored(each) for each in self._model.trainable_variables]
+        total = sum(each.shape.num_elements() * each.dtype.size for each in weights)
+        networks = self._networks(layout, bandwidth)
+        return Machine(
+            *networks,
+            update_seconds_per_byte(self._model.optimizer, self._strategy),
+            max(0.0, forward - sum(each.forward for each in whole)),
+            max(0.0, backward - sum(each.backward for each in whole)),
+            total - planned,
+        )
+
+    def _networks(self, layout: Layout, bandwidth: float | None) -> list[Network]:
+        if bandwidth is None:
+            return [
+                Network.measured(each)
+                for each in (layout.group, layout.workers, layout.peers)
+            ]
+        groups = self._workers // self._group_size
+        return [
+            Network.of_bandwidth(each, bandwidth)
+            for each in (self._group_size, self._workers, groups)
+        ]
+
+    def _layer_plan(
+        self, name: str, costs: Mapping[str, LayerCost], chosen: str
+    ) -> LayerPlan:
+        layer = self._layers[name]
+        groups = self._workers // self._group_size
+        received = {
+            axis: exchanged_bytes(cost, self._workers, self._group_size, groups)
+            for axis, cost in costs.items()
+        }
+        call = self._calls.get(id(layer))
+        return LayerPlan(
+            name=name,
+            kind=type(layer).__name__,
+            placement="model" if chosen else "data",
+            axis=chosen or None,
+            parameters=layer.count_params(),
+            shapes=weight_shapes(layer),
+            examples=None if call is None else call.examples,
+            data_bytes=received.get(WHOLE, 0.0),
+            bytes=received.get(chosen, 0.0),
+            divisions={axis: size for axis, size in received.items() if axis},
+        )
+
+
+def _tagged(name: str, wanted: Tag, axes: Sequence[str]) -> tuple[str, ...]:
+    """Returns the choices that a tag leaves."""
+    if wanted.placement == "data":
+        return (WHOLE,)
+    left = tuple(axis for axis in axes if wanted.axis in (None, axis))
+    if not left:
+        raise ValueError(
+            f"the layer {name} is tagged as divided"
+            + (f" by {wanted.axis}" if wanted.axis else "")
+            + ", but cannot be: the sizes of its weights must be multiples of the "
+            "number of workers in a group, and the size of the batch must be that of "
+            f"its input's first axis. Received: a layer that allows {list(axes)}"
+        )
+    return left
+
+
+def _predicted(
+    choices: Mapping[str, Choices],
+    chosen: Mapping[str, str],
+    machine: Machine,
+    order: Sequence[str],
+) -> float:
+    return step_seconds([choices[name].costs[chosen[name]] for name in order], machine)
+
+
+def _least(
+    choices: Mapping[str, Choices], machine: Machine, order: Sequence[str]
+) -> dict[str, str]:
+    """Chooses the placements with the least predicted time.
+
+    Improves one layer after the other, from the largest on, until none improves.
+    """
+    chosen = {name: each.allowed[0] for name, each in choices.items()}
+    largest_first = sorted(
+        order, key=lambda name: -choices[name].costs[WHOLE].whole_bytes
+    )
+    least = _predicted(choices, chosen, machine, order)
+    improves = True
+    while improves:
+        improves = False
+        for name in largest_first:
+            for axis in choices[name].allowed:
+                changed = {**chosen, name: axis}
+                seconds = _predicted(choices, changed, machine, order)
+                if seconds < least:
+                    chosen, least, improves = changed, seconds, True
+    return chosen
