@@ -1,6 +1,6 @@
 """Divides the dense layers of a model among the workers of a group."""
 
-from persia_tf.parallel.applied import AppliedPlan
+from persia_tf.parallel.applied import AppliedPlan, whole
 from persia_tf.parallel.exchange import Exchange
 from persia_tf.parallel.plan import LayerPlan, Plan
 from persia_tf.parallel.planning.planner import plan
@@ -18,4 +18,5 @@ __all__ = [
     "plan",
     "register",
     "tag",
+    "whole",
 ]

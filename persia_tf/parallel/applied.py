@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from persia_tf.parallel.divided_layer import DividedLayer
 from persia_tf.parallel.divided_variable import DividedVariable, stored
 from persia_tf.parallel.gradients import GradientSum
 from persia_tf.parallel.layout import Layout
+from persia_tf.parallel.limits import check_layers, check_optimizer
 from persia_tf.parallel.slots import slots_of
 
 # Methods of a model that read or write whole weights.
@@ -18,34 +20,70 @@ _WHOLE_METHODS = (
     "save export save_weights load_weights get_weights set_weights count_params summary"
 ).split()
 
+_applied: weakref.WeakKeyDictionary[Any, AppliedPlan] = weakref.WeakKeyDictionary()
+
+
+def whole(model: Any) -> contextlib.AbstractContextManager[None]:
+    """Joins the divided layers of a model for the time of a `with` block.
+
+    Within it, the model is as it would be without a plan, and so is its optimizer: use
+    it to read or save them by other means than the methods of the model. All workers
+    must enter and leave it.
+
+    Example:
+
+    ```python
+    with ptf.parallel.whole(model):
+        checkpoint = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
+        path = checkpoint.save(prefix)
+    ```
+
+    Args:
+        model: Any Keras model. Without an applied plan, the block changes nothing.
+    """
+    applied = _applied.get(model)
+    return contextlib.nullcontext() if applied is None else applied.whole()
+
 
 class AppliedPlan:
-    """Divides the layers of a model, and joins them again where the whole is needed.
+    """The divided layers of a model, which are joined where the whole is needed.
 
     Args:
         model: A built and compiled model.
         layers: Its layers that are divided.
         layout: The workers that exchange something.
+
+    Raises:
+        ValueError: if a plan is already applied to the model, or if the model's
+            optimizer or a divided weight needs the whole weight.
     """
 
     def __init__(
         self, model: Any, layers: Sequence[DividedLayer], layout: Layout
     ) -> None:
+        if model in _applied:
+            raise ValueError(
+                "a plan is already applied to this model: call `remove()` of what "
+                f"`Plan.apply` returned before. Received: model={model.name}"
+            )
+        check_layers(layers)
         self._model = model
         self._layers = layers
+        self._layout = layout
         self._weights = [each for layer in layers for each in layer.variables]
-        self._slots = self._divided_slots()
+        self._slots: list[DividedVariable] = []
+        self._is_divided = False
+        self._follow_optimizer()
         self._divide()
-        divided = [each.variable for each in self._weights]
-        summing = GradientSum(divided, layout.workers, layout.peers)
-        self._uninstall = summing.install(model.optimizer)
-        self._replaced = [name for name in _WHOLE_METHODS if hasattr(model, name)]
-        for name in self._replaced:
-            setattr(model, name, self._on_whole(getattr(model, name)))
+        for name in _WHOLE_METHODS:
+            if hasattr(model, name):
+                setattr(model, name, self._on_whole(getattr(model, name)))
+        model.compile = self._compile
+        _applied[model] = self
 
     @contextlib.contextmanager
     def whole(self) -> Iterator[None]:
-        """Within the context, the model and its optimizer are whole. Collective."""
+        """Joins the layers for the time of a `with` block. All workers must call it."""
         if not self._is_divided:
             yield
             return
@@ -56,11 +94,31 @@ class AppliedPlan:
             self._divide()
 
     def remove(self) -> None:
-        """Joins all weights, and leaves the model as it was before. Collective."""
-        for name in self._replaced:
-            del self._model.__dict__[name]
+        """Joins the layers for good. All workers must call it."""
+        for name in (*_WHOLE_METHODS, "compile"):
+            self._model.__dict__.pop(name, None)
         self._uninstall()
         self._join()
+        del _applied[self._model]
+
+    def _follow_optimizer(self) -> None:
+        """Divides the compiled optimizer's variables too. The model must be whole."""
+        optimizer = self._model.optimizer
+        if self._layers:
+            check_optimizer(optimizer)
+            self._slots = self._divided_slots()
+        summing = GradientSum(
+            [each.variable for each in self._weights],
+            self._layout.workers,
+            self._layout.peers,
+        )
+        self._uninstall = summing.install(optimizer)
+
+    def _compile(self, *args: Any, **kwargs: Any) -> None:
+        with self.whole():
+            self._uninstall()
+            type(self._model).compile(self._model, *args, **kwargs)
+            self._follow_optimizer()
 
     def _divide(self) -> None:
         for variable in (*self._weights, *self._slots):
@@ -70,6 +128,8 @@ class AppliedPlan:
         self._is_divided = True
 
     def _join(self) -> None:
+        if not self._is_divided:
+            return
         for layer in self._layers:
             layer.remove()
         for variable in (*self._weights, *self._slots):

@@ -10,6 +10,7 @@ from persia_tf.layers.training_mode import is_training
 from persia_tf.parallel.divided_variable import DividedVariable
 from persia_tf.parallel.exchange import Exchange
 from persia_tf.parallel.members import Members
+from persia_tf.parallel.regularization import RegularizationLoss
 from persia_tf.parallel.splitting.splittable import Splittable
 
 
@@ -35,7 +36,7 @@ class DividedLayer:
         capacity: int,
     ) -> None:
         self.layer = layer
-        self._name = name
+        self.name = name
         self._axis = axis
         self._splittable = splittable
         self._members = members
@@ -44,6 +45,9 @@ class DividedLayer:
             DividedVariable(variable, weight_axis, members)
             for variable, weight_axis in splittable.divided_weights(layer, axis)
         ]
+        self._regularization = RegularizationLoss(
+            name, layer, [each.variable for each in self.variables], members.size
+        )
 
     def install(self) -> None:
         """Makes the layer compute its part. Its variables must be divided."""
@@ -55,6 +59,7 @@ class DividedLayer:
 
     @tf.autograph.experimental.do_not_convert
     def _call(self, *args: Any, **kwargs: Any) -> Any:
+        self._regularization.add()
         exchange = self._exchange(args, kwargs)
         return self._splittable.call(
             self.layer, self._axis, exchange, *args, **kwargs
@@ -71,15 +76,15 @@ class DividedLayer:
             capacity: Any = self._capacity
             rows = self._checked(rows)
         else:
-            capacity = self._members.maximum(rows, f"{self._name}/rows")
-        return Exchange(self._members, self._name, rows, capacity)
+            capacity = self._members.maximum(rows, f"{self.name}/rows")
+        return Exchange(self._members, self.name, rows, capacity)
 
     def _checked(self, rows: tf.Tensor) -> tf.Tensor:
         check = tf.debugging.Assert(
             rows <= self._capacity,
             [
                 f"the plan allows {self._capacity} examples on each worker at the "
-                f"layer {self._name}: make the plan with the `batch_size` of training, "
+                f"layer {self.name}: make the plan with the `batch_size` of training, "
                 "that of all workers together. Received examples:",
                 rows,
             ],

@@ -14,6 +14,7 @@ from persia_tf._keras import keras
 from persia_tf.base import checks
 from persia_tf.cluster import flush
 from persia_tf.layers import PersiaEmbedding
+from persia_tf.parallel import whole
 from persia_tf.serving import export_manifest
 from persia_tf.serving.export_manifest import ExportedTable, Manifest
 from persia_tf.serving.export_signature import Inputs
@@ -152,7 +153,7 @@ def export(
     known = Inputs(model, inputs)
     requests = warmup_requests(warmup, known)
     records = warmup_records(SERVING, requests) if requests else []
-    with new_folder(path) as folder:
+    with whole(model), new_folder(path) as folder:
         flush()
         of_model = _tables_of(model)
         if mode == "remote":
