@@ -126,7 +126,7 @@ def export(
     Raises:
         TypeError: if `model` is not a Keras model.
         ValueError: if `mode` or `row_dtype` is unknown; `path` has files in it; the
-            model is not built, or its inputs are not known; `rows` names an unknown
+            call is within the scope of a strategy; the model is not built, or its inputs are not known; `rows` names an unknown
             table, or uses a unit of time that a table does not record; a tf.Example
             cannot hold an input; the model cannot be called with a batch of `warmup`;
             `remote` is given without `mode="remote"`; or `mode="remote"` is given with
@@ -148,6 +148,12 @@ def export(
         )
     if step is not None:
         checks.integer("step", step, 0, _MOST_STEPS)
+    if tf.distribute.has_strategy():
+        raise ValueError(
+            "an export must be written outside of the scope of a strategy, whose "
+            "variables it cannot hold: call `export` after the `with strategy.scope()` "
+            f"block. Received: a call within {tf.distribute.get_strategy()}"
+        )
     path = os.fspath(path)
     created = datetime.datetime.now(datetime.timezone.utc)
     known = Inputs(model, inputs)
@@ -197,7 +203,7 @@ def _check_has_no_rows(
 
 def _steps_of(model: Any) -> int | None:
     iterations = getattr(getattr(model, "optimizer", None), "iterations", None)
-    return None if iterations is None else int(iterations)
+    return None if iterations is None else int(iterations.numpy())
 
 
 def _write_extra(path: str, manifest: Manifest, records: list[bytes]) -> None:
