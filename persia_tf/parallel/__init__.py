@@ -2,12 +2,11 @@
 
 from persia_tf.parallel.applied import AppliedPlan, whole
 from persia_tf.parallel.exchange import Exchange
-from persia_tf.parallel.plan import LayerPlan, Plan
+from persia_tf.parallel.layer_plan import LayerPlan
+from persia_tf.parallel.plan import Plan
 from persia_tf.parallel.planning.planner import plan
-from persia_tf.parallel import splitting
 from persia_tf.parallel.splitting.splittable import Splittable, register
 from persia_tf.parallel.tags import tag
-
 
 __all__ = [
     "AppliedPlan",

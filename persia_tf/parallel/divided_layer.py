@@ -61,9 +61,7 @@ class DividedLayer:
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         self._regularization.add()
         exchange = self._exchange(args, kwargs)
-        return self._splittable.call(
-            self.layer, self._axis, exchange, *args, **kwargs
-        )
+        return self._splittable.call(self.layer, self._axis, exchange, *args, **kwargs)
 
     def _exchange(self, args: Any, kwargs: Any) -> Exchange:
         first = next(

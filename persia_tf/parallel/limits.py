@@ -9,9 +9,7 @@ from persia_tf._keras import keras
 from persia_tf.parallel.divided_layer import DividedLayer
 
 # Each number of a weight is updated by itself, so a part is updated as in the whole.
-_OPTIMIZERS = (
-    "SGD RMSprop Adam AdamW Adadelta Adagrad Adamax Nadam Ftrl Lion".split()
-)
+_OPTIMIZERS = "SGD RMSprop Adam AdamW Adadelta Adagrad Adamax Nadam Ftrl Lion".split()
 
 
 def check_optimizer(optimizer: Any) -> None:

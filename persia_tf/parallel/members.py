@@ -41,7 +41,9 @@ class Members:
 
     def __init__(self, name: str, size: int, timeout_seconds: float) -> None:
         self.size = size
-        self._group_key = _FIRST_GROUP_KEY + zlib.crc32(name.encode()) % _FIRST_GROUP_KEY
+        self._group_key = (
+            _FIRST_GROUP_KEY + zlib.crc32(name.encode()) % _FIRST_GROUP_KEY
+        )
         self._timeout_seconds = timeout_seconds
         self._rank: int | None = None
 

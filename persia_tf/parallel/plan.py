@@ -8,46 +8,17 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from persia_tf.base import checks
 from persia_tf.parallel.applied import AppliedPlan
 from persia_tf.parallel.divided_layer import DividedLayer
+from persia_tf.parallel.layer_plan import LayerPlan
 from persia_tf.parallel.layout import Layout, strategy_of_model
 from persia_tf.parallel.named_layers import splittable_layers
 from persia_tf.parallel.plan_table import plan_table
 from persia_tf.parallel.splitting.splittable import splittable_of
-from persia_tf.parallel.tags import PLACEMENTS, check_axis
-from persia_tf.base import checks
+from persia_tf.parallel.tags import PLACEMENTS
 
 _FORMAT = 1
-
-
-@dataclasses.dataclass(frozen=True)
-class LayerPlan:
-    """Where a layer is computed, and what that costs.
-
-    Attributes:
-        name: The layer's name, with the names of the layers that contain it.
-        kind: The name of the layer's class.
-        placement: `"data"` or `"model"`.
-        axis: The axis of the division, or None.
-        parameters: The number of the layer's parameters.
-        shapes: The shapes of the layer's weights.
-        examples: The greatest size of the first axis of the layer's input on a worker.
-        data_bytes: The bytes that a worker receives per step if the layer is whole.
-        bytes: The bytes that a worker receives per step as placed here.
-        divisions: The axes along which the layer can be divided, with the bytes that a
-            worker then receives per step.
-    """
-
-    name: str
-    kind: str
-    placement: str
-    axis: str | None
-    parameters: int
-    shapes: list[list[int]]
-    examples: int | None
-    data_bytes: float
-    bytes: float
-    divisions: dict[str, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,7 +137,8 @@ class Plan:
             for each in self.layers
             if each.placement == "model" and self.group_size > 1
         ]
-        return AppliedPlan(model, divided, layout)
+        with strategy.scope():
+            return AppliedPlan(model, divided, layout)
 
     def _check_workers(self, strategy: Any) -> None:
         made_for = (self.workers, self.group_size)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from persia_tf.parallel.plan import LayerPlan, Plan
+from persia_tf.parallel.layer_plan import LayerPlan
 
 _HEADER = ("layer", "class", "placement", "parameters", "MB whole", "MB placed")
 
 
-def plan_table(plan: Plan) -> str:
+def plan_table(plan: Any) -> str:
     """Returns the table of a plan, with a line for each layer.
 
     `MB whole` are the megabytes that a worker receives per step if the layer is whole
@@ -23,7 +22,7 @@ def plan_table(plan: Plan) -> str:
     return "\n".join([_title(plan), *lines, *_summary(plan)])
 
 
-def _title(plan: Plan) -> str:
+def _title(plan: Any) -> str:
     return (
         f"Plan for {plan.workers} workers in groups of {plan.group_size}, "
         f"global batches of {plan.batch_size}"
@@ -48,7 +47,7 @@ def _line(row: tuple[str, ...], widths: list[int]) -> str:
     return "  ".join(texts + numbers)
 
 
-def _summary(plan: Plan) -> list[str]:
+def _summary(plan: Any) -> list[str]:
     if plan.step_seconds is None or plan.data_step_seconds is None:
         return []
     ratio = plan.data_step_seconds / plan.step_seconds

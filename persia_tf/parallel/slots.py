@@ -6,7 +6,6 @@ from typing import Any
 
 from persia_tf._keras import IS_KERAS_3
 
-
 _REFERENCE = "reference_variable" if IS_KERAS_3 else "model_variable"
 
 

@@ -126,11 +126,12 @@ def export(
     Raises:
         TypeError: if `model` is not a Keras model.
         ValueError: if `mode` or `row_dtype` is unknown; `path` has files in it; the
-            call is within the scope of a strategy; the model is not built, or its inputs are not known; `rows` names an unknown
-            table, or uses a unit of time that a table does not record; a tf.Example
-            cannot hold an input; the model cannot be called with a batch of `warmup`;
-            `remote` is given without `mode="remote"`; or `mode="remote"` is given with
-            `row_dtype` or `rows`, or for tables that are embedded in this process.
+            call is within the scope of a strategy; the model is not built, or its
+            inputs are not known; `rows` names an unknown table, or uses a unit of time
+            that a table does not record; a tf.Example cannot hold an input; the model
+            cannot be called with a batch of `warmup`; `remote` is given without
+            `mode="remote"`; or `mode="remote"` is given with `row_dtype` or `rows`, or
+            for tables that are embedded in this process.
         FailedPreconditionError: if `rows` is given for a table that does not record
             how its rows are used.
         ImportError: if `warmup` needs a package that is not installed.

@@ -38,7 +38,12 @@ class LayerCost(NamedTuple):
 
 
 def measured_cost(
-    name: str, layer: Any, call: LayerCall, axis: str | None, members: int, strategy: Any
+    name: str,
+    layer: Any,
+    call: LayerCall,
+    axis: str | None,
+    members: int,
+    strategy: Any,
 ) -> LayerCost:
     """Runs a layer with random inputs, and measures what it costs.
 

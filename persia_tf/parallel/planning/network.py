@@ -94,5 +94,7 @@ def _measured_line(members: Members, kind: str) -> Line:
 
 def _measured_seconds(members: Members, kind: str, size: int) -> float:
     value = tf.zeros([members.size, size // 4 // members.size])
-    operation = tf.function(lambda value: getattr(members, kind)(value, f"probe/{kind}"))
+    operation = tf.function(
+        lambda value: getattr(members, kind)(value, f"probe/{kind}")
+    )
     return median_seconds(operation, value)

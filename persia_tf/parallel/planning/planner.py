@@ -88,8 +88,9 @@ def plan(
     strategy = strategy_of_model(model)
     batch_size = checks.integer("batch_size", batch_size, 1, _MOST)
     workers, group_size = _sizes(strategy, workers, group_size, bandwidth)
-    planner = _Planner(model, strategy, batch_size, workers, group_size, inputs)
-    return planner.plan(bandwidth)
+    with strategy.scope():
+        planner = _Planner(model, strategy, batch_size, workers, group_size, inputs)
+        return planner.plan(bandwidth)
 
 
 def _sizes(

@@ -64,9 +64,7 @@ def step_seconds(costs: Sequence[LayerCost], machine: Machine) -> float:
     return network_free + machine.update_per_byte * (updated + machine.other_bytes)
 
 
-def exchanged_bytes(
-    cost: LayerCost, workers: int, members: int, groups: int
-) -> float:
+def exchanged_bytes(cost: LayerCost, workers: int, members: int, groups: int) -> float:
     """Returns the bytes that a worker receives for a layer in a step."""
     transfers = cost.forward_transfers + cost.backward_transfers
     return (

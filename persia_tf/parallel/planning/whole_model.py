@@ -55,8 +55,8 @@ def update_seconds_per_byte(optimizer: Any, strategy: Any) -> float:
         strategy: The strategy of the model.
     """
     optimizer = getattr(optimizer, "inner_optimizer", optimizer)
-    twin = type(optimizer).from_config(optimizer.get_config())
     with strategy.scope():
+        twin = type(optimizer).from_config(optimizer.get_config())
         weights = tf.Variable(tf.zeros([_PROBED_WEIGHTS]))
         twin.build([weights])
     gradient = tf.ones([_PROBED_WEIGHTS])

@@ -7,9 +7,9 @@ from typing import Any
 from persia_tf._keras import keras
 
 _NAMES = (
-    "elu exponential gelu hard_sigmoid hard_silu hard_swish hard_tanh leaky_relu "
-    "linear log_sigmoid mish relu relu6 selu sigmoid silu softplus softsign sparse_plus "
-    "squareplus swish tanh tanh_shrink threshold celu hard_shrink soft_shrink"
+    "celu elu exponential gelu hard_shrink hard_sigmoid hard_silu hard_swish hard_tanh "
+    "leaky_relu linear log_sigmoid mish relu relu6 selu sigmoid silu soft_shrink "
+    "softplus softsign sparse_plus squareplus swish tanh tanh_shrink threshold"
 ).split()
 
 

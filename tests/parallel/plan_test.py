@@ -1,0 +1,133 @@
+"""Plans for several workers, made by one."""
+
+import re
+
+import numpy as np
+import pytest
+
+import persia_tf as ptf
+from persia_tf._keras import keras
+
+SLOW, FAST = 1e5, 1e12
+
+
+def placements(plan):
+    return {layer.name: layer.placement for layer in plan.layers}
+
+
+def make_plan(model, bandwidth=SLOW, batch_size=8, **options):
+    options = {"workers": 4, "group_size": 2, **options}
+    return ptf.parallel.plan(model, batch_size, bandwidth=bandwidth, **options)
+
+
+def test_a_slow_network_divides_layers_with_more_weights_than_activations(make_model):
+    plan = make_plan(make_model())
+    assert placements(plan) == {"wide_0": "model", "wide_1": "model", "head": "data"}
+    assert plan.step_seconds < plan.data_step_seconds
+
+
+def test_no_layer_is_divided_if_its_activations_are_larger(make_model):
+    plan = make_plan(make_model(), batch_size=8192)
+    assert set(placements(plan).values()) == {"data"}
+    assert plan.step_seconds == plan.data_step_seconds
+
+
+def test_the_bytes_are_those_of_the_arithmetic(make_model):
+    # 4 workers sum gradients in a ring; 2 members gather 2 examples of 256 numbers
+    # each, exchange half of the outputs, and the same backward.
+    [wide, *_] = make_plan(make_model()).layers
+    weights = 4 * (256 * 256 + 256)
+    assert wide.data_bytes == 2 * 3 / 4 * weights
+    inputs, outputs = 4 * 2 * 256, 4 * 2 * 256 // 2
+    groups = weights / 2 * 2 * 1 / 2
+    assert wide.divisions["columns"] == 2 * (inputs + outputs) + groups
+
+
+def test_a_tag_is_followed_whatever_it_costs(make_model):
+    model = make_model()
+    ptf.parallel.tag(model.get_layer("wide_0"), "data")
+    ptf.parallel.tag(model, "model", axis="rows", pattern="*_1")
+    for bandwidth in (SLOW, FAST):
+        layers = make_plan(model, bandwidth).layers
+        chosen = [(each.placement, each.axis) for each in layers]
+        assert chosen[:2] == [("data", None), ("model", "rows")]
+
+
+def test_the_table_shows_each_layer(make_model):
+    text = str(make_plan(make_model()))
+    assert "4 workers in groups of 2" in text
+    assert re.search(r"wide_0 +Dense +model, \w+ +65,792 +\d+\.\d\d +\d+\.\d\d", text)
+    assert re.search(r"Predicted step: [\d.]+ ms, and [\d.]+ ms if no layer", text)
+
+
+def test_a_plan_is_edited(make_model):
+    plan = make_plan(make_model())
+    edited = plan.place("wide_0", "data").place("wide_1", "model", "rows")
+    assert placements(edited)["wide_0"] == "data"
+    assert edited.layers[1].axis == "rows"
+    assert edited.layers[0].bytes == plan.layers[0].data_bytes
+    assert edited.step_seconds is None and "Predicted" not in str(edited)
+    assert placements(plan)["wide_0"] == "model"
+
+
+def test_a_plan_is_saved_and_loaded(make_model, tmp_path):
+    plan = make_plan(make_model())
+    plan.save(tmp_path / "plan.json")
+    assert ptf.parallel.Plan.load(tmp_path / "plan.json") == plan
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": 0}', '{"format": 1}'])
+def test_a_file_without_a_plan_is_refused(content, tmp_path):
+    (tmp_path / "plan.json").write_text(content)
+    with pytest.raises(ValueError, match=r"`path` must be a file .*plan\.json"):
+        ptf.parallel.Plan.load(tmp_path / "plan.json")
+
+
+def test_measuring_changes_no_weight(make_model):
+    model = make_model(optimizer="adam")
+    before = model.get_weights()
+    make_plan(model)
+    for old, new in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_a_subclassed_model_needs_inputs(strategy):
+    class Scorer(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.wide = keras.layers.Dense(256, name="wide")
+            self.head = keras.layers.Dense(1, name="head")
+
+        def call(self, inputs):
+            return self.head(self.wide(inputs["x"]) + inputs["y"])
+
+    inputs = {"x": np.ones((3, 256), "float32"), "y": np.ones((3, 1), "float32")}
+    with strategy.scope():
+        model = Scorer()
+        model.compile("sgd", "mse")
+        model(inputs)
+    with pytest.raises(ValueError, match="`inputs` must be given"):
+        make_plan(model)
+    plan = make_plan(model, inputs=inputs)
+    assert placements(plan) == {"wide": "model", "head": "data"}
+
+
+def test_layers_within_layers_are_named_by_both(strategy):
+    with strategy.scope():
+        tower = keras.Sequential(
+            [keras.Input((256,)), keras.layers.Dense(256, name="inner")], name="tower"
+        )
+        inputs = keras.Input((256,))
+        model = keras.Model(inputs, tower(inputs))
+        model.compile("sgd", "mse")
+    assert placements(make_plan(model)) == {"tower/inner": "model"}
+    ptf.parallel.tag(model, "data", pattern="tower/*")
+    assert placements(make_plan(model)) == {"tower/inner": "data"}
+
+
+def test_a_layer_whose_sizes_cannot_be_divided_stays_whole(make_model):
+    plan = make_plan(make_model(units=255))
+    assert set(placements(plan).values()) == {"data"}
+    assert plan.layers[0].divisions == {}
+    with pytest.raises(ValueError, match=r"the layer wide_0 can be divided: there is"):
+        plan.place("wide_0", "model")
