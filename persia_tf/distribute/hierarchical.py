@@ -7,10 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.base import checks
-from persia_tf.distribute.multi_worker import (
-    MultiWorkerMirroredStrategy,
-    with_timeout,
-)
+from persia_tf.distribute.multi_worker import MultiWorkerMirroredStrategy
 
 _MOST_WORKERS = 1 << 20
 
@@ -76,7 +73,6 @@ class HierarchicalStrategy(MultiWorkerMirroredStrategy):
                 f"CUDA_VISIBLE_DEVICES). Received: a worker with {devices} devices"
             )
         self._group_size = _checked_size(group_size, self.workers)
-        self._timeout_seconds = with_timeout(communication_options).timeout_seconds
 
     @property
     def workers(self) -> int:
@@ -90,11 +86,6 @@ class HierarchicalStrategy(MultiWorkerMirroredStrategy):
         if resolver is None or not resolver.task_type:
             return 0
         return _index_of(resolver)
-
-    @property
-    def timeout_seconds(self) -> float:
-        """How long an exchange waits for other workers, or 0 for no limit."""
-        return self._timeout_seconds
 
     @property
     def group_size(self) -> int:

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from persia_tf._keras import IS_KERAS_3
 from persia_tf.distribute import keras3_reduce
+from persia_tf.distribute.watchdog import Watchdog
 
 _TIMEOUT_SECONDS = 300.0
 
@@ -65,7 +66,21 @@ class MultiWorkerMirroredStrategy(tf.distribute.MultiWorkerMirroredStrategy):
         if cluster_resolver is None:
             cluster_resolver = _Workers()
         _check_workers(cluster_resolver)
-        super().__init__(cluster_resolver, with_timeout(communication_options))
+        options, self._timeout_seconds = _without_timeout(communication_options)
+        super().__init__(cluster_resolver, options)
+        self._watchdog: Watchdog | None = None
+        if self.num_replicas_in_sync > 1 and self._timeout_seconds:
+            self._watchdog = Watchdog(self, self._timeout_seconds)
+
+    @property
+    def timeout_seconds(self) -> float:
+        """How long a step waits for other workers, or 0 for no limit."""
+        return self._timeout_seconds
+
+    @property
+    def watchdog(self) -> Watchdog | None:
+        """Ends steps that wait too long; None if none does."""
+        return self._watchdog
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
         """Reduces a value across replicas; see `tf.distribute.Strategy.reduce`.
@@ -129,14 +144,23 @@ class _Workers(tf.distribute.cluster_resolver.TFConfigClusterResolver):
         return tf.train.ClusterSpec(tasks)
 
 
-def with_timeout(options: Any) -> Any:
-    """Returns the options with a timeout, so that no worker waits forever."""
-    bounded = tf.distribute.experimental.CommunicationOptions(
-        timeout_seconds=_TIMEOUT_SECONDS
+def _without_timeout(options: Any) -> tuple[Any, float]:
+    """Returns options in which collective operations have no timeout, and the timeout.
+
+    Args:
+        options: A `tf.distribute.experimental.CommunicationOptions`, or None.
+    """
+    kind = type(tf.distribute.experimental.CommunicationOptions())
+    if options is None:
+        return options, _TIMEOUT_SECONDS
+    if not isinstance(options, kind):
+        return options, 0.0  # TensorFlow refuses them with a clear message.
+    given = options.timeout_seconds
+    bare = tf.distribute.experimental.CommunicationOptions(
+        bytes_per_pack=options.bytes_per_pack,
+        implementation=options.implementation,
     )
-    if options is not None and not isinstance(options, type(bounded)):
-        return options  # TensorFlow refuses them with a clear message.
-    return bounded.merge(options)
+    return bare, _TIMEOUT_SECONDS if given is None else given
 
 
 def _check_workers(resolver: Any) -> None:

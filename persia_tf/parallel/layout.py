@@ -18,12 +18,12 @@ class Layout:
 
     def __init__(self, strategy: HierarchicalStrategy) -> None:
         workers, size = strategy.workers, strategy.group_size
-        timeout = strategy.timeout_seconds
+        watchdog = strategy.watchdog
         layout = f"{workers} workers in groups of {size}"
-        self.workers = Members(f"{layout}: all", workers, timeout)
-        self.group = Members(f"{layout}: group {strategy.group}", size, timeout)
+        self.workers = Members(f"{layout}: all", workers, watchdog)
+        self.group = Members(f"{layout}: group {strategy.group}", size, watchdog)
         peers = f"{layout}: peers {self.group.rank}"
-        self.peers = Members(peers, strategy.groups, timeout)
+        self.peers = Members(peers, strategy.groups, watchdog)
 
 
 def strategy_of_model(model: Any) -> HierarchicalStrategy:

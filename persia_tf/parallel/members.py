@@ -16,6 +16,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from persia_tf.distribute.watchdog import Watchdog
+
 # TensorFlow's strategies use keys from 1 on.
 _FIRST_GROUP_KEY = 1 << 29
 _MOST_KEYS = 1 << 30
@@ -28,23 +30,22 @@ class Members:
 
     All methods are collective: every member must call them in step, with the same names
     and shapes. Within a function they add operations to its graph that run as soon as
-    their inputs are there. An exchange fails if it takes longer than the timeout, or if
-    a member has died.
+    their inputs are there. An exchange fails if a member has died, or if the strategy's
+    watchdog ends a step that waits too long.
 
     Args:
         name: A name for this set of workers. Sets with different members must have
             different names.
         size: How many workers they are.
-        timeout_seconds: How long an exchange waits for the other members, or 0 for no
-            limit.
+        watchdog: The strategy's watchdog, or None.
     """
 
-    def __init__(self, name: str, size: int, timeout_seconds: float) -> None:
+    def __init__(self, name: str, size: int, watchdog: Watchdog | None) -> None:
         self.size = size
+        self._watchdog = watchdog
         self._group_key = (
             _FIRST_GROUP_KEY + zlib.crc32(name.encode()) % _FIRST_GROUP_KEY
         )
-        self._timeout_seconds = timeout_seconds
         self._rank: int | None = None
 
     @property
@@ -66,7 +67,8 @@ class Members:
         """
         if self.size == 1:
             return value
-        return tf.raw_ops.CollectiveGatherV2(input=value, **self._keys(value, name))
+        keys = self._keys(value, name)
+        return self._noted(tf.raw_ops.CollectiveGatherV2(input=value, **keys))
 
     def exchange(self, value: tf.Tensor, name: str) -> tf.Tensor:
         """Sends one slice to each member, and returns the slices received.
@@ -81,7 +83,8 @@ class Members:
         """
         if self.size == 1:
             return value
-        return tf.raw_ops.CollectiveAllToAllV2(input=value, **self._keys(value, name))
+        keys = self._keys(value, name)
+        return self._noted(tf.raw_ops.CollectiveAllToAllV2(input=value, **keys))
 
     def sum(self, value: tf.Tensor, name: str) -> tf.Tensor:
         """Returns the sum of the members' values.
@@ -99,12 +102,16 @@ class Members:
     def _reduce(self, value: tf.Tensor, name: str, operation: str) -> tf.Tensor:
         if self.size == 1:
             return value
-        return tf.raw_ops.CollectiveReduceV2(
-            input=value,
-            merge_op=operation,
-            final_op="Id",
-            **self._keys(value, name),
+        keys = self._keys(value, name)
+        reduced = tf.raw_ops.CollectiveReduceV2(
+            input=value, merge_op=operation, final_op="Id", **keys
         )
+        return self._noted(reduced)
+
+    def _noted(self, result: tf.Tensor) -> tf.Tensor:
+        if self._watchdog is not None:
+            self._watchdog.note(result)
+        return result
 
     def _find_rank(self) -> int:
         # TensorFlow orders the members by their devices; which order that is does not
@@ -121,7 +128,6 @@ class Members:
             "instance_key": _instance_key(value, name),
             "ordering_token": [],
             "communication_hint": "ring",
-            "timeout_seconds": self._timeout_seconds,
         }
 
 

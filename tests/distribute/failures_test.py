@@ -123,3 +123,27 @@ def test_a_legacy_optimizer_cannot_wait_for_all_workers(run_workers):
     for ended in run_workers(COMMON + LEGACY):
         raised = ended.result()["raised"]
         assert "tf_keras.optimizers.legacy" in raised
+
+
+THREADS = """
+threads = []
+
+
+class CountThreads(keras.callbacks.Callback):
+    def on_epoch_end(self, epoch, logs=None):
+        threads.append(len(os.listdir("/proc/self/task")))
+
+
+with strategy.scope():
+    model = make_model()
+    data = batches(ids, labels, size=2)
+    model.fit(data, epochs=4, verbose=0, callbacks=[CountThreads()])
+say(threads=threads)
+"""
+
+
+def test_steps_leave_no_threads_that_wait_for_a_timeout(run_workers):
+    for ended in run_workers(COMMON + THREADS):
+        first, *_, last = ended.result()["threads"]
+        # Three epochs of 45 steps, each with several collective operations.
+        assert last < first + 45

@@ -16,7 +16,7 @@ class LoopbackMembers(Members):
     """
 
     def __init__(self, size: int) -> None:
-        super().__init__("loopback", size, 0)
+        super().__init__("loopback", size, None)
         self.transfers: list[Transfer] = []
 
     @property
