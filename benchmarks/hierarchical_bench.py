@@ -1,0 +1,154 @@
+"""Groups that divide layers, beside plain data parallelism, in a slow network.
+
+    python benchmarks/hierarchical_bench.py                    # 2 workers, 1 Gbit/s
+    python benchmarks/hierarchical_bench.py --workers 4 --mbit 100 --model wide
+
+Each worker is pinned to a core, and is on a machine of its own: a network namespace
+that sends at a limited rate (needs root). The sides train the same model in turn:
+
+    plain    `MultiWorkerMirroredStrategy`
+    whole    `HierarchicalStrategy`, with a plan in which no layer is divided
+    planned  `HierarchicalStrategy`, with the plan that `ptf.parallel.plan` chooses
+
+    planned_over_plain      samples per second of one over those of the other
+    planned_over_whole      the same
+    predicted_over_measured the step time that the plan predicts, over the measured one
+
+The last line is one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hierarchical_worker import MODELS, WAYS
+from limited_network import Machine, limited_network
+
+_WORKER = Path(__file__).absolute().parent / "hierarchical_worker.py"
+_PORT = 7000
+_RUN_SECONDS = 600
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("--workers", type=int, default=2, help="(%(default)s)")
+    add("--group-size", type=int, help="of each group (all workers)")
+    add("--mbit", type=int, default=1000, help="per second (%(default)s)")
+    add("--model", choices=MODELS, default="wide", help="(%(default)s)")
+    add("--width", type=int, default=2048, help="of the model (%(default)s)")
+    add("--batch", type=int, default=64, help="examples per worker (%(default)s)")
+    add("--optimizer", default="adam", help="(%(default)s)")
+    add("--steps", type=int, default=10, help="of each run (%(default)s)")
+    add("--turns", type=int, default=3, help="of each side (%(default)s)")
+    add("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    add("--quick", action="store_true", help="only a smoke test")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.width, arguments.steps, arguments.turns = 128, 2, 1
+    return arguments
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    load = os.getloadavg()[0]
+    seconds: dict[str, list[float]] = {way: [] for way in arguments.ways}
+    predicted: list[float] = []
+    for turn in range(arguments.turns):
+        for way in arguments.ways:
+            said = run(way, arguments)
+            seconds[way].append(statistics.median(said["seconds"]))
+            if way == "planned":
+                predicted.append(said["predicted"])
+                print(said["plan"], file=sys.stderr, flush=True)
+            print(
+                f"turn {turn + 1}: {way}: {seconds[way][-1] * 1e3:.1f} ms per step",
+                file=sys.stderr,
+                flush=True,
+            )
+    figures = figures_of(seconds, predicted)
+    for name, figure in figures.items():
+        print(f"{name:24} {figure:9.3f}")
+    setup = {
+        **vars(arguments),
+        "cores": os.cpu_count(),
+        "load_average_before": round(load, 2),
+    }
+    print(
+        json.dumps(
+            {"benchmark": "hierarchical_bench", "figures": figures, "setup": setup}
+        )
+    )
+
+
+def figures_of(
+    seconds: dict[str, list[float]], predicted: Sequence[float]
+) -> dict[str, float]:
+    """Returns the medians over the turns of the ratios of two sides."""
+    figures = {
+        f"{way}_step_ms": 1e3 * statistics.median(of_way)
+        for way, of_way in seconds.items()
+    }
+    for other in ("plain", "whole"):
+        if other in seconds and "planned" in seconds:
+            figures[f"planned_over_{other}"] = statistics.median(
+                a / b for a, b in zip(seconds[other], seconds["planned"])
+            )
+    if predicted:
+        figures["predicted_over_measured"] = statistics.median(
+            a / b for a, b in zip(predicted, seconds["planned"])
+        )
+    return figures
+
+
+def run(way: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Trains in one way; returns what the first worker measured."""
+    with limited_network(arguments.workers, arguments.mbit * 10**6) as machines:
+        workers = [
+            start(way, index, machines, arguments) for index in range(len(machines))
+        ]
+        try:
+            outputs = [worker.communicate(timeout=_RUN_SECONDS) for worker in workers]
+        finally:
+            for worker in workers:
+                worker.kill()
+                worker.wait()
+    for worker, (_, errors) in zip(workers, outputs):
+        if worker.returncode:
+            raise SystemExit(f"a worker ended with {worker.returncode}: {errors}")
+    return json.loads(outputs[0][0].splitlines()[-1])
+
+
+def start(
+    way: str, index: int, machines: Sequence[Machine], arguments: argparse.Namespace
+) -> subprocess.Popen[str]:
+    addresses = [f"{machine.address}:{_PORT}" for machine in machines]
+    config = {
+        "cluster": {"worker": addresses},
+        "task": {"type": "worker", "index": index},
+    }
+    core = index % (os.cpu_count() or 1)
+    command = ["taskset", "-c", str(core), sys.executable, str(_WORKER), "--way", way]
+    for name in ("model", "width", "batch", "optimizer", "steps"):
+        command += [f"--{name}", str(getattr(arguments, name))]
+    if arguments.group_size:
+        command += ["--group-size", str(arguments.group_size)]
+    return subprocess.Popen(
+        machines[index].command(*command),
+        env={**os.environ, "TF_CONFIG": json.dumps(config)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
