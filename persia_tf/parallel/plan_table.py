@@ -52,7 +52,11 @@ def _summary(plan: Any) -> list[str]:
         return []
     ratio = plan.data_step_seconds / plan.step_seconds
     return [
-        f"Predicted step: {plan.step_seconds * 1e3:.1f} ms, and "
-        f"{plan.data_step_seconds * 1e3:.1f} ms if no layer is divided "
+        f"Predicted step: {_milliseconds(plan.step_seconds)}, and "
+        f"{_milliseconds(plan.data_step_seconds)} if no layer is divided "
         f"({ratio:.2f} times as fast)"
     ]
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"

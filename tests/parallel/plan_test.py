@@ -57,7 +57,7 @@ def test_the_table_shows_each_layer(make_model):
     text = str(make_plan(make_model()))
     assert "4 workers in groups of 2" in text
     assert re.search(r"wide_0 +Dense +model, \w+ +65,792 +\d+\.\d\d +\d+\.\d\d", text)
-    assert re.search(r"Predicted step: [\d.]+ ms, and [\d.]+ ms if no layer", text)
+    assert re.search(r"Predicted step: [\d.e+]+ ms, and [\d.e+]+ ms if no layer", text)
 
 
 def test_a_plan_is_edited(make_model):
