@@ -101,10 +101,7 @@ class _AllNumbers(GradientCodec):
 class _LargeNumbers(GradientCodec):
     """Each worker sends all workers its numbers of large magnitude."""
 
-    def __init__(
-        self, encoding: Threshold, count: int, workers: int, name: str
-    ) -> None:
-        self._workers = workers
+    def __init__(self, encoding: Threshold, count: int, name: str) -> None:
         self._entries = entries.of(encoding, count)
         self._selector = Selector(encoding, 1, count, self._entries.room, name)
         self._error = states.zeros([count], tf.float32, f"{name}/error")
@@ -116,12 +113,7 @@ class _LargeNumbers(GradientCodec):
     def sum(self, gradient: tf.Tensor, members: Members, name: str) -> tf.Tensor:
         payload = members.gather(self._encode(gradient), f"{name}/entries")
         values, places = self._entries.decode(payload)
-        total = self._entries.spread(values[:1], places[:1])[0]
-        # In one operation for all workers, places would occur several times, and the
-        # order of the additions would be up to TensorFlow.
-        for worker in range(1, self._workers):
-            indices = tf.maximum(places[worker], 0)[:, tf.newaxis]
-            total = tf.tensor_scatter_nd_add(total, indices, values[worker])
+        total = self._entries.sum_rows(values, places)
         return tf.cast(total, gradient.dtype)
 
     def _encode(self, gradient: tf.Tensor) -> tf.Tensor:
@@ -136,9 +128,8 @@ class _LargeNumbers(GradientCodec):
         sent = tf.pad(sent, [[0, beyond]])[: tf.size(found)]
         left = tf.gather(total, found) - sent
         left = tf.where(tf.math.is_finite(left), left, tf.gather(before, found))
-        self._error.assign(
-            tf.tensor_scatter_nd_update(total, found[:, tf.newaxis], left)
-        )
+        self._error.assign(total)
+        self._error.scatter_update(tf.IndexedSlices(left, found))
         return self._entries.encode_places(places, payload)
 
 
@@ -154,7 +145,7 @@ def gradient_codec(
         name: The name of the codec's variables.
     """
     if isinstance(encoding, Threshold):
-        return _LargeNumbers(encoding, count, workers, name)
+        return _LargeNumbers(encoding, count, name)
     return _AllNumbers(formats.format_of(encoding), count, workers, name)
 
 
