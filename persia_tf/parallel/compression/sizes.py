@@ -1,0 +1,43 @@
+"""How many bytes workers exchange, exactly: for models of what a plan costs."""
+
+from __future__ import annotations
+
+from persia_tf.parallel.compression import entries, formats, words
+from persia_tf.parallel.compression.encodings import Encoding, Threshold
+from persia_tf.parallel.compression.gradients import slice_of
+
+
+def activation_bytes(encoding: Encoding | None, count: int) -> tuple[int, int]:
+    """Returns the bytes of a piece of activations, and of its gradient.
+
+    A member of a group of g receives g - 1 pieces, and as many gradients.
+
+    Args:
+        encoding: How numbers are sent, or None for float32.
+        count: How many numbers the piece has.
+    """
+    if encoding is None:
+        return count * words.BYTES, count * words.BYTES
+    if isinstance(encoding, Threshold):
+        of_entries = entries.of(encoding, count)
+        return of_entries.words * words.BYTES, of_entries.value_words * words.BYTES
+    size = formats.format_of(encoding).words(count) * words.BYTES
+    return size, size
+
+
+def gradient_bytes(encoding: Encoding | None, count: int, workers: int) -> int:
+    """Returns the bytes that a worker receives to know the sum of a bucket's gradients.
+
+    With None, `Float16` and `Int8`, they do not depend on the number of workers, n,
+    but for a factor of (n - 1) / n. With `Threshold`, they are proportional to n - 1.
+
+    Args:
+        encoding: How numbers are sent, or None for float32.
+        count: How many numbers the bucket has.
+        workers: The number of workers.
+    """
+    if isinstance(encoding, Threshold):
+        return (workers - 1) * activation_bytes(encoding, count)[0]
+    # Each worker receives the others' summands of its slice, then the others' sums.
+    in_slice = slice_of(count, workers)
+    return 2 * (workers - 1) * activation_bytes(encoding, in_slice)[0]
