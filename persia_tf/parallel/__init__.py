@@ -1,6 +1,12 @@
 """Divides the dense layers of a model among the workers of a group."""
 
 from persia_tf.parallel.applied import AppliedPlan, whole
+from persia_tf.parallel.compression.encodings import (
+    Encoding,
+    Float16,
+    Int8,
+    Threshold,
+)
 from persia_tf.parallel.exchange import Exchange
 from persia_tf.parallel.layer_plan import LayerPlan
 from persia_tf.parallel.plan import Plan
@@ -10,10 +16,14 @@ from persia_tf.parallel.tags import tag
 
 __all__ = [
     "AppliedPlan",
+    "Encoding",
     "Exchange",
+    "Float16",
+    "Int8",
     "LayerPlan",
     "Plan",
     "Splittable",
+    "Threshold",
     "plan",
     "register",
     "tag",

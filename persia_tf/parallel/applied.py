@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import tensorflow as tf
+
+from persia_tf.parallel import encoding_state
+from persia_tf.parallel.compression.encodings import Encoding
 from persia_tf.parallel.divided_layer import DividedLayer
 from persia_tf.parallel.divided_variable import DividedVariable, stored
 from persia_tf.parallel.gradients import GradientSum
@@ -52,6 +57,7 @@ class AppliedPlan:
         model: A built and compiled model.
         layers: Its layers that are divided.
         layout: The workers that exchange something.
+        gradients: How gradients are sent; None for as they are.
 
     Raises:
         ValueError: if a plan is already applied to the model, or if the model's
@@ -59,7 +65,11 @@ class AppliedPlan:
     """
 
     def __init__(
-        self, model: Any, layers: Sequence[DividedLayer], layout: Layout
+        self,
+        model: Any,
+        layers: Sequence[DividedLayer],
+        layout: Layout,
+        gradients: Encoding | None = None,
     ) -> None:
         if model in _applied:
             raise ValueError(
@@ -70,6 +80,7 @@ class AppliedPlan:
         self._model = model
         self._layers = layers
         self._layout = layout
+        self._encoding = gradients
         self._weights = [each for layer in layers for each in layer.variables]
         self._slots: list[DividedVariable] = []
         self._is_divided = False
@@ -93,6 +104,35 @@ class AppliedPlan:
         finally:
             self._divide()
 
+    def save_state(self, folder: str | os.PathLike[str]) -> None:
+        """Writes what this worker's encodings remember: errors and thresholds.
+
+        All workers must call it, with a folder of their own or a common one. Without
+        it, training goes on with no errors to make up for.
+
+        Args:
+            folder: Where each worker writes a file of its own.
+        """
+        encoding_state.save(folder, self._layout.workers.rank, self._state())
+
+    def load_state(self, folder: str | os.PathLike[str]) -> None:
+        """Reads what `save_state` wrote, once the model has taken a training step.
+
+        Args:
+            folder: As for `save_state`.
+
+        Raises:
+            ValueError: if the files are of another plan, another model or other
+                workers.
+        """
+        encoding_state.load(folder, self._layout.workers.rank, self._state())
+
+    def _state(self) -> dict[str, tf.Variable]:
+        state = dict(self._summing.state)
+        for layer in self._layers:
+            state.update(layer.state)
+        return state
+
     def remove(self) -> None:
         """Joins the layers for good. All workers must call it."""
         for name in (*_WHOLE_METHODS, "compile"):
@@ -107,12 +147,13 @@ class AppliedPlan:
         if self._layers:
             check_optimizer(optimizer)
             self._slots = self._divided_slots()
-        summing = GradientSum(
+        self._summing = GradientSum(
             [each.variable for each in self._weights],
             self._layout.workers,
             self._layout.peers,
+            self._encoding,
         )
-        self._uninstall = summing.install(optimizer)
+        self._uninstall = self._summing.install(optimizer)
 
     def _compile(self, *args: Any, **kwargs: Any) -> None:
         with self.whole():

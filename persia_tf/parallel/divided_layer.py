@@ -7,6 +7,11 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf.layers.training_mode import is_training
+from persia_tf.parallel.compression.activations import (
+    ActivationCodec,
+    activation_codec,
+)
+from persia_tf.parallel.compression.encodings import Encoding
 from persia_tf.parallel.divided_variable import DividedVariable
 from persia_tf.parallel.exchange import Exchange
 from persia_tf.parallel.members import Members
@@ -24,6 +29,7 @@ class DividedLayer:
         splittable: How it is divided.
         members: The workers of the group.
         capacity: The greatest size of the first axis of the layer's input in training.
+        encoding: How activations are exchanged in training; None for as they are.
     """
 
     def __init__(
@@ -34,6 +40,7 @@ class DividedLayer:
         splittable: Splittable,
         members: Members,
         capacity: int,
+        encoding: Encoding | None = None,
     ) -> None:
         self.layer = layer
         self.name = name
@@ -41,6 +48,8 @@ class DividedLayer:
         self._splittable = splittable
         self._members = members
         self._capacity = capacity
+        self._encoding = encoding
+        self._codecs: dict[tuple[str, int, int], ActivationCodec] = {}
         self.variables = [
             DividedVariable(variable, weight_axis, members)
             for variable, weight_axis in splittable.divided_weights(layer, axis)
@@ -70,12 +79,28 @@ class DividedLayer:
             if isinstance(each, tf.Tensor) or hasattr(each, "shape")
         )
         rows = tf.shape(first)[0]
-        if is_training(kwargs.get("training")):
-            capacity: Any = self._capacity
-            rows = self._checked(rows)
-        else:
+        if not is_training(kwargs.get("training")):
             capacity = self._members.maximum(rows, f"{self.name}/rows")
-        return Exchange(self._members, self.name, rows, capacity)
+            return Exchange(self._members, self.name, rows, capacity)
+        codecs = None if self._encoding is None else self._codec
+        rows = self._checked(rows)
+        return Exchange(self._members, self.name, rows, self._capacity, codecs)
+
+    def _codec(self, name: str, pieces: int, count: int) -> ActivationCodec:
+        key = (name, pieces, count)
+        if key not in self._codecs:
+            unique = f"{name}/{pieces}x{count}"
+            self._codecs[key] = activation_codec(self._encoding, *key[1:], unique)
+        return self._codecs[key]
+
+    @property
+    def state(self) -> dict[str, tf.Variable]:
+        """The variables of the encoding of this worker, by name."""
+        return {
+            f"{name}/{pieces}x{count}/{part}": variable
+            for (name, pieces, count), codec in self._codecs.items()
+            for part, variable in codec.state.items()
+        }
 
     def _checked(self, rows: tf.Tensor) -> tf.Tensor:
         check = tf.debugging.Assert(

@@ -6,7 +6,8 @@ A tensor of a divided layer is in one of two forms, if the group has g members:
 - by columns: each member has the examples of all members, with its own part of the
   features: `(g * b, ..., c / g)`.
 
-Each method turns one form into the other, and its gradient turns it back.
+Each method turns one form into the other, and its gradient turns it back. In training,
+what is exchanged may be encoded.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from persia_tf.parallel.compression.activations import ActivationCodec
+from persia_tf.parallel.compression.crossing import exchanged, gathered
 from persia_tf.parallel.members import Members
 
 
@@ -31,6 +34,9 @@ class Exchange:
         rows: int32 scalar: the size of the first axis on this worker.
         capacity: The greatest size of the first axis on any member: an int, or an int32
             scalar that is equal on all members.
+        codecs: Returns how an exchange is encoded, by its name, the number of pieces
+            that a member sends, and the numbers in each; None if it is not. Defaults to
+            None: no exchange is encoded.
     """
 
     def __init__(
@@ -39,11 +45,13 @@ class Exchange:
         name: str,
         rows: tf.Tensor | int,
         capacity: tf.Tensor | int,
+        codecs: Callable[[str, int, int], ActivationCodec | None] | None = None,
     ) -> None:
         self._members = members
         self._name = name
         self._rows = rows
         self._capacity = capacity
+        self._codecs = codecs
 
     @property
     def size(self) -> int:
@@ -97,34 +105,61 @@ class Exchange:
         return self._split(self._padded(x), _from_the_left(x, axis))
 
     def _gathered(self, x: tf.Tensor) -> tf.Tensor:
+        name = f"{self._name}/gather"
+        codec = self._codec(name, x, pieces=1)
+        if codec is not None:
+            pieces = gathered(codec, self._members, tf.reshape(x, [1, -1]), name)
+            return tf.reshape(pieces, [self.size * x.shape[0], *x.shape[1:]])
+
         def forward(x: tf.Tensor) -> tf.Tensor:
-            return self._members.gather(x, f"{self._name}/gather")
+            return self._members.gather(x, name)
 
         return _with_gradient(forward, self._summed)(x)
 
     def _summed(self, x: tf.Tensor) -> tf.Tensor:
-        def forward(x: tf.Tensor) -> tf.Tensor:
-            slices = self._members.exchange(self._by_member(x), f"{self._name}/sum")
-            return tf.reduce_sum(slices, axis=0)
+        name = f"{self._name}/sum"
+        slices = self._by_member(x)
+        if self._codec(name, slices, self.size) is not None:
+            return tf.reduce_sum(self._exchanged(slices, name), axis=0)
 
-        return _with_gradient(forward, self._gathered)(x)
+        def forward(x: tf.Tensor) -> tf.Tensor:
+            return tf.reduce_sum(self._members.exchange(x, name), axis=0)
+
+        def backward(gradient: tf.Tensor) -> tf.Tensor:
+            return self._by_member(self._gathered(gradient))
+
+        return _with_gradient(forward, backward)(slices)
 
     def _joined(self, x: tf.Tensor, axis: int) -> tf.Tensor:
-        def forward(x: tf.Tensor) -> tf.Tensor:
-            parts = self._by_member(x)
-            parts = self._members.exchange(parts, f"{self._name}/join")
-            # (g, b, ..., c / g, ...) -> (b, ..., g, c / g, ...) -> (b, ..., c, ...)
-            return _merged(_moved(parts, 0, axis), axis)
-
-        return _with_gradient(forward, lambda grad: self._split(grad, axis))(x)
+        parts = self._exchanged(self._by_member(x), f"{self._name}/join")
+        # (g, b, ..., c / g, ...) -> (b, ..., g, c / g, ...) -> (b, ..., c, ...)
+        return _merged(_moved(parts, 0, axis), axis)
 
     def _split(self, x: tf.Tensor, axis: int) -> tf.Tensor:
-        def forward(x: tf.Tensor) -> tf.Tensor:
-            parts = _moved(_divided(x, axis, self.size), axis, 0)
-            parts = self._members.exchange(parts, f"{self._name}/split")
-            return _merged(parts, 0)
+        parts = _moved(_divided(x, axis, self.size), axis, 0)
+        return _merged(self._exchanged(parts, f"{self._name}/split"), 0)
 
-        return _with_gradient(forward, lambda grad: self._joined(grad, axis))(x)
+    def _exchanged(self, slices: tf.Tensor, name: str) -> tf.Tensor:
+        """Sends each member its slice; gradients go back the same way."""
+        codec = self._codec(name, slices, self.size)
+        if codec is not None:
+            pieces = tf.reshape(slices, [self.size, -1])
+            pieces = exchanged(codec, self._members, pieces, name)
+            return tf.reshape(pieces, slices.shape)
+
+        def forward(x: tf.Tensor) -> tf.Tensor:
+            return self._members.exchange(x, name)
+
+        def backward(gradient: tf.Tensor) -> tf.Tensor:
+            return self._members.exchange(gradient, f"{name}/gradient")
+
+        return _with_gradient(forward, backward)(slices)
+
+    def _codec(self, name: str, x: tf.Tensor, pieces: int) -> ActivationCodec | None:
+        known = x.shape.is_fully_defined() and x.dtype.is_floating
+        if self._codecs is None or not known:
+            return None
+        return self._codecs(name, pieces, x.shape.num_elements() // pieces)
 
     def _by_member(self, x: tf.Tensor) -> tf.Tensor:
         return _divided(x, 0, self.size)

@@ -8,12 +8,17 @@ from typing import Any
 import tensorflow as tf
 
 from persia_tf._keras import IS_KERAS_3
+from persia_tf.parallel.compression.encodings import Encoding
+from persia_tf.parallel.compression.gradients import GradientCodec, gradient_codec
+from persia_tf.parallel.compression.sizes import gradient_bytes
 from persia_tf.parallel.divided_variable import stored
 from persia_tf.parallel.members import Members
 
 # Small gradients share an exchange up to this size. A bucket is sent as soon as its
 # gradients are computed, while the gradients of earlier layers are not.
 _BUCKET_BYTES = 4 << 20
+# Smaller buckets are sent as they are: their time is that of a message.
+_LEAST_ENCODED = 4096
 
 Pairs = list[tuple[Any, Any]]
 
@@ -29,14 +34,30 @@ class GradientSum:
         divided: The divided variables.
         workers: All workers.
         peers: The workers of all groups that have the same parts as this one.
+        encoding: How gradients are sent; None for as they are.
     """
 
     def __init__(
-        self, divided: Sequence[Any], workers: Members, peers: Members
+        self,
+        divided: Sequence[Any],
+        workers: Members,
+        peers: Members,
+        encoding: Encoding | None = None,
     ) -> None:
         self._divided = {id(stored(variable)) for variable in divided}
         self._workers = workers
         self._peers = peers
+        self._encoding = encoding
+        self._codecs: dict[str, GradientCodec] = {}
+
+    @property
+    def state(self) -> dict[str, tf.Variable]:
+        """The variables of the encoding of this worker, by name."""
+        return {
+            f"{name}/{part}": variable
+            for name, codec in self._codecs.items()
+            for part, variable in codec.state.items()
+        }
 
     def install(self, optimizer: Any) -> Callable[[], None]:
         """Makes a Keras optimizer sum gradients by this object.
@@ -71,12 +92,42 @@ class GradientSum:
                 sparse.append(place)
             else:
                 by_all.append(place)
-        for members, places in ((self._workers, by_all), (self._peers, by_peers)):
-            if members.size > 1:
-                for bucket in _buckets(places, summed):
-                    _sum_bucket(members, bucket, summed)
+        for name, members, places in (
+            ("all", self._workers, by_all),
+            ("peers", self._peers, by_peers),
+        ):
+            if members.size == 1:
+                continue
+            for i, bucket in enumerate(_buckets(places, summed)):
+                self._sum_bucket(f"gradients/{name}/{i}", members, bucket, summed)
         _sum_sparse(sparse, summed)
         return [(each, variable) for each, (_, variable) in zip(summed, pairs)]
+
+    def _sum_bucket(
+        self, name: str, members: Members, bucket: list[int], gradients: list[Any]
+    ) -> None:
+        flat = [tf.reshape(gradients[place], [-1]) for place in bucket]
+        sizes = [each.shape.num_elements() for each in flat]
+        joined = tf.concat(flat, axis=0) if len(flat) > 1 else flat[0]
+        codec = self._codec(f"{name}/{sum(sizes)}", sum(sizes), members.size)
+        if codec is None:
+            total = members.sum(joined, name)
+        else:
+            total = codec.sum(joined, members, name)
+        for place, part in zip(bucket, tf.split(total, sizes)):
+            gradients[place] = tf.reshape(part, gradients[place].shape)
+
+    def _codec(self, name: str, count: int, workers: int) -> GradientCodec | None:
+        encoding = self._encoding
+        if encoding is None or count < _LEAST_ENCODED:
+            return None
+        if gradient_bytes(encoding, count, workers) >= gradient_bytes(
+            None, count, workers
+        ):
+            return None
+        if name not in self._codecs:
+            self._codecs[name] = gradient_codec(encoding, count, workers, name)
+        return self._codecs[name]
 
 
 def _buckets(places: Sequence[int], gradients: Sequence[Any]) -> list[list[int]]:
@@ -96,15 +147,6 @@ def _buckets(places: Sequence[int], gradients: Sequence[Any]) -> list[list[int]]
             buckets.append([place])
             filled = size
     return buckets
-
-
-def _sum_bucket(members: Members, bucket: list[int], gradients: list[Any]) -> None:
-    flat = [tf.reshape(gradients[place], [-1]) for place in bucket]
-    sizes = [each.shape.num_elements() for each in flat]
-    joined = tf.concat(flat, axis=0) if len(flat) > 1 else flat[0]
-    parts = tf.split(members.sum(joined, "gradients"), sizes)
-    for place, part in zip(bucket, parts):
-        gradients[place] = tf.reshape(part, gradients[place].shape)
 
 
 def _sum_sparse(places: Sequence[int], gradients: list[Any]) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 from persia_tf.base import checks
 from persia_tf.parallel.applied import AppliedPlan
+from persia_tf.parallel.compression import encodings
+from persia_tf.parallel.compression.encodings import Encoding
 from persia_tf.parallel.divided_layer import DividedLayer
 from persia_tf.parallel.layer_plan import LayerPlan
 from persia_tf.parallel.layout import Layout, strategy_of_model
@@ -34,6 +36,9 @@ class Plan:
         layers: The layers that can be divided.
         step_seconds: The predicted time of a step.
         data_step_seconds: The predicted time of a step if no layer is divided.
+        gradients: How gradients are sent; None for as they are.
+        activations: How divided layers' activations are sent in training; None for as
+            they are.
     """
 
     batch_size: int
@@ -42,6 +47,8 @@ class Plan:
     layers: tuple[LayerPlan, ...]
     step_seconds: float | None = None
     data_step_seconds: float | None = None
+    gradients: Encoding | None = None
+    activations: Encoding | None = None
 
     def __str__(self) -> str:
         return plan_table(self)
@@ -72,9 +79,45 @@ class Plan:
             self, layers=layers, step_seconds=None, data_step_seconds=None
         )
 
+    def encode(
+        self,
+        gradients: Encoding | None = None,
+        activations: Encoding | None = None,
+    ) -> Plan:
+        """Returns a plan in which workers exchange fewer bytes.
+
+        Example:
+
+        ```python
+        plan = plan.encode(gradients=ptf.parallel.Threshold(keep=0.01))
+        ```
+
+        Args:
+            gradients: How gradients are sent: `ptf.parallel.Threshold`, `Int8` or
+                `Float16`. What is left out is added to later gradients. Defaults to
+                None: as they are.
+            activations: How the activations of divided layers, and their gradients, are
+                sent in training. Defaults to None: as they are.
+
+        Returns:
+            The new plan. It predicts no step time.
+        """
+        return dataclasses.replace(
+            self,
+            gradients=encodings.get("gradients", gradients),
+            activations=encodings.get("activations", activations),
+            step_seconds=None,
+            data_step_seconds=None,
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the plan to a file, as JSON."""
-        values = {"format": _FORMAT, **dataclasses.asdict(self)}
+        values = {
+            "format": _FORMAT,
+            **dataclasses.asdict(self),
+            "gradients": encodings.serialize(self.gradients),
+            "activations": encodings.serialize(self.activations),
+        }
         with open(path, "w") as file:
             json.dump(values, file, indent=1)
 
@@ -94,6 +137,8 @@ class Plan:
                 if values.pop("format") != _FORMAT:
                     raise ValueError("another format")
                 layers = [LayerPlan(**each) for each in values.pop("layers")]
+                for name in ("gradients", "activations"):
+                    values[name] = encodings.deserialize(values[name])
                 return cls(layers=tuple(layers), **values)
             except (AttributeError, KeyError, TypeError, ValueError) as error:
                 raise ValueError(
@@ -133,12 +178,13 @@ class Plan:
                 splittable_of(layers[each.name]),
                 layout.group,
                 each.examples,
+                self.activations,
             )
             for each in self.layers
             if each.placement == "model" and self.group_size > 1
         ]
         with strategy.scope():
-            return AppliedPlan(model, divided, layout)
+            return AppliedPlan(model, divided, layout, self.gradients)
 
     def _check_workers(self, strategy: Any) -> None:
         made_for = (self.workers, self.group_size)

@@ -1,0 +1,56 @@
+"""Files of what a worker's encodings remember."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+import tensorflow as tf
+
+
+def save(
+    folder: str | os.PathLike[str], worker: int, state: Mapping[str, tf.Variable]
+) -> None:
+    """Writes the values of variables into a worker's file.
+
+    Args:
+        folder: The folder of the files of all workers; created if there is none.
+        worker: The worker's number.
+        state: The variables, by name.
+    """
+    os.makedirs(folder, exist_ok=True)
+    path = _path(folder, worker)
+    with open(f"{path}.new", "wb") as file:
+        np.savez(file, **{name: each.numpy() for name, each in state.items()})
+    os.replace(f"{path}.new", path)
+
+
+def load(
+    folder: str | os.PathLike[str], worker: int, state: Mapping[str, tf.Variable]
+) -> None:
+    """Reads a worker's file into variables.
+
+    Args:
+        folder: The folder of the files of all workers.
+        worker: The worker's number.
+        state: The variables, by name.
+
+    Raises:
+        ValueError: if the file has other variables.
+    """
+    with np.load(_path(folder, worker)) as saved:
+        found = {name: tuple(saved[name].shape) for name in saved.files}
+        expected = {name: tuple(each.shape) for name, each in state.items()}
+        if found != expected:
+            raise ValueError(
+                "`folder` must have the state of the same plan, model and workers, and "
+                "the model must have taken a training step, which creates the state. "
+                f"Received: folder={os.fspath(folder)!r} with {found}, for {expected}"
+            )
+        for name, variable in state.items():
+            variable.assign(saved[name])
+
+
+def _path(folder: str | os.PathLike[str], worker: int) -> str:
+    return os.path.join(os.fspath(folder), f"worker_{worker}.npz")
