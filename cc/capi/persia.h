@@ -129,7 +129,8 @@ typedef struct {
   double timeout_seconds; /* The time limit of each request. */
   /* The limit of staleness for batches that are not prefetched. */
   int staleness;
-  const char* wire_dtype; /* See ParseWireDtype. */
+  /* float32, float16, bfloat16, int8 or int4. */
+  const char* wire_dtype;
   uint64_t hot_rows; /* How many rows of each table this process may cache. */
   const char* auth_token; /* Shared with the servers; NULL or "": none. */
   persia_tls tls;
