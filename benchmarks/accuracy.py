@@ -6,10 +6,10 @@
 Rows are in two shards. Hybrid training prefetches lookups, with a staleness of at most
 4 or 16 steps; asynchronous dense training additionally applies dense gradients 4 or 16
 steps late. In both, the shards are behind a delaying proxy, and the staleness that
-actually occurred is reported. Each training is a process of its own. With --runs,
-finished trainings are stored in a file, and a rerun skips them. With --write,
-benchmarks/RESULTS.md gets a table and a plot (which needs `pip install '.[bench]'`).
-The last line is one JSON object.
+actually occurred is reported. Other trainings send rows and gradients as int8 or int4.
+Each training is a process of its own. With --runs, finished trainings are stored in a
+file, and a rerun skips them. With --write, benchmarks/RESULTS.md gets a table and a
+plot (which needs `pip install '.[bench]'`). The last line is one JSON object.
 """
 
 from __future__ import annotations

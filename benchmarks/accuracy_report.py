@@ -10,7 +10,7 @@ from typing import Any
 from results_file import RESULTS, write_section
 
 PLOT = RESULTS.parent / "results" / "accuracy.svg"
-_MARKS = "osd^v"
+_MARKS = "osd^v<>p"
 # In the lower plots, the largest difference that is marked as close, and the largest
 # that is shown.
 _CLOSE, _SHOWN_DIFFERENCE = 0.001, 0.003

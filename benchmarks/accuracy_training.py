@@ -23,11 +23,13 @@ class Mode(NamedTuple):
         title: The title in reports.
         staleness: The maximal staleness of rows, in steps.
         dense_delay: The number of steps by which dense gradients are late.
+        wire_dtype: The dtype in which rows and their gradients travel.
     """
 
     title: str
     staleness: int
     dense_delay: int
+    wire_dtype: str = "float32"
 
 
 MODES = {
@@ -36,6 +38,9 @@ MODES = {
     "hybrid16": Mode("hybrid, staleness 16", 16, 0),
     "async4": Mode("asynchronous dense (simulated delay 4)", 4, 4),
     "async16": Mode("asynchronous dense (simulated delay 16)", 16, 16),
+    "int8": Mode("synchronous, rows and gradients as int8", 0, 0, "int8"),
+    "int4": Mode("synchronous, rows and gradients as int4", 0, 0, "int4"),
+    "hybrid4_int4": Mode("hybrid, staleness 4, as int4", 4, 0, "int4"),
 }
 
 
@@ -54,7 +59,9 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
     with running_shards(SHARDS) as shards:
         delay_ms = arguments.delay_ms if mode.staleness else None
         with running_proxies(shards, delay_ms) as addresses:
-            cluster = ptf.Cluster(addresses, staleness=mode.staleness)
+            cluster = ptf.Cluster(
+                addresses, staleness=mode.staleness, wire_dtype=mode.wire_dtype
+            )
             model = _model(name, mode, cluster, arguments.seed)
             dataset = train_rows.batches(data.batch, arguments.seed).repeat()
             if mode.staleness:
@@ -66,6 +73,7 @@ def train(arguments: argparse.Namespace) -> dict[str, Any]:
         "aucs": aucs,
         "steps": steps * EVALUATIONS,
         "updates": metrics["updates"],
+        "megabytes": (metrics["bytes_in"] + metrics["bytes_out"]) / 1e6,
         "staleness_max": metrics["staleness_max"],
         "staleness_mean": _mean_of(metrics["staleness_histogram"]),
         "rows": [len(train_rows), len(test_rows)],

@@ -17,7 +17,7 @@ from persia_tf.client.session import OpenedTable, Session, TableSettings
 from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 
-WIRE_DTYPES = ("float32", "float16", "bfloat16", "int8")
+WIRE_DTYPES = ("float32", "float16", "bfloat16", "int8", "int4")
 MOST_STALENESS = 2**16
 
 
@@ -61,8 +61,13 @@ class Cluster:
             `staleness`. Defaults to `4`.
         wire_dtype: The dtype in which rows and gradients are sent: `"float32"`,
             `"float16"` (gradients are scaled by their largest magnitude, so that
-            small ones do not underflow), `"bfloat16"`, or `"int8"` with one scale per
-            row. It does not change how shards store and update rows. Defaults to
+            small ones do not underflow), `"bfloat16"`, or `"int8"` or `"int4"` with one
+            scale per row. It does not change how shards store and update rows. With
+            `"int4"`, each number of a looked-up row is off by at most a 14th of the
+            row's largest weight. What the encoding of an id's gradient loses is added
+            to the next gradient of that id; the program keeps it for the about 2**20
+            ids of each table that recur most, and checkpoints hold it. Gradients of
+            bags, which an embedding worker pools, are sent as int8. Defaults to
             `"float32"`.
         hot_rows: The number of rows per table of which this process may hold copies.
             A lookup uses a copy only if the copy lacks no more of this program's

@@ -57,7 +57,10 @@ def metrics() -> dict[str, Any]:
           connections to shards; 0 for embedded stores;
         - `hot_row_hits`: for tables with hot rows, how many rows were read from copies
           in this process;
-        - `hot_row_misses`: for these tables, how many rows were not read from copies.
+        - `hot_row_misses`: for these tables, how many rows were not read from copies;
+        - `feedback_ids`: with `wire_dtype="int4"`, for how many ids this program now
+          keeps what the encoding of their gradients lost;
+        - `feedback_dropped`: how many of these had to make room for other ids.
     """
     totals = session_lib.totals()
     histogram = totals.staleness

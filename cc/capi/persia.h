@@ -22,6 +22,7 @@ typedef struct persia_page persia_page;
 typedef struct persia_changes persia_changes;
 typedef struct persia_checkpoint_reply persia_checkpoint_reply;
 typedef struct persia_files_reply persia_files_reply;
+typedef struct persia_residuals persia_residuals;
 typedef struct persia_file_names persia_file_names;
 
 /* Returns the message of the calling thread's last failed call. The text is
@@ -128,7 +129,8 @@ typedef struct {
   double timeout_seconds; /* The time limit of each request. */
   /* The limit of staleness for batches that are not prefetched. */
   int staleness;
-  const char* wire_dtype; /* float32, float16, bfloat16 or int8. */
+  /* float32, float16, bfloat16, int8 or int4. */
+  const char* wire_dtype;
   uint64_t hot_rows; /* How many rows of each table this process may cache. */
   const char* auth_token; /* Shared with the servers; NULL or "": none. */
   persia_tls tls;
@@ -391,6 +393,25 @@ PERSIA_EXPORT const char* persia_files_name(const persia_files_reply* reply,
 PERSIA_EXPORT const uint8_t* persia_files_contents(
     const persia_files_reply* reply, uint64_t* size);
 PERSIA_EXPORT void persia_files_free(persia_files_reply* reply);
+
+/* Copies what error feedback keeps for a session's later gradients: the
+ * contents of files to be stored with a checkpoint, or no file. Call
+ * persia_session_flush first. */
+PERSIA_EXPORT int persia_session_save_residuals(const char* name,
+                                                persia_residuals** residuals);
+/* The results of the next two functions are valid until persia_residuals_free.
+ * `file` must be a valid index. */
+PERSIA_EXPORT int persia_residuals_files(const persia_residuals* residuals);
+PERSIA_EXPORT const uint8_t* persia_residuals_file(
+    const persia_residuals* residuals, int file, uint64_t* size);
+PERSIA_EXPORT void persia_residuals_free(persia_residuals* residuals);
+/* Replaces what error feedback keeps by the `count` files of a checkpoint,
+ * which was restored with this `generation`. */
+PERSIA_EXPORT int persia_session_restore_residuals(const char* name,
+                                                   const uint8_t* const* files,
+                                                   const uint64_t* sizes,
+                                                   int count,
+                                                   uint64_t generation);
 
 typedef struct {
   uint64_t save_id, parent_id;

@@ -61,6 +61,10 @@ Status Open(const char* name, const persia_session_options& options) {
   if (!wire_dtype.ok()) return wire_dtype.status();
   session.wire_dtype = *wire_dtype;
   const std::vector<std::string> addresses = SplitAtCommas(options.addresses);
+  // An embedded store gets gradients as they are.
+  if (session.wire_dtype == WireDtype::kInt4 && !addresses.empty()) {
+    session.residual_rows = kResidualRows;
+  }
   session.shard_count =
       static_cast<uint32_t>(std::max(addresses.size(), size_t{1}));
   // The session sends whole bags only to a single address. With several

@@ -69,7 +69,7 @@ void FanOut::End(uint32_t shard, const Status& reply) {
     if (--unanswered_ > 0) return;
     outcome = error_;
   }
-  done_(outcome.ok() ? OnAllReplied() : outcome);
+  done_(outcome.ok() ? OnAllReplied() : OnSomeFailed(outcome));
 }
 
 Status JoinGenerations(const std::vector<uint64_t>& generations,

@@ -69,6 +69,9 @@ class FanOut : public std::enable_shared_from_this<FanOut> {
     return error;
   }
   virtual Status OnAllReplied() { return Status(); }
+  // Called instead of OnAllReplied if a shard failed, once all have answered or
+  // failed. Returns the call's outcome, which is `error` unless overridden.
+  virtual Status OnSomeFailed(const Status& error) { return error; }
 
  private:
   void End(uint32_t shard, const Status& reply);

@@ -1,6 +1,7 @@
 #include <utility>
 #include <vector>
 
+#include "cc/base/catch_bad_alloc.h"
 #include "cc/client/calls.h"
 #include "cc/client/part_client.h"
 #include "cc/client/row_split.h"
@@ -23,6 +24,7 @@ class UpdateCall : public FanOut {
     const Status status = Prepare();
     if (!status.ok()) return Fail(status);
     replies_.resize(shard_count());
+    replied_.resize(shard_count());
     // A server replies kUnavailable to a repeated update while it is still
     // applying the first copy; the update is then sent again.
     Send(ShardsWithWork(scratch_->partition), /*retry_unavailable=*/true);
@@ -30,6 +32,7 @@ class UpdateCall : public FanOut {
 
  private:
   Status Prepare() {
+    for (TableUpdate& table : request_->tables) table.acknowledged.clear();
     PERSIA_RETURN_IF_ERROR(
         Split(request_->tables, *context_.routes, &scratch_->partition));
     uint64_t bytes = 0;
@@ -44,6 +47,14 @@ class UpdateCall : public FanOut {
     return Status();
   }
 
+  // The dtype of a table's gradients. Error feedback keeps what int4 loses by
+  // id, which a bag lacks, so gradients of bags are more precise.
+  WireDtype DtypeOf(size_t table) const {
+    const bool bags = request_->tables[table].ids.combiner != Combiner::kNone;
+    return bags && context_.dtype == WireDtype::kInt4 ? WireDtype::kInt8
+                                                      : context_.dtype;
+  }
+
   // Whether gradients are sent from the caller's memory, without a copy.
   bool GoInPlace(const VectorPlaces& places) const {
     return context_.dtype == WireDtype::kFloat32 && places.contiguous();
@@ -54,7 +65,7 @@ class UpdateCall : public FanOut {
   uint64_t CopiedBytes(size_t table, uint32_t shard) const {
     const VectorPlaces places = scratch_->partition.places(table, shard);
     if (GoInPlace(places)) return 0;
-    return PaddedBytes(context_.dtype, places.count,
+    return PaddedBytes(DtypeOf(table), places.count,
                        request_->tables[table].ids.dim);
   }
 
@@ -86,14 +97,16 @@ class UpdateCall : public FanOut {
     }
     uint8_t* const bytes = free_bytes_;
     free_bytes_ += CopiedBytes(table, shard);
-    EncodeVectors(context_.dtype, VectorKind::kGradients, all.data(), places,
-                  dim, bytes);
-    return {context_.dtype,
-            ConstBytes(bytes, EncodedBytes(context_.dtype, places.count, dim))};
+    const WireDtype dtype = DtypeOf(table);
+    EncodeVectors(dtype, VectorKind::kGradients, all.data(), places, dim,
+                  bytes);
+    return {dtype, ConstBytes(bytes, EncodedBytes(dtype, places.count, dim))};
   }
 
   Status OnReply(uint32_t shard, ConstBytes body) override {
-    return DecodeReply(body, &replies_[shard]);
+    PERSIA_RETURN_IF_ERROR(DecodeReply(body, &replies_[shard]));
+    replied_[shard] = true;
+    return Status();
   }
 
   Status OnAllReplied() override {
@@ -104,6 +117,26 @@ class UpdateCall : public FanOut {
     return Status();
   }
 
+  Status OnSomeFailed(const Status& error) override {
+    const Status listed = CatchBadAlloc([&] {
+      for (uint32_t s = 0; s < shard_count(); ++s) {
+        if (replied_[s]) AddAcknowledged(s);
+      }
+      return Status();
+    });
+    return listed.ok() ? error : listed;
+  }
+
+  void AddAcknowledged(uint32_t shard) {
+    for (size_t t = 0; t < request_->tables.size(); ++t) {
+      const VectorPlaces places = scratch_->partition.places(t, shard);
+      for (size_t i = 0; i < places.count; ++i) {
+        request_->tables[t].acknowledged.push_back(
+            static_cast<uint32_t>(places[i]));
+      }
+    }
+  }
+
   const CallContext context_;
   UpdateRequest* const request_;
   const RowScratchPool::Lent scratch_;
@@ -111,6 +144,8 @@ class UpdateCall : public FanOut {
   uint8_t* free_bytes_ = nullptr;
   // Indexed by shard; only output fields are set.
   std::vector<UpdateRequest> replies_;
+  // Indexed by shard; not vector<bool>, since shards reply concurrently.
+  std::vector<uint8_t> replied_;
 };
 
 }  // namespace

@@ -51,7 +51,8 @@ std::shared_ptr<LookupPlan> LookupPlanner::PlanOne(const std::string& layer,
 
 // Whether sending the bags moves fewer bytes than sending unique ids. Comparing
 // the bytes of the lookup is enough: in either form, the update moves as many
-// ids and vectors as the lookup.
+// ids and vectors as the lookup. (With int4 it takes twice the bytes for bags'
+// gradients, which are int8; that seldom decides.)
 bool LookupPlanner::MoveLessThanRows(const TableIds& bags,
                                      size_t unique_ids) const {
   const auto bytes = [&](size_t ids, size_t vectors) {

@@ -13,9 +13,11 @@
 #include "cc/base/random_bytes.h"
 #include "cc/pipeline/callback_threads.h"
 #include "cc/pipeline/done_of_all.h"
+#include "cc/pipeline/feedback_service.h"
 #include "cc/pipeline/layer_name.h"
 #include "cc/pipeline/lookup_sender.h"
 #include "cc/pipeline/push_queue.h"
+#include "cc/pipeline/residual_files.h"
 #include "cc/pipeline/step_ledger.h"
 #include "cc/service/await.h"
 #include "cc/service/caching_service.h"
@@ -105,11 +107,17 @@ std::vector<TableKey> TablesOf(const StepGroup& group) {
   return tables;
 }
 
-// Wraps the service so that errors name tables and, if options.hot_rows is set,
-// hot rows are cached.
+// Wraps the service so that errors name tables. If the options say so,
+// gradients get error feedback, and hot rows are cached.
 std::unique_ptr<EmbeddingService> MakeService(
     std::unique_ptr<EmbeddingService> service, const SessionOptions& options,
-    const CachingService** cache) {
+    FeedbackService** feedback, const CachingService** cache) {
+  if (options.residual_rows > 0) {
+    auto feeding = std::make_unique<FeedbackService>(std::move(service),
+                                                     options.residual_rows);
+    *feedback = feeding.get();
+    service = std::move(feeding);
+  }
   service = std::make_unique<NamingService>(std::move(service));
   if (options.hot_rows == 0) return service;
   CacheOptions cached;
@@ -124,7 +132,7 @@ class SessionImpl : public Session {
   SessionImpl(std::unique_ptr<EmbeddingService> service,
               const SessionOptions& options)
       : options_(options),
-        service_(MakeService(std::move(service), options, &cache_)),
+        service_(MakeService(std::move(service), options, &feedback_, &cache_)),
         pushes_(
             service_.get(), options.timeout_seconds,
             [this](DoneCallback done) {
@@ -261,7 +269,26 @@ class SessionImpl : public Session {
     lookups_.AddTo(&counters);
     AddWireTo(&counters);
     AddCacheTo(&counters);
+    AddFeedbackTo(&counters);
     return counters;
+  }
+
+  Result<std::vector<std::vector<uint8_t>>> SaveResiduals() const override {
+    using Files = std::vector<std::vector<uint8_t>>;
+    if (feedback_ == nullptr) return Files();
+    return CatchBadAlloc([&]() -> Result<Files> {
+      return EncodeResiduals(feedback_->SaveResiduals());
+    });
+  }
+
+  Status RestoreResiduals(Span<const ConstBytes> files,
+                          uint64_t generation) override {
+    return CatchBadAlloc([&] {
+      std::vector<TableResiduals> saved;
+      PERSIA_RETURN_IF_ERROR(DecodeResiduals(files, &saved));
+      if (feedback_ != nullptr) feedback_->RestoreResiduals(saved, generation);
+      return Status();
+    });
   }
 
   Status MoveShard(uint32_t shard, const std::string& address) override {
@@ -329,6 +356,12 @@ class SessionImpl : public Session {
     }
   }
 
+  void AddFeedbackTo(SessionCounters* counters) const {
+    if (feedback_ == nullptr) return;
+    counters->feedback_ids = feedback_->residuals().rows();
+    counters->feedback_dropped = feedback_->residuals().dropped();
+  }
+
   void CountWait(Clock::time_point asked_at) {
     ++lookup_waits_;
     lookup_wait_nanoseconds_ +=
@@ -348,7 +381,9 @@ class SessionImpl : public Session {
   // for pushes are sent; then the service's outstanding calls complete; then
   // the callbacks that wait for rows run.
   CallbackThreads fetchers_;
-  const CachingService* cache_ = nullptr;  // Part of service_, or null.
+  // Parts of service_, or null.
+  FeedbackService* feedback_ = nullptr;
+  const CachingService* cache_ = nullptr;
   std::unique_ptr<EmbeddingService> service_;
   PushQueue pushes_;
   LookupSender lookups_;

@@ -54,6 +54,10 @@ namespace persia {
 // the lookup was not for training.
 using Ticket = int64_t;
 
+// The residuals of each table that a program keeps for error feedback: about
+// (dim + 8) x 4 bytes each.
+inline constexpr uint64_t kResidualRows = uint64_t{1} << 20;
+
 struct SessionOptions {
   double timeout_seconds = 30;  // For each request.
   // The staleness bound for batches that are not prefetched. If it is 0, a
@@ -76,6 +80,10 @@ struct SessionOptions {
   // The dtype on the wire, from which the planner computes the bytes of
   // requests.
   WireDtype wire_dtype = WireDtype::kFloat32;
+  // How many residuals of each table error feedback may keep: see
+  // FeedbackService. With 0, there is no error feedback; it needs a service
+  // whose wire dtype is int4.
+  uint64_t residual_rows = 0;
   // The service's traffic counters, if the service is a client of other
   // processes; otherwise null.
   std::shared_ptr<WireCounters> wire;
@@ -106,8 +114,10 @@ struct SessionOptions {
   COUNTER(requests)                                                            \
   COUNTER(retries)                                                             \
   COUNTER(reconnects)                                                          \
-  COUNTER(hot_row_hits)   /* Rows from the cache in this process. */           \
-  COUNTER(hot_row_misses) /* Rows of cached tables, from shards. */
+  COUNTER(hot_row_hits)     /* Rows from the cache in this process. */         \
+  COUNTER(hot_row_misses)   /* Rows of cached tables, from shards. */          \
+  COUNTER(feedback_ids)     /* Ids whose residuals are kept now. */            \
+  COUNTER(feedback_dropped) /* Residuals that made room for others. */
 
 struct SessionCounters {
   PERSIA_COUNTERS(PERSIA_SESSION_COUNTERS)
@@ -216,6 +226,17 @@ class PERSIA_EXPORT Session {
   // Blocks until every committed update is acknowledged. Returns and clears the
   // first error since the last flush.
   virtual Status Flush() = 0;
+
+  // The residuals of error feedback, encoded as the contents of files
+  // (residual_files.h); none without error feedback. Call Flush first: the
+  // residuals of updates under way may be in the files or not.
+  virtual Result<std::vector<std::vector<uint8_t>>> SaveResiduals() const = 0;
+
+  // Replaces the residuals by those of a checkpoint that was restored as
+  // `generation`. Without error feedback, only checks the files. kDataLoss if a
+  // file is damaged; the residuals are then unchanged.
+  virtual Status RestoreResiduals(Span<const ConstBytes> files,
+                                  uint64_t generation) = 0;
 
   // See EmbeddingService::MoveShard.
   virtual Status MoveShard(uint32_t shard, const std::string& address) = 0;

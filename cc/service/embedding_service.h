@@ -108,6 +108,9 @@ struct TableUpdate {
   Span<const float> gradients;  // vectors() x dim.
   float learning_rate = 0;
   uint32_t step = 0;  // The model's step: see OptimizerStep.
+  // Output if the update fails: the indices of the vectors that a server has
+  // acknowledged nevertheless. Only a client of several servers sets it.
+  std::vector<uint32_t> acknowledged = {};
 };
 
 // What a program that trains tells of itself with each update, for operators.

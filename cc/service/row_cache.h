@@ -11,8 +11,10 @@
 #ifndef PERSIA_CC_SERVICE_ROW_CACHE_H_
 #define PERSIA_CC_SERVICE_ROW_CACHE_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "cc/base/span.h"
@@ -63,6 +65,12 @@ class RowCache {
   // even if they are inserted later.
   void Invalidate(uint64_t epoch);
 
+  // Calls visit(id, weights), where `weights` points to dim() floats, for each
+  // cached row that Find with a `since` of 1 returns. Holds the lock of a part
+  // meanwhile, so `visit` must not use the cache.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const;
+
   RowCacheStats stats() const;
 
  private:
@@ -104,6 +112,18 @@ class RowCache {
   std::atomic<uint64_t> hits_{0};
   std::atomic<uint64_t> misses_{0};
 };
+
+template <typename Visit>
+void RowCache::ForEach(const Visit& visit) const {
+  const uint64_t oldest = std::max(uint64_t{1}, oldest_.load());
+  for (const Part& part : parts_) {
+    std::lock_guard<SpinMutex> lock(part.mutex);
+    for (size_t row = 0; row < part.rows.size(); ++row) {
+      if (part.rows[row].epoch < oldest) continue;
+      visit(part.rows[row].id, part.weights.data() + row * dim_);
+    }
+  }
+}
 
 }  // namespace persia
 

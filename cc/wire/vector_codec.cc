@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "cc/wire/int4.h"
 #include "cc/wire/vector_kernels.h"
 
 namespace persia {
@@ -61,6 +62,8 @@ uint64_t EncodedBytes(WireDtype dtype, uint64_t count, uint32_t dim) {
       return numbers * sizeof(uint16_t);
     case WireDtype::kInt8:
       return count * sizeof(float) + numbers;
+    case WireDtype::kInt4:
+      return count * (sizeof(uint16_t) + Int4Bytes(dim));
   }
   return 0;
 }
@@ -72,17 +75,20 @@ uint64_t PaddedBytes(WireDtype dtype, uint64_t count, uint32_t dim) {
 void EncodeVectors(WireDtype dtype, VectorKind kind, const float* all,
                    VectorPlaces places, uint32_t dim, uint8_t* bytes) {
   auto* const scales = reinterpret_cast<float*>(bytes);
+  auto* const halves = reinterpret_cast<uint16_t*>(bytes);
   switch (dtype) {
     case WireDtype::kFloat32:
       return GatherFloats(all, places, dim, reinterpret_cast<float*>(bytes));
     case WireDtype::kFloat16:
       return EncodeFloat16(kind, all, places, dim, bytes);
     case WireDtype::kBfloat16:
-      return GatherBfloat16(all, places, dim,
-                            reinterpret_cast<uint16_t*>(bytes));
+      return GatherBfloat16(all, places, dim, halves);
     case WireDtype::kInt8:
       return GatherInt8(all, places, dim, scales,
                         reinterpret_cast<int8_t*>(scales + places.count));
+    case WireDtype::kInt4:
+      return GatherInt4(all, places, dim, halves,
+                        bytes + places.count * sizeof(*halves));
   }
 }
 
@@ -90,18 +96,21 @@ void DecodeVectors(const WireVectors& vectors, VectorPlaces places,
                    uint32_t dim, float* all) {
   const uint8_t* const bytes = vectors.bytes.data();
   const auto* const scales = reinterpret_cast<const float*>(bytes);
+  const auto* const halves = reinterpret_cast<const uint16_t*>(bytes);
   switch (vectors.dtype) {
     case WireDtype::kFloat32:
       return ScatterFloats(scales, places, dim, all);
     case WireDtype::kFloat16:
       return DecodeFloat16(bytes, places, dim, all);
     case WireDtype::kBfloat16:
-      return ScatterBfloat16(reinterpret_cast<const uint16_t*>(bytes), places,
-                             dim, all);
+      return ScatterBfloat16(halves, places, dim, all);
     case WireDtype::kInt8:
       return ScatterInt8(scales,
                          reinterpret_cast<const int8_t*>(scales + places.count),
                          places, dim, all);
+    case WireDtype::kInt4:
+      return ScatterInt4(halves, bytes + places.count * sizeof(*halves), places,
+                         dim, all);
   }
 }
 

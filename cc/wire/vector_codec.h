@@ -7,10 +7,11 @@
 //   bfloat16  n x dim x bf16
 //   int8      n x f32 scale, n x dim x i8: decoding multiplies each number by
 //             its vector's scale, as cc/store/int8.h says
+//   int4      n x bf16 scale, n x ceil(dim / 2) bytes: as int4.h says
 //
 // Non-finite numbers stay non-finite in all dtypes: a shard must see them, to
-// skip and count the row. In int8 the scale makes the whole vector NaN. Finite
-// numbers stay finite, except that in float16 and int8 those above
+// skip and count the row. In int8 and int4 the scale makes the whole vector
+// NaN. Finite numbers stay finite, except that in float16 and int8 those above
 // (1 - 2^-12) x 2^128 may be rounded beyond float32's range.
 //
 // A float16 scale is a power of two, so it costs no precision. A table's

@@ -18,11 +18,12 @@ enum class WireDtype : uint32_t {
   kFloat16 = 1,   // 11 significant bits, and one scale per table.
   kBfloat16 = 2,  // 8 significant bits.
   kInt8 = 3,      // Steps of 1/127 of each vector's largest magnitude.
+  kInt4 = 4,      // Steps of 1/7 of each vector's largest magnitude.
 };
 
 inline Status CheckWireDtype(WireDtype dtype) {
-  if (dtype <= WireDtype::kInt8) return Status();
-  return InvalidArgument("wire dtype must be 0 to 3, received ",
+  if (dtype <= WireDtype::kInt4) return Status();
+  return InvalidArgument("wire dtype must be 0 to 4, received ",
                          static_cast<uint32_t>(dtype));
 }
 
@@ -32,11 +33,13 @@ inline Result<WireDtype> ParseWireDtype(const std::string& name) {
        {std::pair("float32", WireDtype::kFloat32),
         std::pair("float16", WireDtype::kFloat16),
         std::pair("bfloat16", WireDtype::kBfloat16),
-        std::pair("int8", WireDtype::kInt8)}) {
+        std::pair("int8", WireDtype::kInt8),
+        std::pair("int4", WireDtype::kInt4)}) {
     if (name == known) return dtype;
   }
   return InvalidArgument(
-      "wire_dtype must be float32, float16, bfloat16 or int8, received \"",
+      "wire_dtype must be float32, float16, bfloat16, int8 or int4, received "
+      "\"",
       name, "\"");
 }
 

@@ -13,7 +13,9 @@ from persia_tf import errors
 
 FILE_NAME = "MANIFEST.json"
 
+# Readers of format 2 know no residuals, so a checkpoint without them has that format.
 _FORMAT = 2
+_FORMAT_WITH_RESIDUALS = 3
 
 # The errors that parsing a damaged manifest can raise. RecursionError means that its
 # JSON is nested too deeply.
@@ -46,6 +48,7 @@ class Manifest:
         created: When the save began, in ISO 8601, in UTC.
         parent: If this checkpoint is an increment, the checkpoint that it adds to; None
             if this checkpoint holds all rows.
+        residuals: The names of the files with the residuals of error feedback.
     """
 
     save_id: int
@@ -54,10 +57,16 @@ class Manifest:
     bytes: int
     created: str
     parent: Parent | None = None
+    residuals: tuple[str, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Returns the contents of the manifest's file."""
-        fields = {"format": _FORMAT, **dataclasses.asdict(self)}
+        fields = dataclasses.asdict(self)
+        if self.residuals:
+            fields = {"format": _FORMAT_WITH_RESIDUALS, **fields}
+        else:
+            del fields["residuals"]
+            fields = {"format": _FORMAT, **fields}
         return json.dumps(fields, indent=1).encode() + b"\n"
 
     @staticmethod
@@ -75,13 +84,14 @@ class Manifest:
         try:
             fields = json.loads(text)
             file_format = fields.pop("format")
-            if file_format != _FORMAT:
+            if file_format not in (_FORMAT, _FORMAT_WITH_RESIDUALS):
                 raise errors.FailedPreconditionError(
                     f"checkpoint {where} has format {file_format}, but this persia_tf "
-                    f"reads format {_FORMAT}. Restore it with the persia_tf version "
-                    "that wrote it."
+                    f"reads formats {_FORMAT} and {_FORMAT_WITH_RESIDUALS}. Restore it "
+                    "with the persia_tf version that wrote it."
                 )
             fields["files"] = tuple(fields["files"])
+            fields["residuals"] = tuple(fields.get("residuals", ()))
             if fields["parent"] is not None:
                 fields["parent"] = Parent(**fields["parent"])
             return _checked(Manifest(**fields))
@@ -103,6 +113,10 @@ def _checked(manifest: Manifest) -> Manifest:
     if not manifest.files or not all(map(_is_name, manifest.files)):
         raise ValueError(
             f"`files` must be a list of file names, but is {manifest.files!r}"
+        )
+    if not all(map(_is_name, manifest.residuals)):
+        raise ValueError(
+            f"`residuals` must be a list of file names, but is {manifest.residuals!r}"
         )
     parent = manifest.parent
     if parent is not None and not (

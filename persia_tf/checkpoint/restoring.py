@@ -7,7 +7,13 @@ import time
 
 from absl import logging
 
-from persia_tf.checkpoint import chains, folders, missing_rows, progress_bar
+from persia_tf.checkpoint import (
+    chains,
+    folders,
+    missing_rows,
+    progress_bar,
+    residuals,
+)
 from persia_tf.checkpoint.saving import location
 from persia_tf.checkpoint.shards import Progress, Shards
 from persia_tf.checkpoint.waiting import wait_for_all, wait_until_not_needed
@@ -92,7 +98,11 @@ def restore(
         wait_for_all(shards, tell)
         # The generation must increase with every restore, even if different programs
         # restore, so it is the current time.
-        shards.swap(manifest.save_id, generation=time.time_ns())
+        generation = time.time_ns()
+        residuals.restore(
+            cluster.session, shards, folder, manifest.residuals, generation
+        )
+        shards.swap(manifest.save_id, generation)
     except BaseException:
         # Frees the memory of the rows that shards have read but will not use.
         shards.forget(manifest.save_id)

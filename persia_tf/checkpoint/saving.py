@@ -6,14 +6,20 @@ import datetime
 import os
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
 from absl import logging
 
 from persia_tf import errors, files
 from persia_tf.base import checks
-from persia_tf.checkpoint import chains, folders, progress_bar, whole_tables
+from persia_tf.checkpoint import (
+    chains,
+    folders,
+    progress_bar,
+    residuals,
+    whole_tables,
+)
 from persia_tf.checkpoint.manifest import FILE_NAME, Manifest, Parent
 from persia_tf.checkpoint.shards import Shards
 from persia_tf.checkpoint.waiting import wait_for_all
@@ -59,6 +65,11 @@ def save(
 
     If several programs train one cluster, one of them must save, and the others must
     not train meanwhile.
+
+    With `Cluster(wire_dtype="int4")`, a checkpoint also holds what the encoding of this
+    program's gradients has yet to send, so that training goes on after `restore` as if
+    there had been no interruption. What other programs have yet to send is not saved:
+    at most half a step of int4 for each number of a gradient.
 
     Example:
 
@@ -108,7 +119,8 @@ def save(
     whole_tables.check(cluster)
     shards = Shards(cluster.session)
     parent = _parent_in(shards, where) if incremental else None
-    started = Save(shards, where, max_to_keep, parent)
+    kept = residuals.copied(cluster.session)
+    started = Save(shards, where, max_to_keep, parent, kept)
     if block:
         started.wait(progress=progress)
     return started
@@ -183,12 +195,14 @@ class Save:
         path: str,
         max_to_keep: int | None,
         parent: Parent | None,
+        residuals_of_gradients: Sequence[bytes],
     ) -> None:
         self.folder = folders.next_folder(shards, path)
         self._shards = shards
         self._path = path
         self._max_to_keep = max_to_keep
         self._parent = parent
+        self._residuals = residuals_of_gradients
         self.is_incremental = parent is not None
         self.kept: list[str] | None = None
         # The number is never 0, since 0 stands for "no checkpoint".
@@ -254,6 +268,7 @@ class Save:
 
     def _write_manifest(self) -> Manifest:
         written = wait_for_all(self._shards, self._tell)
+        names = residuals.write(self._shards, self.folder, self._residuals)
         manifest = Manifest(
             save_id=self.save_id,
             files=tuple(shard.file for shard in written),
@@ -261,6 +276,7 @@ class Save:
             bytes=sum(shard.bytes for shard in written),
             created=self._created.isoformat(timespec="seconds"),
             parent=self._parent,
+            residuals=names,
         )
         self._shards.write_file(self.folder, FILE_NAME, manifest.to_bytes())
         return manifest

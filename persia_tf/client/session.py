@@ -168,6 +168,11 @@ class Session:
         """The limit of staleness for batches that are not prefetched."""
         return self._options.staleness
 
+    @property
+    def wire_dtype(self) -> str:
+        """The dtype in which rows and gradients are sent."""
+        return self._options.wire_dtype
+
     def check_same(self, options: SessionOptions) -> None:
         """Raises ValueError if `options` differ from those that opened the session."""
         for name in _SHARED_OPTIONS:

@@ -94,6 +94,16 @@ TRAINER = (
         "persia_trainer_hot_row_misses",
         "Rows of tables with copies that were not read from copies.",
     ),
+    gauge(
+        "feedback_ids",
+        "persia_trainer_feedback_ids",
+        "Ids for which the program keeps what int4 lost of their gradients.",
+    ),
+    Metric(
+        "feedback_dropped",
+        "persia_trainer_feedback_dropped",
+        "Residuals that had to make room for those of other ids.",
+    ),
 )
 
 _STALENESS = (

@@ -49,6 +49,10 @@ class FilesReplyHandle(ctypes.c_void_p):
     """A `persia_files_reply*` of the C API: names or contents of files."""
 
 
+class ResidualsHandle(ctypes.c_void_p):
+    """A `persia_residuals*` of the C API: what error feedback keeps."""
+
+
 class BodyHandle(ctypes.c_void_p):
     """A `persia_body*` of the C API: the parsed JSON body of a request."""
 
@@ -453,6 +457,10 @@ _STATUS_FUNCTIONS: dict[str, tuple[Any, ...]] = {
         *(_TEXT, ctypes.POINTER(FilesRequest)),
         ctypes.POINTER(FilesReplyHandle),
     ),
+    "persia_session_save_residuals": (_TEXT, ctypes.POINTER(ResidualsHandle)),
+    "persia_session_restore_residuals": (
+        *(_TEXT, ctypes.POINTER(_TEXT), ctypes.POINTER(_COUNT), _INT, _COUNT),
+    ),
     "persia_checkpoint_read_file": (_TEXT, ctypes.POINTER(ShardFile)),
     "persia_checkpoint_compact_files": (
         *(ctypes.POINTER(_TEXT), _INT, ctypes.c_uint64, _TEXT),
@@ -506,6 +514,12 @@ _VALUE_FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
         (FilesReplyHandle, ctypes.POINTER(_COUNT)),
     ),
     "persia_files_free": (None, (FilesReplyHandle,)),
+    "persia_residuals_files": (_INT, (ResidualsHandle,)),
+    "persia_residuals_file": (
+        ctypes.c_void_p,
+        (ResidualsHandle, _INT, ctypes.POINTER(_COUNT)),
+    ),
+    "persia_residuals_free": (None, (ResidualsHandle,)),
     "persia_set_files": (None, (ctypes.POINTER(Files),)),
     "persia_file_names_add": (None, (ctypes.c_void_p, _TEXT)),
     "persia_remote_free": (None, (RemoteHandle,)),

@@ -7,9 +7,15 @@ import tensorflow as tf
 import persia_tf as ptf
 from persia_tf._keras import keras
 
-DTYPES = ["float32", "float16", "bfloat16", "int8"]
+DTYPES = ["float32", "float16", "bfloat16", "int8", "int4"]
 # The most that a round trip may change, relative to a row's largest number.
-PRECISION = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 1e-2, "int8": 1e-2}
+PRECISION = {
+    "float32": 1e-6,
+    "float16": 1e-3,
+    "bfloat16": 1e-2,
+    "int8": 1e-2,
+    "int4": 1 / 14,
+}
 IDS = np.arange(100, dtype="int64")
 
 
@@ -119,26 +125,55 @@ def test_a_gradient_that_is_not_finite_is_skipped_alone(
     assert cluster.session.counters()["gradients_nonfinite"] == 2
 
 
+def bytes_of_steps(table, cluster, dim, ids, steps):
+    """The bytes in and out, headers included, of training steps of all ids."""
+    layer = layer_of(f"{table}_{cluster.wire_dtype}_{dim}", cluster, dim)
+    layer.build((None,))
+    gradients = np.ones((len(ids), dim), "float32")
+    before = ptf.metrics()
+    for _ in range(steps):
+        push(layer, ids, gradients)
+    cluster.flush()
+    after = ptf.metrics()
+    return [after[name] - before[name] for name in ("bytes_in", "bytes_out")]
+
+
 def test_a_smaller_dtype_takes_fewer_bytes(table, cluster_of_dtype):
     dim, steps = 128, 10
     numbers = len(IDS) * dim * steps
-    gradients = np.ones((100, dim), "float32")
-    taken = {}
-    for wire_dtype in DTYPES:
-        cluster = cluster_of_dtype(wire_dtype)
-        layer = layer_of(f"{table}_{wire_dtype}", cluster, dim)
-        layer.build((None,))
-        before = ptf.metrics()
-        for _ in range(steps):
-            push(layer, IDS, gradients)
-        cluster.flush()
-        after = ptf.metrics()
-        taken[wire_dtype] = {
-            name: (after[name] - before[name]) / numbers
-            for name in ("bytes_in", "bytes_out")
-        }
     # Besides the numbers, ids are sent, and little else.
     rest = 2 * 8 / dim + 0.1
-    for wire_dtype, size in zip(DTYPES, (4, 2, 2, 1)):
-        assert size <= taken[wire_dtype]["bytes_in"] < size + rest
-        assert size <= taken[wire_dtype]["bytes_out"] < size + rest
+    for wire_dtype, size in zip(DTYPES, (4, 2, 2, 1, 0.5)):
+        for taken in bytes_of_steps(
+            table, cluster_of_dtype(wire_dtype), dim, IDS, steps
+        ):
+            assert size <= taken / numbers < size + rest
+
+
+# Each id takes 8 bytes in a lookup and 8 in an update, whatever the dtype.
+@pytest.mark.parametrize(("dim", "least"), [(16, 3.9), (32, 5.1), (64, 6), (128, 6.9)])
+def test_how_many_times_fewer_bytes_int4_takes(table, cluster_of_dtype, dim, least):
+    ids = np.arange(1000, dtype="int64")
+    plain, int4 = (
+        sum(bytes_of_steps(table, cluster_of_dtype(dtype), dim, ids, steps=3))
+        for dtype in ("float32", "int4")
+    )
+    assert plain / int4 >= least
+
+
+# ---- Error feedback ----
+
+
+def test_gradients_far_below_a_step_are_not_lost_with_int4(table, cluster_of_dtype):
+    cluster = cluster_of_dtype("int4")
+    layer = layer_of(table, cluster)
+    # In each row, one number is so large that the others are sent as 0.
+    gradients = np.full((100, 8), 0.01, "float32")
+    gradients[:, 3] = 1
+    for _ in range(50):
+        push(layer, IDS, gradients)
+    # Half a step of the last sums is still to be sent.
+    np.testing.assert_allclose(
+        rows_of(table, cluster), -50 * gradients, atol=1.1 * PRECISION["int4"]
+    )
+    assert cluster.session.counters()["feedback_ids"] == len(IDS)

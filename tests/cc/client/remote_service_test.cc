@@ -324,9 +324,9 @@ TEST(RemoteServiceTest, OptionsOutOfRangeAreRefused) {
   EXPECT_EQ(MakeRemoteService({"127.0.0.1:1"}, options).status().code(),
             Code::kInvalidArgument);
   options = RemoteServiceOptions();
-  options.wire_dtype = static_cast<WireDtype>(4);
+  options.wire_dtype = static_cast<WireDtype>(5);
   EXPECT_EQ(MakeRemoteService({"127.0.0.1:1"}, options).status().message(),
-            "wire dtype must be 0 to 3, received 4");
+            "wire dtype must be 0 to 4, received 5");
 }
 
 TEST(RemoteServiceTest, NamesAreResolved) {

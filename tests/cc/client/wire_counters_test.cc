@@ -61,9 +61,13 @@ TEST_F(WireCountersTest, SumAllShardsAndCalls) {
 
 TEST_F(WireCountersTest, ShowWhatADtypeSaves) {
   Cluster cluster(1);
-  const auto client = CountedClient(cluster.addresses(), WireDtype::kInt8);
-  LookUpRows(client.get(), kUser, FirstIds(100));
-  EXPECT_EQ(counters_->bytes_in, 32u + 16 + 100 * (4 + kRowDim));
+  const auto int8 = CountedClient(cluster.addresses(), WireDtype::kInt8);
+  LookUpRows(int8.get(), kUser, FirstIds(100));
+  const uint64_t of_int8 = counters_->bytes_in;
+  EXPECT_EQ(of_int8, 32u + 16 + 100 * (4 + kRowDim));
+  const auto int4 = CountedClient(cluster.addresses(), WireDtype::kInt4);
+  LookUpRows(int4.get(), kUser, FirstIds(100));
+  EXPECT_EQ(counters_->bytes_in - of_int8, 32u + 16 + 100 * (2 + kRowDim / 2));
 }
 
 TEST_F(WireCountersTest, RequestsSentAfterAReconnectAreRetries) {

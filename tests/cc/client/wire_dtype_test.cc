@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "cc/base/hash.h"
+#include "cc/wire/messages.h"
 #include "tests/cc/client/shards_fixture.h"
+#include "tests/cc/support/raw_socket.h"
 
 namespace persia {
 namespace {
@@ -41,6 +43,8 @@ class WireDtypesTest
         return largest * 0x1p-8f;
       case WireDtype::kInt8:
         return largest / 253;
+      case WireDtype::kInt4:
+        return largest / 13;
     }
     return 0;
   }
@@ -69,7 +73,8 @@ class WireDtypesTest
 INSTANTIATE_TEST_SUITE_P(
     Dtypes, WireDtypesTest,
     testing::Combine(testing::Values(WireDtype::kFloat32, WireDtype::kFloat16,
-                                     WireDtype::kBfloat16, WireDtype::kInt8),
+                                     WireDtype::kBfloat16, WireDtype::kInt8,
+                                     WireDtype::kInt4),
                      testing::Values(1, 3)));
 
 TEST_P(WireDtypesTest, RowsAreTheShardsNearly) {
@@ -113,8 +118,42 @@ TEST_P(WireDtypesTest, GradientsThatAreNotFiniteAreSkippedAlone) {
   for (size_t i = 0; i < before.size(); ++i) {
     const size_t row = i / kRowDim;
     const float step = row == 7 || row == 9 || row == 11 ? 0.0f : 1.0f;
-    ASSERT_NEAR(after[i], before[i] - step, 1e-6f) << i;
+    ASSERT_NEAR(after[i], before[i] - step, Tolerance(1) + 1e-6f) << i;
   }
+}
+
+// Error feedback cannot keep what int4 would lose of a bag.
+TEST(WireDtypeOfBagsTest, GradientsOfBagsAreNotInt4) {
+  RawListener listener;
+  RemoteServiceOptions options;
+  options.wire_dtype = WireDtype::kInt4;
+  const auto client = MakeClient({LocalHost(listener.port())}, options);
+  const std::vector<int64_t> ids = {1, 2, 3};
+  const std::vector<uint32_t> offsets = {0, 2, 3};
+  const std::vector<float> gradients(3 * kRowDim, 1.0f);
+  UpdateRequest request;
+  request.deadline = DeadlineAfter(30);
+  request.tables.resize(2);
+  for (TableUpdate& table : request.tables) {
+    table.ids.dim = kRowDim;
+    table.ids.ids = ids;
+  }
+  request.tables[0].ids.combiner = Combiner::kSum;
+  request.tables[0].ids.bag_offsets = offsets;
+  request.tables[0].gradients = Span<const float>(gradients).first(2 * kRowDim);
+  request.tables[1].gradients = gradients;
+  CallResult result;
+  client->Update(&request, result.done());
+  RawSocket server = listener.Accept();
+  const RawFrame frame = server.ReceiveFrame();
+  ASSERT_TRUE(frame.ok);
+  UpdateRequest received;
+  std::vector<WireVectors> vectors;
+  ASSERT_TRUE(DecodeUpdate(frame.body, &received, &vectors).ok());
+  EXPECT_EQ(vectors.at(0).dtype, WireDtype::kInt8);
+  EXPECT_EQ(vectors.at(1).dtype, WireDtype::kInt4);
+  server.Send(EncodeReply(frame.header.request_id, UpdateRequest()));
+  EXPECT_TRUE(result.Wait().ok());
 }
 
 }  // namespace

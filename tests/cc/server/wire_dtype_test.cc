@@ -20,6 +20,13 @@ class WireDtypeTest : public ServerFixture {
     update.learning_rate = 1;
     return update;
   }
+
+  // The most by which a dtype may change a row. Rows are within 0.05; the
+  // coarsest dtypes round them to steps of a 7th, a 127th or a 256th of that.
+  static float Tolerance(WireDtype dtype) {
+    if (dtype == WireDtype::kFloat32) return 0;
+    return dtype == WireDtype::kInt4 ? 0.05f / 14 : 0.05f / 254;
+  }
 };
 
 TEST_F(WireDtypeTest, RowsComeInTheDtypeThatWasAskedFor) {
@@ -31,16 +38,14 @@ TEST_F(WireDtypeTest, RowsComeInTheDtypeThatWasAskedFor) {
   RawSocket client = Connect();
   for (const WireDtype dtype :
        {WireDtype::kInt8, WireDtype::kFloat32, WireDtype::kFloat16,
-        WireDtype::kBfloat16, WireDtype::kFloat32}) {
+        WireDtype::kBfloat16, WireDtype::kInt4, WireDtype::kFloat32}) {
     client.Send(LookupFrame(1, kTable, kCount, dtype));
     const RawFrame reply = client.ReceiveFrame();
     EXPECT_EQ(reply.body.size(), 16 + PaddedBytes(dtype, kCount, kRowDim));
     const std::vector<float> decoded = DecodeRows(reply, kCount);
     for (size_t i = 0; i < rows.size(); ++i) {
-      // Rows are within 0.05; the coarsest dtypes round them to steps of a
-      // 127th or a 256th of that.
-      const float tolerance = dtype == WireDtype::kFloat32 ? 0 : 0.05f / 254;
-      ASSERT_NEAR(decoded[i], rows[i], tolerance) << static_cast<int>(dtype);
+      ASSERT_NEAR(decoded[i], rows[i], Tolerance(dtype))
+          << static_cast<int>(dtype);
     }
   }
 }
@@ -48,15 +53,15 @@ TEST_F(WireDtypeTest, RowsComeInTheDtypeThatWasAskedFor) {
 TEST_F(WireDtypeTest, AnUnknownDtypeIsRefused) {
   StartServerWith(ServerOptions());
   RawSocket client = Connect();
-  client.Send(LookupFrame(5, kTable, 3, static_cast<WireDtype>(4)));
+  client.Send(LookupFrame(5, kTable, 3, static_cast<WireDtype>(5)));
   Status status = ExpectError(&client, 5);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_EQ(status.message(), "wire dtype must be 0 to 3, received 4");
+  EXPECT_EQ(status.message(), "wire dtype must be 0 to 4, received 5");
 
   const std::vector<int64_t> ids = {1};
   const std::vector<float> gradients(kRowDim);
   WireVectors unknown = AsWireVectors(gradients);
-  unknown.dtype = static_cast<WireDtype>(4);
+  unknown.dtype = static_cast<WireDtype>(5);
   UpdateRequest update;
   update.tables = {Update(ids)};
   client.Send(EncodeUpdate(6, update, {unknown}));
@@ -67,13 +72,13 @@ TEST_F(WireDtypeTest, AnUnknownDtypeIsRefused) {
 
 TEST_F(WireDtypeTest, TablesOfAnUpdateHaveDtypesOfTheirOwn) {
   StartServerWith(ServerOptions());
-  const std::vector<float> before = LookUpRows(&service_, kTable, FirstIds(6));
-  const std::vector<std::vector<int64_t>> ids = {{0}, {1, 2}, {3}, {4, 5}};
-  // 127 is exact in all dtypes.
-  const std::vector<float> gradients(2 * kRowDim, 127);
-  const std::vector<WireDtype> dtypes = {WireDtype::kInt8, WireDtype::kFloat32,
-                                         WireDtype::kFloat16,
-                                         WireDtype::kBfloat16};
+  const std::vector<float> before = LookUpRows(&service_, kTable, FirstIds(7));
+  const std::vector<std::vector<int64_t>> ids = {{0}, {1, 2}, {3}, {4, 5}, {6}};
+  // 7 x 16 is exact in all dtypes.
+  const std::vector<float> gradients(2 * kRowDim, 112);
+  const std::vector<WireDtype> dtypes = {
+      WireDtype::kInt8, WireDtype::kFloat32, WireDtype::kFloat16,
+      WireDtype::kBfloat16, WireDtype::kInt4};
   UpdateRequest update;
   std::vector<std::vector<uint64_t>> memory(ids.size());
   std::vector<WireVectors> vectors;
@@ -94,10 +99,10 @@ TEST_F(WireDtypeTest, TablesOfAnUpdateHaveDtypesOfTheirOwn) {
   ASSERT_EQ(reply.header.type, kReplyType<UpdateRequest>);
   UpdateRequest answered;
   ASSERT_TRUE(DecodeReply(reply.body, &answered).ok());
-  EXPECT_EQ(answered.counts.applied, 6u);
-  const std::vector<float> after = LookUpRows(&service_, kTable, FirstIds(6));
+  EXPECT_EQ(answered.counts.applied, 7u);
+  const std::vector<float> after = LookUpRows(&service_, kTable, FirstIds(7));
   for (size_t i = 0; i < before.size(); ++i) {
-    EXPECT_EQ(after[i], before[i] - 127) << i;
+    EXPECT_NEAR(after[i], before[i] - 112, 1e-4f) << i;
   }
 }
 
@@ -108,8 +113,8 @@ TEST_F(WireDtypeTest, RowsAreBoundedBeforeTheyAreEncoded) {
   RawSocket client = Connect();
   client.Send(LookupFrame(1, kTable, 63));
   EXPECT_EQ(ExpectError(&client, 1).code(), Code::kResourceExhausted);
-  for (const WireDtype dtype :
-       {WireDtype::kFloat16, WireDtype::kBfloat16, WireDtype::kInt8}) {
+  for (const WireDtype dtype : {WireDtype::kFloat16, WireDtype::kBfloat16,
+                                WireDtype::kInt8, WireDtype::kInt4}) {
     client.Send(LookupFrame(2, kTable, 63, dtype));
     EXPECT_EQ(ExpectError(&client, 2).message(),
               "the rows of this lookup, before they are encoded, have 1008 "

@@ -181,6 +181,23 @@ TEST(RowCache, CountsItsBytes) {
   EXPECT_LE(full, 1000 * 256u);
 }
 
+TEST(RowCache, VisitsWhatItFinds) {
+  RowCache cache(kDim, 20000);  // In many parts.
+  Insert(&cache, Range(0, 1000), 5);
+  const Ids erased = {3, 4};
+  cache.Erase(erased, 6);
+  Ids visited;
+  cache.ForEach([&](int64_t id, const float* weights) {
+    EXPECT_EQ(Floats(weights, weights + kDim), RowsOf({id}));
+    visited.push_back(id);
+  });
+  std::sort(visited.begin(), visited.end());
+  EXPECT_EQ(visited, Found(&cache, Range(0, 1000), 1));
+  EXPECT_EQ(visited.size(), 998u);
+  cache.Invalidate(6);
+  cache.ForEach([](int64_t id, const float*) { ADD_FAILURE() << id; });
+}
+
 TEST(RowCache, TellsItsSettings) {
   const RowCache cache(kDim, 10);
   EXPECT_EQ(cache.dim(), kDim);

@@ -25,8 +25,9 @@ void AddLookupReplies(std::vector<SampleMessage>* samples) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(words.data());
   constexpr uint64_t kCount = 5;
   constexpr uint32_t kDim = 2;
-  for (const WireDtype dtype : {WireDtype::kFloat32, WireDtype::kFloat16,
-                                WireDtype::kBfloat16, WireDtype::kInt8}) {
+  for (const WireDtype dtype :
+       {WireDtype::kFloat32, WireDtype::kFloat16, WireDtype::kBfloat16,
+        WireDtype::kInt8, WireDtype::kInt4}) {
     const ConstBytes rows(bytes, EncodedBytes(dtype, kCount, kDim));
     AddSample(EncodeLookupReply(1, 1, dtype, {rows}), kReplyType<LookupRequest>,
               samples);

@@ -13,9 +13,9 @@ namespace {
 constexpr std::array<int64_t, 5> kIds = {-1, 0, 7, 1 << 20, int64_t{1} << 62};
 constexpr std::array<uint32_t, 4> kOffsets = {0, 2, 2, 5};
 constexpr std::array<float, 5> kWeights = {1, 0.5f, -1, 0, 2};
-constexpr std::array<WireDtype, 4> kDtypes = {
+constexpr std::array<WireDtype, 5> kDtypes = {
     WireDtype::kFloat32, WireDtype::kFloat16, WireDtype::kBfloat16,
-    WireDtype::kInt8};
+    WireDtype::kInt8, WireDtype::kInt4};
 
 TableIds PlainIds(const TableConfig& table) {
   TableIds ids;

@@ -263,9 +263,9 @@ TEST(LookupReplyTest, LengthGoesByTheDtype) {
 }
 
 TEST(LookupReplyTest, OfAnUnknownDtypeIsRefused) {
-  const Status status = ReplyAs({{3, 1}}, 4);
+  const Status status = ReplyAs({{3, 1}}, 5);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_EQ(status.message(), "wire dtype must be 0 to 3, received 4");
+  EXPECT_EQ(status.message(), "wire dtype must be 0 to 4, received 5");
 }
 
 constexpr size_t kFlagsAt = 16;  // In a lookup; the table count follows.
@@ -353,7 +353,7 @@ TEST_F(RowMessagesTest, UnknownAbsentRowsAreRefused) {
 }
 
 TEST_F(RowMessagesTest, UnknownDtypesAreRefused) {
-  const auto unknown = static_cast<WireDtype>(4);
+  const auto unknown = static_cast<WireDtype>(5);
   EXPECT_EQ(AsLookup(Body(EncodeLookup(1, lookup_, unknown)).bytes()).code(),
             Code::kInvalidArgument);
   gradients_[1].dtype = unknown;

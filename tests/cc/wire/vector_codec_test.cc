@@ -103,11 +103,20 @@ TEST(VectorCodecTest, Int8HasTheseBytes) {
             "0000803f00000040\n7ffd0381");
 }
 
+TEST(VectorCodecTest, Int4HasTheseBytes) {
+  // Scales 1 and 2, then the numbers: the third is in the low half of a byte.
+  EXPECT_EQ(
+      BytesOf(WireDtype::kInt4, VectorKind::kRows, {7, -3, 6, -14, 2, 4}, 3),
+      "803f0040670d2901");
+}
+
 TEST(VectorCodecTest, NoVectorsAreFewBytes) {
   EXPECT_EQ(EncodedBytes(WireDtype::kFloat32, 0, 8), 0u);
   EXPECT_EQ(EncodedBytes(WireDtype::kFloat16, 0, 8), 8u);
   EXPECT_EQ(EncodedBytes(WireDtype::kBfloat16, 0, 8), 0u);
   EXPECT_EQ(EncodedBytes(WireDtype::kInt8, 0, 8), 0u);
+  EXPECT_EQ(EncodedBytes(WireDtype::kInt4, 0, 8), 0u);
+  EXPECT_EQ(EncodedBytes(WireDtype::kInt4, 3, 7), 18u);
   EXPECT_EQ(PaddedBytes(WireDtype::kInt8, 1, 3), 8u);
   EXPECT_EQ(PaddedBytes(WireDtype::kInt8, 1, 5), 16u);
 }
@@ -223,8 +232,9 @@ TEST(VectorCodecTest, LargeNumbersStayFinite) {
          {WireDtype::kFloat16, WireDtype::kBfloat16, WireDtype::kInt8}) {
       EXPECT_TRUE(std::isfinite(RoundTrip(dtype, kind, {-3.4e38f}, 1)[0]));
     }
-    EXPECT_TRUE(
-        std::isfinite(RoundTrip(WireDtype::kBfloat16, kind, {FLT_MAX}, 1)[0]));
+    for (const WireDtype dtype : {WireDtype::kBfloat16, WireDtype::kInt4}) {
+      EXPECT_TRUE(std::isfinite(RoundTrip(dtype, kind, {FLT_MAX}, 1)[0]));
+    }
   }
 }
 
@@ -257,8 +267,8 @@ TEST(VectorCodecTest, NanWithLowBitsAloneStaysNan) {
   float nan;
   const uint32_t bits = 0xff800001;
   std::memcpy(&nan, &bits, sizeof(nan));
-  for (const WireDtype dtype :
-       {WireDtype::kFloat16, WireDtype::kBfloat16, WireDtype::kInt8}) {
+  for (const WireDtype dtype : {WireDtype::kFloat16, WireDtype::kBfloat16,
+                                WireDtype::kInt8, WireDtype::kInt4}) {
     EXPECT_TRUE(std::isnan(RoundTrip(dtype, VectorKind::kRows, {nan}, 1)[0]));
   }
 }
@@ -280,7 +290,8 @@ class VectorPlacesTest
 INSTANTIATE_TEST_SUITE_P(
     All, VectorPlacesTest,
     testing::Combine(testing::Values(WireDtype::kFloat32, WireDtype::kFloat16,
-                                     WireDtype::kBfloat16, WireDtype::kInt8),
+                                     WireDtype::kBfloat16, WireDtype::kInt8,
+                                     WireDtype::kInt4),
                      testing::Values(1, 7, 8, 16, 32, 64, 100)));
 
 TEST_P(VectorPlacesTest, AreReadAndWrittenAlone) {
