@@ -124,6 +124,14 @@ def test_a_trainer_is_the_same_on_all_shards():
     assert seen.idle == 0.1
 
 
+def test_a_trainer_that_has_long_been_idle_is_not_shown():
+    trainers = [
+        stats.TrainerStats(f"host:{idle}", 1, 0, 0, 1000 * idle) for idle in (599, 600)
+    ]
+    shown = view([], [shard(trainers=trainers)]).trainers
+    assert [trainer.program for trainer in shown] == ["host:599"]
+
+
 def text(seen, columns=80, lines=None):
     console = Console(file=io.StringIO(), width=columns)
     console.print(cluster_page.page(seen, columns, lines))
