@@ -13,8 +13,8 @@ from persia_tf.credentials import auth
 from persia_tf.credentials import tls as tls_lib
 from persia_tf.native import capi
 
-# An idle program may have ended. After this time it is not shown any more, so that ended
-# programs do not pile up in Prometheus and in `persia top`.
+# An idle program may have ended. After this time it is not shown any more, so that
+# ended programs do not pile up in Prometheus and in `persia top`.
 _MOST_IDLE_SECONDS = 600.0
 
 # The value of the core's `behind_millis` for a replica that never had all rows.

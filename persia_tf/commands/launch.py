@@ -124,9 +124,9 @@ def _check_metrics_ports(args: argparse.Namespace) -> None:
     last = (args.metrics_port or 0) + processes - 1
     if args.metrics_port and last > _LAST_PORT:
         raise errors.InvalidArgumentError(
-            f"--metrics-port {args.metrics_port} is the first of {processes} ports, one "
-            f"for each process, but the last one would be {last}, above {_LAST_PORT}: "
-            "give a lower one, or 0 for any free ones"
+            f"--metrics-port {args.metrics_port} is the first of {processes} ports, "
+            f"one for each process, but the last one would be {last}, above "
+            f"{_LAST_PORT}: give a lower one, or 0 for any free ones"
         )
 
 

@@ -141,7 +141,9 @@ def _fitting(
 
     wanted, least = [], []
     for index, column in enumerate(columns):
-        texts = [row.cells[index].text for row in rows if _is_alone(row, index, columns)]
+        texts = [
+            row.cells[index].text for row in rows if _is_alone(row, index, columns)
+        ]
         wanted.append(max(map(cell_len, [column.name, *texts])))
         may_be = wanted[-1] if column.least is None else column.least
         least.append(min(wanted[-1], max(may_be, cell_len(column.name))))

@@ -184,6 +184,7 @@ _OF_ROLE = {
     "worker": ((*SERVER, *WORKER), COPIES),
 }
 
+
 class ServerMetrics:
     """A Prometheus collector of one server's statistics.
 

@@ -23,8 +23,8 @@ DEFAULT_PORT = 9400
 
 _lock = threading.Lock()
 _asked: set[int] = set()  # The processes that have read the environment: pids.
-# The endpoints of this process and of those that it was forked from, by pid and address,
-# each with the number of its users. Guarded by _lock.
+# The endpoints of this process and of those that it was forked from, by pid and
+# address, each with the number of its users. Guarded by _lock.
 _served: dict[tuple[int, Address], tuple[Endpoint, TLS | None, int]] = {}
 _told: set[tuple[int, str]] = set()  # Pids and the URLs that they have told.
 
@@ -102,8 +102,11 @@ def serve(
         try:
             endpoint = Endpoint(wanted, [TrainerMetrics(read)], tls)
         except errors.UnavailableError as error:
-            own = [each.url for (pid, address), (each, *_) in _served.items()
-                   if pid == os.getpid() and address.port == port]
+            own = [
+                each.url
+                for (pid, address), (each, *_) in _served.items()
+                if pid == os.getpid() and address.port == port
+            ]
             if not own:
                 raise
             raise errors.UnavailableError(
@@ -147,8 +150,8 @@ def port_of_environment() -> int | None:
 def serve_if_wanted(read: Callable[[], Mapping[str, Any]]) -> None:
     """Starts an endpoint once per process, if `$PERSIA_METRICS_PORT` is set.
 
-    The URL is told on stderr. If another process uses the port, or prometheus_client is not installed, that is
-    logged: it is no reason for training to fail.
+    The URL is told on stderr. If another process uses the port, or prometheus_client
+    is not installed, that is logged: it is no reason for training to fail.
 
     Raises:
         InvalidArgumentError: If the variable's value is no port.

@@ -2,9 +2,9 @@
 
 The lock is a file that names its holder. The machines that use the folder may have
 neither the same time nor locks of files that work, so the holder changes the file every
-few seconds. Whoever finds a file that does not change for `LEASE_SECONDS` takes it, since
-its holder is dead. A holder that was only slow notices at its next change that it has
-lost the lock, and saves no more checkpoints.
+few seconds. Whoever finds a file that does not change for `LEASE_SECONDS` takes it,
+since its holder is dead. A holder that was only slow notices at its next change that it
+has lost the lock, and saves no more checkpoints.
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ class Follower:
         self._on_move = on_move
         self._stopping = threading.Event()
         # For each answer that is awaited, the server's index, the time at which the
-        # answer is late, and Ray's reference to it. Answers are futures, since `ray.get`
-        # warns if it is called in an actor with coroutines, from whichever thread.
+        # answer is late, and Ray's reference to it. Answers are futures, since
+        # `ray.get` warns if it is called in an actor with coroutines, from any thread.
         self._asked: dict[futures.Future[str], tuple[int, float, Any]] = {}
         # For each server that must be asked again, the time of that.
         self._due: dict[int, float] = dict.fromkeys(range(len(servers)), 0.0)

@@ -15,8 +15,9 @@ FOLDER = Path(__file__).parents[2] / "deploy" / "docker"
 # What each image has of the package's requirements: by name, or all without extras.
 NEEDED = {
     "server": {"absl-py", "grpcio", "prometheus-client", "rich"},
-    "trainer": {"absl-py", "grpcio", "numpy", "prometheus-client", "rich", "tensorflow"},
+    "trainer": {"numpy", "tensorflow"},
 }
+NEEDED["trainer"] |= NEEDED["server"]
 
 # The extras whose requirements the images have: of metrics, and of `persia top`.
 EXTRAS = ("", "metrics", "top")

@@ -204,7 +204,8 @@ HEADERS = ["SERVER", "SERVER", "TABLE", "TRAINER"]
 
 
 def headers(lines):
-    return [each.split()[0] for each in lines if each.split()[:1] in ([h] for h in HEADERS)]
+    words = [line.split()[0] for line in lines if line]
+    return [word for word in words if word in HEADERS]
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])
