@@ -225,7 +225,7 @@ class FolderLock:
             self._taken_by = there
 
     def _run(self) -> None:
-        pause, is_known = _FIRST_BEAT_SECONDS, False
+        pause, failures = _FIRST_BEAT_SECONDS, 0
         while not self._stopping.wait(pause):
             pause = _BEAT_SECONDS
             try:
@@ -234,11 +234,11 @@ class FolderLock:
                 _LOGGER.error("%s", error)
                 return
             except errors.PersiaError as error:
-                if not is_known:
+                failures += 1
+                if failures == 2:  # Once may be a shard that is being restarted.
                     _LOGGER.warning(
                         "cannot keep the lock of %s, and try again every %g s: %s",
                         *(self._folder, _BEAT_SECONDS, error),
                     )
-                is_known = True
             else:
-                is_known = False
+                failures = 0
